@@ -1,0 +1,61 @@
+// From a feature to a candidate split: the cuts of all resamples, the band they span, the gain of its ramp.
+#pragma once
+
+#include <vector>
+
+#include "ramp.h"
+#include "resample.h"
+#include "split.h"
+#include "types.h"
+
+namespace ferl {
+
+enum class BandForm { mean_std, median_mad };
+enum class Criterion { gini, cci };
+
+struct BandOptions {
+  BandForm form = BandForm::mean_std;
+  Criterion criterion = Criterion::gini;
+  double scale = 1;
+  bool two_mode = true;
+  double min_leaf_weight = 2;
+};
+
+// What a split gains, in units of weight so that gains compare across nodes. Candidates compare by `first`, then
+// `second`: Gini decrease and nothing, or CCI and the Gini decrease.
+struct Gain {
+  double first = 0, second = 0;
+  bool better_than(const Gain& other) const {
+    if (first > other.first * kBetter) return true;
+    return first * kBetter >= other.first && second > other.second * kBetter;
+  }
+};
+
+struct Candidate {
+  Column column = -1;  // -1: none
+  Band band{};
+  Gain gain;
+};
+
+// The rows of a node in the order of one feature, gathered once and then read in sequence by every pass.
+struct SortedRows {
+  std::vector<Row> row;
+  std::vector<Label> y;
+  std::vector<double> value, weight;
+  std::vector<double> occurrence;  // weight of one occurrence in a resample
+  void gather(const NodeView& node, const Row* order, std::size_t n_rows, const double* x, const Resamples& resamples);
+};
+
+// Gain of a complementary fuzzy split with these left class weights (supplement, Prop. 1: never negative).
+Gain gain_of(const std::vector<double>& class_weight, double weight, const std::vector<double>& left_class_weight,
+             Criterion criterion);
+
+// The Gini-optimal cut of each resample, between two adjacent values present in it; NaN where nothing separates.
+std::vector<double> resampled_cuts(const SortedRows& rows, const Resamples& resamples, int n_classes,
+                                   double min_leaf_weight);
+
+// The candidate of one feature; column -1 when either child would be lighter than the minimum.
+Candidate band_candidate(const NodeView& node, Column column, const SortedRows& rows, const Cut& cut,
+                         const Resamples& resamples, const BandOptions& options);
+
+}  // namespace ferl

@@ -1,0 +1,241 @@
+// The door between Python and the core: shapes and dtypes are checked here, the GIL is released, nothing is computed.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+
+#include <array>
+#include <initializer_list>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "canonical.h"
+#include "evidence.h"
+#include "fire.h"
+#include "grow.h"
+#include "moments.h"
+#include "resample.h"
+#include "tree.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
+using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Codes = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using CMatrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+// Written to, so never converted: a silent copy would swallow the result.
+using OutMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using OutVector = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+ferl::MatrixView view(const Matrix& m) { return {m.data(), m.shape(0), m.shape(1), m.stride(0), m.stride(1)}; }
+
+void require(bool holds, const char* message) {
+  if (!holds) throw std::invalid_argument(message);
+}
+
+ferl::TableView table_view(const Matrix& x, const Codes& y, const Vector& weight, int n_classes) {
+  require(x.shape(0) == y.shape(0) && x.shape(0) == weight.shape(0), "X, y and weight must have the same length.");
+  require(x.shape(0) < std::numeric_limits<ferl::Row>::max(), "At most 4,294,967,294 rows can be fitted at once.");
+  return {view(x), y.data(), weight.data(), n_classes};
+}
+
+template <class T>
+nb::object to_numpy(std::vector<T> values, std::initializer_list<std::size_t> shape) {
+  auto* owned = new std::vector<T>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, T>(owned->data(), shape.size(), shape.begin(), owner));
+}
+
+// Shows progress and lets Ctrl-C through, from code that runs without the GIL.
+ferl::Monitor python_monitor(const nb::object& report) {
+  return ferl::Monitor([&report](std::size_t progress) {
+    nb::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (!report.is_none()) report(progress);
+  });
+}
+
+ferl::GrowOptions grow_options(const nb::dict& given) {
+  ferl::GrowOptions o;
+  o.band.form = nb::cast<std::string>(given["band"]) == "mean_std" ? ferl::BandForm::mean_std : ferl::BandForm::median_mad;
+  o.band.criterion = nb::cast<std::string>(given["criterion"]) == "gini" ? ferl::Criterion::gini : ferl::Criterion::cci;
+  o.band.scale = nb::cast<double>(given["band_scale"]);
+  o.band.two_mode = nb::cast<bool>(given["two_mode"]);
+  o.band.min_leaf_weight = nb::cast<double>(given["min_leaf_weight"]);
+  o.max_rules = nb::cast<std::size_t>(given["max_rules"]);
+  o.max_depth = nb::cast<std::size_t>(given["max_depth"]);
+  o.min_gain = nb::cast<double>(given["min_gain"]);
+  o.patience = nb::cast<int>(given["patience"]);
+  o.min_coverage = nb::cast<double>(given["min_coverage"]);
+  o.n_resamples = nb::cast<int>(given["n_resamples"]);
+  o.n_banded = nb::cast<std::size_t>(given["n_banded_features"]);
+  o.n_threads = nb::cast<int>(given["n_threads"]);
+  return o;
+}
+
+// The condition of each node as a trapezoid: the left side of a ramp falls, the right side rises.
+std::vector<double> trapezoids(const ferl::GrownTree& grown) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  std::vector<double> out;
+  for (std::size_t o = 0; o < grown.parent.size(); ++o) {
+    const auto [low, high] = grown.band[o];
+    std::array<double, 4> t{-inf, -inf, inf, inf};
+    if (o > 0 && grown.is_left[o]) t = {-inf, -inf, low, high};
+    if (o > 0 && !grown.is_left[o]) t = {low, high, inf, inf};
+    out.insert(out.end(), t.begin(), t.end());
+  }
+  return out;
+}
+
+ferl::Tree make_tree(const std::vector<ferl::Column>& parent, const std::vector<ferl::Column>& column,
+                     const double* trapezoid) {
+  ferl::Tree tree(parent);
+  for (std::size_t o = 1; o < tree.size(); ++o) {
+    const double* t = trapezoid + 4 * o;
+    tree.nodes[o].column = column[o];
+    tree.nodes[o].membership = ferl::Trapezoid(t[0], t[1], t[2], t[3]);
+  }
+  return tree;
+}
+
+nb::dict fit_tree(const Matrix& x, const Codes& y, const Vector& weight, int n_classes, std::uint64_t seed,
+                  std::size_t growth_rows, const nb::dict& given, const nb::object& report) {
+  const auto table = table_view(x, y, weight, n_classes);
+  const auto options = grow_options(given);
+  auto monitor = python_monitor(report);
+  ferl::GrownTree grown;
+  ferl::Moments moments;
+  std::vector<double> trapezoid;
+  double weight_scale = 1;
+  std::size_t n_growth_rows = 0;
+  {
+    nb::gil_scoped_release no_gil;
+    const auto canonical = ferl::canonical_rows(table, seed);
+    weight_scale = canonical.weight_scale;
+    const auto sample = ferl::take_sample(table, canonical, growth_rows);
+    n_growth_rows = sample.n_rows;
+    grown = ferl::grow(sample, options, monitor);
+    trapezoid = trapezoids(grown);
+    const auto tree = make_tree(grown.parent, grown.column, trapezoid.data());
+    // Canonical rows where growth saw them all: the sums then do not depend on the order of the table either.
+    const bool complete = sample.n_rows == canonical.row.size();
+    moments = complete ? ferl::take_moments(tree, sample.table(), 1.0, options.n_threads, monitor)
+                       : ferl::take_moments(tree, table, weight_scale, options.n_threads, monitor);
+  }
+  const std::size_t n = grown.parent.size();
+  std::vector<double> gain, support;
+  for (const auto& g : grown.gain) gain.push_back(options.band.criterion == ferl::Criterion::gini ? g.first : g.second);
+  for (std::size_t o = 0; o < n; ++o) support.insert(support.end(), {moments.low[o], moments.high[o]});
+  nb::dict out;
+  out["parent"] = to_numpy(std::move(grown.parent), {n});
+  out["feature"] = to_numpy(std::move(grown.column), {n});
+  out["trapezoid"] = to_numpy(std::move(trapezoid), {n, 4});
+  out["support"] = to_numpy(std::move(support), {n, 2});
+  out["class_weight"] = to_numpy(std::move(moments.class_weight), {n, static_cast<std::size_t>(n_classes)});
+  out["gain"] = to_numpy(std::move(gain), {n});
+  out["n_growth_rows"] = n_growth_rows;
+  return out;
+}
+
+// For the oracle, which grows its own tree on the same rows and resamples.
+nb::tuple resample(const Matrix& x, const Codes& y, const Vector& weight, int n_classes, std::uint64_t seed,
+                   std::size_t growth_rows, int n_resamples) {
+  const auto table = table_view(x, y, weight, n_classes);
+  const auto canonical = ferl::canonical_rows(table, seed);
+  const auto sample = ferl::take_sample(table, canonical, growth_rows);
+  const ferl::Resamples resamples(sample, n_resamples);
+  std::vector<double> counts;
+  for (ferl::Row i = 0; i < sample.n_rows; ++i)
+    for (int b = 0; b < n_resamples; ++b)
+      counts.push_back(resamples.counts(b / ferl::kLanes, i)[b % ferl::kLanes] * resamples.occurrence(i));
+  const std::vector<ferl::Row> rows(canonical.row.begin(), canonical.row.begin() + sample.n_rows);
+  return nb::make_tuple(to_numpy(rows, {sample.n_rows}), to_numpy(sample.weight, {sample.n_rows}),
+                        to_numpy(counts, {sample.n_rows, static_cast<std::size_t>(n_resamples)}));
+}
+
+class BoundTree {
+ public:
+  BoundTree(const Codes& parent, const Codes& feature, const CMatrix& trapezoid, const CMatrix& support, double margin)
+      : tree_(make(parent, feature, trapezoid)) {
+    require(support.shape(0) == tree_.size() && support.shape(1) == 2, "support must have shape (n_nodes, 2).");
+    for (std::size_t o = 1; o < tree_.size(); ++o) {
+      tree_.nodes[o].gate = ferl::Gate(support.data()[2 * o], support.data()[2 * o + 1], margin);
+      n_columns_ = std::max(n_columns_, static_cast<std::size_t>(tree_.nodes[o].column) + 1);
+    }
+  }
+
+  void combine(const CMatrix& consequent, const Vector& reliability, const Matrix& x, const std::string& rule,
+               bool all_nodes, bool gated, int n_threads, OutMatrix belief, OutVector ignorance,
+               OutVector conflict) const {
+    check(x);
+    const std::size_t n_classes = consequent.shape(1);
+    require(consequent.shape(0) == tree_.size() && reliability.shape(0) == tree_.size(),
+            "consequent and reliability must have one row per node.");
+    require(belief.shape(0) == x.shape(0) && belief.shape(1) == n_classes && ignorance.shape(0) == x.shape(0) &&
+                conflict.shape(0) == x.shape(0), "The outputs must have one row per row of X.");
+    const std::vector<double> p(consequent.data(), consequent.data() + consequent.size());
+    const std::vector<double> r(reliability.data(), reliability.data() + reliability.size());
+    const ferl::EvidenceOptions options{rule_named(rule), all_nodes, gated, n_threads};
+    nb::gil_scoped_release no_gil;
+    ferl::combine_evidence(tree_, p, r, static_cast<int>(n_classes), view(x), options,
+                           {belief.data(), ignorance.data(), conflict.data()});
+  }
+
+  void fire(const Matrix& x, bool gated, int n_threads, OutMatrix out) const {
+    check(x);
+    require(out.shape(0) == x.shape(0) && out.shape(1) == tree_.size(), "out must have shape (n_rows, n_nodes).");
+    nb::gil_scoped_release no_gil;
+    ferl::fire_nodes(tree_, view(x), gated, n_threads, out.data());
+  }
+
+  void support_deficit(const Matrix& x, int n_threads, OutMatrix out) const {
+    check(x);
+    require(out.shape(0) == x.shape(0) && out.shape(1) == x.shape(1), "out must have the shape of X.");
+    nb::gil_scoped_release no_gil;
+    ferl::support_deficit(tree_, view(x), n_threads, out.data());
+  }
+
+ private:
+  static ferl::Tree make(const Codes& parent, const Codes& feature, const CMatrix& trapezoid) {
+    const std::size_t n = parent.shape(0);
+    require(feature.shape(0) == n && trapezoid.shape(0) == n && trapezoid.shape(1) == 4,
+            "parent, feature and trapezoid must have one row per node.");
+    const std::vector<ferl::Column> columns(feature.data(), feature.data() + n);
+    for (std::size_t o = 1; o < n; ++o) require(columns[o] >= 0, "Every node but the root needs a feature.");
+    return make_tree({parent.data(), parent.data() + n}, columns, trapezoid.data());
+  }
+
+  static ferl::Rule rule_named(const std::string& name) {
+    if (name == "dempster") return ferl::Rule::dempster;
+    if (name == "cautious") return ferl::Rule::cautious;
+    if (name == "chain") return ferl::Rule::chain;
+    require(name == "vote", "The rule must be dempster, cautious, chain or vote.");
+    return ferl::Rule::vote;
+  }
+
+  void check(const Matrix& x) const { require(x.shape(1) >= n_columns_, "X has fewer columns than the tree uses."); }
+
+  ferl::Tree tree_;
+  std::size_t n_columns_ = 0;
+};
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  m.doc() = "The compiled core of ferl.";
+  m.def("fit_tree", &fit_tree, "x"_a, "y"_a, "weight"_a, "n_classes"_a, "seed"_a, "growth_rows"_a, "options"_a,
+        "report"_a.none());
+  m.def("resample", &resample, "x"_a, "y"_a, "weight"_a, "n_classes"_a, "seed"_a, "growth_rows"_a, "n_resamples"_a);
+  nb::class_<BoundTree>(m, "Tree")
+      .def(nb::init<const Codes&, const Codes&, const CMatrix&, const CMatrix&, double>(), "parent"_a, "feature"_a,
+           "trapezoid"_a, "support"_a, "gate_margin"_a)
+      .def("combine", &BoundTree::combine, "consequent"_a, "reliability"_a, "x"_a, "rule"_a, "all_nodes"_a, "gated"_a,
+           "n_threads"_a, "belief"_a.noconvert(), "ignorance"_a.noconvert(), "conflict"_a.noconvert())
+      .def("fire", &BoundTree::fire, "x"_a, "gated"_a, "n_threads"_a, "out"_a.noconvert())
+      .def("support_deficit", &BoundTree::support_deficit, "x"_a, "n_threads"_a, "out"_a.noconvert());
+}

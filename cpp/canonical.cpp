@@ -1,0 +1,133 @@
+#include "canonical.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "sort.h"
+
+namespace ferl {
+
+std::uint64_t mix(std::uint64_t bits) {  // the finaliser of SplitMix64 (Steele, Lea & Flood 2014)
+  bits += 0x9e3779b97f4a7c15U;
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9U;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebU;
+  return bits ^ (bits >> 31);
+}
+
+namespace {
+
+// Adding zero turns -0.0 into 0.0: equal values must have equal bits.
+double canonical_value(double value) { return value + 0.0; }
+
+std::vector<KeyedRow> hash_rows(const TableView& table, std::uint64_t seed) {
+  constexpr std::size_t kBlock = 64;  // interleaved chains hide the latency of the hash
+  const std::size_t n = table.x.n_rows;
+  std::vector<KeyedRow> rows;
+  rows.reserve(n);
+  std::uint64_t hash[kBlock];
+  for (std::size_t from = 0; from < n; from += kBlock) {
+    const std::size_t size = std::min(kBlock, n - from);
+    for (std::size_t i = 0; i < size; ++i) hash[i] = mix(seed ^ mix(static_cast<std::uint64_t>(table.y[from + i])));
+    for (std::size_t j = 0; j < table.x.n_columns; ++j)
+      for (std::size_t i = 0; i < size; ++i)
+        hash[i] = mix(hash[i] ^ std::bit_cast<std::uint64_t>(canonical_value(table.x(from + i, j))));
+    for (std::size_t i = 0; i < size; ++i)
+      if (table.weight[from + i] > 0) rows.push_back({hash[i], static_cast<Row>(from + i)});
+  }
+  return rows;
+}
+
+bool same_content(const TableView& table, Row a, Row b) {
+  if (table.y[a] != table.y[b]) return false;
+  for (std::size_t j = 0; j < table.x.n_columns; ++j)
+    if (table.x(a, j) != table.x(b, j)) return false;
+  return true;
+}
+
+// The sum does not depend on the order in which equal rows came.
+double ordered_sum(std::vector<double>& values) {
+  std::sort(values.begin(), values.end());
+  double sum = 0;
+  for (const double v : values) sum += v;
+  return sum;
+}
+
+// Appends the distinct rows among sorted[from, to), which share one hash (nearly always because they are equal).
+void merge_equal(const TableView& table, const std::vector<KeyedRow>& sorted, std::size_t from, std::size_t to,
+                 CanonicalRows& out) {
+  std::vector<Row> rest;
+  for (std::size_t i = from; i < to; ++i) rest.push_back(sorted[i].row);
+  while (!rest.empty()) {
+    const Row first = rest.front();
+    std::vector<double> weights;
+    std::vector<Row> others;
+    for (const Row r : rest) {
+      if (same_content(table, first, r)) weights.push_back(table.weight[r]);
+      else others.push_back(r);
+    }
+    out.row.push_back(first);
+    out.key.push_back(sorted[from].key);
+    out.weight.push_back(ordered_sum(weights));
+    rest.swap(others);
+  }
+}
+
+void scale_weights(CanonicalRows& rows) {
+  double total = 0;
+  for (const double w : rows.weight) total += w;
+  const auto n = static_cast<double>(rows.weight.size());
+  if (total >= n) return;
+  rows.weight_scale = n / total;
+  for (double& w : rows.weight) w *= rows.weight_scale;
+}
+
+}  // namespace
+
+CanonicalRows canonical_rows(const TableView& table, std::uint64_t seed) {
+  auto sorted = hash_rows(table, mix(seed));
+  RowSorter{}(sorted);
+  CanonicalRows out;
+  out.row.reserve(sorted.size());
+  out.key.reserve(sorted.size());
+  out.weight.reserve(sorted.size());
+  for (std::size_t from = 0, to; from < sorted.size(); from = to) {
+    for (to = from + 1; to < sorted.size() && sorted[to].key == sorted[from].key;) ++to;
+    if (to == from + 1) {
+      out.row.push_back(sorted[from].row);
+      out.key.push_back(sorted[from].key);
+      out.weight.push_back(table.weight[sorted[from].row]);
+    } else {
+      merge_equal(table, sorted, from, to, out);
+    }
+  }
+  scale_weights(out);
+  return out;
+}
+
+TableView Sample::table() const {
+  return {{x.data(), n_rows, n_columns, 1, static_cast<std::ptrdiff_t>(n_rows)}, y.data(), weight.data(), n_classes};
+}
+
+Sample take_sample(const TableView& table, const CanonicalRows& canonical, std::size_t max_rows) {
+  Sample sample;
+  const std::size_t n = std::min(canonical.row.size(), max_rows);
+  const std::size_t d = table.x.n_columns;
+  sample.n_rows = n;
+  sample.n_columns = d;
+  sample.n_classes = table.n_classes;
+  sample.x.resize(n * d);
+  sample.y.resize(n);
+  sample.weight.assign(canonical.weight.begin(), canonical.weight.begin() + static_cast<std::ptrdiff_t>(n));
+  sample.key.assign(canonical.key.begin(), canonical.key.begin() + static_cast<std::ptrdiff_t>(n));
+  constexpr std::size_t kBlock = 32;  // rows read once per block while their cache lines are hot
+  for (std::size_t from = 0; from < n; from += kBlock) {
+    const std::size_t to = std::min(from + kBlock, n);
+    for (std::size_t j = 0; j < d; ++j)
+      for (std::size_t i = from; i < to; ++i) sample.x[j * n + i] = canonical_value(table.x(canonical.row[i], j));
+  }
+  for (std::size_t i = 0; i < n; ++i) sample.y[i] = table.y[canonical.row[i]];
+  return sample;
+}
+
+}  // namespace ferl

@@ -1,0 +1,291 @@
+#include "grow.h"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <queue>
+
+#include "presort.h"
+
+namespace ferl {
+
+namespace {
+
+// Below this many (row, feature) pairs starting a thread costs more than it saves.
+constexpr std::size_t kWorthThreads = 100'000;
+
+// A node while the tree grows. Its rows are held as a sparse list; its sorted orders are made from its parent's only
+// when it is scored, which nodes that cannot reach the top of the queue never are.
+struct GrowingNode {
+  Column parent = -1;
+  std::size_t depth = 0;
+  bool is_left = false;
+  Column left_child = -1;  // the right one follows it; -1: a leaf
+  Band band{};             // of the parent's split
+  Column column = -1;
+  std::vector<Row> rows;
+  std::vector<double> weights;
+  std::vector<double> class_weight;
+  double weight = 0;
+  std::shared_ptr<const Orders> parent_orders, orders;
+  Candidate best;
+};
+
+// A place in the queue. A node waits under the most it could gain until that is the largest, and is scored then.
+struct Entry {
+  Gain gain;
+  bool scored;
+  std::size_t node;
+  bool operator<(const Entry& other) const {  // "comes after", as std::priority_queue wants it
+    if (gain.first != other.gain.first) return gain.first < other.gain.first;
+    if (gain.second != other.gain.second) return gain.second < other.gain.second;
+    if (scored != other.scored) return scored;
+    return node > other.node;
+  }
+};
+
+class Grower {
+ public:
+  Grower(const Sample& sample, const GrowOptions& options, Monitor& monitor)
+      : sample_(sample), options_(options), monitor_(monitor), resamples_(sample, options.n_resamples),
+        row_in_node_(sample.n_rows) {
+    for (std::size_t i = 0; i < sample.n_rows; ++i) row_in_node_[i] = {0.0, sample.y[i]};
+  }
+
+  GrownTree run() {
+    add_root();
+    std::size_t n_leaves = 1;
+    int n_weak = 0;  // splits since the last strong one
+    while (n_leaves < options_.max_rules && !queue_.empty()) {
+      monitor_.tick(n_leaves);
+      const Entry entry = queue_.top();
+      queue_.pop();
+      if (!entry.scored) {
+        score(entry.node);
+        if (nodes_[entry.node].best.column >= 0) queue_.push({nodes_[entry.node].best.gain, true, entry.node});
+        continue;
+      }
+      const bool weak = entry.gain.first < options_.min_gain * nodes_[0].weight;
+      if (weak && n_weak == options_.patience) break;
+      n_weak = weak ? n_weak + 1 : 0;
+      split(entry.node);
+      ++n_leaves;
+    }
+    for (; n_weak > 0; --n_weak) undo_last_split();  // no strong split came of them
+    return in_preorder();
+  }
+
+ private:
+  void add_root() {
+    GrowingNode root;
+    root.rows.resize(sample_.n_rows);
+    std::iota(root.rows.begin(), root.rows.end(), 0);
+    root.weights = sample_.weight;
+    root.parent_orders = std::make_shared<Orders>(presort(sample_, options_.n_threads, monitor_));
+    finish(root);
+    nodes_.push_back(std::move(root));
+    enqueue(0);
+  }
+
+  void finish(GrowingNode& node) const {
+    node.class_weight.assign(sample_.n_classes, 0.0);
+    for (std::size_t k = 0; k < node.rows.size(); ++k) node.class_weight[sample_.y[node.rows[k]]] += node.weights[k];
+    node.weight = std::accumulate(node.class_weight.begin(), node.class_weight.end(), 0.0);
+  }
+
+  // The most any split can gain: that of one which leaves no impurity.
+  Gain most_gain(const GrowingNode& node) const {
+    const double gini = node.weight - purity(node.class_weight.data(), node.class_weight.size(), node.weight);
+    if (options_.band.criterion == Criterion::gini) return {gini, 0};
+    return {node.weight - *std::max_element(node.class_weight.begin(), node.class_weight.end()), gini};
+  }
+
+  void enqueue(std::size_t index) {
+    GrowingNode& node = nodes_[index];
+    const Gain most = most_gain(node);
+    const bool open = node.depth < options_.max_depth && node.weight >= 2 * options_.band.min_leaf_weight &&
+                      node.weight >= options_.min_coverage * nodes_[0].weight &&
+                      std::max(most.first, most.second) > 1e-12 * node.weight;
+    if (open) queue_.push({most, false, index});
+    else release(node);
+  }
+
+  static void release(GrowingNode& node) {
+    node.rows = {};
+    node.weights = {};
+    node.parent_orders.reset();
+    node.orders.reset();
+  }
+
+  // The node's part of its parent's orders, and the crisp cut of each feature. Features that no longer vary are dropped.
+  std::vector<Cut> cut_features(GrowingNode& node, const NodeView& view) {
+    const Orders& from = *node.parent_orders;
+    const std::size_t n = node.rows.size(), n_columns = from.columns.size();
+    Orders all{n, from.columns, std::vector<Row>(n * n_columns + 1)};  // + 1: compaction writes one past the end
+    std::vector<Cut> cuts(n_columns);
+    constexpr std::size_t kChunk = 4;
+    auto task = [&](std::size_t t) {
+      // One past a list's end lies the next list, perhaps filled by another thread: compact in private, then copy.
+      thread_local std::vector<Row> list;
+      list.resize(n + 1);
+      for (std::size_t k = t * kChunk; k < std::min((t + 1) * kChunk, n_columns); ++k) {
+        const Row* source = from.list(k);
+        std::size_t size = 0;
+        for (std::size_t i = 0; i < from.n_rows; ++i) {
+          list[size] = source[i];
+          size += row_in_node_[source[i]].weight > 0;
+        }
+        std::copy_n(list.data(), n, all.list(k));
+        const double* x = sample_.column(from.columns[k]);
+        if (x[list[0]] == x[list[n - 1]]) {
+          all.columns[k] = -1;
+          continue;
+        }
+        cuts[k] = best_cut(view, list.data(), n, x, options_.band.min_leaf_weight);
+      }
+    };
+    const int n_threads = from.n_rows * n_columns >= kWorthThreads ? options_.n_threads : 1;
+    parallel_for((n_columns + kChunk - 1) / kChunk, n_threads, task, [&] { monitor_.tick(nodes_.size() / 2 + 1); });
+    node.orders = std::make_shared<Orders>(drop_constant(std::move(all), cuts));
+    return cuts;
+  }
+
+  static Orders drop_constant(Orders orders, std::vector<Cut>& cuts) {
+    std::size_t kept = 0;
+    for (std::size_t k = 0; k < orders.columns.size(); ++k) {
+      if (orders.columns[k] < 0) continue;
+      if (kept != k) {
+        std::copy_n(orders.list(k), orders.n_rows, orders.list(kept));
+        orders.columns[kept] = orders.columns[k];
+        cuts[kept] = cuts[k];
+      }
+      ++kept;
+    }
+    orders.columns.resize(kept);
+    orders.rows.resize(kept * orders.n_rows);
+    cuts.resize(kept);
+    return orders;
+  }
+
+  // Gain by which features are ranked: that of the crisp cut, under the criterion in use.
+  Gain crisp_gain(const NodeView& view, const Row* order, std::size_t n_rows, const double* x, const Cut& cut) const {
+    if (options_.band.criterion == Criterion::gini) return {cut.gain, 0};
+    std::vector<double> left(view.class_weight.size(), 0.0);
+    for (std::size_t k = 0; k < n_rows && x[order[k]] <= cut.threshold; ++k)
+      left[view.row[order[k]].y] += view.row[order[k]].weight;
+    return gain_of(view.class_weight, view.weight, left, Criterion::cci);
+  }
+
+  void score(std::size_t index) {
+    GrowingNode& node = nodes_[index];
+    for (std::size_t k = 0; k < node.rows.size(); ++k) row_in_node_[node.rows[k]].weight = node.weights[k];
+    const NodeView view{row_in_node_, node.class_weight, node.weight};
+    const auto cuts = cut_features(node, view);
+    node.parent_orders.reset();
+    node.best = best_candidate(node, view, cuts);
+    for (const Row r : node.rows) row_in_node_[r].weight = 0;
+    if (node.best.column < 0) release(node);
+  }
+
+  // Bands for the best features by their crisp cut; further down the ranking only while none of them is valid.
+  Candidate best_candidate(const GrowingNode& node, const NodeView& view, const std::vector<Cut>& cuts) {
+    const Orders& orders = *node.orders;
+    std::vector<std::pair<Gain, std::size_t>> ranked;
+    for (std::size_t k = 0; k < cuts.size(); ++k) {
+      if (cuts[k].gain <= 0) continue;
+      const double* x = sample_.column(orders.columns[k]);
+      ranked.push_back({crisp_gain(view, orders.list(k), orders.n_rows, x, cuts[k]), k});
+    }
+    Candidate best;
+    for (std::size_t place = 0; place < ranked.size(); ++place) {
+      if (place >= options_.n_banded && best.column >= 0) break;
+      // Selection, not a sort: rarely more than a few places are asked for, and ties go to the first feature.
+      std::size_t first = place;
+      for (std::size_t i = place + 1; i < ranked.size(); ++i)
+        if (ranked[i].first.better_than(ranked[first].first)) first = i;
+      std::rotate(ranked.begin() + place, ranked.begin() + first, ranked.begin() + first + 1);
+      const std::size_t k = ranked[place].second;
+      sorted_.gather(view, orders.list(k), orders.n_rows, sample_.column(orders.columns[k]), resamples_);
+      const Candidate candidate = band_candidate(view, orders.columns[k], sorted_, cuts[k], resamples_, options_.band);
+      if (candidate.column >= 0 && (best.column < 0 || candidate.gain.better_than(best.gain))) best = candidate;
+      monitor_.tick(nodes_.size() / 2 + 1);
+    }
+    return best;
+  }
+
+  void split(std::size_t index) {
+    GrowingNode children[2];
+    {
+      GrowingNode& node = nodes_[index];
+      const double* x = sample_.column(node.best.column);
+      const Ramp ramp(node.best.band);
+      for (std::size_t k = 0; k < node.rows.size(); ++k) {
+        const Row r = node.rows[k];
+        const double membership = ramp(x[r]), least = kNegligibleFiring * sample_.weight[r];
+        const double weight[2] = {node.weights[k] * membership, node.weights[k] * (1 - membership)};
+        for (int side = 0; side < 2; ++side) {
+          if (weight[side] <= least) continue;
+          children[side].rows.push_back(r);
+          children[side].weights.push_back(weight[side]);
+        }
+      }
+      for (int side = 0; side < 2; ++side) {
+        children[side].parent = static_cast<Column>(index);
+        children[side].depth = node.depth + 1;
+        children[side].is_left = side == 0;
+        children[side].column = node.best.column;
+        children[side].band = node.best.band;
+        children[side].parent_orders = node.orders;
+        finish(children[side]);
+      }
+      node.left_child = static_cast<Column>(nodes_.size());
+      release(node);
+    }
+    for (auto& child : children) {
+      nodes_.push_back(std::move(child));
+      enqueue(nodes_.size() - 1);
+    }
+  }
+
+  void undo_last_split() {
+    nodes_[nodes_.back().parent].left_child = -1;
+    nodes_.resize(nodes_.size() - 2);
+  }
+
+  GrownTree in_preorder() const {
+    GrownTree tree;
+    std::vector<std::pair<std::size_t, Column>> stack{{0, -1}};  // a node and its parent's new number
+    while (!stack.empty()) {
+      const auto [index, parent] = stack.back();
+      stack.pop_back();
+      const GrowingNode& node = nodes_[index];
+      const auto number = static_cast<Column>(tree.parent.size());
+      tree.parent.push_back(parent);
+      tree.column.push_back(node.column);
+      tree.band.push_back(node.band);
+      tree.is_left.push_back(node.is_left);
+      tree.gain.push_back(node.left_child < 0 ? Gain{} : node.best.gain);
+      if (node.left_child < 0) continue;
+      stack.push_back({static_cast<std::size_t>(node.left_child) + 1, number});
+      stack.push_back({static_cast<std::size_t>(node.left_child), number});
+    }
+    return tree;
+  }
+
+  const Sample& sample_;
+  const GrowOptions& options_;
+  Monitor& monitor_;
+  Resamples resamples_;
+  std::vector<RowInNode> row_in_node_;
+  std::vector<GrowingNode> nodes_;
+  std::priority_queue<Entry> queue_;
+  SortedRows sorted_;
+};
+
+}  // namespace
+
+GrownTree grow(const Sample& sample, const GrowOptions& options, Monitor& monitor) {
+  return Grower(sample, options, monitor).run();
+}
+
+}  // namespace ferl

@@ -1,0 +1,33 @@
+#include "presort.h"
+
+#include <numeric>
+
+#include "sort.h"
+
+namespace ferl {
+
+Orders presort(const Sample& sample, int n_threads, Monitor& monitor) {
+  Orders orders;
+  orders.n_rows = sample.n_rows;
+  orders.columns.resize(sample.n_columns);
+  std::iota(orders.columns.begin(), orders.columns.end(), 0);
+  orders.rows.resize(sample.n_rows * sample.n_columns);
+
+  constexpr std::size_t kChunk = 8;  // columns a task, so that the sorter's buffers are reused
+  const std::size_t n_tasks = (sample.n_columns + kChunk - 1) / kChunk;
+  auto sort_columns = [&](std::size_t task) {
+    RowSorter sort;
+    std::vector<KeyedRow> keyed(sample.n_rows);
+    for (std::size_t j = task * kChunk; j < std::min((task + 1) * kChunk, sample.n_columns); ++j) {
+      const double* x = sample.column(j);
+      for (std::size_t i = 0; i < sample.n_rows; ++i) keyed[i] = {sortable_bits(x[i]), static_cast<Row>(i)};
+      sort(keyed);
+      Row* list = orders.list(j);
+      for (std::size_t i = 0; i < sample.n_rows; ++i) list[i] = keyed[i].row;
+    }
+  };
+  parallel_for(n_tasks, n_threads, sort_columns, [&] { monitor.tick(0); });
+  return orders;
+}
+
+}  // namespace ferl

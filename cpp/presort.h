@@ -1,0 +1,25 @@
+// Each feature sorted once per fit; nodes keep sublists of these orders and never sort again.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "canonical.h"
+#include "parallel.h"
+#include "types.h"
+
+namespace ferl {
+
+// For each feature that still varies, the rows of one node by ascending value. Ties keep canonical order.
+struct Orders {
+  std::size_t n_rows = 0;
+  std::vector<Column> columns;
+  std::vector<Row> rows;  // columns.size() lists of n_rows
+
+  const Row* list(std::size_t k) const { return rows.data() + k * n_rows; }
+  Row* list(std::size_t k) { return rows.data() + k * n_rows; }
+};
+
+Orders presort(const Sample& sample, int n_threads, Monitor& monitor);
+
+}  // namespace ferl

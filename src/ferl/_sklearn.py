@@ -1,0 +1,6 @@
+"""The one place where names that scikit-learn does not document are imported."""
+
+from sklearn.base import _fit_context as fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+
+__all__ = ["Interval", "StrOptions", "fit_context"]

@@ -1,0 +1,59 @@
+"""Class distributions of the nodes, from the class weights that reached them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def consequents(
+    class_weight: Floats, parent: NDArray[np.int32], kind: str = "shrinkage", shrinkage: float = 5.0
+) -> Floats:
+    """Class distribution of every node.
+
+    Parameters
+    ----------
+    class_weight : ndarray of shape (n_nodes, n_classes)
+        Training weight of each class in each node, nodes in pre-order.
+    parent : ndarray of shape (n_nodes,)
+        Parent of each node; -1 at the root.
+    kind : {"shrinkage", "laplace", "raw"}
+        ``"raw"``: the class frequencies, over-confident in small leaves. ``"laplace"``: one row of each class added,
+        which over-smooths leaves when there are many classes. ``"shrinkage"``: hierarchical shrinkage (Agarwal et
+        al., ICML 2022): a node's distribution is its parent's, plus the change of the frequencies from parent to node
+        divided by ``1 + shrinkage / weight of the parent``.
+    shrinkage : float
+        The constant of ``"shrinkage"``, in rows; 0 is ``"raw"``.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes, n_classes)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class_weight = np.array([[10.0, 10.0], [9.0, 1.0], [1.0, 9.0]])
+    >>> consequents(class_weight, np.array([-1, 0, 0]))
+    array([[0.5 , 0.5 ],
+           [0.82, 0.18],
+           [0.18, 0.82]])
+    """
+    weight = class_weight.sum(axis=1, keepdims=True)
+    if kind == "laplace":
+        return np.asarray((class_weight + 1) / (weight + class_weight.shape[1]))
+    # A node no training row reaches (possible once the tree meets more rows than it was grown on) says what its
+    # parent says.
+    raw = np.divide(class_weight, weight, out=np.zeros_like(class_weight), where=weight > 0)
+    result = raw.copy()
+    for node in range(1, len(parent)):
+        above = parent[node]
+        if weight[node, 0] == 0:
+            raw[node] = raw[above]
+            result[node] = result[above]
+        elif kind == "shrinkage":
+            result[node] = result[above] + (raw[node] - raw[above]) / (1 + shrinkage / weight[above, 0])
+    # The change is a convex combination of frequencies, so what leaves [0, 1] is rounding.
+    np.clip(result, 0.0, 1.0, out=result)
+    return np.asarray(result / result.sum(axis=1, keepdims=True))

@@ -1,0 +1,118 @@
+"""The door for tables: what comes in is checked once, and named in the error when it cannot be used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+Floats = NDArray[np.float64]
+
+# Squares of larger numbers overflow, and with them the spread of cuts.
+_LARGEST = 1e150
+
+
+def check_training_table(estimator: Any, X: Any, y: Any) -> tuple[Floats, NDArray[Any], NDArray[np.int32]]:
+    """Rows as float64, the distinct labels, and each row's label as a code.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        Remembers the number and the names of the features.
+    X : array-like or data frame of shape (n_rows, n_features)
+        The table.
+    y : array-like of shape (n_rows,)
+        The labels.
+
+    Returns
+    -------
+    X : ndarray of shape (n_rows, n_features), float64
+    classes : ndarray of shape (n_classes,)
+    codes : ndarray of shape (n_rows,), int32
+    """
+    X, y = validate_data(estimator, X, y, dtype=np.float64)
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    largest = np.maximum(X.max(axis=0), -X.min(axis=0))
+    if (largest > _LARGEST).any():
+        column = int(np.argmax(largest > _LARGEST))
+        raise ValueError(
+            f"Feature {column} holds a value of magnitude {largest[column]:.3g}; magnitudes up to {_LARGEST:.0e} can "
+            "be fitted. Rescale the feature, or leave the row out if the value is a code for 'missing'."
+        )
+    return X, classes, codes.astype(np.int32)
+
+
+def check_rows(estimator: Any, X: Any) -> Floats:
+    """Rows for a fitted estimator: float64, the features it was fitted on."""
+    return np.asarray(validate_data(estimator, X, dtype=np.float64, reset=False))
+
+
+def row_weights(
+    sample_weight: ArrayLike | None,
+    class_weight: Mapping[Any, float] | str | None,
+    classes: NDArray[Any],
+    codes: NDArray[np.int32],
+) -> Floats:
+    """Weight of each row: what it counts for, times what its class counts for.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_rows,) or None
+        Weight 2 is the row twice, weight 0 a row that is not there.
+    class_weight : dict, "balanced" or None
+        As in scikit-learn; classes not in the dict weigh 1.
+    classes : ndarray of shape (n_classes,)
+        The labels.
+    codes : ndarray of shape (n_rows,)
+        Each row's label, as a place in ``classes``.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+    """
+    weight = _checked_sample_weight(sample_weight, len(codes))
+    if class_weight is None:
+        return weight
+    if isinstance(class_weight, str):
+        total = np.bincount(codes, weight, minlength=len(classes))
+        factor = np.divide(total.sum(), len(classes) * total, out=np.ones(len(classes)), where=total > 0)
+    else:
+        factor = _factors(class_weight, classes)
+    return np.asarray(weight * factor[codes])
+
+
+def _checked_sample_weight(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n_rows, float(weight))
+    if weight.shape != (n_rows,):
+        raise ValueError(f"sample_weight has shape {weight.shape}; it needs one number per row, shape ({n_rows},).")
+    bad = ~np.isfinite(weight) | (weight < 0)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"sample_weight[{row}] is {weight[row]}; weights must be finite and not negative. Use 0 to leave a row out."
+        )
+    if not weight.any():
+        raise ValueError("All sample weights are zero, so there is nothing to fit. Give at least one row some weight.")
+    return np.ascontiguousarray(weight)
+
+
+def _factors(class_weight: Mapping[Any, float], classes: NDArray[Any]) -> Floats:
+    known = set(classes.tolist())
+    for label, value in class_weight.items():
+        if label not in known:
+            raise ValueError(f"class_weight names the class {label!r}; the classes in y are {classes.tolist()}.")
+        if not np.isfinite(value) or value < 0:
+            raise ValueError(f"class_weight[{label!r}] is {value}; class weights must be finite and not negative.")
+    factors = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
+    if not factors.any():
+        raise ValueError("All class weights are zero, so there is nothing to fit.")
+    return factors

@@ -1,0 +1,29 @@
+"""Progress bars for long work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def rules_bar(max_rules: int, show: bool) -> Iterator[Callable[[int], object] | None]:
+    """A bar of the rules grown so far; yields the function that moves it, or None when nothing is to be shown.
+
+    Parameters
+    ----------
+    max_rules : int
+        Where the bar ends; growth may stop before.
+    show : bool
+        Whether there is a bar at all.
+    """
+    if not show:
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("growing rules"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns) as progress:
+        task = progress.add_task("grow", total=max_rules)
+        yield lambda n_rules: progress.update(task, completed=min(n_rules, max_rules))
+        progress.update(task, completed=max_rules)

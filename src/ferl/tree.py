@@ -1,0 +1,154 @@
+"""The fitted model: a frozen set of parallel arrays, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ferl import _core
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class FuzzyTree:
+    """A fuzzy rule tree. Nodes are in pre-order; every node but the root stores its own condition.
+
+    The firing of a node is the firing of its parent, times the membership of the row in the node's trapezoid, times
+    the gate of the node's support. Everything else in the library is a reading of these arrays.
+
+    Attributes
+    ----------
+    parent : ndarray of shape (n_nodes,), int32
+        Number of the parent; -1 at the root.
+    feature : ndarray of shape (n_nodes,), int32
+        Feature the node's condition tests; -1 at the root.
+    trapezoid : ndarray of shape (n_nodes, 4)
+        The condition (a, b, c, d): full membership between b and c, none outside a and d, linear in between.
+        Infinite ends are shoulders. The left side of a split is ``(-inf, -inf, theta - h, theta + h)``, the right side
+        ``(theta - h, theta + h, inf, inf)``.
+    support : ndarray of shape (n_nodes, 2)
+        Range of the node's feature over the training rows that reached its parent: where the gate is open.
+    class_weight : ndarray of shape (n_nodes, n_classes)
+        Training weight of each class that reached the node.
+    consequent : ndarray of shape (n_nodes, n_classes)
+        Class distribution of the node, a smoothed form of ``class_weight``.
+    gain : ndarray of shape (n_nodes,)
+        Weighted Gini decrease of the split below the node on the rows it was grown on; 0 at leaves.
+    """
+
+    parent: Ints
+    feature: Ints
+    trapezoid: Floats
+    support: Floats
+    class_weight: Floats
+    consequent: Floats
+    gain: Floats
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, the root included."""
+        return len(self.parent)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return int(self.class_weight.shape[1])
+
+    @cached_property
+    def weight(self) -> Floats:
+        """Training weight that reached each node: its support in the sense of rule learning."""
+        return np.asarray(self.class_weight.sum(axis=1))
+
+    @cached_property
+    def is_leaf(self) -> NDArray[np.bool_]:
+        """Whether a node ends a rule."""
+        leaf = np.ones(self.n_nodes, dtype=bool)
+        leaf[self.parent[1:]] = False
+        return leaf
+
+    @property
+    def leaves(self) -> NDArray[np.intp]:
+        """Numbers of the leaves, in pre-order: one for each rule."""
+        return np.flatnonzero(self.is_leaf)
+
+    @cached_property
+    def depth(self) -> Ints:
+        """Number of conditions on the path to each node."""
+        depth = np.zeros(self.n_nodes, dtype=np.int32)
+        for node in range(1, self.n_nodes):
+            depth[node] = depth[self.parent[node]] + 1
+        return depth
+
+    @property
+    def half_width(self) -> Floats:
+        """Half-width ``h`` of the band each node is a side of; infinite at the root."""
+        a, b, c, d = self.trapezoid.T
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.where(np.isfinite(d), d - c, b - a) / 2)
+
+    def path(self, node: int) -> list[int]:
+        """Nodes from just below the root to ``node``."""
+        nodes: list[int] = []
+        while node > 0:
+            nodes.append(node)
+            node = int(self.parent[node])
+        return nodes[::-1]
+
+    @cached_property
+    def lipschitz(self) -> float:
+        """Lipschitz constant of the soft vote inside the support, max-norm to L1-norm.
+
+        The largest sum of ``1 / h`` over the splits of a path (supplement of the paper, Prop. 3).
+        """
+        total = np.zeros(self.n_nodes)
+        for node in range(1, self.n_nodes):
+            total[node] = total[self.parent[node]] + 1 / self.half_width[node]
+        return float(total.max())
+
+    def core(self, gate_margin: float = 1.0) -> _core.Tree:
+        """The compiled form of the tree, which fires rows."""
+        return _core.Tree(self.parent, self.feature, self.trapezoid, self.support, gate_margin)
+
+    def fire(self, X: Floats, *, gated: bool = True, gate_margin: float = 1.0, n_threads: int = 1) -> Floats:
+        """Firing of every node.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features), float64
+            Rows, in the column order of the training table.
+        gated : bool
+            Whether the support gates act.
+        gate_margin : float
+            Width of a gate's slope, in ranges of its feature.
+        n_threads : int
+            Number of threads; the result does not depend on it.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_nodes)
+        """
+        out = np.zeros((len(X), self.n_nodes))
+        self.core(gate_margin).fire(X, gated, n_threads, out)
+        return out
+
+    def keep(self, kept: NDArray[np.bool_]) -> FuzzyTree:
+        """The tree without the nodes that are not ``kept``; a node may be kept only with its parent."""
+        number = np.cumsum(kept) - 1
+        parent = self.parent[kept]
+        parent[1:] = number[parent[1:]]
+        pruned = FuzzyTree(
+            parent.astype(np.int32),
+            self.feature[kept],
+            self.trapezoid[kept],
+            self.support[kept],
+            self.class_weight[kept],
+            self.consequent[kept],
+            self.gain[kept],
+        )
+        pruned.gain[pruned.is_leaf] = 0.0
+        return pruned
