@@ -2,130 +2,33 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <limits>
 #include <numeric>
 
-#include "simd.h"
+#include "lanes.h"
 
 namespace ferl {
 
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-#define FERL_INLINE __attribute__((always_inline)) inline
-
-FERL_INLINE Lanes load_counts(const Resamples& resamples, int group, Row row) {
-  Bytes counts;
-  std::memcpy(&counts, resamples.counts(group, row), sizeof counts);
-  return __builtin_convertvector(counts, Lanes);
+LaneRows lane_rows(const SortedRows& rows, const Resamples& resamples, int group, int n_classes) {
+  return {rows.row.size(), rows.row.data(), rows.y.data(), rows.value.data(), rows.weight.data(),
+          rows.occurrence.data(), resamples.counts(group, 0), n_classes};
 }
 
-// The best cut so far in each of eight resamples.
-struct LaneSearch {
-  Lanes numerator, denominator;       // of the best cut; their quotient is what is maximised
-  Lanes cut = kZeroLanes + kNaN;
-  Lanes last = kZeroLanes - std::numeric_limits<double>::infinity();  // last value present in the resample
-
-  // The cut just below `value`, in the resamples where the row is present and the value new.
-  FERL_INLINE void offer(Lanes num, Lanes den, Lanes left, Lanes right, Lanes count, double value, double min_weight) {
-    const auto is_new = (count > 0.0) & (last < value);
-    const auto heavy = (left >= min_weight) & (right >= min_weight);
-    const auto better = is_new & heavy & (num * denominator > numerator * den * kBetter);
-    numerator = better ? num : numerator;
-    denominator = better ? den : denominator;
-    cut = better ? 0.5 * last + 0.5 * value : cut;
-    last = is_new ? kZeroLanes + value : last;
-  }
-};
-
-FERL_CLONES void sweep_two_classes(const SortedRows& rows, const Resamples& resamples, int group, double min_weight,
-                                   double* cuts) {
-  const std::size_t n = rows.row.size();
-  Lanes total = kZeroLanes, total_one = kZeroLanes;
-  for (std::size_t k = 0; k < n; ++k) {
-    const Lanes w = rows.occurrence[k] * load_counts(resamples, group, rows.row[k]);
-    total += w;
-    total_one += rows.y[k] == 1 ? w : kZeroLanes;
-  }
-  LaneSearch search{1e-20 * total * total * total * total, 0.25 * total * total};
-  Lanes left = kZeroLanes, left_one = kZeroLanes;
-  for (std::size_t k = 0; k < n; ++k) {
-    const Lanes count = load_counts(resamples, group, rows.row[k]);
-    const Lanes right = total - left;
-    const Lanes difference = left_one * total - total_one * left;
-    search.offer(difference * difference, left * right, left, right, count, rows.value[k], min_weight);
-    const Lanes w = rows.occurrence[k] * count;
-    left += w;
-    left_one += rows.y[k] == 1 ? w : kZeroLanes;
-  }
-  for (int lane = 0; lane < kLanes; ++lane) cuts[lane] = search.cut[lane];
-}
-
-FERL_CLONES void sweep_many_classes(const SortedRows& rows, const Resamples& resamples, int group, int n_classes,
-                                    double min_weight, double* cuts) {
-  const std::size_t n = rows.row.size();
-  std::vector<LaneCell> class_total(n_classes), class_left(n_classes);
-  for (std::size_t k = 0; k < n; ++k)
-    class_total[rows.y[k]].v += rows.occurrence[k] * load_counts(resamples, group, rows.row[k]);
-  Lanes total = kZeroLanes, right_squares = kZeroLanes, left_squares = kZeroLanes, left = kZeroLanes;
-  for (const auto& [t] : class_total) {
-    total += t;
-    right_squares += t * t;
-  }
-  LaneSearch search{right_squares, total};
-  for (std::size_t k = 0; k < n; ++k) {
-    const Lanes count = load_counts(resamples, group, rows.row[k]);
-    const Lanes right = total - left;
-    search.offer(left_squares * right + right_squares * left, left * right, left, right, count, rows.value[k],
-                 min_weight);
-    const Lanes w = rows.occurrence[k] * count;
-    Lanes& l = class_left[rows.y[k]].v;
-    left_squares += w * (2 * l + w);
-    right_squares += w * (w - 2 * (class_total[rows.y[k]].v - l));
-    l += w;
-    left += w;
-  }
-  for (int lane = 0; lane < kLanes; ++lane) cuts[lane] = search.cut[lane];
-}
-
-// Class weights of the rows absent from each resample: all, left of the resample's own cut, left by the ramp.
-struct AbsentTally {
-  std::vector<LaneCell> all, crisp, soft;
-  explicit AbsentTally(int n_classes) : all(n_classes), crisp(n_classes), soft(n_classes) {}
-};
-
-FERL_CLONES void tally_absent(const SortedRows& rows, const Resamples& resamples, int group, const double* cuts,
-                              Ramp ramp, AbsentTally& tally) {
-  Lanes cut;
-  for (int lane = 0; lane < kLanes; ++lane) cut[lane] = cuts[lane];
-  for (std::size_t k = 0; k < rows.row.size(); ++k) {
-    const Lanes count = load_counts(resamples, group, rows.row[k]);
-    const Lanes w = count == 0.0 ? kZeroLanes + rows.weight[k] : kZeroLanes;
-    const Label y = rows.y[k];
-    tally.all[y].v += w;
-    tally.crisp[y].v += cut >= rows.value[k] ? w : kZeroLanes;
-    tally.soft[y].v += w * ramp(rows.value[k]);
-  }
-}
-
-// Gini decrease per unit of weight in each lane; zero where a side is empty.
-Lanes gini_decrease(const std::vector<LaneCell>& all, const std::vector<LaneCell>& left) {
-  Lanes left_weight = kZeroLanes, weight = kZeroLanes;
+// Gini decrease per unit of weight; zero where a side is empty.
+double gini_decrease(const std::vector<LaneCell>& all, const std::vector<LaneCell>& left, int lane) {
+  double left_weight = 0, weight = 0, distance = 0;
   for (std::size_t c = 0; c < all.size(); ++c) {
-    weight += all[c].v;
-    left_weight += left[c].v;
+    weight += all[c].v[lane];
+    left_weight += left[c].v[lane];
   }
-  const Lanes right_weight = weight - left_weight;
-  const Lanes tiny = 1e-12 * weight;
-  const auto split = (left_weight > tiny) & (right_weight > tiny);
-  Lanes distance = kZeroLanes;
+  const double right_weight = weight - left_weight, tiny = 1e-12 * weight;
+  if (!(left_weight > tiny) || !(right_weight > tiny)) return 0;
   for (std::size_t c = 0; c < all.size(); ++c) {
-    const Lanes difference = left[c].v / left_weight - (all[c].v - left[c].v) / right_weight;
+    const double difference = left[c].v[lane] / left_weight - (all[c].v[lane] - left[c].v[lane]) / right_weight;
     distance += difference * difference;
   }
-  return split ? left_weight * right_weight / (weight * weight) * distance : kZeroLanes;
+  return left_weight * right_weight / (weight * weight) * distance;
 }
 
 double mean_of(const std::vector<double>& values) {
@@ -173,14 +76,16 @@ Spread nearer_half(std::vector<double> cuts, double threshold) {
 // the resamples' own crisp cuts beat the ramp there by more than one standard deviation.
 bool crisp_cuts_win(const SortedRows& rows, const Resamples& resamples, int n_classes,
                     const std::vector<double>& lane_cuts, Band band) {
-  std::vector<double> advantage;
+  std::vector<double> advantage, membership;
+  const Ramp ramp(band);
+  for (const double value : rows.value) membership.push_back(ramp(value));
   for (int group = 0; group < resamples.n_groups(); ++group) {
-    AbsentTally tally(n_classes);
+    std::vector<LaneCell> all(n_classes), crisp(n_classes), soft(n_classes);
     const double* cuts = lane_cuts.data() + group * kLanes;
-    tally_absent(rows, resamples, group, cuts, Ramp(band), tally);
-    const Lanes difference = gini_decrease(tally.all, tally.crisp) - gini_decrease(tally.all, tally.soft);
+    lane_kernels().tally_absent(lane_rows(rows, resamples, group, n_classes), cuts, membership.data(), all.data(),
+                                crisp.data(), soft.data());
     for (int lane = 0; lane < kLanes; ++lane)
-      if (!std::isnan(cuts[lane])) advantage.push_back(difference[lane]);
+      if (!std::isnan(cuts[lane])) advantage.push_back(gini_decrease(all, crisp, lane) - gini_decrease(all, soft, lane));
   }
   const double mean = mean_of(advantage);
   return mean > root_mean_square_from(advantage, mean);
@@ -228,9 +133,14 @@ std::vector<double> resampled_cuts(const SortedRows& rows, const Resamples& resa
                                    double min_leaf_weight) {
   std::vector<double> cuts(static_cast<std::size_t>(resamples.n_groups()) * kLanes);
   for (int group = 0; group < resamples.n_groups(); ++group) {
+    const LaneRows lanes = lane_rows(rows, resamples, group, n_classes);
     double* of_group = cuts.data() + group * kLanes;
-    if (n_classes == 2) sweep_two_classes(rows, resamples, group, min_leaf_weight, of_group);
-    else sweep_many_classes(rows, resamples, group, n_classes, min_leaf_weight, of_group);
+    if (n_classes == 2) {
+      lane_kernels().cuts_two_classes(lanes, min_leaf_weight, of_group);
+    } else {
+      std::vector<LaneCell> total(n_classes), left(n_classes);
+      lane_kernels().cuts_many_classes(lanes, min_leaf_weight, total.data(), left.data(), of_group);
+    }
   }
   return cuts;
 }

@@ -32,8 +32,7 @@ class Combiner {
     std::fill_n(out.belief, block.size * n_classes_, 0.0);
     if (options_.rule == Rule::chain) path_odds_.resize((tree_.max_depth + 1) * kBlockRows * n_classes_);
     auto visit = [this](std::size_t o, const Firing& firing) { add(o, firing); };
-    if (options_.gated) walk<true>(tree_, block, level_, visit);
-    else walk<false>(tree_, block, level_, visit);
+    walk(tree_, block, options_.gated, level_, visit);
     for (std::size_t i = 0; i < block.size; ++i) finish(i);
   }
 

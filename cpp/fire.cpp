@@ -10,14 +10,13 @@ void fire_nodes(const Tree& tree, const MatrixView& x, bool gated, int n_threads
       for (std::size_t i = 0; i < firing.size; ++i)
         out[(block.first + firing.row[i]) * tree.size() + o] = firing.phi[i];
     };
-    if (gated) walk<true>(tree, block, level, visit);
-    else walk<false>(tree, block, level, visit);
+    walk(tree, block, gated, level, visit);
   });
 }
 
 void support_deficit(const Tree& tree, const MatrixView& x, int n_threads, double* out) {
   over_blocks(x, n_threads, [&](const Block& block, Levels& level) {
-    walk<true>(tree, block, level, [&](std::size_t o, const Firing& firing) {
+    walk(tree, block, true, level, [&](std::size_t o, const Firing& firing) {
       if (tree.is_leaf(o)) return;
       const Node& side = tree.nodes[o + 1];  // both sides of a split have its feature and its gate
       for (std::size_t i = 0; i < firing.size; ++i) {

@@ -8,7 +8,7 @@ namespace ferl {
 
 namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::size_t kPieceRows = 32 * kBlockRows;
+constexpr std::size_t kPieceRows = 64 * kBlockRows;
 constexpr std::size_t kPiecesAtOnce = 16;  // bounds the memory of partial sums, whatever the number of rows
 }  // namespace
 
@@ -19,7 +19,7 @@ void Moments::add(const Tree& tree, const TableView& table, std::size_t from, st
   Levels level;
   for (std::size_t first = from; first < to; first += kBlockRows) {
     const Block block{table.x, first, std::min(kBlockRows, to - first)};
-    walk<false>(tree, block, level, [&](std::size_t o, const Firing& firing) {
+    walk(tree, block, false, level, [&](std::size_t o, const Firing& firing) {
       double* sums = class_weight.data() + o * table.n_classes;
       for (std::size_t i = 0; i < firing.size; ++i) {
         const std::size_t row = first + firing.row[i];

@@ -58,7 +58,7 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         What splits are chosen by: the weighted Gini decrease, or the weight that the two children's majority classes
         classify better than the parent's (ties by Gini).
     n_resamples : int
-        Number of bootstrap resamples behind each band.
+        Number of bootstrap resamples behind each band. They are swept eight at a time, so multiples of 8 cost least.
     band : {"mean_std", "median_mad"}
         Centre and half-width of a band, from the cuts of the resamples. The paper's text says median and median
         absolute deviation, which are so often 0 that the tree is nearly crisp; its accuracy is that of mean and

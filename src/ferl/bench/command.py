@@ -1,0 +1,103 @@
+"""``ferl bench``: the commands. Everything but typer is imported when a command runs, so that others start fast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferl.bench.errors import BenchError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ferl.bench.render import Report
+
+app = typer.Typer(no_args_is_help=True, help="Measure FERL against its peers: the paper's tables and the speed races.")
+
+DataOption = Annotated[Path, typer.Option("--data", help="Folder of CSV files, the label in the column 'class'.")]
+NamesOption = Annotated[str | None, typer.Option("--datasets", help="Names separated by commas; all by default.")]
+OutOption = Annotated[Path, typer.Option("--out", help="Folder for results and reports.")]
+JobsOption = Annotated[int | None, typer.Option("--jobs", min=1, help="Parallel processes; all cores by default.")]
+FreshOption = Annotated[bool, typer.Option("--fresh", help="Compute again what is already known.")]
+RepeatsOption = Annotated[int, typer.Option("--repeats", min=1, help="Rounds of every race; the median counts.")]
+
+DEFAULT_OUT = Path("bench-results")
+
+
+@app.command()
+def frontier(
+    data: DataOption,
+    datasets: NamesOption = None,
+    jobs: JobsOption = None,
+    out: OutOption = DEFAULT_OUT,
+    fresh: FreshOption = False,
+) -> None:
+    """Accuracy, selection and prediction sets against the number of rules. Interrupt it any time: it resumes."""
+    with _plain_errors(f"Stopped. Finished results are kept in {out}; the same command goes on from there."):
+        from rich.console import Console
+
+        from ferl.bench.facts import n_cores
+        from ferl.bench.tables.frontier import run_frontier
+
+        console = Console()
+        report = run_frontier(
+            data, out, names=_names(datasets), n_processes=jobs or n_cores(), fresh=fresh, console=console
+        )
+        _publish(report, out, console)
+
+
+@app.command()
+def speed(
+    data: DataOption,
+    datasets: NamesOption = None,
+    repeats: RepeatsOption = 5,
+    out: OutOption = DEFAULT_OUT,
+) -> None:
+    """Fit and predict time, memory and growth of cost against one CART tree, on one thread."""
+    with _plain_errors("Stopped. Nothing was written."):
+        from rich.console import Console
+
+        from ferl.bench.data import load_folder
+        from ferl.bench.tables.speed import run_speed
+
+        console = Console()
+        data_sets = load_folder(data, _names(datasets))
+        out.mkdir(parents=True, exist_ok=True)
+        report = run_speed(data_sets, repeats=repeats, console=console)
+        _publish(report, out, console)
+
+
+def _publish(report: Report, out: Path, console: Console) -> None:
+    """Write a report, then print it: in this order a closed terminal costs nothing."""
+    from ferl.bench.render import show, write
+
+    messages = write(report, out)
+    show(report, console)
+    for message in messages:
+        console.print(message, markup=False)
+
+
+def _names(datasets: str | None) -> list[str] | None:
+    if datasets is None:
+        return None
+    names = [name.strip() for name in datasets.split(",") if name.strip()]
+    if not names:
+        raise BenchError("--datasets was given without a name")
+    return names
+
+
+@contextmanager
+def _plain_errors(on_interrupt: str) -> Iterator[None]:
+    """Show a mistake of the user as one line with exit code 2, and an interrupt as one line with the usual 130."""
+    try:
+        yield
+    except (BenchError, OSError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from error
+    except KeyboardInterrupt:
+        typer.echo(f"\n{on_interrupt}", err=True)
+        raise typer.Exit(130) from None

@@ -1,0 +1,62 @@
+"""What a method of the benchmark is, and the list of those there are."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ferl.bench import methods as methods_package
+
+
+@dataclass(frozen=True)
+class Method:
+    """A classifier in the benchmark.
+
+    Attributes
+    ----------
+    name : str
+        As printed in the tables.
+    fit : callable
+        ``fit(X, y, seed)`` returns a fitted object with ``predict``, ``predict_proba`` and ``classes_``. Rivals that
+        are not dependencies of the library are imported inside it, so that a missing one fails alone.
+    size : callable
+        ``size(fitted)`` returns the number of rules or leaves.
+    prediction_set : callable, optional
+        ``prediction_set(fitted, X)`` returns a boolean array of shape (n_rows, n_classes).
+    parameters : mapping
+        What distinguishes this configuration; part of the identity of cached results.
+    packages : tuple of str
+        Distributions whose version decides the result, besides ferl itself.
+    is_ours : bool
+        True when the result depends on this library's own code: cached results then expire with every edit of it.
+    paper : mapping
+        The paper's figures in the units of the tables, by measure.
+    """
+
+    name: str
+    fit: Callable[[NDArray[np.float64], NDArray[np.int64], int], Any]
+    size: Callable[[Any], int]
+    prediction_set: Callable[[Any, NDArray[np.float64]], NDArray[np.bool_]] | None = None
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    packages: tuple[str, ...] = ("numpy", "scikit-learn")
+    is_ours: bool = False
+    paper: Mapping[str, float] = field(default_factory=dict)
+
+
+def all_methods() -> list[Method]:
+    """Collect ``METHODS`` of every file in ``methods/``: files in alphabetical order, methods in the file's order."""
+    found: list[Method] = []
+    for module in sorted(pkgutil.iter_modules(methods_package.__path__), key=lambda info: info.name):
+        found.extend(importlib.import_module(f"{methods_package.__name__}.{module.name}").METHODS)
+    return found
+
+
+def get_method(name: str) -> Method:
+    """Return the method of that name."""
+    return next(method for method in all_methods() if method.name == name)

@@ -1,0 +1,130 @@
+"""The folds, and what is measured on one of them."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from math import ceil
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold, train_test_split
+
+from ferl import metrics
+from ferl.bench.data import DataSet, encode
+from ferl.bench.method import Method
+
+# Raise it when folds or encoding change, so that results under the old rules are not mixed with new ones.
+PROTOCOL_VERSION = 1
+N_FOLDS = 5
+CALIBRATION_SHARE = 0.25
+SEED = 0
+DESCRIPTION = (
+    f"StratifiedKFold({N_FOLDS}, shuffle=True, random_state={SEED}); {CALIBRATION_SHARE:.0%} of each training part set "
+    f"aside for calibration; fitted on the rest with random_state=fold; version {PROTOCOL_VERSION}"
+)
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Row numbers of the three parts of a fold: disjoint, together all rows."""
+
+    index: int
+    fitting: NDArray[np.intp]
+    calibration: NDArray[np.intp]
+    test: NDArray[np.intp]
+
+
+def make_folds(y: NDArray[np.int64]) -> list[Fold]:
+    """Divide the rows into five folds.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_rows,)
+        Labels.
+
+    Returns
+    -------
+    list of Fold
+    """
+    splitter = StratifiedKFold(N_FOLDS, shuffle=True, random_state=SEED)
+    with warnings.catch_warnings():
+        # Some of the paper's sets have classes with fewer rows than folds. The split is still well defined.
+        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+        outer = list(splitter.split(np.zeros((len(y), 1)), y))
+    folds = []
+    for index, (training, test) in enumerate(outer):
+        stratify = y[training] if _can_stratify(y[training]) else None
+        fitting, calibration = train_test_split(
+            training, test_size=CALIBRATION_SHARE, random_state=index, stratify=stratify
+        )
+        folds.append(Fold(index, fitting, calibration, test))
+    return folds
+
+
+def evaluate(data: DataSet, fold_index: int, method: Method) -> dict[str, float]:
+    """Fit one method on one fold and measure it on the test part.
+
+    Parameters
+    ----------
+    data : DataSet
+        The data set.
+    fold_index : int
+        Which fold, from 0; also the method's seed.
+    method : Method
+        The method.
+
+    Returns
+    -------
+    dict
+        Measures by name, as fractions and seconds. The measures of prediction sets are there for methods that offer
+        them.
+    """
+    fold = make_folds(data.y)[fold_index]
+    X_fit, X_test = encode(data, fold.fitting, fold.test)
+    y_test = data.y[fold.test]
+    start = perf_counter()
+    fitted = method.fit(X_fit, data.y[fold.fitting], fold_index)
+    fit_seconds = perf_counter() - start
+    start = perf_counter()
+    probabilities = fitted.predict_proba(X_test)
+    predict_seconds = perf_counter() - start
+    answer = (y_test, fitted.predict(X_test), probabilities.max(axis=1))
+    measured = {
+        "accuracy": float(np.mean(answer[0] == answer[1])),
+        "aurc": metrics.aurc(*answer),
+        "augrc": metrics.augrc(*answer),
+        "ece": metrics.expected_calibration_error(*answer),
+        "size": float(method.size(fitted)),
+        "fit_seconds": fit_seconds,
+        "predict_seconds": predict_seconds,
+    }
+    if method.prediction_set is not None:
+        sets = method.prediction_set(fitted, X_test)
+        measured |= _measure_sets(y_test, sets, fitted.classes_, len(data.class_names))
+    return measured
+
+
+def _can_stratify(y: NDArray[np.int64]) -> bool:
+    """Whether both sides of the calibration split can hold every class."""
+    counts = np.unique(y, return_counts=True)[1]
+    n_calibration = ceil(CALIBRATION_SHARE * len(y))
+    return bool(counts.min() >= 2 and min(n_calibration, len(y) - n_calibration) >= len(counts))
+
+
+def _measure_sets(
+    y_test: NDArray[np.int64], sets: NDArray[np.bool_], fitted_classes: NDArray[Any], n_classes: int
+) -> dict[str, float]:
+    # A rare class can be absent from the fitting part. No set contains it, so its test rows count as not covered.
+    columns = np.zeros((len(sets), n_classes), dtype=np.bool_)
+    columns[:, fitted_classes] = sets
+    labelled = (y_test, columns, np.arange(n_classes))
+    return {
+        "determinacy": metrics.determinacy(columns),
+        "set_coverage": metrics.set_coverage(*labelled),
+        "set_size": metrics.mean_set_size(columns),
+        "u65": metrics.u65(*labelled),
+        "u80": metrics.u80(*labelled),
+    }

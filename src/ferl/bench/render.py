@@ -1,0 +1,152 @@
+"""A report in the terminal and in files: JSON for programs, Markdown for people, a picture when matplotlib is there."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+
+@dataclass(frozen=True)
+class Section:
+    """A titled table of text, with remarks under it.
+
+    Attributes
+    ----------
+    title : str
+        One line.
+    header : sequence of str
+        Column titles; the first column is aligned to the left, the others to the right.
+    rows : sequence of sequence of str
+        Cells. A shorter row is filled up with empty cells.
+    notes : sequence of str
+        Remarks.
+    in_terminal : bool
+        False for long tables that belong into the files only.
+    """
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+    in_terminal: bool = True
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything a table of the benchmark has to say.
+
+    Attributes
+    ----------
+    name : str
+        Stem of the files.
+    title : str
+        One line.
+    facts : mapping
+        Versions, protocol, machine: what a reader needs to judge or repeat the figures.
+    sections : sequence of Section
+        The tables.
+    data : mapping
+        The unrounded figures, for the JSON file.
+    draw : callable, optional
+        ``draw(figure)`` paints on a matplotlib figure.
+    """
+
+    name: str
+    title: str
+    facts: Mapping[str, object]
+    sections: Sequence[Section]
+    data: Mapping[str, object] = field(default_factory=dict)
+    draw: Callable[[Any], None] | None = None
+
+
+def show(report: Report, console: Console) -> None:
+    """Print a report."""
+    console.print()
+    console.print(Text(report.title, style="bold"))
+    for name, fact in report.facts.items():
+        console.print(_indented(f"{name}: {fact}", style="dim"))
+    for section in report.sections:
+        if section.in_terminal:
+            console.print(_rich_table(section))
+            for note in section.notes:
+                console.print(_indented(note))
+
+
+def write(report: Report, folder: Path) -> list[str]:
+    """Write ``<name>.json``, ``<name>.md`` and, if there is a picture, ``<name>.png``; return what to tell the user."""
+    content = {"title": report.title, "facts": dict(report.facts), **report.data}
+    _replace(folder / f"{report.name}.json", (json.dumps(content, indent=2) + "\n").encode())
+    _replace(folder / f"{report.name}.md", markdown(report).encode())
+    messages, written = [], [f"{report.name}.json", f"{report.name}.md"]
+    if report.draw is not None:
+        if importlib.util.find_spec("matplotlib") is None:
+            messages.append(f"{report.name}.png not written: matplotlib is not installed (pip install 'ferl[plot]').")
+        else:
+            _replace(folder / f"{report.name}.png", _picture(report.draw))
+            written.append(f"{report.name}.png")
+    return [*messages, f"Written to {folder}: {', '.join(written)}"]
+
+
+def markdown(report: Report) -> str:
+    """Return a report as Markdown."""
+    lines = [f"# {report.title}", "", *(f"- {name}: {fact}" for name, fact in report.facts.items()), ""]
+    for section in report.sections:
+        lines += [f"## {section.title}", "", *_markdown_table(section), ""]
+        lines += [f"- {note}" for note in section.notes]
+        lines += [""] if section.notes else []
+    return "\n".join(lines)
+
+
+def _indented(line: str, style: str = "") -> Padding:
+    return Padding(Text(line, style=style), (0, 0, 0, 2))
+
+
+def _rich_table(section: Section) -> Table:
+    table = Table(
+        title=section.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
+    )
+    for position, title in enumerate(section.header):
+        table.add_column(title, justify="right" if position else "left", overflow="fold", no_wrap=not position)
+    for row in section.rows:
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def _markdown_table(section: Section) -> list[str]:
+    width = len(section.header)
+    lines = [list(section.header), ["---"] + ["---:"] * (width - 1)]
+    lines += [[cell.replace("|", "\\|") for cell in row] + [""] * (width - len(row)) for row in section.rows]
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def _picture(draw: Callable[[Any], None]) -> bytes:
+    # Without pyplot there is no window, no global state and no need of a display.
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    draw(figure)
+    buffer = BytesIO()
+    figure.savefig(buffer, format="png", dpi=150)
+    return buffer.getvalue()
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file so that a reader sees the old or the new content, never a part of it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(content)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
