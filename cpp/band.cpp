@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "lanes.h"
+#include "kernels.h"
 
 namespace ferl {
 
@@ -82,7 +82,7 @@ bool crisp_cuts_win(const SortedRows& rows, const Resamples& resamples, int n_cl
   for (int group = 0; group < resamples.n_groups(); ++group) {
     std::vector<LaneCell> all(n_classes), crisp(n_classes), soft(n_classes);
     const double* cuts = lane_cuts.data() + group * kLanes;
-    lane_kernels().tally_absent(lane_rows(rows, resamples, group, n_classes), cuts, membership.data(), all.data(),
+    kernels().tally_absent(lane_rows(rows, resamples, group, n_classes), cuts, membership.data(), all.data(),
                                 crisp.data(), soft.data());
     for (int lane = 0; lane < kLanes; ++lane)
       if (!std::isnan(cuts[lane])) advantage.push_back(gini_decrease(all, crisp, lane) - gini_decrease(all, soft, lane));
@@ -136,10 +136,10 @@ std::vector<double> resampled_cuts(const SortedRows& rows, const Resamples& resa
     const LaneRows lanes = lane_rows(rows, resamples, group, n_classes);
     double* of_group = cuts.data() + group * kLanes;
     if (n_classes == 2) {
-      lane_kernels().cuts_two_classes(lanes, min_leaf_weight, of_group);
+      kernels().cuts_two_classes(lanes, min_leaf_weight, of_group);
     } else {
       std::vector<LaneCell> total(n_classes), left(n_classes);
-      lane_kernels().cuts_many_classes(lanes, min_leaf_weight, total.data(), left.data(), of_group);
+      kernels().cuts_many_classes(lanes, min_leaf_weight, total.data(), left.data(), of_group);
     }
   }
   return cuts;

@@ -19,13 +19,10 @@ struct alignas(sizeof(Lanes)) LaneCell {
 
 }  // namespace ferl
 
-// FERL_CLONES: for plain loops that the compiler makes vectors of. FERL_MULTIVERSION: for code in explicit vectors,
-// which GCC lowers before it clones, so that its clones would keep the baseline's short vectors. Both need GCC on
-// x86-64 with glibc (ifunc); elsewhere the baseline instruction set is used.
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-#define FERL_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+// GCC's own target_clones would not do: it lowers explicit vectors before it clones, so that every clone keeps the
+// baseline's short ones. Elsewhere than GCC on x86-64 the baseline is used.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define FERL_MULTIVERSION 1
 #else
-#define FERL_CLONES
 #define FERL_MULTIVERSION 0
 #endif

@@ -70,7 +70,9 @@ def run(name: str, picture: Path | None) -> None:
 
 
 def _summary(data: _Data, models: dict[str, tuple[FERLClassifier, float]]) -> RenderableType:
-    table = Table(title=f"{data.title}: {len(data.y[0])} rows to learn from, {len(data.y[1])} to test", title_style="bold")
+    table = Table(
+        title=f"{data.title}: {len(data.y[0])} rows to learn from, {len(data.y[1])} to test", title_style="bold"
+    )
     for heading in ("tree", "rules", "accuracy", "sets hold the truth", "classes per set", "fit"):
         table.add_column(heading, justify="left" if heading == "tree" else "right")
     for variant, (model, seconds) in models.items():

@@ -1,9 +1,11 @@
-// Sweeps over a node's sorted rows that serve eight resamples at once.
+// The innermost loops, compiled once for each instruction set: sweeps over a node's sorted rows that serve eight
+// resamples at once, and the firing of a list of rows.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "ramp.h"
 #include "simd.h"
 #include "types.h"
 
@@ -21,8 +23,7 @@ struct LaneRows {
   int n_classes;
 };
 
-// The three sweeps, compiled once for each instruction set.
-struct LaneKernels {
+struct Kernels {
   // Gini-optimal cut of each resample with at least `min_weight` on either side; NaN where nothing separates.
   void (*cuts_two_classes)(const LaneRows& rows, double min_weight, double* cuts);
   void (*cuts_many_classes)(const LaneRows& rows, double min_weight, LaneCell* class_total, LaneCell* class_left,
@@ -30,8 +31,13 @@ struct LaneKernels {
   // Class weights of the rows absent from each resample: all, left of the resample's own cut, left by `membership`.
   void (*tally_absent)(const LaneRows& rows, const double* cuts, const double* membership, LaneCell* all,
                        LaneCell* crisp, LaneCell* soft);
+  // phi[i] = parent_phi[i] * membership(x[i]), times gate(x[i]) if there is a gate.
+  void (*fire)(std::size_t n, const double* x, const double* parent_phi, const Trapezoid& membership, const Gate* gate,
+               double* phi);
 };
 
-const LaneKernels& lane_kernels();  // for the machine this runs on
+// For the machine this runs on. The environment variable FERL_INSTRUCTION_SET (baseline, x86-64-v3 or x86-64-v4), read
+// once, can only lower the choice: tests use it to show that results do not depend on it.
+const Kernels& kernels();
 
 }  // namespace ferl
