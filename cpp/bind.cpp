@@ -52,8 +52,8 @@ nb::object to_numpy(std::vector<T> values, std::initializer_list<std::size_t> sh
 }
 
 // Shows progress and lets Ctrl-C through, from code that runs without the GIL.
-ferl::Monitor python_monitor(const nb::object& report) {
-  return ferl::Monitor([&report](std::size_t progress) {
+ferl::Monitor python_monitor(nb::object report) {
+  return ferl::Monitor([report](std::size_t progress) {
     nb::gil_scoped_acquire gil;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     if (!report.is_none()) report(progress);
@@ -115,9 +115,9 @@ nb::dict fit_tree(const Matrix& x, const Codes& y, const Vector& weight, int n_c
   std::size_t n_growth_rows = 0;
   {
     nb::gil_scoped_release no_gil;
-    const auto canonical = ferl::canonical_rows(table, seed);
+    const auto canonical = ferl::canonical_rows(table, seed, monitor);
     weight_scale = canonical.weight_scale;
-    const auto sample = ferl::take_sample(table, canonical, growth_rows);
+    const auto sample = ferl::take_sample(table, canonical, growth_rows, monitor);
     n_growth_rows = sample.n_rows;
     grown = ferl::grow(sample, options, monitor);
     trapezoid = trapezoids(grown);
@@ -146,8 +146,9 @@ nb::dict fit_tree(const Matrix& x, const Codes& y, const Vector& weight, int n_c
 nb::tuple resample(const Matrix& x, const Codes& y, const Vector& weight, int n_classes, std::uint64_t seed,
                    std::size_t growth_rows, int n_resamples) {
   const auto table = table_view(x, y, weight, n_classes);
-  const auto canonical = ferl::canonical_rows(table, seed);
-  const auto sample = ferl::take_sample(table, canonical, growth_rows);
+  auto monitor = python_monitor(nb::none());
+  const auto canonical = ferl::canonical_rows(table, seed, monitor);
+  const auto sample = ferl::take_sample(table, canonical, growth_rows, monitor);
   const ferl::Resamples resamples(sample, n_resamples);
   std::vector<double> counts;
   for (ferl::Row i = 0; i < sample.n_rows; ++i)

@@ -20,13 +20,14 @@ namespace {
 // Adding zero turns -0.0 into 0.0: equal values must have equal bits.
 double canonical_value(double value) { return value + 0.0; }
 
-std::vector<KeyedRow> hash_rows(const TableView& table, std::uint64_t seed) {
+std::vector<KeyedRow> hash_rows(const TableView& table, std::uint64_t seed, Monitor& monitor) {
   constexpr std::size_t kBlock = 64;  // interleaved chains hide the latency of the hash
   const std::size_t n = table.x.n_rows;
   std::vector<KeyedRow> rows;
   rows.reserve(n);
   std::uint64_t hash[kBlock];
   for (std::size_t from = 0; from < n; from += kBlock) {
+    monitor.tick(0);
     const std::size_t size = std::min(kBlock, n - from);
     for (std::size_t i = 0; i < size; ++i) hash[i] = mix(seed ^ mix(static_cast<std::uint64_t>(table.y[from + i])));
     for (std::size_t j = 0; j < table.x.n_columns; ++j)
@@ -84,8 +85,8 @@ void scale_weights(CanonicalRows& rows) {
 
 }  // namespace
 
-CanonicalRows canonical_rows(const TableView& table, std::uint64_t seed) {
-  auto sorted = hash_rows(table, mix(seed));
+CanonicalRows canonical_rows(const TableView& table, std::uint64_t seed, Monitor& monitor) {
+  auto sorted = hash_rows(table, mix(seed), monitor);
   RowSorter{}(sorted);
   CanonicalRows out;
   out.row.reserve(sorted.size());
@@ -109,7 +110,7 @@ TableView Sample::table() const {
   return {{x.data(), n_rows, n_columns, 1, static_cast<std::ptrdiff_t>(n_rows)}, y.data(), weight.data(), n_classes};
 }
 
-Sample take_sample(const TableView& table, const CanonicalRows& canonical, std::size_t max_rows) {
+Sample take_sample(const TableView& table, const CanonicalRows& canonical, std::size_t max_rows, Monitor& monitor) {
   Sample sample;
   const std::size_t n = std::min(canonical.row.size(), max_rows);
   const std::size_t d = table.x.n_columns;
@@ -122,6 +123,7 @@ Sample take_sample(const TableView& table, const CanonicalRows& canonical, std::
   sample.key.assign(canonical.key.begin(), canonical.key.begin() + static_cast<std::ptrdiff_t>(n));
   constexpr std::size_t kBlock = 32;  // rows read once per block while their cache lines are hot
   for (std::size_t from = 0; from < n; from += kBlock) {
+    monitor.tick(0);
     const std::size_t to = std::min(from + kBlock, n);
     for (std::size_t j = 0; j < d; ++j)
       for (std::size_t i = from; i < to; ++i) sample.x[j * n + i] = canonical_value(table.x(canonical.row[i], j));

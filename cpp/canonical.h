@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "parallel.h"
 #include "types.h"
 
 namespace ferl {
@@ -23,7 +24,7 @@ struct CanonicalRows {
 
 // Rows of weight zero are left out. Weights that average less than one per distinct row (they may sum to one, say)
 // are scaled to average one: leaf weights and shrinkage are counted in rows.
-CanonicalRows canonical_rows(const TableView& table, std::uint64_t seed);
+CanonicalRows canonical_rows(const TableView& table, std::uint64_t seed, Monitor& monitor);
 
 // Rows copied into their canonical order, each column contiguous: what growth works on.
 struct Sample {
@@ -38,6 +39,6 @@ struct Sample {
   TableView table() const;
 };
 
-Sample take_sample(const TableView& table, const CanonicalRows& canonical, std::size_t max_rows);
+Sample take_sample(const TableView& table, const CanonicalRows& canonical, std::size_t max_rows, Monitor& monitor);
 
 }  // namespace ferl

@@ -1,9 +1,31 @@
 """One fuzzy rule tree that justifies its answers and says when not to trust them."""
 
-from ferl.classifier import FERLClassifier
-from ferl.evidence import Evidence
-from ferl.rules import export_text
-from ferl.tree import FuzzyTree
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ferl.classifier import FERLClassifier
+    from ferl.evidence import Evidence
+    from ferl.rules import export_text
+    from ferl.tree import FuzzyTree
 
 __version__ = "0.1.0"
 __all__ = ["Evidence", "FERLClassifier", "FuzzyTree", "__version__", "export_text"]
+
+# Loaded on first use: scikit-learn takes most of a second to import, and `ferl --help` does not need it.
+_HOME = {
+    "Evidence": "ferl.evidence",
+    "FERLClassifier": "ferl.classifier",
+    "FuzzyTree": "ferl.tree",
+    "export_text": "ferl.rules",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'ferl' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -7,7 +7,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Bunch, check_random_state
@@ -20,13 +19,14 @@ from ferl.evidence import Evidence, read_evidence
 from ferl.frames import check_rows, check_training_table, row_weights
 from ferl.progress import rules_bar
 from ferl.pruning import prune, pruning_path
+from ferl.threads import n_threads
 from ferl.tree import FuzzyTree
 
 Floats = NDArray[np.float64]
 
 PRESETS: dict[str, dict[str, int]] = {
-    "medium": {"max_rules": 50, "max_depth": 8},
-    "deep": {"max_rules": 150, "max_depth": 12},
+    "medium": {"max_rules": 50, "max_depth": 12},
+    "deep": {"max_rules": 150, "max_depth": 24},
 }
 
 
@@ -41,10 +41,11 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     variant : {"deep", "medium", "compact"}
-        Preset of the budgets: deep has at most 150 rules of 12 conditions, medium 50 rules of 8 conditions. (compact,
-        trees over linguistic terms, is not implemented yet.)
+        Preset of the budgets: deep has at most 150 rules, medium 50. (compact, trees over linguistic terms, is not
+        implemented yet.)
     max_rules, max_depth : int, optional
-        Largest number of rules (leaves), and of conditions in a rule. None: the variant's.
+        Largest number of rules (leaves), and of splits on the way to one. None: the variant's, 150 and 24 for deep, 50
+        and 12 for medium.
     min_leaf_weight : float
         Least training weight on either side of a split, in rows.
     min_gain : float
@@ -277,7 +278,7 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
             "band_scale": float(self.band_scale),
             "two_mode": bool(self.two_mode),
             "n_banded_features": min(self.n_banded_features or n_features, n_features),
-            "n_threads": effective_n_jobs(self.n_jobs),
+            "n_threads": n_threads(self.n_jobs),
         }
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -344,7 +345,7 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
             discount=self.discount,
             gated=self.support_gate,
             gate_margin=self.gate_margin,
-            n_threads=effective_n_jobs(self.n_jobs),
+            n_threads=n_threads(self.n_jobs),
         )
 
     def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
@@ -360,7 +361,7 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         table = check_rows(self, X)
         lost = np.zeros(table.shape)
         if self.support_gate:
-            self.tree_.core(self.gate_margin).support_deficit(table, effective_n_jobs(self.n_jobs), lost)
+            self.tree_.core(self.gate_margin).support_deficit(table, n_threads(self.n_jobs), lost)
         return lost
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +66,9 @@ def run(name: str, picture: Path | None) -> None:
     console.print(_rules_panel(medium, data))
     console.print(_answers_panel(medium, data))
     if picture is not None:
-        _write_atomically(picture, console.export_svg(title=f"ferl demo --data {name}"))
+        # Without the fonts that rich would have a browser fetch: a picture needs no network.
+        svg = re.sub(r"@font-face \{.*?\}", "", console.export_svg(title=f"ferl demo --data {name}"), flags=re.DOTALL)
+        _write_atomically(picture, svg)
         console.print(f"picture: {picture}")
 
 

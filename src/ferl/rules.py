@@ -133,9 +133,15 @@ def export_text(
     --------
     >>> from sklearn.datasets import load_iris
     >>> from ferl import FERLClassifier, export_text
-    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> X, y = load_iris(return_X_y=True)
     >>> clf = FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(X, y)
-    >>> print(export_text(clf))  # doctest: +SKIP
+    >>> print(export_text(clf, feature_names=["sepal length", "sepal width", "petal length", "petal width"]))
+      1. if petal length > 2.46 ±0.09 and petal width < 1.68 ±0.06
+         then 1 0.89, 2 0.10, 0 0.01   (support 52.6, 35%)
+      2. if petal length < 2.46 ±0.09
+         then 0 0.98, 1 0.01, 2 0.01   (support 50.0, 33%)
+      3. if petal length > 2.46 ±0.09 and petal width > 1.68 ±0.06
+         then 2 0.94, 1 0.05, 0 0.01   (support 47.4, 32%)
     """
     check_is_fitted(estimator)
     names = _names(estimator, feature_names)

@@ -34,6 +34,7 @@ def fingerprint(data: DataSet, fold: int, method: Method) -> str:
         "code": code_digest(ours=method.is_ours),
         "data": data.digest,
         "fold": fold,
+        "judged_on": method.judged_on,
         "method": method.name,
         "parameters": dict(method.parameters),
         "protocol": PROTOCOL_VERSION,

@@ -51,6 +51,28 @@ def frontier(
 
 
 @app.command()
+def defaults(
+    data: DataOption,
+    datasets: NamesOption = None,
+    jobs: JobsOption = None,
+    out: OutOption = DEFAULT_OUT,
+    fresh: FreshOption = False,
+) -> None:
+    """What each default was chosen over, measured on training rows only. Interrupt it any time: it resumes."""
+    with _plain_errors(f"Stopped. Finished results are kept in {out}; the same command goes on from there."):
+        from rich.console import Console
+
+        from ferl.bench.facts import n_cores
+        from ferl.bench.tables.defaults import run_defaults
+
+        console = Console()
+        report = run_defaults(
+            data, out, names=_names(datasets), n_processes=jobs or n_cores(), fresh=fresh, console=console
+        )
+        _publish(report, out, console)
+
+
+@app.command()
 def speed(
     data: DataOption,
     datasets: NamesOption = None,

@@ -37,6 +37,9 @@ class Method:
         True when the result depends on this library's own code: cached results then expire with every edit of it.
     paper : mapping
         The paper's figures in the units of the tables, by measure.
+    judged_on : {"test", "calibration"}
+        Part of a fold the measures are taken on. Defaults are chosen on the calibration part, which belongs to the
+        training rows; test rows are for the tables alone.
     """
 
     name: str
@@ -47,6 +50,7 @@ class Method:
     packages: tuple[str, ...] = ("numpy", "scikit-learn")
     is_ours: bool = False
     paper: Mapping[str, float] = field(default_factory=dict)
+    judged_on: str = "test"
 
 
 def all_methods() -> list[Method]:

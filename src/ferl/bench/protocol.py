@@ -65,7 +65,7 @@ def make_folds(y: NDArray[np.int64]) -> list[Fold]:
 
 
 def evaluate(data: DataSet, fold_index: int, method: Method) -> dict[str, float]:
-    """Fit one method on one fold and measure it on the test part.
+    """Fit one method on one fold and measure it on the part it is judged on.
 
     Parameters
     ----------
@@ -83,8 +83,9 @@ def evaluate(data: DataSet, fold_index: int, method: Method) -> dict[str, float]
         them.
     """
     fold = make_folds(data.y)[fold_index]
-    X_fit, X_test = encode(data, fold.fitting, fold.test)
-    y_test = data.y[fold.test]
+    judged = fold.test if method.judged_on == "test" else fold.calibration
+    X_fit, X_test = encode(data, fold.fitting, judged)
+    y_test = data.y[judged]
     start = perf_counter()
     fitted = method.fit(X_fit, data.y[fold.fitting], fold_index)
     fit_seconds = perf_counter() - start

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from ferl import FERLClassifier
 
 
-def fit(variant: str, X: NDArray[np.float64], y: NDArray[np.int64], seed: int) -> FERLClassifier:
-    """Fit a preset on one thread."""
+def fit(parameters: dict[str, Any], X: NDArray[np.float64], y: NDArray[np.int64], seed: int) -> FERLClassifier:
+    """Fit with these parameters on one thread."""
     # Imported here so that a compiled core that does not load is this method's failure and not the benchmark's.
     from ferl import FERLClassifier
 
-    classifier = FERLClassifier(variant=variant, random_state=seed, n_jobs=1)
+    classifier = FERLClassifier(**parameters, random_state=seed, n_jobs=1)
     classifier.fit(X, y)
     return classifier
 
@@ -38,7 +38,7 @@ def prediction_set(fitted: FERLClassifier, X: NDArray[np.float64]) -> NDArray[np
 def _method(variant: str, paper: dict[str, float]) -> Method:
     return Method(
         name=f"FERL-{variant}",
-        fit=partial(fit, variant),
+        fit=partial(fit, {"variant": variant}),
         size=size,
         prediction_set=prediction_set,
         parameters={"variant": variant},

@@ -139,8 +139,8 @@ def make_report(rows: Sequence[Row], facts: Mapping[str, object]) -> Report:
         title="Frontier: accuracy, selection and prediction sets against the number of rules",
         facts=facts,
         sections=[
-            _section("Answers", rows, ANSWERS, _answer_notes(rows)),
-            *([_section("Prediction sets", with_sets, SETS)] if with_sets else []),
+            method_section("Answers", rows, ANSWERS, _answer_notes(rows)),
+            *([method_section("Prediction sets", with_sets, SETS)] if with_sets else []),
             *(_data_set_section(rows, by_key[key]) for key in BY_DATA_SET),
         ],
         data=_json(rows),
@@ -152,7 +152,8 @@ def _centre(key: str, values: Sequence[float]) -> float:
     return median(values) if key in MEDIANS else fmean(values)
 
 
-def _section(title: str, rows: Sequence[Row], measures: Sequence[Measure], notes: Sequence[str] = ()) -> Section:
+def method_section(title: str, rows: Sequence[Row], measures: Sequence[Measure], notes: Sequence[str] = ()) -> Section:
+    """One line a method, one column a measure."""
     body = [[row.method.name, *(_cell(row, measure) for measure in measures)] for row in rows if row.data_sets]
     body += [[row.method.name, "failed"] for row in rows if not row.data_sets]
     return Section(title, ["Method", *(measure.title for measure in measures)], body, notes)

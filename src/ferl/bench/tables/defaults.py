@@ -1,0 +1,132 @@
+"""What each default of the library was chosen over, measured on training rows only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from ferl.bench.cache import Result, ResultFile
+from ferl.bench.data import load_folder
+from ferl.bench.facts import n_cores, versions
+from ferl.bench.method import Method
+from ferl.bench.methods.ferl import fit, prediction_set, size
+from ferl.bench.protocol import DESCRIPTION
+from ferl.bench.render import Report
+from ferl.bench.runner import plan, run
+from ferl.bench.tables.frontier import ANSWERS, SETS, Row, make_row, method_section
+
+N_SEEDS = 3
+
+# Each line changes one thing. Deep unless it says otherwise.
+ALTERNATIVES: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("deep", {}),
+    ("max_depth=12", {"max_depth": 12}),
+    ("max_depth=16", {"max_depth": 16}),
+    ("median_mad", {"band": "median_mad"}),
+    ("band_scale=0.8", {"band_scale": 0.8}),
+    ("band_scale=1.2", {"band_scale": 1.2}),
+    ("two_mode=False", {"two_mode": False}),
+    ("2 banded", {"n_banded_features": 2}),
+    ("3 banded", {"n_banded_features": 3}),
+    ("all banded", {"n_banded_features": None}),
+    ("16 resamples", {"n_resamples": 16}),
+    ("48 resamples", {"n_resamples": 48}),
+    ("leaf weight 1", {"min_leaf_weight": 1.0}),
+    ("leaf weight 5", {"min_leaf_weight": 5.0}),
+    ("shrinkage=2", {"shrinkage": 2.0}),
+    ("shrinkage=10", {"shrinkage": 10.0}),
+    ("laplace", {"consequents": "laplace"}),
+    ("raw", {"consequents": "raw"}),
+    ("cci", {"criterion": "cci"}),
+    ("vote", {"combination": "vote"}),
+    ("cautious", {"combination": "cautious"}),
+    ("chain", {"combination": "chain"}),
+    ("all nodes", {"sources": "all"}),
+    ("medium", {"variant": "medium"}),
+    ("medium, depth 8", {"variant": "medium", "max_depth": 8}),
+)
+
+
+def _fit_shifted(
+    parameters: dict[str, Any], repeat: int, X: NDArray[np.float64], y: NDArray[np.int64], seed: int
+) -> Any:
+    return fit(parameters, X, y, seed + 100 * repeat)
+
+
+def _method(label: str, parameters: Mapping[str, Any], repeat: int) -> Method:
+    return Method(
+        name=f"{label} #{repeat}",
+        fit=partial(_fit_shifted, dict(parameters), repeat),
+        size=size,
+        prediction_set=prediction_set,
+        parameters={**parameters, "repeat": repeat},
+        is_ours=True,
+        judged_on="calibration",
+    )
+
+
+def run_defaults(
+    folder: Path, out: Path, *, names: Sequence[str] | None, n_processes: int, fresh: bool, console: Console
+) -> Report:
+    """Measure each alternative to a default on the calibration parts, over several seeds.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of CSV files.
+    out : Path
+        Folder of results; known results in it are used again.
+    names : sequence of str, optional
+        Data sets wanted; all by default.
+    n_processes : int
+        Number of parallel processes.
+    fresh : bool
+        Compute everything again.
+    console : Console
+        Where progress is shown.
+
+    Returns
+    -------
+    Report
+    """
+    data_sets = load_folder(folder, names)
+    methods = [_method(label, given, repeat) for label, given in ALTERNATIVES for repeat in range(N_SEEDS)]
+    with ResultFile(out / "results.jsonl", fresh=fresh) as cache:
+        results = run(plan(data_sets, methods), cache, n_processes=n_processes, console=console)
+    rows = [_row(label, results) for label, _ in ALTERNATIVES]
+    note = "Means over data sets, folds and seeds. The first line is the default; each other line changes one thing."
+    return Report(
+        name="defaults",
+        title="Defaults and their alternatives, judged on the calibration parts (test rows are not looked at)",
+        facts={
+            **versions(),
+            "cores": n_cores(),
+            "protocol": DESCRIPTION,
+            "seeds": f"fold + 100 k, k < {N_SEEDS}",
+            "data sets": len(data_sets),
+        },
+        sections=[
+            method_section("Answers", rows, [replace(measure, spread=False) for measure in ANSWERS], [note]),
+            method_section("Prediction sets", rows, SETS),
+        ],
+        data={row.method.name: {measure.key: row.centre(measure.key) for measure in (*ANSWERS, *SETS)} for row in rows},
+    )
+
+
+def _row(label: str, results: Sequence[Result]) -> Row:
+    """The seeds of one alternative as one row: each seed's folds count like further folds."""
+    repeats = [make_row(_method(label, {}, repeat), results) for repeat in range(N_SEEDS)]
+    shared = set.intersection(*(set(row.data_sets) for row in repeats))
+    means = {
+        name: {key: float(np.mean([row.data_sets[name][key] for row in repeats])) for key in repeats[0].data_sets[name]}
+        for name in sorted(shared)
+    }
+    failures = [failure for row in repeats for failure in row.failures]
+    return Row(replace(repeats[0].method, name=label), means, failures)

@@ -1,0 +1,33 @@
+"""How many threads to use."""
+
+from __future__ import annotations
+
+import os
+
+from joblib import cpu_count
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Number of threads for an ``n_jobs`` in scikit-learn's convention.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        None is one; -1 all cores, -2 all but one, and so on. Never more than the environment variable
+        ``OMP_NUM_THREADS``, which joblib sets in its workers so that nested parallelism does not oversubscribe.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> n_threads(None)
+    1
+    """
+    if n_jobs == 0:
+        raise ValueError("n_jobs is 0; use None for one thread, -1 for all cores, or a positive number of threads.")
+    wanted = 1 if n_jobs is None else n_jobs if n_jobs > 0 else max(1, cpu_count() + 1 + n_jobs)
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    # The variable may also hold a list for nested OpenMP regions, or an empty value; those set no limit here.
+    return min(wanted, int(limit)) if limit.isdecimal() and int(limit) > 0 else wanted

@@ -1,0 +1,180 @@
+"""Bad input gets an error that names the value and the remedy; odd input gets a sensible model."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+from ferl import FERLClassifier
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 3))
+Y = RNG.integers(0, 2, 60)
+
+
+def with_value(row: int, column: int, value: float) -> np.ndarray:
+    table = X.copy()
+    table[row, column] = value
+    return table
+
+
+@pytest.mark.parametrize(
+    ("table", "labels", "message"),
+    [
+        (with_value(3, 1, np.inf), Y, "infinity"),
+        (with_value(3, 1, np.nan), Y, "NaN"),
+        (with_value(3, 1, 1e200), Y, r"Feature 1 holds a value of magnitude 1e\+200.*Rescale"),
+        (np.empty((0, 3)), [], "0 sample"),
+        (np.empty((5, 0)), Y[:5], "0 feature"),
+        (X, Y[:10], r"inconsistent numbers of samples: \[60, 10\]"),
+        (X[:, 0], Y, "(?s)1D array.*[Rr]eshape"),
+        (X, X[:, 0], "Unknown label type"),
+        (pd.DataFrame({"a": ["x", "y"] * 30}), Y, "could not convert string to float"),
+    ],
+    ids=["infinite", "missing", "too large", "no rows", "no columns", "lengths", "one dimension", "regression", "text"],
+)
+def test_unusable_tables_are_refused(table, labels, message):
+    with pytest.raises(ValueError, match=message):
+        FERLClassifier().fit(table, labels)
+
+
+def test_sparse_tables_are_refused_with_the_remedy():
+    with pytest.raises(TypeError, match=r"(?s)[Ss]parse.*toarray"):
+        FERLClassifier().fit(scipy.sparse.csr_matrix(X), Y)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (-np.ones(60), r"sample_weight\[0\] is -1.0.*Use 0"),
+        (np.where(np.arange(60) == 7, np.nan, 1.0), r"sample_weight\[7\] is nan"),
+        (np.where(np.arange(60) == 7, np.inf, 1.0), r"sample_weight\[7\] is inf"),
+        (np.zeros(60), "All sample weights are zero"),
+        (np.ones(59), r"shape \(59,\).*\(60,\)"),
+        (np.ones((60, 1)), r"shape \(60, 1\)"),
+    ],
+)
+def test_unusable_weights_are_refused(weight, message):
+    with pytest.raises(ValueError, match=message):
+        FERLClassifier().fit(X, Y, sample_weight=weight)
+
+
+@pytest.mark.parametrize(
+    ("class_weight", "message"),
+    [
+        ({"maybe": 2}, r"class 'maybe'; the classes in y are \[0, 1\]"),
+        ({0: -1}, r"class_weight\[0\] is -1"),
+        ({0: 0, 1: 0}, "All class weights are zero"),
+    ],
+)
+def test_unusable_class_weights_are_refused(class_weight, message):
+    with pytest.raises(ValueError, match=message):
+        FERLClassifier(class_weight=class_weight).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("variant", "huge"),
+        ("max_rules", 0),
+        ("max_depth", -1),
+        ("min_leaf_weight", 0.0),
+        ("min_gain", -0.1),
+        ("patience", -1),
+        ("min_coverage", 1.5),
+        ("criterion", "entropy"),
+        ("n_resamples", 0),
+        ("band", "mad"),
+        ("band_scale", -1.0),
+        ("n_banded_features", 0),
+        ("consequents", "smooth"),
+        ("shrinkage", -1.0),
+        ("combination", "average"),
+        ("sources", "root"),
+        ("discount", -1.0),
+        ("gate_margin", 0.0),
+        ("ccp_alpha", -0.1),
+        ("growth_rows", 1),
+        ("class_weight", "even"),
+        ("random_state", "seed"),
+    ],
+)
+def test_parameters_out_of_range_are_named_with_their_value(parameter, value):
+    with pytest.raises(ValueError, match=rf"(?s)'{parameter}' parameter.*Got {value!r}"):
+        FERLClassifier(**{parameter: value}).fit(X, Y)
+
+
+def test_compact_says_what_to_use_meanwhile():
+    with pytest.raises(NotImplementedError, match="medium"):
+        FERLClassifier("compact").fit(X, Y)
+
+
+def test_rows_that_do_not_fit_the_model_are_refused():
+    clf = FERLClassifier(random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match=r"2 features.*3 features"):
+        clf.predict(X[:, :2])
+    with pytest.raises(ValueError, match="NaN"):
+        clf.predict(with_value(0, 0, np.nan))
+    with pytest.raises(ValueError, match="infinity"):
+        clf.predict_evidence(with_value(0, 0, -np.inf))
+
+
+def test_one_row_one_class_and_constant_features_give_one_rule():
+    assert FERLClassifier().fit(X[:1], ["a"]).predict(X[:2]).tolist() == ["a", "a"]
+    one_class = FERLClassifier().fit(X, np.zeros(60))
+    assert one_class.n_rules_ == 1
+    np.testing.assert_array_equal(one_class.predict_proba(X), np.ones((60, 1)))
+    constant = FERLClassifier().fit(np.ones((60, 3)), Y)
+    assert constant.n_rules_ == 1
+    np.testing.assert_allclose(constant.predict_proba(X)[0], np.bincount(Y) / 60)
+
+
+def test_a_hundred_thousand_columns_of_noise():
+    wide = RNG.normal(size=(50, 100_000))
+    clf = FERLClassifier(random_state=0).fit(wide, Y[:50])
+    assert 1 < clf.n_rules_ <= 50
+    assert clf.predict_proba(wide).shape == (50, 2)
+
+
+@pytest.mark.parametrize("parameter", ["max_rules", "max_depth", "patience", "growth_rows", "n_banded_features"])
+def test_numbers_beyond_any_integer_type_mean_no_limit(parameter):
+    base = FERLClassifier(random_state=0, **{parameter: 10_000}).fit(X, Y)
+    huge = FERLClassifier(random_state=0, **{parameter: 10**30}).fit(X, Y)
+    np.testing.assert_array_equal(base.predict_proba(X), huge.predict_proba(X))
+
+
+@pytest.mark.parametrize("scale", [1e140, 1e-300, 5e-324])
+def test_extreme_scales_give_finite_answers(scale):
+    clf = FERLClassifier(random_state=0).fit(X * scale, Y)
+    extremes = np.vstack([X * scale, np.full((1, 3), 1.7e308), np.full((1, 3), -1.7e308)])
+    proba = clf.predict_proba(extremes)
+    assert np.isfinite(proba).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+
+
+def test_time_stamps_split_although_their_spread_is_near_rounding():
+    # Seconds since 1970 with microseconds: the band is narrower than the distance between neighbouring numbers.
+    stamps = 1.7e9 + np.arange(60)[:, None] * 1e-6
+    clf = FERLClassifier(random_state=0).fit(stamps, np.arange(60) >= 30)
+    assert clf.score(stamps, np.arange(60) >= 30) == 1.0
+    assert np.isfinite(clf.predict_proba(stamps)).all()
+
+
+def test_more_classes_than_rules():
+    clf = FERLClassifier("medium", random_state=0, max_rules=3)
+    labels = np.arange(60) % 30
+    clf.fit(X, labels)
+    assert clf.predict_proba(X).shape == (60, 30)
+    np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1)
+
+
+def test_a_tree_that_is_not_a_tree_is_refused():
+    tree = FERLClassifier(random_state=0).fit(X, Y).tree_
+    for parent in ([0, 0, 0], [-1, 2, 0], [-1, 0, 5], [-1, -1, 0]):
+        arrays = {name: value[:3].copy() for name, value in vars(tree).items() if isinstance(value, np.ndarray)}
+        arrays["parent"] = np.array(parent, dtype=np.int32)
+        names = ("parent", "feature", "trapezoid", "support", "class_weight", "consequent", "gain")
+        with pytest.raises(ValueError, match=r"root|pre-order"):
+            type(tree)(**{name: arrays[name] for name in names}).fire(X)
+    with pytest.raises(ValueError, match="fewer columns"):
+        tree.fire(X[:, :1].copy())

@@ -1,0 +1,56 @@
+"""The command line, as a user types it."""
+
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from ferl import __version__
+from ferl.cli import app
+
+runner = CliRunner()
+
+
+@pytest.mark.parametrize("data", ["iris", "wine", "breast_cancer"])
+def test_demo_shows_rules_evidence_a_set_of_two_and_an_abstention(data):
+    result = runner.invoke(app, ["demo", "--data", data], env={"COLUMNS": "120"})
+    assert result.exit_code == 0
+    for part in ("accuracy", "if ", "then ", "belief", "plausibility", "ignorance", "A clear case", "abstains"):
+        assert part in result.output
+    assert "outside the training range" in result.output
+    if data != "breast_cancer":  # with two classes a set of two is the abstention
+        assert "Two classes cannot be told apart" in result.output
+
+
+def test_demo_writes_its_picture_and_refuses_a_folder_that_is_not_there(tmp_path):
+    picture = tmp_path / "demo.svg"
+    assert runner.invoke(app, ["demo", "--picture", str(picture)]).exit_code == 0
+    svg = picture.read_text(encoding="utf-8")
+    assert svg.startswith("<svg")
+    assert "url(http" not in svg
+    assert [path.name for path in tmp_path.iterdir()] == ["demo.svg"]
+    refused = runner.invoke(app, ["demo", "--picture", str(tmp_path / "no" / "demo.svg")])
+    assert refused.exit_code == 2
+    assert "does not exist" in refused.output
+
+
+def test_version_and_help():
+    assert runner.invoke(app, ["--version"]).output.strip() == f"ferl {__version__}"
+    text = runner.invoke(app, ["--help"]).output
+    assert "demo" in text
+    assert "bench" in text
+
+
+@pytest.mark.parametrize(
+    ("statement", "absent"),
+    [
+        ("import ferl", ["sklearn", "scipy", "pandas", "typer", "rich", "matplotlib", "pyarrow"]),
+        ("from ferl import FERLClassifier", ["typer", "rich", "matplotlib", "ferl.bench"]),
+        ("import ferl.cli", ["sklearn", "scipy", "pandas", "matplotlib", "pyarrow"]),
+    ],
+)
+def test_nothing_is_imported_before_it_is_needed(statement, absent):
+    program = f"import sys; {statement}; print([name for name in {absent} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,21 @@
+"""Every example in a docstring runs and prints what it says."""
+
+import doctest
+import pkgutil
+from importlib import import_module
+
+import pytest
+
+import ferl
+
+MODULES = [info.name for info in pkgutil.walk_packages(ferl.__path__, "ferl.") if info.name != "ferl._core"]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples_hold(name):
+    assert doctest.testmod(import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
+
+
+def test_the_main_entry_points_have_examples():
+    for name in ("ferl.classifier", "ferl.evidence", "ferl.rules", "ferl.metrics", "ferl.consequents"):
+        assert any(test.examples for test in doctest.DocTestFinder().find(import_module(name)))
