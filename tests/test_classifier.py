@@ -104,7 +104,7 @@ def test_the_larger_budget_only_adds_splits(cancer):
 )
 def test_no_parameter_is_ignored(change):
     X, y = make_classification(600, 8, n_informative=5, n_classes=3, weights=[0.6, 0.3], random_state=3)
-    rows = np.vstack([X, 1.5 * X.max(axis=0) * np.ones((1, 8))])
+    rows = np.vstack([X, 1.1 * X, 1.5 * X])  # some outside the support
     base = FERLClassifier("medium", random_state=0).fit(X, y)
     changed = FERLClassifier("medium", **{"random_state": 0, **change}).fit(X, y)
     assert not np.array_equal(base.predict_proba(rows), changed.predict_proba(rows))
