@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl.tree import levels
+
 Floats = NDArray[np.float64]
 
 
@@ -43,17 +45,17 @@ def consequents(
     weight = class_weight.sum(axis=1, keepdims=True)
     if kind == "laplace":
         return np.asarray((class_weight + 1) / (weight + class_weight.shape[1]))
-    # A node no training row reaches (possible once the tree meets more rows than it was grown on) says what its
-    # parent says.
+    # A node that no training row reaches says what its parent says.
     raw = np.divide(class_weight, weight, out=np.zeros_like(class_weight), where=weight > 0)
     result = raw.copy()
-    for node in range(1, len(parent)):
-        above = parent[node]
-        if weight[node, 0] == 0:
-            raw[node] = raw[above]
-            result[node] = result[above]
-        elif kind == "shrinkage":
-            result[node] = result[above] + (raw[node] - raw[above]) / (1 + shrinkage / weight[above, 0])
+    for nodes in levels(parent):
+        above = parent[nodes]
+        empty = weight[nodes, 0] == 0
+        raw[nodes[empty]] = raw[above[empty]]
+        if kind == "shrinkage":
+            result[nodes] = result[above] + (raw[nodes] - raw[above]) / (1 + shrinkage / weight[above])
+        else:
+            result[nodes] = raw[nodes]
     # The change is a convex combination of frequencies, so what leaves [0, 1] is rounding.
     np.clip(result, 0.0, 1.0, out=result)
     return np.asarray(result / result.sum(axis=1, keepdims=True))

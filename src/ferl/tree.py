@@ -14,6 +14,29 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
 
+def levels(parent: Ints) -> list[NDArray[np.intp]]:
+    """Nodes by their depth, the root's level left out: what sums along paths go through, one level at a time.
+
+    Parameters
+    ----------
+    parent : ndarray of shape (n_nodes,)
+        Parent of each node; -1 at the root.
+
+    Returns
+    -------
+    list of ndarray
+        Numbers of the nodes at depth 1, 2, ...
+    """
+    found: list[NDArray[np.intp]] = []
+    inside = np.zeros(len(parent) + 1, dtype=bool)  # one more place: the root's parent, -1
+    inside[0] = True
+    while (nodes := np.flatnonzero(inside[parent])).size:
+        found.append(nodes)
+        inside[:] = False
+        inside[nodes] = True
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class FuzzyTree:
     """A fuzzy rule tree. Nodes are in pre-order; every node but the root stores its own condition.
@@ -80,8 +103,8 @@ class FuzzyTree:
     def depth(self) -> Ints:
         """Number of conditions on the path to each node."""
         depth = np.zeros(self.n_nodes, dtype=np.int32)
-        for node in range(1, self.n_nodes):
-            depth[node] = depth[self.parent[node]] + 1
+        for d, nodes in enumerate(levels(self.parent), start=1):
+            depth[nodes] = d
         return depth
 
     @property
@@ -105,9 +128,9 @@ class FuzzyTree:
 
         The largest sum of ``1 / h`` over the splits of a path (supplement of the paper, Prop. 3).
         """
-        total = np.zeros(self.n_nodes)
-        for node in range(1, self.n_nodes):
-            total[node] = total[self.parent[node]] + 1 / self.half_width[node]
+        total, slope = np.zeros(self.n_nodes), 1 / self.half_width
+        for nodes in levels(self.parent):
+            total[nodes] = total[self.parent[nodes]] + slope[nodes]
         return float(total.max())
 
     def core(self, gate_margin: float = 1.0) -> _core.Tree:
