@@ -31,8 +31,11 @@ double gini_decrease(const std::vector<LaneCell>& all, const std::vector<LaneCel
   return left_weight * right_weight / (weight * weight) * distance;
 }
 
+// Taken from the first value, so that a large common offset (time stamps) does not round the differences away.
 double mean_of(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  double sum = 0;
+  for (const double v : values) sum += v - values[0];
+  return values[0] + sum / static_cast<double>(values.size());
 }
 
 double root_mean_square_from(const std::vector<double>& values, double centre) {
@@ -147,19 +150,13 @@ std::vector<double> resampled_cuts(const SortedRows& rows, const Resamples& resa
 
 Gain gain_of(const std::vector<double>& class_weight, double weight, const std::vector<double>& left_class_weight,
              Criterion criterion) {
-  const std::size_t n_classes = class_weight.size();
-  const double left = std::accumulate(left_class_weight.begin(), left_class_weight.end(), 0.0);
-  const double right = weight - left;
-  std::vector<double> right_class_weight(n_classes);
-  double distance = 0;
-  for (std::size_t c = 0; c < n_classes; ++c) {
-    right_class_weight[c] = class_weight[c] - left_class_weight[c];
-    const double difference = left_class_weight[c] / left - right_class_weight[c] / right;
-    distance += difference * difference;
-  }
-  const double gini = left * right / weight * distance;
+  const double gini = gini_gain(class_weight, weight, left_class_weight);
   if (criterion == Criterion::gini) return {gini, 0};
-  return {std::max(0.0, largest(left_class_weight) + largest(right_class_weight) - largest(class_weight)), gini};
+  std::vector<double> right_class_weight(class_weight);
+  for (std::size_t c = 0; c < class_weight.size(); ++c) right_class_weight[c] -= left_class_weight[c];
+  const double cci = largest(left_class_weight) + largest(right_class_weight) - largest(class_weight);
+  // Where the majority class stays the same the difference is rounding, which must not decide over Gini.
+  return {cci > 1e-12 * weight ? cci : 0, gini};
 }
 
 Candidate band_candidate(const NodeView& node, Column column, const SortedRows& rows, const Cut& cut,

@@ -46,7 +46,7 @@ struct SortedRows {
   void gather(const NodeView& node, const Row* order, std::size_t n_rows, const double* x, const Resamples& resamples);
 };
 
-// Gain of a complementary fuzzy split with these left class weights (supplement, Prop. 1: never negative).
+// Gain of a complementary fuzzy split with these left class weights; never negative.
 Gain gain_of(const std::vector<double>& class_weight, double weight, const std::vector<double>& left_class_weight,
              Criterion criterion);
 

@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <array>
 #include <initializer_list>
 #include <limits>
@@ -66,7 +67,8 @@ ferl::GrowOptions grow_options(const nb::dict& given) {
   o.band.criterion = nb::cast<std::string>(given["criterion"]) == "gini" ? ferl::Criterion::gini : ferl::Criterion::cci;
   o.band.scale = nb::cast<double>(given["band_scale"]);
   o.band.two_mode = nb::cast<bool>(given["two_mode"]);
-  o.band.min_leaf_weight = nb::cast<double>(given["min_leaf_weight"]);
+  // A hair less, so that rounding does not refuse two rows a leaf weight of two.
+  o.band.min_leaf_weight = nb::cast<double>(given["min_leaf_weight"]) * (1 - 1e-10);
   o.max_rules = nb::cast<std::size_t>(given["max_rules"]);
   o.max_depth = nb::cast<std::size_t>(given["max_depth"]);
   o.min_gain = nb::cast<double>(given["min_gain"]);
@@ -109,34 +111,35 @@ nb::dict fit_tree(const Matrix& x, const Codes& y, const Vector& weight, int n_c
   const auto options = grow_options(given);
   auto monitor = python_monitor(report);
   ferl::GrownTree grown;
-  ferl::Moments moments;
+  std::vector<double> class_weight, support;
   std::vector<double> trapezoid;
-  double weight_scale = 1;
   std::size_t n_growth_rows = 0;
   {
     nb::gil_scoped_release no_gil;
     const auto canonical = ferl::canonical_rows(table, seed, monitor);
-    weight_scale = canonical.weight_scale;
     const auto sample = ferl::take_sample(table, canonical, growth_rows, monitor);
     n_growth_rows = sample.n_rows;
     grown = ferl::grow(sample, options, monitor);
     trapezoid = trapezoids(grown);
     const auto tree = make_tree(grown.parent, grown.column, trapezoid.data());
-    // Canonical rows where growth saw them all: the sums then do not depend on the order of the table either.
+    // Equal rows merged where growth saw them all: one row of weight 2 then rounds as the row twice.
     const bool complete = sample.n_rows == canonical.row.size();
-    moments = complete ? ferl::take_moments(tree, sample.table(), 1.0, options.n_threads, monitor)
-                       : ferl::take_moments(tree, table, weight_scale, options.n_threads, monitor);
+    const double most_weight = *std::max_element(canonical.weight.begin(), canonical.weight.end());
+    const auto moments =
+        complete ? ferl::take_moments(tree, sample.table(), most_weight, 1.0, options.n_threads, monitor)
+                 : ferl::take_moments(tree, table, most_weight, canonical.weight_scale, options.n_threads, monitor);
+    class_weight = moments.class_weight();
+    for (std::size_t o = 0; o < tree.size(); ++o) support.insert(support.end(), {moments.low[o], moments.high[o]});
   }
   const std::size_t n = grown.parent.size();
-  std::vector<double> gain, support;
+  std::vector<double> gain;
   for (const auto& g : grown.gain) gain.push_back(options.band.criterion == ferl::Criterion::gini ? g.first : g.second);
-  for (std::size_t o = 0; o < n; ++o) support.insert(support.end(), {moments.low[o], moments.high[o]});
   nb::dict out;
   out["parent"] = to_numpy(std::move(grown.parent), {n});
   out["feature"] = to_numpy(std::move(grown.column), {n});
   out["trapezoid"] = to_numpy(std::move(trapezoid), {n, 4});
   out["support"] = to_numpy(std::move(support), {n, 2});
-  out["class_weight"] = to_numpy(std::move(moments.class_weight), {n, static_cast<std::size_t>(n_classes)});
+  out["class_weight"] = to_numpy(std::move(class_weight), {n, static_cast<std::size_t>(n_classes)});
   out["gain"] = to_numpy(std::move(gain), {n});
   out["n_growth_rows"] = n_growth_rows;
   return out;

@@ -22,7 +22,7 @@ class Combiner {
   Combiner(const Tree& tree, const std::vector<double>& consequent, const std::vector<double>& reliability,
            int n_classes, const EvidenceOptions& options, Levels& level)
       : tree_(tree), consequent_(consequent), reliability_(reliability), n_classes_(n_classes), options_(options),
-        level_(level), path_share_(n_classes) {}
+        level_(level) {}
 
   void run(const Block& block, EvidenceView out) {
     out_ = out;
@@ -44,7 +44,10 @@ class Combiner {
     if (!is_source(o)) return;
     const double* p = consequent_.data() + o * n_classes_;
     if (options_.rule == Rule::dempster) {
-      for (std::size_t i = 0; i < firing.size; ++i) add_dempster(firing.row[i], firing.phi[i] * reliability_[o], p);
+      for (std::size_t i = 0; i < firing.size; ++i) {
+        const double phi = firing.phi[i] * reliability_[o];
+        add_dempster(firing.row[i], phi, 1 - phi, p);
+      }
     } else if (options_.rule == Rule::cautious) {
       for (std::size_t i = 0; i < firing.size; ++i)
         raise_odds(out_.belief + firing.row[i] * n_classes_, firing.phi[i] * reliability_[o], p);
@@ -58,10 +61,11 @@ class Combiner {
     }
   }
 
-  // A(c) = Q(c) - T without the subtraction: every term is non-negative, nothing cancels.
-  void add_dempster(Row row, double phi, const double* p) {
+  // Dempster's rule with one more source, of mass s(c) = phi p(c) on the classes and theta on the frame. With
+  // A(c) = Q(c) - T every term is non-negative and nothing cancels.
+  void add_dempster(Row row, double phi, double theta, const double* p) {
     double* mass = out_.belief + row * n_classes_;
-    const double theta = 1 - phi, frame = out_.ignorance[row];
+    const double frame = out_.ignorance[row];
     double sum = frame * theta;
     out_.ignorance[row] = sum;
     for (int c = 0; c < n_classes_; ++c) {
@@ -98,13 +102,11 @@ class Combiner {
     }
   }
 
-  // Dempster's rule with the mass that a path's odds stand for.
+  // Odds e(c) stand for the masses e(c) / (1 + sum of e), and 1 / (1 + sum of e) on the frame.
   void add_path(Row row, const double* odds) {
     double sum = 1;
     for (int c = 0; c < n_classes_; ++c) sum += odds[c];
-    const double phi = (sum - 1) / sum;
-    for (int c = 0; c < n_classes_; ++c) path_share_[c] = sum > 1 ? odds[c] / (sum - 1) : 0.0;
-    add_dempster(row, phi, path_share_.data());
+    add_dempster(row, 1 / sum, 1 / sum, odds);
   }
 
   void finish(std::size_t i) {
@@ -118,6 +120,10 @@ class Combiner {
     if (options_.rule == Rule::cautious) out_.ignorance[i] = 1;  // odds against the frame's
     double sum = out_.ignorance[i];
     for (int c = 0; c < n_classes_; ++c) sum += mass[c];
+    if (!(sum > 0)) {  // the sources exclude each other entirely: together they say nothing
+      out_.ignorance[i] = out_.conflict[i] = 1;
+      return;
+    }
     for (int c = 0; c < n_classes_; ++c) mass[c] /= sum;
     out_.ignorance[i] /= sum;
     if (options_.rule == Rule::cautious) return;  // a maximum loses nothing to conflict
@@ -130,7 +136,7 @@ class Combiner {
   EvidenceOptions options_;
   EvidenceView out_{};
   Levels& level_;
-  std::vector<double> path_odds_, path_share_;
+  std::vector<double> path_odds_;
 };
 
 }  // namespace

@@ -95,7 +95,7 @@ class Grower {
 
   // The most any split can gain: that of one which leaves no impurity.
   Gain most_gain(const GrowingNode& node) const {
-    const double gini = node.weight - purity(node.class_weight.data(), node.class_weight.size(), node.weight);
+    const double gini = node.weight - purity(node.class_weight, node.weight);
     if (options_.band.criterion == Criterion::gini) return {gini, 0};
     return {node.weight - *std::max_element(node.class_weight.begin(), node.class_weight.end()), gini};
   }

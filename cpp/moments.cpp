@@ -1,34 +1,35 @@
 #include "moments.h"
 
-#include <limits>
+#include <cmath>
+#include <cstdint>
+#include <mutex>
 
 #include "walk.h"
 
 namespace ferl {
 
-namespace {
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::size_t kPieceRows = 64 * kBlockRows;
-constexpr std::size_t kPiecesAtOnce = 16;  // bounds the memory of partial sums, whatever the number of rows
-}  // namespace
-
-Moments::Moments(std::size_t n_nodes, int n_classes)
-    : class_weight(n_nodes * n_classes, 0.0), low(n_nodes, kInfinity), high(n_nodes, -kInfinity) {}
+Moments::Moments(std::size_t n_nodes, int n_classes, double most_weight)
+    : low(n_nodes, kInfinity), high(n_nodes, -kInfinity), sums_(n_nodes * n_classes, 0) {
+  int exponent = 0;
+  std::frexp(most_weight, &exponent);
+  unit_ = std::ldexp(1.0, exponent - 62);
+}
 
 void Moments::add(const Tree& tree, const TableView& table, std::size_t from, std::size_t to, double weight_scale) {
   Levels level;
   for (std::size_t first = from; first < to; first += kBlockRows) {
     const Block block{table.x, first, std::min(kBlockRows, to - first)};
     walk(tree, block, false, level, [&](std::size_t o, const Firing& firing) {
-      double* sums = class_weight.data() + o * table.n_classes;
+      Sum* sums = sums_.data() + o * table.n_classes;
       for (std::size_t i = 0; i < firing.size; ++i) {
         const std::size_t row = first + firing.row[i];
-        sums[table.y[row]] += firing.phi[i] * (table.weight[row] * weight_scale);
+        const double weight = firing.phi[i] * (table.weight[row] * weight_scale);
+        sums[table.y[row]] += static_cast<std::int64_t>(weight / unit_);
       }
       for (std::size_t child = o + 1; child < tree.nodes[o].end; child = tree.nodes[child].end) {
         for (std::size_t i = 0; i < firing.size; ++i) {
           const bool counts = firing.phi[i] > kNegligibleFiring && table.weight[first + firing.row[i]] > 0;
-          const double x = block.value(firing.row[i], tree.nodes[child].column);
+          const double x = block.value(firing.row[i], tree.nodes[child].column) + 0.0;  // one zero, not two
           low[child] = counts && x < low[child] ? x : low[child];
           high[child] = counts && x > high[child] ? x : high[child];
         }
@@ -38,27 +39,32 @@ void Moments::add(const Tree& tree, const TableView& table, std::size_t from, st
 }
 
 void Moments::merge(const Moments& other) {
-  for (std::size_t i = 0; i < class_weight.size(); ++i) class_weight[i] += other.class_weight[i];
+  for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i] += other.sums_[i];
   for (std::size_t i = 0; i < low.size(); ++i) {
     low[i] = std::min(low[i], other.low[i]);
     high[i] = std::max(high[i], other.high[i]);
   }
 }
 
-Moments take_moments(const Tree& tree, const TableView& table, double weight_scale, int n_threads, Monitor& monitor) {
+std::vector<double> Moments::class_weight() const {
+  std::vector<double> out;
+  for (const Sum sum : sums_) out.push_back(static_cast<double>(sum) * unit_);
+  return out;
+}
+
+Moments take_moments(const Tree& tree, const TableView& table, double most_weight, double weight_scale, int n_threads,
+                     Monitor& monitor) {
+  constexpr std::size_t kPieceRows = 64 * kBlockRows;
   const std::size_t n = table.x.n_rows, n_pieces = (n + kPieceRows - 1) / kPieceRows;
-  Moments total(tree.size(), table.n_classes);
-  for (std::size_t first = 0; first < n_pieces; first += kPiecesAtOnce) {
-    std::vector<Moments> part(std::min(kPiecesAtOnce, n_pieces - first), Moments(tree.size(), table.n_classes));
-    parallel_for(
-        part.size(), n_threads,
-        [&](std::size_t i) {
-          const std::size_t from = (first + i) * kPieceRows;
-          part[i].add(tree, table, from, std::min(from + kPieceRows, n), weight_scale);
-        },
-        [&] { monitor.tick(tree.size() / 2 + 1); });
-    for (const auto& p : part) total.merge(p);
-  }
+  Moments total(tree.size(), table.n_classes, most_weight);
+  std::mutex mutex;
+  auto add_piece = [&](std::size_t piece) {
+    Moments part(tree.size(), table.n_classes, most_weight);
+    part.add(tree, table, piece * kPieceRows, std::min((piece + 1) * kPieceRows, n), weight_scale);
+    const std::lock_guard<std::mutex> lock(mutex);
+    total.merge(part);
+  };
+  parallel_for(n_pieces, n_threads, add_piece, [&] { monitor.tick(tree.size() / 2 + 1); });
   return total;
 }
 

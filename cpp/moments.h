@@ -1,4 +1,7 @@
-// What a finished tree learns from all rows in one pass: sums only, so that blocks can be added and results merged.
+// What a finished tree learns from all rows in one pass.
+//
+// Sums are kept in fixed point: integers add up to the same bits in any order, so the result depends neither on the
+// order of the rows nor on how they are cut into blocks, threads or machines, and partial results can be merged.
 #pragma once
 
 #include <vector>
@@ -9,17 +12,26 @@
 
 namespace ferl {
 
-struct Moments {
-  std::vector<double> class_weight;  // [node][class]: firing times weight
-  std::vector<double> low, high;     // [node]: range of the node's own feature over the rows that reached its parent
+class Moments {
+ public:
+  // `most_weight`: an upper bound of a row's weight. A weight is kept to 2^-62 of it.
+  Moments(std::size_t n_nodes, int n_classes, double most_weight);
 
-  Moments() = default;
-  Moments(std::size_t n_nodes, int n_classes);
+  // Rows [from, to) of the table, each with its weight times weight_scale.
   void add(const Tree& tree, const TableView& table, std::size_t from, std::size_t to, double weight_scale);
   void merge(const Moments& other);
+
+  std::vector<double> class_weight() const;  // [node][class]: firing times weight
+  std::vector<double> low, high;  // [node]: range of the node's own feature over the rows that reached its parent
+
+ private:
+  __extension__ using Sum = __int128;  // 62 bits for one row, 32 for the number of rows
+
+  double unit_;  // a power of two, so that scaling rounds nothing
+  std::vector<Sum> sums_;
 };
 
-// The same bits for any number of threads: rows are summed in fixed pieces and the pieces merged in order.
-Moments take_moments(const Tree& tree, const TableView& table, double weight_scale, int n_threads, Monitor& monitor);
+Moments take_moments(const Tree& tree, const TableView& table, double most_weight, double weight_scale, int n_threads,
+                     Monitor& monitor);
 
 }  // namespace ferl

@@ -9,6 +9,8 @@ namespace ferl {
 
 inline double clip01(double value) { return std::min(1.0, std::max(0.0, value)); }
 
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 // A slope that stays finite where the two ends almost meet, so that 0 * slope is 0 and never NaN.
 inline double slope_between(double low, double high) {
   return std::min(1.0 / (high - low), std::numeric_limits<double>::max());
@@ -21,10 +23,9 @@ struct Band {
   // Values such as time stamps can be so large that theta - h and theta + h round to the same number: the band is
   // then the two neighbouring numbers around theta.
   static Band around(double theta, double half_width) {
-    const double infinity = std::numeric_limits<double>::infinity();
     Band band{theta - half_width, theta + half_width};
-    if (!(band.low < theta)) band.low = std::nextafter(theta, -infinity);
-    if (!(band.high > theta)) band.high = std::nextafter(theta, infinity);
+    if (!(band.low < theta)) band.low = std::nextafter(theta, -kInfinity);
+    if (!(band.high > theta)) band.high = std::nextafter(theta, kInfinity);
     return band;
   }
 };
@@ -36,19 +37,32 @@ struct Ramp {
   double operator()(double x) const { return clip01((high - x) * slope); }
 };
 
-// A trapezoid (a, b, c, d) with infinite shoulders allowed, compiled so that a shoulder costs no branch:
-// each side is clip(base + distance * slope), and a missing side has base 1 and slope 0.
+// One side of a trapezoid, compiled so that it costs no branch: clip(base + distance * slope). A missing side has
+// base 1 and slope 0. An upright side (both ends equal) starts one number further out with an infinite slope: its end
+// has full membership, and at the start 0 * infinity is NaN, which clip01 makes 0.
+struct Side {
+  double start = 0, slope = 0, base = 1;
+
+  Side() = default;
+  Side(double outer, double inner, double outward) : base(0) {
+    const bool upright = outer == inner;
+    start = upright ? std::nextafter(outer, outward) : outer;
+    slope = upright ? kInfinity : slope_between(std::min(outer, inner), std::max(outer, inner));
+  }
+};
+
+// Full membership from b to c, none outside a and d, linear in between; infinite ends are shoulders.
 struct Trapezoid {
-  double rise_from = 0, rise_slope = 0, rise_base = 1;
-  double fall_to = 0, fall_slope = 0, fall_base = 1;
+  Side rise, fall;
 
   Trapezoid() = default;
   Trapezoid(double a, double b, double c, double d) {
-    if (std::isfinite(a)) rise_from = a, rise_slope = slope_between(a, b), rise_base = 0;
-    if (std::isfinite(d)) fall_to = d, fall_slope = slope_between(c, d), fall_base = 0;
+    if (std::isfinite(a)) rise = Side(a, b, -kInfinity);
+    if (std::isfinite(d)) fall = Side(d, c, kInfinity);
   }
   double operator()(double x) const {
-    return std::min(clip01(rise_base + (x - rise_from) * rise_slope), clip01(fall_base + (fall_to - x) * fall_slope));
+    return std::min(clip01(rise.base + (x - rise.start) * rise.slope),
+                    clip01(fall.base + (fall.start - x) * fall.slope));
   }
 };
 

@@ -1,11 +1,24 @@
 #include "split.h"
 
+#include <numeric>
+
 namespace ferl {
 
-double purity(const double* class_weight, std::size_t n_classes, double weight) {
+double purity(const std::vector<double>& class_weight, double weight) {
   double squares = 0;
-  for (std::size_t c = 0; c < n_classes; ++c) squares += class_weight[c] * class_weight[c];
+  for (const double w : class_weight) squares += w * w;
   return squares / weight;
+}
+
+double gini_gain(const std::vector<double>& class_weight, double weight, const std::vector<double>& left_class_weight) {
+  const double left = std::accumulate(left_class_weight.begin(), left_class_weight.end(), 0.0);
+  const double right = weight - left;
+  double distance = 0;
+  for (std::size_t c = 0; c < class_weight.size(); ++c) {
+    const double difference = left_class_weight[c] / left - (class_weight[c] - left_class_weight[c]) / right;
+    distance += difference * difference;
+  }
+  return left * right / weight * distance;
 }
 
 namespace {
@@ -15,7 +28,7 @@ namespace {
 // Two classes: the gain is 2 d^2 / (W W_left W_right), d = W l_1 - W_left t_1, so two running sums suffice.
 class TwoClassTally {
  public:
-  TwoClassTally(const NodeView& node, std::vector<double>&) : total_(node.weight), total_one_(node.class_weight[1]) {}
+  explicit TwoClassTally(const NodeView& node) : total_(node.weight), total_one_(node.class_weight[1]) {}
   void move_left(const RowInNode& row) {
     left += row.weight;
     left_one_ += row.y == 1 ? row.weight : 0.0;
@@ -25,57 +38,55 @@ class TwoClassTally {
     return difference * difference;
   }
   double denominator() const { return left * (total_ - left); }
-  double gain(double numerator, double denominator) const { return 2 * numerator / (total_ * denominator); }
-  // Below this a cut separates nothing but rounding errors.
+  // Below their quotient a cut separates nothing but rounding errors.
   double least_numerator() const { return 1e-20 * total_ * total_ * total_ * total_; }
   double least_denominator() const { return 0.25 * total_ * total_; }
+  void remember() { best_gain_ = 2 * numerator() / (total_ * denominator()); }
+  double best_gain() const { return best_gain_; }
 
   double left = 0;
 
  private:
-  double total_, total_one_, left_one_ = 0;
+  double total_, total_one_, left_one_ = 0, best_gain_ = 0;
 };
 
 // Any number of classes: the two sums of squares are kept up to date in O(1) per row.
 class ManyClassTally {
  public:
-  ManyClassTally(const NodeView& node, std::vector<double>& left_class)
-      : class_total_(node.class_weight), total_(node.weight), left_class_(left_class) {
-    left_class_.assign(class_total_.size(), 0.0);
-    parent_ = purity(class_total_.data(), class_total_.size(), total_);
-    right_squares_ = parent_ * total_;
-  }
+  explicit ManyClassTally(const NodeView& node)
+      : node_(node), left_class_(node.class_weight.size(), 0.0), parent_(purity(node.class_weight, node.weight)),
+        right_squares_(parent_ * node.weight) {}
   void move_left(const RowInNode& row) {
     double& l = left_class_[row.y];
-    const double r = class_total_[row.y] - l;
+    const double r = node_.class_weight[row.y] - l;
     left_squares_ += row.weight * (2 * l + row.weight);
     right_squares_ += row.weight * (row.weight - 2 * r);
     l += row.weight;
     left += row.weight;
   }
-  double numerator() const { return left_squares_ * (total_ - left) + right_squares_ * left; }
-  double denominator() const { return left * (total_ - left); }
-  double gain(double numerator, double denominator) const { return numerator / denominator - parent_; }
+  double numerator() const { return left_squares_ * (node_.weight - left) + right_squares_ * left; }
+  double denominator() const { return left * (node_.weight - left); }
   double least_numerator() const { return parent_; }
   double least_denominator() const { return 1; }
+  void remember() { best_left_ = left_class_; }
+  double best_gain() const {
+    return best_left_.empty() ? 0 : gini_gain(node_.class_weight, node_.weight, best_left_);
+  }
 
   double left = 0;
 
  private:
-  const std::vector<double>& class_total_;
-  double total_;
-  std::vector<double>& left_class_;
-  double left_squares_ = 0, right_squares_ = 0, parent_ = 0;
+  const NodeView& node_;
+  std::vector<double> left_class_, best_left_;
+  double parent_, left_squares_ = 0, right_squares_;
 };
 
 template <class Tally>
-Cut sweep(const NodeView& node, const Row* order, std::size_t n_rows, const double* x, double min_leaf_weight,
-          std::vector<double>& scratch) {
-  Tally tally(node, scratch);
+Cut sweep(const NodeView& node, const Row* order, std::size_t n_rows, const double* x, double min_leaf_weight) {
+  Tally tally(node);
   const double most_left = node.weight - min_leaf_weight;
   double best_numerator = tally.least_numerator(), best_denominator = tally.least_denominator();
   Cut best;
-  bool found = false;
   double previous = x[order[0]];
   for (std::size_t k = 0; k < n_rows; ++k) {
     const double value = x[order[k]];
@@ -86,23 +97,22 @@ Cut sweep(const NodeView& node, const Row* order, std::size_t n_rows, const doub
           best_numerator = numerator;
           best_denominator = denominator;
           best.threshold = midpoint(previous, value);
-          found = true;
+          tally.remember();
         }
       }
       previous = value;
     }
     tally.move_left(node.row[order[k]]);
   }
-  if (found) best.gain = tally.gain(best_numerator, best_denominator);
+  best.gain = tally.best_gain();
   return best;
 }
 
 }  // namespace
 
 Cut best_cut(const NodeView& node, const Row* order, std::size_t n_rows, const double* x, double min_leaf_weight) {
-  thread_local std::vector<double> scratch;  // one allocation a thread, not one a node and feature
-  if (node.class_weight.size() == 2) return sweep<TwoClassTally>(node, order, n_rows, x, min_leaf_weight, scratch);
-  return sweep<ManyClassTally>(node, order, n_rows, x, min_leaf_weight, scratch);
+  if (node.class_weight.size() == 2) return sweep<TwoClassTally>(node, order, n_rows, x, min_leaf_weight);
+  return sweep<ManyClassTally>(node, order, n_rows, x, min_leaf_weight);
 }
 
 }  // namespace ferl

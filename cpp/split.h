@@ -33,10 +33,17 @@ struct Cut {
 // `order`: the node's rows by ascending x. Both sides get at least `min_leaf_weight`.
 Cut best_cut(const NodeView& node, const Row* order, std::size_t n_rows, const double* x, double min_leaf_weight);
 
-// Halfway between two values, without overflow.
-inline double midpoint(double low, double high) { return 0.5 * low + 0.5 * high; }
+// Halfway between two values, without overflow; the lower one where no number lies between them.
+inline double midpoint(double low, double high) {
+  const double middle = 0.5 * low + 0.5 * high;
+  return middle < high ? middle : low;
+}
 
 // Sum of squared class weights over weight: the part of the weighted Gini impurity that depends on a split.
-double purity(const double* class_weight, std::size_t n_classes, double weight);
+double purity(const std::vector<double>& class_weight, double weight);
+
+// Gini decrease times weight of a split with these left class weights (supplement, Prop. 1): a sum of squares, so never
+// negative, and free of the cancellation that a difference of impurities suffers.
+double gini_gain(const std::vector<double>& class_weight, double weight, const std::vector<double>& left_class_weight);
 
 }  // namespace ferl

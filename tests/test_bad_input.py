@@ -160,6 +160,15 @@ def test_time_stamps_split_although_their_spread_is_near_rounding():
     assert np.isfinite(clf.predict_proba(stamps)).all()
 
 
+def test_neighbouring_numbers_are_told_apart():
+    # No number lies halfway between them, so the cut must not round up to the larger one.
+    low, high = 1.0, np.nextafter(1.0, 2.0)
+    table = np.array([[low]] * 10 + [[high]] * 10)
+    clf = FERLClassifier(random_state=0, two_mode=False).fit(table, table[:, 0] == high)
+    assert clf.tree_.trapezoid[1, 3] <= high
+    assert clf.score(table, table[:, 0] == high) == 1.0
+
+
 def test_more_classes_than_rules():
     clf = FERLClassifier("medium", random_state=0, max_rules=3)
     labels = np.arange(60) % 30

@@ -79,7 +79,8 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         How the evidence of the sources is combined: Dempster's rule; Denoeux's cautious rule, for sources that repeat
         each other; cautious along each path and Dempster across paths; or the mixture of the sources' distributions.
     sources : {"leaves", "all"}
-        Which nodes are sources of evidence: the leaves, or every node but the root.
+        Which nodes are sources of evidence: the leaves, or every node but the root. ("chain" always reads whole
+        paths.)
     discount : float
         Believe a source backed by training weight W only to the share ``W / (W + discount)``.
     support_gate : bool

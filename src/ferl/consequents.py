@@ -53,7 +53,10 @@ def consequents(
         empty = weight[nodes, 0] == 0
         raw[nodes[empty]] = raw[above[empty]]
         if kind == "shrinkage":
-            result[nodes] = result[above] + (raw[nodes] - raw[above]) / (1 + shrinkage / weight[above])
+            trust = np.divide(
+                weight[above], weight[above] + shrinkage, out=np.ones_like(weight[above]), where=weight[above] > 0
+            )
+            result[nodes] = result[above] + (raw[nodes] - raw[above]) * trust
         else:
             result[nodes] = raw[nodes]
     # The change is a convex combination of frequencies, so what leaves [0, 1] is rounding.

@@ -107,7 +107,7 @@ def read_evidence(
     combination : {"dempster", "cautious", "chain", "vote"}
         How sources are combined; see :class:`ferl.FERLClassifier`.
     sources : {"leaves", "all"}
-        Which nodes are sources: the leaves, or every node but the root.
+        Which nodes are sources: the leaves, or every node but the root. ("chain" always reads whole paths.)
     discount : float
         A source backed by weight W is believed to the share ``W / (W + discount)``.
     gated : bool
@@ -121,7 +121,7 @@ def read_evidence(
     -------
     Evidence
     """
-    reliability = np.divide(tree.weight, tree.weight + discount, out=np.ones(tree.n_nodes), where=tree.weight > 0)
+    reliability = tree.weight / (tree.weight + discount) if discount > 0 else np.ones(tree.n_nodes)
     belief, ignorance, conflict = np.empty((len(X), tree.n_classes)), np.empty(len(X)), np.empty(len(X))
     tree.core(gate_margin).combine(
         tree.consequent, reliability, X, combination, sources == "all", gated, n_threads, belief, ignorance, conflict

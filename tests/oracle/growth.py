@@ -1,0 +1,371 @@
+"""Growing a fuzzy tree, by brute force: every leaf is scored, every cut is summed afresh."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ferl import _core
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+BETTER = 1 + 1e-10  # ties go to the first: a later cut or feature must be better by more than rounding
+NEGLIGIBLE_FIRING = 1e-6  # a row that reaches a node with less of its weight does not count there
+LEAST_HALF_WIDTH = 1e-3  # of the node's range on the feature
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The distinct training rows with their weights, and their bootstrap resamples.
+
+    ``share`` (n_rows, n_resamples) is a row's weight in a resample as a share of its weight: 0 where it is absent.
+    """
+
+    x: Floats
+    y: Ints
+    weight: Floats
+    share: Floats
+    n_classes: int
+
+    def class_weight(self, weight: Floats) -> Floats:
+        """Total weight of each class, when the rows weigh ``weight``."""
+        return np.asarray(np.bincount(self.y, weight, minlength=self.n_classes), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class GrowthOptions:
+    """The parameters of growth, under the names they have in FERLClassifier."""
+
+    max_rules: int
+    max_depth: int
+    min_leaf_weight: float
+    min_gain: float
+    patience: int
+    min_coverage: float
+    criterion: str
+    n_resamples: int
+    band: str
+    band_scale: float
+    two_mode: bool
+    n_banded_features: int | None
+
+
+class Band(NamedTuple):
+    """The ramp of a split: the left branch is full up to ``low``, empty from ``high``."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def around(cls, theta: float, h: float) -> Band:
+        # Beside very large values theta + h can round to theta: then the band is the neighbouring numbers.
+        return cls(min(theta - h, np.nextafter(theta, -np.inf)), max(theta + h, np.nextafter(theta, np.inf)))
+
+    def left(self, x: Floats) -> Floats:
+        return np.clip((self.high - x) / (self.high - self.low), 0.0, 1.0)
+
+
+class Gain(NamedTuple):
+    """Gini decrease and nothing, or CCI and the Gini decrease; both times the node's weight."""
+
+    first: float
+    second: float
+
+    def better_than(self, other: Gain) -> bool:
+        if self.first > other.first * BETTER:
+            return True
+        return self.first * BETTER >= other.first and self.second > other.second * BETTER
+
+
+@dataclass(frozen=True)
+class Split:
+    """A candidate: one feature with its band, and what it gains."""
+
+    feature: int
+    band: Band
+    gain: Gain
+    rank: int  # of the feature, by its crisp cut; 0 is the best
+    is_one_mode: bool  # whether the two-mode rule chose the band
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Nodes in pre-order, each with its own condition, as in ferl.FuzzyTree."""
+
+    parent: Ints
+    feature: Ints
+    trapezoid: Floats
+    gain: Floats
+
+
+def take_sample(x: Floats, y: Ints, weight: Floats, n_classes: int, seed: int, rows: int, n_resamples: int) -> Sample:
+    """The rows that growth works on: the one thing taken over from the core."""
+    row, merged, share = _core.resample(x, y, weight, n_classes, seed, rows, n_resamples)
+    return Sample(x[row], y[row], merged, share, n_classes)
+
+
+# --- Gains -----------------------------------------------------------------------------------------------------------
+
+
+def gini_gain(left: Floats, total: Floats) -> Floats:
+    """Gini decrease of a fuzzy split times the node's weight (supplement, Prop. 1); classes on the last axis."""
+    right = total - left
+    left_weight, right_weight = left.sum(axis=-1), right.sum(axis=-1)
+    distance = ((left / left_weight[..., None] - right / right_weight[..., None]) ** 2).sum(axis=-1)
+    return np.asarray(left_weight * right_weight / (left_weight + right_weight) * distance)
+
+
+def gain_of(left: Floats, total: Floats, criterion: str) -> Gain:
+    """What the criterion gives for a split with these class weights on its left side."""
+    gini = float(gini_gain(left, total))
+    if criterion == "gini":
+        return Gain(gini, 0.0)
+    cci = float(left.max() + (total - left).max() - total.max())
+    # Where the majority does not change CCI is zero, and Gini decides: rounding must not.
+    return Gain(cci if cci > 1e-12 * total.sum() else 0.0, gini)
+
+
+def is_heavy(weight: Any, least: float) -> Any:
+    """Whether a weight reaches the least: two whole rows weigh 2, however their sum was rounded."""
+    return weight >= least * (1 - 1e-10)
+
+
+def first_best(gains: list[Gain]) -> int:
+    """Place of the best gain; the first of equals."""
+    best = 0
+    for place, gain in enumerate(gains):
+        if gain.better_than(gains[best]):
+            best = place
+    return best
+
+
+# --- Crisp cuts ------------------------------------------------------------------------------------------------------
+
+
+def best_cut(x: Floats, y: Ints, weight: Floats, n_classes: int, min_leaf_weight: float) -> float | None:
+    """The Gini-optimal cut between two adjacent distinct values of the rows that have weight; None: nothing separates.
+
+    The lowest of equals.
+    """
+    order = np.argsort(x, kind="stable")
+    order = order[weight[order] > 0]
+    if len(order) == 0:
+        return None
+    value = x[order]
+    class_weight = np.zeros((len(order), n_classes))
+    class_weight[np.arange(len(order)), y[order]] = weight[order]
+    total = class_weight.sum(axis=0)
+    last_left = np.flatnonzero(value[:-1] < value[1:])
+    left = class_weight.cumsum(axis=0)[last_left]
+    left_weight, right_weight = left.sum(axis=1), (total - left).sum(axis=1)
+    heavy = is_heavy(np.minimum(left_weight, right_weight), min_leaf_weight)
+    last_left, left = last_left[heavy], left[heavy]
+    if len(left) == 0:
+        return None
+    quality, least = cut_quality(left, total)
+    best = None
+    for k, q in zip(last_left, quality.tolist(), strict=True):
+        if q > least * BETTER:
+            least, best = q, 0.5 * value[k] + 0.5 * value[k + 1]
+    return best
+
+
+def cut_quality(left: Floats, total: Floats) -> tuple[Floats, float]:
+    """What cuts are compared by, and what a cut needs to be more than rounding.
+
+    Two classes: the Gini gain. More: the part of it that depends on the cut, S_left / W_left + S_right / W_right, with
+    S the sum of squared class weights. The order is the same; "better by a share of 1e-10" is not.
+    """
+    if len(total) == 2:
+        return gini_gain(left, total), 8e-20 * float(total.sum())
+    right = total - left
+    quality = (left**2).sum(axis=1) / left.sum(axis=1) + (right**2).sum(axis=1) / right.sum(axis=1)
+    return quality, float((total**2).sum() / total.sum())
+
+
+# --- Bands -----------------------------------------------------------------------------------------------------------
+
+
+def band_of(sample: Sample, weight: Floats, feature: int, cut: float, options: GrowthOptions) -> tuple[Band, bool]:
+    """The band of a feature at a node, and whether the two-mode rule chose it."""
+    x = sample.x[:, feature]
+    node_range = float(np.ptp(x[weight > 0]))
+
+    def band(theta: float, h: float) -> Band:
+        return Band.around(theta, max(options.band_scale * h, LEAST_HALF_WIDTH * node_range))
+
+    cuts = [
+        best_cut(x, sample.y, weight * share, sample.n_classes, options.min_leaf_weight) for share in sample.share.T
+    ]
+    found = np.array([c for c in cuts if c is not None])
+    if len(found) == 0:
+        return band(cut, 0.0), False
+    if options.band == "mean_std":
+        theta = float(found.mean())
+        h = float(np.sqrt(((found - theta) ** 2).mean()))
+    else:
+        theta = float(np.median(found))
+        h = float(np.median(np.abs(found - theta)))
+    wide = band(theta, h)
+    # A spread of zero, up to rounding, is one place and not two.
+    if not options.two_mode or h <= 1e-12 * node_range or not crisp_cuts_win(sample, weight, x, cuts, wide):
+        return wide, False
+    distance = np.sort(np.abs(found - cut))
+    nearer_half = distance[: (len(distance) + 1) // 2]
+    return band(cut, float(np.sqrt((nearer_half**2).mean()))), True
+
+
+def crisp_cuts_win(sample: Sample, weight: Floats, x: Floats, cuts: list[float | None], wide: Band) -> bool:
+    """Whether, on the rows absent from each resample, its own crisp cut beats the ramp by one standard deviation."""
+    advantage = []
+    for cut, share in zip(cuts, sample.share.T, strict=True):
+        if cut is None:
+            continue
+        absent = np.where(share == 0, weight, 0.0)
+        crisp = gain_per_weight(sample, absent, x <= cut)
+        soft = gain_per_weight(sample, absent, wide.left(x))
+        advantage.append(crisp - soft)
+    return bool(np.mean(advantage) > np.std(advantage))
+
+
+def gain_per_weight(sample: Sample, weight: Floats, left: NDArray[Any]) -> float:
+    """Gini decrease per unit of weight; zero where a side is empty."""
+    total, to_left = sample.class_weight(weight), sample.class_weight(weight * left)
+    least = 1e-12 * total.sum()
+    if to_left.sum() <= least or total.sum() - to_left.sum() <= least:
+        return 0.0
+    return float(gini_gain(to_left, total)) / float(total.sum())
+
+
+# --- Splits of a node ------------------------------------------------------------------------------------------------
+
+
+def may_split(sample: Sample, weight: Floats, depth: int, options: GrowthOptions) -> bool:
+    """Whether budgets and purity let a node be split at all; ``weight``: that of each row at the node."""
+    total = sample.class_weight(weight)
+    impurity = total.sum() - (total**2).sum() / total.sum()
+    return bool(
+        depth < options.max_depth
+        and is_heavy(total.sum(), 2 * options.min_leaf_weight)
+        and is_heavy(total.sum(), options.min_coverage * sample.weight.sum())
+        and impurity > 1e-12 * total.sum()
+    )
+
+
+def best_split(sample: Sample, weight: Floats, options: GrowthOptions) -> Split | None:
+    """The best candidate of a node.
+
+    Features are ranked by their crisp cut. The first ``n_banded_features`` get a band and compete by the gain of the
+    realised ramp; further ones get their turn only while none of them is valid.
+    """
+    n_features = sample.x.shape[1]
+    ranking: list[tuple[Gain, int, float]] = []
+    total = sample.class_weight(weight)
+    for feature in range(n_features):
+        x = sample.x[:, feature]
+        cut = best_cut(x, sample.y, weight, sample.n_classes, options.min_leaf_weight)
+        if cut is not None:
+            left = sample.class_weight(weight * (x <= cut))
+            ranking.append((gain_of(left, total, options.criterion), feature, cut))
+    best: Split | None = None
+    rank = 0
+    while ranking and (rank < (options.n_banded_features or n_features) or best is None):
+        _, feature, cut = ranking.pop(first_best([gain for gain, _, _ in ranking]))
+        band, is_one_mode = band_of(sample, weight, feature, cut, options)
+        gain = ramp_gain(sample, weight, feature, band, options)
+        if gain is not None and (best is None or gain.better_than(best.gain)):
+            best = Split(feature, band, gain, rank, is_one_mode)
+        rank += 1
+    return best
+
+
+def ramp_gain(sample: Sample, weight: Floats, feature: int, band: Band, options: GrowthOptions) -> Gain | None:
+    """Gain of the realised ramp; None where a child is too light or nothing is gained."""
+    total = sample.class_weight(weight)
+    left = sample.class_weight(weight * band.left(sample.x[:, feature]))
+    if not is_heavy(min(left.sum(), (total - left).sum()), options.min_leaf_weight):
+        return None
+    gain = gain_of(left, total, options.criterion)
+    return gain if max(gain) > 0 else None
+
+
+def to_child(sample: Sample, weight: Floats, membership: Floats) -> Floats:
+    """Weight of each row in a child of a node; negligible rows are dropped."""
+    child = weight * membership
+    return np.where(child > NEGLIGIBLE_FIRING * sample.weight, child, 0.0)
+
+
+def node_weights(sample: Sample, tree: Any) -> list[Floats]:
+    """Weight of each row at each node of a finished tree (this module's or ferl's), as growth saw it."""
+    weights = [sample.weight]
+    for parent, feature, (a, b, c, d) in zip(tree.parent[1:], tree.feature[1:], tree.trapezoid[1:], strict=True):
+        is_left = np.isinf(a)
+        left = (Band(c, d) if is_left else Band(a, b)).left(sample.x[:, feature])
+        weights.append(to_child(sample, weights[parent], left if is_left else 1 - left))
+    return weights
+
+
+# --- Growth ----------------------------------------------------------------------------------------------------------
+
+
+class _Node:
+    """A node of the growing tree."""
+
+    def __init__(self, sample: Sample, weight: Floats, depth: int, options: GrowthOptions) -> None:
+        self.weight = weight
+        self.depth = depth
+        self.split = best_split(sample, weight, options) if may_split(sample, weight, depth, options) else None
+        self.children: tuple[int, int] | None = None
+
+
+def grow(sample: Sample, options: GrowthOptions) -> Tree:
+    """Split the leaf with the largest gain until a budget is reached; then take back the weak splits at the end."""
+    nodes = [_Node(sample, sample.weight, 0, options)]
+    parents: list[int] = []  # the nodes that were split, in order
+    n_weak = 0  # splits since the last strong one
+    while len(parents) + 1 < options.max_rules:
+        candidates = [(o, node.split) for o, node in enumerate(nodes) if node.split and not node.children]
+        if not candidates:
+            break
+        o, split = candidates[first_best([split.gain for _, split in candidates])]
+        node = nodes[o]
+        weak = split.gain.first < options.min_gain * sample.weight.sum()
+        if weak and n_weak == options.patience:
+            break
+        n_weak = n_weak + 1 if weak else 0
+        left = split.band.left(sample.x[:, split.feature])
+        node.children = len(nodes), len(nodes) + 1
+        for membership in (left, 1 - left):
+            nodes.append(_Node(sample, to_child(sample, node.weight, membership), node.depth + 1, options))
+        parents.append(o)
+    for o in parents[len(parents) - n_weak :]:
+        nodes[o].children = None
+    return _in_preorder(nodes, options.criterion)
+
+
+def _in_preorder(nodes: list[_Node], criterion: str) -> Tree:
+    parent: list[int] = []
+    feature: list[int] = []
+    trapezoid: list[tuple[float, ...]] = []
+    gain: list[float] = []
+
+    def visit(o: int, parent_number: int, own_feature: int, condition: tuple[float, ...]) -> None:
+        node, number = nodes[o], len(parent)
+        parent.append(parent_number)
+        feature.append(own_feature)
+        trapezoid.append(condition)
+        gain.append(0.0)
+        if node.children is None:
+            return
+        assert node.split is not None
+        low, high = node.split.band
+        gain[number] = node.split.gain.first if criterion == "gini" else node.split.gain.second
+        visit(node.children[0], number, node.split.feature, (-np.inf, -np.inf, low, high))
+        visit(node.children[1], number, node.split.feature, (low, high, np.inf, np.inf))
+
+    visit(0, -1, -1, (-np.inf, -np.inf, np.inf, np.inf))
+    return Tree(np.array(parent, np.int32), np.array(feature, np.int32), np.array(trapezoid), np.array(gain))
