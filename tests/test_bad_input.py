@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse
 
@@ -29,9 +30,27 @@ def with_value(row: int, column: int, value: float) -> np.ndarray:
         (X, Y[:10], r"inconsistent numbers of samples: \[60, 10\]"),
         (X[:, 0], Y, "(?s)1D array.*[Rr]eshape"),
         (X, X[:, 0], "Unknown label type"),
-        (pd.DataFrame({"a": ["x", "y"] * 30}), Y, "could not convert string to float"),
+        (pd.DataFrame({"a": Y, "city": ["Oslo"] * 60}), Y, r"Column 'city' holds String.*'Oslo'.*OneHotEncoder"),
+        (pl.DataFrame({"a": Y, "city": ["Oslo"] * 60}), Y, r"Column 'city' holds String.*'Oslo'.*OneHotEncoder"),
+        (pd.DataFrame({"day": pd.date_range("2020-01-01", periods=60)}), Y, "Column 'day' holds Datetime"),
+        (pd.DataFrame({"age": [np.nan, 1.0] * 30}), Y, r"'age'\) holds 30 missing values \(NaN\).*SimpleImputer"),
+        (X, [None, "a"] * 30, "30 labels are missing, the first in row 0"),
     ],
-    ids=["infinite", "missing", "too large", "no rows", "no columns", "lengths", "one dimension", "regression", "text"],
+    ids=[
+        "infinite",
+        "missing",
+        "too large",
+        "no rows",
+        "no columns",
+        "lengths",
+        "one dimension",
+        "regression",
+        "text in pandas",
+        "text in polars",
+        "dates",
+        "named missing",
+        "missing labels",
+    ],
 )
 def test_unusable_tables_are_refused(table, labels, message):
     with pytest.raises(ValueError, match=message):

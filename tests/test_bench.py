@@ -202,9 +202,37 @@ def test_a_result_survives_the_file(tmp_path: Path) -> None:
 
 
 def test_a_failure_is_tried_again(folder: Path, tmp_path: Path) -> None:
-    frontier(folder, tmp_path / "out", [BROKEN])
-    _, said = frontier(folder, tmp_path / "out", [BROKEN])
-    assert "0 known" in said
+    frontier(folder, tmp_path / "out", [CART, BROKEN])
+    _, said = frontier(folder, tmp_path / "out", [CART, BROKEN])
+    assert "10 known" in said  # those of CART
+
+
+def test_a_table_in_which_nothing_worked_is_not_published(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(BenchError, match="every job failed; the first, Broken on blobs: RuntimeError: no such luck"):
+        frontier(folder, tmp_path / "out", [BROKEN])
+
+
+def test_defaults_are_judged_on_training_rows_only(folder: Path) -> None:
+    blobs = load_folder(folder, ["blobs"])[0]
+    fold = make_folds(blobs.y)[0]
+    careful = replace(CART, judged_on="calibration")
+    assert fingerprint(blobs, 0, careful) != fingerprint(blobs, 0, CART)
+    X_fit, X_judged = encode(blobs, fold.fitting, fold.calibration)
+    expected = CART.fit(X_fit, blobs.y[fold.fitting], 0).score(X_judged, blobs.y[fold.calibration])
+    assert evaluate(blobs, 0, careful)["accuracy"] == pytest.approx(expected)
+
+
+def test_the_defaults_table_has_one_row_an_alternative(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ferl.bench.tables import defaults
+
+    monkeypatch.setattr(defaults, "ALTERNATIVES", defaults.ALTERNATIVES[:2])
+    report = defaults.run_defaults(
+        folder, tmp_path / "out", names=["blobs"], n_processes=1, fresh=False, console=quiet()
+    )
+    assert [row[0] for row in report.sections[0].rows] == ["deep", "max_depth=12"]
+    assert report.data["deep"]["accuracy"] > 0.5  # type: ignore[index, call-overload]
 
 
 def test_fingerprint_changes_with_method_parameters_data_and_fold(folder: Path) -> None:

@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ferl import FERLClassifier, FuzzyTree, export_text
+from ferl.rules import Bound, read_rules
 from ferl.threads import n_threads
 
 
@@ -249,10 +250,62 @@ def test_export_text_reads_as_rules(iris):
     assert text.count("if ") == text.count("then ") == 3
     assert "support" in text
     assert export_text(clf, max_rules=1).endswith("... and 2 more rules")
+    assert "then setosa" in export_text(clf, class_names=["setosa", "versicolor", "virginica"])
+    assert max(map(len, export_text(clf, width=40).splitlines())) <= 40
+    with pytest.raises(ValueError, match=r"class_names has 1 names; there are 3 classes"):
+        export_text(clf, class_names=["setosa"])
+    with pytest.raises(TypeError, match=r"got a Pipeline.*pipeline\[-1\]"):
+        export_text(make_pipeline(clf))
     with pytest.raises(ValueError, match=r"2 names.*4 features"):
         export_text(clf, feature_names=["a", "b"])
     with pytest.raises(NotFittedError):
         export_text(FERLClassifier())
+
+
+def test_printed_rules_say_how_strongly_a_rule_fires(cancer):
+    # The conditions of a rule, multiplied out, give its firing: nothing that acts is left out of the print.
+    X, y = cancer
+    clf = FERLClassifier(random_state=0).fit(X, y)
+    fired = clf.tree_.fire(X, gated=False)
+    n_merged = 0
+    for rule in read_rules(clf.tree_):
+        product = np.ones(len(X))
+        for condition in rule.conditions:
+            x = X[:, condition.feature]
+            if condition.lower is not None:
+                lower = condition.lower
+                product *= np.clip((x - lower.theta + lower.half_width) / (2 * lower.half_width), 0, 1)
+            if condition.upper is not None:
+                upper = condition.upper
+                product *= np.clip((upper.theta + upper.half_width - x) / (2 * upper.half_width), 0, 1)
+        np.testing.assert_allclose(product, fired[:, rule.leaf], atol=1e-9)
+        n_merged += len(clf.tree_.path(rule.leaf)) - len(rule.conditions)
+    assert n_merged > 10
+
+
+@pytest.mark.parametrize(
+    ("bound", "text"),
+    [
+        (Bound(0.05094, 0.00221), "0.0509 ±0.0022"),
+        (Bound(724.2, 50.65), "724 ±51"),
+        (Bound(2.4551, 0.0634), "2.46 ±0.06"),
+        (Bound(50321.7, 1234.0), "50322 ±1234"),
+        (Bound(1.5, 5e-324), "1.500000000000 ±0.000000000000"),
+    ],
+)
+def test_thresholds_have_the_digits_their_band_gives_meaning_to(bound, text):
+    assert bound.text() == text
+
+
+def test_evidence_and_trees_are_short_to_print_and_evidence_can_be_sliced(iris):
+    clf = FERLClassifier(random_state=0).fit(*iris)
+    evidence = clf.predict_evidence(iris[0])
+    assert repr(evidence).startswith("<Evidence: 150 rows, 3 classes")
+    assert f"{clf.n_rules_} rules" in repr(clf.tree_)
+    assert len(evidence[3]) == 1
+    np.testing.assert_array_equal(evidence[10:20].plausibility, evidence.plausibility[10:20])
+    with pytest.raises(NotFittedError):
+        _ = FERLClassifier().n_rules_
 
 
 def test_far_away_rows_are_abstained_on_and_the_feature_is_named(iris):

@@ -84,8 +84,8 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
     discount : float
         Believe a source backed by training weight W only to the share ``W / (W + discount)``.
     support_gate : bool
-        Fade out rules outside the range of values their splits saw in training, so that far-away rows get ignorance
-        instead of a confident answer.
+        Fade out a rule outside the range of values that its splits saw in training, so that far-away rows get
+        ignorance instead of a confident answer.
     gate_margin : float
         How far outside, in ranges of the feature, a rule is silent.
     ccp_alpha : float
@@ -304,24 +304,31 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
     @property
     def n_rules_(self) -> int:
         """Number of rules (leaves)."""
+        check_is_fitted(self)
         return len(self.tree_.leaves)
 
     @property
     def lipschitz_(self) -> float:
         """Lipschitz constant of the soft vote inside the support."""
+        check_is_fitted(self)
         return self.tree_.lipschitz
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Most probable label of each row, shape (n_rows,).
 
         The argmax of :meth:`predict_proba`; the first of equals. A label is given even where :meth:`predict_set`
-        abstains.
+        abstains: where nothing fires all classes are equal, and it is the first one.
         """
         proba = self.predict_proba(X)
         return np.asarray(self.classes_[proba.argmax(axis=1)])
 
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """Pignistic probability: belief plus an equal share of the ignorance, shape (n_rows, n_classes)."""
+        """Pignistic probability: belief plus an equal share of the ignorance, shape (n_rows, n_classes).
+
+        Ignorance is shared equally whatever the classes' frequencies, so on doubtful rows a rare class gets more than
+        its frequency. Where frequencies matter (the expected number of defaults, say) use ``combination="vote"``, or
+        calibrate with scikit-learn's CalibratedClassifierCV.
+        """
         return self.predict_evidence(X).pignistic
 
     def predict_evidence(self, X: ArrayLike) -> Evidence:
@@ -354,9 +361,11 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         return self.predict_evidence(X).prediction_set()
 
     def support_deficit(self, X: ArrayLike) -> Floats:
-        """Routing mass lost outside the training ranges, by the feature that lost it, shape (n_rows, n_features).
+        """Routing mass lost at closed gates, by the feature that lost it, shape (n_rows, n_features).
 
-        A row's sum is one minus the total firing of its rules.
+        A split's gate compares a row with the training rows that reached this split. So a value can lie inside the
+        feature's overall range and still be unlike anything seen there; and where a gate is closed, features tested
+        further down are not asked. A row's sum is one minus the total firing of its rules.
         """
         check_is_fitted(self)
         table = check_rows(self, X)

@@ -21,7 +21,7 @@ from sklearn.model_selection import train_test_split
 from ferl.classifier import FERLClassifier
 from ferl.evidence import Evidence
 from ferl.metrics import mean_set_size, set_coverage
-from ferl.rules import Rule, read_rules
+from ferl.rules import Rule, probability_text, read_rules
 
 Floats = NDArray[np.float64]
 _BAR = 30
@@ -40,7 +40,7 @@ def _load(name: str) -> _Data:
     bunch = getattr(datasets, f"load_{name}")()
     features = [str(feature).replace(" (cm)", "").replace("_", " ") for feature in bunch.feature_names]
     classes = np.asarray([str(label) for label in bunch.target_names])
-    split = train_test_split(bunch.data, classes[bunch.target], test_size=0.4, stratify=bunch.target, random_state=0)
+    split = train_test_split(bunch.data, classes[bunch.target], test_size=0.4, stratify=bunch.target, random_state=3)
     return _Data(name.replace("_", " "), features, classes.tolist(), (split[0], split[1]), (split[2], split[3]))
 
 
@@ -57,6 +57,7 @@ def run(name: str, picture: Path | None) -> None:
     data = _load(name)
     console = Console(record=picture is not None, width=100 if picture is not None else None)
     models = {}
+    FERLClassifier(random_state=0).fit(data.X[0], data.y[0])  # the first fit of a process also loads code
     for variant in ("medium", "deep"):
         started = time.perf_counter()
         model = FERLClassifier(variant, random_state=0).fit(data.X[0], data.y[0])
@@ -93,36 +94,43 @@ def _summary(data: _Data, models: dict[str, tuple[FERLClassifier, float]]) -> Re
 
 def _rules_panel(model: FERLClassifier, data: _Data, most: int = 6) -> Panel:
     rules = read_rules(model.tree_)
-    lines: list[RenderableType] = [_rule_line(rule, model, data) for rule in rules[:most]]
-    if len(rules) > most:
-        lines.append(Text(f"... and {len(rules) - most} more", style="dim"))
-    note = Text("±: inside this band around a threshold both sides fire, in shares.", style="dim")
-    return Panel(Group(*lines, note), title="Rules of the medium tree, most supported first", title_align="left")
+    grid = Table.grid(padding=(0, 1))
+    for place, rule in enumerate(rules[:most], 1):
+        grid.add_row(f"{place}.", _rule_line(rule, model, data))
+    notes = [
+        f"... and {len(rules) - most} more" if len(rules) > most else "",
+        "±: inside this band around a threshold both sides of the split fire, in shares.",
+    ]
+    text = Text("\n".join(note for note in notes if note), style="dim")
+    return Panel(Group(grid, text), title="Rules of the medium tree, most supported first", title_align="left")
 
 
 def _rule_line(rule: Rule, model: FERLClassifier, data: _Data) -> Text:
     line = Text("if ")
     for place, condition in enumerate(rule.conditions):
         line.append(" and " if place else "")
-        line.append(condition.text(data.features[condition.feature], 2), style="cyan")
+        # A threshold stays together with its band where the line wraps.
+        line.append(condition.text(data.features[condition.feature]).replace(" ±", "\u00a0±"), style="cyan")
     line.append(" then ")
     line.append(f"{model.classes_[rule.label]}", style="bold green")
-    line.append(f" {rule.consequent[rule.label]:.2f}  ({rule.support:.0f} rows)")
+    line.append(f" {probability_text(rule.consequent[rule.label])} ({rule.support:.0f}\u00a0rows)")
     return line
 
 
 def _answers_panel(model: FERLClassifier, data: _Data) -> Panel:
     rows, truth = data.X[1], data.y[1]
     evidence = model.predict_evidence(rows)
-    sizes = evidence.prediction_set().sum(axis=1)
     clear = int(np.argmax(evidence.belief.max(axis=1)))
     answers = [_answer("A clear case", rows[clear], truth[clear], model, data)]
-    if (sizes == 2).any():
-        doubtful = int(np.argmax(np.where(sizes == 2, evidence.ignorance, -1.0)))
+    # In doubt between classes, not for lack of support.
+    in_doubt = (evidence.prediction_set().sum(axis=1) == 2) & (model.support_deficit(rows).sum(axis=1) == 0)
+    if in_doubt.any():
+        doubtful = int(np.argmax(np.where(in_doubt, evidence.ignorance, -1.0)))
         answers.append(_answer("Two classes cannot be told apart", rows[doubtful], truth[doubtful], model, data))
     far = data.X[0].max(axis=0) * 3
     answers.append(_answer("Three times as large as anything seen in training", far, None, model, data))
-    return Panel(Group(*answers), title="What the medium tree answers, and on what evidence", title_align="left")
+    spaced = [part for answer in answers for part in (answer, Text(""))][:-1]
+    return Panel(Group(*spaced), title="What the medium tree answers, and on what evidence", title_align="left")
 
 
 def _answer(title: str, row: Floats, truth: Any, model: FERLClassifier, data: _Data) -> RenderableType:
@@ -135,14 +143,19 @@ def _answer(title: str, row: Floats, truth: Any, model: FERLClassifier, data: _D
         head.append("{" + ", ".join(members) + "}", style="bold green" if len(members) == 1 else "bold yellow")
     if truth is not None:
         head.append(f"   (truth: {truth})", style="dim")
-    values = ", ".join(f"{name} {value:.1f}" for name, value in list(zip(data.features, row, strict=True))[:4])
-    parts: list[RenderableType] = [head, Text(f"  {values}{', ...' if len(row) > 4 else ''}", style="dim")]
+    parts: list[RenderableType] = [head, Text(f"  {_asked_values(row, model, data)}", style="dim")]
     parts.append(_bars(evidence, model))
     lost = model.support_deficit(row[None])[0]
     if lost.sum() > 0.005:
         named = [f"{data.features[j]} {lost[j]:.2f}" for j in np.argsort(-lost) if lost[j] > 0.005]
-        parts.append(Text(f"  outside the training range, support lost: {', '.join(named)}", style="red"))
-    return Group(*parts, Text(""))
+        parts.append(Text(f"  unlike the training rows at this split, support lost: {', '.join(named)}", style="red"))
+    return Group(*parts)
+
+
+def _asked_values(row: Floats, model: FERLClassifier, data: _Data, most: int = 4) -> str:
+    """Values of the features that the tree asks first."""
+    asked = list(dict.fromkeys(model.tree_.feature[np.argsort(model.tree_.depth, kind="stable")][1:].tolist()))
+    return ", ".join(f"{data.features[j]} {row[j]:.4g}" for j in asked[:most])
 
 
 def _bars(evidence: Evidence, model: FERLClassifier) -> Table:
@@ -154,7 +167,10 @@ def _bars(evidence: Evidence, model: FERLClassifier) -> Table:
         bar.append("░" * (possible - full), style="yellow")
         bar.append("·" * (_BAR - possible), style="dim")
         grid.add_row(f"  {label}", bar, f"belief {belief:.2f}  plausibility {plausibility:.2f}")
-    grid.add_row("  ignorance", "", f"{evidence.ignorance[0]:.2f}")
+    ignorance = evidence.ignorance[0]
+    unknown = round(ignorance * _BAR)
+    bar = Text("░" * unknown, style="yellow").append("·" * (_BAR - unknown), style="dim")
+    grid.add_row("  ignorance", bar, f"{ignorance:.2f}")
     return grid
 
 

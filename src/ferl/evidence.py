@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 _LEAST_IGNORANCE = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evidence:
     """The combined evidence for a block of rows.
 
@@ -44,6 +44,8 @@ class Evidence:
     array([[0.75, 0.25]])
     >>> e.prediction_set()
     array([[ True, False]])
+    >>> e
+    <Evidence: 1 rows, 2 classes, mean ignorance 0.100>
     """
 
     belief: Floats
@@ -53,6 +55,15 @@ class Evidence:
 
     def __len__(self) -> int:
         return len(self.belief)
+
+    def __getitem__(self, rows: Any) -> Evidence:
+        """The evidence of some rows: a slice, a mask, numbers, or one number."""
+        chosen: Any = [rows] if isinstance(rows, int | np.integer) else rows
+        return Evidence(self.belief[chosen], self.ignorance[chosen], self.conflict[chosen], self.classes)
+
+    def __repr__(self) -> str:
+        n_rows, n_classes = self.belief.shape
+        return f"<Evidence: {n_rows} rows, {n_classes} classes, mean ignorance {self.ignorance.mean():.3f}>"
 
     @property
     def plausibility(self) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
@@ -34,22 +35,81 @@ def check_training_table(estimator: Any, X: Any, y: Any) -> tuple[Floats, NDArra
     classes : ndarray of shape (n_classes,)
     codes : ndarray of shape (n_rows,), int32
     """
-    X, y = validate_data(estimator, X, y, dtype=np.float64)
+    _refuse_other_types(X)
+    _refuse_missing_labels(y)
+    X, y = validate_data(estimator, X, y, dtype=np.float64, ensure_all_finite=False)
+    _refuse_non_finite(estimator, X)
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     largest = np.maximum(X.max(axis=0), -X.min(axis=0))
     if (largest > _LARGEST).any():
         column = int(np.argmax(largest > _LARGEST))
         raise ValueError(
-            f"Feature {column} holds a value of magnitude {largest[column]:.3g}; magnitudes up to {_LARGEST:.0e} can "
-            "be fitted. Rescale the feature, or leave the row out if the value is a code for 'missing'."
+            f"{_named(estimator, column)} holds a value of magnitude {largest[column]:.3g}; magnitudes up to "
+            f"{_LARGEST:.0e} can be fitted. Rescale it, or leave the row out if the value is a code for 'missing'."
         )
     return X, classes, codes.astype(np.int32)
 
 
 def check_rows(estimator: Any, X: Any) -> Floats:
     """Rows for a fitted estimator: float64, the features it was fitted on."""
-    return np.asarray(validate_data(estimator, X, dtype=np.float64, reset=False))
+    _refuse_other_types(X)
+    rows = np.asarray(validate_data(estimator, X, dtype=np.float64, reset=False, ensure_all_finite=False))
+    _refuse_non_finite(estimator, rows)
+    return rows
+
+
+def _refuse_other_types(X: Any) -> None:
+    """Name the first column of a data frame that does not hold numbers."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return
+    for name, dtype in frame.schema.items():
+        if dtype.is_numeric() or dtype in (nw.Boolean, nw.Object):
+            continue  # objects may be numbers; the conversion will tell
+        example = frame[name].drop_nulls().head(1).to_list()
+        raise ValueError(
+            f"Column {name!r} holds {dtype}{f' (for example {example[0]!r})' if example else ''}; FERLClassifier takes "
+            "numbers only. Leave it out, or encode it first, for example with scikit-learn's OneHotEncoder."
+        )
+
+
+def _refuse_missing_labels(y: Any) -> None:
+    if not isinstance(y, np.ndarray | list | tuple) and not hasattr(y, "to_numpy"):
+        return
+    labels = np.asarray(y)
+    if labels.dtype.kind != "O":
+        return  # numbers: scikit-learn says it well
+    missing = [row for row, label in enumerate(labels.ravel()) if label is None or label != label]
+    if missing:
+        raise ValueError(
+            f"y contains NaN: {len(missing)} labels are missing, the first in row {missing[0]}. Leave these rows out."
+        )
+
+
+def _refuse_non_finite(estimator: Any, X: Floats) -> None:
+    # The sum of a table is finite unless a value is not, or the values are huge: one pass, and rarely a second.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(X.sum()):
+            return
+    missing = np.isnan(X).sum(axis=0)
+    if missing.any():
+        column = int(np.argmax(missing > 0))
+        raise ValueError(
+            f"{_named(estimator, column)} holds {missing[column]} missing values (NaN); FERLClassifier does not accept "
+            "missing values yet. Fill them in first, for example with scikit-learn's SimpleImputer."
+        )
+    infinite = np.isinf(X).any(axis=0)
+    if infinite.any():
+        raise ValueError(
+            f"{_named(estimator, int(np.argmax(infinite)))} holds infinity. Replace it by a finite number, or leave "
+            "the row out."
+        )
+
+
+def _named(estimator: Any, column: int) -> str:
+    names = getattr(estimator, "feature_names_in_", None)
+    return f"Feature {column}" if names is None else f"Feature {column} ({str(names[column])!r})"
 
 
 def row_weights(

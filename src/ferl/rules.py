@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +26,19 @@ class Bound:
     theta: float
     half_width: float
 
+    def text(self, decimals: int | None = None) -> str:
+        """Threshold and half-width; by default with as many digits as the half-width gives meaning to."""
+        digits = _digits(self.half_width) if decimals is None else decimals
+        return f"{self.theta:.{digits}f} ±{self.half_width:.{digits}f}"
+
+
+def _digits(half_width: float) -> int:
+    """Decimals that leave one significant digit of the half-width, two if it starts with 1 or 2."""
+    if not half_width > 0:
+        return 6
+    place = math.floor(math.log10(half_width))
+    return min(max(0, -place + (half_width < 3 * 10.0**place)), 12)
+
 
 @dataclass(frozen=True)
 class Condition:
@@ -32,26 +48,22 @@ class Condition:
     lower: Bound | None
     upper: Bound | None
 
-    def text(self, name: str, decimals: int) -> str:
+    def text(self, name: str, decimals: int | None = None) -> str:
         """The condition as a reader says it."""
-
-        def number(bound: Bound) -> str:
-            return f"{bound.theta:.{decimals}f} ±{bound.half_width:.{decimals}f}"
-
-        if self.lower is None and self.upper is not None:
-            return f"{name} < {number(self.upper)}"
-        if self.upper is None and self.lower is not None:
-            return f"{name} > {number(self.lower)}"
-        assert self.lower is not None
-        assert self.upper is not None
-        return f"{number(self.lower)} < {name} < {number(self.upper)}"
+        if self.lower is None:
+            assert self.upper is not None
+            return f"{name} < {self.upper.text(decimals)}"
+        if self.upper is None:
+            return f"{name} > {self.lower.text(decimals)}"
+        return f"{self.lower.text(decimals)} < {name} < {self.upper.text(decimals)}"
 
 
 @dataclass(frozen=True)
 class Rule:
     """A path from the root to a leaf.
 
-    Several conditions on one feature are shown as one: the tightest bound on either side.
+    Conditions on one feature are merged where that changes nothing: a bound is left out when a tighter one is already
+    exclusive wherever it acts. Bounds whose bands overlap multiply, so both are kept.
     """
 
     leaf: int
@@ -76,20 +88,25 @@ def read_rules(tree: FuzzyTree) -> list[Rule]:
 
 
 def _conditions(tree: FuzzyTree, leaf: int) -> tuple[Condition, ...]:
-    merged: dict[int, Condition] = {}
-    for node in tree.path(leaf):
-        feature = int(tree.feature[node])
-        a, b, c, d = tree.trapezoid[node]
-        lower = Bound((a + b) / 2, (b - a) / 2) if np.isfinite(a) else None
-        upper = Bound((c + d) / 2, (d - c) / 2) if np.isfinite(d) else None
-        before = merged.get(feature, Condition(feature, None, None))
-        merged[feature] = Condition(feature, _tighter(before.lower, lower, max), _tighter(before.upper, upper, min))
-    return tuple(merged.values())
+    path = tree.path(leaf)
+    conditions: list[Condition] = []
+    for feature in dict.fromkeys(int(tree.feature[node]) for node in path):  # in the order of the path
+        trapezoids = [tree.trapezoid[node] for node in path if tree.feature[node] == feature]
+        lower = _needed([(a, b) for a, b, _, _ in trapezoids if np.isfinite(a)], outward=-1)
+        upper = _needed([(c, d) for _, _, c, d in trapezoids if np.isfinite(d)], outward=1)
+        conditions += [Condition(feature, low, high) for low, high in zip_longest(lower, upper)]
+    return tuple(conditions)
 
 
-def _tighter(one: Bound | None, other: Bound | None, choose: Any) -> Bound | None:
-    bounds = [bound for bound in (one, other) if bound is not None]
-    return choose(bounds, key=lambda bound: bound.theta) if bounds else None
+def _needed(bands: list[tuple[float, float]], outward: int) -> list[Bound]:
+    """Bounds that are not implied by a tighter one, tightest first."""
+    needed: list[tuple[float, float]] = []
+    for low, high in sorted(bands, key=lambda band: outward * band[0]):
+        # Implied: it is full wherever the tightest bound is not yet zero.
+        implied = needed and (low >= needed[0][1] if outward > 0 else high <= needed[0][0])
+        if not implied:
+            needed.append((low, high))
+    return [Bound((low + high) / 2, (high - low) / 2) for low, high in needed]
 
 
 def feature_names(estimator: FERLClassifier, given: Sequence[str] | None = None) -> list[str]:
@@ -109,10 +126,16 @@ def export_text(
     estimator: FERLClassifier,
     *,
     feature_names: Sequence[str] | None = None,
-    decimals: int = 2,
+    class_names: Sequence[str] | None = None,
+    decimals: int | None = None,
     max_rules: int | None = None,
+    width: int = 100,
 ) -> str:
     """Rules of a fitted classifier as plain text, strongest support first.
+
+    A threshold is printed with its band: inside ``2.46 ±0.09`` both sides of a split fire, in shares. Support is the
+    training weight behind a rule. The distributions are smoothed towards those of the rules' common paths, so a pure
+    rule does not claim certainty.
 
     Parameters
     ----------
@@ -120,10 +143,14 @@ def export_text(
         Fitted.
     feature_names : sequence of str, optional
         Names to print; by default those of the training table.
-    decimals : int
-        Digits after the point of thresholds.
+    class_names : sequence of str, optional
+        Names of the classes, in the order of ``classes_``; by default the labels themselves.
+    decimals : int, optional
+        Digits after the point of thresholds; by default as many as a band's half-width gives meaning to.
     max_rules : int, optional
         Print at most this many rules, and say how many are left out.
+    width : int
+        Longer lines are wrapped.
 
     Returns
     -------
@@ -133,35 +160,58 @@ def export_text(
     --------
     >>> from sklearn.datasets import load_iris
     >>> from ferl import FERLClassifier, export_text
-    >>> X, y = load_iris(return_X_y=True)
-    >>> clf = FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(X, y)
-    >>> print(export_text(clf, feature_names=["sepal length", "sepal width", "petal length", "petal width"]))
+    >>> iris = load_iris()
+    >>> clf = FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(iris.data, iris.target)
+    >>> names = ["sepal length", "sepal width", "petal length", "petal width"]
+    >>> print(export_text(clf, feature_names=names, class_names=iris.target_names))
       1. if petal length > 2.46 ±0.09 and petal width < 1.68 ±0.06
-         then 1 0.89, 2 0.10, 0 0.01   (support 52.6, 35%)
+         then versicolor 0.89, virginica 0.10, setosa 0.01   (support 52.6, 35%)
       2. if petal length < 2.46 ±0.09
-         then 0 0.98, 1 0.01, 2 0.01   (support 50.0, 33%)
+         then setosa 0.98, versicolor 0.01, virginica 0.01   (support 50.0, 33%)
       3. if petal length > 2.46 ±0.09 and petal width > 1.68 ±0.06
-         then 2 0.94, 1 0.05, 0 0.01   (support 47.4, 32%)
+         then virginica 0.94, versicolor 0.05, setosa 0.01   (support 47.4, 32%)
     """
+    if not hasattr(estimator, "predict_evidence"):
+        raise TypeError(
+            f"export_text got a {type(estimator).__name__}; pass the fitted FERLClassifier inside it, for example "
+            "pipeline[-1] or search.best_estimator_."
+        )
     check_is_fitted(estimator)
+    classes = list(estimator.classes_ if class_names is None else class_names)
+    if len(classes) != len(estimator.classes_):
+        raise ValueError(f"class_names has {len(classes)} names; there are {len(estimator.classes_)} classes.")
     names = _names(estimator, feature_names)
     rules = read_rules(estimator.tree_)
     total = float(estimator.tree_.weight[0])
     shown = rules[:max_rules]
-    lines = [
-        _rule_text(rule, place + 1, names, estimator.classes_, total, decimals) for place, rule in enumerate(shown)
-    ]
+    lines = [line for n, rule in enumerate(shown, 1) for line in _rule_lines(n, rule, names, classes, total, decimals)]
     if len(shown) < len(rules):
         lines.append(f"... and {len(rules) - len(shown)} more rules")
-    return "\n".join(lines)
+    return "\n".join(wrapped for line in lines for wrapped in _wrap(line, width))
 
 
 _names = feature_names  # export_text has a parameter of that name
 
 
-def _rule_text(rule: Rule, place: int, names: list[str], classes: NDArray[Any], total: float, decimals: int) -> str:
+def _rule_lines(
+    place: int, rule: Rule, names: list[str], classes: list[Any], total: float, decimals: int | None
+) -> list[str]:
     conditions = " and ".join(condition.text(names[condition.feature], decimals) for condition in rule.conditions)
     order = [c for c in np.argsort(-rule.consequent, kind="stable") if c == rule.label or rule.consequent[c] >= 0.005]
-    answer = ", ".join(f"{classes[c]} {rule.consequent[c]:.2f}" for c in order)
-    head = f"{place:3d}. if {conditions}" if conditions else f"{place:3d}. always"
-    return f"{head}\n     then {answer}   (support {rule.support:.1f}, {rule.support / total:.0%})"
+    answer = ", ".join(f"{classes[c]} {probability_text(rule.consequent[c])}" for c in order)
+    return [
+        f"{place:3d}. if {conditions}" if conditions else f"{place:3d}. always",
+        f"     then {answer}   (support {rule.support:.1f}, {rule.support / total:.0%})",
+    ]
+
+
+def probability_text(value: float) -> str:
+    """Two decimals, or three where two would round to certainty."""
+    return f"{value:.3f}" if 0.995 <= value < 1 else f"{value:.2f}"
+
+
+def _wrap(line: str, width: int) -> list[str]:
+    # A threshold stays together with its band.
+    kept = line.replace(" ±", "\u00a0±")
+    wrapped = textwrap.wrap(kept, width, subsequent_indent=" " * 8, break_long_words=False, drop_whitespace=False)
+    return [part.rstrip().replace("\u00a0", " ") for part in wrapped]

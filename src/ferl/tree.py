@@ -37,7 +37,7 @@ def levels(parent: Ints) -> list[NDArray[np.intp]]:
     return found
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FuzzyTree:
     """A fuzzy rule tree. Nodes are in pre-order; every node but the root stores its own condition.
 
@@ -71,6 +71,9 @@ class FuzzyTree:
     class_weight: Floats
     consequent: Floats
     gain: Floats
+
+    def __repr__(self) -> str:
+        return f"<FuzzyTree: {self.n_nodes} nodes, {len(self.leaves)} rules, {self.n_classes} classes>"
 
     @property
     def n_nodes(self) -> int:

@@ -92,7 +92,7 @@ def write(report: Report, folder: Path) -> list[str]:
     messages, written = [], [f"{report.name}.json", f"{report.name}.md"]
     if report.draw is not None:
         if importlib.util.find_spec("matplotlib") is None:
-            messages.append(f"{report.name}.png not written: matplotlib is not installed (pip install 'ferl[plot]').")
+            messages.append(f"{report.name}.png not written: matplotlib is not installed (pip install matplotlib).")
         else:
             _replace(folder / f"{report.name}.png", _picture(report.draw))
             written.append(f"{report.name}.png")

@@ -20,7 +20,7 @@ from ferl.bench.methods.ferl import fit, prediction_set, size
 from ferl.bench.protocol import DESCRIPTION
 from ferl.bench.render import Report
 from ferl.bench.runner import plan, run
-from ferl.bench.tables.frontier import ANSWERS, SETS, Row, make_row, method_section
+from ferl.bench.tables.frontier import ANSWERS, SETS, Row, make_row, method_section, require_some
 
 N_SEEDS = 3
 
@@ -101,6 +101,7 @@ def run_defaults(
     with ResultFile(out / "results.jsonl", fresh=fresh) as cache:
         results = run(plan(data_sets, methods), cache, n_processes=n_processes, console=console)
     rows = [_row(label, results) for label, _ in ALTERNATIVES]
+    require_some(rows)
     note = "Means over data sets, folds and seeds. The first line is the default; each other line changes one thing."
     return Report(
         name="defaults",

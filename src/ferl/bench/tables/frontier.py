@@ -13,6 +13,7 @@ from rich.console import Console
 
 from ferl.bench.cache import Result, ResultFile
 from ferl.bench.data import load_folder
+from ferl.bench.errors import BenchError
 from ferl.bench.facts import n_cores, versions
 from ferl.bench.method import Method, all_methods
 from ferl.bench.protocol import DESCRIPTION, N_FOLDS
@@ -116,7 +117,16 @@ def run_frontier(
         "protocol": DESCRIPTION,
         "data sets": len(data_sets),
     }
-    return make_report([make_row(method, results) for method in chosen], facts)
+    rows = [make_row(method, results) for method in chosen]
+    require_some(rows)
+    return make_report(rows, facts)
+
+
+def require_some(rows: Sequence[Row]) -> None:
+    """Refuse to publish a table in which nothing worked."""
+    if not any(row.data_sets for row in rows):
+        first = next(failure for row in rows for failure in row.failures)
+        raise BenchError(f"every job failed; the first, {first.method} on {first.data_set}: {first.error}")
 
 
 def make_row(method: Method, results: Sequence[Result]) -> Row:
