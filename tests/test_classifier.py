@@ -323,6 +323,15 @@ def test_far_away_rows_are_abstained_on_and_the_feature_is_named(iris):
     assert ungated.predict_set(far).sum() == 1
 
 
+@pytest.fixture
+def interrupts_arrive():
+    # A process that a script starts in the background ignores Ctrl-C unless it says otherwise.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts_arrive")
 def test_ctrl_c_stops_a_long_fit_and_leaves_the_estimator_unfitted():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100_000, 60)), rng.integers(0, 2, 100_000)
