@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,17 +38,7 @@ def frontier(
     fresh: FreshOption = False,
 ) -> None:
     """Accuracy, selection and prediction sets against the number of rules. Interrupt it any time: it resumes."""
-    with _plain_errors(f"Stopped. Finished results are kept in {out}; the same command goes on from there."):
-        from rich.console import Console
-
-        from ferl.bench.facts import n_cores
-        from ferl.bench.tables.frontier import run_frontier
-
-        console = Console()
-        report = run_frontier(
-            data, out, names=_names(datasets), n_processes=jobs or n_cores(), fresh=fresh, console=console
-        )
-        _publish(report, out, console)
+    _run_table("frontier", data, datasets, jobs, out, fresh)
 
 
 @app.command()
@@ -59,17 +50,7 @@ def defaults(
     fresh: FreshOption = False,
 ) -> None:
     """What each default was chosen over, measured on training rows only. Interrupt it any time: it resumes."""
-    with _plain_errors(f"Stopped. Finished results are kept in {out}; the same command goes on from there."):
-        from rich.console import Console
-
-        from ferl.bench.facts import n_cores
-        from ferl.bench.tables.defaults import run_defaults
-
-        console = Console()
-        report = run_defaults(
-            data, out, names=_names(datasets), n_processes=jobs or n_cores(), fresh=fresh, console=console
-        )
-        _publish(report, out, console)
+    _run_table("defaults", data, datasets, jobs, out, fresh)
 
 
 @app.command()
@@ -90,6 +71,19 @@ def speed(
         data_sets = load_folder(data, _names(datasets))
         out.mkdir(parents=True, exist_ok=True)
         report = run_speed(data_sets, repeats=repeats, console=console)
+        _publish(report, out, console)
+
+
+def _run_table(name: str, data: Path, datasets: str | None, jobs: int | None, out: Path, fresh: bool) -> None:
+    """Run the table of that name: ``run_<name>`` in the file ``tables/<name>.py``."""
+    with _plain_errors(f"Stopped. Finished results are kept in {out}; the same command goes on from there."):
+        from rich.console import Console
+
+        from ferl.bench.facts import n_cores
+
+        run = getattr(import_module(f"ferl.bench.tables.{name}"), f"run_{name}")
+        console = Console()
+        report = run(data, out, names=_names(datasets), n_processes=jobs or n_cores(), fresh=fresh, console=console)
         _publish(report, out, console)
 
 
