@@ -1,10 +1,9 @@
-// The door between Python and the core: shapes and dtypes are checked here, the GIL is released, nothing is computed.
+// The door between Python and the core: shapes, dtypes and names are checked here, and the GIL is released.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
-#include <array>
 #include <initializer_list>
 #include <limits>
 #include <stdexcept>
@@ -15,8 +14,8 @@
 #include "canonical.h"
 #include "evidence.h"
 #include "fire.h"
+#include "fit.h"
 #include "grow.h"
-#include "moments.h"
 #include "resample.h"
 #include "tree.h"
 
@@ -42,6 +41,8 @@ void require(bool holds, const char* message) {
 ferl::TableView table_view(const Matrix& x, const Codes& y, const Vector& weight, int n_classes) {
   require(x.shape(0) == y.shape(0) && x.shape(0) == weight.shape(0), "X, y and weight must have the same length.");
   require(x.shape(0) < std::numeric_limits<ferl::Row>::max(), "At most 4,294,967,294 rows can be fitted at once.");
+  require(std::all_of(y.data(), y.data() + y.shape(0), [=](ferl::Label c) { return c >= 0 && c < n_classes; }),
+          "Every class code must be at least 0 and below n_classes.");
   return {view(x), y.data(), weight.data(), n_classes};
 }
 
@@ -63,8 +64,11 @@ ferl::Monitor python_monitor(nb::object report) {
 
 ferl::GrowOptions grow_options(const nb::dict& given) {
   ferl::GrowOptions o;
-  o.band.form = nb::cast<std::string>(given["band"]) == "mean_std" ? ferl::BandForm::mean_std : ferl::BandForm::median_mad;
-  o.band.criterion = nb::cast<std::string>(given["criterion"]) == "gini" ? ferl::Criterion::gini : ferl::Criterion::cci;
+  const auto band = nb::cast<std::string>(given["band"]), criterion = nb::cast<std::string>(given["criterion"]);
+  require(band == "mean_std" || band == "median_mad", "The band must be mean_std or median_mad.");
+  require(criterion == "gini" || criterion == "cci", "The criterion must be gini or cci.");
+  o.band.form = band == "mean_std" ? ferl::BandForm::mean_std : ferl::BandForm::median_mad;
+  o.band.criterion = criterion == "gini" ? ferl::Criterion::gini : ferl::Criterion::cci;
   o.band.scale = nb::cast<double>(given["band_scale"]);
   o.band.two_mode = nb::cast<bool>(given["two_mode"]);
   // A hair less, so that rounding does not refuse two rows a leaf weight of two.
@@ -80,68 +84,25 @@ ferl::GrowOptions grow_options(const nb::dict& given) {
   return o;
 }
 
-// The condition of each node as a trapezoid: the left side of a ramp falls, the right side rises.
-std::vector<double> trapezoids(const ferl::GrownTree& grown) {
-  constexpr double inf = std::numeric_limits<double>::infinity();
-  std::vector<double> out;
-  for (std::size_t o = 0; o < grown.parent.size(); ++o) {
-    const auto [low, high] = grown.band[o];
-    std::array<double, 4> t{-inf, -inf, inf, inf};
-    if (o > 0 && grown.is_left[o]) t = {-inf, -inf, low, high};
-    if (o > 0 && !grown.is_left[o]) t = {low, high, inf, inf};
-    out.insert(out.end(), t.begin(), t.end());
-  }
-  return out;
-}
-
-ferl::Tree make_tree(const std::vector<ferl::Column>& parent, const std::vector<ferl::Column>& column,
-                     const double* trapezoid) {
-  ferl::Tree tree(parent);
-  for (std::size_t o = 1; o < tree.size(); ++o) {
-    const double* t = trapezoid + 4 * o;
-    tree.nodes[o].column = column[o];
-    tree.nodes[o].membership = ferl::Trapezoid(t[0], t[1], t[2], t[3]);
-  }
-  return tree;
-}
-
 nb::dict fit_tree(const Matrix& x, const Codes& y, const Vector& weight, int n_classes, std::uint64_t seed,
                   std::size_t growth_rows, const nb::dict& given, const nb::object& report) {
   const auto table = table_view(x, y, weight, n_classes);
   const auto options = grow_options(given);
   auto monitor = python_monitor(report);
-  ferl::GrownTree grown;
-  std::vector<double> class_weight, support;
-  std::vector<double> trapezoid;
-  std::size_t n_growth_rows = 0;
+  ferl::FittedTree fitted;
   {
     nb::gil_scoped_release no_gil;
-    const auto canonical = ferl::canonical_rows(table, seed, monitor);
-    const auto sample = ferl::take_sample(table, canonical, growth_rows, monitor);
-    n_growth_rows = sample.n_rows;
-    grown = ferl::grow(sample, options, monitor);
-    trapezoid = trapezoids(grown);
-    const auto tree = make_tree(grown.parent, grown.column, trapezoid.data());
-    // Equal rows merged where growth saw them all: one row of weight 2 then rounds as the row twice.
-    const bool complete = sample.n_rows == canonical.row.size();
-    const double most_weight = *std::max_element(canonical.weight.begin(), canonical.weight.end());
-    const auto moments =
-        complete ? ferl::take_moments(tree, sample.table(), most_weight, 1.0, options.n_threads, monitor)
-                 : ferl::take_moments(tree, table, most_weight, canonical.weight_scale, options.n_threads, monitor);
-    class_weight = moments.class_weight();
-    for (std::size_t o = 0; o < tree.size(); ++o) support.insert(support.end(), {moments.low[o], moments.high[o]});
+    fitted = ferl::fit(table, seed, growth_rows, options, monitor);
   }
-  const std::size_t n = grown.parent.size();
-  std::vector<double> gain;
-  for (const auto& g : grown.gain) gain.push_back(options.band.criterion == ferl::Criterion::gini ? g.first : g.second);
+  const std::size_t n = fitted.parent.size();
   nb::dict out;
-  out["parent"] = to_numpy(std::move(grown.parent), {n});
-  out["feature"] = to_numpy(std::move(grown.column), {n});
-  out["trapezoid"] = to_numpy(std::move(trapezoid), {n, 4});
-  out["support"] = to_numpy(std::move(support), {n, 2});
-  out["class_weight"] = to_numpy(std::move(class_weight), {n, static_cast<std::size_t>(n_classes)});
-  out["gain"] = to_numpy(std::move(gain), {n});
-  out["n_growth_rows"] = n_growth_rows;
+  out["parent"] = to_numpy(std::move(fitted.parent), {n});
+  out["feature"] = to_numpy(std::move(fitted.column), {n});
+  out["trapezoid"] = to_numpy(std::move(fitted.trapezoid), {n, 4});
+  out["support"] = to_numpy(std::move(fitted.support), {n, 2});
+  out["class_weight"] = to_numpy(std::move(fitted.class_weight), {n, static_cast<std::size_t>(n_classes)});
+  out["gain"] = to_numpy(std::move(fitted.gain), {n});
+  out["n_growth_rows"] = fitted.n_growth_rows;
   return out;
 }
 
@@ -151,8 +112,8 @@ nb::tuple resample(const Matrix& x, const Codes& y, const Vector& weight, int n_
   const auto table = table_view(x, y, weight, n_classes);
   auto monitor = python_monitor(nb::none());
   const auto canonical = ferl::canonical_rows(table, seed, monitor);
-  const auto sample = ferl::take_sample(table, canonical, growth_rows, monitor);
-  const ferl::Resamples resamples(sample, n_resamples);
+  const auto sample = ferl::take_rows(table, canonical, 0, std::min(growth_rows, canonical.row.size()));
+  const ferl::Resamples resamples(sample, n_resamples, monitor);
   std::vector<double> counts;
   for (ferl::Row i = 0; i < sample.n_rows; ++i)
     for (int b = 0; b < n_resamples; ++b)
@@ -211,7 +172,7 @@ class BoundTree {
             "parent, feature and trapezoid must have one row per node.");
     const std::vector<ferl::Column> columns(feature.data(), feature.data() + n);
     for (std::size_t o = 1; o < n; ++o) require(columns[o] >= 0, "Every node but the root needs a feature.");
-    return make_tree({parent.data(), parent.data() + n}, columns, trapezoid.data());
+    return ferl::make_tree({parent.data(), parent.data() + n}, columns, trapezoid.data());
   }
 
   static ferl::Rule rule_named(const std::string& name) {

@@ -20,6 +20,8 @@ namespace {
 // Adding zero turns -0.0 into 0.0: equal values must have equal bits.
 double canonical_value(double value) { return value + 0.0; }
 
+std::uint64_t value_bits(double value) { return std::bit_cast<std::uint64_t>(canonical_value(value)); }
+
 std::vector<KeyedRow> hash_rows(const TableView& table, std::uint64_t seed, Monitor& monitor) {
   constexpr std::size_t kBlock = 64;  // interleaved chains hide the latency of the hash
   const std::size_t n = table.x.n_rows;
@@ -32,7 +34,7 @@ std::vector<KeyedRow> hash_rows(const TableView& table, std::uint64_t seed, Moni
     for (std::size_t i = 0; i < size; ++i) hash[i] = mix(seed ^ mix(static_cast<std::uint64_t>(table.y[from + i])));
     for (std::size_t j = 0; j < table.x.n_columns; ++j)
       for (std::size_t i = 0; i < size; ++i)
-        hash[i] = mix(hash[i] ^ std::bit_cast<std::uint64_t>(canonical_value(table.x(from + i, j))));
+        hash[i] = mix(hash[i] ^ value_bits(table.x(from + i, j)));
     for (std::size_t i = 0; i < size; ++i)
       if (table.weight[from + i] > 0) rows.push_back({hash[i], static_cast<Row>(from + i)});
   }
@@ -42,7 +44,7 @@ std::vector<KeyedRow> hash_rows(const TableView& table, std::uint64_t seed, Moni
 bool same_content(const TableView& table, Row a, Row b) {
   if (table.y[a] != table.y[b]) return false;
   for (std::size_t j = 0; j < table.x.n_columns; ++j)
-    if (table.x(a, j) != table.x(b, j)) return false;
+    if (value_bits(table.x(a, j)) != value_bits(table.x(b, j))) return false;
   return true;
 }
 
@@ -110,25 +112,22 @@ TableView Sample::table() const {
   return {{x.data(), n_rows, n_columns, 1, static_cast<std::ptrdiff_t>(n_rows)}, y.data(), weight.data(), n_classes};
 }
 
-Sample take_sample(const TableView& table, const CanonicalRows& canonical, std::size_t max_rows, Monitor& monitor) {
+Sample take_rows(const TableView& table, const CanonicalRows& canonical, std::size_t from, std::size_t to) {
   Sample sample;
-  const std::size_t n = std::min(canonical.row.size(), max_rows);
-  const std::size_t d = table.x.n_columns;
+  const std::size_t n = to - from, d = table.x.n_columns;
+  const auto begin = static_cast<std::ptrdiff_t>(from), end = static_cast<std::ptrdiff_t>(to);
   sample.n_rows = n;
   sample.n_columns = d;
   sample.n_classes = table.n_classes;
   sample.x.resize(n * d);
-  sample.y.resize(n);
-  sample.weight.assign(canonical.weight.begin(), canonical.weight.begin() + static_cast<std::ptrdiff_t>(n));
-  sample.key.assign(canonical.key.begin(), canonical.key.begin() + static_cast<std::ptrdiff_t>(n));
+  sample.weight.assign(canonical.weight.begin() + begin, canonical.weight.begin() + end);
+  sample.key.assign(canonical.key.begin() + begin, canonical.key.begin() + end);
   constexpr std::size_t kBlock = 32;  // rows read once per block while their cache lines are hot
-  for (std::size_t from = 0; from < n; from += kBlock) {
-    monitor.tick(0);
-    const std::size_t to = std::min(from + kBlock, n);
+  for (std::size_t first = 0; first < n; first += kBlock)
     for (std::size_t j = 0; j < d; ++j)
-      for (std::size_t i = from; i < to; ++i) sample.x[j * n + i] = canonical_value(table.x(canonical.row[i], j));
-  }
-  for (std::size_t i = 0; i < n; ++i) sample.y[i] = table.y[canonical.row[i]];
+      for (std::size_t i = first; i < std::min(first + kBlock, n); ++i)
+        sample.x[j * n + i] = canonical_value(table.x(canonical.row[from + i], j));
+  for (std::size_t i = 0; i < n; ++i) sample.y.push_back(table.y[canonical.row[from + i]]);
   return sample;
 }
 

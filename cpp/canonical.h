@@ -39,6 +39,7 @@ struct Sample {
   TableView table() const;
 };
 
-Sample take_sample(const TableView& table, const CanonicalRows& canonical, std::size_t max_rows, Monitor& monitor);
+// Canonical rows [from, to).
+Sample take_rows(const TableView& table, const CanonicalRows& canonical, std::size_t from, std::size_t to);
 
 }  // namespace ferl

@@ -47,7 +47,7 @@ struct Entry {
 class Grower {
  public:
   Grower(const Sample& sample, const GrowOptions& options, Monitor& monitor)
-      : sample_(sample), options_(options), monitor_(monitor), resamples_(sample, options.n_resamples),
+      : sample_(sample), options_(options), monitor_(monitor), resamples_(sample, options.n_resamples, monitor),
         row_in_node_(sample.n_rows) {
     for (std::size_t i = 0; i < sample.n_rows; ++i) row_in_node_[i] = {0.0, sample.y[i]};
   }
@@ -196,21 +196,39 @@ class Grower {
       const double* x = sample_.column(orders.columns[k]);
       ranked.push_back({crisp_gain(view, orders.list(k), orders.n_rows, x, cuts[k]), k});
     }
-    Candidate best;
-    for (std::size_t place = 0; place < ranked.size(); ++place) {
-      if (place >= options_.n_banded && best.column >= 0) break;
-      // Selection, not a sort: rarely more than a few places are asked for, and ties go to the first feature.
-      std::size_t first = place;
-      for (std::size_t i = place + 1; i < ranked.size(); ++i)
-        if (ranked[i].first.better_than(ranked[first].first)) first = i;
-      std::rotate(ranked.begin() + place, ranked.begin() + first, ranked.begin() + first + 1);
+    if (options_.n_banded < ranked.size()) move_best_to_front(ranked, options_.n_banded);
+    const std::size_t n_first = std::min(options_.n_banded, ranked.size());
+    std::vector<Candidate> candidates(n_first);
+    auto band = [&](std::size_t place) {
+      thread_local SortedRows sorted;
       const std::size_t k = ranked[place].second;
-      sorted_.gather(view, orders.list(k), orders.n_rows, sample_.column(orders.columns[k]), resamples_);
-      const Candidate candidate = band_candidate(view, orders.columns[k], sorted_, cuts[k], resamples_, options_.band);
+      sorted.gather(view, orders.list(k), orders.n_rows, sample_.column(orders.columns[k]), resamples_);
+      return band_candidate(view, orders.columns[k], sorted, cuts[k], resamples_, options_.band);
+    };
+    const int n_threads = orders.n_rows * n_first >= kWorthThreads / 10 ? options_.n_threads : 1;
+    parallel_for(
+        n_first, n_threads, [&](std::size_t place) { candidates[place] = band(place); },
+        [&] { monitor_.tick(nodes_.size() / 2 + 1); });
+    Candidate best;
+    for (const Candidate& candidate : candidates)
       if (candidate.column >= 0 && (best.column < 0 || candidate.gain.better_than(best.gain))) best = candidate;
+    for (std::size_t place = n_first; place < ranked.size() && best.column < 0; ++place) {
+      move_best_to_front(ranked, 1, place);
+      best = band(place);
       monitor_.tick(nodes_.size() / 2 + 1);
     }
     return best;
+  }
+
+  // The n best from `first` on, in order; ties go to the first feature. Selection and not a sort: n is small.
+  static void move_best_to_front(std::vector<std::pair<Gain, std::size_t>>& ranked, std::size_t n,
+                                 std::size_t first = 0) {
+    for (std::size_t place = first; place < first + n; ++place) {
+      std::size_t best = place;
+      for (std::size_t i = place + 1; i < ranked.size(); ++i)
+        if (ranked[i].first.better_than(ranked[best].first)) best = i;
+      std::rotate(ranked.begin() + place, ranked.begin() + best, ranked.begin() + best + 1);
+    }
   }
 
   void split(std::size_t index) {
@@ -279,7 +297,6 @@ class Grower {
   std::vector<RowInNode> row_in_node_;
   std::vector<GrowingNode> nodes_;
   std::priority_queue<Entry> queue_;
-  SortedRows sorted_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "moments.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <mutex>
@@ -15,21 +16,21 @@ Moments::Moments(std::size_t n_nodes, int n_classes, double most_weight)
   unit_ = std::ldexp(1.0, exponent - 62);
 }
 
-void Moments::add(const Tree& tree, const TableView& table, std::size_t from, std::size_t to, double weight_scale) {
+void Moments::add(const Tree& tree, const TableView& table) {
   Levels level;
-  for (std::size_t first = from; first < to; first += kBlockRows) {
-    const Block block{table.x, first, std::min(kBlockRows, to - first)};
+  for (std::size_t first = 0; first < table.x.n_rows; first += kBlockRows) {
+    const Block block{table.x, first, std::min(kBlockRows, table.x.n_rows - first)};
     walk(tree, block, false, level, [&](std::size_t o, const Firing& firing) {
       Sum* sums = sums_.data() + o * table.n_classes;
       for (std::size_t i = 0; i < firing.size; ++i) {
         const std::size_t row = first + firing.row[i];
-        const double weight = firing.phi[i] * (table.weight[row] * weight_scale);
+        const double weight = firing.phi[i] * table.weight[row];
         sums[table.y[row]] += static_cast<std::int64_t>(weight / unit_);
       }
       for (std::size_t child = o + 1; child < tree.nodes[o].end; child = tree.nodes[child].end) {
         for (std::size_t i = 0; i < firing.size; ++i) {
-          const bool counts = firing.phi[i] > kNegligibleFiring && table.weight[first + firing.row[i]] > 0;
-          const double x = block.value(firing.row[i], tree.nodes[child].column) + 0.0;  // one zero, not two
+          const bool counts = firing.phi[i] > kNegligibleFiring;
+          const double x = block.value(firing.row[i], tree.nodes[child].column);
           low[child] = counts && x < low[child] ? x : low[child];
           high[child] = counts && x > high[child] ? x : high[child];
         }
@@ -52,15 +53,17 @@ std::vector<double> Moments::class_weight() const {
   return out;
 }
 
-Moments take_moments(const Tree& tree, const TableView& table, double most_weight, double weight_scale, int n_threads,
+Moments take_moments(const Tree& tree, const TableView& table, const CanonicalRows& canonical, int n_threads,
                      Monitor& monitor) {
-  constexpr std::size_t kPieceRows = 64 * kBlockRows;
-  const std::size_t n = table.x.n_rows, n_pieces = (n + kPieceRows - 1) / kPieceRows;
+  constexpr std::size_t kPieceRows = 32 * kBlockRows;
+  const std::size_t n = canonical.row.size(), n_pieces = (n + kPieceRows - 1) / kPieceRows;
+  const double most_weight = *std::max_element(canonical.weight.begin(), canonical.weight.end());
   Moments total(tree.size(), table.n_classes, most_weight);
   std::mutex mutex;
   auto add_piece = [&](std::size_t piece) {
+    const auto rows = take_rows(table, canonical, piece * kPieceRows, std::min((piece + 1) * kPieceRows, n));
     Moments part(tree.size(), table.n_classes, most_weight);
-    part.add(tree, table, piece * kPieceRows, std::min((piece + 1) * kPieceRows, n), weight_scale);
+    part.add(tree, rows.table());
     const std::lock_guard<std::mutex> lock(mutex);
     total.merge(part);
   };

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "canonical.h"
 #include "parallel.h"
 #include "tree.h"
 #include "types.h"
@@ -17,8 +18,7 @@ class Moments {
   // `most_weight`: an upper bound of a row's weight. A weight is kept to 2^-62 of it.
   Moments(std::size_t n_nodes, int n_classes, double most_weight);
 
-  // Rows [from, to) of the table, each with its weight times weight_scale.
-  void add(const Tree& tree, const TableView& table, std::size_t from, std::size_t to, double weight_scale);
+  void add(const Tree& tree, const TableView& table);
   void merge(const Moments& other);
 
   std::vector<double> class_weight() const;  // [node][class]: firing times weight
@@ -31,7 +31,8 @@ class Moments {
   std::vector<Sum> sums_;
 };
 
-Moments take_moments(const Tree& tree, const TableView& table, double most_weight, double weight_scale, int n_threads,
+// Over all canonical rows of the table.
+Moments take_moments(const Tree& tree, const TableView& table, const CanonicalRows& canonical, int n_threads,
                      Monitor& monitor);
 
 }  // namespace ferl

@@ -8,7 +8,6 @@
 #include <exception>
 #include <functional>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -60,8 +59,8 @@ void parallel_for(std::size_t n_tasks, int n_threads, const Task& task, const Po
   helpers.reserve(n_helpers);
   try {
     for (std::size_t t = 0; t < n_helpers; ++t) helpers.emplace_back(work, false);
-  } catch (const std::system_error&) {
-    // The system grants no more threads: those that started, and this one, do the work.
+  } catch (...) {
+    // The system grants no more threads or memory: those that started, and this one, do the work.
   }
   work(true);
   for (auto& helper : helpers) helper.join();

@@ -46,12 +46,13 @@ class UnitPoisson {
 
 }  // namespace
 
-Resamples::Resamples(const Sample& sample, int n_resamples)
+Resamples::Resamples(const Sample& sample, int n_resamples, Monitor& monitor)
     : n_rows_(sample.n_rows), n_resamples_(n_resamples), n_groups_((n_resamples + kLanes - 1) / kLanes) {
   counts_.resize(static_cast<std::size_t>(n_groups_) * n_rows_ * kLanes);
   occurrence_.resize(n_rows_);
   const UnitPoisson unit_poisson;
   for (std::size_t i = 0; i < n_rows_; ++i) {
+    if (i % 1024 == 0) monitor.tick(0);
     const double weight = sample.weight[i];
     occurrence_[i] = 1.0 / std::min(weight, kCap);
     for (int b = 0; b < n_resamples_; b += 2) {

@@ -16,7 +16,7 @@ namespace ferl {
 
 class Resamples {
  public:
-  Resamples(const Sample& sample, int n_resamples);
+  Resamples(const Sample& sample, int n_resamples, Monitor& monitor);
 
   int n_resamples() const { return n_resamples_; }
   int n_groups() const { return n_groups_; }  // of kLanes resamples; the lanes past the last resample are all zero

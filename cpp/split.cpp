@@ -1,5 +1,6 @@
 #include "split.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace ferl {
@@ -41,13 +42,14 @@ class TwoClassTally {
   // Below their quotient a cut separates nothing but rounding errors.
   double least_numerator() const { return 1e-20 * total_ * total_ * total_ * total_; }
   double least_denominator() const { return 0.25 * total_ * total_; }
-  void remember() { best_gain_ = 2 * numerator() / (total_ * denominator()); }
-  double best_gain() const { return best_gain_; }
+  double gain(double best_numerator, double best_denominator, const Row*, std::size_t) const {
+    return 2 * best_numerator / (total_ * best_denominator);
+  }
 
   double left = 0;
 
  private:
-  double total_, total_one_, left_one_ = 0, best_gain_ = 0;
+  double total_, total_one_, left_one_ = 0;
 };
 
 // Any number of classes: the two sums of squares are kept up to date in O(1) per row.
@@ -68,16 +70,18 @@ class ManyClassTally {
   double denominator() const { return left * (node_.weight - left); }
   double least_numerator() const { return parent_; }
   double least_denominator() const { return 1; }
-  void remember() { best_left_ = left_class_; }
-  double best_gain() const {
-    return best_left_.empty() ? 0 : gini_gain(node_.class_weight, node_.weight, best_left_);
+  // The rows left of the cut are added up once more: their squares, taken as differences above, have lost digits.
+  double gain(double, double, const Row* order, std::size_t n_left) {
+    std::fill(left_class_.begin(), left_class_.end(), 0.0);
+    for (std::size_t k = 0; k < n_left; ++k) left_class_[node_.row[order[k]].y] += node_.row[order[k]].weight;
+    return gini_gain(node_.class_weight, node_.weight, left_class_);
   }
 
   double left = 0;
 
  private:
   const NodeView& node_;
-  std::vector<double> left_class_, best_left_;
+  std::vector<double> left_class_;
   double parent_, left_squares_ = 0, right_squares_;
 };
 
@@ -87,6 +91,7 @@ Cut sweep(const NodeView& node, const Row* order, std::size_t n_rows, const doub
   const double most_left = node.weight - min_leaf_weight;
   double best_numerator = tally.least_numerator(), best_denominator = tally.least_denominator();
   Cut best;
+  std::size_t n_left = 0;  // of the best cut; 0: none
   double previous = x[order[0]];
   for (std::size_t k = 0; k < n_rows; ++k) {
     const double value = x[order[k]];
@@ -97,14 +102,14 @@ Cut sweep(const NodeView& node, const Row* order, std::size_t n_rows, const doub
           best_numerator = numerator;
           best_denominator = denominator;
           best.threshold = midpoint(previous, value);
-          tally.remember();
+          n_left = k;
         }
       }
       previous = value;
     }
     tally.move_left(node.row[order[k]]);
   }
-  best.gain = tally.best_gain();
+  if (n_left > 0) best.gain = tally.gain(best_numerator, best_denominator, order, n_left);
   return best;
 }
 

@@ -147,6 +147,19 @@ def test_class_weight_is_a_factor_on_sample_weight(iris):
     assert identical(by_class.tree_, by_row.tree_)
 
 
+@pytest.mark.parametrize("growth_rows", [100, 50_000])
+def test_row_order_and_duplication_change_no_bit_with_class_weights_and_samples(growth_rows):
+    rng = np.random.default_rng(0)
+    X, y = make_classification(400, 5, weights=[0.8], random_state=0)
+    weight, order = rng.uniform(0.5, 3, 400), rng.permutation(400)
+    clf = FERLClassifier(random_state=0, class_weight="balanced", growth_rows=growth_rows)
+    base = clf.fit(X, y, sample_weight=weight).tree_
+    assert identical(base, clf.fit(X[order], y[order], sample_weight=weight[order]).tree_)
+    twice = rng.integers(1, 3, 400)
+    weighted = clf.fit(X, y, sample_weight=twice).tree_
+    assert identical(weighted, clf.fit(np.repeat(X, twice, axis=0), np.repeat(y, twice)).tree_)
+
+
 def test_balanced_classes_carry_equal_weight():
     X, y = make_classification(500, 5, weights=[0.9], random_state=0)
     clf = FERLClassifier(random_state=0, class_weight="balanced").fit(X, y)
@@ -370,6 +383,7 @@ def test_n_jobs_counts_threads_as_scikit_learn_does(monkeypatch):
     assert n_threads(8) == 2
     monkeypatch.setenv("OMP_NUM_THREADS", "4,2")
     assert n_threads(8) == 8
+    assert n_threads(2**40) <= 1024
     with pytest.raises(ValueError, match=r"n_jobs is 0.*-1"):
         FERLClassifier(n_jobs=0).fit([[0.0], [1.0]], [0, 1])
 

@@ -96,7 +96,8 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
     class_weight : dict, "balanced" or None
         Weights of the classes, as in scikit-learn.
     n_jobs : int, optional
-        Threads for fitting and prediction; -1 for all cores. Results do not depend on it.
+        Threads for fitting and prediction; -1 for all cores, never more than ``OMP_NUM_THREADS`` where that is set.
+        Results do not depend on it.
     random_state : int, RandomState or None
         Seed of the resamples. Fits with the same seed agree to the last bit, in any order of the rows.
     verbose : int
@@ -242,7 +243,8 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
             The estimator itself.
         """
         # An interrupted or refused fit leaves no half-new, half-old model behind.
-        self.__dict__.pop("tree_", None)
+        for name in ("tree_", "classes_", "n_growth_rows_"):
+            self.__dict__.pop(name, None)
         tree, classes, n_growth_rows = self._grow(X, y, sample_weight)
         self.classes_ = classes
         self.n_growth_rows_ = n_growth_rows
@@ -259,6 +261,8 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         growth_rows = len(table) if self.growth_rows is None else min(self.growth_rows, len(table))
         with rules_bar(options["max_rules"], self.verbose > 0) as report:
             grown = _core.fit_tree(table, codes, weight, len(classes), seed, growth_rows, options, report)
+            if report is not None:
+                report(len(grown["parent"]) // 2 + 1)
         n_growth_rows = grown.pop("n_growth_rows")
         distributions = consequents(grown["class_weight"], grown["parent"], self.consequents, self.shrinkage)
         return FuzzyTree(consequent=distributions, **grown), classes, n_growth_rows

@@ -40,6 +40,7 @@ def _load(name: str) -> _Data:
     bunch = getattr(datasets, f"load_{name}")()
     features = [str(feature).replace(" (cm)", "").replace("_", " ") for feature in bunch.feature_names]
     classes = np.asarray([str(label) for label in bunch.target_names])
+    # This split of iris leaves a flower to test that lies between two kinds and inside the training ranges.
     split = train_test_split(bunch.data, classes[bunch.target], test_size=0.4, stratify=bunch.target, random_state=3)
     return _Data(name.replace("_", " "), features, classes.tolist(), (split[0], split[1]), (split[2], split[3]))
 

@@ -132,6 +132,11 @@ def read_evidence(
     -------
     Evidence
     """
+    # Parameters may have changed since they were validated by fit.
+    if sources not in ("leaves", "all"):
+        raise ValueError(f"sources is {sources!r}; it must be 'leaves' or 'all'.")
+    if not discount >= 0 or not gate_margin > 0:
+        raise ValueError(f"discount is {discount} and gate_margin {gate_margin}; they must be at least 0 and above 0.")
     reliability = tree.weight / (tree.weight + discount) if discount > 0 else np.ones(tree.n_nodes)
     belief, ignorance, conflict = np.empty((len(X), tree.n_classes)), np.empty(len(X)), np.empty(len(X))
     tree.core(gate_margin).combine(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -15,6 +17,11 @@ Floats = NDArray[np.float64]
 
 # Squares of larger numbers overflow, and with them the spread of cuts.
 _LARGEST = 1e150
+# Slopes of bands in a narrower range overflow.
+_NARROWEST = 1e-300
+# Class weights are summed to 2**-62 of the largest weight, and compared by their fourth powers.
+_WEIGHT_SPAN = 1e15
+_TOTAL_WEIGHT = (1e-100, 1e40)
 
 
 def check_training_table(estimator: Any, X: Any, y: Any) -> tuple[Floats, NDArray[Any], NDArray[np.int32]]:
@@ -41,14 +48,33 @@ def check_training_table(estimator: Any, X: Any, y: Any) -> tuple[Floats, NDArra
     _refuse_non_finite(estimator, X)
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
-    largest = np.maximum(X.max(axis=0), -X.min(axis=0))
+    _refuse_extreme_scales(estimator, X)
+    return _core_ready(X), classes, codes.astype(np.int32)
+
+
+def _core_ready(X: Floats) -> Floats:
+    """The table itself, or a copy where its memory cannot be read as whole numbers: a field of records, say."""
+    return X if X.flags.aligned and not any(stride % X.itemsize for stride in X.strides) else X.copy()
+
+
+def _refuse_extreme_scales(estimator: Any, X: Floats) -> None:
+    low, high = X.min(axis=0), X.max(axis=0)
+    with np.errstate(over="ignore"):
+        width = high - low
+    narrow = (width > 0) & (width < _NARROWEST)
+    if narrow.any():
+        column = int(np.argmax(narrow))
+        raise ValueError(
+            f"{_named(estimator, column)} varies by {width[column]:.3g} only; {_NARROWEST:.0e} is the least that can "
+            "be divided into bands. Rescale it."
+        )
+    largest = np.maximum(high, -low)
     if (largest > _LARGEST).any():
         column = int(np.argmax(largest > _LARGEST))
         raise ValueError(
             f"{_named(estimator, column)} holds a value of magnitude {largest[column]:.3g}; magnitudes up to "
             f"{_LARGEST:.0e} can be fitted. Rescale it, or leave the row out if the value is a code for 'missing'."
         )
-    return X, classes, codes.astype(np.int32)
 
 
 def check_rows(estimator: Any, X: Any) -> Floats:
@@ -56,7 +82,7 @@ def check_rows(estimator: Any, X: Any) -> Floats:
     _refuse_other_types(X)
     rows = np.asarray(validate_data(estimator, X, dtype=np.float64, reset=False, ensure_all_finite=False))
     _refuse_non_finite(estimator, rows)
-    return rows
+    return _core_ready(rows)
 
 
 def _refuse_other_types(X: Any) -> None:
@@ -65,9 +91,9 @@ def _refuse_other_types(X: Any) -> None:
     if not isinstance(frame, nw.DataFrame):
         return
     for name, dtype in frame.schema.items():
-        if dtype.is_numeric() or dtype in (nw.Boolean, nw.Object):
-            continue  # objects may be numbers; the conversion will tell
-        example = frame[name].drop_nulls().head(1).to_list()
+        if dtype.is_numeric() or dtype in (nw.Boolean, nw.Object, nw.Unknown):
+            continue  # objects and special types may be numbers; the conversion will tell
+        example = frame.get_column(name).drop_nulls().head(1).to_list()
         raise ValueError(
             f"Column {name!r} holds {dtype}{f' (for example {example[0]!r})' if example else ''}; FERLClassifier takes "
             "numbers only. Leave it out, or encode it first, for example with scikit-learn's OneHotEncoder."
@@ -80,11 +106,18 @@ def _refuse_missing_labels(y: Any) -> None:
     labels = np.asarray(y)
     if labels.dtype.kind != "O":
         return  # numbers: scikit-learn says it well
-    missing = [row for row, label in enumerate(labels.ravel()) if label is None or label != label]
+    missing = [row for row, label in enumerate(labels.ravel()) if _is_missing(label)]
     if missing:
         raise ValueError(
             f"y contains NaN: {len(missing)} labels are missing, the first in row {missing[0]}. Leave these rows out."
         )
+
+
+def _is_missing(label: Any) -> bool:
+    # pandas.NA refuses to be compared, so it is known by its type's name.
+    return (
+        label is None or type(label).__name__ in ("NAType", "NaTType") or (isinstance(label, float) and label != label)
+    )
 
 
 def _refuse_non_finite(estimator: Any, X: Floats) -> None:
@@ -137,13 +170,37 @@ def row_weights(
     """
     weight = _checked_sample_weight(sample_weight, len(codes))
     if class_weight is None:
-        return weight
+        return _checked_span(weight)
     if isinstance(class_weight, str):
-        total = np.bincount(codes, weight, minlength=len(classes))
-        factor = np.divide(total.sum(), len(classes) * total, out=np.ones(len(classes)), where=total > 0)
+        # fsum: the same in any order of the rows.
+        total = np.array([math.fsum(weight[codes == c]) for c in range(len(classes))])
+        factor = np.divide(math.fsum(weight), len(classes) * total, out=np.ones(len(classes)), where=total > 0)
     else:
         factor = _factors(class_weight, classes)
-    return np.asarray(weight * factor[codes])
+    with np.errstate(over="ignore", under="ignore"):
+        return _checked_span(np.asarray(weight * factor[codes]))
+
+
+def _checked_span(weight: Floats) -> Floats:
+    """Weights that sums can hold side by side."""
+    positive = weight[weight > 0]
+    if not positive.size:
+        raise ValueError(
+            "sample_weight and class_weight together leave every row a weight of zero, so there is nothing to fit."
+        )
+    with np.errstate(over="ignore"):
+        total = float(positive.sum())
+    if not _TOTAL_WEIGHT[0] <= total <= _TOTAL_WEIGHT[1]:
+        raise ValueError(
+            f"The weights sum to {total:.3g}; sums from {_TOTAL_WEIGHT[0]:.0e} to {_TOTAL_WEIGHT[1]:.0e} can be "
+            "fitted. Divide all of them by one number."
+        )
+    if positive.max() > _WEIGHT_SPAN * positive.min():
+        raise ValueError(
+            f"The weights reach from {positive.min():.3g} to {positive.max():.3g}; the largest may be at most "
+            f"{_WEIGHT_SPAN:.0e} times the smallest. Give negligible rows a weight of 0."
+        )
+    return weight
 
 
 def _checked_sample_weight(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
@@ -170,8 +227,8 @@ def _factors(class_weight: Mapping[Any, float], classes: NDArray[Any]) -> Floats
     for label, value in class_weight.items():
         if label not in known:
             raise ValueError(f"class_weight names the class {label!r}; the classes in y are {classes.tolist()}.")
-        if not np.isfinite(value) or value < 0:
-            raise ValueError(f"class_weight[{label!r}] is {value}; class weights must be finite and not negative.")
+        if not isinstance(value, Real) or not math.isfinite(value) or value < 0:
+            raise ValueError(f"class_weight[{label!r}] is {value!r}; class weights must be finite and not negative.")
     factors = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
     if not factors.any():
         raise ValueError("All class weights are zero, so there is nothing to fit.")

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 def rules_bar(max_rules: int, show: bool) -> Iterator[Callable[[int], object] | None]:
     """A bar of the rules grown so far; yields the function that moves it, or None when nothing is to be shown.
 
+    The caller moves it once more when growth has ended, to the number of rules there are.
+
     Parameters
     ----------
     max_rules : int
@@ -26,4 +28,3 @@ def rules_bar(max_rules: int, show: bool) -> Iterator[Callable[[int], object] | 
     with Progress(*columns) as progress:
         task = progress.add_task("grow", total=max_rules)
         yield lambda n_rules: progress.update(task, completed=min(n_rules, max_rules))
-        progress.update(task, completed=max_rules)

@@ -177,6 +177,9 @@ def export_text(
             "pipeline[-1] or search.best_estimator_."
         )
     check_is_fitted(estimator)
+    for name, value in (("decimals", decimals), ("max_rules", max_rules)):
+        if value is not None and value < 0:
+            raise ValueError(f"{name} is {value}; it must be at least 0, or None.")
     classes = list(estimator.classes_ if class_names is None else class_names)
     if len(classes) != len(estimator.classes_):
         raise ValueError(f"class_names has {len(classes)} names; there are {len(estimator.classes_)} classes.")

@@ -115,7 +115,9 @@ class FuzzyTree:
         """Half-width ``h`` of the band each node is a side of; infinite at the root."""
         a, b, c, d = self.trapezoid.T
         with np.errstate(invalid="ignore"):
-            return np.asarray(np.where(np.isfinite(d), d - c, b - a) / 2)
+            width = np.where(np.isfinite(d), d - c, b - a)
+        width[0] = np.inf
+        return np.asarray(width / 2)
 
     def path(self, node: int) -> list[int]:
         """Nodes from just below the root to ``node``."""

@@ -1,0 +1,31 @@
+// A fit from beginning to end.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "grow.h"
+#include "parallel.h"
+#include "tree.h"
+#include "types.h"
+
+namespace ferl {
+
+// The arrays of a fitted tree, nodes in pre-order; what they mean is said in Python's FuzzyTree.
+struct FittedTree {
+  std::vector<Column> parent, column;
+  std::vector<double> trapezoid;     // [node][4]
+  std::vector<double> support;       // [node][2]
+  std::vector<double> class_weight;  // [node][class]
+  std::vector<double> gain;          // Gini decrease times weight
+  std::size_t n_growth_rows = 0;
+};
+
+// Splits are chosen on at most `growth_rows` rows; class weights and ranges come from all of them.
+FittedTree fit(const TableView& table, std::uint64_t seed, std::size_t growth_rows, const GrowOptions& options,
+               Monitor& monitor);
+
+// The tree that inference walks; its gates are always open.
+Tree make_tree(const std::vector<Column>& parent, const std::vector<Column>& column, const double* trapezoid);
+
+}  // namespace ferl
