@@ -38,7 +38,7 @@ class Sizes:
     fitting_rows: int = 20_000
     predicted_rows: int = 100_000
     memory_rows: int = 200_000
-    growth_rows: Sequence[int] = (5_000, 10_000, 20_000, 40_000)
+    growth_rows: Sequence[int] = (10_000, 20_000, 40_000, 80_000, 160_000)
     growth_features: Sequence[int] = (10, 20, 40, 80)
     growth_features_rows: int = 10_000
 

@@ -1,0 +1,337 @@
+"""Partition files: linguistic variables as an expert writes them, in JSON or YAML.
+
+::
+
+    temperature:
+      unit: °C
+      sets:
+        normal: {until: 37.5, gone: 38.0}
+        fever: {from: 37.5, full: 38.5}
+    age: elderly from 60 to 75 years
+
+A file is untrusted input: whatever it holds, reading it ends in variables or in a :class:`PartitionError`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ferl.partition.sets import INFINITY, FuzzySet, PartitionError, as_number, check_name, shown
+from ferl.partition.variables import LinguisticVariable
+
+MAX_BYTES = 1_000_000  # thousands of variables
+
+_YAML = (".yaml", ".yml")
+_FORMS = (
+    "{until: 37.5, gone: 38} (falling), {from: 37.5, full: 38.5} (rising), [20, 30, 50, 60] (trapezoid), "
+    "[20, 30, 50] (triangle), {is: 1} (a category) or {is: [18, 65]} (an interval)"
+)
+_NUMBER = r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
+_SENTENCE = re.compile(
+    rf"(?P<name>.+?)\s+(?P<word>from|until)\s+(?P<one>{_NUMBER})(?:\s+to\s+(?P<two>{_NUMBER}))?(?:\s+(?P<unit>.+))?"
+)
+
+
+def load_partition(path: str | os.PathLike[str]) -> list[LinguisticVariable]:
+    """Read linguistic variables from a file; docs/partitions.md shows how to write one.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A .json, .yaml or .yml file of at most 1 MB. YAML needs PyYAML: ``pip install pyyaml``.
+
+    Returns
+    -------
+    list of LinguisticVariable
+        In the order of the file; :func:`arrange` brings them into that of a table.
+
+    Raises
+    ------
+    PartitionError
+        When the file is not a partition, naming the variable and the set that are wrong.
+    OSError
+        When the file cannot be read.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from ferl.partition import load_partition
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name) / "ward.json"
+    >>> _ = path.write_text('{"temperature": "fever from 37.5 to 38.5 °C"}', encoding="utf-8")
+    >>> for variable in load_partition(path):
+    ...     print(variable)
+    temperature (°C): not fever below 37.5..38.5, fever above 37.5..38.5
+    >>> folder.cleanup()
+    """
+    path = Path(path)
+    read = _read_yaml(path) if _is_yaml(path) else _read_json
+    with path.open("rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise PartitionError(
+            f"{path.name} has more than {MAX_BYTES:,} bytes; partitions are smaller. Is it the right file?"
+        )
+    try:
+        found = read(content.decode("utf-8-sig"))
+    except Exception as error:  # parsers fail on odd files in many ways: recursion, dates, huge integers, ...
+        remedy = " Put text with special characters, such as %, in quotes." if _is_yaml(path) else ""
+        raise PartitionError(f"{path.name} cannot be read as {path.suffix[1:]}: {str(error)[:300]}.{remedy}") from error
+    if not isinstance(found, dict) or not found:
+        raise PartitionError(f"{path.name} holds {shown(found)}; it must list variables by their names.")
+    _check_once(found, f"{path.name} has two variables called")
+    return [_variable(name, value) for name, value in found.items()]
+
+
+def save_partition(variables: Iterable[LinguisticVariable | None], path: str | os.PathLike[str]) -> None:
+    """Write linguistic variables to a file that :func:`load_partition` reads back exactly.
+
+    The file is replaced as a whole: whoever reads it sees the old or the new one.
+
+    Parameters
+    ----------
+    variables : iterable of LinguisticVariable or None
+        With different names; None, a feature without a variable, is passed over.
+    path : str or path-like
+        A .json, .yaml or .yml file. YAML needs PyYAML: ``pip install pyyaml``.
+    """
+    path = Path(os.path.realpath(path))  # a link stays a link
+    written: dict[str, dict[str, Any]] = {}
+    for variable in variables:
+        if variable is None:
+            continue
+        if variable.name in written:
+            raise PartitionError(f"Two variables are called {variable.name!r}; a file holds one of a name.")
+        written[variable.name] = _variable_as_written(variable)
+    if not written:
+        raise PartitionError("There is no variable to write: all features are without one.")
+    _replace(path, _yaml_text(written, path) if _is_yaml(path) else _json_text(written))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# From what stands in a file to variables
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _variable(name: object, value: object) -> LinguisticVariable:
+    check_name(name, "A variable of the file")
+    assert isinstance(name, str)
+    with _about(name):
+        if isinstance(value, str):
+            sets, unit = _read_sentence(value)
+            limits = -INFINITY, INFINITY
+        else:
+            entries = _entries(value, "it", ("sets", "unit", "range"))
+            listed = _entries(entries.get("sets"), "sets", None)
+            sets = tuple(read_set(word, form) for word, form in listed.items())
+            unit = "" if entries.get("unit") is None else entries["unit"]
+            limits = _range(entries.get("range"))
+    return LinguisticVariable(name, sets, unit, limits)
+
+
+@contextmanager
+def _about(variable: str) -> Iterator[None]:
+    """Put the name of the variable before the error of one of its parts."""
+    try:
+        yield
+    except PartitionError as error:
+        raise PartitionError(f"Variable {variable!r}: {error}") from error
+
+
+def _read_sentence(sentence: str) -> tuple[tuple[FuzzySet, ...], str]:
+    """The short form, "fever from 37.5 to 38.5 °C": one shoulder and its complement."""
+    match = _SENTENCE.fullmatch(sentence.strip()) if len(sentence) <= 200 else None  # the expression may backtrack
+    if match is None:
+        raise PartitionError(
+            f"{shown(sentence)} is not understood. A sentence reads 'fever from 37.5 to 38.5 °C' or "
+            "'young until 30 to 40 years'; a variable with more sets lists them under 'sets'."
+        )
+    word, unit = match["name"], match["unit"] or ""
+    ends = [_finite(float(match[part]), f"Set {word!r}: a limit") for part in ("one", "two") if match[part]]
+    if match["word"] == "from":
+        one = FuzzySet.rising(word, *ends)
+        return (one.complement(), one), unit
+    one = FuzzySet.falling(word, *ends)
+    return (one, one.complement()), unit
+
+
+def read_set(word: object, form: object) -> FuzzySet:
+    """The set of that name, from one of the forms in which a file may give it."""
+    check_name(word, "a set")
+    assert isinstance(word, str)
+    what = f"Set {word!r}"
+    if isinstance(form, list) and len(form) in (3, 4):
+        ends = [_finite(end, f"{what}: a number of its list") for end in form]
+        return FuzzySet.triangle(word, *ends) if len(ends) == 3 else FuzzySet.trapezoid(word, *ends)
+    if not isinstance(form, dict) or not form:
+        raise PartitionError(f"{what} is {shown(form)}; write {_FORMS}.")
+    if "is" in form:
+        return FuzzySet.crisp(word, *_value_or_interval(_entries(form, what, ("is",))["is"], what))
+    ends_by_word = _entries(form, what, ("from", "full", "until", "gone"))
+    for later, sooner in (("full", "from"), ("gone", "until")):
+        if later in form and sooner not in form:
+            raise PartitionError(f"{what} has {later!r} without {sooner!r}; write {_FORMS}.")
+    end = {key: _finite(value, f"{what}: {key!r}") for key, value in ends_by_word.items()}
+    rise = (end["from"], end.get("full", end["from"])) if "from" in end else (-INFINITY, -INFINITY)
+    fall = (end["until"], end.get("gone", end["until"])) if "until" in end else (INFINITY, INFINITY)
+    return FuzzySet(word, *rise, *fall)
+
+
+def _value_or_interval(value: object, what: str) -> list[float]:
+    ends = value if isinstance(value, list) else [value]
+    if not 1 <= len(ends) <= 2:
+        raise PartitionError(f"{what}: 'is' has {len(ends)} numbers; write {{is: 1}} or {{is: [18, 65]}}.")
+    return [_finite(end, f"{what}: 'is'") for end in ends]
+
+
+def _range(value: object) -> tuple[float, float]:
+    if value is None:
+        return -INFINITY, INFINITY
+    if not isinstance(value, list) or len(value) != 2:
+        raise PartitionError(f"the range is {shown(value)}; write [0, 100], with null where there is no limit.")
+    low, high = (None if end is None else _finite(end, "an end of the range") for end in value)
+    return -INFINITY if low is None else low, INFINITY if high is None else high
+
+
+def _finite(value: object, what: str) -> float:
+    result = as_number(value, what)
+    if math.isinf(result):
+        raise PartitionError(f"{what} is infinite; leave it out. {{from: 37.5, full: 38.5}} has no upper end.")
+    return result
+
+
+def _entries(value: object, what: str, known: tuple[str, ...] | None) -> dict[Any, Any]:
+    """A mapping of the file, without repeated or unknown keys."""
+    if not isinstance(value, dict):
+        raise PartitionError(
+            f"{what} is {shown(value)}; write {{unit: °C, sets: {{low: ..., high: ...}}}}, each set as {_FORMS}."
+        )
+    _check_once(value, f"{what} has two entries called")
+    for key in value:
+        if known is not None and key not in known:
+            raise PartitionError(
+                f"{what} has the entry {shown(key)}, which means nothing here; known: {', '.join(known)}."
+            )
+    return value
+
+
+def _check_once(mapping: dict[Any, Any], complaint: str) -> None:
+    repeated = getattr(mapping, "repeated", [])
+    if repeated:
+        raise PartitionError(f"{complaint} {shown(repeated[0])}; give each its own name.")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# JSON and YAML
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+class _Mapping(dict[Any, Any]):
+    """A mapping that knows which keys stood in the file more than once; parsers keep the last and say nothing."""
+
+    def __init__(self, pairs: list[tuple[Any, Any]]) -> None:
+        super().__init__()
+        self.repeated = []
+        for key, value in pairs:
+            if key in self:
+                self.repeated.append(key)
+            self[key] = value
+
+
+def _is_yaml(path: Path) -> bool:
+    suffix = path.suffix.lower()
+    if suffix not in (".json", *_YAML):
+        raise PartitionError(
+            f"{path.name!r} does not end in .json, .yaml or .yml, so its format is unknown. Rename it."
+        )
+    return suffix in _YAML
+
+
+def _read_json(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_Mapping)
+
+
+def _yaml_module(path: Path) -> Any:
+    try:
+        return import_module("yaml")
+    except ImportError as error:
+        raise ImportError(
+            f"{path.name} is a YAML file, which needs PyYAML: pip install pyyaml. JSON files need nothing."
+        ) from error
+
+
+def _read_yaml(path: Path) -> Callable[[str], Any]:
+    yaml = _yaml_module(path)
+
+    # The safe loader, less what surprises: yes, no, on, off and dates stay the words they are.
+    resolvers = {
+        first: [(tag, form) for tag, form in forms if not tag.endswith((":bool", ":timestamp"))]
+        for first, forms in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    Loader: Any = type("Loader", (yaml.SafeLoader,), {"yaml_implicit_resolvers": resolvers})
+
+    def mapping(loader: Any, node: Any) -> _Mapping:
+        return _Mapping([tuple(loader.construct_object(part, deep=True) for part in pair) for pair in node.value])
+
+    Loader.add_constructor("tag:yaml.org,2002:map", mapping)
+    return lambda text: yaml.load(text, Loader=Loader)
+
+
+def _variable_as_written(variable: LinguisticVariable) -> dict[str, Any]:
+    written: dict[str, Any] = {"unit": variable.unit} if variable.unit else {}
+    if variable.range != (-INFINITY, INFINITY):
+        written["range"] = [end if math.isfinite(end) else None for end in variable.range]
+    written["sets"] = {one.name: _set_as_written(one) for one in variable.sets}
+    return written
+
+
+def _set_as_written(one: FuzzySet) -> Any:
+    a, b, c, d = one.ends
+    if d == INFINITY:
+        return {"from": a} if a == b else {"from": a, "full": b}
+    if a == -INFINITY:
+        return {"until": c} if c == d else {"until": c, "gone": d}
+    if a == b and c == d:
+        return {"is": a if a == d else [a, d]}
+    return [a, b, d] if b == c else [a, b, c, d]
+
+
+def _json_text(written: dict[str, dict[str, Any]]) -> str:
+    """JSON with one line a set, as a reader wants it."""
+
+    def text(value: object) -> str:
+        return json.dumps(value, ensure_ascii=False)
+
+    variables = []
+    for name, entries in written.items():
+        sets = ",\n".join(f"      {text(word)}: {text(form)}" for word, form in entries["sets"].items())
+        others = "".join(f"    {text(key)}: {text(value)},\n" for key, value in entries.items() if key != "sets")
+        variables.append(f'  {text(name)}: {{\n{others}    "sets": {{\n{sets}\n    }}\n  }}')
+    return "{\n" + ",\n".join(variables) + "\n}\n"
+
+
+def _yaml_text(written: dict[str, dict[str, Any]], path: Path) -> str:
+    yaml = _yaml_module(path)
+    return str(yaml.safe_dump(written, allow_unicode=True, sort_keys=False, default_flow_style=None, width=10_000))
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write beside the file, then take its place in one step."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with beside.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)

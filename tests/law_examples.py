@@ -1,0 +1,65 @@
+"""Random tables and the trees grown on them, for the property tests of the method."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from ferl import FERLClassifier, FuzzyTree
+
+Floats = NDArray[np.float64]
+Table = tuple[Floats, NDArray[np.int64]]
+
+# The same examples in every run, and no time limit: a busy machine is not a broken law.
+LAW = settings(max_examples=100, deadline=None, derandomize=True, database=None)
+
+RULES = ["dempster", "cautious", "chain", "vote"]
+COMBINATIONS = pytest.mark.parametrize("combination", RULES)
+SOURCES = pytest.mark.parametrize("sources", ["leaves", "all"])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tables and the trees grown on them
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Table:
+    """A table whose classes some features explain; with or without ties and equal rows."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, d = draw(st.sampled_from([150, 90, 40])), draw(st.integers(1, 6))
+    n_classes = draw(st.sampled_from([2, 3, 6, 1]))
+    X = rng.normal(size=(n, d)) * rng.choice([1e-3, 1.0, 1e4], d)
+    score = np.abs(X[:, 0] / X[:, 0].std()) + rng.normal(size=n) * draw(st.sampled_from([0.1, 1.0]))
+    y = np.argsort(np.argsort(score)) * n_classes // n
+    if draw(st.booleans()):  # ties and equal rows
+        X = np.round(X / X.std(axis=0))
+    return X, y
+
+
+def fit(table: Table, weight: Floats | None = None, **options: Any) -> FERLClassifier:
+    return FERLClassifier(random_state=0, **({"max_rules": 15} | options)).fit(*table, weight)
+
+
+def rows_near(X: Floats, seed: int, n: int = 60) -> Floats:
+    """Training rows and rows between, beside, outside and far away from them."""
+    rng = np.random.default_rng(seed)
+    step = rng.choice([0.0, 0.1, 1.0, 3.0, 1e9], size=(n, 1), p=[0.2, 0.4, 0.2, 0.15, 0.05])
+    return np.asarray(X[rng.integers(len(X), size=n)] + step * np.ptp(X, axis=0) * rng.normal(size=(n, X.shape[1])))
+
+
+def assert_identical(one: FuzzyTree, other: FuzzyTree) -> None:
+    for field in fields(FuzzyTree):
+        assert getattr(one, field.name).tobytes() == getattr(other, field.name).tobytes(), field.name
+
+
+def impurity(class_weight: Floats) -> Floats:
+    """Gini impurity times weight; classes on the last axis."""
+    weight = class_weight.sum(axis=-1)
+    return np.asarray(weight - (class_weight**2).sum(axis=-1) / weight)
