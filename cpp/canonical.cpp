@@ -89,12 +89,13 @@ void scale_weights(CanonicalRows& rows) {
 
 CanonicalRows canonical_rows(const TableView& table, std::uint64_t seed, Monitor& monitor) {
   auto sorted = hash_rows(table, mix(seed), monitor);
-  RowSorter{}(sorted);
+  RowSorter{}(sorted, &monitor);
   CanonicalRows out;
   out.row.reserve(sorted.size());
   out.key.reserve(sorted.size());
   out.weight.reserve(sorted.size());
   for (std::size_t from = 0, to; from < sorted.size(); from = to) {
+    if (from % 4096 == 0) monitor.tick(0);
     for (to = from + 1; to < sorted.size() && sorted[to].key == sorted[from].key;) ++to;
     if (to == from + 1) {
       out.row.push_back(sorted[from].row);

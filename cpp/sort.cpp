@@ -4,7 +4,7 @@
 
 namespace ferl {
 
-void RowSorter::operator()(std::vector<KeyedRow>& rows) {
+void RowSorter::operator()(std::vector<KeyedRow>& rows, Monitor* monitor) {
   if (rows.size() < 200) {
     std::stable_sort(rows.begin(), rows.end(), [](const KeyedRow& a, const KeyedRow& b) { return a.key < b.key; });
     return;
@@ -14,6 +14,7 @@ void RowSorter::operator()(std::vector<KeyedRow>& rows) {
     for (int byte = 0; byte < 8; ++byte) ++counts[byte][(r.key >> (8 * byte)) & 255];
   buffer_.resize(rows.size());
   for (int byte = 0; byte < 8; ++byte) {
+    if (monitor) monitor->tick(0);
     auto& count = counts[byte];
     if (count[(rows[0].key >> (8 * byte)) & 255] == rows.size()) continue;
     std::uint32_t start = 0;
