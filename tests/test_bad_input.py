@@ -37,6 +37,8 @@ def with_value(row: int, column: int, value: float) -> np.ndarray:
         (X, [None, "a"] * 30, "30 labels are missing, the first in row 0"),
         (X, pd.Series(["a", pd.NA] * 30, dtype=object), "30 labels are missing, the first in row 1"),
         (pd.DataFrame([["Oslo", 1.0]] * 60), Y, "Column 0 holds String|Column '0' holds String"),
+        (np.array([[1.0, "Oslo"]] * 60, dtype=object), Y, "Feature 1 holds text .*'Oslo'.*OneHotEncoder"),
+        (np.array([["1", "Oslo"]] * 60), Y, "Feature 1 holds text .*'Oslo'.*OneHotEncoder"),
         (X * 5e-324, Y, r"Feature 0 varies by .*e-323 only.*Rescale"),
     ],
     ids=[
@@ -55,6 +57,8 @@ def with_value(row: int, column: int, value: float) -> np.ndarray:
         "missing labels",
         "missing labels of pandas",
         "numbered text column",
+        "text among objects",
+        "text in NumPy",
         "too narrow",
     ],
 )

@@ -86,7 +86,12 @@ def check_rows(estimator: Any, X: Any) -> Floats:
 
 
 def _refuse_other_types(X: Any) -> None:
-    """Name the first column of a data frame that does not hold numbers."""
+    """Name the first column that does not hold numbers."""
+    if isinstance(X, np.ndarray) and X.dtype.kind in "OUS" and X.ndim == 2:
+        text = np.argwhere(np.vectorize(_is_text, otypes=[bool])(X.T))
+        if len(text):
+            column, row = text[0]
+            raise ValueError(_other_type(f"Feature {column}", "text", X[row, column]))
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         return
@@ -94,10 +99,26 @@ def _refuse_other_types(X: Any) -> None:
         if dtype.is_numeric() or dtype in (nw.Boolean, nw.Object, nw.Unknown):
             continue  # objects and special types may be numbers; the conversion will tell
         example = frame.get_column(name).drop_nulls().head(1).to_list()
-        raise ValueError(
-            f"Column {name!r} holds {dtype}{f' (for example {example[0]!r})' if example else ''}; FERLClassifier takes "
-            "numbers only. Leave it out, or encode it first, for example with scikit-learn's OneHotEncoder."
-        )
+        raise ValueError(_other_type(f"Column {name!r}", str(dtype), *example))
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a value is a string that does not spell a number."""
+    if not isinstance(value, str):
+        return False
+    try:
+        float(value)
+    except ValueError:
+        return True
+    return False
+
+
+def _other_type(column: str, kind: str, *example: Any) -> str:
+    shown = f" (for example {str(example[0])!r})" if example else ""
+    return (
+        f"{column} holds {kind}{shown}; FERLClassifier takes numbers only. Leave it out, or encode it first, for "
+        "example with scikit-learn's OneHotEncoder."
+    )
 
 
 def _refuse_missing_labels(y: Any) -> None:
