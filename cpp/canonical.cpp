@@ -81,8 +81,7 @@ void scale_weights(CanonicalRows& rows) {
   for (const double w : rows.weight) total += w;
   const auto n = static_cast<double>(rows.weight.size());
   if (total >= n) return;
-  rows.weight_scale = n / total;
-  for (double& w : rows.weight) w *= rows.weight_scale;
+  for (double& w : rows.weight) w *= n / total;
 }
 
 }  // namespace

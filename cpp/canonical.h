@@ -19,7 +19,6 @@ struct CanonicalRows {
   std::vector<Row> row;             // one of the equal rows of the table, by ascending key
   std::vector<std::uint64_t> key;   // hash of seed, values and class
   std::vector<double> weight;       // summed over the equal rows and scaled
-  double weight_scale = 1;          // what `weight` was multiplied by
 };
 
 // Rows of weight zero are left out. Weights that average less than one per distinct row (they may sum to one, say)

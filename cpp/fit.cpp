@@ -26,7 +26,7 @@ std::vector<double> trapezoids(const GrownTree& grown) {
 
 }  // namespace
 
-Tree make_tree(const std::vector<Column>& parent, const std::vector<Column>& column, const double* trapezoid) {
+Tree make_tree(const std::vector<NodeId>& parent, const std::vector<Column>& column, const double* trapezoid) {
   Tree tree(parent);
   for (std::size_t o = 1; o < tree.size(); ++o) {
     const double* t = trapezoid + 4 * o;

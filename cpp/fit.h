@@ -13,7 +13,8 @@ namespace ferl {
 
 // The arrays of a fitted tree, nodes in pre-order; what they mean is said in Python's FuzzyTree.
 struct FittedTree {
-  std::vector<Column> parent, column;
+  std::vector<NodeId> parent;
+  std::vector<Column> column;
   std::vector<double> trapezoid;     // [node][4]
   std::vector<double> support;       // [node][2]
   std::vector<double> class_weight;  // [node][class]
@@ -26,6 +27,6 @@ FittedTree fit(const TableView& table, std::uint64_t seed, std::size_t growth_ro
                Monitor& monitor);
 
 // The tree that inference walks; its gates are always open.
-Tree make_tree(const std::vector<Column>& parent, const std::vector<Column>& column, const double* trapezoid);
+Tree make_tree(const std::vector<NodeId>& parent, const std::vector<Column>& column, const double* trapezoid);
 
 }  // namespace ferl

@@ -17,10 +17,10 @@ constexpr std::size_t kWorthThreads = 100'000;
 // A node while the tree grows. Its rows are held as a sparse list; its sorted orders are made from its parent's only
 // when it is scored, which nodes that cannot reach the top of the queue never are.
 struct GrowingNode {
-  Column parent = -1;
+  NodeId parent = -1;
   std::size_t depth = 0;
   bool is_left = false;
-  Column left_child = -1;  // the right one follows it; -1: a leaf
+  NodeId left_child = -1;  // the right one follows it; -1: a leaf
   Band band{};             // of the parent's split
   Column column = -1;
   std::vector<Row> rows;
@@ -57,7 +57,7 @@ class Grower {
     std::size_t n_leaves = 1;
     int n_weak = 0;  // splits since the last strong one
     while (n_leaves < options_.max_rules && !queue_.empty()) {
-      monitor_.tick(n_leaves);
+      report();
       const Entry entry = queue_.top();
       queue_.pop();
       if (!entry.scored) {
@@ -76,6 +76,8 @@ class Grower {
   }
 
  private:
+  void report() { monitor_.tick(nodes_.size() / 2 + 1); }  // the number of leaves
+
   void add_root() {
     GrowingNode root;
     root.rows.resize(sample_.n_rows);
@@ -121,11 +123,12 @@ class Grower {
   std::vector<Cut> cut_features(GrowingNode& node, const NodeView& view) {
     const Orders& from = *node.parent_orders;
     const std::size_t n = node.rows.size(), n_columns = from.columns.size();
-    Orders all{n, from.columns, std::vector<Row>(n * n_columns + 1)};  // + 1: compaction writes one past the end
+    Orders all{n, from.columns, std::vector<Row>(n * n_columns)};
     std::vector<Cut> cuts(n_columns);
     constexpr std::size_t kChunk = 4;
     auto task = [&](std::size_t t) {
-      // One past a list's end lies the next list, perhaps filled by another thread: compact in private, then copy.
+      // Compaction writes one past the end, where the next list lies, perhaps filled by another thread: so in private,
+      // and then copied.
       thread_local std::vector<Row> list;
       list.resize(n + 1);
       for (std::size_t k = t * kChunk; k < std::min((t + 1) * kChunk, n_columns); ++k) {
@@ -145,7 +148,7 @@ class Grower {
       }
     };
     const int n_threads = from.n_rows * n_columns >= kWorthThreads ? options_.n_threads : 1;
-    parallel_for((n_columns + kChunk - 1) / kChunk, n_threads, task, [&] { monitor_.tick(nodes_.size() / 2 + 1); });
+    parallel_for((n_columns + kChunk - 1) / kChunk, n_threads, task, [&] { report(); });
     node.orders = std::make_shared<Orders>(drop_constant(std::move(all), cuts));
     return cuts;
   }
@@ -208,14 +211,14 @@ class Grower {
     const int n_threads = orders.n_rows * n_first >= kWorthThreads / 10 ? options_.n_threads : 1;
     parallel_for(
         n_first, n_threads, [&](std::size_t place) { candidates[place] = band(place); },
-        [&] { monitor_.tick(nodes_.size() / 2 + 1); });
+        [&] { report(); });
     Candidate best;
     for (const Candidate& candidate : candidates)
       if (candidate.column >= 0 && (best.column < 0 || candidate.gain.better_than(best.gain))) best = candidate;
     for (std::size_t place = n_first; place < ranked.size() && best.column < 0; ++place) {
       move_best_to_front(ranked, 1, place);
       best = band(place);
-      monitor_.tick(nodes_.size() / 2 + 1);
+      report();
     }
     return best;
   }
@@ -248,7 +251,7 @@ class Grower {
         }
       }
       for (int side = 0; side < 2; ++side) {
-        children[side].parent = static_cast<Column>(index);
+        children[side].parent = static_cast<NodeId>(index);
         children[side].depth = node.depth + 1;
         children[side].is_left = side == 0;
         children[side].column = node.best.column;
@@ -256,7 +259,7 @@ class Grower {
         children[side].parent_orders = node.orders;
         finish(children[side]);
       }
-      node.left_child = static_cast<Column>(nodes_.size());
+      node.left_child = static_cast<NodeId>(nodes_.size());
       release(node);
     }
     for (auto& child : children) {
@@ -272,12 +275,12 @@ class Grower {
 
   GrownTree in_preorder() const {
     GrownTree tree;
-    std::vector<std::pair<std::size_t, Column>> stack{{0, -1}};  // a node and its parent's new number
+    std::vector<std::pair<std::size_t, NodeId>> stack{{0, -1}};  // a node and its parent's new number
     while (!stack.empty()) {
       const auto [index, parent] = stack.back();
       stack.pop_back();
       const GrowingNode& node = nodes_[index];
-      const auto number = static_cast<Column>(tree.parent.size());
+      const auto number = static_cast<NodeId>(tree.parent.size());
       tree.parent.push_back(parent);
       tree.column.push_back(node.column);
       tree.band.push_back(node.band);

@@ -25,7 +25,8 @@ struct GrowOptions {
 
 // The splits of a tree, in pre-order.
 struct GrownTree {
-  std::vector<Column> parent, column;  // -1 at the root
+  std::vector<NodeId> parent;
+  std::vector<Column> column;          // -1 at the root, as the parent
   std::vector<Band> band;              // of the split the node is a side of
   std::vector<std::uint8_t> is_left;
   std::vector<Gain> gain;              // of the split below the node; zero at leaves

@@ -5,11 +5,11 @@
 
 namespace ferl {
 
-Tree::Tree(const std::vector<Column>& parent) : nodes(parent.size()) {
+Tree::Tree(const std::vector<NodeId>& parent) : nodes(parent.size()) {
   if (parent.empty() || parent[0] != -1) throw std::invalid_argument("The first node of a tree must be its root.");
   std::vector<std::size_t> path{0};  // from the root to the last node placed
   for (std::size_t i = 1; i < parent.size(); ++i) {
-    while (!path.empty() && static_cast<Column>(path.back()) != parent[i]) path.pop_back();
+    while (!path.empty() && static_cast<NodeId>(path.back()) != parent[i]) path.pop_back();
     if (path.empty()) throw std::invalid_argument("The nodes of a tree must be in pre-order.");
     nodes[i].parent = path.back();
     nodes[i].depth = path.size();

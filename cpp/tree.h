@@ -23,7 +23,7 @@ struct Tree {
   std::size_t max_depth = 0;
 
   // From the parents alone; throws std::invalid_argument unless they describe one tree in pre-order.
-  explicit Tree(const std::vector<Column>& parent);
+  explicit Tree(const std::vector<NodeId>& parent);
 
   std::size_t size() const { return nodes.size(); }
   bool is_leaf(std::size_t node) const { return nodes[node].end == node + 1; }

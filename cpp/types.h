@@ -10,6 +10,7 @@ namespace ferl {
 using Row = std::uint32_t;    // sorted orders hold one per row and feature: half the memory of size_t, 4e9 rows suffice
 using Label = std::int32_t;   // class code 0..C-1, as numpy.unique gives them, narrowed
 using Column = std::int32_t;  // feature number; -1 at the root, which has no condition
+using NodeId = std::int32_t;  // node number; -1: the root has no parent, a leaf no child
 
 // A matrix of doubles owned by somebody else, in either memory order.
 struct MatrixView {
