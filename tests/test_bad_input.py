@@ -25,9 +25,9 @@ def with_value(row: int, column: int, value: float) -> np.ndarray:
         (with_value(3, 1, np.inf), Y, "infinity"),
         (with_value(3, 1, np.nan), Y, "NaN"),
         (with_value(3, 1, 1e200), Y, r"Feature 1 holds a value of magnitude 1e\+200.*Rescale"),
-        (np.empty((0, 3)), [], "0 sample"),
-        (np.empty((5, 0)), Y[:5], "0 feature"),
-        (X, Y[:10], r"inconsistent numbers of samples: \[60, 10\]"),
+        (np.empty((0, 3)), [], "0 sample.*Pass at least one row"),
+        (np.empty((5, 0)), Y[:5], "0 feature.*Pass at least one column"),
+        (X, Y[:10], r"inconsistent numbers of samples: \[60, 10\].*one label for each row"),
         (X[:, 0], Y, "(?s)1D array.*[Rr]eshape"),
         (X, X[:, 0], "Unknown label type"),
         (pd.DataFrame({"a": Y, "city": ["Oslo"] * 60}), Y, r"Column 'city' holds String.*'Oslo'.*OneHotEncoder"),
@@ -177,7 +177,7 @@ def test_compact_says_what_to_use_meanwhile():
 
 def test_rows_that_do_not_fit_the_model_are_refused():
     clf = FERLClassifier(random_state=0).fit(X, Y)
-    with pytest.raises(ValueError, match=r"2 features.*3 features"):
+    with pytest.raises(ValueError, match=r"2 features.*3 features.*columns of the training table"):
         clf.predict(X[:, :2])
     with pytest.raises(ValueError, match="NaN"):
         clf.predict(with_value(0, 0, np.nan))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from numbers import Real
 from typing import Any
 
@@ -22,6 +23,14 @@ _NARROWEST = 1e-300
 # Class weights are summed to 2**-62 of the largest weight, and compared by their fourth powers.
 _WEIGHT_SPAN = 1e15
 _TOTAL_WEIGHT = (1e-100, 1e40)
+
+# What to do about the errors scikit-learn raises, by a part of their text.
+_REMEDIES = {
+    "0 sample(s)": "Pass at least one row.",
+    "0 feature(s)": "Pass at least one column.",
+    "inconsistent numbers of samples": "Pass one label for each row of X.",
+    "features as input": "Pass the columns of the training table, in the same order.",
+}
 
 
 def check_training_table(estimator: Any, X: Any, y: Any) -> tuple[Floats, NDArray[Any], NDArray[np.int32]]:
@@ -44,7 +53,8 @@ def check_training_table(estimator: Any, X: Any, y: Any) -> tuple[Floats, NDArra
     """
     _refuse_other_types(X)
     _refuse_missing_labels(y)
-    X, y = validate_data(estimator, X, y, dtype=np.float64, ensure_all_finite=False)
+    with _remedies():
+        X, y = validate_data(estimator, X, y, dtype=np.float64, ensure_all_finite=False)
     _refuse_non_finite(estimator, X)
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
@@ -80,9 +90,22 @@ def _refuse_extreme_scales(estimator: Any, X: Floats) -> None:
 def check_rows(estimator: Any, X: Any) -> Floats:
     """Rows for a fitted estimator: float64, the features it was fitted on."""
     _refuse_other_types(X)
-    rows = np.asarray(validate_data(estimator, X, dtype=np.float64, reset=False, ensure_all_finite=False))
+    with _remedies():
+        rows = np.asarray(validate_data(estimator, X, dtype=np.float64, reset=False, ensure_all_finite=False))
     _refuse_non_finite(estimator, rows)
     return _core_ready(rows)
+
+
+@contextmanager
+def _remedies() -> Iterator[None]:
+    """Let scikit-learn's messages, which name the numbers, also say what to do."""
+    try:
+        yield
+    except ValueError as error:
+        for part, remedy in _REMEDIES.items():
+            if part in str(error):
+                raise ValueError(f"{error} {remedy}") from error
+        raise
 
 
 def _refuse_other_types(X: Any) -> None:
