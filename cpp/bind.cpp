@@ -16,6 +16,7 @@
 #include "fire.h"
 #include "fit.h"
 #include "grow.h"
+#include "linguistic.h"
 #include "resample.h"
 #include "tree.h"
 
@@ -84,26 +85,66 @@ ferl::GrowOptions grow_options(const nb::dict& given) {
   return o;
 }
 
-nb::dict fit_tree(const Matrix& x, const Codes& y, const Vector& weight, int n_classes, std::uint64_t seed,
-                  std::size_t growth_rows, const nb::dict& given, const nb::object& report) {
-  const auto table = table_view(x, y, weight, n_classes);
-  const auto options = grow_options(given);
+ferl::LinguisticOptions linguistic_options(const nb::dict& given) {
+  ferl::LinguisticOptions o;
+  o.max_rules = nb::cast<std::size_t>(given["max_rules"]);
+  o.max_depth = nb::cast<std::size_t>(given["max_depth"]);
+  o.min_leaf_weight = nb::cast<double>(given["min_leaf_weight"]) * (1 - 1e-10);
+  o.min_gain = nb::cast<double>(given["min_gain"]);
+  o.patience = nb::cast<int>(given["patience"]);
+  o.min_coverage = nb::cast<double>(given["min_coverage"]);
+  o.min_rule_worth = nb::cast<double>(given["min_rule_worth"]);
+  o.soft_share = nb::cast<double>(given["soft_share"]);
+  o.n_threads = nb::cast<int>(given["n_threads"]);
+  return o;
+}
+
+nb::dict fit(const ferl::TableView& table, std::uint64_t seed, std::size_t growth_rows, const ferl::Grow& grow,
+             int n_threads, const nb::object& report) {
   auto monitor = python_monitor(report);
   ferl::FittedTree fitted;
   {
     nb::gil_scoped_release no_gil;
-    fitted = ferl::fit(table, seed, growth_rows, options, monitor);
+    fitted = ferl::fit(table, seed, growth_rows, grow, n_threads, monitor);
   }
-  const std::size_t n = fitted.parent.size();
+  const std::size_t n = fitted.grown.parent.size();
   nb::dict out;
-  out["parent"] = to_numpy(std::move(fitted.parent), {n});
-  out["feature"] = to_numpy(std::move(fitted.column), {n});
-  out["trapezoid"] = to_numpy(std::move(fitted.trapezoid), {n, 4});
+  out["parent"] = to_numpy(std::move(fitted.grown.parent), {n});
+  out["feature"] = to_numpy(std::move(fitted.grown.column), {n});
+  out["trapezoid"] = to_numpy(std::move(fitted.grown.trapezoid), {n, 4});
   out["support"] = to_numpy(std::move(fitted.support), {n, 2});
-  out["class_weight"] = to_numpy(std::move(fitted.class_weight), {n, static_cast<std::size_t>(n_classes)});
-  out["gain"] = to_numpy(std::move(fitted.gain), {n});
+  out["class_weight"] = to_numpy(std::move(fitted.class_weight), {n, static_cast<std::size_t>(table.n_classes)});
+  out["gain"] = to_numpy(std::move(fitted.grown.gain), {n});
   out["n_growth_rows"] = fitted.n_growth_rows;
   return out;
+}
+
+nb::dict fit_tree(const Matrix& x, const Codes& y, const Vector& weight, int n_classes, std::uint64_t seed,
+                  std::size_t growth_rows, const nb::dict& given, const nb::object& report) {
+  const auto options = grow_options(given);
+  const auto grow = [&](const ferl::Sample& sample, ferl::Monitor& monitor) {
+    return ferl::grow(sample, options, monitor);
+  };
+  return fit(table_view(x, y, weight, n_classes), seed, growth_rows, grow, options.n_threads, report);
+}
+
+nb::dict fit_linguistic(const Matrix& x, const Codes& y, const Vector& weight, int n_classes, std::uint64_t seed,
+                        std::size_t growth_rows, const Codes& term_feature, const CMatrix& term_trapezoid,
+                        const nb::dict& given, const nb::object& report) {
+  const std::size_t n_terms = term_feature.shape(0);
+  require(term_trapezoid.shape(0) == n_terms && term_trapezoid.shape(1) == 4, "Every term needs a trapezoid.");
+  std::vector<ferl::Term> terms;
+  for (std::size_t t = 0; t < n_terms; ++t) {
+    const ferl::Column column = term_feature.data()[t];
+    require(column >= 0 && static_cast<std::size_t>(column) < x.shape(1), "A term's feature must be a column of X.");
+    const double* ends = term_trapezoid.data() + 4 * t;
+    terms.push_back({column, {ends[0], ends[1], ends[2], ends[3]}});
+  }
+  const auto options = linguistic_options(given);
+  const auto grow = [&](const ferl::Sample& sample, ferl::Monitor& monitor) {
+    return ferl::grow_linguistic(sample, terms, options, monitor);
+  };
+  return fit(table_view(x, y, weight, n_classes), seed, growth_rows, grow, options.n_threads, report);
 }
 
 // For the oracle, which grows its own tree on the same rows and resamples.
@@ -195,6 +236,8 @@ NB_MODULE(_core, m) {
   m.doc() = "The compiled core of ferl.";
   m.def("fit_tree", &fit_tree, "x"_a, "y"_a, "weight"_a, "n_classes"_a, "seed"_a, "growth_rows"_a, "options"_a,
         "report"_a.none());
+  m.def("fit_linguistic", &fit_linguistic, "x"_a, "y"_a, "weight"_a, "n_classes"_a, "seed"_a, "growth_rows"_a,
+        "term_feature"_a, "term_trapezoid"_a, "options"_a, "report"_a.none());
   m.def("resample", &resample, "x"_a, "y"_a, "weight"_a, "n_classes"_a, "seed"_a, "growth_rows"_a, "n_resamples"_a);
   nb::class_<BoundTree>(m, "Tree")
       .def(nb::init<const Codes&, const Codes&, const CMatrix&, const CMatrix&, double>(), "parent"_a, "feature"_a,

@@ -9,8 +9,9 @@ namespace ferl {
 // out: [row][node], zeros made by the caller.
 void fire_nodes(const Tree& tree, const MatrixView& x, bool gated, int n_threads, double* out);
 
-// out: [row][feature], zeros made by the caller. Each internal node o adds phi_o (1 - gate_o) to its split feature;
-// the row's sum is one minus the total firing of the leaves.
+// out: [row][feature], zeros made by the caller. Each node adds to its feature the firing that its gate withholds. Where
+// the conditions below every node sum to one, as those of a split do, a row's sum is one minus the total firing of the
+// leaves.
 void support_deficit(const Tree& tree, const MatrixView& x, int n_threads, double* out);
 
 }  // namespace ferl

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
-#include "grow.h"
+#include "canonical.h"
 #include "parallel.h"
 #include "tree.h"
 #include "types.h"
@@ -13,17 +14,16 @@ namespace ferl {
 
 // The arrays of a fitted tree, nodes in pre-order; what they mean is said in Python's FuzzyTree.
 struct FittedTree {
-  std::vector<NodeId> parent;
-  std::vector<Column> column;
-  std::vector<double> trapezoid;     // [node][4]
+  GrownTree grown;
   std::vector<double> support;       // [node][2]
   std::vector<double> class_weight;  // [node][class]
-  std::vector<double> gain;          // Gini decrease times weight
   std::size_t n_growth_rows = 0;
 };
 
-// Splits are chosen on at most `growth_rows` rows; class weights and ranges come from all of them.
-FittedTree fit(const TableView& table, std::uint64_t seed, std::size_t growth_rows, const GrowOptions& options,
+using Grow = std::function<GrownTree(const Sample&, Monitor&)>;
+
+// Conditions are chosen by `grow` on at most `growth_rows` rows; class weights and ranges come from all of them.
+FittedTree fit(const TableView& table, std::uint64_t seed, std::size_t growth_rows, const Grow& grow, int n_threads,
                Monitor& monitor);
 
 // The tree that inference walks; its gates are always open.

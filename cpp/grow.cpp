@@ -273,6 +273,13 @@ class Grower {
     nodes_.resize(nodes_.size() - 2);
   }
 
+  // The left side of a split falls across its band, the right side rises.
+  Ends ends(std::size_t index) const {
+    const auto [low, high] = nodes_[index].band;
+    if (index == 0) return kEverything;
+    return nodes_[index].is_left ? Ends{-kInfinity, -kInfinity, low, high} : Ends{low, high, kInfinity, kInfinity};
+  }
+
   GrownTree in_preorder() const {
     GrownTree tree;
     std::vector<std::pair<std::size_t, NodeId>> stack{{0, -1}};  // a node and its parent's new number
@@ -281,11 +288,8 @@ class Grower {
       stack.pop_back();
       const GrowingNode& node = nodes_[index];
       const auto number = static_cast<NodeId>(tree.parent.size());
-      tree.parent.push_back(parent);
-      tree.column.push_back(node.column);
-      tree.band.push_back(node.band);
-      tree.is_left.push_back(node.is_left);
-      tree.gain.push_back(node.left_child < 0 ? Gain{} : node.best.gain);
+      const Gain gain = node.left_child < 0 ? Gain{} : node.best.gain;
+      tree.add(parent, node.column, ends(index), options_.band.criterion == Criterion::gini ? gain.first : gain.second);
       if (node.left_child < 0) continue;
       stack.push_back({static_cast<std::size_t>(node.left_child) + 1, number});
       stack.push_back({static_cast<std::size_t>(node.left_child), number});

@@ -7,6 +7,7 @@
 #include "band.h"
 #include "canonical.h"
 #include "parallel.h"
+#include "tree.h"
 #include "types.h"
 
 namespace ferl {
@@ -21,15 +22,6 @@ struct GrowOptions {
   int n_resamples = 25;
   std::size_t n_banded = 1;  // features per node that get a band: the best by their crisp cut
   int n_threads = 1;
-};
-
-// The splits of a tree, in pre-order.
-struct GrownTree {
-  std::vector<NodeId> parent;
-  std::vector<Column> column;          // -1 at the root, as the parent
-  std::vector<Band> band;              // of the split the node is a side of
-  std::vector<std::uint8_t> is_left;
-  std::vector<Gain> gain;              // of the split below the node; zero at leaves
 };
 
 GrownTree grow(const Sample& sample, const GrowOptions& options, Monitor& monitor);

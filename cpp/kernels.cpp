@@ -28,7 +28,8 @@ namespace v4 {
 #pragma GCC pop_options
 #endif
 
-#define FERL_KERNELS(isa) {isa::cuts_two_classes, isa::cuts_many_classes, isa::tally_absent, isa::fire}
+#define FERL_KERNELS(isa) {isa::cuts_two_classes, isa::cuts_many_classes, isa::tally_absent, isa::fire,\
+                      isa::tally_term, isa::judge_term}
 
 Kernels choose() {
 #if FERL_MULTIVERSION

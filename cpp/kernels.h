@@ -23,6 +23,26 @@ struct LaneRows {
   int n_classes;
 };
 
+// Rows of one class that reach a node, a whole number of vectors of them.
+struct TermRows {
+  std::size_t n;
+  const Row* row;
+  const double* phi;
+  const double* weight;
+  const double* x;  // [row of the sample]: the feature of the term
+};
+
+// Where these rows stand, see standing.h.
+struct StandingRows {
+  const double* plausible;  // of class c: plausible + c * stride
+  std::size_t stride;
+  const double* open;
+  int n_classes;
+  Label y;
+};
+
+inline constexpr double kLeastProbability = 1e-12;  // a logarithm needs more than zero
+
 struct Kernels {
   // Gini-optimal cut of each resample with at least `min_weight` on either side; NaN where nothing separates.
   void (*cuts_two_classes)(const LaneRows& rows, double min_weight, double* cuts);
@@ -34,6 +54,12 @@ struct Kernels {
   // phi[i] = parent_phi[i] * membership(x[i]), times gate(x[i]) if there is a gate.
   void (*fire)(std::size_t n, const double* x, const double* parent_phi, const Trapezoid& membership, const Gate* gate,
                double* phi);
+  // Weight of the rows that a term leaves.
+  double (*tally_term)(const TermRows& rows, const Trapezoid& term);
+  // Adds the weight of the rows that are classified correctly with a child of this term and distribution to `hits`,
+  // and the weighted sum of the logarithms of their probabilities to `logs`.
+  void (*judge_term)(const TermRows& rows, const StandingRows& standing, const Trapezoid& term, const double* p,
+                     double* hits, double* logs);
 };
 
 // For the machine this runs on. The environment variable FERL_INSTRUCTION_SET (baseline, x86-64-v3 or x86-64-v4), read

@@ -1,6 +1,7 @@
 // The finished tree as inference sees it: nodes in pre-order, each with its own condition.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <vector>
 
@@ -16,6 +17,24 @@ struct Node {
   Column column = -1;    // of the node's own condition; the root has none
   Trapezoid membership;
   Gate gate;
+};
+
+using Ends = std::array<double, 4>;  // of a trapezoid: a, b, c, d
+inline constexpr Ends kEverything{-kInfinity, -kInfinity, kInfinity, kInfinity};
+
+// What growth finds, in pre-order: the conditions of a tree and what those below each node gained.
+struct GrownTree {
+  std::vector<NodeId> parent;
+  std::vector<Column> column;     // -1 at the root, as the parent
+  std::vector<double> trapezoid;  // [node][4]
+  std::vector<double> gain;       // times weight; zero at leaves
+
+  void add(NodeId new_parent, Column new_column, const Ends& ends, double new_gain) {
+    parent.push_back(new_parent);
+    column.push_back(new_column);
+    trapezoid.insert(trapezoid.end(), ends.begin(), ends.end());
+    gain.push_back(new_gain);
+  }
 };
 
 struct Tree {

@@ -56,7 +56,11 @@ def rows_near(X: Floats, seed: int, n: int = 60) -> Floats:
 
 def assert_identical(one: FuzzyTree, other: FuzzyTree) -> None:
     for field in fields(FuzzyTree):
-        assert getattr(one, field.name).tobytes() == getattr(other, field.name).tobytes(), field.name
+        assert _bits(getattr(one, field.name)) == _bits(getattr(other, field.name)), field.name
+
+
+def _bits(value: Any) -> Any:
+    return value.tobytes() if isinstance(value, np.ndarray) else value
 
 
 def impurity(class_weight: Floats) -> Floats:

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse
 
 from ferl import FERLClassifier
+from ferl.partition import PartitionError, quantile_partition
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -170,9 +171,23 @@ def test_sparse_columns_of_pandas_are_numbers():
     assert FERLClassifier(random_state=0).fit(frame, Y).n_features_in_ == 2
 
 
-def test_compact_says_what_to_use_meanwhile():
-    with pytest.raises(NotImplementedError, match="medium"):
-        FERLClassifier("compact").fit(X, Y)
+def test_words_and_learned_splits_refuse_each_others_options():
+    with pytest.raises(ValueError, match=r'deep tree learns its own splits.*variant="compact"'):
+        FERLClassifier(partition="mdlp").fit(X, Y)
+    with pytest.raises(ValueError, match="medium tree learns its own splits"):
+        FERLClassifier("medium", partition=quantile_partition(X)).fit(X, Y)
+    with pytest.raises(ValueError, match="criterion is 'gini'; a compact tree can be grown by 'consistent' or 'cci'"):
+        FERLClassifier("compact", criterion="gini").fit(X, Y)
+    with pytest.raises(ValueError, match="criterion is 'consistent'; a deep tree can be grown by 'gini' or 'cci'"):
+        FERLClassifier("deep", criterion="consistent").fit(X, Y)
+
+
+def test_given_words_must_be_those_of_the_features():
+    words = quantile_partition(X, [f"feature {j}" for j in range(np.shape(X)[1])])
+    with pytest.raises(PartitionError, match="'feature 0' is not a feature of the table"):
+        FERLClassifier("compact", partition=words).fit(X, Y)
+    with pytest.raises(PartitionError, match="partition holds 'low'; it must hold"):
+        FERLClassifier("compact", partition=["low", "high"]).fit(X, Y)
 
 
 def test_rows_that_do_not_fit_the_model_are_refused():

@@ -330,14 +330,22 @@ def test_mdlp_refuses_what_it_cannot_use(arguments, message):
 
 
 def test_terms_list_every_word_of_every_feature():
-    feature, trapezoid, words = terms([None, TEMPERATURE, None, TEMPERATURE])
-    assert feature.dtype == np.int32
-    assert feature.tolist() == [1, 1, 3, 3]
-    np.testing.assert_array_equal(trapezoid, np.vstack([ends(TEMPERATURE)] * 2))
-    assert trapezoid.flags.c_contiguous
-    assert words == ["normal", "fever"] * 2
-    feature, trapezoid, words = terms([None, None])
-    assert (feature.shape, feature.dtype, trapezoid.shape, words) == ((0,), np.int32, (0, 4), [])
+    found = terms([None, TEMPERATURE, None, TEMPERATURE])
+    assert found.feature.dtype == np.int32
+    assert found.feature.tolist() == [1] * 4 + [3] * 4
+    assert found.word == ["normal", "fever", "not normal", "not fever"] * 2
+    np.testing.assert_array_equal(found.trapezoid[:2], ends(TEMPERATURE))
+    np.testing.assert_array_equal(found.trapezoid[2], TEMPERATURE.complement("normal").ends)
+    assert found.trapezoid.flags.c_contiguous
+    found = terms([None, None])
+    assert (found.feature.shape, found.feature.dtype, found.trapezoid.shape) == ((0,), np.int32, (0, 4))
+    assert found.word == []
+
+
+def test_a_complement_that_is_a_set_of_the_variable_is_not_listed_again():
+    two = quantile_partition(np.arange(20.0)[:, None], n_sets=2)
+    assert terms(two).word == ["low", "high"]
+    assert terms(quantile_partition(np.arange(20.0)[:, None])).word == ["low", "medium", "high", "not low", "not high"]
 
 
 def test_variables_find_their_features_by_name():

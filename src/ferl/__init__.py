@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
     from ferl.evidence import Evidence
-    from ferl.rules import export_text
+    from ferl.rules import export_text, rules_frame
     from ferl.tree import FuzzyTree
 
 __version__ = "0.1.0"
-__all__ = ["Evidence", "FERLClassifier", "FuzzyTree", "__version__", "export_text"]
+__all__ = ["Evidence", "FERLClassifier", "FuzzyTree", "__version__", "export_text", "rules_frame"]
 
 # Loaded on first use: scikit-learn takes most of a second to import, and `ferl --help` does not need it.
 _HOME = {
@@ -18,6 +18,7 @@ _HOME = {
     "FERLClassifier": "ferl.classifier",
     "FuzzyTree": "ferl.tree",
     "export_text": "ferl.rules",
+    "rules_frame": "ferl.rules",
 }
 
 

@@ -17,6 +17,18 @@ def fit_tree(
     options: dict[str, Any],
     report: Callable[[int], object] | None,
 ) -> dict[str, Any]: ...
+def fit_linguistic(
+    x: Floats,
+    y: Ints,
+    weight: Floats,
+    n_classes: int,
+    seed: int,
+    growth_rows: int,
+    term_feature: Ints,
+    term_trapezoid: Floats,
+    options: dict[str, Any],
+    report: Callable[[int], object] | None,
+) -> dict[str, Any]: ...
 def resample(
     x: Floats, y: Ints, weight: Floats, n_classes: int, seed: int, growth_rows: int, n_resamples: int
 ) -> tuple[NDArray[np.uint32], Floats, Floats]: ...

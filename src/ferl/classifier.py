@@ -2,64 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Bunch, check_random_state
+from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from ferl import _core
 from ferl._sklearn import Interval, StrOptions, fit_context
-from ferl.consequents import consequents
 from ferl.evidence import Evidence, read_evidence
 from ferl.frames import check_rows, check_training_table, row_weights
-from ferl.progress import rules_bar
+from ferl.growth import Grown, TrainingRows, grow, setting
+from ferl.partition import LinguisticVariable
 from ferl.pruning import prune, pruning_path
+from ferl.rules import feature_names
 from ferl.threads import n_threads
-from ferl.tree import FuzzyTree
 
 Floats = NDArray[np.float64]
-
-PRESETS: dict[str, dict[str, int]] = {
-    "medium": {"max_rules": 50, "max_depth": 12},
-    "deep": {"max_rules": 150, "max_depth": 24},
-}
 
 
 class FERLClassifier(ClassifierMixin, BaseEstimator):
     """One fuzzy rule tree whose every answer carries its evidence.
 
-    A binary tree is grown best-first. Each split is a *band*, not a line: the cut is found again in bootstrap
-    resamples, and where the cuts scatter both branches share the row. A row thus fires several rules, each with a
-    strength; the rules' class distributions are combined by Dempster's rule into belief and plausibility for every
-    class. What no rule claims is ignorance: it widens the prediction set, up to all classes, which is an abstention.
+    Deep and medium grow a binary tree best-first. Each split is a *band*, not a line: the cut is found again in
+    bootstrap resamples, and where the cuts scatter both branches share the row. Compact grows a tree of words,
+    "petal length is low", that are fixed before learning; an expert may write them (:mod:`ferl.partition`).
+
+    A row fires several rules, each with a strength; their class distributions are combined by Dempster's rule into
+    belief and plausibility for every class. What no rule claims is ignorance: it widens the prediction set, up to all
+    classes, which is an abstention.
 
     Parameters
     ----------
     variant : {"deep", "medium", "compact"}
-        Preset of the budgets: deep has at most 150 rules, medium 50. (compact, trees over linguistic terms, is not
-        implemented yet.)
+        Deep and medium learn their splits and have at most 150 and 50 rules; compact has at most 15 rules, in words.
     max_rules, max_depth : int, optional
-        Largest number of rules (leaves), and of splits on the way to one. None: the variant's, 150 and 24 for deep, 50
-        and 12 for medium.
+        Largest number of rules (leaves), and of conditions on the way to one. None: the variant's, 150 and 24 for
+        deep, 50 and 12 for medium, 15 and 5 for compact.
     min_leaf_weight : float
-        Least training weight on either side of a split, in rows.
-    min_gain : float
-        A split that decreases the Gini impurity of the whole table by less is weak. With ``criterion="cci"``: that
-        classifies a smaller share of the weight better.
+        Least training weight on either side of a split, or below a word, in rows.
+    min_gain : float, optional
+        A split or word that gains less by the criterion, as a share of the whole training weight, is weak. None: 0 for
+        deep and medium, 0.01 for compact.
     patience : int
-        Weak splits in a row that growth goes through in search of a strong one. If none follows they are taken back.
+        Weak ones in a row that growth goes through in search of a strong one. If none follows they are taken back.
     min_coverage : float
-        Share of the training weight a node needs to be split.
-    criterion : {"gini", "cci"}
-        What splits are chosen by: the weighted Gini decrease, or the weight that the two children's majority classes
-        classify better than the parent's (ties by Gini).
+        Share of the training weight a node needs to grow further.
+    criterion : {"gini", "cci", "consistent"}, optional
+        Deep and medium: the weighted Gini decrease (None: this), or "cci", the weight that the two children's majority
+        classes classify better than the parent's (ties by Gini). Compact: "consistent" (None: this), what a word
+        changes in accuracy plus mean log-probability of the training rows, by the evidence of all nodes together; or
+        "cci", accuracy alone.
+    partition : {"quantile", "width", "mdlp"} or sequence of LinguisticVariable
+        Compact only: the words. Sets of equal weight, of equal width, or between cuts that tell the classes apart; or
+        those given, which find their features by name. Features without words are not used.
+    n_sets : int
+        Compact only: number of words for a feature, 2 to 7 ("mdlp": at most) when they are made from the table.
+    min_rule_worth : float
+        Compact only: after growth, rules whose absence costs less by the criterion are taken out again, the least
+        first.
     n_resamples : int
-        Number of bootstrap resamples behind each band. They are swept eight at a time, so multiples of 8 cost least.
+        Deep and medium only, as the next four: number of bootstrap resamples behind each band. They are swept eight at
+        a time, so multiples of 8 cost least.
     band : {"mean_std", "median_mad"}
         Centre and half-width of a band, from the cuts of the resamples. The paper's text says median and median
         absolute deviation, which are so often 0 that the tree is nearly crisp; its accuracy is that of mean and
@@ -78,13 +85,13 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
     combination : {"dempster", "cautious", "chain", "vote"}
         How the evidence of the sources is combined: Dempster's rule; Denoeux's cautious rule, for sources that repeat
         each other; cautious along each path and Dempster across paths; or the mixture of the sources' distributions.
-    sources : {"leaves", "all"}
+    sources : {"leaves", "all"}, optional
         Which nodes are sources of evidence: the leaves, or every node but the root. ("chain" always reads whole
-        paths.)
+        paths.) None: the leaves for deep and medium, all for compact.
     discount : float
         Believe a source backed by training weight W only to the share ``W / (W + discount)``.
     support_gate : bool
-        Fade out a rule outside the range of values that its splits saw in training, so that far-away rows get
+        Fade out a rule outside the range of values that its conditions saw in training, so that far-away rows get
         ignorance instead of a confident answer.
     gate_margin : float
         How far outside, in ranges of the feature, a rule is silent.
@@ -109,11 +116,13 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         The labels.
     tree_ : FuzzyTree
         The model, as arrays.
+    partition_ : list of LinguisticVariable or None
+        Compact: the words of each feature, None for those without. Otherwise None.
     n_rules_ : int
         Number of rules (leaves).
     lipschitz_ : float
-        How fast the soft vote can change inside the support: L1-norm of its change per unit of the largest change of
-        a feature.
+        How fast the soft vote of the rules can change inside the support: L1-norm of its change per unit of the
+        largest change of a feature. Compact: the vote of all nodes, before it is divided by its sum.
     n_growth_rows_ : int
         Number of distinct rows the splits were chosen on.
     n_features_in_ : int
@@ -143,10 +152,13 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         "max_rules": [Interval(Integral, 1, None, closed="left"), None],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "min_leaf_weight": [Interval(Real, 0, None, closed="neither")],
-        "min_gain": [Interval(Real, 0, None, closed="left")],
+        "min_gain": [Interval(Real, 0, None, closed="left"), None],
         "patience": [Interval(Integral, 0, None, closed="left")],
         "min_coverage": [Interval(Real, 0, 1, closed="both")],
-        "criterion": [StrOptions({"gini", "cci"})],
+        "criterion": [StrOptions({"gini", "cci", "consistent"}), None],
+        "partition": [StrOptions({"quantile", "width", "mdlp"}), "array-like"],
+        "n_sets": [Interval(Integral, 2, 7, closed="both")],
+        "min_rule_worth": [Interval(Real, 0, None, closed="left")],
         "n_resamples": [Interval(Integral, 1, 1000, closed="both")],
         "band": [StrOptions({"mean_std", "median_mad"})],
         "band_scale": [Interval(Real, 0, None, closed="left")],
@@ -155,7 +167,7 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         "consequents": [StrOptions({"shrinkage", "laplace", "raw"})],
         "shrinkage": [Interval(Real, 0, None, closed="left")],
         "combination": [StrOptions({"dempster", "cautious", "chain", "vote"})],
-        "sources": [StrOptions({"leaves", "all"})],
+        "sources": [StrOptions({"leaves", "all"}), None],
         "discount": [Interval(Real, 0, None, closed="left")],
         "support_gate": ["boolean"],
         "gate_margin": [Interval(Real, 0, None, closed="neither")],
@@ -174,10 +186,13 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         max_rules: int | None = None,
         max_depth: int | None = None,
         min_leaf_weight: float = 2.0,
-        min_gain: float = 0.0,
+        min_gain: float | None = None,
         patience: int = 3,
         min_coverage: float = 0.0,
-        criterion: str = "gini",
+        criterion: str | None = None,
+        partition: str | Sequence[LinguisticVariable | None] = "quantile",
+        n_sets: int = 3,
+        min_rule_worth: float = 0.04,
         n_resamples: int = 25,
         band: str = "mean_std",
         band_scale: float = 1.0,
@@ -186,7 +201,7 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         consequents: str = "shrinkage",
         shrinkage: float = 5.0,
         combination: str = "dempster",
-        sources: str = "leaves",
+        sources: str | None = None,
         discount: float = 0.0,
         support_gate: bool = True,
         gate_margin: float = 1.0,
@@ -205,6 +220,9 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         self.patience = patience
         self.min_coverage = min_coverage
         self.criterion = criterion
+        self.partition = partition
+        self.n_sets = n_sets
+        self.min_rule_worth = min_rule_worth
         self.n_resamples = n_resamples
         self.band = band
         self.band_scale = band_scale
@@ -243,48 +261,19 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
             The estimator itself.
         """
         # An interrupted or refused fit leaves no half-new, half-old model behind.
-        for name in ("tree_", "classes_", "n_growth_rows_"):
+        for name in ("tree_", "classes_", "partition_", "n_growth_rows_"):
             self.__dict__.pop(name, None)
-        tree, classes, n_growth_rows = self._grow(X, y, sample_weight)
-        self.classes_ = classes
-        self.n_growth_rows_ = n_growth_rows
-        self.tree_ = prune(tree, self.ccp_alpha)
+        grown, self.classes_ = self._grow(X, y, sample_weight)
+        self.n_growth_rows_ = grown.n_growth_rows
+        self.partition_ = grown.partition
+        self.tree_ = prune(grown.tree, self.ccp_alpha)
         return self
 
-    def _grow(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[FuzzyTree, NDArray[Any], int]:
-        if self.variant == "compact":
-            raise NotImplementedError('variant="compact" is not implemented yet; use "medium" for a small tree.')
+    def _grow(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Grown, NDArray[Any]]:
         table, classes, codes = check_training_table(self, X, y)
         weight = row_weights(sample_weight, self.class_weight, classes, codes)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        options = self._growth_options(table.shape[1])
-        growth_rows = len(table) if self.growth_rows is None else min(self.growth_rows, len(table))
-        with rules_bar(options["max_rules"], self.verbose > 0) as report:
-            grown = _core.fit_tree(table, codes, weight, len(classes), seed, growth_rows, options, report)
-            if report is not None:
-                report(len(grown["parent"]) // 2 + 1)
-        n_growth_rows = grown.pop("n_growth_rows")
-        distributions = consequents(grown["class_weight"], grown["parent"], self.consequents, self.shrinkage)
-        return FuzzyTree(consequent=distributions, **grown), classes, n_growth_rows
-
-    def _growth_options(self, n_features: int) -> dict[str, Any]:
-        preset = PRESETS[self.variant]
-        budget = {name: value if getattr(self, name) is None else getattr(self, name) for name, value in preset.items()}
-        unbounded = np.iinfo(np.int32).max  # no tree gets there
-        return {
-            **{name: int(min(value, unbounded)) for name, value in budget.items()},
-            "min_leaf_weight": float(self.min_leaf_weight),
-            "min_gain": float(self.min_gain),
-            "patience": int(min(self.patience, unbounded)),
-            "min_coverage": float(self.min_coverage),
-            "criterion": self.criterion,
-            "n_resamples": int(self.n_resamples),
-            "band": self.band,
-            "band_scale": float(self.band_scale),
-            "two_mode": bool(self.two_mode),
-            "n_banded_features": min(self.n_banded_features or n_features, n_features),
-            "n_threads": n_threads(self.n_jobs),
-        }
+        rows = TrainingRows(table, codes, weight, len(classes), feature_names(self))
+        return grow(self, rows), classes
 
     @fit_context(prefer_skip_nested_validation=True)
     def cost_complexity_pruning_path(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Bunch:
@@ -301,8 +290,8 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
             ``ccp_alphas`` and ``impurities``, ndarrays of shape (n_subtrees,), ascending.
         """
         # On a copy: asking for the path must not change a fitted model.
-        tree, _, _ = type(self)(**self.get_params())._grow(X, y, sample_weight)
-        ccp_alphas, impurities = pruning_path(tree)
+        grown, _ = type(self)(**self.get_params())._grow(X, y, sample_weight)
+        ccp_alphas, impurities = pruning_path(grown.tree)
         return Bunch(ccp_alphas=ccp_alphas, impurities=impurities)
 
     @property
@@ -353,7 +342,7 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
             check_rows(self, X),
             self.classes_,
             combination=self.combination,
-            sources=self.sources,
+            sources=setting(self, "sources"),
             discount=self.discount,
             gated=self.support_gate,
             gate_margin=self.gate_margin,
@@ -369,7 +358,8 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
 
         A split's gate compares a row with the training rows that reached this split. So a value can lie inside the
         feature's overall range and still be unlike anything seen there; and where a gate is closed, features tested
-        further down are not asked. A row's sum is one minus the total firing of its rules.
+        further down are not asked. A row's sum is one minus the total firing of its rules. (Not for compact trees,
+        whose words need not cover everything: there it is the firing that the gates withheld, summed over all nodes.)
         """
         check_is_fitted(self)
         table = check_rows(self, X)

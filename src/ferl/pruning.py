@@ -5,40 +5,71 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl.tree import FuzzyTree
+from ferl.tree import FuzzyTree, levels
 
 Floats = NDArray[np.float64]
 
 
+def _impurity(class_weight: Floats) -> Floats:
+    """Gini impurity times weight."""
+    weight = class_weight.sum(axis=1)
+    squares = (class_weight**2).sum(axis=1)
+    return np.asarray(weight - np.divide(squares, weight, out=np.zeros_like(weight), where=weight > 0))
+
+
 def node_impurity(tree: FuzzyTree) -> Floats:
     """Gini impurity of each node times its share of the whole weight: what a node costs as a leaf."""
-    weight = tree.weight
-    squares = (tree.class_weight**2).sum(axis=1)
-    purity = np.divide(squares, weight, out=np.zeros_like(weight), where=weight > 0)
-    return np.asarray((weight - purity) / weight[0])
+    return np.asarray(_impurity(tree.class_weight) / tree.weight[0])
+
+
+def _rest(tree: FuzzyTree) -> Floats:
+    """Class weights that reach a node and none of its children, shape (n_nodes, n_classes); nothing at leaves.
+
+    Splits leave nothing. Words need not cover everything, and what they leave is still judged by the node itself.
+    """
+    rest = tree.class_weight.copy()
+    np.subtract.at(rest, tree.parent[1:], tree.class_weight[1:])
+    rest[tree.is_leaf] = 0.0
+    return np.where(rest > 1e-9 * tree.weight[:, None], rest, 0.0)
+
+
+def _own_share(tree: FuzzyTree) -> Floats:
+    """Share of a node's weight that is counted at the node: children that overlap divide their parent's weight."""
+    below = np.zeros(tree.n_nodes)
+    np.add.at(below, tree.parent[1:], tree.weight[1:])
+    overlap = np.divide(tree.weight, below, out=np.ones(tree.n_nodes), where=below > tree.weight * (1 + 1e-9))
+    share = np.ones(tree.n_nodes)
+    for nodes in levels(tree.parent):
+        share[nodes] = share[tree.parent[nodes]] * overlap[tree.parent[nodes]]
+    return share
 
 
 class _Pruner:
-    """Cuts the weakest link until none is left, keeping score of the subtree below each node."""
+    """Cuts the weakest link until none is left, keeping score of the subtree below each node.
+
+    A subtree costs the impurity of its leaves, and of the rest that inner nodes keep to themselves; each counts as one
+    region. For splits, regions are rules.
+    """
 
     def __init__(self, tree: FuzzyTree) -> None:
         self.tree = tree
-        self.as_leaf = node_impurity(tree)
+        share, rest = _own_share(tree), _rest(tree)
+        self.as_leaf = node_impurity(tree) * share
         self.leaf = tree.is_leaf.copy()
         self.kept = np.ones(tree.n_nodes, dtype=bool)
-        self.impurity = np.where(self.leaf, self.as_leaf, 0.0)
-        self.n_leaves = self.leaf.astype(np.int64)
+        self.impurity = np.where(self.leaf, self.as_leaf, _impurity(rest) / tree.weight[0] * share)
+        self.n_regions = (self.leaf | (rest.sum(axis=1) > 0)).astype(np.int64)
         for node in range(tree.n_nodes - 1, 0, -1):
             self.impurity[tree.parent[node]] += self.impurity[node]
-            self.n_leaves[tree.parent[node]] += self.n_leaves[node]
+            self.n_regions[tree.parent[node]] += self.n_regions[node]
         self.end = np.arange(1, tree.n_nodes + 1)
         for node in range(tree.n_nodes - 1, 0, -1):
             self.end[tree.parent[node]] = max(self.end[tree.parent[node]], self.end[node])
 
     def weakest(self) -> tuple[int, float]:
-        """The internal node whose subtree saves the least impurity per rule, and that saving (its alpha)."""
+        """The internal node whose subtree saves the least impurity per region, and that saving (its alpha)."""
         inner = np.flatnonzero(self.kept & ~self.leaf)
-        alpha = (self.as_leaf[inner] - self.impurity[inner]) / (self.n_leaves[inner] - 1)
+        alpha = (self.as_leaf[inner] - self.impurity[inner]) / np.maximum(self.n_regions[inner] - 1, 1)
         first = int(np.argmin(alpha))
         return int(inner[first]), max(0.0, float(alpha[first]))  # below zero only by rounding
 
@@ -47,10 +78,10 @@ class _Pruner:
         self.kept[node + 1 : self.end[node]] = False
         self.leaf[node] = True
         more_impurity = self.as_leaf[node] - self.impurity[node]
-        fewer_leaves = self.n_leaves[node] - 1
+        fewer_regions = self.n_regions[node] - 1
         while node >= 0:
             self.impurity[node] += more_impurity
-            self.n_leaves[node] -= fewer_leaves
+            self.n_regions[node] -= fewer_regions
             node = int(self.tree.parent[node])
 
 

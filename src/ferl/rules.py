@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
@@ -42,14 +44,17 @@ def _digits(half_width: float) -> int:
 
 @dataclass(frozen=True)
 class Condition:
-    """What a rule asks of one feature: above ``lower``, below ``upper``, or both."""
+    """What a rule asks of one feature: to be called by a word; or to be above ``lower``, below ``upper``, or both."""
 
     feature: int
     lower: Bound | None
     upper: Bound | None
+    word: str = ""
 
     def text(self, name: str, decimals: int | None = None) -> str:
         """The condition as a reader says it."""
+        if self.word:
+            return f"{name} is {self.word}"
         if self.lower is None:
             assert self.upper is not None
             return f"{name} < {self.upper.text(decimals)}"
@@ -89,6 +94,8 @@ def read_rules(tree: FuzzyTree) -> list[Rule]:
 
 def _conditions(tree: FuzzyTree, leaf: int) -> tuple[Condition, ...]:
     path = tree.path(leaf)
+    if tree.word:
+        return tuple(Condition(int(tree.feature[node]), None, None, tree.word[node]) for node in path)
     conditions: list[Condition] = []
     for feature in dict.fromkeys(int(tree.feature[node]) for node in path):  # in the order of the path
         trapezoids = [tree.trapezoid[node] for node in path if tree.feature[node] == feature]
@@ -131,11 +138,12 @@ def export_text(
     max_rules: int | None = None,
     width: int = 100,
 ) -> str:
-    """Rules of a fitted classifier as plain text, strongest support first.
+    """Rules of a fitted classifier as sentences, strongest support first.
 
-    A threshold is printed with its band: inside ``2.46 ±0.09`` both sides of a split fire, in shares. Support is the
-    training weight behind a rule. The distributions are smoothed towards those of the rules' common paths, so a pure
-    rule does not claim certainty.
+    A threshold is printed with its band: inside ``2.46 ±0.09`` both sides of a split fire, in shares. What the words of
+    a compact tree mean is said below its rules. Confidence is the share of the class behind a rule, smoothed towards
+    those of the rules' common paths, so a pure rule does not claim certainty; the shares of other classes follow it.
+    Support is the training weight behind a rule.
 
     Parameters
     ----------
@@ -165,47 +173,131 @@ def export_text(
     >>> names = ["sepal length", "sepal width", "petal length", "petal width"]
     >>> print(export_text(clf, feature_names=names, class_names=iris.target_names))
       1. if petal length > 2.46 ±0.09 and petal width < 1.68 ±0.06
-         then versicolor 0.89, virginica 0.10, setosa 0.01   (support 52.6, 35%)
+         then versicolor with confidence 0.89 (virginica 0.10, setosa 0.01), support 52.6 (35%)
       2. if petal length < 2.46 ±0.09
-         then setosa 0.98, versicolor 0.01, virginica 0.01   (support 50.0, 33%)
+         then setosa with confidence 0.98 (versicolor 0.01, virginica 0.01), support 50.0 (33%)
       3. if petal length > 2.46 ±0.09 and petal width > 1.68 ±0.06
-         then virginica 0.94, versicolor 0.05, setosa 0.01   (support 47.4, 32%)
+         then virginica with confidence 0.94 (versicolor 0.05, setosa 0.01), support 47.4 (32%)
     """
-    if not hasattr(estimator, "predict_evidence"):
-        raise TypeError(
-            f"export_text got a {type(estimator).__name__}; pass the fitted FERLClassifier inside it, for example "
-            "pipeline[-1] or search.best_estimator_."
-        )
-    check_is_fitted(estimator)
+    names, classes = _checked_names(estimator, "export_text", feature_names, class_names)
     for name, value in (("decimals", decimals), ("max_rules", max_rules)):
         if value is not None and value < 0:
             raise ValueError(f"{name} is {value}; it must be at least 0, or None.")
-    classes = list(estimator.classes_ if class_names is None else class_names)
-    if len(classes) != len(estimator.classes_):
-        raise ValueError(f"class_names has {len(classes)} names; there are {len(estimator.classes_)} classes.")
-    names = _names(estimator, feature_names)
     rules = read_rules(estimator.tree_)
     total = float(estimator.tree_.weight[0])
     shown = rules[:max_rules]
     lines = [line for n, rule in enumerate(shown, 1) for line in _rule_lines(n, rule, names, classes, total, decimals)]
     if len(shown) < len(rules):
         lines.append(f"... and {len(rules) - len(shown)} more rules")
+    lines += _legend(estimator, names)
     return "\n".join(wrapped for line in lines for wrapped in _wrap(line, width))
+
+
+def rules_frame(
+    estimator: FERLClassifier,
+    *,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
+    backend: str | None = None,
+) -> Any:
+    """Rules of a fitted classifier as a data frame with one row for each rule, strongest support first.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Fitted.
+    feature_names, class_names : sequence of str, optional
+        As in :func:`export_text`.
+    backend : {"pandas", "polars", "pyarrow"}, optional
+        Whose data frame; by default the first of these that is installed.
+
+    Returns
+    -------
+    data frame
+        Columns: ``conditions`` (what follows "if"), ``label``, ``confidence``, ``support`` (training weight),
+        ``share`` (of the whole training weight), ``n_conditions``, ``node`` (number of the leaf in ``tree_``), and
+        ``p(label)``, the share of each class.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLClassifier, rules_frame
+    >>> iris = load_iris()
+    >>> clf = FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(iris.data, iris.target)
+    >>> frame = rules_frame(clf, class_names=iris.target_names)
+    >>> frame[["conditions", "label", "confidence"]].round(2)
+                             conditions       label  confidence
+    0  x2 > 2.46 ±0.09 and x3 < 1.68 ±0.06  versicolor        0.89
+    1                       x2 < 2.46 ±0.09      setosa        0.98
+    2  x2 > 2.46 ±0.09 and x3 > 1.68 ±0.06   virginica        0.94
+    """
+    names, classes = _checked_names(estimator, "rules_frame", feature_names, class_names)
+    rules = read_rules(estimator.tree_)
+    total = float(estimator.tree_.weight[0])
+    columns: dict[str, list[Any]] = {
+        "conditions": [_conditions_text(rule, names) for rule in rules],
+        "label": [classes[rule.label] for rule in rules],
+        "confidence": [float(rule.consequent[rule.label]) for rule in rules],
+        "support": [rule.support for rule in rules],
+        "share": [rule.support / total for rule in rules],
+        "n_conditions": [len(rule.conditions) for rule in rules],
+        "node": [rule.leaf for rule in rules],
+        **{f"p({label})": [float(rule.consequent[c]) for rule in rules] for c, label in enumerate(classes)},
+    }
+    return nw.from_dict(columns, backend=backend or _installed_backend()).to_native()  # type: ignore[arg-type]
+
+
+def _installed_backend() -> str:
+    for name in ("pandas", "polars", "pyarrow"):
+        if find_spec(name) is not None:
+            return name
+    raise ImportError("rules_frame needs pandas, polars or pyarrow. Install one: pip install pandas")
 
 
 _names = feature_names  # export_text has a parameter of that name
 
 
+def _checked_names(
+    estimator: FERLClassifier, caller: str, features: Sequence[str] | None, labels: Sequence[str] | None
+) -> tuple[list[str], list[Any]]:
+    if not hasattr(estimator, "predict_evidence"):
+        raise TypeError(
+            f"{caller} got a {type(estimator).__name__}; pass the fitted FERLClassifier inside it, for example "
+            "pipeline[-1] or search.best_estimator_."
+        )
+    check_is_fitted(estimator)
+    classes = list(estimator.classes_ if labels is None else labels)
+    if len(classes) != len(estimator.classes_):
+        raise ValueError(f"class_names has {len(classes)} names; there are {len(estimator.classes_)} classes.")
+    return _names(estimator, features), classes
+
+
+def _conditions_text(rule: Rule, names: list[str], decimals: int | None = None) -> str:
+    return " and ".join(condition.text(names[condition.feature], decimals) for condition in rule.conditions)
+
+
 def _rule_lines(
     place: int, rule: Rule, names: list[str], classes: list[Any], total: float, decimals: int | None
 ) -> list[str]:
-    conditions = " and ".join(condition.text(names[condition.feature], decimals) for condition in rule.conditions)
-    order = [c for c in np.argsort(-rule.consequent, kind="stable") if c == rule.label or rule.consequent[c] >= 0.005]
-    answer = ", ".join(f"{classes[c]} {probability_text(rule.consequent[c])}" for c in order)
+    conditions = _conditions_text(rule, names, decimals)
+    answer = f"{classes[rule.label]} with confidence {probability_text(rule.consequent[rule.label])}"
+    others = [c for c in np.argsort(-rule.consequent, kind="stable") if c != rule.label and rule.consequent[c] >= 0.005]
+    if others:
+        answer += f" ({', '.join(f'{classes[c]} {probability_text(rule.consequent[c])}' for c in others)})"
     return [
         f"{place:3d}. if {conditions}" if conditions else f"{place:3d}. always",
-        f"     then {answer}   (support {rule.support:.1f}, {rule.support / total:.0%})",
+        f"     then {answer}, support {rule.support:.1f} ({rule.support / total:.0%})",
     ]
+
+
+def _legend(estimator: FERLClassifier, names: list[str]) -> list[str]:
+    """What the words of a compact tree mean."""
+    if not estimator.tree_.word or estimator.partition_ is None:
+        return []
+    used = [j for j in range(len(names)) if j in estimator.tree_.feature]
+    variables = [(names[j], estimator.partition_[j]) for j in used]
+    lines = [f"     {replace(variable, name=name)!s}" for name, variable in variables if variable is not None]
+    return ["where", *lines] if lines else []
 
 
 def probability_text(value: float) -> str:

@@ -61,7 +61,10 @@ class FuzzyTree:
     consequent : ndarray of shape (n_nodes, n_classes)
         Class distribution of the node, a smoothed form of ``class_weight``.
     gain : ndarray of shape (n_nodes,)
-        Weighted Gini decrease of the split below the node on the rows it was grown on; 0 at leaves.
+        Weighted Gini decrease of the split below the node on the rows it was grown on; 0 at leaves. For words: what
+        the children gained by the criterion when they joined, times the weight of those rows.
+    word : tuple of str
+        Word of each node's condition, "" at the root; empty where conditions are sides of learned splits.
     """
 
     parent: Ints
@@ -71,6 +74,7 @@ class FuzzyTree:
     class_weight: Floats
     consequent: Floats
     gain: Floats
+    word: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<FuzzyTree: {self.n_nodes} nodes, {len(self.leaves)} rules, {self.n_classes} classes>"
@@ -111,13 +115,26 @@ class FuzzyTree:
         return depth
 
     @property
-    def half_width(self) -> Floats:
-        """Half-width ``h`` of the band each node is a side of; infinite at the root."""
+    def slope(self) -> Floats:
+        """Steepest slope of each node's membership: ``1 / (2 h)`` for a side of a band; 0 at the root."""
         a, b, c, d = self.trapezoid.T
-        with np.errstate(invalid="ignore"):
-            width = np.where(np.isfinite(d), d - c, b - a)
-        width[0] = np.inf
-        return np.asarray(width / 2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rise, fall = np.where(np.isfinite(a), 1 / (b - a), 0.0), np.where(np.isfinite(d), 1 / (d - c), 0.0)
+        return np.maximum(rise, fall)
+
+    @cached_property
+    def is_partition(self) -> bool:
+        """Whether the conditions below each node are the two sides of a split, whose memberships sum to one."""
+        left, right = self.trapezoid[1:, 2:], self.trapezoid[1:, :2]
+        children: dict[int, list[int]] = {}
+        for node, parent in enumerate(self.parent[1:].tolist()):
+            children.setdefault(parent, []).append(node)
+        return all(
+            len(pair) == 2
+            and self.feature[1 + pair[0]] == self.feature[1 + pair[1]]
+            and np.array_equal(left[pair[0]], right[pair[1]])
+            for pair in children.values()
+        )
 
     def path(self, node: int) -> list[int]:
         """Nodes from just below the root to ``node``."""
@@ -131,12 +148,14 @@ class FuzzyTree:
     def lipschitz(self) -> float:
         """Lipschitz constant of the soft vote inside the support, max-norm to L1-norm.
 
-        The largest sum of ``1 / h`` over the splits of a path (supplement of the paper, Prop. 3).
+        Of a partition: the largest sum of ``1 / h`` over the splits of a path (supplement of the paper, Prop. 3).
+        Otherwise of the sum of all nodes' firings times their distributions: a node's firing changes at most by the
+        slopes on its path.
         """
-        total, slope = np.zeros(self.n_nodes), 1 / self.half_width
+        total, slope = np.zeros(self.n_nodes), self.slope
         for nodes in levels(self.parent):
             total[nodes] = total[self.parent[nodes]] + slope[nodes]
-        return float(total.max())
+        return float(2 * total.max() if self.is_partition else total.sum())
 
     def core(self, gate_margin: float = 1.0) -> _core.Tree:
         """The compiled form of the tree, which fires rows."""
@@ -177,6 +196,7 @@ class FuzzyTree:
             self.class_weight[kept],
             self.consequent[kept],
             self.gain[kept],
+            tuple(word for word, stays in zip(self.word, kept, strict=True) if stays) if self.word else (),
         )
         pruned.gain[pruned.is_leaf] = 0.0
         return pruned

@@ -8,7 +8,7 @@ from ferl.partition.builders import quantile_partition, width_partition
 from ferl.partition.files import load_partition, save_partition
 from ferl.partition.mdlp import mdlp_partition
 from ferl.partition.sets import FuzzySet, PartitionError
-from ferl.partition.variables import WORDS, LinguisticVariable, Partition, arrange, terms
+from ferl.partition.variables import WORDS, LinguisticVariable, Partition, Terms, arrange, terms
 
 __all__ = [
     "WORDS",
@@ -16,6 +16,7 @@ __all__ = [
     "LinguisticVariable",
     "Partition",
     "PartitionError",
+    "Terms",
     "arrange",
     "load_partition",
     "mdlp_partition",

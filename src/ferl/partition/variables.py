@@ -183,6 +183,13 @@ class LinguisticVariable:
             "only the first and the last set have a complement, where they are shoulders"
         )
 
+    def with_hedges(self) -> tuple[FuzzySet, ...]:
+        """The sets, and the complements of the outer ones unless they are sets of the variable themselves."""
+        ends = {one.ends for one in self.sets}
+        shoulders = [one for one in (self.sets[0], self.sets[-1]) if one.a == -INFINITY or one.d == INFINITY]
+        complements = [one.complement() for one in shoulders]
+        return (*self.sets, *(one for one in complements if one.ends not in ends))
+
     def __str__(self) -> str:
         written = writer(end for one in self.sets for end in one.ends)
         unit = f" ({self.unit})" if self.unit else ""
@@ -210,8 +217,30 @@ Partition = Sequence[LinguisticVariable | None]
 """The words of each feature, in the order of the features; None for a feature that rules do not use."""
 
 
-def terms(partition: Partition) -> tuple[NDArray[np.int32], Floats, list[str]]:
-    """All conditions "feature is word" that rules can be made of.
+@dataclass(frozen=True)
+class Terms:
+    """Conditions "feature is word" that rules can be made of, in parallel arrays.
+
+    Attributes
+    ----------
+    feature : ndarray of shape (n_terms,), int32
+        Feature of each term.
+    trapezoid : ndarray of shape (n_terms, 4)
+        Its fuzzy set.
+    word : list of str
+        Its word.
+    """
+
+    feature: NDArray[np.int32]
+    trapezoid: Floats
+    word: list[str]
+
+
+def terms(partition: Partition) -> Terms:
+    """All terms of a partition: the sets of each variable, and "not" its outer sets.
+
+    The complement of the first or the last set says in one condition what would otherwise take one rule for each of
+    the other sets.
 
     Parameters
     ----------
@@ -220,27 +249,21 @@ def terms(partition: Partition) -> tuple[NDArray[np.int32], Floats, list[str]]:
 
     Returns
     -------
-    feature : ndarray of shape (n_terms,), int32
-        Feature of each term.
-    trapezoid : ndarray of shape (n_terms, 4)
-        Its fuzzy set.
-    names : list of str
-        Its word.
+    Terms
 
     Examples
     --------
     >>> from ferl.partition import quantile_partition, terms
-    >>> feature, trapezoid, names = terms(quantile_partition([[0, 7], [1, 7], [1, 7]]))
-    >>> feature, names
-    (array([0, 0], dtype=int32), ['low', 'high'])
-    >>> trapezoid
-    array([[-inf, -inf,   0.,   1.],
-           [  0.,   1.,  inf,  inf]])
+    >>> found = terms(quantile_partition([[0, 7], [1, 7], [2, 7], [3, 7]]))
+    >>> found.feature
+    array([0, 0, 0, 0, 0], dtype=int32)
+    >>> found.word
+    ['low', 'medium', 'high', 'not low', 'not high']
     """
-    found = [(j, one) for j, variable in enumerate(partition) if variable is not None for one in variable.sets]
+    found = [(j, one) for j, variable in enumerate(partition) if variable is not None for one in variable.with_hedges()]
     feature = np.array([j for j, _ in found], dtype=np.int32)
     trapezoid = np.array([one.ends for _, one in found], dtype=np.float64).reshape(-1, 4)
-    return feature, trapezoid, [one.name for _, one in found]
+    return Terms(feature, trapezoid, [one.name for _, one in found])
 
 
 def arrange(
@@ -270,6 +293,8 @@ def arrange(
     for variable in variables:
         if variable is None:
             continue
+        if not isinstance(variable, LinguisticVariable):
+            raise PartitionError(f"The partition holds {shown(variable)}; it must hold LinguisticVariables.")
         if variable.name in by_name:
             raise PartitionError(f"Two variables are called {variable.name!r}; a feature has one.")
         if variable.name not in names:

@@ -1,0 +1,239 @@
+#include "linguistic.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "standing.h"
+
+namespace ferl {
+
+namespace {
+
+// A child that only makes a rule longer need be worth no more than this share of what a rule must be worth.
+constexpr double kLongerRule = 0.3;
+// A node that promised less than this share of the best gain is not judged again yet. (Judging all nodes every time
+// costs 1.7 times as much and is not more accurate.)
+constexpr double kPromise = 0.5;
+constexpr double kBetterGain = 1e-9;  // a gain that is larger by less is a tie, and the first candidate wins
+
+struct Candidate {
+  std::size_t term;
+  std::vector<double> p;
+  double gain = 0;
+};
+
+struct LinguisticNode {
+  std::size_t parent = 0, term = 0, depth = 0, n_children = 0;
+  ReachedRows rows;
+  std::vector<double> p;
+  double gain = 0;
+  double promise = kInfinity;  // largest gain of its candidates when they were last judged
+  bool stale = true;  // the answers of its rows have changed since its candidates were judged
+  std::vector<Candidate> candidates;
+  bool kept = true;
+};
+
+class LinguisticGrower {
+ public:
+  LinguisticGrower(const Sample& sample, const std::vector<Term>& terms, const LinguisticOptions& options,
+                   Monitor& monitor)
+      : sample_(sample), terms_(terms), options_(options), monitor_(monitor), standing_(sample, options.soft_share) {
+    for (const Term& t : terms) membership_.emplace_back(t.ends[0], t.ends[1], t.ends[2], t.ends[3]);
+    LinguisticNode root;
+    root.rows = standing_.everything();
+    nodes_.push_back(std::move(root));
+    find_candidates(0);
+  }
+
+  GrownTree run() {
+    int n_weak = 0;
+    for (;;) {
+      monitor_.tick(n_rules_);
+      judge_candidates();
+      const Choice best = best_child();
+      if (best.candidate == nullptr) break;
+      const bool weak = best.candidate->gain < options_.min_gain;
+      if (weak && n_weak == options_.patience) break;
+      n_weak = weak ? n_weak + 1 : 0;
+      join(best);
+    }
+    for (std::size_t last = nodes_.size(); n_weak > 0; --n_weak) remove(--last);
+    while (remove_least_worth()) monitor_.tick(n_rules_);
+    return in_preorder();
+  }
+
+ private:
+  struct Choice {
+    std::size_t node = 0;
+    const Candidate* candidate = nullptr;
+  };
+
+  const double* column(std::size_t term) const { return sample_.column(terms_[term].column); }
+  // A child of the root, or a second child, ends a rule of its own; a first child makes its parent's rule longer.
+  bool adds_a_rule(std::size_t parent) const { return parent == 0 || nodes_[parent].n_children > 0; }
+
+  // The terms that may join below a new node: of a feature that is not on its path, and with enough weight.
+  void find_candidates(std::size_t o) {
+    LinguisticNode& node = nodes_[o];
+    std::vector<Column> used;
+    for (std::size_t q = o; q > 0; q = nodes_[q].parent) used.push_back(terms_[nodes_[q].term].column);
+    double reached = 0;
+    for (std::size_t k = 0; k < node.rows.size(); ++k) reached += node.rows.phi[k] * node.rows.weight[k];
+    if (node.depth == options_.max_depth || reached < options_.min_coverage * standing_.total_weight()) return;
+    for (std::size_t t = 0; t < terms_.size(); ++t) {
+      if (std::find(used.begin(), used.end(), terms_[t].column) != used.end()) continue;
+      auto weight = standing_.class_weight(node.rows, column(t), membership_[t]);
+      double total = 0;
+      for (const double w : weight) total += w;
+      if (total >= options_.min_leaf_weight) node.candidates.push_back({t, standing_.distribution(std::move(weight))});
+    }
+  }
+
+  // Gains mostly shrink as the answers get better. So the node whose candidates promised most comes first, and nodes
+  // that promised too little are left for later; unless growth is about to give up.
+  void judge_candidates() {
+    std::vector<std::size_t> order(nodes_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return nodes_[a].promise > nodes_[b].promise; });
+    double best = -kInfinity;
+    for (const std::size_t o : order) {
+      LinguisticNode& node = nodes_[o];
+      if (n_rules_ == options_.max_rules && adds_a_rule(o)) continue;
+      if (best >= options_.min_gain && node.promise < kPromise * best) break;
+      if (node.stale) judge(node);
+      best = std::max(best, node.promise);
+    }
+  }
+
+  void judge(LinguisticNode& node) {
+    constexpr std::size_t kWorthAThread = 200'000;  // operations; starting a thread costs as much as about so many
+    const auto view = standing_.view(node.rows);
+    const std::size_t work = node.rows.size() * node.candidates.size() * sample_.n_classes;
+    parallel_for(
+        node.candidates.size(), work > kWorthAThread ? options_.n_threads : 1,
+        [&](std::size_t i) {
+          Candidate& c = node.candidates[i];
+          c.gain = standing_.change_by_child(node.rows, view, column(c.term), membership_[c.term], c.p.data());
+        },
+        [&] { monitor_.tick(n_rules_); });
+    node.stale = false;
+    node.promise = -kInfinity;
+    for (const Candidate& c : node.candidates) node.promise = std::max(node.promise, c.gain);
+  }
+
+  Choice best_child() const {
+    Choice best;
+    for (std::size_t o = 0; o < nodes_.size(); ++o) {
+      if (nodes_[o].stale || (n_rules_ == options_.max_rules && adds_a_rule(o))) continue;
+      for (const Candidate& c : nodes_[o].candidates)
+        if (best.candidate == nullptr || c.gain > best.candidate->gain + kBetterGain) best = {o, &c};
+    }
+    return best;
+  }
+
+  void join(const Choice& choice) {
+    LinguisticNode child;
+    child.parent = choice.node;
+    child.term = choice.candidate->term;
+    child.depth = nodes_[choice.node].depth + 1;
+    child.p = choice.candidate->p;
+    child.gain = choice.candidate->gain;
+    child.rows = reached(nodes_[choice.node].rows, child.term);
+    n_rules_ += adds_a_rule(choice.node);
+    ++nodes_[choice.node].n_children;
+    std::erase_if(nodes_[choice.node].candidates, [&](const Candidate& c) { return c.term == child.term; });
+    standing_.join(child.rows, child.p);
+    mark_stale(child.rows);
+    nodes_.push_back(std::move(child));
+    find_candidates(nodes_.size() - 1);
+  }
+
+  ReachedRows reached(const ReachedRows& parent, std::size_t term) const {
+    ReachedRows child;
+    const double* x = column(term);
+    for (Label c = 0; c < sample_.n_classes; ++c) {
+      child.begin.push_back(child.size());
+      for (std::size_t k = parent.begin[c]; k < parent.begin[c + 1]; ++k) {
+        const double phi = std::min(parent.phi[k] * membership_[term](x[parent.row[k]]), kMostBelief);
+        if (phi <= kNegligibleFiring) continue;
+        child.row.push_back(parent.row[k]);
+        child.phi.push_back(phi);
+        child.weight.push_back(parent.weight[k]);
+      }
+      pad(child);
+    }
+    child.begin.push_back(child.size());
+    return child;
+  }
+
+  void mark_stale(const ReachedRows& changed) {
+    std::vector<std::uint8_t> moved(sample_.n_rows);
+    for (std::size_t k = 0; k < changed.size(); ++k) moved[changed.row[k]] |= changed.phi[k] > 0;
+    for (LinguisticNode& node : nodes_)
+      for (std::size_t k = 0; k < node.rows.size() && !node.stale; ++k) node.stale = moved[node.rows.row[k]];
+  }
+
+  void remove(std::size_t o) {
+    standing_.leave(nodes_[o].rows, nodes_[o].p);
+    nodes_[o].kept = false;
+    --nodes_[nodes_[o].parent].n_children;
+    n_rules_ -= adds_a_rule(nodes_[o].parent);
+  }
+
+  // The leaf that is worth least by what it must be worth; false when all are worth their place.
+  bool remove_least_worth() {
+    double least = 1;
+    std::size_t victim = 0;
+    for (std::size_t o = 1; o < nodes_.size(); ++o) {
+      const LinguisticNode& node = nodes_[o];
+      if (!node.kept || node.n_children > 0 || n_rules_ == 1) continue;
+      const bool only_child = node.parent > 0 && nodes_[node.parent].n_children == 1;
+      const double needed = options_.min_rule_worth * (only_child ? kLongerRule : 1.0);
+      const double worth = -standing_.change_without(node.rows, node.p);
+      if (worth < needed * least) least = worth / needed, victim = o;
+    }
+    if (victim > 0) remove(victim);
+    return victim > 0;
+  }
+
+  GrownTree in_preorder() const {
+    std::vector<std::vector<std::size_t>> children(nodes_.size());
+    for (std::size_t o = nodes_.size(); o-- > 1;)
+      if (nodes_[o].kept) children[nodes_[o].parent].push_back(o);  // the last one first, as the stack wants them
+    GrownTree tree;
+    std::vector<std::pair<std::size_t, NodeId>> stack{{0, -1}};  // a node and its parent's new number
+    while (!stack.empty()) {
+      const auto [o, parent] = stack.back();
+      stack.pop_back();
+      const auto number = static_cast<NodeId>(tree.parent.size());
+      double gain = 0;
+      for (const std::size_t child : children[o]) {
+        gain += std::max(0.0, nodes_[child].gain) * standing_.total_weight();
+        stack.push_back({child, number});
+      }
+      if (o == 0) tree.add(-1, -1, kEverything, gain);
+      else tree.add(parent, terms_[nodes_[o].term].column, terms_[nodes_[o].term].ends, gain);
+    }
+    return tree;
+  }
+
+  const Sample& sample_;
+  const std::vector<Term>& terms_;
+  const LinguisticOptions& options_;
+  Monitor& monitor_;
+  Standing standing_;
+  std::vector<Trapezoid> membership_;
+  std::vector<LinguisticNode> nodes_;
+  std::size_t n_rules_ = 0;
+};
+
+}  // namespace
+
+GrownTree grow_linguistic(const Sample& sample, const std::vector<Term>& terms, const LinguisticOptions& options,
+                          Monitor& monitor) {
+  return LinguisticGrower(sample, terms, options, monitor).run();
+}
+
+}  // namespace ferl

@@ -1,0 +1,181 @@
+"""Growth: from a table and an estimator's parameters to a fuzzy tree, by learned splits or by words fixed before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from ferl import _core
+from ferl.consequents import consequents
+from ferl.partition import (
+    LinguisticVariable,
+    Terms,
+    arrange,
+    mdlp_partition,
+    quantile_partition,
+    terms,
+    width_partition,
+)
+from ferl.progress import rules_bar
+from ferl.threads import n_threads
+from ferl.tree import FuzzyTree
+
+if TYPE_CHECKING:
+    from ferl.classifier import FERLClassifier
+
+Floats = NDArray[np.float64]
+Words = list[LinguisticVariable | None]
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "compact": {"max_rules": 15, "max_depth": 5, "min_gain": 0.01, "criterion": "consistent", "sources": "all"},
+    "medium": {"max_rules": 50, "max_depth": 12, "min_gain": 0.0, "criterion": "gini", "sources": "leaves"},
+    "deep": {"max_rules": 150, "max_depth": 24, "min_gain": 0.0, "criterion": "gini", "sources": "leaves"},
+}
+"""What parameters that are None mean, by variant."""
+
+CRITERIA = {"compact": ("consistent", "cci"), "medium": ("gini", "cci"), "deep": ("gini", "cci")}
+UNBOUNDED = np.iinfo(np.int32).max  # no tree gets there
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """A checked table.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        Values.
+    codes : ndarray of shape (n_rows,), int32
+        Place of each row's label among the classes.
+    weight : ndarray of shape (n_rows,)
+        How often each row counts.
+    n_classes : int
+        Number of classes.
+    names : list of str
+        Names of the features.
+    """
+
+    X: Floats
+    codes: NDArray[np.int32]
+    weight: Floats
+    n_classes: int
+    names: list[str]
+
+
+@dataclass(frozen=True)
+class Grown:
+    """A tree before pruning, the words it speaks in (None: learned splits), and on how many rows it was grown."""
+
+    tree: FuzzyTree
+    partition: Words | None
+    n_growth_rows: int
+
+
+def setting(estimator: FERLClassifier, name: str) -> Any:
+    """A parameter, or the variant's value where it is None."""
+    value = getattr(estimator, name)
+    return PRESETS[estimator.variant][name] if value is None else value
+
+
+def grow(estimator: FERLClassifier, rows: TrainingRows) -> Grown:
+    """Grow a tree with an estimator's parameters.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Its parameters are read; nothing is written.
+    rows : TrainingRows
+        The table.
+
+    Returns
+    -------
+    Grown
+    """
+    _check_criterion(estimator)
+    partition = _choose_partition(estimator, rows)
+    seed = int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max))
+    growth_rows = len(rows.X) if estimator.growth_rows is None else min(estimator.growth_rows, len(rows.X))
+    table = (rows.X, rows.codes, rows.weight, rows.n_classes, seed, growth_rows)
+    found = None if partition is None else terms(partition)
+    with rules_bar(setting(estimator, "max_rules"), estimator.verbose > 0) as report:
+        if found is None:
+            grown = _core.fit_tree(*table, _split_options(estimator, rows.X.shape[1]), report)
+        else:
+            grown = _core.fit_linguistic(*table, found.feature, found.trapezoid, _linguistic_options(estimator), report)
+        n_growth_rows = grown.pop("n_growth_rows")
+        distributions = consequents(grown["class_weight"], grown["parent"], estimator.consequents, estimator.shrinkage)
+        tree = FuzzyTree(consequent=distributions, word=_words(grown, found), **grown)
+        if report is not None:
+            report(len(tree.leaves))
+    return Grown(tree, partition, n_growth_rows)
+
+
+def _check_criterion(estimator: FERLClassifier) -> None:
+    criterion, allowed = setting(estimator, "criterion"), CRITERIA[estimator.variant]
+    if criterion not in allowed:
+        raise ValueError(
+            f"criterion is {criterion!r}; a {estimator.variant} tree can be grown by {' or '.join(map(repr, allowed))}."
+        )
+
+
+def _choose_partition(estimator: FERLClassifier, rows: TrainingRows) -> Words | None:
+    """The words of a linguistic tree: from the table, or those given."""
+    wish = estimator.partition
+    if estimator.variant != "compact":
+        if not isinstance(wish, str) or wish != "quantile":
+            raise ValueError(
+                f'partition is given, but a {estimator.variant} tree learns its own splits. Use variant="compact" for '
+                "rules in words, or leave partition out."
+            )
+        return None
+    if not isinstance(wish, str):
+        return arrange(wish, rows.names)
+    if wish == "mdlp":
+        return mdlp_partition(rows.X, rows.codes, rows.names, estimator.n_sets, rows.weight)
+    build = {"quantile": quantile_partition, "width": width_partition}[wish]
+    return build(rows.X, rows.names, estimator.n_sets, rows.weight)
+
+
+def _words(grown: dict[str, Any], found: Terms | None) -> tuple[str, ...]:
+    if found is None:
+        return ()
+    keys = zip(found.feature.tolist(), map(tuple, found.trapezoid.tolist()), strict=True)
+    word = dict(zip(keys, found.word, strict=True))
+    nodes = zip(grown["feature"].tolist(), map(tuple, grown["trapezoid"].tolist()), strict=True)
+    return tuple("" if feature < 0 else word[feature, ends] for feature, ends in nodes)
+
+
+def _common_options(estimator: FERLClassifier) -> dict[str, Any]:
+    return {
+        "max_rules": int(min(setting(estimator, "max_rules"), UNBOUNDED)),
+        "max_depth": int(min(setting(estimator, "max_depth"), UNBOUNDED)),
+        "min_leaf_weight": float(estimator.min_leaf_weight),
+        "min_gain": float(setting(estimator, "min_gain")),
+        "patience": int(min(estimator.patience, UNBOUNDED)),
+        "min_coverage": float(estimator.min_coverage),
+        "n_threads": n_threads(estimator.n_jobs),
+    }
+
+
+def _split_options(estimator: FERLClassifier, n_features: int) -> dict[str, Any]:
+    return {
+        **_common_options(estimator),
+        "criterion": setting(estimator, "criterion"),
+        "n_resamples": int(estimator.n_resamples),
+        "band": estimator.band,
+        "band_scale": float(estimator.band_scale),
+        "two_mode": bool(estimator.two_mode),
+        "n_banded_features": min(estimator.n_banded_features or n_features, n_features),
+    }
+
+
+def _linguistic_options(estimator: FERLClassifier) -> dict[str, Any]:
+    return {
+        **_common_options(estimator),
+        "min_rule_worth": float(estimator.min_rule_worth),
+        "soft_share": 1.0 if setting(estimator, "criterion") == "consistent" else 0.0,
+    }
