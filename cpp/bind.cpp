@@ -92,7 +92,7 @@ ferl::LinguisticOptions linguistic_options(const nb::dict& given) {
   o.min_leaf_weight = nb::cast<double>(given["min_leaf_weight"]) * (1 - 1e-10);
   o.min_gain = nb::cast<double>(given["min_gain"]);
   o.patience = nb::cast<int>(given["patience"]);
-  o.min_coverage = nb::cast<double>(given["min_coverage"]);
+  o.min_coverage = nb::cast<double>(given["min_coverage"]) * (1 - 1e-10);
   o.min_rule_worth = nb::cast<double>(given["min_rule_worth"]);
   o.soft_share = nb::cast<double>(given["soft_share"]);
   o.n_threads = nb::cast<int>(given["n_threads"]);
@@ -130,15 +130,16 @@ nb::dict fit_tree(const Matrix& x, const Codes& y, const Vector& weight, int n_c
 
 nb::dict fit_linguistic(const Matrix& x, const Codes& y, const Vector& weight, int n_classes, std::uint64_t seed,
                         std::size_t growth_rows, const Codes& term_feature, const CMatrix& term_trapezoid,
-                        const nb::dict& given, const nb::object& report) {
+                        const Codes& term_is_complement, const nb::dict& given, const nb::object& report) {
   const std::size_t n_terms = term_feature.shape(0);
-  require(term_trapezoid.shape(0) == n_terms && term_trapezoid.shape(1) == 4, "Every term needs a trapezoid.");
+  require(term_trapezoid.shape(0) == n_terms && term_trapezoid.shape(1) == 4 && term_is_complement.shape(0) == n_terms,
+          "Every term needs a feature, a trapezoid, and whether it is a complement.");
   std::vector<ferl::Term> terms;
   for (std::size_t t = 0; t < n_terms; ++t) {
     const ferl::Column column = term_feature.data()[t];
     require(column >= 0 && static_cast<std::size_t>(column) < x.shape(1), "A term's feature must be a column of X.");
     const double* ends = term_trapezoid.data() + 4 * t;
-    terms.push_back({column, {ends[0], ends[1], ends[2], ends[3]}});
+    terms.push_back({column, {ends[0], ends[1], ends[2], ends[3]}, term_is_complement.data()[t] != 0});
   }
   const auto options = linguistic_options(given);
   const auto grow = [&](const ferl::Sample& sample, ferl::Monitor& monitor) {
@@ -237,7 +238,7 @@ NB_MODULE(_core, m) {
   m.def("fit_tree", &fit_tree, "x"_a, "y"_a, "weight"_a, "n_classes"_a, "seed"_a, "growth_rows"_a, "options"_a,
         "report"_a.none());
   m.def("fit_linguistic", &fit_linguistic, "x"_a, "y"_a, "weight"_a, "n_classes"_a, "seed"_a, "growth_rows"_a,
-        "term_feature"_a, "term_trapezoid"_a, "options"_a, "report"_a.none());
+        "term_feature"_a, "term_trapezoid"_a, "term_is_complement"_a, "options"_a, "report"_a.none());
   m.def("resample", &resample, "x"_a, "y"_a, "weight"_a, "n_classes"_a, "seed"_a, "growth_rows"_a, "n_resamples"_a);
   nb::class_<BoundTree>(m, "Tree")
       .def(nb::init<const Codes&, const Codes&, const CMatrix&, const CMatrix&, double>(), "parent"_a, "feature"_a,

@@ -41,6 +41,8 @@ struct StandingRows {
   Label y;
 };
 
+// Plausibilities that differ by less, relatively, are equal: multiplying and dividing again does not give back all bits.
+inline constexpr double kAlmostOne = 1 - 1e-10;
 inline constexpr double kLeastProbability = 1e-12;  // a logarithm needs more than zero
 
 struct Kernels {

@@ -53,7 +53,7 @@ class LinguisticGrower {
       judge_candidates();
       const Choice best = best_child();
       if (best.candidate == nullptr) break;
-      const bool weak = best.candidate->gain < options_.min_gain;
+      const bool weak = best.candidate->gain < least_gain();
       if (weak && n_weak == options_.patience) break;
       n_weak = weak ? n_weak + 1 : 0;
       join(best);
@@ -70,10 +70,13 @@ class LinguisticGrower {
   };
 
   const double* column(std::size_t term) const { return sample_.column(terms_[term].column); }
+  // What a strong child gains: min_gain, and in any case more than nothing. A gain that is less by rounding will do.
+  double least_gain() const { return std::max(options_.min_gain, 2 * kBetterGain) - kBetterGain; }
   // A child of the root, or a second child, ends a rule of its own; a first child makes its parent's rule longer.
   bool adds_a_rule(std::size_t parent) const { return parent == 0 || nodes_[parent].n_children > 0; }
 
-  // The terms that may join below a new node: of a feature that is not on its path, and with enough weight.
+  // The terms that may join below a new node: of a feature that is not on its path, with enough weight, and no
+  // complement at the beginning of a rule.
   void find_candidates(std::size_t o) {
     LinguisticNode& node = nodes_[o];
     std::vector<Column> used;
@@ -82,6 +85,7 @@ class LinguisticGrower {
     for (std::size_t k = 0; k < node.rows.size(); ++k) reached += node.rows.phi[k] * node.rows.weight[k];
     if (node.depth == options_.max_depth || reached < options_.min_coverage * standing_.total_weight()) return;
     for (std::size_t t = 0; t < terms_.size(); ++t) {
+      if (o == 0 && terms_[t].is_complement) continue;
       if (std::find(used.begin(), used.end(), terms_[t].column) != used.end()) continue;
       auto weight = standing_.class_weight(node.rows, column(t), membership_[t]);
       double total = 0;
@@ -101,7 +105,7 @@ class LinguisticGrower {
     for (const std::size_t o : order) {
       LinguisticNode& node = nodes_[o];
       if (n_rules_ == options_.max_rules && adds_a_rule(o)) continue;
-      if (best >= options_.min_gain && node.promise < kPromise * best) break;
+      if (best >= least_gain() && node.promise < kPromise * best) break;
       if (node.stale) judge(node);
       best = std::max(best, node.promise);
     }
@@ -190,9 +194,9 @@ class LinguisticGrower {
       const LinguisticNode& node = nodes_[o];
       if (!node.kept || node.n_children > 0 || n_rules_ == 1) continue;
       const bool only_child = node.parent > 0 && nodes_[node.parent].n_children == 1;
-      const double needed = options_.min_rule_worth * (only_child ? kLongerRule : 1.0);
+      const double needed = std::max(options_.min_rule_worth, kBetterGain) * (only_child ? kLongerRule : 1.0);
       const double worth = -standing_.change_without(node.rows, node.p);
-      if (worth < needed * least) least = worth / needed, victim = o;
+      if (worth < needed * least - kBetterGain) least = worth / needed, victim = o;
     }
     if (victim > 0) remove(victim);
     return victim > 0;

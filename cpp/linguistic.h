@@ -18,16 +18,18 @@ namespace ferl {
 
 // A fuzzy set of a feature. A path has at most one term of a feature: "age is not young and age is middle-aged" would
 // only puzzle a reader. (It would be 0.2 points more accurate.)
+// The complement of a set only narrows a rule that has begun: "if age is not old" alone would say next to nothing.
 struct Term {
   Column column;
   Ends ends;
+  bool is_complement;
 };
 
 struct LinguisticOptions {
   std::size_t max_rules = 15;
   std::size_t max_depth = 5;
   double min_leaf_weight = 2;
-  double min_gain = 0.01;        // a child that changes the answers for the better by less is weak
+  double min_gain = 0.005;       // a child that changes the answers for the better by less is weak
   int patience = 3;              // weak children in a row that growth goes through in search of a strong one
   double min_coverage = 0;       // share of the whole weight a node needs to have children
   double min_rule_worth = 0.04;  // a rule whose absence costs less is taken out again

@@ -66,7 +66,7 @@ Standing::State Standing::state(const double* plausible, double open, Label y) c
   bool hit = true;
   for (Label c = 0; c < n_classes; ++c) {
     sum += plausible[c];
-    hit &= c < y ? plausible[c] < plausible[y] : plausible[c] <= plausible[y];
+    hit &= c < y ? plausible[c] < plausible[y] * kAlmostOne : plausible[c] * kAlmostOne <= plausible[y];
   }
   const double probability = (plausible[y] - open + open / n_classes) / (sum - (n_classes - 1) * open);
   return {logarithm(std::max(probability, kLeastProbability)), static_cast<double>(hit)};

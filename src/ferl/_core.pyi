@@ -26,6 +26,7 @@ def fit_linguistic(
     growth_rows: int,
     term_feature: Ints,
     term_trapezoid: Floats,
+    term_is_complement: Ints,
     options: dict[str, Any],
     report: Callable[[int], object] | None,
 ) -> dict[str, Any]: ...

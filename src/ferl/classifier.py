@@ -46,7 +46,7 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         Least training weight on either side of a split, or below a word, in rows.
     min_gain : float, optional
         A split or word that gains less by the criterion, as a share of the whole training weight, is weak. None: 0 for
-        deep and medium, 0.01 for compact.
+        deep and medium, 0.005 for compact.
     patience : int
         Weak ones in a row that growth goes through in search of a strong one. If none follows they are taken back.
     min_coverage : float

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ def _load(name: str) -> _Data:
 
 
 def run(name: str, picture: Path | None) -> None:
-    """Fit medium and deep trees, and print rules, accuracy, and the evidence of a few rows.
+    """Fit a tree of each variant, and print rules, accuracy, and the evidence of a few rows.
 
     Parameters
     ----------
@@ -59,13 +59,14 @@ def run(name: str, picture: Path | None) -> None:
     console = Console(record=picture is not None, width=100 if picture is not None else None)
     models = {}
     FERLClassifier(random_state=0).fit(data.X[0], data.y[0])  # the first fit of a process also loads code
-    for variant in ("medium", "deep"):
+    for variant in ("compact", "medium", "deep"):
         started = time.perf_counter()
         model = FERLClassifier(variant, random_state=0).fit(data.X[0], data.y[0])
         models[variant] = (model, time.perf_counter() - started)
     console.print(_summary(data, models))
-    medium = models["medium"][0]
-    console.print(_rules_panel(medium, data))
+    compact, medium = models["compact"][0], models["medium"][0]
+    console.print(_rules_panel("compact", compact, data, _meanings(compact, data)))
+    console.print(_rules_panel("medium", medium, data, [_BAND_NOTE]))
     console.print(_answers_panel(medium, data))
     if picture is not None:
         # Without the fonts that rich would have a browser fetch: a picture needs no network.
@@ -93,17 +94,24 @@ def _summary(data: _Data, models: dict[str, tuple[FERLClassifier, float]]) -> Re
     return table
 
 
-def _rules_panel(model: FERLClassifier, data: _Data, most: int = 6) -> Panel:
+_BAND_NOTE = "±: inside this band around a threshold both sides of the split fire, in shares."
+
+
+def _meanings(model: FERLClassifier, data: _Data) -> list[str]:
+    """What the words of a compact tree mean."""
+    assert model.partition_ is not None
+    used = sorted(set(model.tree_.feature[1:].tolist()))
+    return [str(replace(variable, name=data.features[j])) for j in used if (variable := model.partition_[j])]
+
+
+def _rules_panel(variant: str, model: FERLClassifier, data: _Data, legend: list[str], most: int = 6) -> Panel:
     rules = read_rules(model.tree_)
     grid = Table.grid(padding=(0, 1))
     for place, rule in enumerate(rules[:most], 1):
         grid.add_row(f"{place}.", _rule_line(rule, model, data))
-    notes = [
-        f"... and {len(rules) - most} more" if len(rules) > most else "",
-        "±: inside this band around a threshold both sides of the split fire, in shares.",
-    ]
-    text = Text("\n".join(note for note in notes if note), style="dim")
-    return Panel(Group(grid, text), title="Rules of the medium tree, most supported first", title_align="left")
+    notes = [f"... and {len(rules) - most} more"] if len(rules) > most else []
+    text = Text("\n".join(notes + legend), style="dim")
+    return Panel(Group(grid, text), title=f"Rules of the {variant} tree, most supported first", title_align="left")
 
 
 def _rule_line(rule: Rule, model: FERLClassifier, data: _Data) -> Text:

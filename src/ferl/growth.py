@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 Words = list[LinguisticVariable | None]
 
 PRESETS: dict[str, dict[str, Any]] = {
-    "compact": {"max_rules": 15, "max_depth": 5, "min_gain": 0.01, "criterion": "consistent", "sources": "all"},
+    "compact": {"max_rules": 15, "max_depth": 5, "min_gain": 0.005, "criterion": "consistent", "sources": "all"},
     "medium": {"max_rules": 50, "max_depth": 12, "min_gain": 0.0, "criterion": "gini", "sources": "leaves"},
     "deep": {"max_rules": 150, "max_depth": 24, "min_gain": 0.0, "criterion": "gini", "sources": "leaves"},
 }
@@ -105,7 +105,9 @@ def grow(estimator: FERLClassifier, rows: TrainingRows) -> Grown:
         if found is None:
             grown = _core.fit_tree(*table, _split_options(estimator, rows.X.shape[1]), report)
         else:
-            grown = _core.fit_linguistic(*table, found.feature, found.trapezoid, _linguistic_options(estimator), report)
+            grown = _core.fit_linguistic(
+                *table, found.feature, found.trapezoid, found.is_complement, _linguistic_options(estimator), report
+            )
         n_growth_rows = grown.pop("n_growth_rows")
         distributions = consequents(grown["class_weight"], grown["parent"], estimator.consequents, estimator.shrinkage)
         tree = FuzzyTree(consequent=distributions, word=_words(grown, found), **grown)

@@ -67,11 +67,14 @@ class _Pruner:
             self.end[tree.parent[node]] = max(self.end[tree.parent[node]], self.end[node])
 
     def weakest(self) -> tuple[int, float]:
-        """The internal node whose subtree saves the least impurity per region, and that saving (its alpha)."""
+        """The internal node whose subtree saves the least impurity per region, and that saving (its alpha).
+
+        A split always saves some, up to rounding; words that overlap may save none.
+        """
         inner = np.flatnonzero(self.kept & ~self.leaf)
         alpha = (self.as_leaf[inner] - self.impurity[inner]) / np.maximum(self.n_regions[inner] - 1, 1)
         first = int(np.argmin(alpha))
-        return int(inner[first]), max(0.0, float(alpha[first]))  # below zero only by rounding
+        return int(inner[first]), max(0.0, float(alpha[first]))
 
     def cut(self, node: int) -> None:
         """Make a node a leaf."""
@@ -96,7 +99,8 @@ def pruning_path(tree: FuzzyTree) -> tuple[Floats, Floats]:
     Returns
     -------
     ccp_alphas, impurities : ndarray of shape (n_subtrees,)
-        Ascending; the first pair is the whole tree, the last one the root alone.
+        Ascending; the first pair is the tree without subtrees that save nothing (learned splits: the whole tree), the
+        last one the root alone.
     """
     pruner = _Pruner(tree)
     alphas, impurities = [0.0], [float(pruner.impurity[0])]
@@ -120,7 +124,7 @@ def prune(tree: FuzzyTree, ccp_alpha: float) -> FuzzyTree:
     tree : FuzzyTree
         A grown tree.
     ccp_alpha : float
-        What one rule costs, in units of the impurity of the whole table. 0 keeps the tree as it is.
+        What one rule (words: one region) costs, in units of the impurity of the whole table. 0 keeps the tree as it is.
 
     Returns
     -------

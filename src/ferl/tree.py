@@ -122,20 +122,6 @@ class FuzzyTree:
             rise, fall = np.where(np.isfinite(a), 1 / (b - a), 0.0), np.where(np.isfinite(d), 1 / (d - c), 0.0)
         return np.maximum(rise, fall)
 
-    @cached_property
-    def is_partition(self) -> bool:
-        """Whether the conditions below each node are the two sides of a split, whose memberships sum to one."""
-        left, right = self.trapezoid[1:, 2:], self.trapezoid[1:, :2]
-        children: dict[int, list[int]] = {}
-        for node, parent in enumerate(self.parent[1:].tolist()):
-            children.setdefault(parent, []).append(node)
-        return all(
-            len(pair) == 2
-            and self.feature[1 + pair[0]] == self.feature[1 + pair[1]]
-            and np.array_equal(left[pair[0]], right[pair[1]])
-            for pair in children.values()
-        )
-
     def path(self, node: int) -> list[int]:
         """Nodes from just below the root to ``node``."""
         nodes: list[int] = []
@@ -148,14 +134,14 @@ class FuzzyTree:
     def lipschitz(self) -> float:
         """Lipschitz constant of the soft vote inside the support, max-norm to L1-norm.
 
-        Of a partition: the largest sum of ``1 / h`` over the splits of a path (supplement of the paper, Prop. 3).
-        Otherwise of the sum of all nodes' firings times their distributions: a node's firing changes at most by the
-        slopes on its path.
+        Learned splits: the largest sum of ``1 / h`` over the splits of a path (supplement of the paper, Prop. 3).
+        Words: of the sum of all nodes' firings times their distributions; a node's firing changes at most by the slopes
+        on its path.
         """
         total, slope = np.zeros(self.n_nodes), self.slope
         for nodes in levels(self.parent):
             total[nodes] = total[self.parent[nodes]] + slope[nodes]
-        return float(2 * total.max() if self.is_partition else total.sum())
+        return float(total.sum() if self.word else 2 * total.max())
 
     def core(self, gate_margin: float = 1.0) -> _core.Tree:
         """The compiled form of the tree, which fires rows."""

@@ -230,7 +230,7 @@ def sorted_groups(values: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 def checked_table(X: ArrayLike, feature_names: Sequence[str] | None, sample_weight: ArrayLike | None) -> Table:
     """The table as numbers, with names and weights."""
-    values = np.asarray(X, dtype=np.float64)
+    values = np.asarray(X, dtype=np.float64) + 0.0  # -0.0 becomes 0.0
     if values.ndim != 2 or len(values) == 0:
         raise ValueError(
             f"X has shape {values.shape}; a partition is built from a table of shape (n_rows, n_features)."

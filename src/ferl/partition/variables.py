@@ -183,12 +183,11 @@ class LinguisticVariable:
             "only the first and the last set have a complement, where they are shoulders"
         )
 
-    def with_hedges(self) -> tuple[FuzzySet, ...]:
-        """The sets, and the complements of the outer ones unless they are sets of the variable themselves."""
+    def complements(self) -> tuple[FuzzySet, ...]:
+        """Complements of the outer sets, where they are trapezoids and not sets of the variable themselves."""
         ends = {one.ends for one in self.sets}
         shoulders = [one for one in (self.sets[0], self.sets[-1]) if one.a == -INFINITY or one.d == INFINITY]
-        complements = [one.complement() for one in shoulders]
-        return (*self.sets, *(one for one in complements if one.ends not in ends))
+        return tuple(one.complement() for one in shoulders if one.complement().ends not in ends)
 
     def __str__(self) -> str:
         written = writer(end for one in self.sets for end in one.ends)
@@ -229,11 +228,14 @@ class Terms:
         Its fuzzy set.
     word : list of str
         Its word.
+    is_complement : ndarray of shape (n_terms,), int32
+        1 for "not" a set of the variable: such a word narrows rules, and begins none.
     """
 
     feature: NDArray[np.int32]
     trapezoid: Floats
     word: list[str]
+    is_complement: NDArray[np.int32]
 
 
 def terms(partition: Partition) -> Terms:
@@ -260,10 +262,19 @@ def terms(partition: Partition) -> Terms:
     >>> found.word
     ['low', 'medium', 'high', 'not low', 'not high']
     """
-    found = [(j, one) for j, variable in enumerate(partition) if variable is not None for one in variable.with_hedges()]
-    feature = np.array([j for j, _ in found], dtype=np.int32)
-    trapezoid = np.array([one.ends for _, one in found], dtype=np.float64).reshape(-1, 4)
-    return Terms(feature, trapezoid, [one.name for _, one in found])
+    found = [
+        (j, one, is_complement)
+        for j, variable in enumerate(partition)
+        if variable is not None
+        for is_complement, sets in enumerate((variable.sets, variable.complements()))
+        for one in sets
+    ]
+    return Terms(
+        feature=np.array([j for j, _, _ in found], dtype=np.int32),
+        trapezoid=np.array([one.ends for _, one, _ in found], dtype=np.float64).reshape(-1, 4),
+        word=[one.name for _, one, _ in found],
+        is_complement=np.array([is_complement for *_, is_complement in found], dtype=np.int32),
+    )
 
 
 def arrange(

@@ -24,6 +24,26 @@ from ferl.bench.tables.frontier import ANSWERS, SETS, Row, make_row, method_sect
 
 N_SEEDS = 3
 
+COMPACT: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("worth 0.03", {"min_rule_worth": 0.03}),
+    ("worth 0.035", {"min_rule_worth": 0.035}),
+    ("worth 0.05", {"min_rule_worth": 0.05}),
+    ("gain 0.01", {"min_gain": 0.01}),
+    ("gain 0.02", {"min_gain": 0.02}),
+    ("patience=0", {"patience": 0}),
+    ("2 sets", {"n_sets": 2}),
+    ("4 sets", {"n_sets": 4}),
+    ("5 sets", {"n_sets": 5}),
+    ("width", {"partition": "width"}),
+    ("MDLP", {"partition": "mdlp"}),
+    ("MDLP, worth 0.035", {"partition": "mdlp", "min_rule_worth": 0.035}),
+    ("MDLP, 5 sets", {"partition": "mdlp", "n_sets": 5}),
+    ("cci", {"criterion": "cci"}),
+    ("vote", {"combination": "vote"}),
+    ("leaves only", {"sources": "leaves"}),
+    ("raw", {"consequents": "raw"}),
+)
+
 # Each line changes one thing. Deep unless it says otherwise.
 ALTERNATIVES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("deep", {}),
@@ -51,6 +71,8 @@ ALTERNATIVES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("all nodes", {"sources": "all"}),
     ("medium", {"variant": "medium"}),
     ("medium, depth 8", {"variant": "medium", "max_depth": 8}),
+    ("compact", {"variant": "compact"}),
+    *((f"compact, {label}", {"variant": "compact", **change}) for label, change in COMPACT),
 )
 
 

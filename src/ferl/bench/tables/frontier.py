@@ -37,7 +37,7 @@ ANSWERS = (
     Measure("aurc", "AURC x100", 100, spread=True),
     Measure("augrc", "AUGRC x100", 100),
     Measure("ece", "ECE x100", 100, 1),
-    Measure("size", "Rules", 1, 0),
+    Measure("size", "Rules", 1, 1),
     Measure("fit_seconds", "Fit ms", 1000, 1),
 )
 SETS = (
