@@ -53,6 +53,18 @@ def defaults(
     _run_table("defaults", data, datasets, jobs, out, fresh)
 
 
+@app.command("partition-refit")
+def partition_refit(
+    data: DataOption,
+    datasets: NamesOption = None,
+    jobs: JobsOption = None,
+    out: OutOption = DEFAULT_OUT,
+    fresh: FreshOption = False,
+) -> None:
+    """What moving the words of a compact tree after learning would gain. Interrupt it any time: it resumes."""
+    _run_table("partition_refit", data, datasets, jobs, out, fresh)
+
+
 @app.command()
 def speed(
     data: DataOption,

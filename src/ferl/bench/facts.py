@@ -48,7 +48,7 @@ def code_digest(*, ours: bool) -> str:
     root = Path(ferl.metrics.__file__).parent
     files = [root / name for name in _SHARED_CODE]
     if ours:
-        files += sorted(root.glob("*.py"))
+        files += sorted([*root.glob("*.py"), *root.glob("partition/*.py")])
         core = importlib.util.find_spec("ferl._core")
         if core is not None and core.origin is not None:
             files.append(Path(core.origin))

@@ -40,6 +40,8 @@ class Method:
     judged_on : {"test", "calibration"}
         Part of a fold the measures are taken on. Defaults are chosen on the calibration part, which belongs to the
         training rows; test rows are for the tables alone.
+    measures : callable, optional
+        ``measures(fitted)`` returns further measures by name, of the fitted object itself and not of its answers.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Method:
     is_ours: bool = False
     paper: Mapping[str, float] = field(default_factory=dict)
     judged_on: str = "test"
+    measures: Callable[[Any], Mapping[str, float]] | None = None
 
 
 def all_methods() -> list[Method]:

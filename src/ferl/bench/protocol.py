@@ -79,8 +79,8 @@ def evaluate(data: DataSet, fold_index: int, method: Method) -> dict[str, float]
     Returns
     -------
     dict
-        Measures by name, as fractions and seconds. The measures of prediction sets are there for methods that offer
-        them.
+        Measures by name, as fractions and seconds. The measures of prediction sets, and further ones, are there for
+        methods that offer them.
     """
     fold = make_folds(data.y)[fold_index]
     judged = fold.test if method.judged_on == "test" else fold.calibration
@@ -105,6 +105,8 @@ def evaluate(data: DataSet, fold_index: int, method: Method) -> dict[str, float]
     if method.prediction_set is not None:
         sets = method.prediction_set(fitted, X_test)
         measured |= _measure_sets(y_test, sets, fitted.classes_, len(data.class_names))
+    if method.measures is not None:
+        measured |= method.measures(fitted)
     return measured
 
 

@@ -1,12 +1,14 @@
 """Linguistic variables: words for the values of a feature, as fuzzy sets that are fixed before learning.
 
 They are built from a table (:func:`quantile_partition`, :func:`width_partition`, :func:`mdlp_partition`) or written by
-an expert, in Python or in a file (:func:`load_partition`).
+an expert, in Python or in a file (:func:`load_partition`). After learning they can be moved to where a fitted tree's
+rules describe the rows best (:func:`refit_partition`).
 """
 
 from ferl.partition.builders import quantile_partition, width_partition
 from ferl.partition.files import load_partition, save_partition
 from ferl.partition.mdlp import mdlp_partition
+from ferl.partition.refit import RefitResult, refit_partition
 from ferl.partition.sets import FuzzySet, PartitionError
 from ferl.partition.variables import WORDS, LinguisticVariable, Partition, Terms, arrange, terms
 
@@ -16,11 +18,13 @@ __all__ = [
     "LinguisticVariable",
     "Partition",
     "PartitionError",
+    "RefitResult",
     "Terms",
     "arrange",
     "load_partition",
     "mdlp_partition",
     "quantile_partition",
+    "refit_partition",
     "save_partition",
     "terms",
     "width_partition",
