@@ -25,6 +25,7 @@ struct Candidate {
 
 struct LinguisticNode {
   std::size_t parent = 0, term = 0, depth = 0, n_children = 0;
+  std::vector<std::size_t> terms;  // of the path, ascending
   ReachedRows rows;
   std::vector<double> p;
   double gain = 0;
@@ -75,8 +76,8 @@ class LinguisticGrower {
   // A child of the root, or a second child, ends a rule of its own; a first child makes its parent's rule longer.
   bool adds_a_rule(std::size_t parent) const { return parent == 0 || nodes_[parent].n_children > 0; }
 
-  // The terms that may join below a new node: of a feature that is not on its path, with enough weight, and no
-  // complement at the beginning of a rule.
+  // The terms that may join below a new node: of a feature that is not on its path, with enough weight, no complement at
+  // the beginning of a rule, and no conjunction that another node already says in another order.
   void find_candidates(std::size_t o) {
     LinguisticNode& node = nodes_[o];
     std::vector<Column> used;
@@ -85,7 +86,7 @@ class LinguisticGrower {
     for (std::size_t k = 0; k < node.rows.size(); ++k) reached += node.rows.phi[k] * node.rows.weight[k];
     if (node.depth == options_.max_depth || reached < options_.min_coverage * standing_.total_weight()) return;
     for (std::size_t t = 0; t < terms_.size(); ++t) {
-      if (o == 0 && terms_[t].is_complement) continue;
+      if ((o == 0 && terms_[t].is_complement) || is_said(conjunction(o, t))) continue;
       if (std::find(used.begin(), used.end(), terms_[t].column) != used.end()) continue;
       auto weight = standing_.class_weight(node.rows, column(t), membership_[t]);
       double total = 0;
@@ -147,11 +148,24 @@ class LinguisticGrower {
     child.rows = reached(nodes_[choice.node].rows, child.term);
     n_rules_ += adds_a_rule(choice.node);
     ++nodes_[choice.node].n_children;
-    std::erase_if(nodes_[choice.node].candidates, [&](const Candidate& c) { return c.term == child.term; });
+    child.terms = conjunction(choice.node, child.term);
+    for (std::size_t o = 0; o < nodes_.size(); ++o)
+      std::erase_if(nodes_[o].candidates, [&](const Candidate& c) { return conjunction(o, c.term) == child.terms; });
     standing_.join(child.rows, child.p);
     mark_stale(child.rows);
     nodes_.push_back(std::move(child));
     find_candidates(nodes_.size() - 1);
+  }
+
+  // The terms of a path, in ascending order: "A and B" is "B and A".
+  std::vector<std::size_t> conjunction(std::size_t node, std::size_t term) const {
+    std::vector<std::size_t> terms = nodes_[node].terms;
+    terms.insert(std::upper_bound(terms.begin(), terms.end(), term), term);
+    return terms;
+  }
+
+  bool is_said(const std::vector<std::size_t>& terms) const {
+    return std::any_of(nodes_.begin(), nodes_.end(), [&](const LinguisticNode& node) { return node.terms == terms; });
   }
 
   ReachedRows reached(const ReachedRows& parent, std::size_t term) const {
@@ -192,7 +206,7 @@ class LinguisticGrower {
     std::size_t victim = 0;
     for (std::size_t o = 1; o < nodes_.size(); ++o) {
       const LinguisticNode& node = nodes_[o];
-      if (!node.kept || node.n_children > 0 || n_rules_ == 1) continue;
+      if (!node.kept || node.n_children > 0 || (n_rules_ == 1 && node.parent == 0)) continue;
       const bool only_child = node.parent > 0 && nodes_[node.parent].n_children == 1;
       const double needed = std::max(options_.min_rule_worth, kBetterGain) * (only_child ? kLongerRule : 1.0);
       const double worth = -standing_.change_without(node.rows, node.p);

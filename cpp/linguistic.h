@@ -32,7 +32,7 @@ struct LinguisticOptions {
   double min_gain = 0.005;       // a child that changes the answers for the better by less is weak
   int patience = 3;              // weak children in a row that growth goes through in search of a strong one
   double min_coverage = 0;       // share of the whole weight a node needs to have children
-  double min_rule_worth = 0.04;  // a rule whose absence costs less is taken out again
+  double min_rule_worth = 0.045; // a rule whose absence costs less is taken out again
   double soft_share = 1;         // see Standing
   int n_threads = 1;
 };

@@ -58,15 +58,16 @@ ReachedRows Standing::everything() const {
   return all;
 }
 
-// The most probable class is the most plausible one, the first of equals as in numpy.argmax. Its probability is the
-// pignistic one: what is left open is shared equally.
+// The most probable class is the most plausible one. Equals are a hit for none of them: were it the first one's, as in
+// numpy.argmax, a tree would do without rules for whichever class comes first. The probability is the pignistic one:
+// what is left open is shared equally.
 Standing::State Standing::state(const double* plausible, double open, Label y) const {
   const int n_classes = sample_.n_classes;
   double sum = 0;
   bool hit = true;
   for (Label c = 0; c < n_classes; ++c) {
     sum += plausible[c];
-    hit &= c < y ? plausible[c] < plausible[y] * kAlmostOne : plausible[c] * kAlmostOne <= plausible[y];
+    hit &= c == y || plausible[c] < plausible[y] * kAlmostOne;
   }
   const double probability = (plausible[y] - open + open / n_classes) / (sum - (n_classes - 1) * open);
   return {logarithm(std::max(probability, kLeastProbability)), static_cast<double>(hit)};

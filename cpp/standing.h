@@ -33,7 +33,7 @@ inline constexpr double kMostBelief = 1 - 1e-9;
 
 class Standing {
  public:
-  // A row counts by its weight times (1 if its class is the most probable one, plus soft_share times the logarithm of
+  // A row counts by its weight times (1 if its class is more probable than any other, plus soft_share times the logarithm of
   // its probability).
   Standing(const Sample& sample, double soft_share);
 

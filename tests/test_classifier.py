@@ -291,8 +291,8 @@ def test_printed_rules_say_how_strongly_a_rule_fires(cancer):
             if condition.upper is not None:
                 upper = condition.upper
                 product *= np.clip((upper.theta + upper.half_width - x) / (2 * upper.half_width), 0, 1)
-        np.testing.assert_allclose(product, fired[:, rule.leaf], atol=1e-9)
-        n_merged += len(clf.tree_.path(rule.leaf)) - len(rule.conditions)
+        np.testing.assert_allclose(product, fired[:, rule.node], atol=1e-9)
+        n_merged += len(clf.tree_.path(rule.node)) - len(rule.conditions)
     assert n_merged > 10
 
 

@@ -7,19 +7,20 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ferl import FERLClassifier, FuzzyTree, export_text, rules_frame
-from ferl.partition import FuzzySet, LinguisticVariable
+from ferl.partition import FuzzySet, LinguisticVariable, terms
 from ferl.pruning import prune, pruning_path
 from ferl.rules import read_rules
 from law_examples import LAW, Floats, Table, tables
@@ -106,7 +107,7 @@ def test_the_words_of_a_rule_multiplied_out_are_its_firing(table: Table, partiti
     X = table[0]
     firing = model.tree_.fire(X, gated=False)
     rules = read_rules(model.tree_)
-    assert sorted(rule.leaf for rule in rules) == model.tree_.leaves.tolist()
+    assert sorted(rule.node for rule in rules) == model.tree_.leaves.tolist()
     assert [rule.support for rule in rules] == sorted((rule.support for rule in rules), reverse=True)
     for rule in rules:
         product = np.ones(len(X))
@@ -114,7 +115,7 @@ def test_the_words_of_a_rule_multiplied_out_are_its_firing(table: Table, partiti
             variable, word = model.partition_[condition.feature], condition.word
             means = variable.complement(word[4:]) if word.startswith("not ") else variable[word]
             product *= means.membership(X[:, condition.feature])
-        np.testing.assert_allclose(product, firing[:, rule.leaf], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(product, firing[:, rule.node], rtol=0, atol=1e-12)
 
 
 def test_the_words_of_an_expert_are_the_words_of_the_rules() -> None:
@@ -161,7 +162,7 @@ def test_the_frame_has_one_row_for_each_rule_and_its_columns_add_up(dataset: Any
     native = rules_frame(model, feature_names=dataset.feature_names, class_names=names, backend=backend)
     assert type(native).__module__.split(".")[0] == (backend or "pandas")
     frame = columns_of(native)
-    expected = ["conditions", "label", "confidence", "support", "share", "n_conditions", "node"]
+    expected = ["conditions", "label", "confidence", "support", "share", "n_conditions", "node", "is_leaf"]
     assert list(frame) == [*expected, *(f"p({name})" for name in names)]
     assert sorted(frame["node"]) == tree.leaves.tolist()
     p = np.column_stack([frame[f"p({name})"] for name in names])
@@ -218,7 +219,9 @@ def test_the_pruning_path_ascends_to_the_root_alone_and_its_subtrees_are_nested(
     alphas, impurities = pruning_path(tree)
     assert alphas[0] == 0
     assert (np.diff(alphas) > 0).all()
-    assert (np.diff(impurities) > -1e-12).all()
+    assert (
+        np.diff(impurities[1:]) > -1e-12
+    ).all()  # words may save less than nothing: the whole tree need not be purest
     subtrees = [tree, *(prune(tree, alpha) for alpha in alphas)]
     for larger, smaller in pairwise(subtrees):
         assert node_names(smaller) <= node_names(larger)
@@ -316,3 +319,78 @@ def test_without_a_usable_word_the_root_answers_for_all(
     classes, counts = np.unique(y, return_counts=True)
     np.testing.assert_allclose(model.predict_proba(X), np.tile(counts / len(y), (len(X), 1)), atol=1e-12)
     assert (model.predict(X) == classes[counts.argmax()]).all()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What a reader would trip over
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
+def test_renaming_the_classes_renames_the_answers(load):
+    X, y = load(return_X_y=True)
+    model = FERLClassifier("compact", random_state=0).fit(X, y)
+    renamed = FERLClassifier("compact", random_state=0).fit(X, y.max() - y)
+    np.testing.assert_allclose(renamed.predict_proba(X), model.predict_proba(X)[:, ::-1], rtol=0, atol=1e-12)
+    assert renamed.tree_.word == model.tree_.word
+    np.testing.assert_array_equal(renamed.tree_.feature, model.tree_.feature)
+
+
+@pytest.mark.parametrize("n_sets", [2, 3, 5])
+@pytest.mark.parametrize("load", [load_iris, load_wine])
+def test_no_two_nodes_say_the_same(load, n_sets):
+    X, y = load(return_X_y=True)
+    tree = FERLClassifier("compact", random_state=0, n_sets=n_sets, min_gain=0.0, min_rule_worth=0.0).fit(X, y).tree_
+    said = [frozenset((tree.feature[q], tree.word[q]) for q in tree.path(o)) for o in range(1, tree.n_nodes)]
+    assert len(set(said)) == len(said) > 3
+
+
+def test_the_only_rule_loses_words_that_are_worth_nothing():
+    X, y = load_wine(return_X_y=True)
+    model = FERLClassifier("compact", random_state=0, max_rules=1, min_rule_worth=10.0).fit(X, y)
+    assert model.tree_.n_nodes == 2
+
+
+def test_names_that_break_lines_are_printed_on_one():
+    X, y = load_iris(return_X_y=True)
+    frame = pd.DataFrame(X, columns=["a\n(cm)", "b\n(cm)", "c\t(cm)", "d\n\n"])
+    text = export_text(FERLClassifier("compact", random_state=0).fit(frame, y))
+    assert "if c (cm) is" in text
+    assert "c (cm): low below" in text
+
+
+def test_class_names_that_read_the_same_are_refused():
+    model = FERLClassifier("compact", random_state=0).fit(*load_iris(return_X_y=True))
+    with pytest.raises(ValueError, match="two of them read the same"):
+        rules_frame(model, class_names=["a", "a", "b"])
+
+
+def test_a_word_has_one_meaning_even_if_an_expert_chose_it_badly():
+    sets = [FuzzySet.falling("not high", 1, 3), FuzzySet.rising("high", 2, 6)]
+    assert terms([LinguisticVariable("x", sets)]).word == ["not high", "high"]
+
+
+def test_beginnings_of_rules_and_rules_together_are_all_the_evidence():
+    X, y = load_iris(return_X_y=True)
+    model = FERLClassifier("compact", random_state=0, support_gate=False).fit(X, y)
+    frame = rules_frame(model, inner=True)
+    assert sorted(frame["node"]) == list(range(1, model.tree_.n_nodes))
+    assert frame["is_leaf"].sum() == model.n_rules_ < len(frame)
+    firing = model.tree_.fire(X, gated=False)[:, frame["node"]]
+    p = frame[[f"p({c})" for c in model.classes_]].to_numpy()
+    plausible = np.prod(1 - firing[:, :, None] * (1 - p), axis=1)
+    np.testing.assert_array_equal(plausible.argmax(axis=1), model.predict(X))
+
+
+def test_a_file_name_instead_of_words_is_told_how_to_be_read():
+    with pytest.raises(ValueError, match=r"partition is 'ward.yaml'.*load_partition"):
+        FERLClassifier("compact", partition="ward.yaml").fit(*load_iris(return_X_y=True))
+
+
+def test_the_whole_tree_is_the_first_point_of_the_pruning_path():
+    X, y = load_iris(return_X_y=True)
+    options = {"min_rule_worth": 0.001, "min_gain": 0.001, "random_state": 0}
+    path = FERLClassifier("compact", **options).cost_complexity_pruning_path(X, y)
+    sizes = [FERLClassifier("compact", ccp_alpha=alpha, **options).fit(X, y).tree_.n_nodes for alpha in path.ccp_alphas]
+    assert sizes == sorted(set(sizes), reverse=True)
+    assert sizes[-1] == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +101,7 @@ def _meanings(model: FERLClassifier, data: _Data) -> list[str]:
     """What the words of a compact tree mean."""
     assert model.partition_ is not None
     used = sorted(set(model.tree_.feature[1:].tolist()))
-    return [str(replace(variable, name=data.features[j])) for j in used if (variable := model.partition_[j])]
+    return [variable.text(data.features[j]) for j in used if (variable := model.partition_[j])]
 
 
 def _rules_panel(variant: str, model: FERLClassifier, data: _Data, legend: list[str], most: int = 6) -> Panel:

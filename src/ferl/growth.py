@@ -38,6 +38,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 """What parameters that are None mean, by variant."""
 
 CRITERIA = {"compact": ("consistent", "cci"), "medium": ("gini", "cci"), "deep": ("gini", "cci")}
+BUILDERS = ("quantile", "width", "mdlp")
 UNBOUNDED = np.iinfo(np.int32).max  # no tree gets there
 
 
@@ -136,9 +137,14 @@ def _choose_partition(estimator: FERLClassifier, rows: TrainingRows) -> Words | 
         return None
     if not isinstance(wish, str):
         return arrange(wish, rows.names)
+    if wish not in BUILDERS:
+        raise ValueError(
+            f"partition is {wish!r}; it must be {', '.join(map(repr, BUILDERS))}, or the words themselves. To read "
+            "them from a file, pass ferl.partition.load_partition(path)."
+        )
     if wish == "mdlp":
         return mdlp_partition(rows.X, rows.codes, rows.names, estimator.n_sets, rows.weight)
-    build = {"quantile": quantile_partition, "width": width_partition}[wish]
+    build = quantile_partition if wish == "quantile" else width_partition
     return build(rows.X, rows.names, estimator.n_sets, rows.weight)
 
 

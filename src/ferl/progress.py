@@ -27,4 +27,12 @@ def rules_bar(max_rules: int, show: bool) -> Iterator[Callable[[int], object] | 
     columns = (TextColumn("growing rules"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns) as progress:
         task = progress.add_task("grow", total=max_rules)
-        yield lambda n_rules: progress.update(task, completed=min(n_rules, max_rules))
+        n_rules = 0
+
+        def move(n: int) -> None:
+            nonlocal n_rules
+            n_rules = min(n, max_rules)
+            progress.update(task, completed=n_rules)
+
+        yield move
+        progress.update(task, total=max(n_rules, 1), completed=max(n_rules, 1))  # growth may stop before max_rules

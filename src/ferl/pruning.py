@@ -99,15 +99,15 @@ def pruning_path(tree: FuzzyTree) -> tuple[Floats, Floats]:
     Returns
     -------
     ccp_alphas, impurities : ndarray of shape (n_subtrees,)
-        Ascending; the first pair is the tree without subtrees that save nothing (learned splits: the whole tree), the
-        last one the root alone.
+        Ascending; the first pair is the whole tree, the last one the root alone.
     """
     pruner = _Pruner(tree)
     alphas, impurities = [0.0], [float(pruner.impurity[0])]
     while not pruner.leaf[0]:
         node, alpha = pruner.weakest()
         pruner.cut(node)
-        # Links cut at the same alpha are one step.
+        # Links cut at the same alpha are one step. The whole tree has alpha 0 for itself, since `prune` keeps it at 0.
+        alpha = max(alpha, float(np.finfo(np.float64).tiny))
         if alpha <= alphas[-1]:
             impurities[-1] = float(pruner.impurity[0])
         else:

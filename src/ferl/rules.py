@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -71,7 +71,8 @@ class Rule:
     exclusive wherever it acts. Bounds whose bands overlap multiply, so both are kept.
     """
 
-    leaf: int
+    node: int
+    """Where the path ends: a leaf, or for the beginning of a rule an inner node."""
     conditions: tuple[Condition, ...]
     consequent: NDArray[np.float64]
     support: float
@@ -83,11 +84,11 @@ class Rule:
         return int(np.argmax(self.consequent))
 
 
-def read_rules(tree: FuzzyTree) -> list[Rule]:
-    """The rules of a tree, strongest support first."""
+def read_rules(tree: FuzzyTree, inner: bool = False) -> list[Rule]:
+    """The rules of a tree, strongest support first; ``inner``: and their beginnings, which end at inner nodes."""
+    ends = range(1, tree.n_nodes) if inner and tree.n_nodes > 1 else tree.leaves
     rules = [
-        Rule(int(leaf), _conditions(tree, int(leaf)), tree.consequent[leaf], float(tree.weight[leaf]))
-        for leaf in tree.leaves
+        Rule(int(node), _conditions(tree, int(node)), tree.consequent[node], float(tree.weight[node])) for node in ends
     ]
     return sorted(rules, key=lambda rule: -rule.support)
 
@@ -154,7 +155,7 @@ def export_text(
     class_names : sequence of str, optional
         Names of the classes, in the order of ``classes_``; by default the labels themselves.
     decimals : int, optional
-        Digits after the point of thresholds; by default as many as a band's half-width gives meaning to.
+        Digits after the point of learned thresholds; by default as many as a band's half-width gives meaning to.
     max_rules : int, optional
         Print at most this many rules, and say how many are left out.
     width : int
@@ -173,11 +174,11 @@ def export_text(
     >>> names = ["sepal length", "sepal width", "petal length", "petal width"]
     >>> print(export_text(clf, feature_names=names, class_names=iris.target_names))
       1. if petal length > 2.46 ±0.09 and petal width < 1.68 ±0.06
-         then versicolor with confidence 0.89 (virginica 0.10, setosa 0.01), support 52.6 (35%)
+         then versicolor with confidence 0.89 (virginica: 0.10, setosa: 0.01), support 52.6 (35%)
       2. if petal length < 2.46 ±0.09
-         then setosa with confidence 0.98 (versicolor 0.01, virginica 0.01), support 50.0 (33%)
+         then setosa with confidence 0.98 (versicolor: 0.01, virginica: 0.01), support 50.0 (33%)
       3. if petal length > 2.46 ±0.09 and petal width > 1.68 ±0.06
-         then virginica with confidence 0.94 (versicolor 0.05, setosa 0.01), support 47.4 (32%)
+         then virginica with confidence 0.94 (versicolor: 0.05, setosa: 0.01), support 47.4 (32%)
     """
     names, classes = _checked_names(estimator, "export_text", feature_names, class_names)
     for name, value in (("decimals", decimals), ("max_rules", max_rules)):
@@ -189,7 +190,7 @@ def export_text(
     lines = [line for n, rule in enumerate(shown, 1) for line in _rule_lines(n, rule, names, classes, total, decimals)]
     if len(shown) < len(rules):
         lines.append(f"... and {len(rules) - len(shown)} more rules")
-    lines += _legend(estimator, names)
+    lines += _legend(estimator, shown, names)
     return "\n".join(wrapped for line in lines for wrapped in _wrap(line, width))
 
 
@@ -198,6 +199,7 @@ def rules_frame(
     *,
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[str] | None = None,
+    inner: bool = False,
     backend: str | None = None,
 ) -> Any:
     """Rules of a fitted classifier as a data frame with one row for each rule, strongest support first.
@@ -208,6 +210,9 @@ def rules_frame(
         Fitted.
     feature_names, class_names : sequence of str, optional
         As in :func:`export_text`.
+    inner : bool
+        List the beginnings of rules as well. In a compact tree they are sources of evidence of their own; together
+        with the rules they are all that an answer is made of.
     backend : {"pandas", "polars", "pyarrow"}, optional
         Whose data frame; by default the first of these that is installed.
 
@@ -215,8 +220,8 @@ def rules_frame(
     -------
     data frame
         Columns: ``conditions`` (what follows "if"), ``label``, ``confidence``, ``support`` (training weight),
-        ``share`` (of the whole training weight), ``n_conditions``, ``node`` (number of the leaf in ``tree_``), and
-        ``p(label)``, the share of each class.
+        ``share`` (of the whole training weight), ``n_conditions``, ``node`` (its number in ``tree_``), ``is_leaf``
+        (False for the beginning of a rule), and ``p(label)``, the share of each class.
 
     Examples
     --------
@@ -232,7 +237,7 @@ def rules_frame(
     2  x2 > 2.46 ±0.09 and x3 > 1.68 ±0.06   virginica        0.94
     """
     names, classes = _checked_names(estimator, "rules_frame", feature_names, class_names)
-    rules = read_rules(estimator.tree_)
+    rules = read_rules(estimator.tree_, inner)
     total = float(estimator.tree_.weight[0])
     columns: dict[str, list[Any]] = {
         "conditions": [_conditions_text(rule, names) for rule in rules],
@@ -241,7 +246,8 @@ def rules_frame(
         "support": [rule.support for rule in rules],
         "share": [rule.support / total for rule in rules],
         "n_conditions": [len(rule.conditions) for rule in rules],
-        "node": [rule.leaf for rule in rules],
+        "node": [rule.node for rule in rules],
+        "is_leaf": [bool(estimator.tree_.is_leaf[rule.node]) for rule in rules],
         **{f"p({label})": [float(rule.consequent[c]) for rule in rules] for c, label in enumerate(classes)},
     }
     return nw.from_dict(columns, backend=backend or _installed_backend()).to_native()  # type: ignore[arg-type]
@@ -269,7 +275,14 @@ def _checked_names(
     classes = list(estimator.classes_ if labels is None else labels)
     if len(classes) != len(estimator.classes_):
         raise ValueError(f"class_names has {len(classes)} names; there are {len(estimator.classes_)} classes.")
-    return _names(estimator, features), classes
+    if len({str(label) for label in classes}) != len(classes):
+        raise ValueError(f"class_names are {[str(label) for label in classes]}; two of them read the same.")
+    return [_in_sentence(name) for name in _names(estimator, features)], classes
+
+
+def _in_sentence(name: str) -> str:
+    """A feature's name without what would break a line of text."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in name).split()) or repr(name)
 
 
 def _conditions_text(rule: Rule, names: list[str], decimals: int | None = None) -> str:
@@ -283,20 +296,22 @@ def _rule_lines(
     answer = f"{classes[rule.label]} with confidence {probability_text(rule.consequent[rule.label])}"
     others = [c for c in np.argsort(-rule.consequent, kind="stable") if c != rule.label and rule.consequent[c] >= 0.005]
     if others:
-        answer += f" ({', '.join(f'{classes[c]} {probability_text(rule.consequent[c])}' for c in others)})"
+        answer += f" ({', '.join(f'{classes[c]}: {probability_text(rule.consequent[c])}' for c in others)})"
     return [
         f"{place:3d}. if {conditions}" if conditions else f"{place:3d}. always",
         f"     then {answer}, support {rule.support:.1f} ({rule.support / total:.0%})",
     ]
 
 
-def _legend(estimator: FERLClassifier, names: list[str]) -> list[str]:
-    """What the words of a compact tree mean."""
+def _legend(estimator: FERLClassifier, rules: list[Rule], names: list[str]) -> list[str]:
+    """What the words of these rules mean."""
     if not estimator.tree_.word or estimator.partition_ is None:
         return []
-    used = [j for j in range(len(names)) if j in estimator.tree_.feature]
-    variables = [(names[j], estimator.partition_[j]) for j in used]
-    lines = [f"     {replace(variable, name=name)!s}" for name, variable in variables if variable is not None]
+    lines = []
+    for j in sorted({condition.feature for rule in rules for condition in rule.conditions}):
+        variable = estimator.partition_[j]
+        if variable is not None:
+            lines.append(f"     {variable.text(names[j])}")
     return ["where", *lines] if lines else []
 
 
@@ -308,5 +323,7 @@ def probability_text(value: float) -> str:
 def _wrap(line: str, width: int) -> list[str]:
     # A threshold stays together with its band.
     kept = line.replace(" ±", "\u00a0±")
-    wrapped = textwrap.wrap(kept, width, subsequent_indent=" " * 8, break_long_words=False, drop_whitespace=False)
-    return [part.rstrip().replace("\u00a0", " ") for part in wrapped]
+    indent = len(line) - len(line.lstrip())
+    wrapped = textwrap.wrap(kept.strip(), width - 8, break_long_words=False)
+    lines = [" " * (8 if place else indent) + part for place, part in enumerate(wrapped)]
+    return [part.replace("\u00a0", " ") for part in lines]

@@ -19,7 +19,7 @@ LEAST_PROBABILITY = 1e-12  # a logarithm needs more than zero
 LONGER_RULE = 0.3  # share of a rule's worth that a child needs which only makes a rule longer
 PROMISE = 0.5  # see Growth.judged_nodes
 TIE = 1e-9  # gains and worths that differ by less are equal, and the first of equals wins
-TIED_CLASS = 1 - 1e-10  # a class with this share of the largest plausibility has the largest; again the first wins
+TIED_CLASS = 1 - 1e-10  # a class with this share of the largest plausibility has the largest
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,8 @@ class Answers:
         """Accuracy, plus ``soft_share`` times the mean logarithm of the own class's probability."""
         row = np.arange(len(sample.y))
         largest = self.plausibility.max(axis=-1, keepdims=True)
-        is_hit = (self.plausibility >= largest * TIED_CLASS).argmax(axis=-1) == sample.y  # the first of equals
+        has_most = self.plausibility >= largest * TIED_CLASS
+        is_hit = has_most[..., row, sample.y] & (has_most.sum(axis=-1) == 1)  # equals are a hit for none of them
         probability = np.maximum(self.pignistic[..., row, sample.y], LEAST_PROBABILITY)
         return np.asarray((is_hit + soft_share * np.log(probability)) @ sample.weight / sample.weight.sum())
 
@@ -241,19 +242,24 @@ class Growth:
         return self
 
     def open_terms(self, node: Node) -> list[Term]:
-        """Terms that may join below a node: of features not on its path, with enough weight, no complement first."""
+        """Terms that may join below a node.
+
+        Of features not on its path, with enough weight, no complement first, and nothing that is said already, in this
+        or another order.
+        """
         weight, options = self.sample.weight, self.options
         covers_enough = is_heavy(node.firing @ weight, options.min_coverage * weight.sum())
         if len(node.path) == options.max_depth or not covers_enough:
             return []
         asked = {above.term.feature for above in node.path if above.term}
-        taken = {child.term for child in node.children}
+        said = {frozenset(above.term for above in other.path) for other in self.nodes}
+        own = frozenset(above.term for above in node.path)
         return [
             term
             for term in self.terms
             if term.feature not in asked
             and not (term.is_complement and not node.path)
-            and term not in taken
+            and own | {term} not in said
             and is_heavy((node.firing * term.membership(self.sample.x)) @ weight, options.min_leaf_weight)
         ]
 
@@ -313,9 +319,9 @@ class Growth:
 
     def least_worth(self) -> Node | None:
         """The leaf to remove next; None: all are worth their place."""
-        if self.n_rules <= 1:
-            return None
         leaves = [node for node in self.nodes[1:] if not node.children]
+        if len(leaves) == 1 and len(leaves[0].path) == 1:
+            return None
         victim, least = None, 1.0
         for leaf in leaves:
             own = worth(leaf, self.nodes[1:], self.sample, self.options.soft_share)

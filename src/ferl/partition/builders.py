@@ -241,7 +241,8 @@ def checked_table(X: ArrayLike, feature_names: Sequence[str] | None, sample_weig
         values, weight = values[kept], weight[kept]
     names = _names(X, feature_names, values.shape[1])
     values = np.asfortranarray(values)
-    too_large = (np.abs(values) > LARGEST).any(axis=0)
+    with np.errstate(invalid="ignore"):
+        too_large = np.fmax(np.fmax.reduce(values, axis=0), -np.fmin.reduce(values, axis=0)) > LARGEST
     if too_large.any():
         j = int(np.argmax(too_large))
         raise ValueError(

@@ -184,15 +184,20 @@ class LinguisticVariable:
         )
 
     def complements(self) -> tuple[FuzzySet, ...]:
-        """Complements of the outer sets, where they are trapezoids and not sets of the variable themselves."""
-        ends = {one.ends for one in self.sets}
+        """Complements of the outer sets, where they are trapezoids and neither their sets nor their words are taken."""
+        ends, words = {one.ends for one in self.sets}, {one.name.casefold() for one in self.sets}
         shoulders = [one for one in (self.sets[0], self.sets[-1]) if one.a == -INFINITY or one.d == INFINITY]
-        return tuple(one.complement() for one in shoulders if one.complement().ends not in ends)
+        complements = [one.complement() for one in shoulders]
+        return tuple(one for one in complements if one.ends not in ends and one.name.casefold() not in words)
 
     def __str__(self) -> str:
+        return self.text(self.name)
+
+    def text(self, name: str) -> str:
+        """What the words mean, under a name of the reader's choice."""
         written = writer(end for one in self.sets for end in one.ends)
         unit = f" ({self.unit})" if self.unit else ""
-        return f"{self.name}{unit}: {', '.join(one.text(written) for one in self.sets)}"
+        return f"{name}{unit}: {', '.join(one.text(written) for one in self.sets)}"
 
 
 def _first_member(one: FuzzySet) -> float:

@@ -25,9 +25,9 @@ from ferl.bench.tables.frontier import ANSWERS, SETS, Row, make_row, method_sect
 N_SEEDS = 3
 
 COMPACT: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("worth 0.03", {"min_rule_worth": 0.03}),
     ("worth 0.035", {"min_rule_worth": 0.035}),
-    ("worth 0.05", {"min_rule_worth": 0.05}),
+    ("worth 0.04", {"min_rule_worth": 0.04}),
+    ("worth 0.055", {"min_rule_worth": 0.055}),
     ("gain 0.01", {"min_gain": 0.01}),
     ("gain 0.02", {"min_gain": 0.02}),
     ("patience=0", {"patience": 0}),
@@ -36,7 +36,7 @@ COMPACT: tuple[tuple[str, dict[str, Any]], ...] = (
     ("5 sets", {"n_sets": 5}),
     ("width", {"partition": "width"}),
     ("MDLP", {"partition": "mdlp"}),
-    ("MDLP, worth 0.035", {"partition": "mdlp", "min_rule_worth": 0.035}),
+    ("MDLP, worth 0.04", {"partition": "mdlp", "min_rule_worth": 0.04}),
     ("MDLP, 5 sets", {"partition": "mdlp", "n_sets": 5}),
     ("cci", {"criterion": "cci"}),
     ("vote", {"combination": "vote"}),

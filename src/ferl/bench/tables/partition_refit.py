@@ -25,7 +25,6 @@ from ferl.bench.tables.frontier import PAPER_DATA_SETS, make_row, require_some
 
 if TYPE_CHECKING:
     from ferl import FERLClassifier
-    from ferl.partition import RefitResult
 
 MAX_ITERATIONS = 300
 PACKAGES = ("numpy", "scikit-learn", "scipy")
@@ -54,43 +53,17 @@ STEPS = (Column("n_iterations", "Steps", 1, ".0f"), Column("converged", "Converg
 Figures = dict[str, float]
 
 
-@dataclass(frozen=True)
-class Refitted:
-    """A compact classifier that speaks in moved words, and how they were moved."""
-
-    classifier: FERLClassifier
-    result: RefitResult
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The labels."""
-        return self.classifier.classes_
-
-    def predict(self, X: NDArray[np.float64]) -> NDArray[Any]:
-        """Most probable label of each row."""
-        return self.classifier.predict(X)
-
-    def predict_proba(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Probability of each class."""
-        return self.classifier.predict_proba(X)
-
-
-def fit_refitted(max_iter: int, X: NDArray[np.float64], y: NDArray[np.int64], seed: int) -> Refitted:
-    """Fit a compact tree, then move its words on the same rows."""
+def fit_refitted(max_iter: int, X: NDArray[np.float64], y: NDArray[np.int64], seed: int) -> FERLClassifier:
+    """Fit a compact tree, then move its words on the same rows; how they moved is kept with the estimator."""
     from ferl.partition import refit_partition
 
-    classifier = fit({"variant": "compact"}, X, y, seed)
-    result = refit_partition(classifier, X, y, max_iter=max_iter)
-    classifier.tree_, classifier.partition_ = result.tree, result.partition
-    return Refitted(classifier, result)
+    result = refit_partition(fit({"variant": "compact"}, X, y, seed), X, y, max_iter=max_iter)
+    result.estimator.refit_result_ = result
+    return result.estimator
 
 
-def _size(fitted: Refitted) -> int:
-    return size(fitted.classifier)
-
-
-def _measures(fitted: Refitted) -> Figures:
-    result = fitted.result
+def _measures(fitted: Any) -> Figures:
+    result = fitted.refit_result_
     return {
         "cross_entropy_before": result.cross_entropy_before,
         "cross_entropy_after": result.cross_entropy_after,
@@ -103,7 +76,7 @@ def _measures(fitted: Refitted) -> Figures:
 REFITTED = Method(
     name="FERL-compact, refitted",
     fit=partial(fit_refitted, MAX_ITERATIONS),
-    size=_size,
+    size=size,
     parameters={"variant": "compact", "max_iter": MAX_ITERATIONS},
     packages=PACKAGES,
     is_ours=True,
