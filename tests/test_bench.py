@@ -237,6 +237,20 @@ def test_the_defaults_table_has_one_row_an_alternative(
     assert report.data["deep"]["accuracy"] > 0.5  # type: ignore[index, call-overload]
 
 
+def test_the_defaults_of_compact_trees_have_a_table_of_their_own(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ferl.bench.tables import defaults_compact
+
+    monkeypatch.setattr(defaults_compact, "CHANGES", defaults_compact.CHANGES[:2])
+    report = defaults_compact.run_defaults_compact(
+        folder, tmp_path / "out", names=["blobs"], n_processes=1, fresh=False, console=quiet()
+    )
+    assert report.name == "defaults_compact"
+    assert [row[0] for row in report.sections[0].rows] == ["compact", "worth 0.035"]
+    assert report.data["compact"]["size"] <= 15  # type: ignore[index, call-overload]
+
+
 def test_fingerprint_changes_with_method_parameters_data_and_fold(folder: Path) -> None:
     blobs, mixed = load_folder(folder)
     prints = {

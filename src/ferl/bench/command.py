@@ -53,6 +53,18 @@ def defaults(
     _run_table("defaults", data, datasets, jobs, out, fresh)
 
 
+@app.command("defaults-compact")
+def defaults_compact(
+    data: DataOption,
+    datasets: NamesOption = None,
+    jobs: JobsOption = None,
+    out: OutOption = DEFAULT_OUT,
+    fresh: FreshOption = False,
+) -> None:
+    """The same for compact trees. Interrupt it any time: it resumes."""
+    _run_table("defaults_compact", data, datasets, jobs, out, fresh)
+
+
 @app.command("partition-refit")
 def partition_refit(
     data: DataOption,

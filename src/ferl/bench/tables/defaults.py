@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,26 +23,6 @@ from ferl.bench.runner import plan, run
 from ferl.bench.tables.frontier import ANSWERS, SETS, Row, make_row, method_section, require_some
 
 N_SEEDS = 3
-
-COMPACT: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("worth 0.035", {"min_rule_worth": 0.035}),
-    ("worth 0.04", {"min_rule_worth": 0.04}),
-    ("worth 0.055", {"min_rule_worth": 0.055}),
-    ("gain 0.01", {"min_gain": 0.01}),
-    ("gain 0.02", {"min_gain": 0.02}),
-    ("patience=0", {"patience": 0}),
-    ("2 sets", {"n_sets": 2}),
-    ("4 sets", {"n_sets": 4}),
-    ("5 sets", {"n_sets": 5}),
-    ("width", {"partition": "width"}),
-    ("MDLP", {"partition": "mdlp"}),
-    ("MDLP, worth 0.04", {"partition": "mdlp", "min_rule_worth": 0.04}),
-    ("MDLP, 5 sets", {"partition": "mdlp", "n_sets": 5}),
-    ("cci", {"criterion": "cci"}),
-    ("vote", {"combination": "vote"}),
-    ("leaves only", {"sources": "leaves"}),
-    ("raw", {"consequents": "raw"}),
-)
 
 # Each line changes one thing. Deep unless it says otherwise.
 ALTERNATIVES: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -71,9 +51,17 @@ ALTERNATIVES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("all nodes", {"sources": "all"}),
     ("medium", {"variant": "medium"}),
     ("medium, depth 8", {"variant": "medium", "max_depth": 8}),
-    ("compact", {"variant": "compact"}),
-    *((f"compact, {label}", {"variant": "compact", **change}) for label, change in COMPACT),
 )
+
+
+@dataclass(frozen=True)
+class Study:
+    """Alternatives to compare, the default first, each over some seeds."""
+
+    name: str
+    title: str
+    alternatives: Sequence[tuple[str, dict[str, Any]]]
+    n_seeds: int
 
 
 def _fit_shifted(
@@ -118,21 +106,37 @@ def run_defaults(
     -------
     Report
     """
+    study = Study("defaults", "Defaults", ALTERNATIVES, N_SEEDS)
+    return run_study(study, folder, out, names=names, n_processes=n_processes, fresh=fresh, console=console)
+
+
+def run_study(
+    study: Study,
+    folder: Path,
+    out: Path,
+    *,
+    names: Sequence[str] | None,
+    n_processes: int,
+    fresh: bool,
+    console: Console,
+) -> Report:
+    """Measure the alternatives of a study; parameters as in :func:`run_defaults`."""
     data_sets = load_folder(folder, names)
-    methods = [_method(label, given, repeat) for label, given in ALTERNATIVES for repeat in range(N_SEEDS)]
+    repeats = range(study.n_seeds)
+    methods = [_method(label, given, repeat) for label, given in study.alternatives for repeat in repeats]
     with ResultFile(out / "results.jsonl", fresh=fresh) as cache:
         results = run(plan(data_sets, methods), cache, n_processes=n_processes, console=console)
-    rows = [_row(label, results) for label, _ in ALTERNATIVES]
+    rows = [_row(label, study.n_seeds, results) for label, _ in study.alternatives]
     require_some(rows)
     note = "Means over data sets, folds and seeds. The first line is the default; each other line changes one thing."
     return Report(
-        name="defaults",
-        title="Defaults and their alternatives, judged on the calibration parts (test rows are not looked at)",
+        name=study.name,
+        title=f"{study.title} and their alternatives, judged on the calibration parts (test rows are not looked at)",
         facts={
             **versions(),
             "cores": n_cores(),
             "protocol": DESCRIPTION,
-            "seeds": f"fold + 100 k, k < {N_SEEDS}",
+            "seeds": f"fold + 100 k, k < {study.n_seeds}",
             "data sets": len(data_sets),
         },
         sections=[
@@ -143,9 +147,9 @@ def run_defaults(
     )
 
 
-def _row(label: str, results: Sequence[Result]) -> Row:
+def _row(label: str, n_seeds: int, results: Sequence[Result]) -> Row:
     """The seeds of one alternative as one row: each seed's folds count like further folds."""
-    repeats = [make_row(_method(label, {}, repeat), results) for repeat in range(N_SEEDS)]
+    repeats = [make_row(_method(label, {}, repeat), results) for repeat in range(n_seeds)]
     shared = set.intersection(*(set(row.data_sets) for row in repeats))
     means = {
         name: {key: float(np.mean([row.data_sets[name][key] for row in repeats])) for key in repeats[0].data_sets[name]}
