@@ -149,8 +149,8 @@ struct Line {
 //
 // Under Dempster's rule the advantage is the sum over the sources of log[(1 - s + s p(c)) / (1 - s + s p(j))], where s
 // is the source's firing times its reliability. Each term is monotone in s: the sum of the terms at their worse ends is
-// a bound. Others share conditions as above: terms in favour of c are convex in s, so that any tangent lies below; terms
-// against it are concave, so that the chord does. One of the bounds must be positive.
+// a bound. Others share conditions as above: terms in favour of c are convex in s, so that any tangent lies below;
+// terms against it are concave, so that the chord does. One of the bounds must be positive.
 class Judge {
  public:
   explicit Judge(const Certified& model) : model_(model), walk_(model.tree), below_(model.tree.size()) {
@@ -159,7 +159,8 @@ class Judge {
 
   double radius(const MatrixView& x, std::size_t row, Label label) {
     walk_.run(x, row, 0, model_.scale, model_.options.gated);
-    centre_ = walk_.firing;
+    centre_.assign(model_.tree.size(), 0.0);
+    for (const std::size_t o : walk_.reached) centre_[o] = walk_.firing[o].low;
     double radius = kInfinity;
     for (Label other = 0; other < model_.n_classes && radius > 0; ++other) {
       if (other == label) continue;
@@ -238,7 +239,7 @@ class Judge {
     const double at_low = advantage(low, own, others);
     Line line{0, std::min(at_low, advantage(high, own, others))};
     if (own > others) {
-      const double s = low + share * (centre_[o].low * model_.reliability[o] - low);
+      const double s = low + share * (centre_[o] * model_.reliability[o] - low);
       const double slope = (own - others) / (((1 - s) + s * own) * ((1 - s) + s * others));
       if (slope < 1e6) line = {slope, advantage(s, own, others) - slope * s};
     } else if (high > low && std::isfinite(line.base)) {
@@ -277,7 +278,7 @@ class Judge {
 
   const Certified& model_;
   BoxWalk walk_;
-  std::vector<Interval> centre_;    // firing at the row itself
+  std::vector<double> centre_;      // [node] firing at the row itself
   std::vector<double> below_;       // [node] least sum of what is at and below it, per unit of its firing
   std::vector<bool> begins_split_;  // [node - 1]
   double n_sources_ = 0;

@@ -135,7 +135,7 @@ class Attacker:
         return np.array([now, low, high, (low + high) / 2, *bends])
 
     def _probabilities(self, rows: Floats) -> Floats:
-        return self.classifier.predict_proba(rows)
+        return np.asarray(self.classifier.predict_proba(rows))
 
     def _advantage(self, rows: Floats, label: int) -> Floats:
         """By how much the label leads the best other class."""
