@@ -17,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 from ferl import CertifiedCache, FERLClassifier
 from ferl.bench.attack import Attacker
 from ferl.certificate import global_radius, local_radius
+from ferl.partition import FuzzySet, LinguisticVariable
 from law_examples import LAW, Floats, Table, fit, rows_near, tables
 
 MODELS: dict[str, dict[str, Any]] = {
@@ -86,6 +87,34 @@ def test_no_attack_on_real_trees_changes_a_label(name: str, load: Any) -> None:
     rows = X[1::2][::9]
     assert_withstands(model, rows, scale, 0)
     assert np.median(model.certified_radius(rows, scale=scale)) > 0.1
+
+
+def crisp_words(name: str, column: Floats) -> LinguisticVariable:
+    first, second = np.quantile(column, [0.3, 0.7])
+    sets = (FuzzySet.falling("small", first), FuzzySet.crisp("usual", first, second), FuzzySet.rising("large", second))
+    return LinguisticVariable(name, sets)
+
+
+@pytest.mark.parametrize("combination", ["dempster", "vote"])
+def test_no_attack_on_words_with_upright_sides_changes_a_label(combination: str) -> None:
+    X, y = load_iris(return_X_y=True)
+    partition = [crisp_words(f"x{f}", X[:, f]) for f in range(4)]
+    model = fit((X, y), variant="compact", partition=partition, combination=combination, min_rule_worth=0.0)
+    assert model.stability_report().slope == np.inf
+    assert assert_withstands(model, X[::4], np.ones(4), 0) > 5_000
+    radius = model.certified_radius(X)
+    # A row may move up to the nearest end of its words, and an ulp or two less.
+    assert (radius > 0).mean() > 0.8
+    assert radius.max() < 10
+
+
+@pytest.mark.parametrize("name", ["deep", "deep, vote", "compact"])
+@pytest.mark.parametrize("offset", [1e9, -1e14])
+def test_no_attack_where_numbers_are_coarse_changes_a_label(name: str, offset: float) -> None:
+    X, y = load_iris(return_X_y=True)
+    X = X + offset  # time stamps, say: a band may be a few numbers wide
+    model = fit((X, y), **MODELS[name])
+    assert assert_withstands(model, X[::3], np.ones(4), 0) > 5_000
 
 
 @EVERY_MODEL

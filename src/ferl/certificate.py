@@ -184,22 +184,26 @@ def global_radius(estimator: FERLClassifier, rows: Floats, evidence: Evidence, s
     -------
     ndarray of shape (n_rows,)
     """
+    radius = lipschitz_radius(estimator, evidence, scale)
+    if estimator.support_gate and not np.isnan(radius).any():
+        opened = np.empty(len(rows))
+        core = estimator.tree_.core(estimator.gate_margin)
+        core.open_radius(rows, scale, n_threads(estimator.n_jobs), opened)
+        radius = np.minimum(radius, opened)
+    return radius
+
+
+def lipschitz_radius(estimator: FERLClassifier, evidence: Evidence, scale: Floats) -> Floats:
+    """``margin / (2 L)`` of each row, proven only as far as the gates stay open; NaN where it does not apply."""
     tree = estimator.tree_
-    if tree.n_nodes == 1:
-        return np.full(len(rows), np.inf)
+    if tree.n_nodes == 1 or tree.n_classes == 1:
+        return np.full(len(evidence), np.inf)
     if estimator.combination != "vote" or setting(estimator, "sources") != "leaves" or tree.word:
-        return np.full(len(rows), np.nan)
-    if tree.n_classes == 1:
-        return np.full(len(rows), np.inf)
+        return np.full(len(evidence), np.nan)
     ordered = np.sort(evidence.belief, axis=1)
     margin = np.maximum(ordered[:, -1] - ordered[:, -2] - _ROUNDING, 0.0)
     steepness = 4 * float(path_slopes(tree, scale).max()) * (1 + _ROUNDING)
-    radius = margin / steepness if steepness > 0 else np.where(margin > 0, np.inf, 0.0)
-    if estimator.support_gate:
-        opened = np.empty(len(rows))
-        tree.core(estimator.gate_margin).open_radius(rows, scale, n_threads(estimator.n_jobs), opened)
-        radius = np.minimum(radius, opened)
-    return np.asarray(radius)
+    return np.asarray(margin / steepness if steepness > 0 else np.where(margin > 0, np.inf, 0.0))
 
 
 def path_slopes(tree: FuzzyTree, scale: Floats) -> Floats:

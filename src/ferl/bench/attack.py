@@ -135,7 +135,7 @@ class Attacker:
         return np.array([now, low, high, (low + high) / 2, *bends])
 
     def _probabilities(self, rows: Floats) -> Floats:
-        return np.asarray(self.classifier.predict_proba(rows))
+        return self.classifier.predict_proba(rows)
 
     def _advantage(self, rows: Floats, label: int) -> Floats:
         """By how much the label leads the best other class."""
@@ -145,4 +145,4 @@ class Attacker:
         return np.asarray(own - probabilities.max(axis=1))
 
     def _changed(self, rows: Floats, label: int) -> Floats:
-        return rows[self._probabilities(rows).argmax(axis=1) != label]
+        return np.asarray(rows[self._probabilities(rows).argmax(axis=1) != label])
