@@ -319,16 +319,32 @@ def iris_cache(**options: Any) -> tuple[CertifiedCache, FERLClassifier, Floats]:
 def test_the_cache_answers_near_rows_without_inference(monkeypatch: pytest.MonkeyPatch) -> None:
     cache, model, X = iris_cache()
     first = cache.predict(X)
+    kept = np.unique(X, axis=0)
+    radius, known = model.certified_radius(kept), model.predict(kept).tolist()
     monkeypatch.setattr(FERLClassifier, "_evidence", None)
-    radius = cache._reach[:, :1] * INSIDE
     assert cache.predict(X).tolist() == first.tolist()
-    assert (cache.predict(cache._rows + radius) == cache._labels).all()
+    assert cache.predict(kept + INSIDE * radius[:, None]).tolist() == known
     # Equal rows of one batch are kept once, and count as misses all.
-    n_kept = len(np.unique(X, axis=0))
+    n_kept = len(kept)
     assert repr(cache) == f"<CertifiedCache: {n_kept} of 1000 rows, {150 + n_kept} hits, 150 misses>"
     cache.clear()
     assert (len(cache), cache.hits, cache.misses) == (0, 0, 0)
     assert cache.estimator is model
+
+
+def test_features_that_no_rule_tests_may_have_any_value() -> None:
+    X = np.column_stack([np.r_[np.linspace(0, 1, 50), np.linspace(5, 6, 50)], np.zeros(100)])
+    cache = CertifiedCache(fit((X, np.repeat([0, 1], 50)), max_rules=2))
+    cache.predict([[0.5, 0.0]])
+    assert cache.predict([[0.5, 1e9]]) == 0
+    assert (cache.hits, cache.misses) == (1, 1)
+
+
+def test_the_cache_of_a_single_rule_knows_everything_after_one_row() -> None:
+    cache = CertifiedCache(FERLClassifier().fit(np.zeros((10, 2)), np.array([0, 1] * 5)))
+    assert cache.predict([[1.0, 2.0]]).tolist() == [0]
+    assert cache.predict([[-1e300, 1e300], [3.0, 4.0]]).tolist() == [0, 0]
+    assert (cache.hits, cache.misses) == (2, 1)
 
 
 def test_the_least_recently_used_row_makes_room() -> None:

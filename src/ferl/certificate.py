@@ -62,10 +62,10 @@ class Certificate:
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> clf = FERLClassifier(random_state=0).fit(X, y)
     >>> print(clf.certificate(X.iloc[[70]]))
-    2, as long as no feature moves by more than 0.08594 (next: 1)
-      petal width (cm)   may move 0.105 alone; if it stays, the others may move 0.2347
-      petal length (cm)  may move 0.2347 alone; if it stays, the others may move 0.1
-      sepal width (cm)   may move 0.358 alone; if it stays, the others may move 0.09076
+    2, as long as no feature moves by more than 0.09664 (next: 1)
+      petal width (cm)   may move 0.105 alone; if it stays, the others may move 0.6632
+      sepal width (cm)   may move 0.6688 alone; if it stays, the others may move 0.1009
+      petal length (cm)  may move 2.271 alone; if it stays, the others may move 0.1
     """
 
     label: Any

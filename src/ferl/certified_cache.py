@@ -18,8 +18,8 @@ Floats = NDArray[np.float64]
 
 # What, besides the tree, decides a label.
 _DECISIVE = ("variant", "combination", "sources", "discount", "support_gate", "gate_margin")
-# Rows are compared with cached rows a few at a time, so that the table of differences stays in the cache memory.
-_COMPARED_AT_ONCE = 1 << 18
+# Rows are compared with kept rows a few at a time, so that what is compared stays in the processor's cache.
+_COMPARED_AT_ONCE = 1 << 14
 
 
 class CertifiedCache:
@@ -29,10 +29,10 @@ class CertifiedCache:
     room. A row within the certified radius of a kept row gets its label. Answers are always those of
     ``estimator.predict``. May be used from several threads.
 
-    It pays where rows come back with small changes and a label costs more than a comparison with the kept rows: behind
-    a slow or remote call, or when one wants to count how often a decision was covered by an earlier, examined one. It
-    does not pay as a way to make bulk prediction faster, which takes about a microsecond a row; certifying a row that
-    is not kept yet costs some ten to a hundred times as much.
+    It does not make prediction faster: with 10 features and 150 rules the core predicts a row in 0.2 microseconds, a
+    comparison with a thousand kept rows takes 30, and certifying a row that is not kept yet 160. It pays where
+    something dear hangs on a label being new: a review by a person, an explanation, a message. ``misses`` counts the
+    rows that no earlier, examined row answers for.
 
     Parameters
     ----------
@@ -82,8 +82,10 @@ class CertifiedCache:
         with self._lock:
             self._scale = check_scale(self.estimator, self._given_scale)
             self._state = _state(self.estimator)
-            self._rows = np.empty((0, len(self._scale)))
-            self._reach = np.empty((0, len(self._scale)))
+            # A feature that no rule tests may have any value.
+            self._tested = np.unique(self.estimator.tree_.feature[1:])
+            self._rows = np.empty((0, len(self._tested)))
+            self._reach = np.empty((0, len(self._tested)))
             self._labels = self.estimator.classes_[:0]
             self._used = np.empty(0, dtype=np.int64)
             self._clock = 0
@@ -123,20 +125,24 @@ class CertifiedCache:
             )
 
     def _find(self, rows: Floats) -> NDArray[np.intp]:
-        """Place of the nearest kept row within whose radius each row lies; -1 if there is none."""
+        """Place of a kept row within whose radius each row lies; -1 if there is none.
+
+        Any such row will do: if there are several, all of them have the label of the row between them.
+        """
         place = np.full(len(rows), -1)
-        if not len(self._rows):
-            return place
-        moving = self._scale > 0
-        step = max(1, _COMPARED_AT_ONCE // self._rows.size)
-        for first in range(0, len(rows), step):
+        step = max(1, _COMPARED_AT_ONCE // max(1, len(self._rows)))
+        for first in range(0, len(rows) if len(self._rows) else 0, step):
+            some = rows[first : first + step]
+            inside = np.ones((len(some), len(self._rows)), dtype=bool)
+            # Feature by feature: a table of all differences at once takes two to four times as long.
             with np.errstate(over="ignore"):
-                apart = np.abs(rows[first : first + step, None, :] - self._rows)
-            inside = np.all(apart <= self._reach, axis=2)
-            distance = (apart[:, :, moving] / self._scale[moving]).max(axis=2, initial=0.0)
-            nearest = np.where(inside, distance, np.inf).argmin(axis=1)
-            found = inside[np.arange(len(nearest)), nearest]
-            place[first : first + step][found] = nearest[found]
+                for value, kept, reach in zip(some[:, self._tested].T, self._rows.T, self._reach.T, strict=True):
+                    inside &= np.abs(value[:, None] - kept) <= reach
+                    if not inside.any():
+                        break
+            covering = inside.argmax(axis=1)
+            found = inside[np.arange(len(some)), covering]
+            place[first : first + step][found] = covering[found]
         return place
 
     def _touch(self, place: NDArray[np.intp]) -> None:
@@ -155,7 +161,7 @@ class CertifiedCache:
             reach = np.where(self._scale > 0, radius[:, None] * self._scale, 0.0)
         with self._lock:
             if _same(state, self._state) and _same(state, _state(self.estimator)):
-                self._keep(rows[kept], reach, labels[kept])
+                self._keep(rows[kept][:, self._tested], reach[:, self._tested], labels[kept])
         return labels
 
     def _keep(self, rows: Floats, reach: Floats, labels: NDArray[Any]) -> None:
