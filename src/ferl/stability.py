@@ -53,7 +53,7 @@ class StabilityReport:
     D lambda      6.667  bounds the change of a firing
     2 K D lambda  53.33  of the masses before normalisation
     4 K D lambda  106.7  of the probabilities, times 1 / (1 - conflict)
-    L             13.45  of the soft vote, from each path's own slopes
+    L             12.02  of the soft vote, from each path's own slopes
     """
 
     n_sources: int
