@@ -16,6 +16,7 @@
 #include "fire.h"
 #include "fit.h"
 #include "grow.h"
+#include "interval.h"
 #include "linguistic.h"
 #include "resample.h"
 #include "tree.h"
@@ -181,12 +182,10 @@ class BoundTree {
                OutVector conflict) const {
     check(x);
     const std::size_t n_classes = consequent.shape(1);
-    require(consequent.shape(0) == tree_.size() && reliability.shape(0) == tree_.size(),
-            "consequent and reliability must have one row per node.");
+    check_sources(consequent, reliability);
     require(belief.shape(0) == x.shape(0) && belief.shape(1) == n_classes && ignorance.shape(0) == x.shape(0) &&
                 conflict.shape(0) == x.shape(0), "The outputs must have one row per row of X.");
-    const std::vector<double> p(consequent.data(), consequent.data() + consequent.size());
-    const std::vector<double> r(reliability.data(), reliability.data() + reliability.size());
+    const std::vector<double> p = copy(consequent), r = copy(reliability);
     const ferl::EvidenceOptions options{rule_named(rule), all_nodes, gated, n_threads};
     nb::gil_scoped_release no_gil;
     ferl::combine_evidence(tree_, p, r, static_cast<int>(n_classes), view(x), options,
@@ -207,6 +206,39 @@ class BoundTree {
     ferl::support_deficit(tree_, view(x), n_threads, out.data());
   }
 
+  void bound(const Matrix& x, double radius, const Vector& scale, bool gated, int n_threads, OutMatrix low,
+             OutMatrix high) const {
+    check_box(x, scale);
+    require(low.shape(0) == x.shape(0) && low.shape(1) == tree_.size() && high.shape(0) == x.shape(0) &&
+                high.shape(1) == tree_.size(), "low and high must have shape (n_rows, n_nodes).");
+    nb::gil_scoped_release no_gil;
+    ferl::bound_firings(tree_, view(x), radius, scale.data(), gated, n_threads, low.data(), high.data());
+  }
+
+  void certified_radius(const CMatrix& consequent, const Vector& reliability, const Matrix& x, const Codes& label,
+                        const Vector& scale, const std::string& rule, bool all_nodes, bool gated, int n_threads,
+                        OutVector out) const {
+    check_box(x, scale);
+    check_sources(consequent, reliability);
+    const int n_classes = static_cast<int>(consequent.shape(1));
+    require(label.shape(0) == x.shape(0) && out.shape(0) == x.shape(0), "label and out need one number per row of X.");
+    require(std::all_of(label.data(), label.data() + label.size(), [=](int c) { return c >= 0 && c < n_classes; }),
+            "Every label must be at least 0 and below n_classes.");
+    const ferl::EvidenceOptions options{rule_named(rule), all_nodes, gated, n_threads};
+    require(options.rule == ferl::Rule::dempster || options.rule == ferl::Rule::vote,
+            "Only dempster and vote can be certified.");
+    const std::vector<double> p = copy(consequent), r = copy(reliability);
+    nb::gil_scoped_release no_gil;
+    ferl::certified_radius({tree_, p, r, n_classes, scale.data(), options}, view(x), label.data(), out.data());
+  }
+
+  void open_radius(const Matrix& x, const Vector& scale, int n_threads, OutVector out) const {
+    check_box(x, scale);
+    require(out.shape(0) == x.shape(0), "out needs one number per row of X.");
+    nb::gil_scoped_release no_gil;
+    ferl::open_radius(tree_, view(x), scale.data(), n_threads, out.data());
+  }
+
  private:
   static ferl::Tree make(const Codes& parent, const Codes& feature, const CMatrix& trapezoid) {
     const std::size_t n = parent.shape(0);
@@ -223,6 +255,21 @@ class BoundTree {
     if (name == "chain") return ferl::Rule::chain;
     require(name == "vote", "The rule must be dempster, cautious, chain or vote.");
     return ferl::Rule::vote;
+  }
+
+  template <class Array>
+  static std::vector<double> copy(const Array& values) {
+    return {values.data(), values.data() + values.size()};
+  }
+
+  void check_sources(const CMatrix& consequent, const Vector& reliability) const {
+    require(consequent.shape(0) == tree_.size() && reliability.shape(0) == tree_.size(),
+            "consequent and reliability must have one row per node.");
+  }
+
+  void check_box(const Matrix& x, const Vector& scale) const {
+    check(x);
+    require(scale.shape(0) == x.shape(1), "scale must have one number per column of X.");
   }
 
   void check(const Matrix& x) const { require(x.shape(1) >= n_columns_, "X has fewer columns than the tree uses."); }
@@ -246,5 +293,10 @@ NB_MODULE(_core, m) {
       .def("combine", &BoundTree::combine, "consequent"_a, "reliability"_a, "x"_a, "rule"_a, "all_nodes"_a, "gated"_a,
            "n_threads"_a, "belief"_a.noconvert(), "ignorance"_a.noconvert(), "conflict"_a.noconvert())
       .def("fire", &BoundTree::fire, "x"_a, "gated"_a, "n_threads"_a, "out"_a.noconvert())
-      .def("support_deficit", &BoundTree::support_deficit, "x"_a, "n_threads"_a, "out"_a.noconvert());
+      .def("support_deficit", &BoundTree::support_deficit, "x"_a, "n_threads"_a, "out"_a.noconvert())
+      .def("bound", &BoundTree::bound, "x"_a, "radius"_a, "scale"_a, "gated"_a, "n_threads"_a, "low"_a.noconvert(),
+           "high"_a.noconvert())
+      .def("certified_radius", &BoundTree::certified_radius, "consequent"_a, "reliability"_a, "x"_a, "label"_a,
+           "scale"_a, "rule"_a, "all_nodes"_a, "gated"_a, "n_threads"_a, "out"_a.noconvert())
+      .def("open_radius", &BoundTree::open_radius, "x"_a, "scale"_a, "n_threads"_a, "out"_a.noconvert());
 }

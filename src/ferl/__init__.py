@@ -4,16 +4,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ferl.certified_cache import CertifiedCache
     from ferl.classifier import FERLClassifier
     from ferl.evidence import Evidence
     from ferl.rules import export_text, rules_frame
     from ferl.tree import FuzzyTree
 
 __version__ = "0.1.0"
-__all__ = ["Evidence", "FERLClassifier", "FuzzyTree", "__version__", "export_text", "rules_frame"]
+__all__ = ["CertifiedCache", "Evidence", "FERLClassifier", "FuzzyTree", "__version__", "export_text", "rules_frame"]
 
 # Loaded on first use: scikit-learn takes most of a second to import, and `ferl --help` does not need it.
 _HOME = {
+    "CertifiedCache": "ferl.certified_cache",
     "Evidence": "ferl.evidence",
     "FERLClassifier": "ferl.classifier",
     "FuzzyTree": "ferl.tree",

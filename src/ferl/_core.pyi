@@ -51,3 +51,20 @@ class Tree:
     ) -> None: ...
     def fire(self, x: Floats, gated: bool, n_threads: int, out: Floats) -> None: ...
     def support_deficit(self, x: Floats, n_threads: int, out: Floats) -> None: ...
+    def bound(
+        self, x: Floats, radius: float, scale: Floats, gated: bool, n_threads: int, low: Floats, high: Floats
+    ) -> None: ...
+    def certified_radius(
+        self,
+        consequent: Floats,
+        reliability: Floats,
+        x: Floats,
+        label: Ints,
+        scale: Floats,
+        rule: str,
+        all_nodes: bool,
+        gated: bool,
+        n_threads: int,
+        out: Floats,
+    ) -> None: ...
+    def open_radius(self, x: Floats, scale: Floats, n_threads: int, out: Floats) -> None: ...

@@ -13,12 +13,14 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from ferl._sklearn import Interval, StrOptions, fit_context
+from ferl.certificate import Certificate, certified_radius, certify
 from ferl.evidence import Evidence, read_evidence
 from ferl.frames import check_rows, check_training_table, row_weights
 from ferl.growth import Grown, TrainingRows, grow, setting
 from ferl.partition import LinguisticVariable
 from ferl.pruning import prune, pruning_path
 from ferl.rules import feature_names
+from ferl.stability import StabilityReport, report_stability
 from ferl.threads import n_threads
 
 Floats = NDArray[np.float64]
@@ -340,9 +342,12 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         Evidence
         """
         check_is_fitted(self)
+        return self._evidence(check_rows(self, X))
+
+    def _evidence(self, rows: Floats) -> Evidence:
         return read_evidence(
             self.tree_,
-            check_rows(self, X),
+            rows,
             self.classes_,
             combination=self.combination,
             sources=setting(self, "sources"),
@@ -370,6 +375,57 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         if self.support_gate:
             self.tree_.core(self.gate_margin).support_deficit(table, n_threads(self.n_jobs), lost)
         return lost
+
+    def certified_radius(self, X: ArrayLike, *, scale: ArrayLike | None = None) -> Floats:
+        """Max-norm radius around each row in which :meth:`predict` cannot change, shape (n_rows,).
+
+        Sound, rounding included, for ``combination`` "dempster" and "vote"; the largest such radius may be larger. A
+        row without a margin has 0: where nothing fires, say. A tree of one rule has infinity everywhere, and so has
+        any row whose label no movement can change.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Rows.
+        scale : array-like of shape (n_features,), optional
+            Unit of each feature, in which the radius counts: standard deviations, say, or 0 for a feature that does
+            not move. None: 1 for all, the features' own units.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return certified_radius(self, X, scale)
+
+    def certificate(self, x: ArrayLike, *, scale: ArrayLike | None = None) -> Certificate:
+        """The certified radius of one row, and which features limit it.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features), or data frame of one row
+            The row.
+        scale : array-like of shape (n_features,), optional
+            As in :meth:`certified_radius`.
+
+        Returns
+        -------
+        Certificate
+        """
+        return certify(self, x, scale)
+
+    def stability_report(self, X: ArrayLike | None = None) -> StabilityReport:
+        """How fast the answers can change, and what in the tree decides it.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features), optional
+            Rows over which the largest number of sources is taken. None: all sources, which bounds it for any row.
+
+        Returns
+        -------
+        StabilityReport
+        """
+        return report_stability(self, X)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "tree_")

@@ -137,9 +137,22 @@ def read_evidence(
         raise ValueError(f"sources is {sources!r}; it must be 'leaves' or 'all'.")
     if not discount >= 0 or not gate_margin > 0:
         raise ValueError(f"discount is {discount} and gate_margin {gate_margin}; they must be at least 0 and above 0.")
-    reliability = tree.weight / (tree.weight + discount) if discount > 0 else np.ones(tree.n_nodes)
     belief, ignorance, conflict = np.empty((len(X), tree.n_classes)), np.empty(len(X)), np.empty(len(X))
     tree.core(gate_margin).combine(
-        tree.consequent, reliability, X, combination, sources == "all", gated, n_threads, belief, ignorance, conflict
+        tree.consequent,
+        reliability(tree, discount),
+        X,
+        combination,
+        sources == "all",
+        gated,
+        n_threads,
+        belief,
+        ignorance,
+        conflict,
     )
     return Evidence(belief, ignorance, conflict, classes)
+
+
+def reliability(tree: FuzzyTree, discount: float) -> Floats:
+    """Share to which each node is believed, shape (n_nodes,): ``W / (W + discount)`` at training weight W."""
+    return tree.weight / (tree.weight + discount) if discount > 0 else np.ones(tree.n_nodes)

@@ -98,6 +98,21 @@ def speed(
         _publish(report, out, console)
 
 
+@app.command()
+def certificates(data: DataOption, datasets: NamesOption = None, out: OutOption = DEFAULT_OUT) -> None:
+    """How far labels are certified, against the paper's constant and against attacks. In one process."""
+    with _plain_errors("Stopped. Nothing was written."):
+        from rich.console import Console
+
+        from ferl.bench.data import load_folder
+        from ferl.bench.tables.certificates import run_certificates
+
+        console = Console()
+        data_sets = load_folder(data, _names(datasets))
+        out.mkdir(parents=True, exist_ok=True)
+        _publish(run_certificates(data_sets, console=console), out, console)
+
+
 def _run_table(name: str, data: Path, datasets: str | None, jobs: int | None, out: Path, fresh: bool) -> None:
     """Run the table of that name: ``run_<name>`` in the file ``tables/<name>.py``."""
     with _plain_errors(f"Stopped. Finished results are kept in {out}; the same command goes on from there."):
