@@ -230,7 +230,8 @@ def sorted_groups(values: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 def checked_table(X: ArrayLike, feature_names: Sequence[str] | None, sample_weight: ArrayLike | None) -> Table:
     """The table as numbers, with names and weights."""
-    values = np.asarray(X, dtype=np.float64) + 0.0  # -0.0 becomes 0.0
+    values = np.array(X, dtype=np.float64, order="F")  # the one copy: columns are read one at a time
+    values += 0.0  # -0.0 becomes 0.0
     if values.ndim != 2 or len(values) == 0:
         raise ValueError(
             f"X has shape {values.shape}; a partition is built from a table of shape (n_rows, n_features)."
@@ -240,7 +241,6 @@ def checked_table(X: ArrayLike, feature_names: Sequence[str] | None, sample_weig
     if not kept.all():
         values, weight = values[kept], weight[kept]
     names = _names(X, feature_names, values.shape[1])
-    values = np.asfortranarray(values)
     with np.errstate(invalid="ignore"):
         too_large = np.fmax(np.fmax.reduce(values, axis=0), -np.fmin.reduce(values, axis=0)) > LARGEST
     if too_large.any():

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from sklearn.utils.validation import check_is_fitted
 
+from ferl.evidence import reliability
 from ferl.frames import check_rows, row_weights
 from ferl.partition.ramps import (
     LEAST_WIDTH,
@@ -212,9 +213,9 @@ def _reliability(estimator: FERLClassifier) -> Floats:
     """How far each node is believed; 0 for nodes that are no sources."""
     from ferl.growth import setting  # which imports this package
 
-    tree, discount = estimator.tree_, estimator.discount
+    tree = estimator.tree_
     is_source = tree.is_leaf | ((setting(estimator, "sources") == "all") & (tree.parent >= 0))
-    return np.where(is_source, tree.weight / (tree.weight + discount) if discount > 0 else 1.0, 0.0)
+    return np.where(is_source, reliability(tree, estimator.discount), 0.0)
 
 
 @dataclass(frozen=True)
