@@ -62,6 +62,10 @@ struct Kernels {
   // and the weighted sum of the logarithms of their probabilities to `logs`.
   void (*judge_term)(const TermRows& rows, const StandingRows& standing, const Trapezoid& term, const double* p,
                      double* hits, double* logs);
+  // The nearest of the exemplars in the vectors [begin, begin + n) of `lanes`, by the sum of absolute differences, if it
+  // is nearer than `best`; `where` is then its place: vector * kLanes + lane.
+  void (*nearest_exemplar)(const double* x, std::size_t n_features, const double* lanes, std::size_t begin,
+                           std::size_t n, double* best, std::size_t* where);
 };
 
 // For the machine this runs on. The environment variable FERL_INSTRUCTION_SET (baseline, x86-64-v3 or x86-64-v4), read

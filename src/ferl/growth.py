@@ -22,7 +22,7 @@ from ferl.partition import (
 )
 from ferl.progress import rules_bar
 from ferl.threads import n_threads
-from ferl.tree import FuzzyTree
+from ferl.tree import FuzzyTree, Profile
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
@@ -110,8 +110,9 @@ def grow(estimator: FERLClassifier, rows: TrainingRows) -> Grown:
                 *table, found.feature, found.trapezoid, found.is_complement, _linguistic_options(estimator), report
             )
         n_growth_rows = grown.pop("n_growth_rows")
+        profile = Profile(**{name: grown.pop(name) for name in ("mean", "variance", "exemplar", "exemplar_row")})
         distributions = consequents(grown["class_weight"], grown["parent"], estimator.consequents, estimator.shrinkage)
-        tree = FuzzyTree(consequent=distributions, word=_words(grown, found), **grown)
+        tree = FuzzyTree(consequent=distributions, word=_words(grown, found), profile=profile, **grown)
         if report is not None:
             report(len(tree.leaves))
     return Grown(tree, partition, n_growth_rows)
@@ -165,6 +166,7 @@ def _common_options(estimator: FERLClassifier) -> dict[str, Any]:
         "min_gain": float(setting(estimator, "min_gain")),
         "patience": int(min(estimator.patience, UNBOUNDED)),
         "min_coverage": float(estimator.min_coverage),
+        "n_exemplars": 64,
         "n_threads": n_threads(estimator.n_jobs),
     }
 
