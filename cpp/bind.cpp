@@ -119,6 +119,7 @@ nb::dict fit(const ferl::TableView& table, std::uint64_t seed, std::size_t growt
   out["support"] = to_numpy(std::move(fitted.support), {n, 2});
   out["class_weight"] = to_numpy(std::move(fitted.class_weight), {n, static_cast<std::size_t>(table.n_classes)});
   out["gain"] = to_numpy(std::move(fitted.grown.gain), {n});
+  out["cuts"] = to_numpy(std::move(fitted.grown.cuts), {n, 3});
   const std::size_t d = table.x.n_columns, n_kept = fitted.exemplar_row.size() / d;
   out["mean"] = to_numpy(std::move(fitted.mean), {n, d});
   out["variance"] = to_numpy(std::move(fitted.variance), {n, d});
@@ -207,22 +208,24 @@ class BoundTree {
     ferl::fire_nodes(tree_, view(x), gated, n_threads, out.data());
   }
 
-  void nearest(const CMatrix& exemplar_row, const nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig>& exemplar,
-               const Vector& scale, const Matrix& x, int n_threads,
-               nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig> place, OutVector distance) const {
+  void neighbour_distance(const CMatrix& exemplar_row,
+                          const nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig>& exemplar,
+                          const Vector& centre, const Vector& per_unit, const Matrix& x, int n_threads,
+                          OutMatrix out) const {
     check(x);
     const std::size_t d = x.shape(1);
-    require(scale.shape(0) == d && exemplar_row.shape(1) == d && exemplar.shape(0) == tree_.size() &&
-                place.shape(0) == x.shape(0) && distance.shape(0) == x.shape(0),
-            "Shapes of exemplars, scale and outputs must be those of the tree and of X.");
-    const std::vector<ferl::NodeId> places(exemplar.data(), exemplar.data() + exemplar.size());
-    require(std::all_of(places.begin(), places.end(),
-                        [&](ferl::NodeId e) { return e < static_cast<ferl::NodeId>(exemplar_row.shape(0)); }),
+    require(centre.shape(0) == d && per_unit.shape(0) == d && exemplar_row.shape(1) == d &&
+                exemplar.shape(0) == tree_.size(),
+            "Shapes of exemplars, centre and per_unit must be those of the tree and of X.");
+    require(out.shape(0) == x.shape(0) && (out.shape(1) == 1 || out.shape(1) == d),
+            "out must have one column, or one for each feature.");
+    require(std::all_of(exemplar.data(), exemplar.data() + exemplar.size(),
+                        [&](ferl::NodeId e) { return -1 <= e && e < static_cast<ferl::NodeId>(exemplar_row.shape(0)); }),
             "Every exemplar must be a row of exemplar_row.");
-    const std::vector<double> scales(scale.data(), scale.data() + d);
     nb::gil_scoped_release no_gil;
-    const ferl::Exemplars exemplars(tree_, places, exemplar.shape(1), exemplar_row.data(), scales);
-    exemplars.nearest(tree_, view(x), n_threads, place.data(), distance.data());
+    const ferl::Exemplars exemplars(tree_, exemplar.data(), exemplar.shape(1), exemplar_row.data(), d,
+                                    {centre.data(), per_unit.data()});
+    exemplars.distance(tree_, view(x), n_threads, out.shape(1), out.data());
   }
 
   void residual(const CMatrix& mean, const CMatrix& precision, const Matrix& x, int n_threads, OutMatrix out) const {
@@ -334,8 +337,8 @@ NB_MODULE(_core, m) {
       .def("certified_radius", &BoundTree::certified_radius, "consequent"_a, "reliability"_a, "x"_a, "label"_a,
            "scale"_a, "rule"_a, "all_nodes"_a, "gated"_a, "n_threads"_a, "out"_a.noconvert())
       .def("open_radius", &BoundTree::open_radius, "x"_a, "scale"_a, "n_threads"_a, "out"_a.noconvert())
-      .def("nearest", &BoundTree::nearest, "exemplar_row"_a, "exemplar"_a, "scale"_a, "x"_a, "n_threads"_a,
-           "place"_a.noconvert(), "distance"_a.noconvert())
+      .def("neighbour_distance", &BoundTree::neighbour_distance, "exemplar_row"_a, "exemplar"_a, "centre"_a, "per_unit"_a,
+           "x"_a, "n_threads"_a, "out"_a.noconvert())
       .def("residual", &BoundTree::residual, "mean"_a, "precision"_a, "x"_a, "n_threads"_a, "out"_a.noconvert())
       .def("support_deficit", &BoundTree::support_deficit, "x"_a, "n_threads"_a, "out"_a.noconvert());
 }

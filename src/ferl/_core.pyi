@@ -50,15 +50,15 @@ class Tree:
         conflict: Floats,
     ) -> None: ...
     def fire(self, x: Floats, gated: bool, n_threads: int, out: Floats) -> None: ...
-    def nearest(
+    def neighbour_distance(
         self,
         exemplar_row: Floats,
         exemplar: Ints,
-        scale: Floats,
+        centre: Floats,
+        per_unit: Floats,
         x: Floats,
         n_threads: int,
-        place: Ints,
-        distance: Floats,
+        out: Floats,
     ) -> None: ...
     def residual(self, mean: Floats, precision: Floats, x: Floats, n_threads: int, out: Floats) -> None: ...
     def support_deficit(self, x: Floats, n_threads: int, out: Floats) -> None: ...

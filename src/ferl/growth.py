@@ -31,9 +31,30 @@ Floats = NDArray[np.float64]
 Words = list[LinguisticVariable | None]
 
 PRESETS: dict[str, dict[str, Any]] = {
-    "compact": {"max_rules": 15, "max_depth": 5, "min_gain": 0.005, "criterion": "consistent", "sources": "all"},
-    "medium": {"max_rules": 50, "max_depth": 12, "min_gain": 0.0, "criterion": "gini", "sources": "leaves"},
-    "deep": {"max_rules": 150, "max_depth": 24, "min_gain": 0.0, "criterion": "gini", "sources": "leaves"},
+    "compact": {
+        "max_rules": 15,
+        "max_depth": 5,
+        "min_gain": 0.005,
+        "criterion": "consistent",
+        "sources": "all",
+        "n_exemplars": 256,
+    },
+    "medium": {
+        "max_rules": 50,
+        "max_depth": 12,
+        "min_gain": 0.0,
+        "criterion": "gini",
+        "sources": "leaves",
+        "n_exemplars": 128,
+    },
+    "deep": {
+        "max_rules": 150,
+        "max_depth": 24,
+        "min_gain": 0.0,
+        "criterion": "gini",
+        "sources": "leaves",
+        "n_exemplars": 128,
+    },
 }
 """What parameters that are None mean, by variant."""
 
@@ -104,15 +125,28 @@ def grow(estimator: FERLClassifier, rows: TrainingRows) -> Grown:
     found = None if partition is None else terms(partition)
     with rules_bar(setting(estimator, "max_rules"), estimator.verbose > 0) as report:
         if found is None:
-            grown = _core.fit_tree(*table, _split_options(estimator, rows.X.shape[1]), report)
+            grown = _core.fit_tree(*table, _split_options(estimator, rows), report)
         else:
             grown = _core.fit_linguistic(
-                *table, found.feature, found.trapezoid, found.is_complement, _linguistic_options(estimator), report
+                *table,
+                found.feature,
+                found.trapezoid,
+                found.is_complement,
+                _linguistic_options(estimator, rows),
+                report,
             )
         n_growth_rows = grown.pop("n_growth_rows")
+        cuts = grown.pop("cuts")
         profile = Profile(**{name: grown.pop(name) for name in ("mean", "variance", "exemplar", "exemplar_row")})
         distributions = consequents(grown["class_weight"], grown["parent"], estimator.consequents, estimator.shrinkage)
-        tree = FuzzyTree(consequent=distributions, word=_words(grown, found), profile=profile, **grown)
+        tree = FuzzyTree(
+            consequent=distributions,
+            cut_interval=np.ascontiguousarray(cuts[:, :2]),
+            cut_share=np.ascontiguousarray(cuts[:, 2]),
+            word=_words(grown, found),
+            profile=profile,
+            **grown,
+        )
         if report is not None:
             report(len(tree.leaves))
     return Grown(tree, partition, n_growth_rows)
@@ -158,7 +192,7 @@ def _words(grown: dict[str, Any], found: Terms | None) -> tuple[str, ...]:
     return tuple("" if feature < 0 else word[feature, ends] for feature, ends in nodes)
 
 
-def _common_options(estimator: FERLClassifier) -> dict[str, Any]:
+def _common_options(estimator: FERLClassifier, rows: TrainingRows) -> dict[str, Any]:
     return {
         "max_rules": int(min(setting(estimator, "max_rules"), UNBOUNDED)),
         "max_depth": int(min(setting(estimator, "max_depth"), UNBOUNDED)),
@@ -166,14 +200,15 @@ def _common_options(estimator: FERLClassifier) -> dict[str, Any]:
         "min_gain": float(setting(estimator, "min_gain")),
         "patience": int(min(estimator.patience, UNBOUNDED)),
         "min_coverage": float(estimator.min_coverage),
-        "n_exemplars": 64,
+        "n_exemplars": int(min(setting(estimator, "n_exemplars"), len(rows.X))),
         "n_threads": n_threads(estimator.n_jobs),
     }
 
 
-def _split_options(estimator: FERLClassifier, n_features: int) -> dict[str, Any]:
+def _split_options(estimator: FERLClassifier, rows: TrainingRows) -> dict[str, Any]:
+    n_features = rows.X.shape[1]
     return {
-        **_common_options(estimator),
+        **_common_options(estimator, rows),
         "criterion": setting(estimator, "criterion"),
         "n_resamples": int(estimator.n_resamples),
         "band": estimator.band,
@@ -183,9 +218,9 @@ def _split_options(estimator: FERLClassifier, n_features: int) -> dict[str, Any]
     }
 
 
-def _linguistic_options(estimator: FERLClassifier) -> dict[str, Any]:
+def _linguistic_options(estimator: FERLClassifier, rows: TrainingRows) -> dict[str, Any]:
     return {
-        **_common_options(estimator),
+        **_common_options(estimator, rows),
         "min_rule_worth": float(estimator.min_rule_worth),
         "soft_share": 1.0 if setting(estimator, "criterion") == "consistent" else 0.0,
     }

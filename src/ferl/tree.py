@@ -87,6 +87,11 @@ class FuzzyTree:
     gain : ndarray of shape (n_nodes,)
         Weighted Gini decrease of the split below the node on the rows it was grown on; 0 at leaves. For words: what
         the children gained by the criterion when they joined, times the weight of those rows.
+    cut_interval : ndarray of shape (n_nodes, 2)
+        Between which values the best cut of the split below the node lies, with 90 % confidence: the 5 % and 95 %
+        quantiles of the cuts of its bootstrap resamples. NaN at leaves and where children are words.
+    cut_share : ndarray of shape (n_nodes,)
+        Share of the resamples whose cut lies inside the band of the split; NaN where there is none.
     word : tuple of str
         Word of each node's condition, "" at the root; empty where conditions are sides of learned splits.
     profile : Profile, optional
@@ -100,6 +105,8 @@ class FuzzyTree:
     class_weight: Floats
     consequent: Floats
     gain: Floats
+    cut_interval: Floats
+    cut_share: Floats
     word: tuple[str, ...] = ()
     profile: Profile | None = None
 
@@ -209,8 +216,12 @@ class FuzzyTree:
             self.class_weight[kept],
             self.consequent[kept],
             self.gain[kept],
+            self.cut_interval[kept],
+            self.cut_share[kept],
             tuple(word for word, stays in zip(self.word, kept, strict=True) if stays) if self.word else (),
             None if self.profile is None else self.profile.keep(kept),
         )
         pruned.gain[pruned.is_leaf] = 0.0
+        pruned.cut_interval[pruned.is_leaf] = np.nan
+        pruned.cut_share[pruned.is_leaf] = np.nan
         return pruned
