@@ -123,7 +123,7 @@ nb::dict fit(const ferl::TableView& table, std::uint64_t seed, std::size_t growt
   const std::size_t d = table.x.n_columns, n_kept = fitted.exemplar_row.size() / d;
   out["mean"] = to_numpy(std::move(fitted.mean), {n, d});
   out["variance"] = to_numpy(std::move(fitted.variance), {n, d});
-  out["exemplar"] = to_numpy(std::move(fitted.exemplar), {n, n_exemplars});
+  out["exemplar"] = to_numpy(std::move(fitted.exemplar), {n, fitted.n_exemplars});
   out["exemplar_row"] = to_numpy(std::move(fitted.exemplar_row), {n_kept, d});
   out["n_growth_rows"] = fitted.n_growth_rows;
   return out;

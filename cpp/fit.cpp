@@ -22,17 +22,20 @@ Tree make_tree(const std::vector<NodeId>& parent, const std::vector<Column>& col
 namespace {
 
 // Each exemplar is kept once, however many nodes it is one of.
-void keep_exemplars(const std::vector<std::vector<std::size_t>>& exemplars, std::size_t n_exemplars,
-                    const TableView& table, const CanonicalRows& canonical, FittedTree& fitted) {
+void keep_exemplars(const std::vector<std::vector<std::size_t>>& exemplars, const TableView& table,
+                    const CanonicalRows& canonical, FittedTree& fitted) {
   std::vector<std::size_t> all;
-  for (const auto& rows : exemplars) all.insert(all.end(), rows.begin(), rows.end());
+  for (const auto& rows : exemplars) {
+    all.insert(all.end(), rows.begin(), rows.end());
+    fitted.n_exemplars = std::max(fitted.n_exemplars, rows.size());
+  }
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   for (const std::size_t row : all)
     for (std::size_t j = 0; j < table.x.n_columns; ++j)
-      fitted.exemplar_row.push_back(table.x(canonical.row[row], j));
+      fitted.exemplar_row.push_back(table.x(canonical.row[row], j) + 0.0);  // -0 and 0 are equal, but not in their bits
   for (const auto& rows : exemplars)
-    for (std::size_t k = 0; k < n_exemplars; ++k)
+    for (std::size_t k = 0; k < fitted.n_exemplars; ++k)
       fitted.exemplar.push_back(
           k < rows.size() ? static_cast<NodeId>(std::lower_bound(all.begin(), all.end(), rows[k]) - all.begin()) : -1);
 }
@@ -58,7 +61,7 @@ FittedTree fit(const TableView& table, std::uint64_t seed, std::size_t growth_ro
     fitted.support.insert(fitted.support.end(), {moments.low[o], moments.high[o]});
   fitted.mean = moments.mean();
   fitted.variance = moments.variance();
-  keep_exemplars(moments.exemplars, n_exemplars, table, canonical, fitted);
+  keep_exemplars(moments.exemplars, table, canonical, fitted);
   return fitted;
 }
 

@@ -18,6 +18,7 @@ struct FittedTree {
   std::vector<double> support;       // [node][2]
   std::vector<double> class_weight;  // [node][class]
   std::vector<double> mean, variance;  // [node][feature]
+  std::size_t n_exemplars = 0;         // most that a node has
   std::vector<NodeId> exemplar;        // [node][n_exemplars]: place in exemplar_row, -1 where a node has fewer
   std::vector<double> exemplar_row;    // [exemplar][feature]
   std::size_t n_growth_rows = 0;

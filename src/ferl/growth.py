@@ -22,7 +22,7 @@ from ferl.partition import (
 )
 from ferl.progress import rules_bar
 from ferl.threads import n_threads
-from ferl.tree import FuzzyTree, Profile
+from ferl.tree import Cuts, FuzzyTree, Profile
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
@@ -125,14 +125,14 @@ def grow(estimator: FERLClassifier, rows: TrainingRows) -> Grown:
     found = None if partition is None else terms(partition)
     with rules_bar(setting(estimator, "max_rules"), estimator.verbose > 0) as report:
         if found is None:
-            grown = _core.fit_tree(*table, _split_options(estimator, rows), report)
+            grown = _core.fit_tree(*table, _split_options(estimator, rows.X.shape[1]), report)
         else:
             grown = _core.fit_linguistic(
                 *table,
                 found.feature,
                 found.trapezoid,
                 found.is_complement,
-                _linguistic_options(estimator, rows),
+                _linguistic_options(estimator),
                 report,
             )
         n_growth_rows = grown.pop("n_growth_rows")
@@ -141,10 +141,9 @@ def grow(estimator: FERLClassifier, rows: TrainingRows) -> Grown:
         distributions = consequents(grown["class_weight"], grown["parent"], estimator.consequents, estimator.shrinkage)
         tree = FuzzyTree(
             consequent=distributions,
-            cut_interval=np.ascontiguousarray(cuts[:, :2]),
-            cut_share=np.ascontiguousarray(cuts[:, 2]),
             word=_words(grown, found),
             profile=profile,
+            cuts=Cuts(cuts[:, :2].copy(), cuts[:, 2].copy()) if found is None else None,
             **grown,
         )
         if report is not None:
@@ -192,7 +191,7 @@ def _words(grown: dict[str, Any], found: Terms | None) -> tuple[str, ...]:
     return tuple("" if feature < 0 else word[feature, ends] for feature, ends in nodes)
 
 
-def _common_options(estimator: FERLClassifier, rows: TrainingRows) -> dict[str, Any]:
+def _common_options(estimator: FERLClassifier) -> dict[str, Any]:
     return {
         "max_rules": int(min(setting(estimator, "max_rules"), UNBOUNDED)),
         "max_depth": int(min(setting(estimator, "max_depth"), UNBOUNDED)),
@@ -200,15 +199,14 @@ def _common_options(estimator: FERLClassifier, rows: TrainingRows) -> dict[str, 
         "min_gain": float(setting(estimator, "min_gain")),
         "patience": int(min(estimator.patience, UNBOUNDED)),
         "min_coverage": float(estimator.min_coverage),
-        "n_exemplars": int(min(setting(estimator, "n_exemplars"), len(rows.X))),
+        "n_exemplars": int(min(setting(estimator, "n_exemplars"), UNBOUNDED)),
         "n_threads": n_threads(estimator.n_jobs),
     }
 
 
-def _split_options(estimator: FERLClassifier, rows: TrainingRows) -> dict[str, Any]:
-    n_features = rows.X.shape[1]
+def _split_options(estimator: FERLClassifier, n_features: int) -> dict[str, Any]:
     return {
-        **_common_options(estimator, rows),
+        **_common_options(estimator),
         "criterion": setting(estimator, "criterion"),
         "n_resamples": int(estimator.n_resamples),
         "band": estimator.band,
@@ -218,9 +216,9 @@ def _split_options(estimator: FERLClassifier, rows: TrainingRows) -> dict[str, A
     }
 
 
-def _linguistic_options(estimator: FERLClassifier, rows: TrainingRows) -> dict[str, Any]:
+def _linguistic_options(estimator: FERLClassifier) -> dict[str, Any]:
     return {
-        **_common_options(estimator, rows),
+        **_common_options(estimator),
         "min_rule_worth": float(estimator.min_rule_worth),
         "soft_share": 1.0 if setting(estimator, "criterion") == "consistent" else 0.0,
     }

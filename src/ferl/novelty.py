@@ -143,8 +143,8 @@ def _checked(estimator: FERLClassifier, X: ArrayLike, measure: str | None) -> tu
         raise ValueError(f"measure is {measure!r}; it must be {' or '.join(map(repr, MEASURES))}, or None.")
     if measure == "neighbour" and not has_exemplars:
         raise ValueError(
-            'measure="neighbour" compares with training rows, and this tree keeps none. Fit with n_exemplars > 0, or use '
-            'measure="residual".'
+            'measure="neighbour" compares with training rows, and this tree keeps none. Fit with n_exemplars > 0, or '
+            'use measure="residual".'
         )
     return check_rows(estimator, X), measure
 

@@ -109,13 +109,17 @@ def _conditions(tree: FuzzyTree, leaf: int) -> tuple[Condition, ...]:
         return tuple(Condition(int(tree.feature[node]), None, None, tree.word[node]) for node in path)
     conditions: list[Condition] = []
     for feature in dict.fromkeys(int(tree.feature[node]) for node in path):  # in the order of the path
-        sides = [
-            (*tree.trapezoid[node], tree.cut_share[tree.parent[node]]) for node in path if tree.feature[node] == feature
-        ]
+        nodes = [node for node in path if tree.feature[node] == feature]
+        sides = [(*tree.trapezoid[node], _share(tree, node)) for node in nodes]
         lower = _needed([(a, b, share) for a, b, _, _, share in sides if np.isfinite(a)], outward=-1)
         upper = _needed([(c, d, share) for _, _, c, d, share in sides if np.isfinite(d)], outward=1)
         conditions += [Condition(feature, low, high) for low, high in zip_longest(lower, upper)]
     return tuple(conditions)
+
+
+def _share(tree: FuzzyTree, node: int) -> float:
+    """Share of the resamples that agree with the band of a node's condition."""
+    return math.nan if tree.cuts is None else float(tree.cuts.share[tree.parent[node]])
 
 
 def _needed(bands: list[tuple[float, float, float]], outward: int) -> list[Bound]:
@@ -126,7 +130,7 @@ def _needed(bands: list[tuple[float, float, float]], outward: int) -> list[Bound
         implied = needed and (low >= needed[0][1] if outward > 0 else high <= needed[0][0])
         if not implied:
             needed.append((low, high, share))
-    return [Bound((low + high) / 2, (high - low) / 2, float(share)) for low, high, share in needed]
+    return [Bound((low + high) / 2, (high - low) / 2, share) for low, high, share in needed]
 
 
 def feature_names(estimator: FERLClassifier, given: Sequence[str] | None = None) -> list[str]:
@@ -342,7 +346,7 @@ def _in_sentence(name: str) -> str:
 def _legend(estimator: FERLClassifier, rules: list[Rule], names: list[str], shares: bool) -> list[str]:
     """What the words of these rules mean, or the percentages behind their bands."""
     if not estimator.tree_.word or estimator.partition_ is None:
-        has_shares = shares and any(rule.conditions for rule in rules)
+        has_shares = shares and estimator.tree_.cuts is not None and any(rule.conditions for rule in rules)
         return ["(%): share of resamples whose best cut lies inside the band"] if has_shares else []
     lines = []
     for j in sorted({condition.feature for rule in rules for condition in rule.conditions}):

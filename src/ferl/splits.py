@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ferl.rules import checked_names, data_frame
+from ferl.tree import Cuts
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
@@ -52,16 +53,17 @@ def splits_frame(
     """
     names, _ = checked_names(estimator, "splits_frame", feature_names, None)
     tree = estimator.tree_
-    splits = np.flatnonzero(~np.isnan(tree.cut_share))
+    cuts = tree.cuts or Cuts(np.full((tree.n_nodes, 2), np.nan), np.full(tree.n_nodes, np.nan))
+    splits = np.flatnonzero(~np.isnan(cuts.share))
     splits = splits[np.argsort(-tree.weight[splits], kind="stable")]
     low, high = tree.trapezoid[splits + 1, 2], tree.trapezoid[splits + 1, 3]  # a split's left side comes right after it
     columns = {
         "feature": [names[j] for j in tree.feature[splits + 1]],
         "threshold": ((low + high) / 2).tolist(),
         "half_width": ((high - low) / 2).tolist(),
-        "low": tree.cut_interval[splits, 0].tolist(),
-        "high": tree.cut_interval[splits, 1].tolist(),
-        "share": tree.cut_share[splits].tolist(),
+        "low": cuts.interval[splits, 0].tolist(),
+        "high": cuts.interval[splits, 1].tolist(),
+        "share": cuts.share[splits].tolist(),
         "support": tree.weight[splits].tolist(),
         "gain": tree.gain[splits].tolist(),
         "node": splits.tolist(),

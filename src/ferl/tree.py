@@ -62,6 +62,22 @@ class Profile:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Cuts:
+    """What the bootstrap resamples say of the split below each node; NaN at leaves.
+
+    Attributes
+    ----------
+    interval : ndarray of shape (n_nodes, 2)
+        Between which values the best cut lies with 90 % confidence: the 5 % and 95 % quantiles of the resamples' cuts.
+    share : ndarray of shape (n_nodes,)
+        Share of the resamples whose cut lies inside the band of the split.
+    """
+
+    interval: Floats
+    share: Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class FuzzyTree:
     """A fuzzy rule tree. Nodes are in pre-order; every node but the root stores its own condition.
 
@@ -87,15 +103,12 @@ class FuzzyTree:
     gain : ndarray of shape (n_nodes,)
         Weighted Gini decrease of the split below the node on the rows it was grown on; 0 at leaves. For words: what
         the children gained by the criterion when they joined, times the weight of those rows.
-    cut_interval : ndarray of shape (n_nodes, 2)
-        Between which values the best cut of the split below the node lies, with 90 % confidence: the 5 % and 95 %
-        quantiles of the cuts of its bootstrap resamples. NaN at leaves and where children are words.
-    cut_share : ndarray of shape (n_nodes,)
-        Share of the resamples whose cut lies inside the band of the split; NaN where there is none.
     word : tuple of str
         Word of each node's condition, "" at the root; empty where conditions are sides of learned splits.
     profile : Profile, optional
         What the rows of each node look like, for novelty.
+    cuts : Cuts, optional
+        How sure the resamples are of each learned split; None where conditions are words.
     """
 
     parent: Ints
@@ -105,10 +118,9 @@ class FuzzyTree:
     class_weight: Floats
     consequent: Floats
     gain: Floats
-    cut_interval: Floats
-    cut_share: Floats
     word: tuple[str, ...] = ()
     profile: Profile | None = None
+    cuts: Cuts | None = None
 
     def __repr__(self) -> str:
         return f"<FuzzyTree: {self.n_nodes} nodes, {len(self.leaves)} rules, {self.n_classes} classes>"
@@ -216,12 +228,12 @@ class FuzzyTree:
             self.class_weight[kept],
             self.consequent[kept],
             self.gain[kept],
-            self.cut_interval[kept],
-            self.cut_share[kept],
             tuple(word for word, stays in zip(self.word, kept, strict=True) if stays) if self.word else (),
             None if self.profile is None else self.profile.keep(kept),
+            None if self.cuts is None else Cuts(self.cuts.interval[kept], self.cuts.share[kept]),
         )
         pruned.gain[pruned.is_leaf] = 0.0
-        pruned.cut_interval[pruned.is_leaf] = np.nan
-        pruned.cut_share[pruned.is_leaf] = np.nan
+        if pruned.cuts is not None:
+            pruned.cuts.interval[pruned.is_leaf] = np.nan
+            pruned.cuts.share[pruned.is_leaf] = np.nan
         return pruned
