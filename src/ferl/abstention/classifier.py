@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context, take_rows
+from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context
 from ferl.abstention.bounds import (
     Ladder,
     bonferroni,
@@ -112,7 +112,7 @@ class RiskControlledFERL(Wrapper):
         "method": [StrOptions({"fixed_sequence", "bonferroni"})],
         "n_starts": [Interval(Integral, 1, None, closed="left")],
         "n_thresholds": [Interval(Integral, 1, None, closed="left")],
-        "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split"])],
+        "cv": ["cv_object"],
         "design_share": [Interval(Real, 0, 1, closed="neither")],
         "abstain_label": [object],
         "random_state": ["random_state"],
@@ -126,7 +126,7 @@ class RiskControlledFERL(Wrapper):
         confidence: float = 0.95,
         signal: str = "margin",
         method: str = "fixed_sequence",
-        n_starts: int = 3,
+        n_starts: int = 1,
         n_thresholds: int = 20,
         cv: Any = 5,
         design_share: float = 0.25,
@@ -170,9 +170,8 @@ class RiskControlledFERL(Wrapper):
         raws, wrongs = [], []
         folds = cross_fit(self._template(), X, labels, self.cv, stratified=True, seed=seed, sample_weight=sample_weight)
         for fold in folds:
-            rows = take_rows(X, fold.unseen)
-            raws.append(raw_signal(fold.estimator, rows, self.signal))
-            wrongs.append(_wrong(fold.estimator, rows, labels[fold.unseen]))
+            raws.append(raw_signal(fold.estimator, fold.rows, self.signal))
+            wrongs.append(_wrong(fold.estimator, fold.rows, labels[fold.unseen]))
         self._fitted_design = (self.signal, Design.of(np.concatenate(raws), np.concatenate(wrongs)))
         return self
 

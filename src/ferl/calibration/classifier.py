@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context, take_rows
+from ferl._sklearn import HasMethods, StrOptions, fit_context
 from ferl.calibration.maps import METHODS, IsotonicMap, TemperatureMap, fit_map
 from ferl.evidence import Evidence
 from ferl.wrapping import Wrapper, checked_labels, codes_of, cross_fit, evidence_of, fitted_clone, novelty_of
@@ -63,7 +62,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict_proba"]), None],
         "method": [StrOptions(set(METHODS))],
-        "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split"]), None],
+        "cv": ["cv_object", None],
         "random_state": ["random_state"],
     }
 
@@ -111,7 +110,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         parts, places = [], []
         folds = cross_fit(self._template(), X, labels, self.cv, stratified=True, seed=seed, sample_weight=sample_weight)
         for fold in folds:
-            parts.append(_aligned(evidence_of(fold.estimator, take_rows(X, fold.unseen)), self.classes_))
+            parts.append(_aligned(evidence_of(fold.estimator, fold.rows), self.classes_))
             places.append(fold.unseen)
         rows = np.concatenate(places)
         weight = None if sample_weight is None else np.broadcast_to(np.asarray(sample_weight, float), len(labels))[rows]
@@ -167,7 +166,8 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Most probable label of each row, shape (n_rows,): that of the classifier itself."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        probability = self.predict_proba(X)
+        return np.asarray(self.classes_[probability.argmax(axis=1)])
 
     def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Classes that the calibrated evidence cannot rule out, bool of shape (n_rows, n_classes)."""
