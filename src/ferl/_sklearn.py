@@ -2,6 +2,6 @@
 
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils import _safe_indexing as take_rows
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-__all__ = ["Interval", "StrOptions", "fit_context", "take_rows"]
+__all__ = ["HasMethods", "Interval", "StrOptions", "fit_context", "take_rows"]

@@ -10,10 +10,12 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import ferl.metrics
+import ferl
 
 # What every result depends on, whichever the method.
-_SHARED_CODE = ("metrics.py", "bench/data.py", "bench/protocol.py")
+_SHARED_CODE = ("metrics/*.py", "bench/data.py", "bench/protocol.py")
+# The library itself, besides the compiled core: all but the benchmark.
+_OUR_CODE = ("*.py", "abstention/*.py", "calibration/*.py", "conformal/*.py", "partition/*.py")
 
 
 def versions(packages: tuple[str, ...] = ("numpy", "scikit-learn")) -> dict[str, str]:
@@ -45,10 +47,10 @@ def code_digest(*, ours: bool) -> str:
         False for a rival, measured by our metrics and protocol only; True when the library itself is measured, so
         that all of its modules and the compiled core count.
     """
-    root = Path(ferl.metrics.__file__).parent
-    files = [root / name for name in _SHARED_CODE]
+    root = Path(ferl.__file__).parent
+    files = [file for pattern in _SHARED_CODE for file in sorted(root.glob(pattern))]
     if ours:
-        files += sorted([*root.glob("*.py"), *root.glob("partition/*.py")])
+        files += [file for pattern in _OUR_CODE for file in sorted(root.glob(pattern))]
         core = importlib.util.find_spec("ferl._core")
         if core is not None and core.origin is not None:
             files.append(Path(core.origin))
