@@ -182,7 +182,26 @@ Candidate band_candidate(const NodeView& node, Column column, const SortedRows& 
   for (std::size_t k = 0; k < rows.row.size(); ++k) left[rows.y[k]] += rows.weight[k] * ramp(rows.value[k]);
   const double left_weight = std::accumulate(left.begin(), left.end(), 0.0);
   if (left_weight < options.min_leaf_weight || node.weight - left_weight < options.min_leaf_weight) return candidate;
+  candidate.share = left_weight / node.weight;
   candidate.gain = gain_of(node.class_weight, node.weight, left, options.criterion);
+  if (candidate.gain.first > 0 || candidate.gain.second > 0) candidate.column = column;
+  return candidate;
+}
+
+Candidate category_candidate(const CategoryRows& rows, Column column, int n_categories, const Cut& cut,
+                             const Resamples& resamples, const BandOptions& options) {
+  Candidate candidate;
+  candidate.category = category_band(rows, n_categories, resamples, options.min_leaf_weight);
+  double left = 0, placed = 0;
+  for (std::size_t k = 0; k < rows.n_rows; ++k) {
+    const double membership = candidate.category[static_cast<std::size_t>(rows.x[rows.order[k]])];
+    if (is_missing(membership)) continue;
+    placed += rows.node.row[rows.order[k]].weight;
+    left += rows.node.row[rows.order[k]].weight * membership;
+  }
+  if (left < options.min_leaf_weight || placed - left < options.min_leaf_weight) return candidate;
+  candidate.share = left / placed;
+  candidate.gain = gain_of(rows.node.class_weight, rows.node.weight, cut.left_class_weight, options.criterion);
   if (candidate.gain.first > 0 || candidate.gain.second > 0) candidate.column = column;
   return candidate;
 }

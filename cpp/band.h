@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "category.h"
 #include "ramp.h"
 #include "resample.h"
 #include "split.h"
@@ -35,8 +36,18 @@ struct Gain {
 struct Candidate {
   Column column = -1;  // -1: none
   Band band{};
+  std::vector<double> category;  // of a categorical feature: how much of each category goes left, NaN: not seen
+  double share = 0.5;            // of the weight with a value that goes left: where a missing value goes
   CutSpread cuts = kNoCuts;
   Gain gain;
+
+  // Left membership of a value.
+  double left(double x, const Ramp& ramp) const {
+    if (is_missing(x)) return share;
+    if (category.empty()) return ramp(x);
+    const double membership = category[static_cast<std::size_t>(x)];
+    return is_missing(membership) ? share : membership;
+  }
 };
 
 // The rows of a node in the order of one feature, gathered once and then read in sequence by every pass.
@@ -60,6 +71,10 @@ std::vector<double> resampled_cuts(const SortedRows& rows, const Resamples& resa
 // beyond them: where in the gap between two values a cut lies, no row can say. The share in the band is of all resamples,
 // those that found no cut included.
 CutSpread cut_spread(std::vector<double> cuts, const std::vector<double>& values, Band band, int n_resamples);
+
+// The candidate of one categorical feature, its gain that of the cross-fitted cut; column -1 as below.
+Candidate category_candidate(const CategoryRows& rows, Column column, int n_categories, const Cut& cut,
+                             const Resamples& resamples, const BandOptions& options);
 
 // The candidate of one feature; column -1 when either child would be lighter than the minimum.
 Candidate band_candidate(const NodeView& node, Column column, const SortedRows& rows, const Cut& cut,

@@ -41,12 +41,22 @@ void require(bool holds, const char* message) {
   if (!holds) throw std::invalid_argument(message);
 }
 
-ferl::TableView table_view(const Matrix& x, const Codes& y, const Vector& weight, int n_classes) {
+// `n_categories`: for each column, 0 where it holds numbers.
+ferl::TableView table_view(const Matrix& x, const Codes& n_categories, const Codes& y, const Vector& weight,
+                           int n_classes) {
+  require(n_categories.shape(0) == x.shape(1), "n_categories must have one number per column of X.");
+  for (std::size_t j = 0; j < x.shape(1); ++j) {
+    const int n = n_categories.data()[j];
+    const auto table = view(x);
+    for (std::size_t i = 0; n > 0 && i < x.shape(0); ++i)
+      require(ferl::is_missing(table(i, j)) || (table(i, j) >= 0 && table(i, j) < n),
+              "Every category code must be at least 0 and below n_categories.");
+  }
   require(x.shape(0) == y.shape(0) && x.shape(0) == weight.shape(0), "X, y and weight must have the same length.");
   require(x.shape(0) < std::numeric_limits<ferl::Row>::max(), "At most 4,294,967,294 rows can be fitted at once.");
   require(std::all_of(y.data(), y.data() + y.shape(0), [=](ferl::Label c) { return c >= 0 && c < n_classes; }),
           "Every class code must be at least 0 and below n_classes.");
-  return {view(x), y.data(), weight.data(), n_classes};
+  return {view(x), n_categories.data(), y.data(), weight.data(), n_classes};
 }
 
 template <class T>
@@ -119,6 +129,16 @@ nb::dict fit(const ferl::TableView& table, std::uint64_t seed, std::size_t growt
   out["support"] = to_numpy(std::move(fitted.support), {n, 2});
   out["class_weight"] = to_numpy(std::move(fitted.class_weight), {n, static_cast<std::size_t>(table.n_classes)});
   out["gain"] = to_numpy(std::move(fitted.grown.gain), {n});
+  out["share"] = to_numpy(std::move(fitted.grown.share), {n});
+  std::vector<double> category;
+  std::vector<std::int32_t> category_start{0};
+  for (const auto& own : fitted.grown.category) {
+    category.insert(category.end(), own.begin(), own.end());
+    category_start.push_back(static_cast<std::int32_t>(category.size()));
+  }
+  const std::size_t n_memberships = category.size();
+  out["category"] = to_numpy(std::move(category), {n_memberships});
+  out["category_start"] = to_numpy(std::move(category_start), {n + 1});
   out["cuts"] = to_numpy(std::move(fitted.grown.cuts), {n, 3});
   const std::size_t d = table.x.n_columns, n_kept = fitted.exemplar_row.size() / d;
   out["mean"] = to_numpy(std::move(fitted.mean), {n, d});
@@ -129,16 +149,16 @@ nb::dict fit(const ferl::TableView& table, std::uint64_t seed, std::size_t growt
   return out;
 }
 
-nb::dict fit_tree(const Matrix& x, const Codes& y, const Vector& weight, int n_classes, std::uint64_t seed,
+nb::dict fit_tree(const Matrix& x, const Codes& n_categories, const Codes& y, const Vector& weight, int n_classes, std::uint64_t seed,
                   std::size_t growth_rows, const nb::dict& given, const nb::object& report) {
   const auto options = grow_options(given);
   const auto grow = [&](const ferl::Sample& sample, ferl::Monitor& monitor) {
     return ferl::grow(sample, options, monitor);
   };
-  return fit(table_view(x, y, weight, n_classes), seed, growth_rows, grow, given, report);
+  return fit(table_view(x, n_categories, y, weight, n_classes), seed, growth_rows, grow, given, report);
 }
 
-nb::dict fit_linguistic(const Matrix& x, const Codes& y, const Vector& weight, int n_classes, std::uint64_t seed,
+nb::dict fit_linguistic(const Matrix& x, const Codes& n_categories, const Codes& y, const Vector& weight, int n_classes, std::uint64_t seed,
                         std::size_t growth_rows, const Codes& term_feature, const CMatrix& term_trapezoid,
                         const Codes& term_is_complement, const nb::dict& given, const nb::object& report) {
   const std::size_t n_terms = term_feature.shape(0);
@@ -155,13 +175,13 @@ nb::dict fit_linguistic(const Matrix& x, const Codes& y, const Vector& weight, i
   const auto grow = [&](const ferl::Sample& sample, ferl::Monitor& monitor) {
     return ferl::grow_linguistic(sample, terms, options, monitor);
   };
-  return fit(table_view(x, y, weight, n_classes), seed, growth_rows, grow, given, report);
+  return fit(table_view(x, n_categories, y, weight, n_classes), seed, growth_rows, grow, given, report);
 }
 
 // For the oracle, which grows its own tree on the same rows and resamples.
-nb::tuple resample(const Matrix& x, const Codes& y, const Vector& weight, int n_classes, std::uint64_t seed,
+nb::tuple resample(const Matrix& x, const Codes& n_categories, const Codes& y, const Vector& weight, int n_classes, std::uint64_t seed,
                    std::size_t growth_rows, int n_resamples) {
-  const auto table = table_view(x, y, weight, n_classes);
+  const auto table = table_view(x, n_categories, y, weight, n_classes);
   auto monitor = python_monitor(nb::none());
   const auto canonical = ferl::canonical_rows(table, seed, monitor);
   const auto sample = ferl::take_rows(table, canonical, 0, std::min(growth_rows, canonical.row.size()));
@@ -177,8 +197,10 @@ nb::tuple resample(const Matrix& x, const Codes& y, const Vector& weight, int n_
 
 class BoundTree {
  public:
-  BoundTree(const Codes& parent, const Codes& feature, const CMatrix& trapezoid, const CMatrix& support, double margin)
-      : tree_(make(parent, feature, trapezoid)) {
+  // `category_start`: [node], and the end: where each node's memberships of categories begin in `category`.
+  BoundTree(const Codes& parent, const Codes& feature, const CMatrix& trapezoid, const Vector& share,
+            const Codes& category_start, const Vector& category, const CMatrix& support, double margin)
+      : tree_(make(parent, feature, trapezoid, share, category_start, category)) {
     require(support.shape(0) == tree_.size() && support.shape(1) == 2, "support must have shape (n_nodes, 2).");
     for (std::size_t o = 1; o < tree_.size(); ++o) {
       tree_.nodes[o].gate = ferl::Gate(support.data()[2 * o], support.data()[2 * o + 1], margin);
@@ -210,11 +232,12 @@ class BoundTree {
 
   void neighbour_distance(const CMatrix& exemplar_row,
                           const nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig>& exemplar,
-                          const Vector& centre, const Vector& per_unit, const Matrix& x, int n_threads,
+                          const Vector& centre, const Vector& per_unit, const Codes& n_categories, const Matrix& x,
+                          int n_threads,
                           OutMatrix out) const {
     check(x);
     const std::size_t d = x.shape(1);
-    require(centre.shape(0) == d && per_unit.shape(0) == d && exemplar_row.shape(1) == d &&
+    require(centre.shape(0) == d && per_unit.shape(0) == d && n_categories.shape(0) == d && exemplar_row.shape(1) == d &&
                 exemplar.shape(0) == tree_.size(),
             "Shapes of exemplars, centre and per_unit must be those of the tree and of X.");
     require(out.shape(0) == x.shape(0) && (out.shape(1) == 1 || out.shape(1) == d),
@@ -223,8 +246,8 @@ class BoundTree {
                         [&](ferl::NodeId e) { return -1 <= e && e < static_cast<ferl::NodeId>(exemplar_row.shape(0)); }),
             "Every exemplar must be a row of exemplar_row.");
     nb::gil_scoped_release no_gil;
-    const ferl::Exemplars exemplars(tree_, exemplar.data(), exemplar.shape(1), exemplar_row.data(), d,
-                                    {centre.data(), per_unit.data()});
+    const ferl::Exemplars exemplars(tree_, exemplar.data(), exemplar.shape(1), exemplar_row.data(),
+                                    {centre.data(), per_unit.data(), n_categories.data(), d});
     exemplars.distance(tree_, view(x), n_threads, out.shape(1), out.data());
   }
 
@@ -279,13 +302,23 @@ class BoundTree {
   }
 
  private:
-  static ferl::Tree make(const Codes& parent, const Codes& feature, const CMatrix& trapezoid) {
+  static ferl::Tree make(const Codes& parent, const Codes& feature, const CMatrix& trapezoid, const Vector& share,
+                         const Codes& category_start, const Vector& category) {
     const std::size_t n = parent.shape(0);
-    require(feature.shape(0) == n && trapezoid.shape(0) == n && trapezoid.shape(1) == 4,
-            "parent, feature and trapezoid must have one row per node.");
-    const std::vector<ferl::Column> columns(feature.data(), feature.data() + n);
-    for (std::size_t o = 1; o < n; ++o) require(columns[o] >= 0, "Every node but the root needs a feature.");
-    return ferl::make_tree({parent.data(), parent.data() + n}, columns, trapezoid.data());
+    require(feature.shape(0) == n && trapezoid.shape(0) == n && trapezoid.shape(1) == 4 && share.shape(0) == n,
+            "parent, feature, trapezoid and share must have one row per node.");
+    const std::int32_t* start = category_start.data();
+    require(category_start.shape(0) == n + 1 && start[0] == 0 && std::is_sorted(start, start + n + 1) &&
+                static_cast<std::size_t>(start[n]) == category.shape(0),
+            "category_start must rise from 0 to the number of memberships.");
+    ferl::GrownTree grown;
+    for (std::size_t o = 0; o < n; ++o) {
+      require(o == 0 || feature.data()[o] >= 0, "Every node but the root needs a feature.");
+      const double* ends = trapezoid.data() + 4 * o;
+      grown.add(parent.data()[o], {feature.data()[o], {ends[0], ends[1], ends[2], ends[3]}, share.data()[o],
+                                   {category.data() + start[o], category.data() + start[o + 1]}}, 0.0);
+    }
+    return ferl::make_tree(grown);
   }
 
   static ferl::Rule rule_named(const std::string& name) {
@@ -321,14 +354,15 @@ class BoundTree {
 
 NB_MODULE(_core, m) {
   m.doc() = "The compiled core of ferl.";
-  m.def("fit_tree", &fit_tree, "x"_a, "y"_a, "weight"_a, "n_classes"_a, "seed"_a, "growth_rows"_a, "options"_a,
+  m.def("fit_tree", &fit_tree, "x"_a, "n_categories"_a, "y"_a, "weight"_a, "n_classes"_a, "seed"_a, "growth_rows"_a, "options"_a,
         "report"_a.none());
-  m.def("fit_linguistic", &fit_linguistic, "x"_a, "y"_a, "weight"_a, "n_classes"_a, "seed"_a, "growth_rows"_a,
+  m.def("fit_linguistic", &fit_linguistic, "x"_a, "n_categories"_a, "y"_a, "weight"_a, "n_classes"_a, "seed"_a, "growth_rows"_a,
         "term_feature"_a, "term_trapezoid"_a, "term_is_complement"_a, "options"_a, "report"_a.none());
-  m.def("resample", &resample, "x"_a, "y"_a, "weight"_a, "n_classes"_a, "seed"_a, "growth_rows"_a, "n_resamples"_a);
+  m.def("resample", &resample, "x"_a, "n_categories"_a, "y"_a, "weight"_a, "n_classes"_a, "seed"_a, "growth_rows"_a, "n_resamples"_a);
   nb::class_<BoundTree>(m, "Tree")
-      .def(nb::init<const Codes&, const Codes&, const CMatrix&, const CMatrix&, double>(), "parent"_a, "feature"_a,
-           "trapezoid"_a, "support"_a, "gate_margin"_a)
+      .def(nb::init<const Codes&, const Codes&, const CMatrix&, const Vector&, const Codes&, const Vector&, const CMatrix&,
+                    double>(), "parent"_a, "feature"_a,
+           "trapezoid"_a, "share"_a, "category_start"_a, "category"_a, "support"_a, "gate_margin"_a)
       .def("combine", &BoundTree::combine, "consequent"_a, "reliability"_a, "x"_a, "rule"_a, "all_nodes"_a, "gated"_a,
            "n_threads"_a, "belief"_a.noconvert(), "ignorance"_a.noconvert(), "conflict"_a.noconvert())
       .def("fire", &BoundTree::fire, "x"_a, "gated"_a, "n_threads"_a, "out"_a.noconvert())
@@ -338,7 +372,7 @@ NB_MODULE(_core, m) {
            "scale"_a, "rule"_a, "all_nodes"_a, "gated"_a, "n_threads"_a, "out"_a.noconvert())
       .def("open_radius", &BoundTree::open_radius, "x"_a, "scale"_a, "n_threads"_a, "out"_a.noconvert())
       .def("neighbour_distance", &BoundTree::neighbour_distance, "exemplar_row"_a, "exemplar"_a, "centre"_a, "per_unit"_a,
-           "x"_a, "n_threads"_a, "out"_a.noconvert())
+           "n_categories"_a, "x"_a, "n_threads"_a, "out"_a.noconvert())
       .def("residual", &BoundTree::residual, "mean"_a, "precision"_a, "x"_a, "n_threads"_a, "out"_a.noconvert())
       .def("support_deficit", &BoundTree::support_deficit, "x"_a, "n_threads"_a, "out"_a.noconvert());
 }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "ramp.h"
 #include "sort.h"
 
 namespace ferl {
@@ -17,8 +18,8 @@ std::uint64_t mix(std::uint64_t bits) {  // the finaliser of SplitMix64 (Steele,
 
 namespace {
 
-// Adding zero turns -0.0 into 0.0: equal values must have equal bits.
-double canonical_value(double value) { return value + 0.0; }
+// Equal values must have equal bits: adding zero turns -0.0 into 0.0, and one NaN stands for all.
+double canonical_value(double value) { return is_missing(value) ? kNaN : value + 0.0; }
 
 std::uint64_t value_bits(double value) { return std::bit_cast<std::uint64_t>(canonical_value(value)); }
 
@@ -109,7 +110,8 @@ CanonicalRows canonical_rows(const TableView& table, std::uint64_t seed, Monitor
 }
 
 TableView Sample::table() const {
-  return {{x.data(), n_rows, n_columns, 1, static_cast<std::ptrdiff_t>(n_rows)}, y.data(), weight.data(), n_classes};
+  return {{x.data(), n_rows, n_columns, 1, static_cast<std::ptrdiff_t>(n_rows)}, n_categories.data(), y.data(),
+          weight.data(), n_classes};
 }
 
 Sample take_rows(const TableView& table, const CanonicalRows& canonical, std::size_t from, std::size_t to) {
@@ -119,6 +121,7 @@ Sample take_rows(const TableView& table, const CanonicalRows& canonical, std::si
   sample.n_rows = n;
   sample.n_columns = d;
   sample.n_classes = table.n_classes;
+  sample.n_categories.assign(table.n_categories, table.n_categories + d);
   sample.x.resize(n * d);
   sample.weight.assign(canonical.weight.begin() + begin, canonical.weight.begin() + end);
   sample.key.assign(canonical.key.begin() + begin, canonical.key.begin() + end);

@@ -30,6 +30,7 @@ struct Sample {
   std::size_t n_rows = 0, n_columns = 0;
   int n_classes = 0;
   std::vector<double> x;  // column-major
+  std::vector<std::int32_t> n_categories;
   std::vector<Label> y;
   std::vector<double> weight;
   std::vector<std::uint64_t> key;

@@ -21,7 +21,7 @@ void support_deficit(const Tree& tree, const MatrixView& x, int n_threads, doubl
         const Node& node = tree.nodes[child];
         for (std::size_t i = 0; i < firing.size; ++i) {
           const double value = block.value(firing.row[i], node.column);
-          const double lost = firing.phi[i] * node.membership(value) * (1 - node.gate(value));
+          const double lost = firing.phi[i] * node.fits(value) * (1 - node.opens(value));
           out[(block.first + firing.row[i]) * x.n_columns + node.column] += lost;
         }
       }

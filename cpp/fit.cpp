@@ -9,12 +9,15 @@
 
 namespace ferl {
 
-Tree make_tree(const std::vector<NodeId>& parent, const std::vector<Column>& column, const double* trapezoid) {
-  Tree tree(parent);
+Tree make_tree(const GrownTree& grown) {
+  Tree tree(grown.parent);
   for (std::size_t o = 1; o < tree.size(); ++o) {
-    const double* t = trapezoid + 4 * o;
-    tree.nodes[o].column = column[o];
-    tree.nodes[o].membership = Trapezoid(t[0], t[1], t[2], t[3]);
+    const double* ends = grown.trapezoid.data() + 4 * o;
+    Node& node = tree.nodes[o];
+    node.column = grown.column[o];
+    node.membership = Trapezoid(ends[0], ends[1], ends[2], ends[3]);
+    node.share = grown.share[o];
+    node.category = grown.category[o];
   }
   return tree;
 }
@@ -54,7 +57,7 @@ FittedTree fit(const TableView& table, std::uint64_t seed, std::size_t growth_ro
     ranges.emplace(sample);
     fitted.grown = grow(sample, monitor);
   }
-  const auto tree = make_tree(fitted.grown.parent, fitted.grown.column, fitted.grown.trapezoid.data());
+  const auto tree = make_tree(fitted.grown);
   const auto moments = take_moments(tree, table, canonical, *ranges, n_exemplars, n_threads, monitor);
   fitted.class_weight = moments.class_weight();
   for (std::size_t o = 0; o < tree.size(); ++o)

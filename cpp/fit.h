@@ -31,6 +31,6 @@ FittedTree fit(const TableView& table, std::uint64_t seed, std::size_t growth_ro
                const Grow& grow, int n_threads, Monitor& monitor);
 
 // The tree that inference walks; its gates are always open.
-Tree make_tree(const std::vector<NodeId>& parent, const std::vector<Column>& column, const double* trapezoid);
+Tree make_tree(const GrownTree& grown);
 
 }  // namespace ferl

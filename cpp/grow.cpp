@@ -19,10 +19,8 @@ constexpr std::size_t kWorthThreads = 100'000;
 struct GrowingNode {
   NodeId parent = -1;
   std::size_t depth = 0;
-  bool is_left = false;
   NodeId left_child = -1;  // the right one follows it; -1: a leaf
-  Band band{};             // of the parent's split
-  Column column = -1;
+  Condition condition;
   std::vector<Row> rows;
   std::vector<double> weights;
   std::vector<double> class_weight;
@@ -140,17 +138,54 @@ class Grower {
         }
         std::copy_n(list.data(), n, all.list(k));
         const double* x = sample_.column(from.columns[k]);
-        if (x[list[0]] == x[list[n - 1]]) {
+        const std::size_t n_known = count_known(list.data(), n, x);
+        if (n_known == 0 || x[list[0]] == x[list[n_known - 1]]) {
           all.columns[k] = -1;
           continue;
         }
-        cuts[k] = best_cut(view, list.data(), n, x, options_.band.min_leaf_weight);
+        const KnownRows known(view, list.data(), n_known, n);
+        cuts[k] = cut_column(known.view(), from.columns[k], list.data(), n_known);
       }
     };
     const int n_threads = from.n_rows * n_columns >= kWorthThreads ? options_.n_threads : 1;
     parallel_for((n_columns + kChunk - 1) / kChunk, n_threads, task, [&] { report(); });
     node.orders = std::make_shared<Orders>(drop_constant(std::move(all), cuts));
     return cuts;
+  }
+
+  // Rows without a value are last in an order.
+  static std::size_t count_known(const Row* order, std::size_t n_rows, const double* x) {
+    while (n_rows > 0 && is_missing(x[order[n_rows - 1]])) --n_rows;
+    return n_rows;
+  }
+
+  // A node as a feature sees it: without the rows that have no value of it.
+  class KnownRows {
+   public:
+    KnownRows(const NodeView& node, const Row* order, std::size_t n_known, std::size_t n_rows)
+        : node_(node), class_weight_(node.class_weight), weight_(node.weight), is_whole_(n_known == n_rows) {
+      if (is_whole_) return;
+      std::fill(class_weight_.begin(), class_weight_.end(), 0.0);
+      for (std::size_t k = 0; k < n_known; ++k) class_weight_[node.row[order[k]].y] += node.row[order[k]].weight;
+      weight_ = std::accumulate(class_weight_.begin(), class_weight_.end(), 0.0);
+    }
+    NodeView view() const { return is_whole_ ? node_ : NodeView{node_.row, class_weight_, weight_}; }
+
+   private:
+    const NodeView& node_;
+    std::vector<double> class_weight_;
+    double weight_;
+    bool is_whole_;
+  };
+
+  Cut cut_column(const NodeView& known, Column column, const Row* order, std::size_t n_known) const {
+    const double* x = sample_.column(column);
+    if (sample_.n_categories[column] == 0) return best_cut(known, order, n_known, x, options_.band.min_leaf_weight);
+    Cut cut;
+    cut.left_class_weight = cross_fitted_left({known, order, n_known, x}, options_.band.min_leaf_weight);
+    const double left = std::accumulate(cut.left_class_weight.begin(), cut.left_class_weight.end(), 0.0);
+    if (left > 0 && left < known.weight) cut.gain = gini_gain(known.class_weight, known.weight, cut.left_class_weight);
+    return cut;
   }
 
   static Orders drop_constant(Orders orders, std::vector<Cut>& cuts) {
@@ -160,7 +195,7 @@ class Grower {
       if (kept != k) {
         std::copy_n(orders.list(k), orders.n_rows, orders.list(kept));
         orders.columns[kept] = orders.columns[k];
-        cuts[kept] = cuts[k];
+        cuts[kept] = std::move(cuts[k]);
       }
       ++kept;
     }
@@ -173,6 +208,8 @@ class Grower {
   // Gain by which features are ranked: that of the crisp cut, under the criterion in use.
   Gain crisp_gain(const NodeView& view, const Row* order, std::size_t n_rows, const double* x, const Cut& cut) const {
     if (options_.band.criterion == Criterion::gini) return {cut.gain, 0};
+    if (!cut.left_class_weight.empty())
+      return gain_of(view.class_weight, view.weight, cut.left_class_weight, Criterion::cci);
     std::vector<double> left(view.class_weight.size(), 0.0);
     for (std::size_t k = 0; k < n_rows && x[order[k]] <= cut.threshold; ++k)
       left[view.row[order[k]].y] += view.row[order[k]].weight;
@@ -197,7 +234,9 @@ class Grower {
     for (std::size_t k = 0; k < cuts.size(); ++k) {
       if (cuts[k].gain <= 0) continue;
       const double* x = sample_.column(orders.columns[k]);
-      ranked.push_back({crisp_gain(view, orders.list(k), orders.n_rows, x, cuts[k]), k});
+      const std::size_t n_known = count_known(orders.list(k), orders.n_rows, x);
+      const KnownRows known(view, orders.list(k), n_known, orders.n_rows);
+      ranked.push_back({crisp_gain(known.view(), orders.list(k), n_known, x, cuts[k]), k});
     }
     if (options_.n_banded < ranked.size()) move_best_to_front(ranked, options_.n_banded);
     const std::size_t n_first = std::min(options_.n_banded, ranked.size());
@@ -205,8 +244,16 @@ class Grower {
     auto band = [&](std::size_t place) {
       thread_local SortedRows sorted;
       const std::size_t k = ranked[place].second;
-      sorted.gather(view, orders.list(k), orders.n_rows, sample_.column(orders.columns[k]), resamples_);
-      return band_candidate(view, orders.columns[k], sorted, cuts[k], resamples_, options_.band);
+      const Column column = orders.columns[k];
+      const double* x = sample_.column(column);
+      const std::size_t n_known = count_known(orders.list(k), orders.n_rows, x);
+      const KnownRows known(view, orders.list(k), n_known, orders.n_rows);
+      const NodeView seen = known.view();
+      if (const int n_categories = sample_.n_categories[column]; n_categories > 0)
+        return category_candidate({seen, orders.list(k), n_known, x}, column, n_categories, cuts[k], resamples_,
+                                  options_.band);
+      sorted.gather(seen, orders.list(k), n_known, x, resamples_);
+      return band_candidate(seen, column, sorted, cuts[k], resamples_, options_.band);
     };
     const int n_threads = orders.n_rows * n_first >= kWorthThreads / 10 ? options_.n_threads : 1;
     parallel_for(
@@ -242,7 +289,7 @@ class Grower {
       const Ramp ramp(node.best.band);
       for (std::size_t k = 0; k < node.rows.size(); ++k) {
         const Row r = node.rows[k];
-        const double membership = ramp(x[r]), least = kNegligibleFiring * sample_.weight[r];
+        const double membership = node.best.left(x[r], ramp), least = kNegligibleFiring * sample_.weight[r];
         const double weight[2] = {node.weights[k] * membership, node.weights[k] * (1 - membership)};
         for (int side = 0; side < 2; ++side) {
           if (weight[side] <= least) continue;
@@ -253,9 +300,7 @@ class Grower {
       for (int side = 0; side < 2; ++side) {
         children[side].parent = static_cast<NodeId>(index);
         children[side].depth = node.depth + 1;
-        children[side].is_left = side == 0;
-        children[side].column = node.best.column;
-        children[side].band = node.best.band;
+        children[side].condition = condition_of(node.best, side == 0);
         children[side].parent_orders = node.orders;
         finish(children[side]);
       }
@@ -274,10 +319,14 @@ class Grower {
   }
 
   // The left side of a split falls across its band, the right side rises.
-  Ends ends(std::size_t index) const {
-    const auto [low, high] = nodes_[index].band;
-    if (index == 0) return kEverything;
-    return nodes_[index].is_left ? Ends{-kInfinity, -kInfinity, low, high} : Ends{low, high, kInfinity, kInfinity};
+  static Condition condition_of(const Candidate& split, bool is_left) {
+    Condition condition{split.column, kEverything, is_left ? split.share : 1 - split.share, split.category};
+    const auto [low, high] = split.band;
+    if (split.category.empty())
+      condition.ends = is_left ? Ends{-kInfinity, -kInfinity, low, high} : Ends{low, high, kInfinity, kInfinity};
+    else if (!is_left)
+      for (double& membership : condition.category) membership = 1 - membership;
+    return condition;
   }
 
   GrownTree in_preorder() const {
@@ -290,7 +339,7 @@ class Grower {
       const auto number = static_cast<NodeId>(tree.parent.size());
       const Candidate split = node.left_child < 0 ? Candidate{} : node.best;
       const double gain = options_.band.criterion == Criterion::gini ? split.gain.first : split.gain.second;
-      tree.add(parent, node.column, ends(index), gain, split.cuts);
+      tree.add(parent, node.condition, gain, split.cuts);
       if (node.left_child < 0) continue;
       stack.push_back({static_cast<std::size_t>(node.left_child) + 1, number});
       stack.push_back({static_cast<std::size_t>(node.left_child), number});

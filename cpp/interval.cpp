@@ -82,7 +82,7 @@ class BoxWalk {
     for (std::size_t f = 0; f < x.n_columns; ++f) {
       const double value = x(row, f);
       box_[f] = {value, value};
-      if (scale[f] == 0 || radius == 0) continue;
+      if (scale[f] == 0 || radius == 0 || is_missing(value)) continue;  // a caller gives categories a scale of 0
       // Outward: neither the reach nor the ends may round towards the row, nor may a caller's distance.
       const double reach = radius * scale[f] * (1 + 4 * kEpsilon) + std::numeric_limits<double>::denorm_min();
       box_[f] = {std::nextafter(value - reach, -kInfinity), std::nextafter(value + reach, kInfinity)};
@@ -94,12 +94,15 @@ class BoxWalk {
   void enter(std::size_t o, const Node& node, bool gated) {
     Interval& side = box_[node.column];
     clip_[node.depth] = {node.column, side};
-    membership[o] = bound(node.membership, side);
-    gate[o] = gated ? bound(node.gate, side) : Interval{1, 1};
+    const bool is_fixed = node.is_categorical() || is_missing(side.low);
+    membership[o] = is_fixed ? Interval{node.fits(side.low), node.fits(side.low)} : bound(node.membership, side);
+    if (!gated) gate[o] = {1, 1};
+    else gate[o] = is_fixed ? Interval{node.opens(side.low), node.opens(side.low)} : bound(node.gate, side);
     const Interval above = firing[node.parent];
     firing[o] = {above.low * membership[o].low * gate[o].low, above.high * membership[o].high * gate[o].high};
     if (firing[o].high > 0) reached.push_back(o);
     all_open = all_open && (gate[o].low == 1 || membership[o].high == 0);
+    if (is_fixed) return;
     if (node.membership.rise.slope > 0) side.low = std::max(side.low, node.membership.rise.start);
     if (node.membership.fall.slope > 0) side.high = std::min(side.high, node.membership.fall.start);
   }

@@ -30,6 +30,7 @@ struct TermRows {
   const double* phi;
   const double* weight;
   const double* x;  // [row of the sample]: the feature of the term
+  double share;     // the membership of a missing value
 };
 
 // Where these rows stand, see standing.h.
@@ -45,6 +46,15 @@ struct StandingRows {
 inline constexpr double kAlmostOne = 1 - 1e-10;
 inline constexpr double kLeastProbability = 1e-12;  // a logarithm needs more than zero
 
+// A row whose nearest exemplar is wanted. The distance is the sum of absolute differences over the numbers, which come
+// first, and of `mismatch` over the categories that differ.
+struct ExemplarQuery {
+  const float* x;
+  const float* mismatch;  // [feature]; not read for numbers
+  std::size_t n_numbers, n_features;
+  bool has_missing;  // some features of x, which do not count
+};
+
 struct Kernels {
   // Gini-optimal cut of each resample with at least `min_weight` on either side; NaN where nothing separates.
   void (*cuts_two_classes)(const LaneRows& rows, double min_weight, double* cuts);
@@ -53,9 +63,10 @@ struct Kernels {
   // Class weights of the rows absent from each resample: all, left of the resample's own cut, left by `membership`.
   void (*tally_absent)(const LaneRows& rows, const double* cuts, const double* membership, LaneCell* all,
                        LaneCell* crisp, LaneCell* soft);
-  // phi[i] = parent_phi[i] * membership(x[i]), times gate(x[i]) if there is a gate.
-  void (*fire)(std::size_t n, const double* x, const double* parent_phi, const Trapezoid& membership, const Gate* gate,
-               double* phi);
+  // phi[i] = parent_phi[i] * membership(x[i]), times gate(x[i]) if there is a gate; parent_phi[i] * share where x[i] is
+  // missing.
+  void (*fire)(std::size_t n, const double* x, const double* parent_phi, const Trapezoid& membership, double share,
+               const Gate* gate, double* phi);
   // Weight of the rows that a term leaves.
   double (*tally_term)(const TermRows& rows, const Trapezoid& term);
   // Adds the weight of the rows that are classified correctly with a child of this term and distribution to `hits`,
@@ -65,10 +76,9 @@ struct Kernels {
   // values - centre, times per_unit, no further than `farthest` from zero.
   void (*to_units)(const double* values, std::ptrdiff_t stride, std::size_t n, const double* centre,
                    const double* per_unit, double farthest, float* out);
-  // The nearest of the exemplars in the vectors [begin, begin + n) of `lanes`, by the sum of absolute differences: the
-  // bits of that sum, which order as it does, above its place, vector * kFloatLanes + lane. Smaller is nearer.
-  std::uint64_t (*nearest_exemplar)(const float* x, std::size_t n_features, const float* lanes, std::size_t begin,
-                                    std::size_t n);
+  // The nearest of the exemplars in the vectors [begin, begin + n) of `lanes`: the bits of its distance, which order as it
+  // does, above its place, vector * kFloatLanes + lane. Smaller is nearer.
+  std::uint64_t (*nearest_exemplar)(const ExemplarQuery& query, const float* lanes, std::size_t begin, std::size_t n);
 };
 
 // For the machine this runs on. The environment variable FERL_INSTRUCTION_SET (baseline, x86-64-v3 or x86-64-v4), read

@@ -40,7 +40,10 @@ class LinguisticGrower {
   LinguisticGrower(const Sample& sample, const std::vector<Term>& terms, const LinguisticOptions& options,
                    Monitor& monitor)
       : sample_(sample), terms_(terms), options_(options), monitor_(monitor), standing_(sample, options.soft_share) {
-    for (const Term& t : terms) membership_.emplace_back(t.ends[0], t.ends[1], t.ends[2], t.ends[3]);
+    for (const Term& t : terms) {
+      membership_.emplace_back(t.ends[0], t.ends[1], t.ends[2], t.ends[3]);
+      share_.push_back(share_of(sample.column(t.column), membership_.back()));
+    }
     LinguisticNode root;
     root.rows = standing_.everything();
     nodes_.push_back(std::move(root));
@@ -70,6 +73,18 @@ class LinguisticGrower {
     const Candidate* candidate = nullptr;
   };
 
+  // The share of the rows with a value that a term fits: what a row without one counts for.
+  double share_of(const double* x, const Trapezoid& membership) const {
+    double fits = 0, known = 0;
+    for (std::size_t i = 0; i < sample_.n_rows; ++i) {
+      if (is_missing(x[i])) continue;
+      fits += sample_.weight[i] * membership(x[i]);
+      known += sample_.weight[i];
+    }
+    return known > 0 ? fits / known : 0.0;
+  }
+
+  WordAt at(std::size_t term) const { return {column(term), membership_[term], share_[term]}; }
   const double* column(std::size_t term) const { return sample_.column(terms_[term].column); }
   // What a strong child gains: min_gain, and in any case more than nothing. A gain that is less by rounding will do.
   double least_gain() const { return std::max(options_.min_gain, 2 * kBetterGain) - kBetterGain; }
@@ -88,7 +103,7 @@ class LinguisticGrower {
     for (std::size_t t = 0; t < terms_.size(); ++t) {
       if ((o == 0 && terms_[t].is_complement) || is_said(conjunction(o, t))) continue;
       if (std::find(used.begin(), used.end(), terms_[t].column) != used.end()) continue;
-      auto weight = standing_.class_weight(node.rows, column(t), membership_[t]);
+      auto weight = standing_.class_weight(node.rows, at(t));
       double total = 0;
       for (const double w : weight) total += w;
       if (total >= options_.min_leaf_weight) node.candidates.push_back({t, standing_.distribution(std::move(weight))});
@@ -120,7 +135,7 @@ class LinguisticGrower {
         node.candidates.size(), work > kWorthAThread ? options_.n_threads : 1,
         [&](std::size_t i) {
           Candidate& c = node.candidates[i];
-          c.gain = standing_.change_by_child(node.rows, view, column(c.term), membership_[c.term], c.p.data());
+          c.gain = standing_.change_by_child(node.rows, view, at(c.term), c.p.data());
         },
         [&] { monitor_.tick(n_rules_); });
     node.stale = false;
@@ -170,11 +185,11 @@ class LinguisticGrower {
 
   ReachedRows reached(const ReachedRows& parent, std::size_t term) const {
     ReachedRows child;
-    const double* x = column(term);
+    const WordAt word = at(term);
     for (Label c = 0; c < sample_.n_classes; ++c) {
       child.begin.push_back(child.size());
       for (std::size_t k = parent.begin[c]; k < parent.begin[c + 1]; ++k) {
-        const double phi = std::min(parent.phi[k] * membership_[term](x[parent.row[k]]), kMostBelief);
+        const double phi = std::min(parent.phi[k] * word(parent.row[k]), kMostBelief);
         if (phi <= kNegligibleFiring) continue;
         child.row.push_back(parent.row[k]);
         child.phi.push_back(phi);
@@ -231,8 +246,8 @@ class LinguisticGrower {
         gain += std::max(0.0, nodes_[child].gain) * standing_.total_weight();
         stack.push_back({child, number});
       }
-      if (o == 0) tree.add(-1, -1, kEverything, gain);
-      else tree.add(parent, terms_[nodes_[o].term].column, terms_[nodes_[o].term].ends, gain);
+      const std::size_t t = nodes_[o].term;
+      tree.add(parent, o == 0 ? Condition{} : Condition{terms_[t].column, terms_[t].ends, share_[t], {}}, gain);
     }
     return tree;
   }
@@ -243,6 +258,7 @@ class LinguisticGrower {
   Monitor& monitor_;
   Standing standing_;
   std::vector<Trapezoid> membership_;
+  std::vector<double> share_;  // [term]: the membership of a missing value
   std::vector<LinguisticNode> nodes_;
   std::size_t n_rules_ = 0;
 };

@@ -26,9 +26,14 @@ double power_of_two_above(double value) {
 
 FeatureRanges::FeatureRanges(const Sample& sample) {
   for (std::size_t j = 0; j < sample.n_columns; ++j) {
-    const auto [low, high] = std::minmax_element(sample.column(j), sample.column(j) + sample.n_rows);
-    centre.push_back(0.5 * *low + 0.5 * *high);
-    half.push_back(*high > *low ? 0.5 * *high - 0.5 * *low : 1.0);
+    double low = kInfinity, high = -kInfinity;
+    for (std::size_t i = 0; i < sample.n_rows; ++i) {
+      const double value = sample.column(j)[i];  // both comparisons fail where it is missing
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+    centre.push_back(low <= high ? 0.5 * low + 0.5 * high : 0.0);
+    half.push_back(high > low ? 0.5 * high - 0.5 * low : 1.0);
   }
 }
 
@@ -43,7 +48,8 @@ Moments::Moments(std::size_t n_nodes, int n_classes, const FeatureRanges& ranges
       feature_unit_(std::ldexp(power_of_two_above(options.most_weight), -kFeatureBits)),
       sums_(n_nodes * n_classes, 0),
       first_(n_nodes * ranges.half.size(), 0),
-      second_(first_) {}
+      second_(first_),
+      known_(first_) {}
 
 void Moments::add(const Tree& tree, const TableView& table, std::size_t first_of_all) {
   Levels level;
@@ -77,15 +83,19 @@ void Moments::add_features(std::size_t node, const Block& block, const TableView
   const std::size_t n_columns = ranges_.half.size();
   for (std::size_t j = 0; j < n_columns; ++j) {
     const double centre = ranges_.centre[j], scale = 1 / ranges_.half[j];
-    std::int64_t first = 0, second = 0;
+    std::int64_t first = 0, second = 0, known = 0;
     for (std::size_t i = 0; i < firing.size; ++i) {
-      double z = (block.value(firing.row[i], static_cast<Column>(j)) - centre) * scale;
+      const double value = block.value(firing.row[i], static_cast<Column>(j));
+      const double own = is_missing(value) ? 0.0 : weight[i];
+      double z = is_missing(value) ? 0.0 : (value - centre) * scale;
       z = std::min(kFarthest, std::max(-kFarthest, z));
-      first += static_cast<std::int64_t>(weight[i] * z);
-      second += static_cast<std::int64_t>(weight[i] * z * z);
+      first += static_cast<std::int64_t>(own * z);
+      second += static_cast<std::int64_t>(own * z * z);
+      known += static_cast<std::int64_t>(own);
     }
     first_[node * n_columns + j] += first;
     second_[node * n_columns + j] += second;
+    known_[node * n_columns + j] += known;
   }
 }
 
@@ -97,7 +107,11 @@ void Moments::add_exemplars(std::size_t node, const Firing& firing, std::size_t 
 
 void Moments::merge(const Moments& other) {
   for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i] += other.sums_[i];
-  for (std::size_t i = 0; i < first_.size(); ++i) first_[i] += other.first_[i], second_[i] += other.second_[i];
+  for (std::size_t i = 0; i < first_.size(); ++i) {
+    first_[i] += other.first_[i];
+    second_[i] += other.second_[i];
+    known_[i] += other.known_[i];
+  }
   for (std::size_t o = 0; o < exemplars.size(); ++o) {
     auto& rows = exemplars[o];
     rows.insert(rows.end(), other.exemplars[o].begin(), other.exemplars[o].end());
@@ -118,6 +132,7 @@ void Moments::add_up_splits(const Tree& tree) {
       for (std::size_t j = 0; j < n_columns; ++j) {
         first_[o * n_columns + j] += first_[child * n_columns + j];
         second_[o * n_columns + j] += second_[child * n_columns + j];
+        known_[o * n_columns + j] += known_[child * n_columns + j];
       }
   }
 }
@@ -128,20 +143,15 @@ std::vector<double> Moments::class_weight() const {
   return out;
 }
 
-double Moments::weight(std::size_t node) const {
-  Sum total = 0;
-  for (std::size_t c = 0; c < n_classes_; ++c) total += sums_[node * n_classes_ + c];
-  return static_cast<double>(total) * unit_;
+double Moments::mean_in_ranges(std::size_t cell) const {
+  return known_[cell] > 0 ? static_cast<double>(first_[cell]) / static_cast<double>(known_[cell]) : 0.0;
 }
 
 std::vector<double> Moments::mean() const {
   std::vector<double> out;
   const std::size_t d = ranges_.half.size();
-  for (std::size_t i = 0; i < first_.size(); ++i) {
-    const double total = weight(i / d);
-    const double z = total > 0 ? static_cast<double>(first_[i]) * feature_unit_ / total : 0.0;
-    out.push_back(ranges_.centre[i % d] + z * ranges_.half[i % d]);
-  }
+  for (std::size_t i = 0; i < first_.size(); ++i)
+    out.push_back(ranges_.centre[i % d] + mean_in_ranges(i) * ranges_.half[i % d]);
   return out;
 }
 
@@ -149,9 +159,8 @@ std::vector<double> Moments::variance() const {
   std::vector<double> out;
   const std::size_t d = ranges_.half.size();
   for (std::size_t i = 0; i < first_.size(); ++i) {
-    const double total = weight(i / d), half = ranges_.half[i % d];
-    const double z = total > 0 ? static_cast<double>(first_[i]) * feature_unit_ / total : 0.0;
-    const double square = total > 0 ? static_cast<double>(second_[i]) * feature_unit_ / total : 0.0;
+    const double z = mean_in_ranges(i), half = ranges_.half[i % d];
+    const double square = known_[i] > 0 ? static_cast<double>(second_[i]) / static_cast<double>(known_[i]) : 0.0;
     out.push_back(std::max(0.0, square - z * z) * half * half);
   }
   return out;

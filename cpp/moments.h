@@ -50,12 +50,13 @@ class Moments {
 
   void add_features(std::size_t node, const Block& block, const TableView& table, const Firing& firing);
   void add_exemplars(std::size_t node, const Firing& firing, std::size_t first);
-  double weight(std::size_t node) const;
+  double mean_in_ranges(std::size_t cell) const;
 
   const FeatureRanges& ranges_;
   std::size_t n_classes_, n_exemplars_;
   double unit_, feature_unit_;  // powers of two, so that scaling rounds nothing
-  std::vector<Sum> sums_, first_, second_;  // [node][class]; [node][feature]: of values and of their squares
+  std::vector<Sum> sums_;                     // [node][class]
+  std::vector<Sum> first_, second_, known_;  // [node][feature]: of values, their squares, and the weight that has any
 };
 
 // Over all canonical rows of the table.

@@ -17,16 +17,21 @@ constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
 
 bool fits_a_child(const Tree& tree, std::size_t node, const Block& block, Row row) {
   for (std::size_t child = node + 1; child < tree.nodes[node].end; child = tree.nodes[child].end)
-    if (tree.nodes[child].membership(block.value(row, tree.nodes[child].column)) > 0) return true;
+    if (tree.nodes[child].fits(block.value(row, tree.nodes[child].column)) > 0) return true;
   return false;
 }
 
 }  // namespace
 
 Exemplars::Exemplars(const Tree& tree, const NodeId* exemplar, std::size_t per_node, const double* row,
-                     std::size_t n_features, const Scale& scale)
-    : row_(row), n_features_(n_features), scale_(scale), group_(tree.size()) {
-  std::vector<float> units(n_features);
+                     const Scale& scale)
+    : row_(row), scale_(scale), group_(tree.size()) {
+  const std::size_t d = scale.n_features;
+  for (const bool number : {true, false})
+    for (std::size_t j = 0; j < d; ++j)
+      if (is_number(j) == number) column_.push_back(j), n_numbers_ += number;
+  for (const std::size_t j : column_) mismatch_.push_back(static_cast<float>(scale.per_unit[j]));
+  std::vector<float> units(d);
   for (std::size_t o = 0; o < tree.size(); ++o) {
     if (tree.is_split(o)) continue;
     const NodeId* own = exemplar + o * per_node;
@@ -34,35 +39,51 @@ Exemplars::Exemplars(const Tree& tree, const NodeId* exemplar, std::size_t per_n
     group_[o] = {place_.size() / kFloatLanes, (n + kFloatLanes - 1) / kFloatLanes};
     for (std::size_t first = 0; first < n; first += kFloatLanes) {
       const std::size_t at = lanes_.size();
-      lanes_.resize(at + kFloatLanes * n_features);
+      lanes_.resize(at + kFloatLanes * d);
       for (std::size_t lane = 0; lane < kFloatLanes; ++lane) {
         place_.push_back(own[std::min(first + lane, n - 1)]);  // the last one fills up the vector
-        to_units(row + static_cast<std::size_t>(place_.back()) * n_features, 1, units.data());
-        for (std::size_t j = 0; j < n_features; ++j) lanes_[at + j * kFloatLanes + lane] = units[j];
+        to_units(row + static_cast<std::size_t>(place_.back()) * d, 1, units.data());
+        for (std::size_t k = 0; k < d; ++k) {
+          const float lacking = k < n_numbers_ ? 0.0F : -1.0F;  // the centre, or a category like no other
+          lanes_[at + k * kFloatLanes + lane] = std::isnan(units[k]) ? lacking : units[k];
+        }
       }
     }
   }
 }
 
-void Exemplars::to_units(const double* values, std::ptrdiff_t stride, float* out) const {
-  kernels().to_units(values, stride, n_features_, scale_.centre, scale_.per_unit, kFarAway, out);
+// In the order of column_; whether a value is missing.
+bool Exemplars::to_units(const double* values, std::ptrdiff_t stride, float* out) const {
+  if (n_numbers_ == column_.size()) {
+    kernels().to_units(values, stride, n_numbers_, scale_.centre, scale_.per_unit, kFarAway, out);
+  } else {
+    for (std::size_t k = 0; k < column_.size(); ++k) {
+      const std::size_t j = column_[k];
+      const double value = values[static_cast<std::ptrdiff_t>(j) * stride];
+      if (k < n_numbers_) kernels().to_units(&value, 1, 1, scale_.centre + j, scale_.per_unit + j, kFarAway, out + k);
+      else out[k] = static_cast<float>(value);
+    }
+  }
+  return std::any_of(out, out + column_.size(), [](float unit) { return std::isnan(unit); });
 }
 
 void Exemplars::distance(const Tree& tree, const MatrixView& x, int n_threads, std::size_t n_out, double* out) const {
-  const std::size_t d = n_features_;
+  const std::size_t d = scale_.n_features;
   const auto nearest = kernels().nearest_exemplar;
   over_blocks(x, n_threads, [&](const Block& block, Levels& level) {
     std::vector<float> units(block.size * d);
+    std::vector<char> has_missing(block.size);
     std::vector<std::uint64_t> best(block.size, kNowhere);
     for (std::size_t i = 0; i < block.size; ++i)
-      to_units(x.row(block.first + i), x.column_stride, units.data() + i * d);
+      has_missing[i] = to_units(x.row(block.first + i), x.column_stride, units.data() + i * d);
     walk(tree, block, false, level, [&](std::size_t o, const Firing& firing) {
       if (group_[o].n == 0) return;
       for (std::size_t k = 0; k < firing.size; ++k) {
         const Row i = firing.row[k];
         if (!tree.is_leaf(o) && fits_a_child(tree, o, block, i)) continue;
         const auto [begin, n] = group_[o];
-        best[i] = std::min(best[i], nearest(units.data() + i * d, d, lanes_.data(), begin, n));
+        const ExemplarQuery query{units.data() + i * d, mismatch_.data(), n_numbers_, d, has_missing[i] != 0};
+        best[i] = std::min(best[i], nearest(query, lanes_.data(), begin, n));
       }
     });
     for (std::size_t i = 0; i < block.size; ++i) {
@@ -75,15 +96,24 @@ void Exemplars::distance(const Tree& tree, const MatrixView& x, int n_threads, s
 
 // The distance again, exactly: the search rounds.
 void Exemplars::measure(const double* x, std::ptrdiff_t stride, NodeId exemplar, std::size_t n_out, double* out) const {
-  const double* row = row_ + static_cast<std::size_t>(exemplar) * n_features_;
-  const double share = 1.0 / static_cast<double>(n_features_);
+  const std::size_t d = scale_.n_features;
+  const double* row = row_ + static_cast<std::size_t>(exemplar) * d;
+  std::size_t n_known = 0;
+  for (std::size_t j = 0; j < d; ++j) n_known += !is_missing(x[static_cast<std::ptrdiff_t>(j) * stride]);
+  const double share = 1.0 / static_cast<double>(std::max<std::size_t>(n_known, 1));
   double sum = 0;
-  for (std::size_t j = 0; j < n_features_; ++j) {
-    const double away = std::abs(x[static_cast<std::ptrdiff_t>(j) * stride] - row[j]) * scale_.per_unit[j] * share;
-    if (n_out > 1) out[j] = away;
-    sum += away;
+  for (std::size_t j = 0; j < d; ++j) {
+    const double part = away(x[static_cast<std::ptrdiff_t>(j) * stride], row[j], j) * scale_.per_unit[j] * share;
+    if (n_out > 1) out[j] = part;
+    sum += part;
   }
   if (n_out == 1) *out = sum;
+}
+
+double Exemplars::away(double value, double exemplar, std::size_t j) const {
+  if (is_missing(value)) return 0;
+  if (!is_number(j)) return value != exemplar;
+  return std::abs(value - (is_missing(exemplar) ? scale_.centre[j] : exemplar));
 }
 
 void residual(const Tree& tree, const MatrixView& x, const double* mean, const double* precision, int n_threads,
@@ -95,7 +125,9 @@ void residual(const Tree& tree, const MatrixView& x, const double* mean, const d
       total[i] += phi;
       double* own = out + (block.first + i) * d;
       for (std::size_t j = 0; j < d; ++j) {
-        const double away = block.value(i, static_cast<Column>(j)) - mean[o * d + j];
+        const double value = block.value(i, static_cast<Column>(j));
+        if (is_missing(value)) continue;
+        const double away = value - mean[o * d + j];
         own[j] += phi * away * away * precision[o * d + j];
       }
     };

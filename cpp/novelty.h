@@ -8,22 +8,24 @@
 
 namespace ferl {
 
-// The unit of distance of each feature, and the origin that values are measured from.
+// What distances are measured in.
 struct Scale {
-  const double* centre;
-  const double* per_unit;  // one over it
+  const double* centre;              // [feature]: stands for a value that an exemplar lacks
+  const double* per_unit;            // [feature]: one over the unit of distance; categories that differ are one apart
+  const std::int32_t* n_categories;  // [feature]; 0: a number
+  std::size_t n_features;
 };
 
-// The exemplars of the nodes where paths can end, laid out for a search of the nearest one: sixteen side by side, feature by feature.
+// The exemplars of the nodes where paths can end, laid out for a search of the nearest one: sixteen side by side, feature
+// by feature, numbers first.
 class Exemplars {
  public:
   // `exemplar`: [node][per_node], places in `row`, -1 where a node has fewer; `row`: [exemplar][feature].
-  Exemplars(const Tree& tree, const NodeId* exemplar, std::size_t per_node, const double* row, std::size_t n_features,
-            const Scale& scale);
+  Exemplars(const Tree& tree, const NodeId* exemplar, std::size_t per_node, const double* row, const Scale& scale);
 
-  // For each row of x the mean over features of its distance, in units, from the nearest exemplar: among those of the
-  // nodes where its paths end, which are leaves or words below which it fits none. `out`: [row][n_out]; n_out = 1: the
-  // distance; n_features: what each feature adds to it. NaN where no node it reaches has an exemplar.
+  // For each row of x the mean over its known features of the distance, in units, from the nearest exemplar: among those
+  // of the nodes where its paths end, which are leaves or words below which it fits none. `out`: [row][n_out]; n_out = 1:
+  // the distance; n_features: what each feature adds to it. NaN where no node it reaches has an exemplar.
   void distance(const Tree& tree, const MatrixView& x, int n_threads, std::size_t n_out, double* out) const;
 
  private:
@@ -31,20 +33,24 @@ class Exemplars {
     std::size_t begin = 0, n = 0;  // vectors of exemplars in lanes_
   };
 
+  bool is_number(std::size_t j) const { return scale_.n_categories[j] == 0; }
   void measure(const double* x, std::ptrdiff_t stride, NodeId exemplar, std::size_t n_out, double* out) const;
-  void to_units(const double* values, std::ptrdiff_t stride, float* out) const;
+  double away(double value, double exemplar, std::size_t j) const;
+  bool to_units(const double* values, std::ptrdiff_t stride, float* out) const;
 
   const double* row_;
-  std::size_t n_features_;
   Scale scale_;
-  std::vector<Group> group_;   // [node]
-  std::vector<float> lanes_;   // [vector of exemplars][feature][lane], in units
-  std::vector<NodeId> place_;  // [vector of exemplars][lane]
+  std::size_t n_numbers_ = 0;
+  std::vector<std::size_t> column_;  // numbers first
+  std::vector<float> mismatch_;      // in this order
+  std::vector<Group> group_;         // [node]
+  std::vector<float> lanes_;         // [vector of exemplars][feature][lane], in units
+  std::vector<NodeId> place_;        // [vector of exemplars][lane]
 };
 
 // Adds to out ([row][feature], zeros made by the caller) the paper's residual: over the leaves a row reaches (the root,
 // where it reaches none), weighted by firing without gates, the squared distance from the leaf's mean times its
-// precision ([node][feature], zero for features that do not count there).
+// precision ([node][feature], zero for features that do not count there). Missing features count nothing.
 void residual(const Tree& tree, const MatrixView& x, const double* mean, const double* precision, int n_threads,
               double* out);
 

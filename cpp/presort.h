@@ -10,7 +10,8 @@
 
 namespace ferl {
 
-// For each feature that still varies, the rows of one node by ascending value. Ties keep canonical order.
+// For each feature that still varies, the rows of one node by ascending value, those without a value last. Ties keep
+// canonical order.
 struct Orders {
   std::size_t n_rows = 0;
   std::vector<Column> columns;

@@ -28,6 +28,7 @@ struct NodeView {
 struct Cut {
   double threshold = 0;
   double gain = 0;  // Gini decrease times the node's weight; 0: no cut improves
+  std::vector<double> left_class_weight;  // of a categorical feature, cross-fitted
 };
 
 // `order`: the node's rows by ascending x. Both sides get at least `min_leaf_weight`.

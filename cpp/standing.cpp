@@ -87,12 +87,12 @@ Standing::View Standing::view(const ReachedRows& rows) const {
   return view;
 }
 
-std::vector<double> Standing::class_weight(const ReachedRows& rows, const double* x, const Trapezoid& term) const {
+std::vector<double> Standing::class_weight(const ReachedRows& rows, const WordAt& word) const {
   std::vector<double> weight;
   for (Label c = 0; c < sample_.n_classes; ++c) {
     const std::size_t from = rows.begin[c], n = rows.begin[c + 1] - from;
     weight.push_back(kernels().tally_term({n, rows.row.data() + from, rows.phi.data() + from,
-                                           rows.weight.data() + from, x}, term));
+                                           rows.weight.data() + from, word.x, word.share}, word.term));
   }
   return weight;
 }
@@ -104,15 +104,16 @@ std::vector<double> Standing::distribution(std::vector<double> class_weight) con
   return class_weight;
 }
 
-double Standing::change_by_child(const ReachedRows& rows, const View& view, const double* x, const Trapezoid& term,
+double Standing::change_by_child(const ReachedRows& rows, const View& view, const WordAt& word,
                                  const double* p) const {
   double hits = -view.hits, logs = -view.logs;
   const std::size_t n_all = rows.size();
   for (Label c = 0; c < sample_.n_classes; ++c) {
     const std::size_t from = rows.begin[c], n = rows.begin[c + 1] - from;
-    const TermRows block{n, rows.row.data() + from, rows.phi.data() + from, rows.weight.data() + from, x};
+    const TermRows block{n, rows.row.data() + from, rows.phi.data() + from, rows.weight.data() + from, word.x,
+                         word.share};
     const StandingRows stand{view.plausible.data() + from, n_all, view.open.data() + from, sample_.n_classes, c};
-    kernels().judge_term(block, stand, term, p, &hits, &logs);
+    kernels().judge_term(block, stand, word.term, p, &hits, &logs);
   }
   return (hits + soft_share_ * logs) / total_;
 }

@@ -31,6 +31,15 @@ void pad(ReachedRows& rows);
 // No firing is larger, so that what a node has multiplied with can be divided out again.
 inline constexpr double kMostBelief = 1 - 1e-9;
 
+// A word, on the column it speaks of.
+struct WordAt {
+  const double* x;  // [row of the sample]
+  const Trapezoid& term;
+  double share;  // the membership of a missing value
+
+  double operator()(Row row) const { return is_missing(x[row]) ? share : term(x[row]); }
+};
+
 class Standing {
  public:
   // A row counts by its weight times (1 if its class is more probable than any other, plus soft_share times the logarithm of
@@ -47,12 +56,11 @@ class Standing {
 
   // Class weights below a node when a term is added to its path, and the distribution they make: drawn towards the
   // class frequencies by one row.
-  std::vector<double> class_weight(const ReachedRows& rows, const double* x, const Trapezoid& term) const;
+  std::vector<double> class_weight(const ReachedRows& rows, const WordAt& word) const;
   std::vector<double> distribution(std::vector<double> class_weight) const;
 
   // Mean change over all rows if that child joined, or if this node left.
-  double change_by_child(const ReachedRows& rows, const View& view, const double* x, const Trapezoid& term,
-                         const double* p) const;
+  double change_by_child(const ReachedRows& rows, const View& view, const WordAt& word, const double* p) const;
   double change_without(const ReachedRows& rows, const std::vector<double>& p) const;
 
   void join(const ReachedRows& rows, const std::vector<double>& p);

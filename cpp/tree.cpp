@@ -26,6 +26,7 @@ bool Tree::is_split(std::size_t node) const {
   const std::size_t end = nodes[node].end, first = node + 1;
   if (first == end || nodes[first].end == end) return false;
   const Node &left = nodes[first], &right = nodes[left.end];
+  if (right.end == end && left.column == right.column && left.is_categorical() && right.is_categorical()) return true;
   const Side &fall = left.membership.fall, &rise = right.membership.rise;
   const bool has_two_sides = left.membership.rise.slope == 0 && right.membership.fall.slope == 0;
   // The left side is empty where the right one is full, and the other way round.

@@ -3,12 +3,16 @@
 
 #include <array>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "ramp.h"
 #include "types.h"
 
 namespace ferl {
+
+// How open the gate of a split is to a category that none of the rows that grew it had.
+inline constexpr double kUnseenGate = 0.5;
 
 struct Node {
   std::size_t parent = 0;
@@ -17,10 +21,36 @@ struct Node {
   Column column = -1;    // of the node's own condition; the root has none
   Trapezoid membership;
   Gate gate;
+  double share = 0;              // of its parent's weight: the membership of a missing value
+  std::vector<double> category;  // membership of each category, NaN: not seen; empty where the column holds numbers
+
+  bool is_categorical() const { return !category.empty(); }
+  bool has_seen(double code) const {
+    return code >= 0 && code < static_cast<double>(category.size()) && !is_missing(category[static_cast<std::size_t>(code)]);
+  }
+  // Membership and gate of any value.
+  double fits(double x) const {
+    if (is_missing(x)) return share;
+    if (is_categorical()) return has_seen(x) ? category[static_cast<std::size_t>(x)] : share;
+    return membership(x);
+  }
+  double opens(double x) const {
+    if (is_missing(x)) return 1;
+    if (is_categorical()) return has_seen(x) ? 1 : kUnseenGate;
+    return gate(x);
+  }
 };
 
 using Ends = std::array<double, 4>;  // of a trapezoid: a, b, c, d
 inline constexpr Ends kEverything{-kInfinity, -kInfinity, kInfinity, kInfinity};
+
+// What a node asks of a row.
+struct Condition {
+  Column column = -1;
+  Ends ends = kEverything;
+  double share = 1;
+  std::vector<double> category;
+};
 
 // What the resamples say of a split: between which values its best cut lies with 90 % confidence, and the share of
 // resamples whose own cut lies inside the band.
@@ -37,11 +67,15 @@ struct GrownTree {
   std::vector<double> trapezoid;  // [node][4]
   std::vector<double> gain;       // times weight; zero at leaves
   std::vector<double> cuts;       // [node][3]: of the split below it, as CutSpread
+  std::vector<double> share;      // of the parent's weight: the membership of a missing value
+  std::vector<std::vector<double>> category;  // as in Node
 
-  void add(NodeId new_parent, Column new_column, const Ends& ends, double new_gain, const CutSpread& spread = kNoCuts) {
+  void add(NodeId new_parent, Condition condition, double new_gain, const CutSpread& spread = kNoCuts) {
     parent.push_back(new_parent);
-    column.push_back(new_column);
-    trapezoid.insert(trapezoid.end(), ends.begin(), ends.end());
+    column.push_back(condition.column);
+    trapezoid.insert(trapezoid.end(), condition.ends.begin(), condition.ends.end());
+    share.push_back(condition.share);
+    category.push_back(std::move(condition.category));
     gain.push_back(new_gain);
     cuts.insert(cuts.end(), {spread.low, spread.high, spread.share});
   }

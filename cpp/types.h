@@ -24,9 +24,13 @@ struct MatrixView {
   }
 };
 
+// A missing value is NaN. A category is its code, 0 .. n_categories - 1; a larger one was not seen in training.
+inline bool is_missing(double value) { return value != value; }
+
 // Training rows with their classes and weights, owned by somebody else.
 struct TableView {
   MatrixView x;
+  const std::int32_t* n_categories;  // [column]; 0: a number
   const Label* y;
   const double* weight;
   int n_classes;

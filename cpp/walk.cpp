@@ -12,7 +12,10 @@ void fire_node(const Node& node, const Block& block, bool gated, const Firing& p
                          static_cast<std::ptrdiff_t>(node.column) * block.x.column_stride;
   double x[kBlockRows], phi[kBlockRows];
   for (std::size_t i = 0; i < n; ++i) x[i] = column[static_cast<std::ptrdiff_t>(parent.row[i]) * block.x.row_stride];
-  kernels().fire(n, x, parent.phi.data(), node.membership, gated ? &node.gate : nullptr, phi);
+  if (node.is_categorical())
+    for (std::size_t i = 0; i < n; ++i) phi[i] = parent.phi[i] * node.fits(x[i]) * (gated ? node.opens(x[i]) : 1.0);
+  else
+    kernels().fire(n, x, parent.phi.data(), node.membership, node.share, gated ? &node.gate : nullptr, phi);
   std::size_t size = 0;
   for (std::size_t i = 0; i < n; ++i) {
     firing.row[size] = parent.row[i];

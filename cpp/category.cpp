@@ -1,0 +1,188 @@
+#include "category.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "ramp.h"
+
+namespace ferl {
+
+namespace {
+
+constexpr int kParts = 3;          // of the rows, each judged by a subset that was found on the others
+constexpr double kPriorRows = 5;   // that every category is taken to have more, with the class shares of the node
+constexpr int kPowerSteps = 12;
+
+// Class weights of each category that occurs in a node.
+struct Tally {
+  std::size_t n_classes;
+  std::vector<double> cells;  // [category][class]
+
+  explicit Tally(std::size_t n_categories, std::size_t n_classes_)
+      : n_classes(n_classes_), cells(n_categories * n_classes_, 0.0) {}
+  std::size_t size() const { return cells.size() / n_classes; }
+  const double* of(std::size_t category) const { return cells.data() + category * n_classes; }
+  double* of(std::size_t category) { return cells.data() + category * n_classes; }
+  double weight(std::size_t category) const { return std::accumulate(of(category), of(category) + n_classes, 0.0); }
+  std::vector<double> total() const {
+    std::vector<double> sum(n_classes, 0.0);
+    for (std::size_t i = 0; i < cells.size(); ++i) sum[i % n_classes] += cells[i];
+    return sum;
+  }
+};
+
+// Where each category's rows begin in the order, and its code.
+struct Groups {
+  std::vector<std::size_t> begin;  // one more than categories
+  std::vector<std::size_t> code;
+
+  explicit Groups(const CategoryRows& rows) {
+    for (std::size_t k = 0; k < rows.n_rows; ++k) {
+      const auto value = static_cast<std::size_t>(rows.x[rows.order[k]]);
+      if (!code.empty() && code.back() == value) continue;
+      begin.push_back(k);
+      code.push_back(value);
+    }
+    begin.push_back(rows.n_rows);
+  }
+  std::size_t size() const { return code.size(); }
+};
+
+double product(const std::vector<double>& a, const double* b) {
+  return std::inner_product(a.begin(), a.end(), b, 0.0);
+}
+
+// The direction in which the class shares of categories differ most, by a few steps of the power method. Its sign is
+// that of its largest part, so that it does not depend on the order of the categories.
+std::vector<double> principal_direction(const Tally& tally) {
+  const std::size_t n_classes = tally.n_classes;
+  if (n_classes == 2) return {0.0, 1.0};
+  const auto total = tally.total();
+  const double weight = std::accumulate(total.begin(), total.end(), 0.0);
+  std::vector<double> direction(n_classes, 0.0), next(n_classes), away(n_classes);
+  for (std::size_t c = 0; c < n_classes; ++c) direction[c] = (c % 2 ? -1.0 : 1.0) * (1.0 + total[c] / weight);
+  for (int step = 0; step < kPowerSteps; ++step) {
+    std::fill(next.begin(), next.end(), 0.0);
+    for (std::size_t i = 0; i < tally.size(); ++i) {
+      const double w = tally.weight(i);
+      if (!(w > 0)) continue;
+      for (std::size_t c = 0; c < n_classes; ++c) away[c] = tally.of(i)[c] / w - total[c] / weight;
+      const double along = w * product(direction, away.data());
+      for (std::size_t c = 0; c < n_classes; ++c) next[c] += along * away[c];
+    }
+    const double length = std::sqrt(product(next, next.data()));
+    if (!(length > 0)) break;
+    for (std::size_t c = 0; c < n_classes; ++c) direction[c] = next[c] / length;
+  }
+  const auto largest = std::max_element(direction.begin(), direction.end(),
+                                        [](double a, double b) { return std::abs(a) < std::abs(b) * (1 - 1e-9); });
+  if (*largest < 0)
+    for (double& d : direction) d = -d;
+  return direction;
+}
+
+// For each category whether it goes left (1), right (0), or is absent (-1); all -1 where nothing separates.
+std::vector<int> best_subset(const Tally& tally, const std::vector<double>& direction, double min_leaf_weight) {
+  const std::size_t n_classes = tally.n_classes;
+  std::vector<int> side(tally.size(), -1);
+  const auto total = tally.total();
+  const double weight = std::accumulate(total.begin(), total.end(), 0.0);
+  if (weight < 2 * min_leaf_weight) return side;
+  const double prior = kPriorRows * product(direction, total.data()) / weight;
+  struct Place {
+    double score;
+    std::size_t category;
+  };
+  std::vector<Place> places;
+  for (std::size_t i = 0; i < tally.size(); ++i) {
+    const double own = tally.weight(i);
+    if (own > 0) places.push_back({(product(direction, tally.of(i)) + prior) / (own + kPriorRows), i});
+  }
+  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.score < b.score; });
+  double least = purity(total, weight), left_weight = 0;
+  std::vector<double> left(n_classes, 0.0);
+  std::size_t n_left = 0;
+  for (std::size_t k = 0; k + 1 < places.size(); ++k) {
+    for (std::size_t c = 0; c < n_classes; ++c) left[c] += tally.of(places[k].category)[c];
+    left_weight += tally.weight(places[k].category);
+    // Categories of equal score stay together: their order would be that of their names.
+    if (places[k + 1].score - places[k].score <= 1e-12 * std::abs(places[k].score)) continue;
+    if (left_weight < min_leaf_weight || weight - left_weight < min_leaf_weight) continue;
+    double right_squares = 0;
+    for (std::size_t c = 0; c < n_classes; ++c) right_squares += (total[c] - left[c]) * (total[c] - left[c]);
+    const double quality = purity(left, left_weight) + right_squares / (weight - left_weight);
+    if (quality > least * kBetter) least = quality, n_left = k + 1;
+  }
+  if (n_left == 0) return side;
+  for (std::size_t k = 0; k < places.size(); ++k) side[places[k].category] = k < n_left;
+  return side;
+}
+
+}  // namespace
+
+std::vector<double> cross_fitted_left(const CategoryRows& rows, double min_leaf_weight) {
+  const std::size_t n_classes = rows.node.class_weight.size();
+  const Groups groups(rows);
+  std::vector<Tally> part(kParts, Tally(groups.size(), n_classes));
+  Tally all(groups.size(), n_classes);
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    for (std::size_t k = groups.begin[i]; k < groups.begin[i + 1]; ++k) {
+      const RowInNode& row = rows.node.row[rows.order[k]];
+      // Rows are in a random order of their own, so their numbers divide them fairly.
+      part[rows.order[k] % kParts].of(i)[row.y] += row.weight;
+      all.of(i)[row.y] += row.weight;
+    }
+  const auto direction = principal_direction(all);
+  std::vector<double> left(n_classes, 0.0);
+  bool found = false;
+  for (const Tally& held_out : part) {
+    Tally others = all;
+    for (std::size_t i = 0; i < others.cells.size(); ++i) others.cells[i] = std::max(0.0, all.cells[i] - held_out.cells[i]);
+    const auto side = best_subset(others, direction, min_leaf_weight * (kParts - 1) / kParts);
+    double went_left = 0, placed = 0;
+    for (std::size_t i = 0; i < side.size(); ++i) {
+      if (side[i] < 0) continue;
+      found = true;
+      placed += others.weight(i);
+      went_left += side[i] * others.weight(i);
+    }
+    const double share = placed > 0 ? went_left / placed : 0.5;
+    for (std::size_t i = 0; i < side.size(); ++i)
+      for (std::size_t c = 0; c < n_classes; ++c) left[c] += (side[i] < 0 ? share : side[i]) * held_out.of(i)[c];
+  }
+  return found ? left : std::vector<double>{};
+}
+
+std::vector<double> category_band(const CategoryRows& rows, int n_categories, const Resamples& resamples,
+                                  double min_leaf_weight) {
+  const std::size_t n_classes = rows.node.class_weight.size();
+  const Groups groups(rows);
+  Tally all(groups.size(), n_classes);
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    for (std::size_t k = groups.begin[i]; k < groups.begin[i + 1]; ++k)
+      all.of(i)[rows.node.row[rows.order[k]].y] += rows.node.row[rows.order[k]].weight;
+  const auto direction = principal_direction(all);
+  std::vector<double> votes(groups.size(), 0.0), n_votes(groups.size(), 0.0);
+  for (int group = 0; group < resamples.n_groups(); ++group) {
+    std::vector<Tally> lanes(kLanes, Tally(groups.size(), n_classes));
+    for (std::size_t i = 0; i < groups.size(); ++i)
+      for (std::size_t k = groups.begin[i]; k < groups.begin[i + 1]; ++k) {
+        const Row r = rows.order[k];
+        const std::uint8_t* counts = resamples.counts(group, r);
+        const double occurrence = rows.node.row[r].weight * resamples.occurrence(r);
+        for (int lane = 0; lane < kLanes; ++lane) lanes[lane].of(i)[rows.node.row[r].y] += occurrence * counts[lane];
+      }
+    for (const Tally& tally : lanes) {
+      const auto side = best_subset(tally, direction, min_leaf_weight);
+      for (std::size_t i = 0; i < side.size(); ++i)
+        if (side[i] >= 0) votes[i] += side[i], n_votes[i] += 1;
+    }
+  }
+  std::vector<double> membership(static_cast<std::size_t>(n_categories), kNaN);
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    if (n_votes[i] > 0) membership[groups.code[i]] = votes[i] / n_votes[i];
+  return membership;
+}
+
+}  // namespace ferl
