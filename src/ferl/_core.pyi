@@ -9,6 +9,7 @@ Ints = NDArray[np.int32]
 
 def fit_tree(
     x: Floats,
+    n_categories: Ints,
     y: Ints,
     weight: Floats,
     n_classes: int,
@@ -19,6 +20,7 @@ def fit_tree(
 ) -> dict[str, Any]: ...
 def fit_linguistic(
     x: Floats,
+    n_categories: Ints,
     y: Ints,
     weight: Floats,
     n_classes: int,
@@ -31,11 +33,28 @@ def fit_linguistic(
     report: Callable[[int], object] | None,
 ) -> dict[str, Any]: ...
 def resample(
-    x: Floats, y: Ints, weight: Floats, n_classes: int, seed: int, growth_rows: int, n_resamples: int
+    x: Floats,
+    n_categories: Ints,
+    y: Ints,
+    weight: Floats,
+    n_classes: int,
+    seed: int,
+    growth_rows: int,
+    n_resamples: int,
 ) -> tuple[NDArray[np.uint32], Floats, Floats]: ...
 
 class Tree:
-    def __init__(self, parent: Ints, feature: Ints, trapezoid: Floats, support: Floats, gate_margin: float) -> None: ...
+    def __init__(
+        self,
+        parent: Ints,
+        feature: Ints,
+        trapezoid: Floats,
+        share: Floats,
+        category_start: Ints,
+        category: Floats,
+        support: Floats,
+        gate_margin: float,
+    ) -> None: ...
     def combine(
         self,
         consequent: Floats,
@@ -56,6 +75,7 @@ class Tree:
         exemplar: Ints,
         centre: Floats,
         per_unit: Floats,
+        n_categories: Ints,
         x: Floats,
         n_threads: int,
         out: Floats,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from ferl import _core
+from ferl.categories import category_terms, level_order, level_weights, recode, restore
 from ferl.consequents import consequents
 from ferl.partition import (
     LinguisticVariable,
@@ -22,12 +24,13 @@ from ferl.partition import (
 )
 from ferl.progress import rules_bar
 from ferl.threads import n_threads
-from ferl.tree import Cuts, FuzzyTree, Profile
+from ferl.tree import Categories, Cuts, FuzzyTree, Profile
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
 Words = list[LinguisticVariable | None]
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -70,7 +73,7 @@ class TrainingRows:
     Attributes
     ----------
     X : ndarray of shape (n_rows, n_features)
-        Values.
+        Values; NaN where one is missing. A category is its code.
     codes : ndarray of shape (n_rows,), int32
         Place of each row's label among the classes.
     weight : ndarray of shape (n_rows,)
@@ -79,6 +82,8 @@ class TrainingRows:
         Number of classes.
     names : list of str
         Names of the features.
+    levels : dict
+        Of each categorical feature, by its number: its categories, in the order of their codes.
     """
 
     X: Floats
@@ -86,6 +91,12 @@ class TrainingRows:
     weight: Floats
     n_classes: int
     names: list[str]
+    levels: dict[int, Sequence[Any]] = field(default_factory=dict)
+
+    @property
+    def n_levels(self) -> NDArray[np.int32]:
+        """Number of categories of each feature; 0: it holds numbers."""
+        return np.array([len(self.levels.get(j, ())) for j in range(self.X.shape[1])], dtype=np.int32)
 
 
 @dataclass(frozen=True)
@@ -121,34 +132,40 @@ def grow(estimator: FERLClassifier, rows: TrainingRows) -> Grown:
     partition = _choose_partition(estimator, rows)
     seed = int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max))
     growth_rows = len(rows.X) if estimator.growth_rows is None else min(estimator.growth_rows, len(rows.X))
-    table = (rows.X, rows.codes, rows.weight, rows.n_classes, seed, growth_rows)
     found = None if partition is None else terms(partition)
+    weights = {
+        j: level_weights(rows.X[:, j], rows.codes, rows.weight, len(levels), rows.n_classes)
+        for j, levels in rows.levels.items()
+    }
+    orders = {j: level_order(own) for j, own in weights.items()}
+    if found is not None:
+        found = category_terms(found, rows.levels, orders)
+    table = (recode(rows.X, orders), rows.n_levels, rows.codes, rows.weight, rows.n_classes, seed, growth_rows)
     with rules_bar(setting(estimator, "max_rules"), estimator.verbose > 0) as report:
         if found is None:
             grown = _core.fit_tree(*table, _split_options(estimator, rows.X.shape[1]), report)
         else:
-            grown = _core.fit_linguistic(
-                *table,
-                found.feature,
-                found.trapezoid,
-                found.is_complement,
-                _linguistic_options(estimator),
-                report,
-            )
+            found_terms = (found.feature, found.trapezoid, found.is_complement)
+            grown = _core.fit_linguistic(*table, *found_terms, _linguistic_options(estimator), report)
         n_growth_rows = grown.pop("n_growth_rows")
-        cuts = grown.pop("cuts")
-        profile = Profile(**{name: grown.pop(name) for name in ("mean", "variance", "exemplar", "exemplar_row")})
-        distributions = consequents(grown["class_weight"], grown["parent"], estimator.consequents, estimator.shrinkage)
-        tree = FuzzyTree(
-            consequent=distributions,
-            word=_words(grown, found),
-            profile=profile,
-            cuts=Cuts(cuts[:, :2].copy(), cuts[:, 2].copy()) if found is None else None,
-            **grown,
-        )
+        tree = restore(_tree(estimator, grown, found, rows.n_levels), orders, weights)
         if report is not None:
             report(len(tree.leaves))
     return Grown(tree, partition, n_growth_rows)
+
+
+def _tree(estimator: FERLClassifier, grown: dict[str, Any], found: Terms | None, n_levels: Ints) -> FuzzyTree:
+    """The tree that the core has grown."""
+    cuts, start, membership = grown.pop("cuts"), grown.pop("category_start"), grown.pop("category")
+    profile = Profile(**{name: grown.pop(name) for name in ("mean", "variance", "exemplar", "exemplar_row")})
+    return FuzzyTree(
+        consequent=consequents(grown["class_weight"], grown["parent"], estimator.consequents, estimator.shrinkage),
+        word=_words(grown, found),
+        profile=profile,
+        cuts=Cuts(cuts[:, :2].copy(), cuts[:, 2].copy()) if found is None else None,
+        categories=Categories(n_levels, start, membership) if n_levels.any() else None,
+        **grown,
+    )
 
 
 def _check_criterion(estimator: FERLClassifier) -> None:
@@ -171,6 +188,11 @@ def _choose_partition(estimator: FERLClassifier, rows: TrainingRows) -> Words | 
         return None
     if not isinstance(wish, str):
         return arrange(wish, rows.names)
+    return [None if j in rows.levels else variable for j, variable in enumerate(_built_partition(estimator, rows))]
+
+
+def _built_partition(estimator: FERLClassifier, rows: TrainingRows) -> Words:
+    wish = estimator.partition
     if wish not in BUILDERS:
         raise ValueError(
             f"partition is {wish!r}; it must be {', '.join(map(repr, BUILDERS))}, or the words themselves. To read "

@@ -124,7 +124,14 @@ def _neighbour(tree: FuzzyTree, X: Floats, n_out: int, n_threads: int) -> Floats
     profile = _profile(tree)
     out = np.zeros((len(X), n_out))
     tree.core().neighbour_distance(
-        profile.exemplar_row, profile.exemplar, profile.mean[0].copy(), 1 / unit_of_distance(tree), X, n_threads, out
+        profile.exemplar_row,
+        profile.exemplar,
+        profile.mean[0].copy(),
+        1 / unit_of_distance(tree),
+        tree.n_levels(X.shape[1]),
+        X,
+        n_threads,
+        out,
     )
     return out
 

@@ -79,6 +79,37 @@ class Cuts:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Categories:
+    """Conditions on features that are categories.
+
+    Attributes
+    ----------
+    n_levels : ndarray of shape (n_features,), int32
+        Number of categories of each feature; 0: it holds numbers. A category's value is its code, from 0; larger codes
+        were not seen in training.
+    start : ndarray of shape (n_nodes + 1,), int32
+        Where the memberships of each node begin; a node with a condition on numbers has none.
+    membership : ndarray of shape (n_memberships,)
+        Membership of each category in the node's condition: the share of the resamples that put it there. NaN: none of
+        the rows that grew the split had it.
+    """
+
+    n_levels: Ints
+    start: Ints
+    membership: Floats
+
+    def of(self, node: int) -> Floats:
+        """Memberships of a node."""
+        return self.membership[self.start[node] : self.start[node + 1]]
+
+    def keep(self, kept: NDArray[np.bool_]) -> Categories:
+        """Without the nodes that are not ``kept``."""
+        sizes = np.diff(self.start)
+        start = np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int32)
+        return Categories(self.n_levels, start, self.membership[np.repeat(kept, sizes)])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class FuzzyTree:
     """A fuzzy rule tree. Nodes are in pre-order; every node but the root stores its own condition.
 
@@ -110,6 +141,11 @@ class FuzzyTree:
         What the rows of each node look like, for novelty.
     cuts : Cuts, optional
         How sure the resamples are of each learned split; None where conditions are words.
+    share : ndarray of shape (n_nodes,), optional
+        Membership of a missing value: the share of the parent's weight that has a value and comes to the node. None: of
+        all of the parent's weight.
+    categories : Categories, optional
+        Conditions on categories; None where all features are numbers.
     """
 
     parent: Ints
@@ -122,6 +158,8 @@ class FuzzyTree:
     word: tuple[str, ...] = ()
     profile: Profile | None = None
     cuts: Cuts | None = None
+    share: Floats | None = None
+    categories: Categories | None = None
 
     def __repr__(self) -> str:
         return f"<FuzzyTree: {self.n_nodes} nodes, {len(self.leaves)} rules, {self.n_classes} classes>"
@@ -169,6 +207,18 @@ class FuzzyTree:
             rise, fall = np.where(np.isfinite(a), 1 / (b - a), 0.0), np.where(np.isfinite(d), 1 / (d - c), 0.0)
         return np.maximum(rise, fall)
 
+    @property
+    def missing_membership(self) -> Floats:
+        """Membership of a missing value in each node's condition."""
+        if self.share is not None:
+            return self.share
+        above = self.weight[np.maximum(self.parent, 0)]
+        return np.divide(self.weight, above, out=np.zeros(self.n_nodes), where=above > 0)
+
+    def n_levels(self, n_features: int) -> Ints:
+        """Number of categories of each feature; 0: it holds numbers."""
+        return np.zeros(n_features, dtype=np.int32) if self.categories is None else self.categories.n_levels
+
     def path(self, node: int) -> list[int]:
         """Nodes from just below the root to ``node``."""
         nodes: list[int] = []
@@ -192,7 +242,19 @@ class FuzzyTree:
 
     def core(self, gate_margin: float = 1.0) -> _core.Tree:
         """The compiled form of the tree, which fires rows."""
-        return _core.Tree(self.parent, self.feature, self.trapezoid, self.support, gate_margin)
+        start, membership = np.zeros(self.n_nodes + 1, dtype=np.int32), np.zeros(0)
+        if self.categories is not None:
+            start, membership = self.categories.start, self.categories.membership
+        return _core.Tree(
+            self.parent,
+            self.feature,
+            self.trapezoid,
+            self.missing_membership,
+            start,
+            membership,
+            self.support,
+            gate_margin,
+        )
 
     def fire(self, X: Floats, *, gated: bool = True, gate_margin: float = 1.0, n_threads: int = 1) -> Floats:
         """Firing of every node.
@@ -232,6 +294,8 @@ class FuzzyTree:
             tuple(word for word, stays in zip(self.word, kept, strict=True) if stays) if self.word else (),
             None if self.profile is None else self.profile.keep(kept),
             None if self.cuts is None else Cuts(self.cuts.interval[kept], self.cuts.share[kept]),
+            None if self.share is None else self.share[kept],
+            None if self.categories is None else self.categories.keep(kept),
         )
         pruned.gain[pruned.is_leaf] = 0.0
         if pruned.cuts is not None:

@@ -104,7 +104,8 @@ class Tree:
 
 def take_sample(x: Floats, y: Ints, weight: Floats, n_classes: int, seed: int, rows: int, n_resamples: int) -> Sample:
     """The rows that growth works on: the one thing taken over from the core."""
-    row, merged, share = _core.resample(x, y, weight, n_classes, seed, rows, n_resamples)
+    numbers = np.zeros(x.shape[1], dtype=np.int32)
+    row, merged, share = _core.resample(x, numbers, y, weight, n_classes, seed, rows, n_resamples)
     return Sample(x[row], y[row], merged, share, n_classes)
 
 
