@@ -19,6 +19,7 @@ Tree make_tree(const GrownTree& grown) {
     node.share = grown.share[o];
     node.category = grown.category[o];
   }
+  tree.mark_splits();
   return tree;
 }
 

@@ -22,15 +22,22 @@ Tree::Tree(const std::vector<NodeId>& parent) : nodes(parent.size()) {
   }
 }
 
-bool Tree::is_split(std::size_t node) const {
-  const std::size_t end = nodes[node].end, first = node + 1;
-  if (first == end || nodes[first].end == end) return false;
-  const Node &left = nodes[first], &right = nodes[left.end];
-  if (right.end == end && left.column == right.column && left.is_categorical() && right.is_categorical()) return true;
-  const Side &fall = left.membership.fall, &rise = right.membership.rise;
-  const bool has_two_sides = left.membership.rise.slope == 0 && right.membership.fall.slope == 0;
+void Tree::mark_splits() {
+  for (std::size_t o = 0; o < size(); ++o) {
+    const std::size_t end = nodes[o].end, first = o + 1;
+    const bool has_two = first != end && nodes[first].end != end && nodes[nodes[first].end].end == end;
+    nodes[o].is_split = has_two && are_two_sides(nodes[first], nodes[nodes[first].end]);
+  }
+}
+
+bool Tree::are_two_sides(const Node& left, const Node& right) {
+  if (left.column != right.column || left.category.size() != right.category.size()) return false;
+  for (std::size_t k = 0; k < left.category.size(); ++k)
+    if (!is_missing(left.category[k]) && left.category[k] + right.category[k] != 1) return false;
+  if (left.is_categorical()) return true;
   // The left side is empty where the right one is full, and the other way round.
-  return right.end == end && left.column == right.column && has_two_sides && fall.slope == rise.slope &&
+  const Side &fall = left.membership.fall, &rise = right.membership.rise;
+  return left.membership.rise.slope == 0 && right.membership.fall.slope == 0 && fall.slope == rise.slope &&
          rise.start < fall.start;
 }
 

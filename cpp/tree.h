@@ -23,6 +23,7 @@ struct Node {
   Gate gate;
   double share = 0;              // of its parent's weight: the membership of a missing value
   std::vector<double> category;  // membership of each category, NaN: not seen; empty where the column holds numbers
+  bool is_split = false;         // the children are the two sides of one split, which share a row between them
 
   bool is_categorical() const { return !category.empty(); }
   bool has_seen(double code) const {
@@ -90,8 +91,11 @@ struct Tree {
 
   std::size_t size() const { return nodes.size(); }
   bool is_leaf(std::size_t node) const { return nodes[node].end == node + 1; }
-  // Whether the children are the two sides of one split, which share a row between them; words need not.
-  bool is_split(std::size_t node) const;
+  bool is_split(std::size_t node) const { return nodes[node].is_split; }
+  void mark_splits();  // once conditions are set
+
+ private:
+  static bool are_two_sides(const Node& left, const Node& right);
 };
 
 }  // namespace ferl

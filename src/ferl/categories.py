@@ -15,7 +15,13 @@ from ferl.tree import Categories, FuzzyTree, Profile
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
+PRIOR_ROWS = (
+    5.0  # that every category is taken to have more, with the class shares of the table; as in cpp/category.cpp
+)
 MAX_WORDS = 20  # of one categorical feature in a linguistic tree: its heaviest categories
+# Words for several categories are made only where these are few, and known well enough to be put in order.
+MAX_GROUPED = 12
+MIN_GROUPED_WEIGHT = 20.0
 
 
 def level_weights(column: Floats, codes: Ints, weight: Floats, n_levels: int, n_classes: int) -> Floats:
@@ -27,14 +33,32 @@ def level_weights(column: Floats, codes: Ints, weight: Floats, n_levels: int, n_
 
 
 def level_order(weights: Floats) -> NDArray[np.intp]:
-    """Categories by what they hold, the heaviest first: an order that renaming does not change, up to exact ties.
+    """Categories by what they hold: an order that renaming does not change, up to exact ties.
 
-    Rows are drawn into resamples by their content. Were that content the place of a category among the sorted names,
-    another name would draw other rows.
+    First along the direction in which their class shares differ most (with two classes, the share of the second), then
+    by weight. Rows are drawn into resamples by their content; were that the place of a category among the sorted
+    names, another name would draw other rows. And neighbours in this order are alike, so that words can speak of
+    several at once.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_levels, n_classes)
+        Weight of each class in each category.
+
+    Returns
+    -------
+    ndarray of shape (n_levels,)
+        Codes, in order.
     """
-    # Rounded, since the sums depend on the order of the rows in their last digits.
+    total = weights.sum(axis=0) / max(weights.sum(), 1e-300)
+    own = weights.sum(axis=1)
+    share = (weights + PRIOR_ROWS * total) / (own + PRIOR_ROWS)[:, None]
+    away = (share - total) * np.sqrt(own)[:, None]
+    direction = np.linalg.svd(away.T @ away)[0][:, 0]
+    direction *= np.sign(direction[np.argmax(np.round(np.abs(direction), 9))]) or 1.0
+    # Rounded, since sums depend on the order of the rows in their last digits.
     rounded = np.round(weights / max(weights.sum(), 1e-300), 12)
-    return np.lexsort((*rounded.T[::-1], rounded.sum(axis=1)))[::-1]
+    return np.lexsort((*rounded.T[::-1], rounded.sum(axis=1), np.round(share @ direction, 9)))
 
 
 def recode(X: Floats, orders: dict[int, NDArray[np.intp]]) -> Floats:
@@ -52,21 +76,31 @@ def recode(X: Floats, orders: dict[int, NDArray[np.intp]]) -> Floats:
 
 def restore(tree: FuzzyTree, orders: dict[int, NDArray[np.intp]], weights: dict[int, Floats]) -> FuzzyTree:
     """The tree with categories under their own codes again."""
-    if not orders or tree.categories is None:
+    if tree.categories is None:
         return tree
-    membership, trapezoid = tree.categories.membership.copy(), tree.trapezoid.copy()
-    for node in range(1, tree.n_nodes):
+    trapezoid, membership = tree.trapezoid.copy(), []
+    for node in range(tree.n_nodes):
         order = orders.get(int(tree.feature[node]))
         if order is None:
+            membership.append(np.zeros(0))
             continue
-        own = slice(tree.categories.start[node], tree.categories.start[node + 1])
-        if own.stop > own.start:
-            membership[own][order] = tree.categories.membership[own]
-        else:  # a word
-            trapezoid[node] = order[int(tree.trapezoid[node, 0])]
-    profile = None if tree.profile is None else _restore_profile(tree.profile, orders, weights)
-    categories = Categories(tree.categories.n_levels, tree.categories.start, membership)
-    return replace(tree, trapezoid=trapezoid, categories=categories, profile=profile)
+        own = np.empty(len(order))
+        own[order] = tree.categories.of(node) if len(tree.categories.of(node)) else _of_word(trapezoid[node], order)
+        membership.append(own)
+        trapezoid[node] = (-np.inf, -np.inf, np.inf, np.inf)
+    start = np.concatenate([[0], np.cumsum([len(own) for own in membership])]).astype(np.int32)
+    return replace(
+        tree,
+        trapezoid=trapezoid,
+        categories=Categories(tree.categories.n_levels, start, np.concatenate(membership)),
+        profile=None if tree.profile is None else _restore_profile(tree.profile, orders, weights),
+    )
+
+
+def _of_word(ends: Floats, order: NDArray[np.intp]) -> Floats:
+    """Memberships of a word, which is a range of places in the order."""
+    places = np.arange(len(order))
+    return np.where((places >= ends[0]) & (places <= ends[3]), 1.0, 0.0)
 
 
 def _restore_profile(profile: Profile, orders: dict[int, NDArray[np.intp]], weights: dict[int, Floats]) -> Profile:
@@ -80,21 +114,45 @@ def _restore_profile(profile: Profile, orders: dict[int, NDArray[np.intp]], weig
     return Profile(mean, variance, profile.exemplar, rows)
 
 
-def category_terms(found: Terms, levels: dict[int, Sequence[Any]], orders: dict[int, NDArray[np.intp]]) -> Terms:
-    """Terms with one for each of the heaviest categories: "region is north"."""
+def category_terms(
+    found: Terms, levels: dict[int, Sequence[Any]], orders: dict[int, NDArray[np.intp]], weights: dict[int, Floats]
+) -> Terms:
+    """Terms with those of categorical features: "region is north", "region is north or west"."""
     added = [
-        (j, float(place), level_text(levels[j][code]))
+        (j, first, last, _words_for([level_text(levels[j][code]) for code in order], first, last))
         for j, order in orders.items()
-        for place, code in enumerate(order[:MAX_WORDS])
+        for first, last in _ranges(weights[j].sum(axis=1)[order])
     ]
     if not added:
         return found
     return Terms(
-        feature=np.concatenate([found.feature, np.array([j for j, _, _ in added], dtype=np.int32)]),
-        trapezoid=np.vstack([found.trapezoid, np.array([[place] * 4 for _, place, _ in added])]),
+        feature=np.concatenate([found.feature, np.array([j for j, *_ in added], dtype=np.int32)]),
+        trapezoid=np.vstack([found.trapezoid, np.array([[first, first, last, last] for _, first, last, _ in added])]),
         word=[*found.word, *(word for *_, word in added)],
         is_complement=np.concatenate([found.is_complement, np.zeros(len(added), dtype=np.int32)]),
     )
+
+
+def _ranges(weight: Floats) -> list[tuple[int, int]]:
+    """Ranges of places that get a word: the heaviest categories, and where all are heavy, both sides of each cut."""
+    n = len(weight)
+    alone = np.sort(np.argsort(-weight, kind="stable")[:MAX_WORDS])
+    ranges = [(int(place), int(place)) for place in alone]
+    if 2 < n <= MAX_GROUPED and weight.sum() >= MIN_GROUPED_WEIGHT * n:
+        ranges += [(0, cut) for cut in range(1, n - 1)] + [(cut, n - 1) for cut in range(1, n - 1)]
+    return ranges
+
+
+def _words_for(names: list[str], first: int, last: int) -> str:
+    """One word for several categories: those that belong to it, or where these are fewer, those that do not."""
+    inside, outside = names[first : last + 1], names[:first] + names[last + 1 :]
+    if len(inside) <= max(len(outside), 1):
+        return _listed(inside)
+    return f"not {_listed(outside)}"
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def level_text(level: Any) -> str:

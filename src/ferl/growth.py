@@ -139,7 +139,7 @@ def grow(estimator: FERLClassifier, rows: TrainingRows) -> Grown:
     }
     orders = {j: level_order(own) for j, own in weights.items()}
     if found is not None:
-        found = category_terms(found, rows.levels, orders)
+        found = category_terms(found, rows.levels, orders, weights)
     table = (recode(rows.X, orders), rows.n_levels, rows.codes, rows.weight, rows.n_classes, seed, growth_rows)
     with rules_bar(setting(estimator, "max_rules"), estimator.verbose > 0) as report:
         if found is None:

@@ -106,7 +106,7 @@ def residual_parts(tree: FuzzyTree, X: Floats, n_threads: int = 1) -> Floats:
     profile = _profile(tree)
     free = _free_features(tree)
     variance = np.maximum(profile.variance, LEAST_SHARE * _total_variance(profile))
-    precision = free / variance / free.sum(axis=1, keepdims=True)
+    precision = free / variance / np.maximum(free.sum(axis=1, keepdims=True), 1)
     out = np.zeros(X.shape)
     with np.errstate(over="ignore"):
         tree.core().residual(profile.mean, precision, X, n_threads, out)
@@ -157,10 +157,13 @@ def _checked(estimator: FERLClassifier, X: ArrayLike, measure: str | None) -> tu
 
 
 def _free_features(tree: FuzzyTree) -> NDArray[np.bool_]:
-    free = np.ones((tree.n_nodes, _profile(tree).mean.shape[1]), dtype=bool)
+    n_features = _profile(tree).mean.shape[1]
+    # Categories have no mean to be away from; where there is nothing else, no feature counts.
+    numbers = tree.n_levels(n_features) == 0
+    free = np.tile(numbers, (tree.n_nodes, 1))
     for leaf in tree.leaves:
         free[leaf, [tree.feature[node] for node in tree.path(int(leaf))]] = False
-    free[~free.any(axis=1)] = True
+    free[~free.any(axis=1)] = numbers
     return free
 
 

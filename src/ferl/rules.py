@@ -15,10 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ferl.categories import level_text
 from ferl.tree import FuzzyTree
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
+
+
+MAX_LISTED = 8  # categories of a condition
+LEAST_LISTED = 0.005  # membership of a category that is named
 
 
 @dataclass(frozen=True)
@@ -54,23 +59,45 @@ def _digits(half_width: float) -> int:
 
 @dataclass(frozen=True)
 class Condition:
-    """What a rule asks of one feature: to be called by a word; or to be above ``lower``, below ``upper``, or both."""
+    """What a rule asks of one feature.
+
+    To be called by a word; to be above ``lower``, below ``upper``, or both; or to be one of some categories, each with
+    its membership.
+    """
 
     feature: int
     lower: Bound | None
     upper: Bound | None
     word: str = ""
+    categories: tuple[tuple[int, float], ...] = ()
 
-    def text(self, name: str, decimals: int | None = None, with_share: bool = False) -> str:
-        """The condition as a reader says it."""
+    def text(
+        self, name: str, decimals: int | None = None, with_share: bool = False, levels: Sequence[Any] | None = None
+    ) -> str:
+        """The condition as a reader says it; ``levels``: the names of categories."""
         if self.word:
             return f"{name} is {self.word}"
+        if self.categories:
+            return f"{name} in {{{_listed_categories(self.categories, levels)}}}"
         lower, upper = (
             None if bound is None else bound.text(decimals, with_share) for bound in (self.lower, self.upper)
         )
         if lower is None:
             return f"{name} < {upper}"
         return f"{name} > {lower}" if upper is None else f"{lower} < {name} < {upper}"
+
+
+def _listed_categories(categories: tuple[tuple[int, float], ...], levels: Sequence[Any] | None) -> str:
+    """Those that belong most first; with their membership, where it is not one."""
+    ordered = sorted(categories, key=lambda own: -own[1])
+    names = [level_text(code if levels is None else levels[code]) for code, _ in ordered]
+    shown = [
+        name if membership >= 0.995 else f"{name} ({membership:.2g})"
+        for name, (_, membership) in zip(names, ordered, strict=True)
+    ]
+    if len(shown) <= MAX_LISTED:
+        return ", ".join(shown)
+    return f"{', '.join(shown[:MAX_LISTED])}, ... {len(shown) - MAX_LISTED} more"
 
 
 @dataclass(frozen=True)
@@ -110,11 +137,21 @@ def _conditions(tree: FuzzyTree, leaf: int) -> tuple[Condition, ...]:
     conditions: list[Condition] = []
     for feature in dict.fromkeys(int(tree.feature[node]) for node in path):  # in the order of the path
         nodes = [node for node in path if tree.feature[node] == feature]
+        if tree.n_levels(feature + 1)[feature] > 0:
+            conditions.append(Condition(feature, None, None, categories=_categories(tree, nodes)))
+            continue
         sides = [(*tree.trapezoid[node], _share(tree, node)) for node in nodes]
         lower = _needed([(a, b, share) for a, b, _, _, share in sides if np.isfinite(a)], outward=-1)
         upper = _needed([(c, d, share) for _, _, c, d, share in sides if np.isfinite(d)], outward=1)
         conditions += [Condition(feature, low, high) for low, high in zip_longest(lower, upper)]
     return tuple(conditions)
+
+
+def _categories(tree: FuzzyTree, nodes: list[int]) -> tuple[tuple[int, float], ...]:
+    """Categories that fit all of these conditions, each with its membership."""
+    assert tree.categories is not None
+    product = np.prod([np.nan_to_num(tree.categories.of(node)) for node in nodes], axis=0)
+    return tuple((int(code), float(product[code])) for code in np.flatnonzero(product >= LEAST_LISTED))
 
 
 def _share(tree: FuzzyTree, node: int) -> float:
@@ -153,13 +190,17 @@ class TextStyle:
     names: list[str]
     classes: list[Any]
     total: float
+    levels: dict[int, Sequence[Any]]
     decimals: int | None = None
     shares: bool = False
 
     def conditions(self, rule: Rule) -> str:
         """What follows "if"."""
         return " and ".join(
-            condition.text(self.names[condition.feature], self.decimals, self.shares) for condition in rule.conditions
+            condition.text(
+                self.names[condition.feature], self.decimals, self.shares, self.levels.get(condition.feature)
+            )
+            for condition in rule.conditions
         )
 
     def rule_lines(self, place: int, rule: Rule) -> list[str]:
@@ -173,6 +214,11 @@ class TextStyle:
             f"{place:3d}. if {conditions}" if conditions else f"{place:3d}. always",
             f"     then {answer}, support {rule.support:.1f} ({rule.support / self.total:.0%})",
         ]
+
+
+def level_names(estimator: FERLClassifier) -> dict[int, Sequence[Any]]:
+    """Categories of each categorical feature, by its number."""
+    return {j: levels for j, levels in enumerate(estimator.categories_) if levels is not None}
 
 
 def export_text(
@@ -237,7 +283,7 @@ def export_text(
     rules = read_rules(estimator.tree_)
     total = float(estimator.tree_.weight[0])
     shown = rules[:max_rules]
-    style = TextStyle(names, classes, total, decimals, shares)
+    style = TextStyle(names, classes, total, level_names(estimator), decimals, shares)
     lines = [line for n, rule in enumerate(shown, 1) for line in style.rule_lines(n, rule)]
     if len(shown) < len(rules):
         lines.append(f"... and {len(rules) - len(shown)} more rules")
@@ -290,7 +336,7 @@ def rules_frame(
     names, classes = checked_names(estimator, "rules_frame", feature_names, class_names)
     rules = read_rules(estimator.tree_, inner)
     total = float(estimator.tree_.weight[0])
-    style = TextStyle(names, classes, total)
+    style = TextStyle(names, classes, total, level_names(estimator))
     columns: dict[str, list[Any]] = {
         "conditions": [style.conditions(rule) for rule in rules],
         "label": [classes[rule.label] for rule in rules],

@@ -54,7 +54,7 @@ def splits_frame(
     names, _ = checked_names(estimator, "splits_frame", feature_names, None)
     tree = estimator.tree_
     cuts = tree.cuts or Cuts(np.full((tree.n_nodes, 2), np.nan), np.full(tree.n_nodes, np.nan))
-    splits = np.flatnonzero(~np.isnan(cuts.share))
+    splits = np.flatnonzero(~np.isnan(cuts.share))  # a split of categories has no threshold
     splits = splits[np.argsort(-tree.weight[splits], kind="stable")]
     low, high = tree.trapezoid[splits + 1, 2], tree.trapezoid[splits + 1, 3]  # a split's left side comes right after it
     columns = {
