@@ -183,6 +183,8 @@ Candidate band_candidate(const NodeView& node, Column column, const SortedRows& 
   const double left_weight = std::accumulate(left.begin(), left.end(), 0.0);
   if (left_weight < options.min_leaf_weight || node.weight - left_weight < options.min_leaf_weight) return candidate;
   candidate.share = left_weight / node.weight;
+  if (n_classes == 2)
+    candidate.rise = (node.class_weight[1] - left[1]) / (node.weight - left_weight) - left[1] / left_weight;
   candidate.gain = gain_of(node.class_weight, node.weight, left, options.criterion);
   if (candidate.gain.first > 0 || candidate.gain.second > 0) candidate.column = column;
   return candidate;

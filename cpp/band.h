@@ -37,6 +37,7 @@ struct Candidate {
   Column column = -1;  // -1: none
   Band band{};
   std::vector<double> category;  // of a categorical feature: how much of each category goes left, NaN: not seen
+  double rise = 0;               // two classes: of the second one's share, from the left side to the right one
   double share = 0.5;            // of the weight with a value that goes left: where a missing value goes
   CutSpread cuts = kNoCuts;
   Gain gain;

@@ -13,6 +13,7 @@ namespace {
 constexpr int kParts = 3;          // of the rows, each judged by a subset that was found on the others
 constexpr double kPriorRows = 5;   // that every category is taken to have more, with the class shares of the node
 constexpr int kPowerSteps = 12;
+constexpr std::size_t kMostSteps = 256;  // between which a cut is looked for
 
 // Class weights of each category that occurs in a node.
 struct Tally {
@@ -82,6 +83,54 @@ std::vector<double> principal_direction(const Tally& tally) {
   return direction;
 }
 
+// A category, or several of like score: what they hold, and where they stand.
+struct Step {
+  double score = 0, weight = 0;
+  std::vector<double> class_weight;
+};
+
+// Scores of the categories, NaN where one is absent.
+std::vector<double> scores_of(const Tally& tally, const std::vector<double>& direction,
+                              const std::vector<double>& total, double weight) {
+  const double prior = kPriorRows * product(direction, total.data()) / weight;
+  std::vector<double> scores;
+  for (std::size_t i = 0; i < tally.size(); ++i) {
+    const double own = tally.weight(i);
+    scores.push_back(own > 0 ? (product(direction, tally.of(i)) + prior) / (own + kPriorRows) : kNaN);
+  }
+  return scores;
+}
+
+// The categories by ascending score. Those of equal score are one step: their order would be that of their names. Where
+// there are very many, neighbours are put together, so that nothing need be sorted.
+std::vector<Step> steps_of(const Tally& tally, const std::vector<double>& scores) {
+  std::vector<std::size_t> present;
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    if (!is_missing(scores[i])) present.push_back(i);
+  std::vector<Step> steps;
+  const auto add = [&](Step& step, std::size_t i) {
+    step.class_weight.resize(tally.n_classes, 0.0);
+    step.score = std::max(step.weight > 0 ? step.score : scores[i], scores[i]);
+    for (std::size_t c = 0; c < tally.n_classes; ++c) step.class_weight[c] += tally.of(i)[c];
+    step.weight += tally.weight(i);
+  };
+  if (present.size() <= kMostSteps) {
+    std::sort(present.begin(), present.end(), [&](std::size_t i, std::size_t j) { return scores[i] < scores[j]; });
+    for (const std::size_t i : present) {
+      if (steps.empty() || scores[i] - steps.back().score > 1e-12 * std::abs(scores[i])) steps.emplace_back();
+      add(steps.back(), i);
+    }
+    return steps;
+  }
+  double low = kInfinity, high = -kInfinity;
+  for (const std::size_t i : present) low = std::min(low, scores[i]), high = std::max(high, scores[i]);
+  steps.resize(kMostSteps + 1);
+  const double per_score = high > low ? kMostSteps / (high - low) : 0.0;
+  for (const std::size_t i : present) add(steps[static_cast<std::size_t>((scores[i] - low) * per_score)], i);
+  std::erase_if(steps, [](const Step& step) { return !(step.weight > 0); });
+  return steps;
+}
+
 // For each category whether it goes left (1), right (0), or is absent (-1); all -1 where nothing separates.
 std::vector<int> best_subset(const Tally& tally, const std::vector<double>& direction, double min_leaf_weight) {
   const std::size_t n_classes = tally.n_classes;
@@ -89,33 +138,22 @@ std::vector<int> best_subset(const Tally& tally, const std::vector<double>& dire
   const auto total = tally.total();
   const double weight = std::accumulate(total.begin(), total.end(), 0.0);
   if (weight < 2 * min_leaf_weight) return side;
-  const double prior = kPriorRows * product(direction, total.data()) / weight;
-  struct Place {
-    double score;
-    std::size_t category;
-  };
-  std::vector<Place> places;
-  for (std::size_t i = 0; i < tally.size(); ++i) {
-    const double own = tally.weight(i);
-    if (own > 0) places.push_back({(product(direction, tally.of(i)) + prior) / (own + kPriorRows), i});
-  }
-  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.score < b.score; });
-  double least = purity(total, weight), left_weight = 0;
+  const auto scores = scores_of(tally, direction, total, weight);
+  const auto steps = steps_of(tally, scores);
+  double best = purity(total, weight), left_weight = 0, last_left = kNaN;
   std::vector<double> left(n_classes, 0.0);
-  std::size_t n_left = 0;
-  for (std::size_t k = 0; k + 1 < places.size(); ++k) {
-    for (std::size_t c = 0; c < n_classes; ++c) left[c] += tally.of(places[k].category)[c];
-    left_weight += tally.weight(places[k].category);
-    // Categories of equal score stay together: their order would be that of their names.
-    if (places[k + 1].score - places[k].score <= 1e-12 * std::abs(places[k].score)) continue;
+  for (std::size_t k = 0; k + 1 < steps.size(); ++k) {
+    for (std::size_t c = 0; c < n_classes; ++c) left[c] += steps[k].class_weight[c];
+    left_weight += steps[k].weight;
     if (left_weight < min_leaf_weight || weight - left_weight < min_leaf_weight) continue;
     double right_squares = 0;
     for (std::size_t c = 0; c < n_classes; ++c) right_squares += (total[c] - left[c]) * (total[c] - left[c]);
     const double quality = purity(left, left_weight) + right_squares / (weight - left_weight);
-    if (quality > least * kBetter) least = quality, n_left = k + 1;
+    if (quality > best * kBetter) best = quality, last_left = steps[k].score;
   }
-  if (n_left == 0) return side;
-  for (std::size_t k = 0; k < places.size(); ++k) side[places[k].category] = k < n_left;
+  if (is_missing(last_left)) return side;
+  for (std::size_t i = 0; i < side.size(); ++i)
+    if (!is_missing(scores[i])) side[i] = scores[i] <= last_left;
   return side;
 }
 

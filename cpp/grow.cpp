@@ -165,8 +165,12 @@ class Grower {
     KnownRows(const NodeView& node, const Row* order, std::size_t n_known, std::size_t n_rows)
         : node_(node), class_weight_(node.class_weight), weight_(node.weight), is_whole_(n_known == n_rows) {
       if (is_whole_) return;
-      std::fill(class_weight_.begin(), class_weight_.end(), 0.0);
-      for (std::size_t k = 0; k < n_known; ++k) class_weight_[node.row[order[k]].y] += node.row[order[k]].weight;
+      // Taken from whichever part is the shorter one.
+      const bool few_known = 2 * n_known < n_rows;
+      if (few_known) std::fill(class_weight_.begin(), class_weight_.end(), 0.0);
+      for (std::size_t k = few_known ? 0 : n_known; k < (few_known ? n_known : n_rows); ++k)
+        class_weight_[node.row[order[k]].y] += (few_known ? 1 : -1) * node.row[order[k]].weight;
+      for (double& w : class_weight_) w = std::max(w, 0.0);
       weight_ = std::accumulate(class_weight_.begin(), class_weight_.end(), 0.0);
     }
     NodeView view() const { return is_whole_ ? node_ : NodeView{node_.row, class_weight_, weight_}; }
@@ -253,7 +257,9 @@ class Grower {
         return category_candidate({seen, orders.list(k), n_known, x}, column, n_categories, cuts[k], resamples_,
                                   options_.band);
       sorted.gather(seen, orders.list(k), n_known, x, resamples_);
-      return band_candidate(seen, column, sorted, cuts[k], resamples_, options_.band);
+      Candidate candidate = band_candidate(seen, column, sorted, cuts[k], resamples_, options_.band);
+      if (!options_.monotone.empty() && candidate.rise * options_.monotone[column] < 0) candidate.column = -1;
+      return candidate;
     };
     const int n_threads = orders.n_rows * n_first >= kWorthThreads / 10 ? options_.n_threads : 1;
     parallel_for(

@@ -108,6 +108,16 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         row, and novelty is the paper's residual. None: 128 for deep and medium, 256 for compact.
     class_weight : dict, "balanced" or None
         Weights of the classes, as in scikit-learn.
+    categorical_features : "from_dtype", array-like or None
+        Which features are categories: those whose column says so (text, categorical and boolean columns), or these, by
+        name, by number, or as a mask. None: none.
+    missing_conditions : bool
+        Whether rules may ask if a value is missing at all, where that tells the classes apart. A missing value is
+        otherwise no evidence: it goes down every branch, in the proportions of the training rows.
+    monotonic_cst : array-like of int of shape (n_features,) or dict, optional
+        Deep and medium with two classes: 1 for a feature with which the soft vote for the second class may only rise,
+        -1: only fall, 0: neither. A dict names the features it constrains. Holds for ``combination="vote"``, inside the
+        support of the gates.
     n_jobs : int, optional
         Threads for fitting and prediction; -1 for all cores, never more than ``OMP_NUM_THREADS`` where that is set.
         Results do not depend on it.
@@ -184,6 +194,9 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         "growth_rows": [Interval(Integral, 2, None, closed="left"), None],
         "n_exemplars": [Interval(Integral, 0, None, closed="left"), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
+        "missing_conditions": ["boolean"],
+        "monotonic_cst": ["array-like", dict, None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -219,6 +232,9 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         growth_rows: int | None = 50_000,
         n_exemplars: int | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
+        categorical_features: Sequence[str | int | bool] | str | None = "from_dtype",
+        missing_conditions: bool = False,
+        monotonic_cst: Sequence[int] | Mapping[str, int] | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -250,6 +266,9 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         self.growth_rows = growth_rows
         self.n_exemplars = n_exemplars
         self.class_weight = class_weight
+        self.categorical_features = categorical_features
+        self.missing_conditions = missing_conditions
+        self.monotonic_cst = monotonic_cst
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

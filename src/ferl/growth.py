@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from ferl import _core
+from ferl import _core, monotone
 from ferl.categories import category_terms, level_order, level_weights, recode, restore
 from ferl.consequents import consequents
 from ferl.partition import (
@@ -141,14 +141,19 @@ def grow(estimator: FERLClassifier, rows: TrainingRows) -> Grown:
     if found is not None:
         found = category_terms(found, rows.levels, orders, weights)
     table = (recode(rows.X, orders), rows.n_levels, rows.codes, rows.weight, rows.n_classes, seed, growth_rows)
+    constraint = monotone.signs(estimator, rows.names, rows.n_levels, rows.n_classes)
     with rules_bar(setting(estimator, "max_rules"), estimator.verbose > 0) as report:
         if found is None:
-            grown = _core.fit_tree(*table, _split_options(estimator, rows.X.shape[1]), report)
+            options = _split_options(estimator, rows.X.shape[1])
+            options["monotone"] = [] if constraint is None else constraint.tolist()
+            grown = _core.fit_tree(*table, options, report)
         else:
             found_terms = (found.feature, found.trapezoid, found.is_complement)
             grown = _core.fit_linguistic(*table, *found_terms, _linguistic_options(estimator), report)
         n_growth_rows = grown.pop("n_growth_rows")
         tree = restore(_tree(estimator, grown, found, rows.n_levels), orders, weights)
+        if constraint is not None:
+            tree = replace(tree, consequent=monotone.constrain(tree, constraint))
         if report is not None:
             report(len(tree.leaves))
     return Grown(tree, partition, n_growth_rows)
