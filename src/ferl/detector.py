@@ -137,6 +137,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         NoveltyDetector
             The detector itself.
         """
+        self.__dict__.pop("_judges", None)  # a fit that is refused leaves no half-new, half-old detector behind
         X, y = self._checked_table(X), None if y is None else np.asarray(y)
         if self.cv == "prefit":
             judges = [self._prefit_judge(X)]
@@ -191,8 +192,8 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
     def score_samples(self, X: ArrayLike) -> Floats:
         """How ordinary each row is, shape (n_rows,): its p-value, and among equal p-values the less novel first."""
         p_values, novelty = self._judge(X)
-        # Less than the distance to the next p-value.
-        return p_values - novelty / (1 + novelty) / (self.n_calibration_ + 1)
+        # At most half the distance to the next p-value, however novel: infinity is a novelty too.
+        return p_values - 0.5 * (1 - 1 / (1 + novelty)) / (self.n_calibration_ + 1)
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """``score_samples`` minus ``offset_``, shape (n_rows,): negative for outliers."""
@@ -201,6 +202,9 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
         """-1 for rows with a p-value of at most ``alpha``, 1 for the others, shape (n_rows,)."""
         return np.where(self.decision_function(X) < 0, -1, 1)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_judges")
 
     def _judge(self, X: ArrayLike) -> tuple[Floats, Floats]:
         """P-values, and novelty as the mean over the judges."""
