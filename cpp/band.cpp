@@ -165,7 +165,10 @@ Gain gain_of(const std::vector<double>& class_weight, double weight, const std::
 CutSpread cut_spread(std::vector<double> cuts, Band band, int n_resamples) {
   if (cuts.empty()) return {kNaN, kNaN, 0};
   std::sort(cuts.begin(), cuts.end());
-  const auto inside = std::count_if(cuts.begin(), cuts.end(), [band](double c) { return band.low <= c && c <= band.high; });
+  // The ends belong to the band. Cuts often lie on them (where there are two places, or by the MAD's definition), and
+  // rounding must not decide.
+  const double slack = 1e-9 * (band.high - band.low), low = band.low - slack, high = band.high + slack;
+  const auto inside = std::count_if(cuts.begin(), cuts.end(), [=](double c) { return low <= c && c <= high; });
   return {quantile_of(cuts, 0.05), quantile_of(cuts, 0.95), static_cast<double>(inside) / n_resamples};
 }
 

@@ -66,6 +66,16 @@ def _bits(value: Any) -> Any:
     return value.tobytes() if isinstance(value, np.ndarray) else value
 
 
+def same_nodes(tree: FuzzyTree, pruned: FuzzyTree) -> list[int]:
+    """For each node of a pruned tree the node of the whole one that has the same path."""
+
+    def path(of: FuzzyTree, node: int) -> tuple[Any, ...]:
+        return tuple((int(of.feature[o]), *of.trapezoid[o].tolist()) for o in of.path(node))
+
+    number = {path(tree, node): node for node in range(tree.n_nodes)}
+    return [number[path(pruned, node)] for node in range(pruned.n_nodes)]
+
+
 def impurity(class_weight: Floats) -> Floats:
     """Gini impurity times weight; classes on the last axis."""
     weight = class_weight.sum(axis=-1)

@@ -24,7 +24,7 @@ from ferl.novelty import LOST_MASS, neighbour_distance, neighbour_parts, residua
 from ferl.partition import FuzzySet, LinguisticVariable
 from ferl.pruning import prune, pruning_path
 from ferl.tree import Profile
-from law_examples import LAW, Floats, Table, assert_identical, fit, rows_near, tables
+from law_examples import LAW, Floats, Table, assert_identical, fit, rows_near, same_nodes, tables
 from oracle_examples import Case, continuous_case, fit_case, random_table, random_weight, rows_to_judge, tied_case
 
 SOME = settings(LAW, max_examples=30)
@@ -466,16 +466,6 @@ def test_pruning_keeps_the_profiles_of_the_nodes_it_keeps(table: Table, seed: in
         parts = neighbour_parts(pruned, X)
         np.testing.assert_allclose(parts.sum(axis=1), neighbour_distance(pruned, X), rtol=1e-9)
         assert np.isfinite(residual_parts(pruned, X)).all()
-
-
-def same_nodes(tree: FuzzyTree, pruned: FuzzyTree) -> list[int]:
-    """For each node of a pruned tree the node of the whole one that has the same path."""
-
-    def path(of: FuzzyTree, node: int) -> tuple[Any, ...]:
-        return tuple((int(of.feature[o]), *of.trapezoid[o].tolist()) for o in of.path(node))
-
-    number = {path(tree, node): node for node in range(tree.n_nodes)}
-    return [number[path(pruned, node)] for node in range(pruned.n_nodes)]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

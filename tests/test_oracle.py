@@ -111,6 +111,9 @@ def assert_same_tree(case: Case) -> None:
     np.testing.assert_array_equal(case.tree.feature, expected.feature)
     np.testing.assert_allclose(case.tree.trapezoid, expected.trapezoid, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(case.tree.gain, expected.gain, rtol=1e-9, atol=1e-12)
+    assert case.tree.cuts is not None
+    np.testing.assert_allclose(case.tree.cuts.interval, expected.interval, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(case.tree.cuts.share, expected.share, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(N_CONTINUOUS))

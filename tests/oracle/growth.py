@@ -219,7 +219,8 @@ def cut_spread(cuts: list[float | None], band: Band) -> CutSpread:
     if len(found) == 0:
         return CutSpread((np.nan, np.nan), 0.0)
     low, high = np.quantile(found, [0.05, 0.95])
-    n_inside = ((found >= band.low) & (found <= band.high)).sum()
+    slack = 1e-9 * (band.high - band.low)  # cuts often lie on the ends, and rounding must not decide
+    n_inside = ((found >= band.low - slack) & (found <= band.high + slack)).sum()
     return CutSpread((float(low), float(high)), float(n_inside / len(cuts)))
 
 
