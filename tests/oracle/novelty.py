@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oracle.growth import Sample
-from oracle.inference import children_of, fire
+from oracle.inference import children_of, fire, support_deficit
 
 Floats = NDArray[np.float64]
 
 LEAST_FIRING = 0.05  # a row that reaches a node with less is no example of its rows
+LOST_MASS = 9.0  # what mass lost at closed gates counts: as if the row were three standard deviations away there
 LEAST_SHARE = 0.05  # of a feature's variance over all rows: the least that its variance inside a leaf is taken to be
 
 
@@ -126,3 +127,8 @@ def residual_parts(tree: Any, rows: Sample, x: Floats) -> Floats:
             share = phi[o] / phi[reached].sum()
             out[i, free] += share * (x[i, free] - mean[o, free]) ** 2 / variance[o, free] / len(free)
     return out
+
+
+def residual_novelty(tree: Any, rows: Sample, x: Floats, margin: float = 1.0) -> Floats:
+    """The residual measure of novelty by feature, for learned splits: the residual and the support that was lost."""
+    return residual_parts(tree, rows, x) + LOST_MASS * support_deficit(tree, x, margin)
