@@ -115,8 +115,8 @@ class Tree:
     feature: Ints
     trapezoid: Floats
     gain: Floats
-    interval: Floats
-    share: Floats
+    interval: Floats | None = None  # what resamples say of learned splits
+    share: Floats | None = None
 
 
 def take_sample(x: Floats, y: Ints, weight: Floats, n_classes: int, seed: int, rows: int, n_resamples: int) -> Sample:
