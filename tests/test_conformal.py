@@ -18,6 +18,7 @@ from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, cross_val_
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ferl import Evidence, FERLClassifier
 from ferl.bench.simulation import make_population
@@ -265,7 +266,12 @@ def test_coverage_in_repeated_draws_is_what_was_asked_for(options, coverage) -> 
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_it_is_a_scikit_learn_estimator(data) -> None:
+@parametrize_with_checks([ConformalFERL(FERLClassifier("medium", random_state=0, n_resamples=8), cv=2, random_state=0)])
+def test_scikit_learn_estimator_checks_pass(estimator, check) -> None:
+    check(estimator)
+
+
+def test_it_can_be_cloned_pickled_and_searched(data) -> None:
     X, y = data
     model = ConformalFERL(FERLClassifier("medium", random_state=0), nonconformity="raps", cv=3, random_state=0)
     copy = clone(model)
