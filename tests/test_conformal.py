@@ -347,6 +347,17 @@ def test_the_wrong_order_of_calls_names_the_right_one(data) -> None:
         model.fit(X, y).conformalize(X, y).fit(X, y).predict_set(X)
 
 
+def test_changing_how_rows_are_compared_needs_a_new_calibration(fitted, data) -> None:
+    X, y = data
+    model = conformal(fitted, data)
+    with pytest.raises(ValueError, match=r"nonconformity was 'probability' in conformalize and is 'aps' now.*again"):
+        model.set_params(nonconformity="aps").predict_set(X[400:])
+    model.conformalize(X[200:400], y[200:400]).predict_set(X[400:])
+    cross = ConformalFERL(FERLClassifier("medium", random_state=0), cv=3).fit(X[:90], y[:90])
+    with pytest.raises(ValueError, match=r"class_conditional was False in fit and is True now"):
+        cross.set_params(class_conditional=True).predict_set(X[400:])
+
+
 @pytest.mark.parametrize("alpha", [0, 1, -0.1, 1.5, float("nan"), [0.1, 1.0]])
 def test_alpha_must_lie_between_0_and_1(fitted, data, alpha) -> None:
     with pytest.raises(ValueError, match=r"alpha is \S+; it must lie strictly between 0 and 1"):
