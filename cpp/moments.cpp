@@ -24,16 +24,20 @@ double power_of_two_above(double value) {
 
 }  // namespace
 
-FeatureRanges::FeatureRanges(const Sample& sample) {
-  for (std::size_t j = 0; j < sample.n_columns; ++j) {
-    double low = kInfinity, high = -kInfinity;
-    for (std::size_t i = 0; i < sample.n_rows; ++i) {
-      const double value = sample.column(j)[i];  // both comparisons fail where it is missing
-      if (value < low) low = value;
-      if (value > high) high = value;
+FeatureRanges::FeatureRanges(const TableView& table) {
+  const std::size_t d = table.x.n_columns;
+  std::vector<double> low(d, kInfinity), high(d, -kInfinity);
+  for (std::size_t i = 0; i < table.x.n_rows; ++i) {
+    if (!(table.weight[i] > 0)) continue;
+    for (std::size_t j = 0; j < d; ++j) {
+      const double x = table.x(i, j);  // both comparisons fail where it is missing
+      low[j] = x < low[j] ? x : low[j];
+      high[j] = x > high[j] ? x : high[j];
     }
-    centre.push_back(low <= high ? 0.5 * low + 0.5 * high : 0.0);
-    half.push_back(high > low ? 0.5 * high - 0.5 * low : 1.0);
+  }
+  for (std::size_t j = 0; j < d; ++j) {
+    centre.push_back(low[j] <= high[j] ? 0.5 * low[j] + 0.5 * high[j] : 0.0);
+    half.push_back(high[j] > low[j] ? 0.5 * high[j] - 0.5 * low[j] : 1.0);
   }
 }
 

@@ -24,8 +24,8 @@ class Exemplars {
   Exemplars(const Tree& tree, const NodeId* exemplar, std::size_t per_node, const double* row, const Scale& scale);
 
   // For each row of x the mean over its known features of the distance, in units, from the nearest exemplar: among those
-  // of the nodes where its paths end, which are leaves or words below which it fits none. `out`: [row][n_out]; n_out = 1:
-  // the distance; n_features: what each feature adds to it. NaN where no node it reaches has an exemplar.
+  // of the nodes where its paths end, which are leaves or words below which it fits none. A node without exemplars has
+  // those of the node above. `out`: [row][n_out]; n_out = 1: the distance; n_features: what each feature adds to it.
   void distance(const Tree& tree, const MatrixView& x, int n_threads, std::size_t n_out, double* out) const;
 
  private:

@@ -54,6 +54,10 @@ def test_evidence_stays_coherent_and_labels_stay(method: str, case: tuple[Eviden
     assert (moved.belief >= 0).all()
     assert (moved.belief <= moved.pignistic + 1e-15).all()
     assert (moved.pignistic <= moved.plausibility + 1e-15).all()
+    np.testing.assert_allclose(moved.pignistic.sum(axis=1), 1)
+    np.testing.assert_allclose(moved.dirichlet / moved.dirichlet.sum(axis=1, keepdims=True), moved.pignistic, atol=1e-6)
+    vacuous = evidence.ignorance == 1
+    np.testing.assert_allclose(moved.pignistic[vacuous], 1 / evidence.belief.shape[1])
     # The best classes stay the best: nothing overtakes them.
     best = evidence.belief == evidence.belief.max(axis=1, keepdims=True)
     assert (np.where(best, moved.belief, np.inf).min(axis=1) >= moved.belief.max(axis=1) - 1e-12).all()
@@ -66,19 +70,23 @@ def test_temperature_one_changes_nothing_and_others_flatten_or_sharpen() -> None
     np.testing.assert_allclose(IsotonicMap(np.array([0.0, 1.0]), np.array([0.0, 1.0]))(row).belief, row.belief)
 
 
-def test_the_temperature_is_the_best_of_a_fine_list(data) -> None:
+def test_temperature_and_sharing_are_the_best_of_a_list(data) -> None:
     X, y = data
     evidence = FERLClassifier(random_state=0).fit(X[:500], y[:500]).predict_evidence(X[500:1500])
     found = fit_map(evidence, y[500:1500], "temperature")
-    losses = {t: log_loss(y[500:1500], TemperatureMap(t)(evidence).pignistic) for t in np.geomspace(0.2, 5, 200)}
-    assert log_loss(y[500:1500], found(evidence).pignistic) <= min(losses.values()) + 1e-6
+    losses = [
+        log_loss(y[500:1500], TemperatureMap(temperature, sharing)(evidence).pignistic)
+        for temperature in np.geomspace(0.2, 5, 30)
+        for sharing in np.linspace(0, 1, 11)
+    ]
+    assert log_loss(y[500:1500], found(evidence).pignistic) <= min(losses) + 1e-6
 
 
 @METHODS
 @pytest.mark.parametrize("separate", [True, False])
-def test_calibration_mends_an_overconfident_tree(data, method, separate) -> None:
+def test_calibration_brings_probabilities_nearer_to_frequencies(data, method, separate) -> None:
     X, y = data
-    raw = FERLClassifier(random_state=0, consequents="raw", min_leaf_weight=1.0)
+    raw = FERLClassifier(random_state=0)
     model = CalibratedFERL(raw, method=method, cv=None if separate else 5, random_state=0).fit(X[:600], y[:600])
     if separate:
         model.calibrate(X[600:1500], y[600:1500])

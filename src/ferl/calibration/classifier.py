@@ -22,18 +22,19 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
     """A classifier whose probabilities are moved towards the frequencies seen on rows it was not fitted on.
 
     ``fit(X, y)`` learns the map from rows left out fold by fold, and gives the classifier all rows. ``calibrate(X, y)``
-    learns it from rows of their own instead; an estimator that is already fitted needs nothing else. Beliefs are moved
-    and the ignorance is kept, so belief <= pignistic <= plausibility still holds, and so does the label.
+    learns it from rows of their own instead; an estimator that is already fitted needs nothing else.
 
-    There is no guarantee: it is a fit. docs/calibration.md has what it gains; most on trees that are over-confident.
+    The map moves beliefs and decides how the ignorance bets (:mod:`ferl.calibration.maps`). The ignorance itself is
+    kept, so belief <= pignistic <= plausibility still holds, and the label is the same. There is no guarantee: it is a
+    fit. docs/calibration.md has what it gains.
 
     Parameters
     ----------
     estimator : FERLClassifier, or a pipeline that ends in one, optional
         The classifier. None: ``FERLClassifier()``.
     method : {"temperature", "isotonic"}
-        One number that sharpens or flattens all beliefs, or a rising line; see :func:`ferl.calibration.fit_map`. The
-        line needs some hundred rows.
+        How beliefs are moved: sharpened or flattened by one number, or along a rising line; see
+        :func:`ferl.calibration.fit_map`.
     cv : int, splitter or None
         Folds in ``fit``. None: ``fit`` only fits, and :meth:`calibrate` must follow.
     random_state : int, RandomState or None
@@ -55,8 +56,8 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
     >>> from ferl.calibration import CalibratedFERL
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> calibrated = CalibratedFERL(FERLClassifier(random_state=0), random_state=0).fit(X, y)
-    >>> round(calibrated.map_.temperature, 1)
-    1.1
+    >>> round(calibrated.map_.sharing, 1)
+    1.0
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -143,7 +144,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         return self
 
     def predict_evidence(self, X: ArrayLike) -> Evidence:
-        """Calibrated evidence: the ignorance and conflict of the classifier, and beliefs moved by the map.
+        """Calibrated evidence: ignorance and conflict of the classifier, beliefs and probabilities moved by the map.
 
         Parameters
         ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -28,17 +28,20 @@ Figures = Mapping[str, float]
 Key = tuple[str, str]
 """Variant and treatment."""
 
+N_DRAWS = 10
 VARIANTS = ("deep", "medium", "compact")
 TREATMENTS: dict[str, dict[str, Any]] = {
     "as it is": {},
     "temperature": {"method": "temperature", "cv": None},
     "isotonic": {"method": "isotonic", "cv": None},
+    "plain temperature": {"method": "temperature", "plain": True},
     "temperature, folds": {"method": "temperature", "cv": 5},
     "isotonic, folds": {"method": "isotonic", "cv": 5},
 }
 COLUMNS = (
     ("accuracy", "Acc %", 100.0, 2),
     ("ece", "ECE x100", 100.0, 2),
+    ("floor", "if perfect", 100.0, 2),
     ("adaptive", "Adaptive ECE x100", 100.0, 2),
     ("brier", "Brier x100", 100.0, 2),
     ("aurc", "AURC x100", 100.0, 2),
@@ -49,6 +52,10 @@ COLUMNS = (
 NOTES = (
     "Means over data sets of fold means, on the test parts. Temperature and isotonic learn from the calibration part; "
     "'folds': from rows of the fitting part that are left out fold by fold, without the calibration part.",
+    "If perfect: the ECE that probabilities of this size would have if they were exact; it is chance, test parts are "
+    "small.",
+    "Plain temperature: the probability itself to a power, from the calibration part, as for other classifiers. No "
+    "ignorance is left, and sets are single labels.",
     "Better on: number of data sets on which the ECE is lower than as it is.",
     "Set coverage, size and u65 are those of the evidence's own sets, whose beliefs were moved.",
 )
@@ -106,7 +113,8 @@ def measure(data: DataSet) -> dict[Key, Figures]:
 
 def _treated(variant: str, fitting: Part, calibration: Part, test: Part, seed: int) -> list[tuple[str, Evidence]]:
     from ferl.bench.remembering import RememberingFERL
-    from ferl.calibration import CalibratedFERL
+    from ferl.calibration import CalibratedFERL, fit_map
+    from ferl.wrapping import codes_of
 
     template = RememberingFERL(variant, random_state=seed, n_jobs=1)
     fitted = RememberingFERL(variant, random_state=seed, n_jobs=1).fit(fitting.X, fitting.y)
@@ -114,6 +122,10 @@ def _treated(variant: str, fitting: Part, calibration: Part, test: Part, seed: i
     for name, options in TREATMENTS.items():
         if not options:
             answers.append((name, fitted.predict_evidence(test.X)))
+        elif "plain" in options:
+            codes = codes_of(calibration.y, fitted.classes_)
+            chosen = fit_map(_without_ignorance(fitted.predict_evidence(calibration.X)), codes, options["method"])
+            answers.append((name, chosen(_without_ignorance(fitted.predict_evidence(test.X)))))
         elif options["cv"] is None:
             model = CalibratedFERL(fitted, random_state=seed, **options).calibrate(calibration.X, calibration.y)
             answers.append((name, model.predict_evidence(test.X)))
@@ -121,6 +133,11 @@ def _treated(variant: str, fitting: Part, calibration: Part, test: Part, seed: i
             model = CalibratedFERL(template, random_state=seed, **options).fit(fitting.X, fitting.y)
             answers.append((name, model.predict_evidence(test.X)))
     return answers
+
+
+def _without_ignorance(evidence: Evidence) -> Evidence:
+    """The probability as if it were all belief."""
+    return replace(evidence, belief=evidence.pignistic, ignorance=np.zeros(len(evidence)))
 
 
 def _figures(evidence: Evidence, y: NDArray[np.int64], n_classes: int) -> Figures:
@@ -133,6 +150,7 @@ def _figures(evidence: Evidence, y: NDArray[np.int64], n_classes: int) -> Figure
     return {
         "accuracy": float(np.mean(answer[0] == answer[1])),
         "ece": metrics.expected_calibration_error(*answer),
+        "floor": _floor(answer[2]),
         "adaptive": metrics.adaptive_calibration_error(*answer),
         "brier": metrics.brier_score(y, probability, classes),
         "aurc": metrics.aurc(*answer),
@@ -140,6 +158,13 @@ def _figures(evidence: Evidence, y: NDArray[np.int64], n_classes: int) -> Figure
         "set_size": metrics.mean_set_size(sets),
         "u65": metrics.u65(y, sets, classes),
     }
+
+
+def _floor(confidence: Floats) -> float:
+    """ECE of exact probabilities: the labels are drawn from them."""
+    random, sure = np.random.default_rng(0), np.ones(len(confidence))
+    draws = random.random((N_DRAWS, len(confidence))) < confidence
+    return fmean(metrics.expected_calibration_error(sure, right.astype(float), confidence) for right in draws)
 
 
 def make_report(
