@@ -16,6 +16,7 @@ ENTRY_POINTS = (
     "ferl.conformal.classifier",
     "ferl.consequents",
     "ferl.evidence",
+    "ferl.frames.columns",
     "ferl.metrics.selection",
     "ferl.rules",
 )

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ferl.evidence import reliability
 from ferl.frames import check_rows
 from ferl.growth import setting
-from ferl.rules import feature_names
+from ferl.rules import column_names, level_names
 from ferl.threads import n_threads
 from ferl.tree import FuzzyTree, levels
 
@@ -256,7 +256,7 @@ def certify(estimator: FERLClassifier, x: ArrayLike, scale: ArrayLike | None = N
         global_radius=proven,
         alone=alone,
         held=held,
-        names=tuple(feature_names(estimator)),
+        names=tuple(column_names(estimator)),
     )
 
 
@@ -272,15 +272,14 @@ def refuse_uncertified(estimator: FERLClassifier) -> None:
 
 
 def check_scale(estimator: FERLClassifier, scale: ArrayLike | None) -> Floats:
-    """Units of the features, all 1 when None is given."""
+    """Units of the columns that the tree reads, all 1 when None is given; 0 for categories, which do not move."""
     n_features = int(estimator.n_features_in_)
-    if scale is None:
-        return np.ones(n_features)
-    unit = np.array(scale, dtype=np.float64)
+    unit = np.ones(n_features) if scale is None else np.array(scale, dtype=np.float64)
     if unit.shape != (n_features,):
         raise ValueError(f"scale has shape {unit.shape}; it needs one number per feature, shape ({n_features},).")
     bad = ~np.isfinite(unit) | (unit < 0)
     if bad.any():
         f = int(np.argmax(bad))
         raise ValueError(f"scale[{f}] is {unit[f]}; units must be finite and not negative. Use 0 for a fixed feature.")
-    return unit
+    unit[[j for j in level_names(estimator) if j < n_features]] = 0.0
+    return np.concatenate([unit, np.zeros(len(estimator.missing_features_))])

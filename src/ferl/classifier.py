@@ -9,18 +9,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Bunch
+from sklearn.utils import Bunch, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ferl._sklearn import Interval, StrOptions, fit_context
 from ferl.certificate import Certificate, certified_radius, certify
 from ferl.evidence import Evidence, read_evidence
-from ferl.frames import check_rows, check_training_table, row_weights
+from ferl.frames import add_up_indicators, check_rows, learn_table, row_weights, with_indicators
 from ferl.growth import Grown, TrainingRows, grow, setting
 from ferl.novelty import lost_support, novelty, novelty_attribution
 from ferl.partition import LinguisticVariable
 from ferl.pruning import prune, pruning_path
-from ferl.rules import feature_names
+from ferl.rules import column_names, level_names
 from ferl.stability import StabilityReport, report_stability
 from ferl.threads import n_threads
 
@@ -141,6 +141,12 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         largest change of a feature. Compact: the vote of all nodes, before it is divided by its sum.
     n_growth_rows_ : int
         Number of distinct rows the splits were chosen on.
+    columns_ : Columns
+        Names of the features and their categories: what turns a table into the numbers that the tree reads.
+    categories_ : list of (ndarray or None)
+        Categories of each feature, sorted; None for a feature that holds numbers.
+    missing_features_ : tuple of int
+        Features that rules may ask whether they are missing.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -280,7 +286,8 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or data frame of shape (n_rows, n_features)
-            Numbers, without missing or infinite values.
+            Numbers and categories (text, booleans, categorical columns), with or without missing values: NumPy, pandas,
+            polars, pyarrow.
         y : array-like of shape (n_rows,)
             Labels.
         sample_weight : array-like of shape (n_rows,), optional
@@ -292,7 +299,7 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
             The estimator itself.
         """
         # An interrupted or refused fit leaves no half-new, half-old model behind.
-        for name in ("tree_", "classes_", "partition_", "n_growth_rows_"):
+        for name in ("tree_", "classes_", "partition_", "n_growth_rows_", "columns_", "missing_features_"):
             self.__dict__.pop(name, None)
         grown, self.classes_ = self._grow(X, y, sample_weight)
         self.n_growth_rows_ = grown.n_growth_rows
@@ -301,9 +308,19 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _grow(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Grown, NDArray[Any]]:
-        table, classes, codes = check_training_table(self, X, y)
+        table, columns, classes, codes = learn_table(self, X, y, self.categorical_features)
         weight = row_weights(sample_weight, self.class_weight, classes, codes)
-        rows = TrainingRows(table, codes, weight, len(classes), feature_names(self))
+        self.columns_ = columns
+        missing = np.isnan(table[weight > 0]).any(axis=0) if self.missing_conditions else np.zeros(0, dtype=bool)
+        self.missing_features_ = tuple(np.flatnonzero(missing).tolist())
+        rows = TrainingRows(
+            with_indicators(table, self.missing_features_),
+            codes,
+            weight,
+            len(classes),
+            column_names(self),
+            level_names(self),
+        )
         return grow(self, rows), classes
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -324,6 +341,12 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         grown, _ = type(self)(**self.get_params())._grow(X, y, sample_weight)
         ccp_alphas, impurities = pruning_path(grown.tree)
         return Bunch(ccp_alphas=ccp_alphas, impurities=impurities)
+
+    @property
+    def categories_(self) -> list[NDArray[Any] | None]:
+        """Categories of each feature, sorted; None for a feature that holds numbers."""
+        check_is_fitted(self)
+        return list(self.columns_.levels)
 
     @property
     def n_rules_(self) -> int:
@@ -396,7 +419,7 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         whose words need not cover everything: there it is the firing that the gates withheld, summed over all nodes.)
         """
         check_is_fitted(self)
-        return lost_support(self, check_rows(self, X))
+        return add_up_indicators(lost_support(self, check_rows(self, X)), self.missing_features_)
 
     def novelty(self, X: ArrayLike, *, measure: str | None = None) -> Floats:
         """How unlike the training rows each row is, shape (n_rows,); higher is more novel.
@@ -502,6 +525,13 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         StabilityReport
         """
         return report_stability(self, X)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "tree_")

@@ -192,8 +192,21 @@ def _choose_partition(estimator: FERLClassifier, rows: TrainingRows) -> Words | 
             )
         return None
     if not isinstance(wish, str):
-        return arrange(wish, rows.names)
+        return _arranged(wish, rows)
     return [None if j in rows.levels else variable for j, variable in enumerate(_built_partition(estimator, rows))]
+
+
+def _arranged(wish: Sequence[LinguisticVariable | None], rows: TrainingRows) -> Words:
+    """The words given; the words of a categorical feature are its categories, whatever an expert says."""
+    partition = arrange(wish, rows.names)
+    named = {variable.name for variable in partition if variable is not None}
+    for j in rows.levels:
+        if rows.names[j] in named and rows.names.count(rows.names[j]) == 1:
+            raise ValueError(
+                f"partition has words for {rows.names[j]!r}, which holds categories; these are its words already. "
+                "Leave them out of the partition."
+            )
+    return [None if j in rows.levels else variable for j, variable in enumerate(partition)]
 
 
 def _built_partition(estimator: FERLClassifier, rows: TrainingRows) -> Words:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ferl.frames import check_rows
+from ferl.frames import add_up_indicators, check_rows
 from ferl.threads import n_threads as threads_of
 from ferl.tree import FuzzyTree, Profile
 
@@ -44,8 +44,10 @@ def novelty_attribution(estimator: FERLClassifier, X: ArrayLike, measure: str | 
     """Novelty by feature, shape (n_rows, n_features); see :meth:`ferl.FERLClassifier.novelty_attribution`."""
     rows, measure = _checked(estimator, X, measure)
     if measure == "residual":
-        return _residual(estimator, rows)
-    return neighbour_parts(estimator.tree_, rows, threads_of(estimator.n_jobs))
+        parts = _residual(estimator, rows)
+    else:
+        parts = neighbour_parts(estimator.tree_, rows, threads_of(estimator.n_jobs))
+    return add_up_indicators(parts, estimator.missing_features_)
 
 
 def lost_support(estimator: FERLClassifier, rows: Floats) -> Floats:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ferl.categories import level_text
+from ferl.frames import INDICATOR_LEVELS
 from ferl.tree import FuzzyTree
 
 if TYPE_CHECKING:
@@ -217,9 +218,18 @@ class TextStyle:
         ]
 
 
+def column_names(estimator: FERLClassifier, given: Sequence[str] | None = None) -> list[str]:
+    """Names of the columns that a tree reads: the features, and again those whose being missing it may ask for."""
+    names = feature_names(estimator, given)
+    return names + [names[j] for j in estimator.missing_features_]
+
+
 def level_names(estimator: FERLClassifier) -> dict[int, Sequence[Any]]:
-    """Categories of each categorical feature, by its number."""
-    return {j: levels for j, levels in enumerate(estimator.categories_) if levels is not None}
+    """Categories of each categorical column that a tree reads, by its number."""
+    known = enumerate(estimator.columns_.levels)
+    levels: dict[int, Sequence[Any]] = {j: own.tolist() for j, own in known if own is not None and len(own)}
+    n_features = len(estimator.columns_.levels)
+    return levels | {n_features + k: INDICATOR_LEVELS for k in range(len(estimator.missing_features_))}
 
 
 def export_text(
@@ -364,9 +374,6 @@ def _installed_backend() -> str:
     raise ImportError("A data frame needs pandas, polars or pyarrow. Install one: pip install pandas")
 
 
-_names = feature_names  # export_text has a parameter of that name
-
-
 def checked_names(
     estimator: FERLClassifier, caller: str, features: Sequence[str] | None, labels: Sequence[str] | None
 ) -> tuple[list[str], list[Any]]:
@@ -382,7 +389,7 @@ def checked_names(
         raise ValueError(f"class_names has {len(classes)} names; there are {len(estimator.classes_)} classes.")
     if len({str(label) for label in classes}) != len(classes):
         raise ValueError(f"class_names are {[str(label) for label in classes]}; two of them read the same.")
-    return [_in_sentence(name) for name in _names(estimator, features)], classes
+    return [_in_sentence(name) for name in column_names(estimator, features)], classes
 
 
 def _in_sentence(name: str) -> str:

@@ -25,8 +25,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ferl.partition.sets import INFINITY, FuzzySet, PartitionError, as_number, check_name, shown
+from ferl.partition.sets import INFINITY, FuzzySet, PartitionError, as_number, check_name
 from ferl.partition.variables import LinguisticVariable
+from ferl.quoting import shown
 
 MAX_BYTES = 1_000_000  # thousands of variables
 

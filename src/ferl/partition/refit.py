@@ -183,8 +183,17 @@ def _check_estimator(estimator: FERLClassifier) -> None:
         )
 
 
+def _refuse_other_columns(estimator: FERLClassifier, table: Floats) -> None:
+    if estimator.columns_.n_levels.any() or np.isnan(table).any():
+        raise ValueError(
+            "Words are refitted on numbers alone; this table has categories or missing values. Leave those columns or "
+            "rows out."
+        )
+
+
 def _read_rows(estimator: FERLClassifier, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> RefitRows:
     table, codes = check_rows(estimator, X), _codes(y, estimator.classes_)
+    _refuse_other_columns(estimator, table)
     if len(codes) != len(table):
         raise ValueError(f"X has {len(table)} rows and y {len(codes)} labels. Pass one label for each row of X.")
     weight = row_weights(sample_weight, estimator.class_weight, estimator.classes_, codes)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 from numbers import Real
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from ferl.quoting import shown
 
 Floats = NDArray[np.float64]
 
@@ -242,19 +244,3 @@ def as_number(value: object, what: str) -> float:
     if LARGEST < abs(result) < INFINITY:
         raise PartitionError(f"{what} is {shown(value)}; magnitudes up to {LARGEST:.0e} can be used. Change the unit.")
     return result
-
-
-def shown(value: object, nested: bool = False) -> str:
-    """A value as an error quotes it: short, whatever a file holds, so that nothing deep or endless is unfolded."""
-    if isinstance(value, dict | list) and value and nested:
-        return "..."
-    if isinstance(value, dict):
-        entries = [f"{shown(key, True)}: {shown(entry, True)}" for key, entry in islice(value.items(), 4)]
-        return "{" + ", ".join(entries + ["..."] * (len(value) > 4)) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join([shown(entry, True) for entry in value[:4]] + ["..."] * (len(value) > 4)) + "]"
-    try:
-        text = repr(value)
-    except ValueError:  # Python does not print integers of more than 4300 digits
-        return "a number of thousands of digits"
-    return text if len(text) <= 60 else f"{text[:50]}..."

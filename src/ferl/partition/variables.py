@@ -11,7 +11,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ferl.partition.sets import INFINITY, FuzzySet, PartitionError, as_number, check_name, shown, writer
+from ferl.partition.sets import INFINITY, FuzzySet, PartitionError, as_number, check_name, writer
+from ferl.quoting import shown
 
 Floats = NDArray[np.float64]
 

@@ -8,11 +8,8 @@ from contextlib import contextmanager
 from numbers import Real
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 Floats = NDArray[np.float64]
 
@@ -33,67 +30,9 @@ _REMEDIES = {
 }
 
 
-def check_training_table(estimator: Any, X: Any, y: Any) -> tuple[Floats, NDArray[Any], NDArray[np.int32]]:
-    """Rows as float64, the distinct labels, and each row's label as a code.
-
-    Parameters
-    ----------
-    estimator : BaseEstimator
-        Remembers the number and the names of the features.
-    X : array-like or data frame of shape (n_rows, n_features)
-        The table.
-    y : array-like of shape (n_rows,)
-        The labels.
-
-    Returns
-    -------
-    X : ndarray of shape (n_rows, n_features), float64
-    classes : ndarray of shape (n_classes,)
-    codes : ndarray of shape (n_rows,), int32
-    """
-    _refuse_other_types(X)
-    refuse_missing_labels(y)
-    with _remedies():
-        X, y = validate_data(estimator, X, y, dtype=np.float64, ensure_all_finite=False)
-    _refuse_non_finite(estimator, X)
-    check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
-    _refuse_extreme_scales(estimator, X)
-    return _core_ready(X), classes, codes.astype(np.int32)
-
-
 def _core_ready(X: Floats) -> Floats:
     """The table itself, or a copy where its memory cannot be read as whole numbers: a field of records, say."""
     return X if X.flags.aligned and not any(stride % X.itemsize for stride in X.strides) else X.copy()
-
-
-def _refuse_extreme_scales(estimator: Any, X: Floats) -> None:
-    low, high = X.min(axis=0), X.max(axis=0)
-    with np.errstate(over="ignore"):
-        width = high - low
-    narrow = (width > 0) & (width < _NARROWEST)
-    if narrow.any():
-        column = int(np.argmax(narrow))
-        raise ValueError(
-            f"{_named(estimator, column)} varies by {width[column]:.3g} only; {_NARROWEST:.0e} is the least that can "
-            "be divided into bands. Rescale it."
-        )
-    largest = np.maximum(high, -low)
-    if (largest > _LARGEST).any():
-        column = int(np.argmax(largest > _LARGEST))
-        raise ValueError(
-            f"{_named(estimator, column)} holds a value of magnitude {largest[column]:.3g}; magnitudes up to "
-            f"{_LARGEST:.0e} can be fitted. Rescale it, or leave the row out if the value is a code for 'missing'."
-        )
-
-
-def check_rows(estimator: Any, X: Any) -> Floats:
-    """Rows for a fitted estimator: float64, the features it was fitted on."""
-    _refuse_other_types(X)
-    with _remedies():
-        rows = np.asarray(validate_data(estimator, X, dtype=np.float64, reset=False, ensure_all_finite=False))
-    _refuse_non_finite(estimator, rows)
-    return _core_ready(rows)
 
 
 @contextmanager
@@ -106,42 +45,6 @@ def _remedies() -> Iterator[None]:
             if part in str(error):
                 raise ValueError(f"{error} {remedy}") from error
         raise
-
-
-def _refuse_other_types(X: Any) -> None:
-    """Name the first column that does not hold numbers."""
-    if isinstance(X, np.ndarray) and X.dtype.kind in "OUS" and X.ndim == 2:
-        text = np.argwhere(np.vectorize(_is_text, otypes=[bool])(X.T))
-        if len(text):
-            column, row = text[0]
-            raise ValueError(_other_type(f"Feature {column}", "text", X[row, column]))
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
-        return
-    for name, dtype in frame.schema.items():
-        if dtype.is_numeric() or dtype in (nw.Boolean, nw.Object, nw.Unknown):
-            continue  # objects and special types may be numbers; the conversion will tell
-        example = frame.get_column(name).drop_nulls().head(1).to_list()
-        raise ValueError(_other_type(f"Column {name!r}", str(dtype), *example))
-
-
-def _is_text(value: Any) -> bool:
-    """Whether a value is a string that does not spell a number."""
-    if not isinstance(value, str):
-        return False
-    try:
-        float(value)
-    except ValueError:
-        return True
-    return False
-
-
-def _other_type(column: str, kind: str, *example: Any) -> str:
-    shown = f" (for example {str(example[0])!r})" if example else ""
-    return (
-        f"{column} holds {kind}{shown}; FERLClassifier takes numbers only. Leave it out, or encode it first, for "
-        "example with scikit-learn's OneHotEncoder."
-    )
 
 
 def refuse_missing_labels(y: Any) -> None:
@@ -163,31 +66,6 @@ def _is_missing(label: Any) -> bool:
     return (
         label is None or type(label).__name__ in ("NAType", "NaTType") or (isinstance(label, float) and label != label)
     )
-
-
-def _refuse_non_finite(estimator: Any, X: Floats) -> None:
-    # The sum of a table is finite unless a value is not, or the values are huge: one pass, and rarely a second.
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(X.sum()):
-            return
-    missing = np.isnan(X).sum(axis=0)
-    if missing.any():
-        column = int(np.argmax(missing > 0))
-        raise ValueError(
-            f"{_named(estimator, column)} holds {missing[column]} missing values (NaN); FERLClassifier does not accept "
-            "missing values yet. Fill them in first, for example with scikit-learn's SimpleImputer."
-        )
-    infinite = np.isinf(X).any(axis=0)
-    if infinite.any():
-        raise ValueError(
-            f"{_named(estimator, int(np.argmax(infinite)))} holds infinity. Replace it by a finite number, or leave "
-            "the row out."
-        )
-
-
-def _named(estimator: Any, column: int) -> str:
-    names = getattr(estimator, "feature_names_in_", None)
-    return f"Feature {column}" if names is None else f"Feature {column} ({str(names[column])!r})"
 
 
 def row_weights(

@@ -1,0 +1,22 @@
+"""The door for tables: what comes in is checked once, and named in the error when it cannot be used.
+
+:class:`Columns` knows the columns of a training table and turns any table with the same columns into numbers:
+:func:`learn_table` for training rows, :func:`encode_rows` for rows to judge.
+"""
+
+from ferl.frames.checks import refuse_missing_labels, row_weights
+from ferl.frames.columns import Columns
+from ferl.frames.indicators import INDICATOR_LEVELS, add_up_indicators, with_indicators
+from ferl.frames.tables import check_rows, encode_rows, learn_table
+
+__all__ = [
+    "INDICATOR_LEVELS",
+    "Columns",
+    "add_up_indicators",
+    "check_rows",
+    "encode_rows",
+    "learn_table",
+    "refuse_missing_labels",
+    "row_weights",
+    "with_indicators",
+]

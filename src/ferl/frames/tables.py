@@ -1,0 +1,120 @@
+"""Training tables and rows to judge, checked and as numbers: where estimators and tables meet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_X_y, validate_data
+
+from ferl.frames.checks import _LARGEST, _NARROWEST, _core_ready, _remedies, refuse_missing_labels
+from ferl.frames.columns import Columns
+from ferl.frames.indicators import with_indicators
+from ferl.frames.reading import read_table
+
+Floats = NDArray[np.float64]
+
+
+def learn_table(
+    estimator: Any, X: Any, y: Any, categorical_features: Any = "from_dtype"
+) -> tuple[Floats, Columns, NDArray[Any], NDArray[np.int32]]:
+    """A training table as numbers, its columns, the distinct labels, and each row's label as a code.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        Gets ``n_features_in_`` and, if the table has names, ``feature_names_in_``.
+    X : array-like or data frame of shape (n_rows, n_features)
+        The table; categories and missing values are welcome.
+    y : array-like of shape (n_rows,)
+        The labels.
+    categorical_features : "from_dtype", None, or array-like of str, int or bool
+        As in :meth:`Columns.learn`.
+
+    Returns
+    -------
+    X : ndarray of shape (n_rows, n_features), float64
+        As :meth:`Columns.encode` gives it.
+    columns : Columns
+    classes : ndarray of shape (n_classes,)
+    codes : ndarray of shape (n_rows,), int32
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from ferl.frames import encode_rows, learn_table
+    >>> estimator = DecisionTreeClassifier()  # any; it remembers the features
+    >>> rows, columns, classes, codes = learn_table(estimator, [[0.5, "red"], [1.5, None]], ["yes", "no"])
+    >>> rows
+    array([[0.5, 0. ],
+           [1.5, nan]])
+    >>> classes[codes].tolist(), estimator.n_features_in_
+    (['yes', 'no'], 2)
+    >>> encode_rows(estimator, columns, [[2.5, "red"]])
+    array([[2.5, 0. ]])
+    """
+    refuse_missing_labels(y)
+    with _remedies():
+        table = read_table(X, estimator)
+        validate_data(estimator, table.native, skip_check_array=True)
+        # The shape is all that labels are compared with; a view of one zero has it.
+        _, y = check_X_y(np.broadcast_to(0.0, table.shape), y, dtype=None, ensure_all_finite=False, estimator=estimator)
+    check_classification_targets(y)
+    columns = Columns.learn(table, categorical_features)
+    encoded = columns.encode(table)
+    _refuse_extreme_scales(columns, encoded)
+    classes, codes = np.unique(y, return_inverse=True)
+    return _core_ready(encoded), columns, classes, codes.astype(np.int32)
+
+
+def encode_rows(estimator: Any, columns: Columns, X: Any) -> Floats:
+    """Rows for a fitted estimator, as numbers.
+
+    Columns with names are found by their names, in any order. When only one of the two tables has names,
+    scikit-learn warns, and columns go by their places.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        Has been given its features by :func:`learn_table`.
+    columns : Columns
+        Those of the training table.
+    X : array-like or data frame of shape (n_rows, n_features)
+        The rows.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_features), float64
+    """
+    with _remedies():
+        table = read_table(X, estimator)
+        if columns.names is None or table.names is None:
+            validate_data(estimator, table.native, reset=False, skip_check_array=True)
+        return _core_ready(columns.encode(table))
+
+
+def check_rows(estimator: Any, X: Any) -> Floats:
+    """Rows for a fitted classifier as its tree reads them: numbers, and indicators of missing values where it has any."""
+    return with_indicators(encode_rows(estimator, estimator.columns_, X), estimator.missing_features_)
+
+
+def _refuse_extreme_scales(columns: Columns, X: Floats) -> None:
+    low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)  # missing values are passed over
+    with np.errstate(over="ignore"):
+        width = high - low
+    narrow = (width > 0) & (width < _NARROWEST)
+    if narrow.any():
+        feature = int(np.argmax(narrow))
+        raise ValueError(
+            f"{columns.label(feature)} varies by {width[feature]:.3g} only; {_NARROWEST:.0e} is the least that can be "
+            "divided into bands. Rescale it."
+        )
+    largest = np.fmax(high, -low)
+    if (largest > _LARGEST).any():
+        feature = int(np.argmax(largest > _LARGEST))
+        raise ValueError(
+            f"{columns.label(feature)} holds a value of magnitude {largest[feature]:.3g}; magnitudes up to "
+            f"{_LARGEST:.0e} can be fitted. Rescale it, or replace it by NaN if it is a code for 'missing'."
+        )
