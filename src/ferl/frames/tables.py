@@ -96,7 +96,7 @@ def encode_rows(estimator: Any, columns: Columns, X: Any) -> Floats:
 
 
 def check_rows(estimator: Any, X: Any) -> Floats:
-    """Rows for a fitted classifier as its tree reads them: numbers, and indicators of missing values where it has any."""
+    """Rows for a fitted classifier as its tree reads them: numbers, and indicators of missing values if it has any."""
     return with_indicators(encode_rows(estimator, estimator.columns_, X), estimator.missing_features_)
 
 
