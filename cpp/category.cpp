@@ -157,6 +157,16 @@ std::vector<int> best_subset(const Tally& tally, const std::vector<double>& dire
   return side;
 }
 
+// Whether the right side lies further in a direction than the left one. Subsets that are worth nothing put the rows they
+// have not seen the wrong way round as often as not, and a gain has no sign.
+bool points_along(const std::vector<double>& direction, const std::vector<double>& left, const NodeView& node) {
+  const double weight = std::accumulate(left.begin(), left.end(), 0.0);
+  if (!(weight > 0) || !(weight < node.weight)) return false;
+  std::vector<double> right(node.class_weight);
+  for (std::size_t c = 0; c < left.size(); ++c) right[c] -= left[c];
+  return product(direction, right.data()) / (node.weight - weight) > product(direction, left.data()) / weight;
+}
+
 }  // namespace
 
 std::vector<double> cross_fitted_left(const CategoryRows& rows, double min_leaf_weight) {
@@ -189,7 +199,7 @@ std::vector<double> cross_fitted_left(const CategoryRows& rows, double min_leaf_
     for (std::size_t i = 0; i < side.size(); ++i)
       for (std::size_t c = 0; c < n_classes; ++c) left[c] += (side[i] < 0 ? share : side[i]) * held_out.of(i)[c];
   }
-  return found ? left : std::vector<double>{};
+  return found && points_along(direction, left, rows.node) ? left : std::vector<double>{};
 }
 
 std::vector<double> category_band(const CategoryRows& rows, int n_categories, const Resamples& resamples,

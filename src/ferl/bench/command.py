@@ -129,6 +129,12 @@ def support_gate(data: DataOption, datasets: NamesOption = None, out: OutOption 
 
 
 @app.command()
+def tables(data: DataOption, datasets: NamesOption = None, out: OutOption = DEFAULT_OUT) -> None:
+    """Categories and missing values as they are, against one-hot encoding and imputation. In one process."""
+    _run_in_one_process("tables", data, datasets, out)
+
+
+@app.command()
 def calibration(data: DataOption, datasets: NamesOption = None, out: OutOption = DEFAULT_OUT) -> None:
     """What temperature and isotonic calibration gain on the test parts. In one process."""
     _run_in_one_process("calibration", data, datasets, out)
