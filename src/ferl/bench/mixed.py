@@ -75,11 +75,11 @@ def generate(n_rows: int, n_levels: tuple[int, ...], n_numeric: int, seed: int) 
     return MixedTable(numeric, categorical, y)
 
 
-def native(table: MixedTable, seed: int) -> Any:
-    """FERL-deep on the table as it is."""
+def native(variant: str, table: MixedTable, seed: int) -> Any:
+    """FERL on the table as it is."""
     from ferl import FERLClassifier
 
-    return FERLClassifier(random_state=seed, n_jobs=1).fit(table.frame(), table.y)
+    return FERLClassifier(variant, random_state=seed, n_jobs=1).fit(table.frame(), table.y)
 
 
 def prepared(make: Callable[[int], Any], table: MixedTable, seed: int) -> Any:
