@@ -49,9 +49,7 @@ def test_scikit_learn_estimator_checks_pass(estimator: Any, check: Any) -> None:
 
 @parametrize_with_checks(
     [NoveltyDetector(alpha=0.3, cv=5, random_state=0)],
-    expected_failed_checks=lambda _: dict.fromkeys(
-        ("check_outliers_train", "check_outliers_fit_predict"), TRAINING_ROWS
-    ),
+    expected_failed_checks=lambda _: dict.fromkeys(("check_outliers_train",), TRAINING_ROWS),
     xfail_strict=True,
 )
 def test_cross_fitted_estimator_checks_pass_but_for_those_that_judge_training_rows(estimator: Any, check: Any) -> None:
@@ -120,7 +118,7 @@ def test_a_p_value_is_the_share_of_calibration_rows_that_are_as_novel() -> None:
     X, y, other = known_wines()
     classifier = FERLClassifier(random_state=0).fit(X[::2], y[::2])
     detector = NoveltyDetector(classifier, cv="prefit").fit(X[1::2])
-    assert detector.estimator_ is classifier
+    assert detector.estimator_ is not classifier  # which may be fitted again
     new = np.vstack([X, other])
     novelty, held_out = classifier.novelty(new), classifier.novelty(X[1::2])
     expected = [(1 + sum(held_out >= value)) / (len(held_out) + 1) for value in novelty]
@@ -300,7 +298,8 @@ def test_without_labels_the_classifier_is_one_rule_that_keeps_many_rows() -> Non
     few = NoveltyDetector(FERLClassifier(n_exemplars=10, random_state=0)).fit(X)
     assert len(few.estimator_.tree_.profile.exemplar_row) == 10
     assert detector.predict([[9.0, 9.0]]) == -1
-    assert detector.fit_predict(X).shape == (3000,)
+    with pytest.raises(AttributeError, match="has no attribute"):
+        detector.fit_predict(X)
 
 
 def test_the_estimator_that_is_given_is_not_changed() -> None:
@@ -427,3 +426,25 @@ def test_tables_that_the_classifier_refuses_are_refused() -> None:
         for n_labels in (10, 61):
             with pytest.raises(ValueError, match=rf"60 rows.*\({n_labels},\).*one label for each row"):
                 NoveltyDetector(cv=cv).fit(X, np.zeros(n_labels))
+
+
+def test_parameters_that_change_after_fitting_are_followed_or_kept_but_never_mixed() -> None:
+    X, y, other = known_wines()
+    detector = NoveltyDetector(cv=0.4, alpha=0.1, random_state=0).fit(X, y)
+    before = detector.p_values(other)
+    detector.set_params(measure="residual")
+    np.testing.assert_array_equal(detector.p_values(other), before)  # calibration rows were measured otherwise
+    detector.set_params(alpha=0.5)
+    np.testing.assert_array_equal(detector.predict(other) == -1, before <= 0.5)
+    detector.set_params(alpha=0.001)
+    with pytest.raises(ValueError, match="at least 999 calibration rows"):
+        detector.predict(other)
+
+
+def test_a_prefit_classifier_that_is_fitted_again_does_not_change_the_detector() -> None:
+    X, y, other = known_wines()
+    classifier = FERLClassifier(random_state=0).fit(X[::2], y[::2])
+    detector = NoveltyDetector(classifier, cv="prefit").fit(X[1::2])
+    before = detector.p_values(other)
+    classifier.fit(X[:20], y[:20])
+    np.testing.assert_array_equal(detector.p_values(other), before)

@@ -3,8 +3,11 @@
 import re
 from pathlib import Path
 
+import pytest
+
 README = Path(__file__).parent.parent / "README.md"
 TRUST = README.parent / "docs" / "trust.md"
+PAGES = [*sorted(README.parent.glob("*.md")), *sorted(README.parent.glob("docs/*.md"))]
 
 
 def run_blocks(path):
@@ -46,3 +49,9 @@ def test_the_two_commands_are_marked():
     text = README.read_text(encoding="utf-8")
     assert "<!-- fresh:run -->\n```bash\npip install . && ferl demo\n```" in text
     assert "<!-- fresh:test -->\n```bash\n" in text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []

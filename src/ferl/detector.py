@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import deepcopy
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -14,6 +15,7 @@ from scipy.stats import false_discovery_control
 from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold, train_test_split
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ferl._sklearn import Interval, StrOptions, fit_context, take_rows
@@ -33,12 +35,19 @@ class Judge:
     calibration: Floats
 
 
+def _refuse_fit_predict(detector: Any) -> bool:
+    raise AttributeError(
+        "NoveltyDetector has no fit_predict: it judges new rows, and would find its training rows familiar. Call "
+        "fit(X, y) and then predict on other rows."
+    )
+
+
 class NoveltyDetector(OutlierMixin, BaseEstimator):
     """Says which rows are unlike the training rows, with a stated rate of false alarms.
 
     The novelty of a row (:meth:`FERLClassifier.novelty`) is compared with that of rows the classifier was not fitted
-    on. The share of them that is at least as novel is a conformal *p-value*: for a row from the same distribution it is
-    below ``alpha`` with probability at most ``alpha``, whatever the distribution.
+    on. The share of them that is at least as novel is a conformal *p-value*: for a row from the same distribution,
+    whatever that is, it rarely is small. How rarely is proven; see the notes.
 
     Parameters
     ----------
@@ -49,7 +58,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         classifier that was fitted on the other ``cv - 1`` parts; no row is given away. A float: this share of the rows
         is held out. "prefit": ``estimator`` is fitted already, and the rows given to :meth:`fit` are held-out rows.
     alpha : float
-        Rate of false alarms of :meth:`predict` for each row, and the false discovery rate of :meth:`detect`.
+        Wanted rate of false alarms of :meth:`predict` for each row, and false discovery rate of :meth:`detect`.
     measure : {"neighbour", "residual"}, optional
         As in :meth:`FERLClassifier.novelty`.
     random_state : int, RandomState or None
@@ -62,7 +71,9 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
     n_calibration_ : int
         Number of rows that new rows are compared with.
     offset_ : float
-        ``decision_function`` is ``score_samples`` minus this.
+        ``decision_function`` is ``score_samples`` minus this; follows ``alpha``.
+    measure_ : str or None
+        ``measure`` at the time of fitting.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -74,10 +85,12 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
     over the draw of both. Over a batch, :meth:`detect` keeps the expected share of false discoveries below ``alpha``
     (Bates, Candes, Lei, Romano and Sesia, 2023).
 
-    *Cross-fitted*: a row is compared with each part under the classifier that did not see this part; the proven bound
-    is ``2 alpha`` (as for CV+), the rate itself is close to ``alpha``. For batches nothing is proven.
+    *Cross-fitted*: a row is compared with each of K parts under the classifier that did not see this part. Proven is
+    ``P(p <= alpha) <= 2 alpha + 2 (1 - alpha) (K - 1) / (n + K)`` for n rows (as for cross-conformal sets); the rate
+    itself is close to ``alpha``. For batches nothing is proven.
 
-    Rows of the training table itself are not judged fairly: they are among those that rows are compared with.
+    Rows of the training table itself are not judged fairly: they are among those that rows are compared with. So there
+    is no ``fit_predict``.
 
     Without labels the classifier is one rule, and novelty the distance to the nearest of some training rows.
 
@@ -88,8 +101,6 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
     >>> X, y = load_wine(return_X_y=True)
     >>> known = y != 2
     >>> detector = NoveltyDetector(alpha=0.05, random_state=0).fit(X[known], y[known])
-    >>> float((detector.predict(X[known]) == -1).mean()) < 0.05  # rows of the training table
-    True
     >>> float((detector.predict(X[~known]) == -1).mean()) > 0.5  # the third kind of wine
     True
     """
@@ -149,12 +160,23 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         else:
             judges = [self._hold_out(table, labels, float(self.cv))]
         self.n_calibration_ = sum(len(judge.calibration) for judge in judges)
-        n_allowed = self._checked_allowed(self.n_calibration_)
-        # A row is an outlier up to this p-value, inclusive; scikit-learn's outliers are below the offset.
-        self.offset_ = float(np.nextafter(n_allowed / (self.n_calibration_ + 1), 1))
+        self._checked_allowed(self.n_calibration_)
+        self.measure_ = self.measure  # calibration rows and new ones must be measured alike
         self.estimator_ = judges[0].classifier if len(judges) == 1 else _fitted(self._classifier(labels), table, labels)
         self._judges = judges
         return self
+
+    @property
+    def offset_(self) -> float:
+        """Below it ``score_samples`` are those of outliers."""
+        check_is_fitted(self)
+        # A row is an outlier up to this p-value, inclusive; scikit-learn's outliers are below the offset.
+        return float(np.nextafter(self._checked_allowed(self.n_calibration_) / (self.n_calibration_ + 1), 1))
+
+    @available_if(_refuse_fit_predict)
+    def fit_predict(self, X: ArrayLike, y: ArrayLike | None = None) -> NDArray[np.int64]:
+        """Not offered: rows are not judged by a detector that has seen them."""
+        raise NotImplementedError
 
     def p_values(self, X: ArrayLike) -> Floats:
         """P-value of each row, shape (n_rows,): the smaller, the less it looks like the training rows."""
@@ -163,8 +185,9 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
     def detect(self, X: ArrayLike, alpha: float | None = None) -> NDArray[np.bool_]:
         """Novel rows of a batch, by the procedure of Benjamini and Hochberg, bool of shape (n_rows,).
 
-        Among the rows it finds, the expected share of false discoveries is at most ``alpha``. Unlike :meth:`predict`,
-        which judges each row alone and in a large batch of ordinary rows always finds some.
+        Among the rows it finds, the expected share of false discoveries is at most ``alpha``, with held-out rows (see
+        the notes). Unlike :meth:`predict`, which judges each row alone and in a large batch of ordinary rows always
+        finds some.
 
         Parameters
         ----------
@@ -186,12 +209,12 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
     def novelty(self, X: ArrayLike) -> Floats:
         """Novelty by the classifier fitted on all rows, shape (n_rows,); higher is more novel."""
         check_is_fitted(self)
-        return self.estimator_.novelty(X, measure=self.measure)
+        return self.estimator_.novelty(X, measure=self.measure_)
 
     def novelty_attribution(self, X: ArrayLike) -> Floats:
         """What each feature adds to :meth:`novelty`, shape (n_rows, n_features)."""
         check_is_fitted(self)
-        return self.estimator_.novelty_attribution(X, measure=self.measure)
+        return self.estimator_.novelty_attribution(X, measure=self.measure_)
 
     def score_samples(self, X: ArrayLike) -> Floats:
         """How ordinary each row is, shape (n_rows,): its p-value, and among equal p-values the less novel first."""
@@ -213,7 +236,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
     def _judge(self, X: ArrayLike) -> tuple[Floats, Floats]:
         """P-values, and novelty as the mean over the judges."""
         check_is_fitted(self)
-        scores = [judge.classifier.novelty(X, measure=self.measure) for judge in self._judges]
+        scores = [judge.classifier.novelty(X, measure=self.measure_) for judge in self._judges]
         n_as_novel = np.ones(len(scores[0]))  # the row itself
         for judge, novelty in zip(self._judges, scores, strict=True):
             n_as_novel += len(judge.calibration) - np.searchsorted(judge.calibration, novelty, side="left")
@@ -243,8 +266,8 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
             raise ValueError(
                 'cv="prefit" needs an estimator that is fitted already. Fit it first, or have it fitted here with cv=5.'
             ) from error
-        assert self.estimator is not None
-        return self._calibrated(self.estimator, X)
+        # A copy: were the estimator fitted again, its calibration rows would be those of another.
+        return self._calibrated(deepcopy(self.estimator), X)
 
     def _hold_out(self, X: Any, y: Any, share: float) -> Judge:
         # Not stratified, here and below: the guarantee wants held-out rows that are drawn as new ones will be.
@@ -261,7 +284,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         labels = None if y is None else take_rows(y, fitting)
         return self._calibrated(_fitted(self._classifier(y), take_rows(X, fitting), labels), take_rows(X, held_out))
 
-    def _calibrated(self, classifier: FERLClassifier, X: ArrayLike) -> Judge:
+    def _calibrated(self, classifier: Any, X: ArrayLike) -> Judge:
         return Judge(classifier, np.sort(classifier.novelty(X, measure=self.measure)))
 
     def _checked_allowed(self, n_rows: int) -> int:

@@ -73,7 +73,8 @@ class Cuts:
     ----------
     interval : ndarray of shape (n_nodes, 2)
         Between which values of training rows the best cut lies, with about 90 % confidence: 5 % of the resamples' cuts
-        lie further out on either side, at most.
+        lie further out on either side, at most; at least one is left out on either side, so that with fewer than 19
+        resamples the confidence is less.
     share : ndarray of shape (n_nodes,)
         Share of the resamples whose cut lies inside the band of the split.
     """

@@ -99,7 +99,7 @@ class RiskControlledFERL(Wrapper):
     >>> controlled = controlled.fit(X[:250], y[:250]).calibrate(X[250:500], y[250:500])
     >>> print(controlled.control_)
     Promised: at most 0.06 errors among answered rows, with confidence 0.95. Rows with margin of at least 0.358 are
-    answered: 235 of 250 calibration rows (94.0%), 7 of them wrong.
+    answered: 235 of 250 calibration rows (94.0%), 7 of them wrong (bound 0.0552).
     >>> controlled.predict(X[500:507])
     array([None, 0, 1, 0, 0, 0, 1], dtype=object)
     """

@@ -63,10 +63,16 @@ class RiskControl:
             rows = "All rows" if self.threshold == -inf else f"Rows with {self.signal} of at least {self.threshold:.4g}"
             return (
                 f"Promised: {wish}. {rows} are answered: {self.n_answered} of {self.n_rows} calibration rows "
-                f"({self.answered_share:.1%}), {self.n_errors} of them wrong."
+                f"({self.answered_share:.1%}), {self.n_errors} of them wrong (bound {self.bound:.3g})."
+            )
+        refused = f"Not promised: {wish}. The {self.n_rows} calibration rows do not pass the test, so every row is "
+        if self.achievable_risk <= self.risk:
+            return (
+                f"{refused}abstained on. The test began at an unlucky place: other thresholds look better than "
+                f"{self.risk:.3g}, but rows that have been looked at prove nothing. Calibrate on fresh rows, or use "
+                'method="bonferroni" there.'
             )
         return (
-            f"Not promised: {wish}. No threshold on {self.signal} passes with these {self.n_rows} calibration rows, so "
-            f"every row is abstained on. About {self.achievable_risk:.3g} could be promised, answering "
+            f"{refused}abstained on. About {self.achievable_risk:.3g} could be promised, answering "
             f"{self.achievable_share:.1%}: ask for that on fresh rows, pass more rows, or use a better classifier."
         )

@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 # Starts and grids lie on shares of the design rows; a finer mesh would follow their noise.
 _N_SHARES = 100
 # A start is worth its part of delta only where it has a chance.
+_ALMOST = 0.99  # as likely to pass as any: among such starts the lowest has the fewest tests before it
 _LEAST_POWER = 0.1
 
 
@@ -65,7 +66,9 @@ class Design:
         return np.append(_at_share(self.ladder, shares), -np.inf)
 
     def starts(self, n_starts: int, n_rows: int, risk: float, delta: float) -> Floats:
-        """Where to begin going down: where most rows can be expected to pass, and further down while there is hope.
+        """Where to begin going down: where the test is most likely to pass, and further down while there is hope.
+
+        Going down costs nothing while tests pass, so the first start need not be near the threshold that is hoped for.
 
         Parameters
         ----------
@@ -84,7 +87,7 @@ class Design:
         n_answered, n_errors = self.ladder.counts(thresholds)
         expected = np.maximum(np.rint(n_rows * n_answered / self.ladder.n_rows), 1).astype(int)
         power = _power(expected, (n_errors + 0.5) / (n_answered + 1), risk, delta / n_starts)
-        first = int((power * shares).argmax())
+        first = int(np.flatnonzero(power >= _ALMOST * power.max()).max())
         hopeful = np.flatnonzero(power >= _LEAST_POWER * power.max())
         last = max(int(hopeful.max()), first)
         places = np.unique(np.rint(np.linspace(first, last, n_starts)).astype(int))

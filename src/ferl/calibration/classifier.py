@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from ferl._sklearn import HasMethods, StrOptions, fit_context
 from ferl.calibration.maps import METHODS, IsotonicMap, TemperatureMap, fit_map
+from ferl.conformal.checks import checked_weight
 from ferl.evidence import Evidence
 from ferl.wrapping import Wrapper, checked_labels, codes_of, cross_fit, evidence_of, fitted_clone, novelty_of
 
@@ -114,7 +115,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
             parts.append(_aligned(evidence_of(fold.estimator, fold.rows), self.classes_))
             places.append(fold.unseen)
         rows = np.concatenate(places)
-        weight = None if sample_weight is None else np.broadcast_to(np.asarray(sample_weight, float), len(labels))[rows]
+        weight = None if sample_weight is None else checked_weight(sample_weight, len(labels))[rows]
         self.map_ = fit_map(_stacked(parts), codes_of(labels[rows], self.classes_), self.method, weight)
 
     def calibrate(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -139,7 +140,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         self._forget("map_")
         evidence = evidence_of(self.estimator_, X)
         codes = codes_of(checked_labels(y, len(evidence)), self.classes_)
-        weight = None if sample_weight is None else np.broadcast_to(np.asarray(sample_weight, float), len(codes))
+        weight = None if sample_weight is None else checked_weight(sample_weight, len(codes))
         self.map_ = fit_map(evidence, codes, self.method, weight)
         return self
 

@@ -21,7 +21,7 @@ from ferl.wrapping import Wrapper, checked_labels, codes_of, cross_fit, evidence
 
 Floats = NDArray[np.float64]
 
-_DECISIVE = ("nonconformity", "class_conditional", "randomised", "raps_penalty", "raps_free_classes")
+_DECISIVE = ("cv", "nonconformity", "class_conditional", "randomised", "raps_penalty", "raps_free_classes")
 
 
 class ConformalFERL(ClassifierMixin, Wrapper):
