@@ -54,6 +54,16 @@ double product(const std::vector<double>& a, const double* b) {
   return std::inner_product(a.begin(), a.end(), b, 0.0);
 }
 
+// Of the class shares of two sides; zero where one is empty.
+std::vector<double> difference(const std::vector<double>& left, const std::vector<double>& right) {
+  const double left_weight = std::accumulate(left.begin(), left.end(), 0.0);
+  const double right_weight = std::accumulate(right.begin(), right.end(), 0.0);
+  std::vector<double> out(left.size(), 0.0);
+  if (!(left_weight > 0) || !(right_weight > 0)) return out;
+  for (std::size_t c = 0; c < out.size(); ++c) out[c] = left[c] / left_weight - right[c] / right_weight;
+  return out;
+}
+
 // The direction in which the class shares of categories differ most, by a few steps of the power method. Its sign is
 // that of its largest part, so that it does not depend on the order of the categories.
 std::vector<double> principal_direction(const Tally& tally) {
@@ -157,16 +167,6 @@ std::vector<int> best_subset(const Tally& tally, const std::vector<double>& dire
   return side;
 }
 
-// Whether the right side lies further in a direction than the left one. Subsets that are worth nothing put the rows they
-// have not seen the wrong way round as often as not, and a gain has no sign.
-bool points_along(const std::vector<double>& direction, const std::vector<double>& left, const NodeView& node) {
-  const double weight = std::accumulate(left.begin(), left.end(), 0.0);
-  if (!(weight > 0) || !(weight < node.weight)) return false;
-  std::vector<double> right(node.class_weight);
-  for (std::size_t c = 0; c < left.size(); ++c) right[c] -= left[c];
-  return product(direction, right.data()) / (node.weight - weight) > product(direction, left.data()) / weight;
-}
-
 }  // namespace
 
 std::vector<double> cross_fitted_left(const CategoryRows& rows, double min_leaf_weight) {
@@ -182,8 +182,7 @@ std::vector<double> cross_fitted_left(const CategoryRows& rows, double min_leaf_
       all.of(i)[row.y] += row.weight;
     }
   const auto direction = principal_direction(all);
-  std::vector<double> left(n_classes, 0.0);
-  bool found = false;
+  std::vector<double> left(n_classes, 0.0), fitted_left(n_classes, 0.0), fitted_right(n_classes, 0.0);
   for (const Tally& held_out : part) {
     Tally others = all;
     for (std::size_t i = 0; i < others.cells.size(); ++i) others.cells[i] = std::max(0.0, all.cells[i] - held_out.cells[i]);
@@ -191,15 +190,20 @@ std::vector<double> cross_fitted_left(const CategoryRows& rows, double min_leaf_
     double went_left = 0, placed = 0;
     for (std::size_t i = 0; i < side.size(); ++i) {
       if (side[i] < 0) continue;
-      found = true;
       placed += others.weight(i);
       went_left += side[i] * others.weight(i);
+      auto& fitted = side[i] ? fitted_left : fitted_right;
+      for (std::size_t c = 0; c < n_classes; ++c) fitted[c] += others.of(i)[c];
     }
     const double share = placed > 0 ? went_left / placed : 0.5;
     for (std::size_t i = 0; i < side.size(); ++i)
       for (std::size_t c = 0; c < n_classes; ++c) left[c] += (side[i] < 0 ? share : side[i]) * held_out.of(i)[c];
   }
-  return found && points_along(direction, left, rows.node) ? left : std::vector<double>{};
+  std::vector<double> right(rows.node.class_weight);
+  for (std::size_t c = 0; c < n_classes; ++c) right[c] -= left[c];
+  // Where the rows held out differ the other way round, the subsets have learned which rows they lack: in matched pairs
+  // the one that is left tells the class of the other.
+  return product(difference(left, right), difference(fitted_left, fitted_right).data()) > 0 ? left : std::vector<double>{};
 }
 
 std::vector<double> category_band(const CategoryRows& rows, int n_categories, const Resamples& resamples,

@@ -22,7 +22,8 @@ struct CategoryRows {
 };
 
 // Class weights that go left when every row is judged by a subset found without it: categories that are many and small
-// find no cut that holds outside the rows it was found on, and gain nothing by their number. Empty: nothing separates.
+// find no cut that holds outside the rows it was found on, and gain nothing by their number. Empty: nothing separates,
+// or what separates these rows misleads about the others.
 std::vector<double> cross_fitted_left(const CategoryRows& rows, double min_leaf_weight);
 
 // For each of n_categories the share of resamples that put it left; NaN where no resample that found a cut had it.

@@ -10,10 +10,8 @@ namespace ferl {
 
 namespace {
 
-// A value further than this many half-ranges from the centre counts as that far: its square has 11 bits, so that with
-// kFeatureBits a block's sum fits into 64.
-constexpr double kFarthest = 45;
-constexpr int kFeatureBits = 42;
+// Values lie within their range, so no term is larger than a weight, and a block's sum of 256 of them fits into 64 bits.
+constexpr int kFeatureBits = 52;
 constexpr double kTrifle = 0.05;  // firing of a row that is no example of a node
 
 double power_of_two_above(double value) {
@@ -91,8 +89,7 @@ void Moments::add_features(std::size_t node, const Block& block, const TableView
     for (std::size_t i = 0; i < firing.size; ++i) {
       const double value = block.value(firing.row[i], static_cast<Column>(j));
       const double own = is_missing(value) ? 0.0 : weight[i];
-      double z = is_missing(value) ? 0.0 : (value - centre) * scale;
-      z = std::min(kFarthest, std::max(-kFarthest, z));
+      const double z = is_missing(value) ? 0.0 : (value - centre) * scale;
       first += static_cast<std::int64_t>(own * z);
       second += static_cast<std::int64_t>(own * z * z);
       known += static_cast<std::int64_t>(own);

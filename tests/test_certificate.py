@@ -410,11 +410,10 @@ def test_other_combinations_are_refused_by_name(combination: str) -> None:
     assert model.stability_report().n_sources > 0
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_rows_that_cannot_be_judged_cannot_be_certified(value: float) -> None:
+def test_rows_that_cannot_be_judged_cannot_be_certified() -> None:
     cache, model, X = iris_cache()
     rows = X[:2].copy()
-    rows[1, 2] = value
+    rows[1, 2] = np.inf
     for ask in (model.certified_radius, lambda bad: model.certificate(bad[1]), cache.predict, model.stability_report):
         with pytest.raises(ValueError, match="Feature 2 holds"):
             ask(rows)

@@ -21,13 +21,13 @@ from ferl.bench.tables.certificates import run_certificates
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """``blobs``: three classes of two numbers. ``gaps``: a missing value."""
+    """``blobs``: three classes of two numbers. ``gaps``: an infinite value."""
     data = tmp_path / "data"
     data.mkdir()
     rng = np.random.default_rng(0)
     blobs = [f"{rng.normal(k, 0.5):.3f},{rng.normal(-k, 0.5):.3f},{k}" for k in [0, 1, 2] * 30]
     (data / "blobs.csv").write_text("\n".join(["x0,x1,class", *blobs]) + "\n")
-    gaps = [*(f"{rng.normal(k):.3f},{k}" for k in [0, 1] * 20), ",0"]
+    gaps = [*(f"{rng.normal(k):.3f},{k}" for k in [0, 1] * 20), "inf,0"]
     (data / "gaps.csv").write_text("\n".join(["x0,class", *gaps]) + "\n")
     return data
 
@@ -42,7 +42,7 @@ def test_the_table_reports_radii_attacks_and_failures(folder: Path) -> None:
     assert data["n_tried"] == blobs["n_tried"] > 3_000
     for name in ("vote", "dempster", "compact"):
         assert 0.5 < blobs[f"tightness_{name}"] <= 1
-    assert "missing values" in data["failures"]["gaps"]
+    assert "infinity" in data["failures"]["gaps"]
     text = markdown(report)
     assert "| blobs |" in text
     assert "| Median |" in text

@@ -350,13 +350,13 @@ def test_errors_name_the_value_and_the_remedy(iris: Table) -> None:
             part(bare, X)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
 @pytest.mark.parametrize("method", ["novelty", "novelty_attribution", "support_deficit"])
-def test_missing_and_infinite_values_are_refused(iris: Table, method: str, value: float) -> None:
+def test_infinite_values_are_refused(iris: Table, method: str, value: float) -> None:
     X, y = iris
     spoiled = X.copy()
     spoiled[3, 1] = value
-    message = "Feature 1 holds 1 missing values" if np.isnan(value) else "Feature 1 holds infinity"
+    message = "Feature 1 holds infinity"
     with pytest.raises(ValueError, match=message):
         FERLClassifier().fit(spoiled, y)
     model = FERLClassifier(random_state=0).fit(X, y)
@@ -375,8 +375,9 @@ def test_data_frames_are_judged_as_arrays_are(iris: Table, frame: Any) -> None:
     bare = FERLClassifier(random_state=0).fit(X, y)
     for measure in MEASURES:
         np.testing.assert_array_equal(model.novelty(table, measure=measure), bare.novelty(X, measure=measure))
-    with pytest.raises(ValueError, match="feature names"):
-        model.novelty(table[["b", "a", "c", "d"]])
+    np.testing.assert_array_equal(model.novelty(table[["b", "a", "c", "d"]]), bare.novelty(X))
+    with pytest.raises(ValueError, match="(?s)feature names.*now missing.*d"):
+        model.novelty(table[["b", "a", "c"]])
 
 
 def test_pickle_and_clone_keep_novelty(iris: Table) -> None:

@@ -23,13 +23,13 @@ from ferl.bench.tables.guarantees import Estimate, _binomial, make_report, run_g
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """``blobs``: three classes of two numbers. ``gaps``: a missing value."""
+    """``blobs``: three classes of two numbers. ``gaps``: an infinite value."""
     data = tmp_path / "data"
     data.mkdir()
     rng = np.random.default_rng(0)
     blobs = [f"{rng.normal(k, 0.5):.3f},{rng.normal(-k, 0.5):.3f},{k}" for k in [0, 1, 2] * 30]
     (data / "blobs.csv").write_text("\n".join(["x0,x1,class", *blobs, "9,9,once"]) + "\n")
-    gaps = [*(f"{rng.normal(k):.3f},{k}" for k in [0, 1] * 20), ",0"]
+    gaps = [*(f"{rng.normal(k):.3f},{k}" for k in [0, 1] * 20), "inf,0"]
     (data / "gaps.csv").write_text("\n".join(["x0,class", *gaps]) + "\n")
     return data
 
@@ -86,7 +86,7 @@ def _figures(n: int) -> list[dict[str, float]]:
 def test_the_calibration_table_keeps_accuracy(folder: Path) -> None:
     report = run_calibration(load_folder(folder), console=quiet())
     data = json.loads(json.dumps(report.data, allow_nan=False))
-    assert "missing values" in data["failures"]["gaps"]
+    assert "infinity" in data["failures"]["gaps"]
     lines = [line for line in data["means"] if line["variant"] == "deep"]
     assert [line["probabilities"] for line in lines] == list(TREATMENTS)
     assert len({line["accuracy"] for line in lines}) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,9 +16,8 @@ from ferl.tree import Categories, FuzzyTree, Profile
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
-PRIOR_ROWS = (
-    5.0  # that every category is taken to have more, with the class shares of the table; as in cpp/category.cpp
-)
+# That every category is taken to have more, with the class shares of the table; as in cpp/category.cpp.
+PRIOR_ROWS = 5.0
 MAX_WORDS = 20  # of one categorical feature in a linguistic tree: its heaviest categories
 # Words for several categories are made only where these are few, and known well enough to be put in order.
 MAX_GROUPED = 12
@@ -25,11 +25,18 @@ MIN_GROUPED_WEIGHT = 20.0
 
 
 def level_weights(column: Floats, codes: Ints, weight: Floats, n_levels: int, n_classes: int) -> Floats:
-    """Weight of each class in each category of a column, shape (n_levels, n_classes)."""
+    """Weight of each class in each category of a column, shape (n_levels, n_classes).
+
+    The same bits in any order of the rows, and for a row twice as for a row of twice the weight.
+    """
     known = ~np.isnan(column)
-    cell = column[known].astype(np.intp) * n_classes + codes[known]
-    total = np.bincount(cell, weight[known], minlength=n_levels * n_classes)
-    return np.asarray(total, dtype=np.float64).reshape(n_levels, n_classes)
+    cell, own = column[known].astype(np.intp) * n_classes + codes[known], weight[known]
+    total = np.bincount(cell, own, minlength=n_levels * n_classes).astype(np.float64)
+    if (own != np.floor(own)).any():  # whole numbers add up without rounding
+        order = np.argsort(cell, kind="stable")
+        found, start = np.unique(cell[order], return_index=True)
+        total[found] = [math.fsum(part) for part in np.split(own[order], start[1:])]
+    return total.reshape(n_levels, n_classes)
 
 
 def level_order(weights: Floats) -> NDArray[np.intp]:
@@ -38,7 +45,7 @@ def level_order(weights: Floats) -> NDArray[np.intp]:
     First along the direction in which their class shares differ most (with two classes, the share of the second), then
     by weight. Rows are drawn into resamples by their content; were that the place of a category among the sorted
     names, another name would draw other rows. And neighbours in this order are alike, so that words can speak of
-    several at once.
+    several at once. Categories that no row of any weight has come last, so that the others stay where they were.
 
     Parameters
     ----------
@@ -58,7 +65,7 @@ def level_order(weights: Floats) -> NDArray[np.intp]:
     direction *= np.sign(direction[np.argmax(np.round(np.abs(direction), 9))]) or 1.0
     # Rounded, since sums depend on the order of the rows in their last digits.
     rounded = np.round(weights / max(weights.sum(), 1e-300), 12)
-    return np.lexsort((*rounded.T[::-1], rounded.sum(axis=1), np.round(share @ direction, 9)))
+    return np.lexsort((*rounded.T[::-1], rounded.sum(axis=1), np.round(share @ direction, 9), own == 0))
 
 
 def recode(X: Floats, orders: dict[int, NDArray[np.intp]]) -> Floats:
@@ -80,12 +87,14 @@ def restore(tree: FuzzyTree, orders: dict[int, NDArray[np.intp]], weights: dict[
         return tree
     trapezoid, membership = tree.trapezoid.copy(), []
     for node in range(tree.n_nodes):
-        order = orders.get(int(tree.feature[node]))
-        if order is None:
+        feature = int(tree.feature[node])
+        if feature not in orders:
             membership.append(np.zeros(0))
             continue
+        order = orders[feature]
         own = np.empty(len(order))
-        own[order] = tree.categories.of(node) if len(tree.categories.of(node)) else _of_word(trapezoid[node], order)
+        found = tree.categories.of(node)
+        own[order] = found if len(found) else _of_word(trapezoid[node], _weights_in(order, weights[feature]))
         membership.append(own)
         trapezoid[node] = (-np.inf, -np.inf, np.inf, np.inf)
     start = np.concatenate([[0], np.cumsum([len(own) for own in membership])]).astype(np.int32)
@@ -97,10 +106,15 @@ def restore(tree: FuzzyTree, orders: dict[int, NDArray[np.intp]], weights: dict[
     )
 
 
-def _of_word(ends: Floats, order: NDArray[np.intp]) -> Floats:
-    """Memberships of a word, which is a range of places in the order."""
-    places = np.arange(len(order))
-    return np.where((places >= ends[0]) & (places <= ends[3]), 1.0, 0.0)
+def _of_word(ends: Floats, weight: Floats) -> Floats:
+    """Memberships of a word, which is a range of places in the order; NaN: no row has the category."""
+    places = np.arange(len(weight))
+    return np.where(weight > 0, np.where((places >= ends[0]) & (places <= ends[3]), 1.0, 0.0), np.nan)
+
+
+def _weights_in(order: NDArray[np.intp], weights: Floats) -> Floats:
+    """Weight of each category, in the order."""
+    return np.asarray(weights.sum(axis=1)[order])
 
 
 def _restore_profile(profile: Profile, orders: dict[int, NDArray[np.intp]], weights: dict[int, Floats]) -> Profile:
@@ -108,7 +122,8 @@ def _restore_profile(profile: Profile, orders: dict[int, NDArray[np.intp]], weig
     for j, order in orders.items():
         known = ~np.isnan(rows[:, j])
         rows[known, j] = order[rows[known, j].astype(np.intp)]
-        share = weights[j].sum(axis=1) / max(weights[j].sum(), 1e-300)
+        own = _weights_in(order, weights[j])
+        share = own / max(own.sum(), 1e-300)
         # Half the probability that two rows differ: for two categories the variance of 0 and 1.
         mean[:, j], variance[:, j] = 0.0, (1 - (share**2).sum()) / 2
     return Profile(mean, variance, profile.exemplar, rows)
@@ -118,10 +133,11 @@ def category_terms(
     found: Terms, levels: dict[int, Sequence[Any]], orders: dict[int, NDArray[np.intp]], weights: dict[int, Floats]
 ) -> Terms:
     """Terms with those of categorical features: "region is north", "region is north or west"."""
+    known = {j: order[_weights_in(order, weights[j]) > 0] for j, order in orders.items()}
     added = [
         (j, first, last, _words_for([level_text(levels[j][code]) for code in order], first, last))
-        for j, order in orders.items()
-        for first, last in _ranges(weights[j].sum(axis=1)[order])
+        for j, order in known.items()
+        for first, last in _ranges(_weights_in(order, weights[j]))
     ]
     if not added:
         return found

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ferl.evidence import reliability
 from ferl.frames import check_rows
 from ferl.growth import setting
-from ferl.rules import column_names, level_names
+from ferl.rules import feature_names, level_names
 from ferl.threads import n_threads
 from ferl.tree import FuzzyTree, levels
 
@@ -231,7 +231,9 @@ def certify(estimator: FERLClassifier, x: ArrayLike, scale: ArrayLike | None = N
     Certificate
     """
     refuse_uncertified(estimator)
-    row = check_rows(estimator, np.reshape(x, (1, -1)) if np.ndim(x) == 1 else x)
+    # As a list of one row: an array of one would turn numbers into text beside a category.
+    one_row: Any = [list(x)] if np.ndim(x) == 1 else x  # type: ignore[arg-type]
+    row = check_rows(estimator, one_row)
     if len(row) != 1:
         raise ValueError(f"A certificate is about one row; x has {len(row)}. Use certified_radius for many.")
     unit = check_scale(estimator, scale)
@@ -248,15 +250,16 @@ def certify(estimator: FERLClassifier, x: ArrayLike, scale: ArrayLike | None = N
         only[f] = unit[f]
         alone[f], held[f] = radius(only), radius(unit - only)
     order = np.argsort(-evidence.pignistic[0], kind="stable")
+    n_features = estimator.n_features_in_  # behind them, whether values are missing, which does not move
     proven = float(global_radius(estimator, row, evidence, unit)[0])
     return Certificate(
         label=evidence.classes[order[0]],
         runner_up=evidence.classes[order[1]] if len(order) > 1 else None,
         radius=float(np.fmax(local, proven)),
         global_radius=proven,
-        alone=alone,
-        held=held,
-        names=tuple(column_names(estimator)),
+        alone=alone[:n_features],
+        held=held[:n_features],
+        names=tuple(feature_names(estimator)),
     )
 
 

@@ -137,7 +137,10 @@ class CertifiedCache:
             # Feature by feature: a table of all differences at once takes two to four times as long.
             with np.errstate(over="ignore"):
                 for value, kept, reach in zip(some[:, self._tested].T, self._rows.T, self._reach.T, strict=True):
-                    inside &= np.abs(value[:, None] - kept) <= reach
+                    within = np.abs(value[:, None] - kept) <= reach
+                    if np.isnan(kept).any():  # what is missing does not move
+                        within |= np.isnan(value)[:, None] & np.isnan(kept)
+                    inside &= within
                     if not inside.any():
                         break
             covering = inside.argmax(axis=1)

@@ -529,6 +529,8 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        # Not categorical, which scikit-learn means of tables of nothing but categories: its checks round all numbers.
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:

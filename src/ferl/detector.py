@@ -15,12 +15,14 @@ from scipy.stats import false_discovery_control
 from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold, train_test_split
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ferl._sklearn import Interval, StrOptions, fit_context, take_rows
 from ferl.classifier import FERLClassifier
 from ferl.novelty import MEASURES
+from ferl.wrapping import with_inputs_of
 
 Floats = NDArray[np.float64]
 
@@ -229,6 +231,10 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
         """-1 for rows with a p-value of at most ``alpha``, 1 for the others, shape (n_rows,)."""
         return np.where(self.decision_function(X) < 0, -1, 1)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        return with_inputs_of(tags, FERLClassifier() if self.estimator is None else self.estimator)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_judges")

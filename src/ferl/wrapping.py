@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
-from sklearn.utils import indexable
+from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ferl._sklearn import take_rows
@@ -59,6 +59,10 @@ class Wrapper(MetaEstimatorMixin, BaseEstimator):
             ) from None
         self.estimator_, self._is_prefit = self.estimator, True
 
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        return with_inputs_of(tags, self._template())
+
     def _forget(self, *names: str) -> None:
         """An interrupted or refused step leaves nothing of an earlier one behind."""
         for name in names:
@@ -91,6 +95,13 @@ class Wrapper(MetaEstimatorMixin, BaseEstimator):
         """Evidence of the classifier inside."""
         check_is_fitted(self, "estimator_")
         return evidence_of(self.estimator_, X)
+
+
+def with_inputs_of(tags: Tags, estimator: Any) -> Tags:
+    """Tags of a wrapper that takes the tables which the estimator inside takes."""
+    inputs = get_tags(estimator).input_tags
+    tags.input_tags.allow_nan, tags.input_tags.string = inputs.allow_nan, inputs.string
+    return tags
 
 
 def fitted_clone(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
