@@ -13,21 +13,19 @@ from sklearn.utils import Bunch, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ferl._sklearn import Interval, StrOptions, fit_context
-from ferl.certificate import Certificate, certified_radius, certify
 from ferl.evidence import Evidence, read_evidence
-from ferl.frames import add_up_indicators, check_rows, learn_table, row_weights, with_indicators
+from ferl.frames import check_rows, learn_table, row_weights, with_indicators
 from ferl.growth import Grown, TrainingRows, grow, setting
-from ferl.novelty import lost_support, novelty, novelty_attribution
 from ferl.partition import LinguisticVariable
 from ferl.pruning import prune, pruning_path
+from ferl.readings import Readings
 from ferl.rules import column_names, level_names
-from ferl.stability import StabilityReport, report_stability
 from ferl.threads import n_threads
 
 Floats = NDArray[np.float64]
 
 
-class FERLClassifier(ClassifierMixin, BaseEstimator):
+class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
     """One fuzzy rule tree whose every answer carries its evidence.
 
     Deep and medium grow a binary tree best-first. Each split is a *band*, not a line: the cut is found again in
@@ -409,122 +407,6 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
     def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Classes that cannot be ruled out, bool of shape (n_rows, n_classes); the whole row is an abstention."""
         return self.predict_evidence(X).prediction_set()
-
-    def support_deficit(self, X: ArrayLike) -> Floats:
-        """Routing mass lost at closed gates, by the feature that lost it, shape (n_rows, n_features).
-
-        A split's gate compares a row with the training rows that reached this split. So a value can lie inside the
-        feature's overall range and still be unlike anything seen there; and where a gate is closed, features tested
-        further down are not asked. A row's sum is one minus the total firing of its rules. (Not for compact trees,
-        whose words need not cover everything: there it is the firing that the gates withheld, summed over all nodes.)
-        """
-        check_is_fitted(self)
-        return add_up_indicators(lost_support(self, check_rows(self, X)), self.missing_features_)
-
-    def novelty(self, X: ArrayLike, *, measure: str | None = None) -> Floats:
-        """How unlike the training rows each row is, shape (n_rows,); higher is more novel.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features)
-            Rows.
-        measure : {"neighbour", "residual"}, optional
-            "neighbour": the distance to the nearest exemplar of the rules the row reaches, as the mean over features of
-            the distance in standard deviations inside rules; 0 for a row that is an exemplar of a rule. (The nearest is
-            searched in single precision, then measured in double.) "residual": the paper's, the squared distance from
-            the middle of those rules in the features they do not test, plus nine times the support deficit (mass lost
-            at a gate counts as three standard deviations). None: "neighbour", or "residual"
-            for a model that keeps no exemplars.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-
-        See Also
-        --------
-        ferl.NoveltyDetector : turns the score into p-values, so that nobody has to guess a threshold.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from ferl import FERLClassifier
-        >>> X, y = load_iris(return_X_y=True)
-        >>> clf = FERLClassifier(random_state=0).fit(X, y)
-        >>> flower = [[5.0, 3.4, 1.5, 2.4]]  # a small iris with the petal width of the largest
-        >>> clf.novelty(flower).round(2)
-        array([2.79])
-        >>> clf.novelty_attribution(flower).round(2)
-        array([[0.  , 0.08, 0.06, 2.65]])
-        """
-        return novelty(self, X, measure)
-
-    def novelty_attribution(self, X: ArrayLike, *, measure: str | None = None) -> Floats:
-        """What each feature adds to :meth:`novelty`, shape (n_rows, n_features).
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features)
-            Rows.
-        measure : {"neighbour", "residual"}, optional
-            As in :meth:`novelty`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_features)
-            Not negative; a row's sum is its novelty.
-        """
-        return novelty_attribution(self, X, measure)
-
-    def certified_radius(self, X: ArrayLike, *, scale: ArrayLike | None = None) -> Floats:
-        """Max-norm radius around each row in which :meth:`predict` cannot change, shape (n_rows,).
-
-        Sound, rounding included, for ``combination`` "dempster" and "vote"; the largest such radius may be larger. A
-        row without a margin has 0: where nothing fires, say. A tree of one rule has infinity everywhere, and so has
-        any row whose label no movement can change.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features)
-            Rows.
-        scale : array-like of shape (n_features,), optional
-            Unit of each feature, in which the radius counts: standard deviations, say, or 0 for a feature that does
-            not move. None: 1 for all, the features' own units.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        return certified_radius(self, X, scale)
-
-    def certificate(self, x: ArrayLike, *, scale: ArrayLike | None = None) -> Certificate:
-        """The certified radius of one row, and which features limit it.
-
-        Parameters
-        ----------
-        x : array-like of shape (n_features,) or (1, n_features), or data frame of one row
-            The row.
-        scale : array-like of shape (n_features,), optional
-            As in :meth:`certified_radius`.
-
-        Returns
-        -------
-        Certificate
-        """
-        return certify(self, x, scale)
-
-    def stability_report(self, X: ArrayLike | None = None) -> StabilityReport:
-        """How fast the answers can change, and what in the tree decides it.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features), optional
-            Rows over which the largest number of sources is taken. None: all sources, which bounds it for any row.
-
-        Returns
-        -------
-        StabilityReport
-        """
-        return report_stability(self, X)
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
