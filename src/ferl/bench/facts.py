@@ -13,7 +13,7 @@ from pathlib import Path
 import ferl.metrics
 
 # What every result depends on, whichever the method.
-_SHARED_CODE = ("metrics.py", "bench/data.py", "bench/protocol.py")
+_SHARED_CODE = ("metrics.py", "bench/curve.py", "bench/data.py", "bench/protocol.py")
 
 
 def versions(packages: tuple[str, ...] = ("numpy", "scikit-learn")) -> dict[str, str]:
@@ -33,7 +33,7 @@ def n_cores() -> int:
 
 
 @lru_cache
-def code_digest(*, ours: bool) -> str:
+def code_digest(*, ours: bool, further: tuple[str, ...] = ()) -> str:
     """Return a digest of the code a result depends on.
 
     The version alone would not do: between two releases the code changes and the version does not, and a table must
@@ -44,11 +44,13 @@ def code_digest(*, ours: bool) -> str:
     ours : bool
         False for a rival, measured by our metrics and protocol only; True when the library itself is measured, so
         that all of its modules and the compiled core count.
+    further : tuple of str
+        Further files, relative to the package: those of a rival that is implemented here.
     """
     root = Path(ferl.metrics.__file__).parent
-    files = [root / name for name in _SHARED_CODE]
+    files = [root / name for name in (*_SHARED_CODE, *further)]
     if ours:
-        files += sorted([*root.glob("*.py"), *root.glob("partition/*.py")])
+        files += sorted(path for path in root.rglob("*.py") if "bench" not in path.relative_to(root).parts)
         core = importlib.util.find_spec("ferl._core")
         if core is not None and core.origin is not None:
             files.append(Path(core.origin))

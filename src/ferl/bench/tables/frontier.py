@@ -151,9 +151,9 @@ def make_report(rows: Sequence[Row], facts: Mapping[str, object]) -> Report:
         sections=[
             method_section("Answers", rows, ANSWERS, _answer_notes(rows)),
             *([method_section("Prediction sets", with_sets, SETS)] if with_sets else []),
-            *(_data_set_section(rows, by_key[key]) for key in BY_DATA_SET),
+            *(data_set_section(rows, by_key[key]) for key in BY_DATA_SET),
         ],
-        data=_json(rows),
+        data=rows_json(rows),
         draw=lambda figure: _draw(figure, rows),
     )
 
@@ -188,6 +188,12 @@ def _answer_notes(rows: Sequence[Row]) -> list[str]:
         "In brackets: the paper's figure; ±: standard deviation over data sets; means over data sets of fold means.",
         "Fit ms: median over data sets; other jobs may have run at the same time, `ferl bench speed` is the race.",
     ]
+    return [*notes, *run_notes(rows)]
+
+
+def run_notes(rows: Sequence[Row]) -> list[str]:
+    """Say when the figures are not those of the paper's data sets, and which method could not be run, and why."""
+    notes = []
     n_data_sets = len({name for row in rows for name in row.data_sets})
     if n_data_sets != PAPER_DATA_SETS:
         notes.append(
@@ -204,14 +210,16 @@ def _answer_notes(rows: Sequence[Row]) -> list[str]:
     return notes
 
 
-def _data_set_section(rows: Sequence[Row], measure: Measure) -> Section:
+def data_set_section(rows: Sequence[Row], measure: Measure) -> Section:
+    """One line a data set, one column a method; for the files only."""
     names = sorted({name for row in rows for name in row.data_sets})
     body = [[name, *(_format(row.data_sets.get(name, {}).get(measure.key), measure) for row in rows)] for name in names]
     header = ["Data set", *(row.method.name for row in rows)]
     return Section(f"{measure.title} by data set", header, body, in_terminal=False)
 
 
-def _json(rows: Sequence[Row]) -> dict[str, object]:
+def rows_json(rows: Sequence[Row]) -> dict[str, object]:
+    """Return the unrounded figures of all rows."""
     scales = {measure.key: measure.scale for measure in (*ANSWERS, *SETS)}
     methods = []
     for row in rows:
