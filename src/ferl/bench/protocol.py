@@ -57,7 +57,7 @@ def make_folds(y: NDArray[np.int64]) -> list[Fold]:
         outer = list(splitter.split(np.zeros((len(y), 1)), y))
     folds = []
     for index, (training, test) in enumerate(outer):
-        stratify = y[training] if _can_stratify(y[training]) else None
+        stratify = y[training] if can_stratify(y[training]) else None
         fitting, calibration = train_test_split(
             training, test_size=CALIBRATION_SHARE, random_state=index, stratify=stratify
         )
@@ -104,13 +104,13 @@ def evaluate(data: DataSet, fold_index: int, method: Method) -> dict[str, float]
         if method.calibrate is not None:
             calibrated = method.calibrate(fitted, X_calibration, data.y[fold.calibration])
         sets = method.prediction_set(calibrated, X_test)
-        measured |= _measure_sets(y_test, sets, fitted.classes_, len(data.class_names))
+        measured |= measure_sets(y_test, sets, fitted.classes_, len(data.class_names))
     if method.measures is not None:
         measured |= method.measures(fitted)
     return measured
 
 
-def _can_stratify(y: NDArray[np.int64]) -> bool:
+def can_stratify(y: NDArray[np.int64]) -> bool:
     """Whether both sides of the calibration split can hold every class."""
     counts = np.unique(y, return_counts=True)[1]
     n_calibration = ceil(CALIBRATION_SHARE * len(y))
@@ -130,9 +130,27 @@ def _measure_answers(
     }
 
 
-def _measure_sets(
+def measure_sets(
     y_test: NDArray[np.int64], sets: NDArray[np.bool_], fitted_classes: NDArray[Any], n_classes: int
 ) -> dict[str, float]:
+    """Return the measures of prediction sets.
+
+    Parameters
+    ----------
+    y_test : ndarray of shape (n_rows,)
+        Labels.
+    sets : ndarray of bool of shape (n_rows, n_fitted_classes)
+        Prediction sets.
+    fitted_classes : ndarray of shape (n_fitted_classes,)
+        The label of each column.
+    n_classes : int
+        Number of classes of the data set.
+
+    Returns
+    -------
+    dict
+        Measures by name.
+    """
     # A rare class can be absent from the fitting part. No set contains it, so its test rows count as not covered.
     columns = np.zeros((len(sets), n_classes), dtype=np.bool_)
     columns[:, fitted_classes] = sets

@@ -36,7 +36,7 @@ NATIVE = ("FERL-deep", "FERL-medium", "FERL-compact", "NCC", "CDT", "CDT (C4.5)"
 MLP_PAPER = {"determinacy": 0.22, "set_coverage": 0.95, "set_size": 2.17, "u65": 0.63, "u80": 0.74}
 NOTES = (
     "In brackets: the paper's figure; ±: standard deviation over data sets; means over data sets of fold means.",
-    "Acc: of the single label. Determinacy: share of sets with one class. u65, u80: utility-discounted accuracy of sets.",
+    "Acc: of the single label. Determinacy: share of sets with one class. u65, u80: utility-discounted accuracy.",
     "FERL: the classes whose plausibility reaches the best belief. NCC and CDT: implemented here from their papers; "
     "ferl/bench/methods says what is simplified.",
 )
