@@ -52,7 +52,7 @@ def check_training_table(estimator: Any, X: Any, y: Any) -> tuple[Floats, NDArra
     codes : ndarray of shape (n_rows,), int32
     """
     _refuse_other_types(X)
-    _refuse_missing_labels(y)
+    refuse_missing_labels(y)
     with _remedies():
         X, y = validate_data(estimator, X, y, dtype=np.float64, ensure_all_finite=False)
     _refuse_non_finite(estimator, X)
@@ -144,12 +144,13 @@ def _other_type(column: str, kind: str, *example: Any) -> str:
     )
 
 
-def _refuse_missing_labels(y: Any) -> None:
+def refuse_missing_labels(y: Any) -> None:
+    """Name the first row without a label; numbers are left to scikit-learn, which says it well."""
     if not isinstance(y, np.ndarray | list | tuple) and not hasattr(y, "to_numpy"):
         return
     labels = np.asarray(y)
     if labels.dtype.kind != "O":
-        return  # numbers: scikit-learn says it well
+        return
     missing = [row for row, label in enumerate(labels.ravel()) if _is_missing(label)]
     if missing:
         raise ValueError(
