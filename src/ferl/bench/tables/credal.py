@@ -30,7 +30,7 @@ from ferl.bench.tables.frontier import (
 
 TARGET_METHOD = "FERL-deep"
 TARGET = {"u65": 0.825, "u80": 0.848}
-COLUMNS = (Measure("accuracy", "Acc %", 100), *(replace(measure, spread=True) for measure in SETS))
+COLUMNS = (Measure("accuracy", "Acc %", 100), *(replace(measure, spread=2) for measure in SETS))
 BY_DATA_SET = ("set_coverage", "set_size", "u65")
 NATIVE = ("FERL-deep", "FERL-medium", "FERL-compact", "NCC", "CDT", "CDT (C4.5)")
 MLP_PAPER = {"determinacy": 0.22, "set_coverage": 0.95, "set_size": 2.17, "u65": 0.63, "u80": 0.74}

@@ -23,18 +23,18 @@ from ferl.bench.runner import plan, run
 
 @dataclass(frozen=True)
 class Measure:
-    """A column: which measure, in which units, with how many decimals, and whether with its spread over data sets."""
+    """A column: which measure, in which units, with how many decimals, and with how many of its spread, if at all."""
 
     key: str
     title: str
     scale: float = 1.0
     decimals: int = 2
-    spread: bool = False
+    spread: int | None = None
 
 
 ANSWERS = (
-    Measure("accuracy", "Acc %", 100, spread=True),
-    Measure("aurc", "AURC x100", 100, spread=True),
+    Measure("accuracy", "Acc %", 100, spread=1),
+    Measure("aurc", "AURC x100", 100, spread=1),
     Measure("augrc", "AUGRC x100", 100),
     Measure("ece", "ECE x100", 100, 1),
     Measure("size", "Rules", 1, 1),
@@ -172,8 +172,8 @@ def method_section(title: str, rows: Sequence[Row], measures: Sequence[Measure],
 def _cell(row: Row, measure: Measure) -> str:
     values = row.values(measure.key)
     text = _format(row.centre(measure.key), measure)
-    if measure.spread and len(values) > 1:
-        text += f"±{measure.scale * stdev(values):.1f}"
+    if measure.spread is not None and len(values) > 1:
+        text += f"±{measure.scale * stdev(values):.{measure.spread}f}"
     if measure.key in row.method.paper:
         text += f" [{row.method.paper[measure.key]:.{measure.decimals}f}]"
     return text.strip()

@@ -38,8 +38,8 @@ METHODS = (
 )
 COLUMNS = (
     Measure("accuracy", "Acc %", 100),
-    Measure("aurc", "AURC x100", 100, spread=True),
-    Measure("augrc", "AUGRC x100", 100, spread=True),
+    Measure("aurc", "AURC x100", 100, spread=1),
+    Measure("augrc", "AUGRC x100", 100, spread=1),
     Measure("risk_at_50", "Error % at 50 %", 100),
     Measure("risk_at_80", "at 80 %", 100),
     Measure("risk_at_90", "at 90 %", 100),
