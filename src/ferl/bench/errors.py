@@ -34,4 +34,5 @@ def require(package: str) -> Any:
     try:
         return import_module(package)
     except ModuleNotFoundError as error:
-        raise NotInstalledError(f"{error.name} is not installed (pip install 'ferl[bench]')") from error
+        missing = (error.name or package).partition(".")[0]  # the package, or one that it needs
+        raise NotInstalledError(f"{missing} is not installed (pip install 'ferl[bench]')") from error

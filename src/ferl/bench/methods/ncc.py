@@ -24,6 +24,8 @@ from ferl.bench.method import Method
 Floats = NDArray[np.float64]
 
 N_BISECTIONS = 40
+# Counts are integers, so that ties under the least favourable prior are common; a tie is not dominance.
+TIE = 1e-9
 
 
 class NaiveCredalClassifier:
@@ -82,7 +84,7 @@ class NaiveCredalClassifier:
         for other in range(n_classes):
             for better in range(n_classes):
                 if better != other:
-                    remaining[:, other] &= ~(self._least_log_odds(seen, better, other) > 0)
+                    remaining[:, other] &= ~(self._least_log_odds(seen, better, other) > TIE)
         return remaining
 
     def _seen(self, X: Floats) -> list[Floats]:
