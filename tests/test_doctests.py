@@ -9,6 +9,16 @@ import pytest
 import ferl
 
 MODULES = [info.name for info in pkgutil.walk_packages(ferl.__path__, "ferl.") if info.name != "ferl._core"]
+ENTRY_POINTS = (
+    "ferl.abstention.classifier",
+    "ferl.calibration.classifier",
+    "ferl.classifier",
+    "ferl.conformal.classifier",
+    "ferl.consequents",
+    "ferl.evidence",
+    "ferl.metrics.selection",
+    "ferl.rules",
+)
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -17,5 +27,5 @@ def test_docstring_examples_hold(name):
 
 
 def test_the_main_entry_points_have_examples():
-    for name in ("ferl.classifier", "ferl.evidence", "ferl.rules", "ferl.metrics", "ferl.consequents"):
+    for name in ENTRY_POINTS:
         assert any(test.examples for test in doctest.DocTestFinder().find(import_module(name)))

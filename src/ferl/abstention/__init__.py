@@ -1,8 +1,8 @@
 """Answers with a promised error rate: the classifier abstains where it could not keep the promise."""
 
+from ferl.abstention.bounds import clopper_pearson, least_answered_rows, risk_p_value
 from ferl.abstention.classifier import RiskControlledFERL
 from ferl.abstention.control import RiskControl, UnmetRiskWarning
-from ferl.abstention.bounds import clopper_pearson, least_answered_rows, risk_p_value
 
 __all__ = [
     "RiskControl",

@@ -12,9 +12,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context, take_rows
-from ferl.abstention.control import RiskControl, UnmetRiskWarning
-from ferl.abstention.design import Design, raw_signal
-from ferl.abstention.signals import SIGNALS
 from ferl.abstention.bounds import (
     Ladder,
     bonferroni,
@@ -22,6 +19,9 @@ from ferl.abstention.bounds import (
     fixed_sequence,
     least_answered_rows,
 )
+from ferl.abstention.control import RiskControl, UnmetRiskWarning
+from ferl.abstention.design import Design, raw_signal
+from ferl.abstention.signals import SIGNALS
 from ferl.wrapping import Wrapper, checked_labels, codes_of, cross_fit, evidence_of, fitted_clone
 
 Floats = NDArray[np.float64]

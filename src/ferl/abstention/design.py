@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.pipeline import Pipeline
 
+from ferl.abstention.bounds import Ladder, least_answered_rows, risk_p_value
 from ferl.abstention.signals import all_signals, learn_ranking, read_signal
-from ferl.abstention.bounds import Ladder, risk_p_value
 
 Floats = NDArray[np.float64]
 
@@ -70,17 +70,20 @@ class Design:
         Parameters
         ----------
         n_starts : int
-            How many.
+            How many at most.
         n_rows : int
             Number of calibration rows to come.
         risk, delta : float
             The promise.
         """
+        # No more starts than leave each of them a level that a test without errors can pass.
+        while n_starts > 1 and least_answered_rows(risk, delta / n_starts) > n_rows:
+            n_starts -= 1
         shares = np.arange(1, _N_SHARES + 1) / _N_SHARES
         thresholds = _at_share(self.ladder, shares)
         n_answered, n_errors = self.ladder.counts(thresholds)
         expected = np.maximum(np.rint(n_rows * n_answered / self.ladder.n_rows), 1).astype(int)
-        power = _power(expected, (n_errors + 0.5) / (n_answered + 1), risk, delta)
+        power = _power(expected, (n_errors + 0.5) / (n_answered + 1), risk, delta / n_starts)
         first = int(power.argmax())
         hopeful = np.flatnonzero(power >= _LEAST_POWER * power[first])
         last = max(int(hopeful.max()), first)

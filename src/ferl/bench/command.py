@@ -65,6 +65,18 @@ def defaults_compact(
     _run_table("defaults_compact", data, datasets, jobs, out, fresh)
 
 
+@app.command("defaults-trust")
+def defaults_trust(
+    data: DataOption,
+    datasets: NamesOption = None,
+    jobs: JobsOption = None,
+    out: OutOption = DEFAULT_OUT,
+    fresh: FreshOption = False,
+) -> None:
+    """The same for conformal sets and abstention. Interrupt it any time: it resumes."""
+    _run_table("defaults_trust", data, datasets, jobs, out, fresh)
+
+
 @app.command()
 def credal(
     data: DataOption,

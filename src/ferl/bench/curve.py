@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ferl import metrics
+from ferl.metrics import risk_coverage_curve
 
 COVERAGES = tuple(percent / 100 for percent in range(5, 101, 5))
 """Shares of the rows that are answered."""
@@ -45,6 +45,8 @@ def risk_at(y_true: ArrayLike, y_pred: ArrayLike, confidence: ArrayLike, coverag
     >>> risk_at([0, 1, 1, 0], [0, 1, 1, 1], [0.5, 0.5, 0.5, 0.5], [0.1, 1.0]).tolist()
     [0.25, 0.25]
     """
-    errors = np.concatenate([[0.0], metrics._expected_errors(y_true, y_pred, confidence)])
-    n_answered = np.asarray(coverages, dtype=np.float64) * (len(errors) - 1)
-    return np.asarray(np.interp(n_answered, np.arange(len(errors)), errors) / n_answered)
+    coverage, risk, _ = risk_coverage_curve(y_true, y_pred, confidence)
+    # Between two points of the curve, rows of equal confidence, errors are expected to come at an even pace.
+    wanted = np.asarray(coverages, dtype=np.float64)
+    errors = np.interp(wanted, np.concatenate([[0.0], coverage]), np.concatenate([[0.0], coverage * risk]))
+    return np.asarray(errors / wanted)

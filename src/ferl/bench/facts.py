@@ -10,10 +10,12 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import ferl.metrics
+import ferl
 
 # What every result depends on, whichever the method.
-_SHARED_CODE = ("metrics.py", "bench/curve.py", "bench/data.py", "bench/protocol.py")
+_SHARED_CODE = ("metrics/*.py", "bench/curve.py", "bench/data.py", "bench/protocol.py")
+# The library itself, besides the compiled core: all but the benchmark.
+_OUR_CODE = ("*.py", "abstention/*.py", "calibration/*.py", "conformal/*.py", "partition/*.py")
 
 
 def versions(packages: tuple[str, ...] = ("numpy", "scikit-learn")) -> dict[str, str]:
@@ -47,10 +49,10 @@ def code_digest(*, ours: bool, further: tuple[str, ...] = ()) -> str:
     further : tuple of str
         Further files, relative to the package: those of a rival that is implemented here.
     """
-    root = Path(ferl.metrics.__file__).parent
-    files = [root / name for name in (*_SHARED_CODE, *further)]
+    root = Path(ferl.__file__).parent
+    patterns = (*_SHARED_CODE, *further, *(_OUR_CODE if ours else ()))
+    files = [file for pattern in patterns for file in sorted(root.glob(pattern))]
     if ours:
-        files += sorted(path for path in root.rglob("*.py") if "bench" not in path.relative_to(root).parts)
         core = importlib.util.find_spec("ferl._core")
         if core is not None and core.origin is not None:
             files.append(Path(core.origin))

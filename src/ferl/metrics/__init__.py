@@ -1,0 +1,44 @@
+"""Measures for answers that come with a confidence, as a set of classes, or with a novelty; exact and without chance.
+
+* *Selection*: answer only the rows one is most confident about. `aurc`, `augrc`, `risk_coverage_curve`,
+  `accuracy_at_coverage` and `accuracy_under_abstention`.
+* *Calibration*: do probabilities mean what they say. `expected_calibration_error`, `adaptive_calibration_error` and
+  `brier_score`.
+* *Sets*: answer with every class that cannot be ruled out. `u65`, `u80`, `set_coverage`, `coverage_by_class`,
+  `determinacy` and `mean_set_size` take a boolean prediction set of shape (n_rows, n_classes).
+* *Novelty*: tell rows of unknown kinds from known ones. `novelty_auroc`, `novelty_aupr`, `rejection_at_acceptance` and
+  `fpr95`.
+
+Every value is a fraction, not a percentage; all but `mean_set_size` and `brier_score` lie in [0, 1]. Where rows have
+equal confidence or novelty, the expectation over their random order counts, so that the order of the rows in the file
+never matters. `SCORERS` has those that scikit-learn's searches and cross-validation can use.
+"""
+
+from ferl.metrics.calibration import adaptive_calibration_error, brier_score, expected_calibration_error
+from ferl.metrics.novelty import fpr95, novelty_aupr, novelty_auroc, rejection_at_acceptance
+from ferl.metrics.scorers import SCORERS, Scorer
+from ferl.metrics.selection import accuracy_at_coverage, accuracy_under_abstention, augrc, aurc, risk_coverage_curve
+from ferl.metrics.sets import coverage_by_class, determinacy, mean_set_size, set_coverage, u65, u80
+
+__all__ = [
+    "SCORERS",
+    "Scorer",
+    "accuracy_at_coverage",
+    "accuracy_under_abstention",
+    "adaptive_calibration_error",
+    "augrc",
+    "aurc",
+    "brier_score",
+    "coverage_by_class",
+    "determinacy",
+    "expected_calibration_error",
+    "fpr95",
+    "mean_set_size",
+    "novelty_aupr",
+    "novelty_auroc",
+    "rejection_at_acceptance",
+    "risk_coverage_curve",
+    "set_coverage",
+    "u65",
+    "u80",
+]

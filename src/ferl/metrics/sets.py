@@ -1,0 +1,197 @@
+"""Prediction sets: how often they are right, and how much they leave open."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ferl.metrics.checks import check_same_length, checked_set, column_of, vector
+
+
+def u65(y_true: ArrayLike, prediction_set: ArrayLike, classes: ArrayLike) -> float:
+    """Utility-discounted accuracy of prediction sets, for a user who mildly prefers "one of these" to a coin flip.
+
+    With ``x = [label in set] / size of the set``, the mean over the rows of ``-0.6 x^2 + 1.6 x`` [1]_. A correct
+    single label earns 1, a correct pair 0.65 (a random choice from the pair would earn 0.5), a wrong set 0.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+        True labels, each one of `classes`.
+    prediction_set : array-like of bool of shape (n_rows, n_classes)
+        True where a class belongs to the row's set. An empty set earns 0.
+    classes : array-like of shape (n_classes,)
+        The label of each column, an estimator's ``classes_``.
+
+    Returns
+    -------
+    float
+        A value in [0, 1].
+
+    References
+    ----------
+    .. [1] Zaffalon, Corani and Maua, "Evaluating credal classifiers by utility-discounted predictive accuracy",
+       International Journal of Approximate Reasoning, 2012.
+
+    Examples
+    --------
+    A correct single label and a correct pair:
+
+    >>> from ferl.metrics import u65
+    >>> round(u65(["a", "b"], [[True, False, False], [True, True, False]], ["a", "b", "c"]), 4)
+    0.825
+    """
+    return _discounted_utility(y_true, prediction_set, classes, square=-0.6, linear=1.6)
+
+
+def u80(y_true: ArrayLike, prediction_set: ArrayLike, classes: ArrayLike) -> float:
+    """Utility-discounted accuracy of prediction sets, for a user who strongly prefers "one of these" to a coin flip.
+
+    As `u65` with ``-1.2 x^2 + 2.2 x``: a correct pair earns 0.80.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+        True labels, each one of `classes`.
+    prediction_set : array-like of bool of shape (n_rows, n_classes)
+        True where a class belongs to the row's set. An empty set earns 0.
+    classes : array-like of shape (n_classes,)
+        The label of each column, an estimator's ``classes_``.
+
+    Returns
+    -------
+    float
+        A value in [0, 1].
+
+    Examples
+    --------
+    A correct single label and a correct pair:
+
+    >>> from ferl.metrics import u80
+    >>> round(u80(["a", "b"], [[True, False, False], [True, True, False]], ["a", "b", "c"]), 4)
+    0.9
+    """
+    return _discounted_utility(y_true, prediction_set, classes, square=-1.2, linear=2.2)
+
+
+def set_coverage(y_true: ArrayLike, prediction_set: ArrayLike, classes: ArrayLike) -> float:
+    """Share of rows whose prediction set contains the true label.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+        True labels, each one of `classes`.
+    prediction_set : array-like of bool of shape (n_rows, n_classes)
+        True where a class belongs to the row's set.
+    classes : array-like of shape (n_classes,)
+        The label of each column, an estimator's ``classes_``.
+
+    Returns
+    -------
+    float
+        A value in [0, 1].
+
+    Examples
+    --------
+    >>> from ferl.metrics import set_coverage
+    >>> set_coverage(["a", "b"], [[True, False, False], [True, False, True]], ["a", "b", "c"])
+    0.5
+    """
+    covered, _ = _cover(y_true, prediction_set, classes)
+    return float(covered.mean())
+
+
+def coverage_by_class(y_true: ArrayLike, prediction_set: ArrayLike, classes: ArrayLike) -> NDArray[np.float64]:
+    """Share of the rows of each class whose prediction set contains the true label.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+        True labels, each one of `classes`.
+    prediction_set : array-like of bool of shape (n_rows, n_classes)
+        True where a class belongs to the row's set.
+    classes : array-like of shape (n_classes,)
+        The label of each column, an estimator's ``classes_``.
+
+    Returns
+    -------
+    ndarray of shape (n_classes,)
+        Values in [0, 1], in the order of `classes`; NaN for a class without rows.
+
+    Examples
+    --------
+    >>> from ferl.metrics import coverage_by_class
+    >>> coverage_by_class(["a", "b", "b"], [[True, False], [True, False], [True, True]], ["a", "b"])
+    array([1. , 0.5])
+    """
+    covered, _ = _cover(y_true, prediction_set, classes)
+    names = vector(classes, "classes")
+    columns = column_of(vector(y_true, "y_true"), names)
+    counts = np.bincount(columns, minlength=names.size)
+    hits = np.bincount(columns, weights=covered, minlength=names.size)
+    return np.asarray(np.divide(hits, counts, out=np.full(names.size, np.nan), where=counts > 0))
+
+
+def determinacy(prediction_set: ArrayLike) -> float:
+    """Share of rows whose prediction set holds exactly one class.
+
+    Parameters
+    ----------
+    prediction_set : array-like of bool of shape (n_rows, n_classes)
+        True where a class belongs to the row's set. An empty set is not a determinate answer.
+
+    Returns
+    -------
+    float
+        A value in [0, 1].
+
+    Examples
+    --------
+    >>> from ferl.metrics import determinacy
+    >>> determinacy([[True, False], [True, True], [False, True], [True, True]])
+    0.5
+    """
+    return float(np.mean(checked_set(prediction_set).sum(axis=1) == 1))
+
+
+def mean_set_size(prediction_set: ArrayLike) -> float:
+    """Mean number of classes in a prediction set.
+
+    Parameters
+    ----------
+    prediction_set : array-like of bool of shape (n_rows, n_classes)
+        True where a class belongs to the row's set.
+
+    Returns
+    -------
+    float
+        A value in [0, n_classes].
+
+    Examples
+    --------
+    >>> from ferl.metrics import mean_set_size
+    >>> mean_set_size([[True, False], [True, True], [False, True], [True, True]])
+    1.5
+    """
+    return float(checked_set(prediction_set).sum(axis=1).mean())
+
+
+def _discounted_utility(
+    y_true: ArrayLike, prediction_set: ArrayLike, classes: ArrayLike, *, square: float, linear: float
+) -> float:
+    """Return the mean of ``square x^2 + linear x`` with ``x = [label in set] / size of the set``."""
+    covered, sizes = _cover(y_true, prediction_set, classes)
+    discounted = covered / np.maximum(sizes, 1)
+    return float(np.mean(square * discounted**2 + linear * discounted))
+
+
+def _cover(
+    y_true: ArrayLike, prediction_set: ArrayLike, classes: ArrayLike
+) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Return whether each set contains its row's label, and the size of each set; both of shape (n_rows,)."""
+    labels, columns, names = vector(y_true, "y_true"), checked_set(prediction_set), vector(classes, "classes")
+    check_same_length(labels, "y_true", columns, "prediction_set")
+    if columns.shape[1] != names.size:
+        raise ValueError(f"prediction_set has {columns.shape[1]} columns but classes has {names.size} entries.")
+    covered = columns[np.arange(labels.size), column_of(labels, names)]
+    return covered, columns.sum(axis=1)
