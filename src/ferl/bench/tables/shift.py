@@ -276,4 +276,6 @@ def _draw(figure: Any, noisy: Mapping[str, ByLevel]) -> None:
         LEVELS, [_means(noisy)[level]["ignorance"] for level in LEVELS], color="black", linewidth=1, label="ignorance"
     )
     right.legend(fontsize="x-small")
-    figure.suptitle(f"Prediction sets under noise, mean over {len(noisy)} data sets", fontsize="medium")
+    figure.suptitle(
+        f"Prediction sets under noise, mean over {len(noisy)} data sets; bands: 1.96 standard errors", fontsize="medium"
+    )
