@@ -94,22 +94,25 @@ bool crisp_cuts_win(const SortedRows& rows, const Resamples& resamples, int n_cl
   return mean > root_mean_square_from(advantage, mean);
 }
 
-Band band_of(const SortedRows& rows, const Cut& cut, const Resamples& resamples, int n_classes,
-             const BandOptions& options) {
+Band band_of(const SortedRows& rows, const Cut& cut, const Resamples& resamples, const std::vector<double>& lane_cuts,
+             const std::vector<double>& cuts, int n_classes, const BandOptions& options) {
   const double floor = 1e-3 * (rows.value.back() - rows.value.front());
   auto band = [&](Spread spread) {
     return Band::around(spread.theta, std::max(options.scale * spread.half_width, floor));
   };
-  const auto lane_cuts = resampled_cuts(rows, resamples, n_classes, options.min_leaf_weight);
-  std::vector<double> cuts;
-  for (const double c : lane_cuts)
-    if (!std::isnan(c)) cuts.push_back(c);
   if (cuts.empty()) return band({cut.threshold, 0});
   const Spread spread = spread_of(cuts, options.form);
   const Band wide = band(spread);
   if (options.two_mode && spread.half_width > 0 && crisp_cuts_win(rows, resamples, n_classes, lane_cuts, wide))
     return band(nearer_half(cuts, cut.threshold));
   return wide;
+}
+
+// By linear interpolation between the sorted values.
+double quantile_of(const std::vector<double>& sorted, double share) {
+  const double place = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(place), above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
 double largest(const std::vector<double>& values) { return *std::max_element(values.begin(), values.end()); }
@@ -159,11 +162,23 @@ Gain gain_of(const std::vector<double>& class_weight, double weight, const std::
   return {cci > 1e-12 * weight ? cci : 0, gini};
 }
 
+CutSpread cut_spread(std::vector<double> cuts, Band band, int n_resamples) {
+  if (cuts.empty()) return {kNaN, kNaN, 0};
+  std::sort(cuts.begin(), cuts.end());
+  const auto inside = std::count_if(cuts.begin(), cuts.end(), [band](double c) { return band.low <= c && c <= band.high; });
+  return {quantile_of(cuts, 0.05), quantile_of(cuts, 0.95), static_cast<double>(inside) / n_resamples};
+}
+
 Candidate band_candidate(const NodeView& node, Column column, const SortedRows& rows, const Cut& cut,
                          const Resamples& resamples, const BandOptions& options) {
   const auto n_classes = static_cast<int>(node.class_weight.size());
   Candidate candidate;
-  candidate.band = band_of(rows, cut, resamples, n_classes, options);
+  const auto lane_cuts = resampled_cuts(rows, resamples, n_classes, options.min_leaf_weight);
+  std::vector<double> cuts;
+  for (const double c : lane_cuts)
+    if (!std::isnan(c)) cuts.push_back(c);
+  candidate.band = band_of(rows, cut, resamples, lane_cuts, cuts, n_classes, options);
+  candidate.cuts = cut_spread(std::move(cuts), candidate.band, resamples.n_resamples());
   const Ramp ramp(candidate.band);
   std::vector<double> left(n_classes, 0.0);
   for (std::size_t k = 0; k < rows.row.size(); ++k) left[rows.y[k]] += rows.weight[k] * ramp(rows.value[k]);

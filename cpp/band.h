@@ -6,6 +6,7 @@
 #include "ramp.h"
 #include "resample.h"
 #include "split.h"
+#include "tree.h"
 #include "types.h"
 
 namespace ferl {
@@ -34,6 +35,7 @@ struct Gain {
 struct Candidate {
   Column column = -1;  // -1: none
   Band band{};
+  CutSpread cuts = kNoCuts;
   Gain gain;
 };
 
@@ -53,6 +55,10 @@ Gain gain_of(const std::vector<double>& class_weight, double weight, const std::
 // The Gini-optimal cut of each resample, between two adjacent values present in it; NaN where nothing separates.
 std::vector<double> resampled_cuts(const SortedRows& rows, const Resamples& resamples, int n_classes,
                                    double min_leaf_weight);
+
+// The interval between the quantiles of the cuts that leave out 5 % on either side, and the share in the band of the
+// resamples, those that found no cut included.
+CutSpread cut_spread(std::vector<double> cuts, Band band, int n_resamples);
 
 // The candidate of one feature; column -1 when either child would be lighter than the minimum.
 Candidate band_candidate(const NodeView& node, Column column, const SortedRows& rows, const Cut& cut,

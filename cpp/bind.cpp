@@ -18,6 +18,7 @@
 #include "grow.h"
 #include "interval.h"
 #include "linguistic.h"
+#include "novelty.h"
 #include "resample.h"
 #include "tree.h"
 
@@ -101,12 +102,14 @@ ferl::LinguisticOptions linguistic_options(const nb::dict& given) {
 }
 
 nb::dict fit(const ferl::TableView& table, std::uint64_t seed, std::size_t growth_rows, const ferl::Grow& grow,
-             int n_threads, const nb::object& report) {
+             const nb::dict& given, const nb::object& report) {
+  const auto n_exemplars = nb::cast<std::size_t>(given["n_exemplars"]);
+  const auto n_threads = nb::cast<int>(given["n_threads"]);
   auto monitor = python_monitor(report);
   ferl::FittedTree fitted;
   {
     nb::gil_scoped_release no_gil;
-    fitted = ferl::fit(table, seed, growth_rows, grow, n_threads, monitor);
+    fitted = ferl::fit(table, seed, growth_rows, n_exemplars, grow, n_threads, monitor);
   }
   const std::size_t n = fitted.grown.parent.size();
   nb::dict out;
@@ -116,6 +119,12 @@ nb::dict fit(const ferl::TableView& table, std::uint64_t seed, std::size_t growt
   out["support"] = to_numpy(std::move(fitted.support), {n, 2});
   out["class_weight"] = to_numpy(std::move(fitted.class_weight), {n, static_cast<std::size_t>(table.n_classes)});
   out["gain"] = to_numpy(std::move(fitted.grown.gain), {n});
+  out["cuts"] = to_numpy(std::move(fitted.grown.cuts), {n, 3});
+  const std::size_t d = table.x.n_columns, n_kept = fitted.exemplar_row.size() / d;
+  out["mean"] = to_numpy(std::move(fitted.mean), {n, d});
+  out["variance"] = to_numpy(std::move(fitted.variance), {n, d});
+  out["exemplar"] = to_numpy(std::move(fitted.exemplar), {n, fitted.n_exemplars});
+  out["exemplar_row"] = to_numpy(std::move(fitted.exemplar_row), {n_kept, d});
   out["n_growth_rows"] = fitted.n_growth_rows;
   return out;
 }
@@ -126,7 +135,7 @@ nb::dict fit_tree(const Matrix& x, const Codes& y, const Vector& weight, int n_c
   const auto grow = [&](const ferl::Sample& sample, ferl::Monitor& monitor) {
     return ferl::grow(sample, options, monitor);
   };
-  return fit(table_view(x, y, weight, n_classes), seed, growth_rows, grow, options.n_threads, report);
+  return fit(table_view(x, y, weight, n_classes), seed, growth_rows, grow, given, report);
 }
 
 nb::dict fit_linguistic(const Matrix& x, const Codes& y, const Vector& weight, int n_classes, std::uint64_t seed,
@@ -146,7 +155,7 @@ nb::dict fit_linguistic(const Matrix& x, const Codes& y, const Vector& weight, i
   const auto grow = [&](const ferl::Sample& sample, ferl::Monitor& monitor) {
     return ferl::grow_linguistic(sample, terms, options, monitor);
   };
-  return fit(table_view(x, y, weight, n_classes), seed, growth_rows, grow, options.n_threads, report);
+  return fit(table_view(x, y, weight, n_classes), seed, growth_rows, grow, given, report);
 }
 
 // For the oracle, which grows its own tree on the same rows and resamples.
@@ -197,6 +206,36 @@ class BoundTree {
     require(out.shape(0) == x.shape(0) && out.shape(1) == tree_.size(), "out must have shape (n_rows, n_nodes).");
     nb::gil_scoped_release no_gil;
     ferl::fire_nodes(tree_, view(x), gated, n_threads, out.data());
+  }
+
+  void neighbour_distance(const CMatrix& exemplar_row,
+                          const nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig>& exemplar,
+                          const Vector& centre, const Vector& per_unit, const Matrix& x, int n_threads,
+                          OutMatrix out) const {
+    check(x);
+    const std::size_t d = x.shape(1);
+    require(centre.shape(0) == d && per_unit.shape(0) == d && exemplar_row.shape(1) == d &&
+                exemplar.shape(0) == tree_.size(),
+            "Shapes of exemplars, centre and per_unit must be those of the tree and of X.");
+    require(out.shape(0) == x.shape(0) && (out.shape(1) == 1 || out.shape(1) == d),
+            "out must have one column, or one for each feature.");
+    require(std::all_of(exemplar.data(), exemplar.data() + exemplar.size(),
+                        [&](ferl::NodeId e) { return -1 <= e && e < static_cast<ferl::NodeId>(exemplar_row.shape(0)); }),
+            "Every exemplar must be a row of exemplar_row.");
+    nb::gil_scoped_release no_gil;
+    const ferl::Exemplars exemplars(tree_, exemplar.data(), exemplar.shape(1), exemplar_row.data(), d,
+                                    {centre.data(), per_unit.data()});
+    exemplars.distance(tree_, view(x), n_threads, out.shape(1), out.data());
+  }
+
+  void residual(const CMatrix& mean, const CMatrix& precision, const Matrix& x, int n_threads, OutMatrix out) const {
+    check(x);
+    for (const auto* matrix : {&mean, &precision})
+      require(matrix->shape(0) == tree_.size() && matrix->shape(1) == x.shape(1),
+              "mean and precision must have shape (n_nodes, n_features).");
+    require(out.shape(0) == x.shape(0) && out.shape(1) == x.shape(1), "out must have the shape of X.");
+    nb::gil_scoped_release no_gil;
+    ferl::residual(tree_, view(x), mean.data(), precision.data(), n_threads, out.data());
   }
 
   void support_deficit(const Matrix& x, int n_threads, OutMatrix out) const {
@@ -293,10 +332,13 @@ NB_MODULE(_core, m) {
       .def("combine", &BoundTree::combine, "consequent"_a, "reliability"_a, "x"_a, "rule"_a, "all_nodes"_a, "gated"_a,
            "n_threads"_a, "belief"_a.noconvert(), "ignorance"_a.noconvert(), "conflict"_a.noconvert())
       .def("fire", &BoundTree::fire, "x"_a, "gated"_a, "n_threads"_a, "out"_a.noconvert())
-      .def("support_deficit", &BoundTree::support_deficit, "x"_a, "n_threads"_a, "out"_a.noconvert())
       .def("bound", &BoundTree::bound, "x"_a, "radius"_a, "scale"_a, "gated"_a, "n_threads"_a, "low"_a.noconvert(),
            "high"_a.noconvert())
       .def("certified_radius", &BoundTree::certified_radius, "consequent"_a, "reliability"_a, "x"_a, "label"_a,
            "scale"_a, "rule"_a, "all_nodes"_a, "gated"_a, "n_threads"_a, "out"_a.noconvert())
-      .def("open_radius", &BoundTree::open_radius, "x"_a, "scale"_a, "n_threads"_a, "out"_a.noconvert());
+      .def("open_radius", &BoundTree::open_radius, "x"_a, "scale"_a, "n_threads"_a, "out"_a.noconvert())
+      .def("neighbour_distance", &BoundTree::neighbour_distance, "exemplar_row"_a, "exemplar"_a, "centre"_a, "per_unit"_a,
+           "x"_a, "n_threads"_a, "out"_a.noconvert())
+      .def("residual", &BoundTree::residual, "mean"_a, "precision"_a, "x"_a, "n_threads"_a, "out"_a.noconvert())
+      .def("support_deficit", &BoundTree::support_deficit, "x"_a, "n_threads"_a, "out"_a.noconvert());
 }

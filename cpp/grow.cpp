@@ -288,8 +288,9 @@ class Grower {
       stack.pop_back();
       const GrowingNode& node = nodes_[index];
       const auto number = static_cast<NodeId>(tree.parent.size());
-      const Gain gain = node.left_child < 0 ? Gain{} : node.best.gain;
-      tree.add(parent, node.column, ends(index), options_.band.criterion == Criterion::gini ? gain.first : gain.second);
+      const Candidate split = node.left_child < 0 ? Candidate{} : node.best;
+      const double gain = options_.band.criterion == Criterion::gini ? split.gain.first : split.gain.second;
+      tree.add(parent, node.column, ends(index), gain, split.cuts);
       if (node.left_child < 0) continue;
       stack.push_back({static_cast<std::size_t>(node.left_child) + 1, number});
       stack.push_back({static_cast<std::size_t>(node.left_child), number});

@@ -62,6 +62,13 @@ struct Kernels {
   // and the weighted sum of the logarithms of their probabilities to `logs`.
   void (*judge_term)(const TermRows& rows, const StandingRows& standing, const Trapezoid& term, const double* p,
                      double* hits, double* logs);
+  // values - centre, times per_unit, no further than `farthest` from zero.
+  void (*to_units)(const double* values, std::ptrdiff_t stride, std::size_t n, const double* centre,
+                   const double* per_unit, double farthest, float* out);
+  // The nearest of the exemplars in the vectors [begin, begin + n) of `lanes`, by the sum of absolute differences: the
+  // bits of that sum, which order as it does, above its place, vector * kFloatLanes + lane. Smaller is nearer.
+  std::uint64_t (*nearest_exemplar)(const float* x, std::size_t n_features, const float* lanes, std::size_t begin,
+                                    std::size_t n);
 };
 
 // For the machine this runs on. The environment variable FERL_INSTRUCTION_SET (baseline, x86-64-v3 or x86-64-v4), read

@@ -10,6 +10,7 @@ namespace ferl {
 inline double clip01(double value) { return std::min(1.0, std::max(0.0, value)); }
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // A slope that stays finite where the two ends almost meet, so that 0 * slope is 0 and never NaN.
 inline double slope_between(double low, double high) {

@@ -22,18 +22,28 @@ struct Node {
 using Ends = std::array<double, 4>;  // of a trapezoid: a, b, c, d
 inline constexpr Ends kEverything{-kInfinity, -kInfinity, kInfinity, kInfinity};
 
+// What the resamples say of a split: between which values its best cut lies with 90 % confidence, and the share of
+// resamples whose own cut lies inside the band.
+struct CutSpread {
+  double low, high;
+  double share;
+};
+inline constexpr CutSpread kNoCuts{kNaN, kNaN, kNaN};  // where no split is
+
 // What growth finds, in pre-order: the conditions of a tree and what those below each node gained.
 struct GrownTree {
   std::vector<NodeId> parent;
   std::vector<Column> column;     // -1 at the root, as the parent
   std::vector<double> trapezoid;  // [node][4]
   std::vector<double> gain;       // times weight; zero at leaves
+  std::vector<double> cuts;       // [node][3]: of the split below it, as CutSpread
 
-  void add(NodeId new_parent, Column new_column, const Ends& ends, double new_gain) {
+  void add(NodeId new_parent, Column new_column, const Ends& ends, double new_gain, const CutSpread& spread = kNoCuts) {
     parent.push_back(new_parent);
     column.push_back(new_column);
     trapezoid.insert(trapezoid.end(), ends.begin(), ends.end());
     gain.push_back(new_gain);
+    cuts.insert(cuts.end(), {spread.low, spread.high, spread.share});
   }
 };
 

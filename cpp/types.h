@@ -18,8 +18,9 @@ struct MatrixView {
   std::size_t n_rows, n_columns;
   std::ptrdiff_t row_stride, column_stride;  // in elements, as NumPy's strides divided by 8
 
-  double operator()(std::size_t row, std::size_t column) const {
-    return data[static_cast<std::ptrdiff_t>(row) * row_stride + static_cast<std::ptrdiff_t>(column) * column_stride];
+  const double* row(std::size_t number) const { return data + static_cast<std::ptrdiff_t>(number) * row_stride; }
+  double operator()(std::size_t number, std::size_t column) const {
+    return row(number)[static_cast<std::ptrdiff_t>(column) * column_stride];
   }
 };
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ferl import FERLClassifier, FuzzyTree
+from ferl.tree import Cuts, Profile
 
 Floats = NDArray[np.float64]
 Table = tuple[Floats, NDArray[np.int64]]
@@ -60,6 +61,8 @@ def assert_identical(one: FuzzyTree, other: FuzzyTree) -> None:
 
 
 def _bits(value: Any) -> Any:
+    if isinstance(value, Profile | Cuts):
+        return [(field.name, _bits(getattr(value, field.name))) for field in fields(value)]
     return value.tobytes() if isinstance(value, np.ndarray) else value
 
 

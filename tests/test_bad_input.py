@@ -1,5 +1,7 @@
 """Bad input gets an error that names the value and the remedy; odd input gets a sensible model."""
 
+from dataclasses import fields, replace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -261,10 +263,9 @@ def test_more_classes_than_rules():
 def test_a_tree_that_is_not_a_tree_is_refused():
     tree = FERLClassifier(random_state=0).fit(X, Y).tree_
     for parent in ([0, 0, 0], [-1, 2, 0], [-1, 0, 5], [-1, -1, 0]):
-        arrays = {name: value[:3].copy() for name, value in vars(tree).items() if isinstance(value, np.ndarray)}
-        arrays["parent"] = np.array(parent, dtype=np.int32)
-        names = ("parent", "feature", "trapezoid", "support", "class_weight", "consequent", "gain")
+        arrays = {field.name: getattr(tree, field.name) for field in fields(tree)}
+        cut = {name: value[:3].copy() for name, value in arrays.items() if isinstance(value, np.ndarray)}
         with pytest.raises(ValueError, match=r"root|pre-order"):
-            type(tree)(**{name: arrays[name] for name in names}).fire(X)
+            replace(tree, **(cut | {"parent": np.array(parent, dtype=np.int32)})).fire(X)
     with pytest.raises(ValueError, match="fewer columns"):
         tree.fire(X[:, :1].copy())

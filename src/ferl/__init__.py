@@ -6,12 +6,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ferl.certified_cache import CertifiedCache
     from ferl.classifier import FERLClassifier
+    from ferl.detector import NoveltyDetector
     from ferl.evidence import Evidence
     from ferl.rules import export_text, rules_frame
+    from ferl.splits import splits_frame
     from ferl.tree import FuzzyTree
 
 __version__ = "0.1.0"
-__all__ = ["CertifiedCache", "Evidence", "FERLClassifier", "FuzzyTree", "__version__", "export_text", "rules_frame"]
+__all__ = [
+    "CertifiedCache",
+    "Evidence",
+    "FERLClassifier",
+    "FuzzyTree",
+    "NoveltyDetector",
+    "__version__",
+    "export_text",
+    "rules_frame",
+    "splits_frame",
+]
 
 # Loaded on first use: scikit-learn takes most of a second to import, and `ferl --help` does not need it.
 _HOME = {
@@ -19,8 +31,10 @@ _HOME = {
     "Evidence": "ferl.evidence",
     "FERLClassifier": "ferl.classifier",
     "FuzzyTree": "ferl.tree",
+    "NoveltyDetector": "ferl.detector",
     "export_text": "ferl.rules",
     "rules_frame": "ferl.rules",
+    "splits_frame": "ferl.splits",
 }
 
 

@@ -50,6 +50,17 @@ class Tree:
         conflict: Floats,
     ) -> None: ...
     def fire(self, x: Floats, gated: bool, n_threads: int, out: Floats) -> None: ...
+    def neighbour_distance(
+        self,
+        exemplar_row: Floats,
+        exemplar: Ints,
+        centre: Floats,
+        per_unit: Floats,
+        x: Floats,
+        n_threads: int,
+        out: Floats,
+    ) -> None: ...
+    def residual(self, mean: Floats, precision: Floats, x: Floats, n_threads: int, out: Floats) -> None: ...
     def support_deficit(self, x: Floats, n_threads: int, out: Floats) -> None: ...
     def bound(
         self, x: Floats, radius: float, scale: Floats, gated: bool, n_threads: int, low: Floats, high: Floats

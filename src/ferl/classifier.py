@@ -17,6 +17,7 @@ from ferl.certificate import Certificate, certified_radius, certify
 from ferl.evidence import Evidence, read_evidence
 from ferl.frames import check_rows, check_training_table, row_weights
 from ferl.growth import Grown, TrainingRows, grow, setting
+from ferl.novelty import lost_support, novelty, novelty_attribution
 from ferl.partition import LinguisticVariable
 from ferl.pruning import prune, pruning_path
 from ferl.rules import feature_names
@@ -102,6 +103,9 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
     growth_rows : int, optional
         With more distinct rows than this, splits are chosen on a random sample of this size. Rules' distributions and
         ranges always come from all rows. None: no sampling.
+    n_exemplars : int, optional
+        Training rows that each node keeps to compare new rows with, for :meth:`novelty`. 0: the model keeps no training
+        row, and novelty is the paper's residual. None: 128 for deep and medium, 256 for compact.
     class_weight : dict, "balanced" or None
         Weights of the classes, as in scikit-learn.
     n_jobs : int, optional
@@ -178,6 +182,7 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         "gate_margin": [Interval(Real, 0, None, closed="neither")],
         "ccp_alpha": [Interval(Real, 0, None, closed="left")],
         "growth_rows": [Interval(Integral, 2, None, closed="left"), None],
+        "n_exemplars": [Interval(Integral, 0, None, closed="left"), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -212,6 +217,7 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         gate_margin: float = 1.0,
         ccp_alpha: float = 0.0,
         growth_rows: int | None = 50_000,
+        n_exemplars: int | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -242,6 +248,7 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         self.gate_margin = gate_margin
         self.ccp_alpha = ccp_alpha
         self.growth_rows = growth_rows
+        self.n_exemplars = n_exemplars
         self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -370,11 +377,60 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
         whose words need not cover everything: there it is the firing that the gates withheld, summed over all nodes.)
         """
         check_is_fitted(self)
-        table = check_rows(self, X)
-        lost = np.zeros(table.shape)
-        if self.support_gate:
-            self.tree_.core(self.gate_margin).support_deficit(table, n_threads(self.n_jobs), lost)
-        return lost
+        return lost_support(self, check_rows(self, X))
+
+    def novelty(self, X: ArrayLike, *, measure: str | None = None) -> Floats:
+        """How unlike the training rows each row is, shape (n_rows,); higher is more novel.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Rows.
+        measure : {"neighbour", "residual"}, optional
+            "neighbour": the distance to the nearest exemplar of the rules the row reaches, as the mean over features of
+            the distance in standard deviations inside rules; 0 for a row that is an exemplar. "residual": the paper's,
+            the squared distance from the middle of those rules in the features they do not test, plus nine times the
+            support deficit (mass lost at a gate counts as three standard deviations). None: "neighbour", or "residual"
+            for a model that keeps no exemplars.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+
+        See Also
+        --------
+        ferl.NoveltyDetector : turns the score into p-values, so that nobody has to guess a threshold.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from ferl import FERLClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = FERLClassifier(random_state=0).fit(X, y)
+        >>> flower = [[5.0, 3.4, 1.5, 2.4]]  # a small iris with the petal width of the largest
+        >>> clf.novelty(flower).round(2)
+        array([2.79])
+        >>> clf.novelty_attribution(flower).round(2)
+        array([[0.  , 0.08, 0.06, 2.65]])
+        """
+        return novelty(self, X, measure)
+
+    def novelty_attribution(self, X: ArrayLike, *, measure: str | None = None) -> Floats:
+        """What each feature adds to :meth:`novelty`, shape (n_rows, n_features).
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Rows.
+        measure : {"neighbour", "residual"}, optional
+            As in :meth:`novelty`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            Not negative; a row's sum is its novelty.
+        """
+        return novelty_attribution(self, X, measure)
 
     def certified_radius(self, X: ArrayLike, *, scale: ArrayLike | None = None) -> Floats:
         """Max-norm radius around each row in which :meth:`predict` cannot change, shape (n_rows,).

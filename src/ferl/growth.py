@@ -22,7 +22,7 @@ from ferl.partition import (
 )
 from ferl.progress import rules_bar
 from ferl.threads import n_threads
-from ferl.tree import FuzzyTree
+from ferl.tree import Cuts, FuzzyTree, Profile
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
@@ -31,9 +31,30 @@ Floats = NDArray[np.float64]
 Words = list[LinguisticVariable | None]
 
 PRESETS: dict[str, dict[str, Any]] = {
-    "compact": {"max_rules": 15, "max_depth": 5, "min_gain": 0.005, "criterion": "consistent", "sources": "all"},
-    "medium": {"max_rules": 50, "max_depth": 12, "min_gain": 0.0, "criterion": "gini", "sources": "leaves"},
-    "deep": {"max_rules": 150, "max_depth": 24, "min_gain": 0.0, "criterion": "gini", "sources": "leaves"},
+    "compact": {
+        "max_rules": 15,
+        "max_depth": 5,
+        "min_gain": 0.005,
+        "criterion": "consistent",
+        "sources": "all",
+        "n_exemplars": 256,
+    },
+    "medium": {
+        "max_rules": 50,
+        "max_depth": 12,
+        "min_gain": 0.0,
+        "criterion": "gini",
+        "sources": "leaves",
+        "n_exemplars": 128,
+    },
+    "deep": {
+        "max_rules": 150,
+        "max_depth": 24,
+        "min_gain": 0.0,
+        "criterion": "gini",
+        "sources": "leaves",
+        "n_exemplars": 128,
+    },
 }
 """What parameters that are None mean, by variant."""
 
@@ -107,11 +128,24 @@ def grow(estimator: FERLClassifier, rows: TrainingRows) -> Grown:
             grown = _core.fit_tree(*table, _split_options(estimator, rows.X.shape[1]), report)
         else:
             grown = _core.fit_linguistic(
-                *table, found.feature, found.trapezoid, found.is_complement, _linguistic_options(estimator), report
+                *table,
+                found.feature,
+                found.trapezoid,
+                found.is_complement,
+                _linguistic_options(estimator),
+                report,
             )
         n_growth_rows = grown.pop("n_growth_rows")
+        cuts = grown.pop("cuts")
+        profile = Profile(**{name: grown.pop(name) for name in ("mean", "variance", "exemplar", "exemplar_row")})
         distributions = consequents(grown["class_weight"], grown["parent"], estimator.consequents, estimator.shrinkage)
-        tree = FuzzyTree(consequent=distributions, word=_words(grown, found), **grown)
+        tree = FuzzyTree(
+            consequent=distributions,
+            word=_words(grown, found),
+            profile=profile,
+            cuts=Cuts(cuts[:, :2].copy(), cuts[:, 2].copy()) if found is None else None,
+            **grown,
+        )
         if report is not None:
             report(len(tree.leaves))
     return Grown(tree, partition, n_growth_rows)
@@ -165,6 +199,7 @@ def _common_options(estimator: FERLClassifier) -> dict[str, Any]:
         "min_gain": float(setting(estimator, "min_gain")),
         "patience": int(min(estimator.patience, UNBOUNDED)),
         "min_coverage": float(estimator.min_coverage),
+        "n_exemplars": int(min(setting(estimator, "n_exemplars"), UNBOUNDED)),
         "n_threads": n_threads(estimator.n_jobs),
     }
 

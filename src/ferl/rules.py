@@ -23,15 +23,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bound:
-    """One side of a condition: a threshold and the half-width of the band around it."""
+    """One side of a condition: a threshold and the half-width of the band around it.
+
+    Attributes
+    ----------
+    theta, half_width : float
+        The band.
+    share : float
+        Share of the bootstrap resamples whose best cut lies inside the band.
+    """
 
     theta: float
     half_width: float
+    share: float = math.nan
 
-    def text(self, decimals: int | None = None) -> str:
+    def text(self, decimals: int | None = None, with_share: bool = False) -> str:
         """Threshold and half-width; by default with as many digits as the half-width gives meaning to."""
         digits = _digits(self.half_width) if decimals is None else decimals
-        return f"{self.theta:.{digits}f} ±{self.half_width:.{digits}f}"
+        share = f" ({self.share:.0%})" if with_share and not math.isnan(self.share) else ""
+        return f"{self.theta:.{digits}f} ±{self.half_width:.{digits}f}{share}"
 
 
 def _digits(half_width: float) -> int:
@@ -51,16 +61,16 @@ class Condition:
     upper: Bound | None
     word: str = ""
 
-    def text(self, name: str, decimals: int | None = None) -> str:
+    def text(self, name: str, decimals: int | None = None, with_share: bool = False) -> str:
         """The condition as a reader says it."""
         if self.word:
             return f"{name} is {self.word}"
-        if self.lower is None:
-            assert self.upper is not None
-            return f"{name} < {self.upper.text(decimals)}"
-        if self.upper is None:
-            return f"{name} > {self.lower.text(decimals)}"
-        return f"{self.lower.text(decimals)} < {name} < {self.upper.text(decimals)}"
+        lower, upper = (
+            None if bound is None else bound.text(decimals, with_share) for bound in (self.lower, self.upper)
+        )
+        if lower is None:
+            return f"{name} < {upper}"
+        return f"{name} > {lower}" if upper is None else f"{lower} < {name} < {upper}"
 
 
 @dataclass(frozen=True)
@@ -99,22 +109,28 @@ def _conditions(tree: FuzzyTree, leaf: int) -> tuple[Condition, ...]:
         return tuple(Condition(int(tree.feature[node]), None, None, tree.word[node]) for node in path)
     conditions: list[Condition] = []
     for feature in dict.fromkeys(int(tree.feature[node]) for node in path):  # in the order of the path
-        trapezoids = [tree.trapezoid[node] for node in path if tree.feature[node] == feature]
-        lower = _needed([(a, b) for a, b, _, _ in trapezoids if np.isfinite(a)], outward=-1)
-        upper = _needed([(c, d) for _, _, c, d in trapezoids if np.isfinite(d)], outward=1)
+        nodes = [node for node in path if tree.feature[node] == feature]
+        sides = [(*tree.trapezoid[node], _share(tree, node)) for node in nodes]
+        lower = _needed([(a, b, share) for a, b, _, _, share in sides if np.isfinite(a)], outward=-1)
+        upper = _needed([(c, d, share) for _, _, c, d, share in sides if np.isfinite(d)], outward=1)
         conditions += [Condition(feature, low, high) for low, high in zip_longest(lower, upper)]
     return tuple(conditions)
 
 
-def _needed(bands: list[tuple[float, float]], outward: int) -> list[Bound]:
-    """Bounds that are not implied by a tighter one, tightest first."""
-    needed: list[tuple[float, float]] = []
-    for low, high in sorted(bands, key=lambda band: outward * band[0]):
+def _share(tree: FuzzyTree, node: int) -> float:
+    """Share of the resamples that agree with the band of a node's condition."""
+    return math.nan if tree.cuts is None else float(tree.cuts.share[tree.parent[node]])
+
+
+def _needed(bands: list[tuple[float, float, float]], outward: int) -> list[Bound]:
+    """Bounds that are not implied by a tighter one, tightest first; a band: its ends, and its share of resamples."""
+    needed: list[tuple[float, float, float]] = []
+    for low, high, share in sorted(bands, key=lambda band: outward * band[0]):
         # Implied: it is full wherever the tightest bound is not yet zero.
         implied = needed and (low >= needed[0][1] if outward > 0 else high <= needed[0][0])
         if not implied:
-            needed.append((low, high))
-    return [Bound((low + high) / 2, (high - low) / 2) for low, high in needed]
+            needed.append((low, high, share))
+    return [Bound((low + high) / 2, (high - low) / 2, share) for low, high, share in needed]
 
 
 def feature_names(estimator: FERLClassifier, given: Sequence[str] | None = None) -> list[str]:
@@ -130,6 +146,35 @@ def feature_names(estimator: FERLClassifier, given: Sequence[str] | None = None)
     return [f"x{j}" for j in range(estimator.n_features_in_)] if names is None else [str(name) for name in names]
 
 
+@dataclass(frozen=True)
+class TextStyle:
+    """How rules are put into words: names, the whole training weight, digits, and whether bands tell their shares."""
+
+    names: list[str]
+    classes: list[Any]
+    total: float
+    decimals: int | None = None
+    shares: bool = False
+
+    def conditions(self, rule: Rule) -> str:
+        """What follows "if"."""
+        return " and ".join(
+            condition.text(self.names[condition.feature], self.decimals, self.shares) for condition in rule.conditions
+        )
+
+    def rule_lines(self, place: int, rule: Rule) -> list[str]:
+        """A rule as a sentence of two lines."""
+        conditions, share = self.conditions(rule), rule.consequent
+        answer = f"{self.classes[rule.label]} with confidence {probability_text(share[rule.label])}"
+        others = [c for c in np.argsort(-share, kind="stable") if c != rule.label and share[c] >= 0.005]
+        if others:
+            answer += f" ({', '.join(f'{self.classes[c]}: {probability_text(share[c])}' for c in others)})"
+        return [
+            f"{place:3d}. if {conditions}" if conditions else f"{place:3d}. always",
+            f"     then {answer}, support {rule.support:.1f} ({rule.support / self.total:.0%})",
+        ]
+
+
 def export_text(
     estimator: FERLClassifier,
     *,
@@ -137,14 +182,16 @@ def export_text(
     class_names: Sequence[str] | None = None,
     decimals: int | None = None,
     max_rules: int | None = None,
+    shares: bool = True,
     width: int = 100,
 ) -> str:
     """Rules of a fitted classifier as sentences, strongest support first.
 
-    A threshold is printed with its band: inside ``2.46 ±0.09`` both sides of a split fire, in shares. What the words of
-    a compact tree mean is said below its rules. Confidence is the share of the class behind a rule, smoothed towards
-    those of the rules' common paths, so a pure rule does not claim certainty; the shares of other classes follow it.
-    Support is the training weight behind a rule.
+    A threshold is printed with its band: inside ``2.46 ±0.09`` both sides of a split fire, in shares. The percentage
+    behind it says how sure the band is: in which share of the bootstrap resamples the best cut lies inside it. What the
+    words of a compact tree mean is said below its rules. Confidence is the share of the class behind a rule, smoothed
+    towards those of the rules' common paths, so a pure rule does not claim certainty; the shares of other classes
+    follow it. Support is the training weight behind a rule.
 
     Parameters
     ----------
@@ -158,6 +205,8 @@ def export_text(
         Digits after the point of learned thresholds; by default as many as a band's half-width gives meaning to.
     max_rules : int, optional
         Print at most this many rules, and say how many are left out.
+    shares : bool
+        Print the share of resamples behind each band.
     width : int
         Longer lines are wrapped.
 
@@ -173,24 +222,26 @@ def export_text(
     >>> clf = FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(iris.data, iris.target)
     >>> names = ["sepal length", "sepal width", "petal length", "petal width"]
     >>> print(export_text(clf, feature_names=names, class_names=iris.target_names))
-      1. if petal length > 2.46 ±0.09 and petal width < 1.68 ±0.06
+      1. if petal length > 2.46 ±0.09 (52%) and petal width < 1.68 ±0.06 (56%)
          then versicolor with confidence 0.89 (virginica: 0.10, setosa: 0.01), support 52.6 (35%)
-      2. if petal length < 2.46 ±0.09
+      2. if petal length < 2.46 ±0.09 (52%)
          then setosa with confidence 0.98 (versicolor: 0.01, virginica: 0.01), support 50.0 (33%)
-      3. if petal length > 2.46 ±0.09 and petal width > 1.68 ±0.06
+      3. if petal length > 2.46 ±0.09 (52%) and petal width > 1.68 ±0.06 (56%)
          then virginica with confidence 0.94 (versicolor: 0.05, setosa: 0.01), support 47.4 (32%)
+    (%): share of resamples whose best cut lies inside the band
     """
-    names, classes = _checked_names(estimator, "export_text", feature_names, class_names)
+    names, classes = checked_names(estimator, "export_text", feature_names, class_names)
     for name, value in (("decimals", decimals), ("max_rules", max_rules)):
         if value is not None and value < 0:
             raise ValueError(f"{name} is {value}; it must be at least 0, or None.")
     rules = read_rules(estimator.tree_)
     total = float(estimator.tree_.weight[0])
     shown = rules[:max_rules]
-    lines = [line for n, rule in enumerate(shown, 1) for line in _rule_lines(n, rule, names, classes, total, decimals)]
+    style = TextStyle(names, classes, total, decimals, shares)
+    lines = [line for n, rule in enumerate(shown, 1) for line in style.rule_lines(n, rule)]
     if len(shown) < len(rules):
         lines.append(f"... and {len(rules) - len(shown)} more rules")
-    lines += _legend(estimator, shown, names)
+    lines += _legend(estimator, shown, names, shares)
     return "\n".join(wrapped for line in lines for wrapped in _wrap(line, width))
 
 
@@ -236,11 +287,12 @@ def rules_frame(
     1                       x2 < 2.46 ±0.09      setosa        0.98
     2  x2 > 2.46 ±0.09 and x3 > 1.68 ±0.06   virginica        0.94
     """
-    names, classes = _checked_names(estimator, "rules_frame", feature_names, class_names)
+    names, classes = checked_names(estimator, "rules_frame", feature_names, class_names)
     rules = read_rules(estimator.tree_, inner)
     total = float(estimator.tree_.weight[0])
+    style = TextStyle(names, classes, total)
     columns: dict[str, list[Any]] = {
-        "conditions": [_conditions_text(rule, names) for rule in rules],
+        "conditions": [style.conditions(rule) for rule in rules],
         "label": [classes[rule.label] for rule in rules],
         "confidence": [float(rule.consequent[rule.label]) for rule in rules],
         "support": [rule.support for rule in rules],
@@ -250,6 +302,11 @@ def rules_frame(
         "is_leaf": [bool(estimator.tree_.is_leaf[rule.node]) for rule in rules],
         **{f"p({label})": [float(rule.consequent[c]) for rule in rules] for c, label in enumerate(classes)},
     }
+    return data_frame(columns, backend)
+
+
+def data_frame(columns: dict[str, list[Any]], backend: str | None) -> Any:
+    """Columns as a data frame of this backend; by default the first that is installed."""
     return nw.from_dict(columns, backend=backend or _installed_backend()).to_native()  # type: ignore[arg-type]
 
 
@@ -257,15 +314,16 @@ def _installed_backend() -> str:
     for name in ("pandas", "polars", "pyarrow"):
         if find_spec(name) is not None:
             return name
-    raise ImportError("rules_frame needs pandas, polars or pyarrow. Install one: pip install pandas")
+    raise ImportError("A data frame needs pandas, polars or pyarrow. Install one: pip install pandas")
 
 
 _names = feature_names  # export_text has a parameter of that name
 
 
-def _checked_names(
+def checked_names(
     estimator: FERLClassifier, caller: str, features: Sequence[str] | None, labels: Sequence[str] | None
 ) -> tuple[list[str], list[Any]]:
+    """Names of features and classes for a reader; an error that names `caller` where they do not fit the estimator."""
     if not hasattr(estimator, "predict_evidence"):
         raise TypeError(
             f"{caller} got a {type(estimator).__name__}; pass the fitted FERLClassifier inside it, for example "
@@ -285,28 +343,11 @@ def _in_sentence(name: str) -> str:
     return " ".join("".join(letter if letter.isprintable() else " " for letter in name).split()) or repr(name)
 
 
-def _conditions_text(rule: Rule, names: list[str], decimals: int | None = None) -> str:
-    return " and ".join(condition.text(names[condition.feature], decimals) for condition in rule.conditions)
-
-
-def _rule_lines(
-    place: int, rule: Rule, names: list[str], classes: list[Any], total: float, decimals: int | None
-) -> list[str]:
-    conditions = _conditions_text(rule, names, decimals)
-    answer = f"{classes[rule.label]} with confidence {probability_text(rule.consequent[rule.label])}"
-    others = [c for c in np.argsort(-rule.consequent, kind="stable") if c != rule.label and rule.consequent[c] >= 0.005]
-    if others:
-        answer += f" ({', '.join(f'{classes[c]}: {probability_text(rule.consequent[c])}' for c in others)})"
-    return [
-        f"{place:3d}. if {conditions}" if conditions else f"{place:3d}. always",
-        f"     then {answer}, support {rule.support:.1f} ({rule.support / total:.0%})",
-    ]
-
-
-def _legend(estimator: FERLClassifier, rules: list[Rule], names: list[str]) -> list[str]:
-    """What the words of these rules mean."""
+def _legend(estimator: FERLClassifier, rules: list[Rule], names: list[str], shares: bool) -> list[str]:
+    """What the words of these rules mean, or the percentages behind their bands."""
     if not estimator.tree_.word or estimator.partition_ is None:
-        return []
+        has_shares = shares and estimator.tree_.cuts is not None and any(rule.conditions for rule in rules)
+        return ["(%): share of resamples whose best cut lies inside the band"] if has_shares else []
     lines = []
     for j in sorted({condition.feature for rule in rules for condition in rule.conditions}):
         variable = estimator.partition_[j]

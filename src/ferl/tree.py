@@ -38,6 +38,46 @@ def levels(parent: Ints) -> list[NDArray[np.intp]]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Profile:
+    """What the training rows of each node look like.
+
+    Attributes
+    ----------
+    mean, variance : ndarray of shape (n_nodes, n_features)
+        Weighted by firing.
+    exemplar : ndarray of shape (n_nodes, n_exemplars), int32
+        Some of the rows that reach each node, as places in ``exemplar_row``; -1 where a node has fewer.
+    exemplar_row : ndarray of shape (n_kept, n_features)
+        Training rows that are exemplars of some node.
+    """
+
+    mean: Floats
+    variance: Floats
+    exemplar: Ints
+    exemplar_row: Floats
+
+    def keep(self, kept: NDArray[np.bool_]) -> Profile:
+        """Without the nodes that are not ``kept``."""
+        return Profile(self.mean[kept], self.variance[kept], self.exemplar[kept], self.exemplar_row)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cuts:
+    """What the bootstrap resamples say of the split below each node; NaN at leaves.
+
+    Attributes
+    ----------
+    interval : ndarray of shape (n_nodes, 2)
+        Between which values the best cut lies with 90 % confidence: the 5 % and 95 % quantiles of the resamples' cuts.
+    share : ndarray of shape (n_nodes,)
+        Share of the resamples whose cut lies inside the band of the split.
+    """
+
+    interval: Floats
+    share: Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class FuzzyTree:
     """A fuzzy rule tree. Nodes are in pre-order; every node but the root stores its own condition.
 
@@ -65,6 +105,10 @@ class FuzzyTree:
         the children gained by the criterion when they joined, times the weight of those rows.
     word : tuple of str
         Word of each node's condition, "" at the root; empty where conditions are sides of learned splits.
+    profile : Profile, optional
+        What the rows of each node look like, for novelty.
+    cuts : Cuts, optional
+        How sure the resamples are of each learned split; None where conditions are words.
     """
 
     parent: Ints
@@ -75,6 +119,8 @@ class FuzzyTree:
     consequent: Floats
     gain: Floats
     word: tuple[str, ...] = ()
+    profile: Profile | None = None
+    cuts: Cuts | None = None
 
     def __repr__(self) -> str:
         return f"<FuzzyTree: {self.n_nodes} nodes, {len(self.leaves)} rules, {self.n_classes} classes>"
@@ -183,6 +229,11 @@ class FuzzyTree:
             self.consequent[kept],
             self.gain[kept],
             tuple(word for word, stays in zip(self.word, kept, strict=True) if stays) if self.word else (),
+            None if self.profile is None else self.profile.keep(kept),
+            None if self.cuts is None else Cuts(self.cuts.interval[kept], self.cuts.share[kept]),
         )
         pruned.gain[pruned.is_leaf] = 0.0
+        if pruned.cuts is not None:
+            pruned.cuts.interval[pruned.is_leaf] = np.nan
+            pruned.cuts.share[pruned.is_leaf] = np.nan
         return pruned

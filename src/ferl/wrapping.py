@@ -5,14 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import BaseCrossValidator, KFold, StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
+from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ferl._sklearn import take_rows
@@ -162,10 +164,11 @@ def codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
 
 @dataclass(frozen=True, eq=False)
 class FoldModel:
-    """A classifier that has not seen some of the rows, and those rows."""
+    """A classifier that has not seen some of the rows, and those rows: their numbers, and the rows themselves."""
 
     estimator: Any
     unseen: NDArray[np.intp]
+    rows: Any
 
 
 def cross_fit(
@@ -181,8 +184,8 @@ def cross_fit(
         Rows.
     y : ndarray of shape (n_rows,)
         Labels.
-    cv : int or cross-validation splitter
-        Number of folds, or a splitter that leaves every row out exactly once.
+    cv : int, cross-validation splitter or list of splits
+        Number of folds, or splits that leave every row out exactly once.
     stratified : bool
         With a number: whether folds have equal shares of the classes, or are drawn without looking at them.
     seed : int
@@ -194,6 +197,7 @@ def cross_fit(
     ------
     FoldModel
     """
+    table, _ = indexable(X, y)
     splitter = _splitter(cv, y, stratified=stratified, seed=seed)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     with warnings.catch_warnings():
@@ -208,18 +212,19 @@ def cross_fit(
             "StratifiedKFold and LeaveOneOut do."
         )
     for seen, unseen in parts:
-        fitted = fitted_clone(estimator, take_rows(X, seen), y[seen], None if weight is None else weight[seen])
-        yield FoldModel(fitted, unseen)
+        fitted = fitted_clone(estimator, take_rows(table, seen), y[seen], None if weight is None else weight[seen])
+        yield FoldModel(fitted, unseen, take_rows(table, unseen))
 
 
-def _splitter(cv: Any, y: NDArray[Any], *, stratified: bool, seed: int) -> BaseCrossValidator:
-    if hasattr(cv, "split"):
-        return cv
-    if len(y) < cv:
-        raise ValueError(f"cv={cv} folds need at least {cv} rows; got {len(y)}. Use fewer folds.")
+def _splitter(cv: Any, y: NDArray[Any], *, stratified: bool, seed: int) -> Any:
+    if not isinstance(cv, Integral):
+        return check_cv(cv)
+    n_folds = int(cv)
+    if len(y) < n_folds:
+        raise ValueError(f"cv={cv} folds need at least {cv} rows; got n_samples={len(y)}. Use fewer folds.")
     if not stratified:
-        return KFold(cv, shuffle=True, random_state=seed)
+        return KFold(n_folds, shuffle=True, random_state=seed)
     largest = int(np.unique(y, return_counts=True)[1].max())
-    if largest < cv:
+    if largest < n_folds:
         raise ValueError(f"cv={cv} folds, but no class has more than {largest} rows. Use at most {largest} folds.")
-    return StratifiedKFold(cv, shuffle=True, random_state=seed)
+    return StratifiedKFold(n_folds, shuffle=True, random_state=seed)

@@ -65,7 +65,7 @@ class Design:
         return np.append(_at_share(self.ladder, shares), -np.inf)
 
     def starts(self, n_starts: int, n_rows: int, risk: float, delta: float) -> Floats:
-        """Where to begin going down: where passing is most likely, and further down while it is not unlikely.
+        """Where to begin going down: where most rows can be expected to pass, and further down while there is hope.
 
         Parameters
         ----------
@@ -84,8 +84,8 @@ class Design:
         n_answered, n_errors = self.ladder.counts(thresholds)
         expected = np.maximum(np.rint(n_rows * n_answered / self.ladder.n_rows), 1).astype(int)
         power = _power(expected, (n_errors + 0.5) / (n_answered + 1), risk, delta / n_starts)
-        first = int(power.argmax())
-        hopeful = np.flatnonzero(power >= _LEAST_POWER * power[first])
+        first = int((power * shares).argmax())
+        hopeful = np.flatnonzero(power >= _LEAST_POWER * power.max())
         last = max(int(hopeful.max()), first)
         places = np.unique(np.rint(np.linspace(first, last, n_starts)).astype(int))
         return np.unique(thresholds[places])

@@ -164,6 +164,37 @@ def shift(data: DataOption, datasets: NamesOption = None, out: OutOption = DEFAU
         _publish(run_shift(data_sets, console=console), out, console)
 
 
+@app.command()
+def calibration(data: DataOption, datasets: NamesOption = None, out: OutOption = DEFAULT_OUT) -> None:
+    """What temperature and isotonic calibration gain on the test parts. In one process."""
+    with _plain_errors("Stopped. Nothing was written."):
+        from rich.console import Console
+
+        from ferl.bench.data import load_folder
+        from ferl.bench.tables.calibration import run_calibration
+
+        console = Console()
+        data_sets = load_folder(data, _names(datasets))
+        out.mkdir(parents=True, exist_ok=True)
+        _publish(run_calibration(data_sets, console=console), out, console)
+
+
+@app.command()
+def guarantees(
+    repetitions: Annotated[int, typer.Option("--repetitions", min=2, help="Draws from the population.")] = 1000,
+    out: OutOption = DEFAULT_OUT,
+) -> None:
+    """Whether conformal sets and promised error rates hold in repeated draws. Needs no data; in one process."""
+    with _plain_errors("Stopped. Nothing was written."):
+        from rich.console import Console
+
+        from ferl.bench.tables.guarantees import run_guarantees
+
+        console = Console()
+        out.mkdir(parents=True, exist_ok=True)
+        _publish(run_guarantees(repetitions=repetitions, console=console), out, console)
+
+
 def _run_table(name: str, data: Path, datasets: str | None, jobs: int | None, out: Path, fresh: bool) -> None:
     """Run the table of that name: ``run_<name>`` in the file ``tables/<name>.py``."""
     with _plain_errors(f"Stopped. Finished results are kept in {out}; the same command goes on from there."):

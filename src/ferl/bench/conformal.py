@@ -78,7 +78,7 @@ def _wrapped(
 def _calibrate_ferl(score: str, fitted: Any, X: Floats, y: Labels) -> Any:
     from ferl.conformal import ConformalFERL
 
-    return ConformalFERL(fitted, score=score).conformalize(X, y)
+    return ConformalFERL(fitted, nonconformity=score).conformalize(X, y)
 
 
 def _ferl_sets(calibrated: Any, X: Floats) -> NDArray[np.bool_]:
@@ -130,11 +130,11 @@ def _mapie_sets(calibrated: tuple[Any, NDArray[np.int64]], X: Floats) -> NDArray
 
 
 class AdaptiveSets:
-    """Adaptive prediction sets: classes in order of probability until their sum reaches what calibration asks for.
+    """Adaptive prediction sets: a class's score is the probability of all classes at least as probable as it is.
 
     After Romano, Sesia and Candes, "Classification with valid and adaptive coverage", NeurIPS 2020, without its
-    randomisation: the class that reaches the sum is always in, which makes sets larger than they need be. Classes of
-    equal probability are in the set together or not at all.
+    randomisation: a class counts in full. A set holds the classes whose score does not exceed that of calibration, and
+    is empty when the most probable one alone does. Classes of equal probability are in it together or not at all.
 
     Parameters
     ----------
@@ -148,15 +148,19 @@ class AdaptiveSets:
         self.fitted = fitted
         probability = fitted.predict_proba(X)
         column = np.searchsorted(fitted.classes_, y).clip(max=probability.shape[1] - 1)
-        own = probability[np.arange(len(y)), column]
-        reached = np.where(probability >= own[:, None], probability, 0.0).sum(axis=1)
-        self.threshold = conformal_quantile(np.where(fitted.classes_[column] == y, reached, np.inf), ALPHA)
+        own = _adaptive_scores(probability)[np.arange(len(y)), column]
+        self.threshold = conformal_quantile(np.where(fitted.classes_[column] == y, own, np.inf), ALPHA)
 
     def predict_set(self, X: Floats) -> NDArray[np.bool_]:
-        """Return the classes above which less than the threshold lies; shape (n_rows, n_classes)."""
-        probability = self.fitted.predict_proba(X)
-        above = np.where(probability[:, None, :] > probability[:, :, None], probability[:, None, :], 0.0).sum(axis=2)
-        return np.asarray(above < self.threshold)
+        """Return the classes that fit as well as calibration asks for; shape (n_rows, n_classes)."""
+        return np.asarray(_adaptive_scores(self.fitted.predict_proba(X)) <= self.threshold)
+
+
+def _adaptive_scores(probability: Floats) -> Floats:
+    at_least = probability[:, None, :] >= probability[:, :, None]
+    scores = np.where(at_least, probability[:, None, :], 0.0).sum(axis=2)
+    # The sum over all classes is 1 but for rounding, and the threshold is often just that.
+    return np.asarray(scores.round(12))
 
 
 def _adaptive_sets(calibrated: AdaptiveSets, X: Floats) -> NDArray[np.bool_]:

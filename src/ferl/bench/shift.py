@@ -150,9 +150,9 @@ class Reader:
         X_fit, X_calibration = encode(data, fitting, calibration)
         model = fit({"variant": "deep"}, X_fit, data.y[fitting], seed)
         wrappers = {
-            "ds": ConformalFERL(model, score="plausibility"),
-            "global": ConformalFERL(model, score="probability"),
-            "textbook": ConformalFERL(model, score="probability", allow_empty=True),
+            "ds": ConformalFERL(model, nonconformity="plausibility"),
+            "global": ConformalFERL(model, nonconformity="probability"),
+            "textbook": ConformalFERL(model, nonconformity="probability", allow_empty=True),
         }
         conformal = {kind: one.conformalize(X_calibration, data.y[calibration]) for kind, one in wrappers.items()}
         return Reader(model, conformal, len(data.class_names))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context, take_rows
+from ferl._sklearn import HasMethods, StrOptions, fit_context
 from ferl.calibration.maps import METHODS, IsotonicMap, TemperatureMap, fit_map
 from ferl.evidence import Evidence
 from ferl.wrapping import Wrapper, checked_labels, codes_of, cross_fit, evidence_of, fitted_clone, novelty_of
@@ -23,18 +22,19 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
     """A classifier whose probabilities are moved towards the frequencies seen on rows it was not fitted on.
 
     ``fit(X, y)`` learns the map from rows left out fold by fold, and gives the classifier all rows. ``calibrate(X, y)``
-    learns it from rows of their own instead; an estimator that is already fitted needs nothing else. Beliefs are moved
-    and the ignorance is kept, so belief <= pignistic <= plausibility still holds, and so does the label.
+    learns it from rows of their own instead; an estimator that is already fitted needs nothing else.
 
-    There is no guarantee: it is a fit. docs/calibration.md has what it gains; most on trees that are over-confident.
+    The map moves beliefs and decides how the ignorance bets (:mod:`ferl.calibration.maps`). The ignorance itself is
+    kept, so belief <= pignistic <= plausibility still holds, and the label is the same. There is no guarantee: it is a
+    fit. docs/calibration.md has what it gains.
 
     Parameters
     ----------
     estimator : FERLClassifier, or a pipeline that ends in one, optional
         The classifier. None: ``FERLClassifier()``.
     method : {"temperature", "isotonic"}
-        One number that sharpens or flattens all beliefs, or a rising line; see :func:`ferl.calibration.fit_map`. The
-        line needs some hundred rows.
+        How beliefs are moved: sharpened or flattened by one number, or along a rising line; see
+        :func:`ferl.calibration.fit_map`.
     cv : int, splitter or None
         Folds in ``fit``. None: ``fit`` only fits, and :meth:`calibrate` must follow.
     random_state : int, RandomState or None
@@ -56,14 +56,14 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
     >>> from ferl.calibration import CalibratedFERL
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> calibrated = CalibratedFERL(FERLClassifier(random_state=0), random_state=0).fit(X, y)
-    >>> round(calibrated.map_.temperature, 1)
-    1.1
+    >>> round(calibrated.map_.sharing, 1)
+    1.0
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict_proba"]), None],
         "method": [StrOptions(set(METHODS))],
-        "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split"]), None],
+        "cv": ["cv_object", None],
         "random_state": ["random_state"],
     }
 
@@ -111,7 +111,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         parts, places = [], []
         folds = cross_fit(self._template(), X, labels, self.cv, stratified=True, seed=seed, sample_weight=sample_weight)
         for fold in folds:
-            parts.append(_aligned(evidence_of(fold.estimator, take_rows(X, fold.unseen)), self.classes_))
+            parts.append(_aligned(evidence_of(fold.estimator, fold.rows), self.classes_))
             places.append(fold.unseen)
         rows = np.concatenate(places)
         weight = None if sample_weight is None else np.broadcast_to(np.asarray(sample_weight, float), len(labels))[rows]
@@ -144,7 +144,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         return self
 
     def predict_evidence(self, X: ArrayLike) -> Evidence:
-        """Calibrated evidence: the ignorance and conflict of the classifier, and beliefs moved by the map.
+        """Calibrated evidence: ignorance and conflict of the classifier, beliefs and probabilities moved by the map.
 
         Parameters
         ----------
@@ -167,7 +167,8 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Most probable label of each row, shape (n_rows,): that of the classifier itself."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        probability = self.predict_proba(X)
+        return np.asarray(self.classes_[probability.argmax(axis=1)])
 
     def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Classes that the calibrated evidence cannot rule out, bool of shape (n_rows, n_classes)."""

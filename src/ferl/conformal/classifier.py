@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context, take_rows
+from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context
 from ferl.conformal.reference import Group, Reference, groups_of, refuse_few_rows
 from ferl.conformal.scores import CUMULATIVE, SCORES, chance_of, nonconformity
 from ferl.wrapping import Wrapper, checked_labels, codes_of, cross_fit, evidence_of, fitted_clone, table_of
@@ -36,7 +36,7 @@ class ConformalFERL(ClassifierMixin, Wrapper):
     ----------
     estimator : FERLClassifier, or a pipeline that ends in one, optional
         The classifier. None: ``FERLClassifier()``.
-    score : {"probability", "plausibility", "aps", "raps"}
+    nonconformity : {"probability", "plausibility", "aps", "raps"}
         How badly a label fits a row; see :func:`ferl.conformal.nonconformity`.
     cv : int, splitter or None
         None: split conformal. A number: cross-conformal with so many folds, drawn at random (within classes, when
@@ -121,8 +121,8 @@ class ConformalFERL(ClassifierMixin, Wrapper):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict_proba"]), None],
-        "score": [StrOptions(set(SCORES))],
-        "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split"]), None],
+        "nonconformity": [StrOptions(set(SCORES))],
+        "cv": ["cv_object", None],
         "class_conditional": ["boolean"],
         "randomised": ["boolean"],
         "raps_penalty": [Interval(Real, 0, None, closed="left")],
@@ -136,18 +136,18 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         self,
         estimator: Any = None,
         *,
-        score: str = "probability",
+        nonconformity: str = "probability",
         cv: Any = None,
         class_conditional: bool = False,
         randomised: bool = False,
-        raps_penalty: float = 0.05,
-        raps_free_classes: int = 2,
+        raps_penalty: float = 0.2,
+        raps_free_classes: int = 1,
         allow_empty: bool = False,
         few_rows: str = "error",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimator = estimator
-        self.score = score
+        self.nonconformity = nonconformity
         self.cv = cv
         self.class_conditional = class_conditional
         self.randomised = randomised
@@ -198,9 +198,7 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         self._seed = _seed(random)
         self._keep(
             [
-                self._reference(
-                    fold.estimator, take_rows(X, fold.unseen), codes[fold.unseen], np.ones(len(fold.unseen))
-                )
+                self._reference(fold.estimator, fold.rows, codes[fold.unseen], np.ones(len(fold.unseen)))
                 for fold in folds
             ]
         )
@@ -256,7 +254,7 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         evidence = evidence_of(estimator, X)
         scores = nonconformity(
             evidence,
-            self.score,
+            self.nonconformity,
             chance=chance_of(table_of(estimator, X), self._seed) if self.randomised else None,
             penalty=self.raps_penalty,
             free_classes=self.raps_free_classes,
@@ -354,8 +352,10 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         return min((group.cross_conformal_coverage(value) for group in groups), default=1.0)
 
     def _refuse_contradictions(self) -> None:
-        if self.randomised and self.score not in CUMULATIVE:
-            raise ValueError(f"randomised=True is for score='aps' and 'raps'; score is {self.score!r}.")
+        if self.randomised and self.nonconformity not in CUMULATIVE:
+            raise ValueError(
+                f"randomised=True is for nonconformity='aps' and 'raps'; it is {self.nonconformity!r}. Set one of them."
+            )
 
     def _check_conformalized(self) -> None:
         if "_references" in self.__dict__:

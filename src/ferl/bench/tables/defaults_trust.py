@@ -30,24 +30,26 @@ INNER_SHARE = 1 / 3  # of the fitting part, to calibrate
 # The default first; each other line changes one thing.
 SCORES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("probability", {}),
-    ("plausibility", {"score": "plausibility"}),
-    ("APS", {"score": "aps"}),
-    ("APS, randomised", {"score": "aps", "randomised": True}),
-    ("RAPS 0.02, 2 free", {"score": "raps", "raps_penalty": 0.02}),
-    ("RAPS 0.05, 2 free", {"score": "raps", "raps_penalty": 0.05}),
-    ("RAPS 0.1, 2 free", {"score": "raps", "raps_penalty": 0.1}),
-    ("RAPS 0.2, 2 free", {"score": "raps", "raps_penalty": 0.2}),
-    ("RAPS 0.1, 1 free", {"score": "raps", "raps_penalty": 0.1, "raps_free_classes": 1}),
-    ("RAPS 0.1, randomised", {"score": "raps", "raps_penalty": 0.1, "randomised": True}),
+    ("plausibility", {"nonconformity": "plausibility"}),
+    ("APS", {"nonconformity": "aps"}),
+    ("APS, randomised", {"nonconformity": "aps", "randomised": True}),
+    ("RAPS 0.05", {"nonconformity": "raps", "raps_penalty": 0.05}),
+    ("RAPS 0.1", {"nonconformity": "raps", "raps_penalty": 0.1}),
+    ("RAPS 0.2", {"nonconformity": "raps", "raps_penalty": 0.2}),
+    ("RAPS 0.5", {"nonconformity": "raps", "raps_penalty": 0.5}),
+    ("RAPS 0.1, 2 free", {"nonconformity": "raps", "raps_penalty": 0.1, "raps_free_classes": 2}),
+    ("RAPS 0.2, 2 free", {"nonconformity": "raps", "raps_penalty": 0.2, "raps_free_classes": 2}),
+    ("RAPS 0.1, randomised", {"nonconformity": "raps", "raps_penalty": 0.1, "randomised": True}),
+    ("RAPS 0.2, randomised", {"nonconformity": "raps", "raps_penalty": 0.2, "randomised": True}),
     ("probability, empty sets", {"allow_empty": True}),
     ("probability, 5 folds", {"cv": 5}),
-    ("plausibility, 5 folds", {"score": "plausibility", "cv": 5}),
+    ("plausibility, 5 folds", {"nonconformity": "plausibility", "cv": 5}),
     ("probability, 10 folds", {"cv": 10}),
 )
 ABSTENTION: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("margin, 3 starts", {}),
-    ("margin, 1 start", {"n_starts": 1}),
+    ("margin, 1 start", {}),
     ("margin, 2 starts", {"n_starts": 2}),
+    ("margin, 3 starts", {"n_starts": 3}),
     ("margin, 5 starts", {"n_starts": 5}),
     ("margin, 10 starts", {"n_starts": 10}),
     ("margin, Bonferroni of 5", {"method": "bonferroni", "n_thresholds": 5}),
@@ -225,5 +227,7 @@ def _with_error(row: Row) -> Row:
     """Add the error rate among answered rows: an abstention is the whole frame, so only answers can miss."""
     missed = sum(1 - measures["set_coverage"] for measures in row.data_sets.values())
     answered = sum(measures["determinacy"] for measures in row.data_sets.values())
-    error = missed / answered if answered else float("nan")
-    return replace(row, data_sets={name: {**own, "selective_error": error} for name, own in row.data_sets.items()})
+    if not answered:
+        return row
+    error = {"selective_error": missed / answered}
+    return replace(row, data_sets={name: {**own, **error} for name, own in row.data_sets.items()})

@@ -1,0 +1,65 @@
+"""A population that is known exactly, so that a guarantee is checked against the truth and not against a sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+CLASS_SHARES = (0.55, 0.3, 0.15)
+# Centres of three overlapping classes; the last feature says nothing.
+CENTRES = ((0.0, 0.0, 0.0), (1.6, 0.4, 0.0), (0.4, 1.8, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Finitely many rows, all equally likely: a draw is one of them, with replacement.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        Features.
+    y : ndarray of shape (n_rows,)
+        Labels.
+    """
+
+    X: Floats
+    y: Codes
+
+    def draw(self, n_rows: int, random: np.random.Generator, tilt: Floats | None = None) -> NDArray[np.intp]:
+        """Independent draws, as row numbers; with a tilt, rows are as likely as it says."""
+        share = None if tilt is None else tilt / tilt.sum()
+        return random.choice(len(self.y), size=n_rows, p=share)
+
+    def coverage(self, sets: NDArray[np.bool_]) -> float:
+        """Probability that the set of a new row contains its label."""
+        return float(sets[np.arange(len(self.y)), self.y].mean())
+
+    def class_coverage(self, sets: NDArray[np.bool_]) -> list[float]:
+        """The same among the rows of each class."""
+        covered = sets[np.arange(len(self.y)), self.y]
+        return [float(covered[self.y == code].mean()) for code in range(len(CLASS_SHARES))]
+
+
+def make_population(n_rows: int, seed: int) -> Population:
+    """Three classes of different size that overlap, on a coarse grid so that scores have ties.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of distinct draws.
+    seed : int
+        Seed.
+
+    Returns
+    -------
+    Population
+    """
+    random = np.random.default_rng(seed)
+    y = random.choice(len(CLASS_SHARES), size=n_rows, p=CLASS_SHARES)
+    X = np.asarray(CENTRES)[y] + random.normal(scale=0.6, size=(n_rows, 3))
+    return Population(X.round(1), y)

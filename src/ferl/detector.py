@@ -1,0 +1,274 @@
+"""NoveltyDetector: novelty scores turned into p-values, so that nobody has to guess a threshold."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from scipy.stats import false_discovery_control
+from sklearn.base import BaseEstimator, OutlierMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import KFold, train_test_split
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ferl._sklearn import Interval, StrOptions, fit_context, take_rows
+from ferl.classifier import FERLClassifier
+from ferl.novelty import MEASURES
+
+Floats = NDArray[np.float64]
+
+UNLABELLED_EXEMPLARS = 2048  # without labels there is one rule, which is then compared with this many rows
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A fitted classifier, and the ascending novelty of rows that it was not fitted on."""
+
+    classifier: FERLClassifier
+    calibration: Floats
+
+
+class NoveltyDetector(OutlierMixin, BaseEstimator):
+    """Says which rows are unlike the training rows, with a stated rate of false alarms.
+
+    The novelty of a row (:meth:`FERLClassifier.novelty`) is compared with that of rows the classifier was not fitted
+    on. The share of them that is at least as novel is a conformal *p-value*: for a row from the same distribution it is
+    below ``alpha`` with probability at most ``alpha``, whatever the distribution.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier, optional
+        The classifier whose novelty is used. None: a deep one.
+    cv : int, float or "prefit"
+        Where the rows come from that new rows are compared with. An int: cross-fitted, each row is judged by a
+        classifier that was fitted on the other ``cv - 1`` parts; no row is given away. A float: this share of the rows
+        is held out. "prefit": ``estimator`` is fitted already, and the rows given to :meth:`fit` are held-out rows.
+    alpha : float
+        Rate of false alarms of :meth:`predict` for each row, and the false discovery rate of :meth:`detect`.
+    measure : {"neighbour", "residual"}, optional
+        As in :meth:`FERLClassifier.novelty`.
+    random_state : int, RandomState or None
+        How rows are divided, and the seed of the default classifier. (One that is given has its own.)
+
+    Attributes
+    ----------
+    estimator_ : FERLClassifier
+        The classifier fitted on all rows but those held out; names the features of novel rows.
+    n_calibration_ : int
+        Number of rows that new rows are compared with.
+    offset_ : float
+        ``decision_function`` is ``score_samples`` minus this.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when the training table had names.
+
+    Notes
+    -----
+    *Held out and prefit*: if calibration rows and a new row are exchangeable (drawn alike), ``P(p <= alpha) <= alpha``,
+    over the draw of both. Over a batch, :meth:`detect` keeps the expected share of false discoveries below ``alpha``
+    (Bates, Candes, Lei, Romano and Sesia, 2023).
+
+    *Cross-fitted*: a row is compared with each part under the classifier that did not see this part; the proven bound
+    is ``2 alpha`` (as for CV+), the rate itself is close to ``alpha``. For batches nothing is proven.
+
+    Rows of the training table itself are not judged fairly: they are among those that rows are compared with.
+
+    Without labels the classifier is one rule, and novelty the distance to the nearest of some training rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from ferl import NoveltyDetector
+    >>> X, y = load_wine(return_X_y=True)
+    >>> known = y != 2
+    >>> detector = NoveltyDetector(alpha=0.05, random_state=0).fit(X[known], y[known])
+    >>> float((detector.predict(X[known]) == -1).mean()) < 0.05  # rows of the training table
+    True
+    >>> float((detector.predict(X[~known]) == -1).mean()) > 0.5  # the third kind of wine
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [FERLClassifier, None],
+        "cv": [
+            Interval(Integral, 2, None, closed="left"),
+            Interval(Real, 0, 1, closed="neither"),
+            StrOptions({"prefit"}),
+        ],
+        "alpha": [Interval(Real, 0, 1, closed="neither")],
+        "measure": [StrOptions(set(MEASURES)), None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: FERLClassifier | None = None,
+        *,
+        cv: int | float | str = 5,
+        alpha: float = 0.05,
+        measure: str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.cv = cv
+        self.alpha = alpha
+        self.measure = measure
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
+        """Fit the classifier and judge rows that it has not seen.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Rows without novelties; with ``cv="prefit"``, rows that the estimator was not fitted on.
+        y : array-like of shape (n_rows,), optional
+            Labels. None: all rows are of one kind. Not used with ``cv="prefit"``.
+
+        Returns
+        -------
+        NoveltyDetector
+            The detector itself.
+        """
+        X, y = self._checked_table(X), None if y is None else np.asarray(y)
+        if self.cv == "prefit":
+            judges = [self._prefit_judge(X)]
+        elif isinstance(self.cv, Integral):
+            judges = self._cross_fit(X, y, int(self.cv))
+        else:
+            judges = [self._hold_out(X, y, float(self.cv))]
+        self.n_calibration_ = sum(len(judge.calibration) for judge in judges)
+        n_allowed = self._checked_allowed(self.n_calibration_)
+        # A row is an outlier up to this p-value, inclusive; scikit-learn's outliers are below the offset.
+        self.offset_ = float(np.nextafter(n_allowed / (self.n_calibration_ + 1), 1))
+        self.estimator_ = judges[0].classifier if len(judges) == 1 else _fitted(self._classifier(y), X, y)
+        self._judges = judges
+        return self
+
+    def p_values(self, X: ArrayLike) -> Floats:
+        """P-value of each row, shape (n_rows,): the smaller, the less it looks like the training rows."""
+        return self._judge(X)[0]
+
+    def detect(self, X: ArrayLike, alpha: float | None = None) -> NDArray[np.bool_]:
+        """Novel rows of a batch, by the procedure of Benjamini and Hochberg, bool of shape (n_rows,).
+
+        Among the rows it finds, the expected share of false discoveries is at most ``alpha``. Unlike :meth:`predict`,
+        which judges each row alone and in a large batch of ordinary rows always finds some.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            The batch.
+        alpha : float, optional
+            False discovery rate; by default the detector's.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), bool
+        """
+        rate = self.alpha if alpha is None else alpha
+        if not 0 < rate < 1:
+            raise ValueError(f"alpha is {rate}; a false discovery rate lies between 0 and 1.")
+        return np.asarray(false_discovery_control(self.p_values(X), method="bh") <= rate)
+
+    def novelty(self, X: ArrayLike) -> Floats:
+        """Novelty by the classifier fitted on all rows, shape (n_rows,); higher is more novel."""
+        check_is_fitted(self)
+        return self.estimator_.novelty(X, measure=self.measure)
+
+    def novelty_attribution(self, X: ArrayLike) -> Floats:
+        """What each feature adds to :meth:`novelty`, shape (n_rows, n_features)."""
+        check_is_fitted(self)
+        return self.estimator_.novelty_attribution(X, measure=self.measure)
+
+    def score_samples(self, X: ArrayLike) -> Floats:
+        """How ordinary each row is, shape (n_rows,): its p-value, and among equal p-values the less novel first."""
+        p_values, novelty = self._judge(X)
+        # Less than the distance to the next p-value.
+        return p_values - novelty / (1 + novelty) / (self.n_calibration_ + 1)
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """``score_samples`` minus ``offset_``, shape (n_rows,): negative for outliers."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
+        """-1 for rows with a p-value of at most ``alpha``, 1 for the others, shape (n_rows,)."""
+        return np.where(self.decision_function(X) < 0, -1, 1)
+
+    def _judge(self, X: ArrayLike) -> tuple[Floats, Floats]:
+        """P-values, and novelty as the mean over the judges."""
+        check_is_fitted(self)
+        scores = [judge.classifier.novelty(X, measure=self.measure) for judge in self._judges]
+        n_as_novel = np.ones(len(scores[0]))  # the row itself
+        for judge, novelty in zip(self._judges, scores, strict=True):
+            n_as_novel += len(judge.calibration) - np.searchsorted(judge.calibration, novelty, side="left")
+        return n_as_novel / (self.n_calibration_ + 1), np.mean(scores, axis=0)
+
+    def _checked_table(self, X: Any) -> Any:
+        """The table as it is, if rows can be taken from it; the classifier checks what is in it."""
+        if issparse(X):
+            raise TypeError("Sparse input is not supported. Pass a dense table, for example X.toarray().")
+        if not hasattr(X, "__len__"):
+            X = np.asarray(X)
+        validate_data(self, X, skip_check_array=True)
+        return X
+
+    def _classifier(self, y: ArrayLike | None) -> FERLClassifier:
+        classifier: FERLClassifier = (
+            FERLClassifier(random_state=self.random_state) if self.estimator is None else clone(self.estimator)
+        )
+        if y is None and classifier.n_exemplars is None:
+            classifier.set_params(n_exemplars=UNLABELLED_EXEMPLARS)
+        return classifier
+
+    def _prefit_judge(self, X: ArrayLike) -> Judge:
+        try:
+            check_is_fitted(self.estimator)
+        except (TypeError, NotFittedError) as error:
+            raise ValueError(
+                'cv="prefit" needs an estimator that is fitted already. Fit it first, or have it fitted here with cv=5.'
+            ) from error
+        assert self.estimator is not None
+        return self._calibrated(self.estimator, X)
+
+    def _hold_out(self, X: Any, y: Any, share: float) -> Judge:
+        # Not stratified, here and below: the guarantee wants held-out rows that are drawn as new ones will be.
+        parts = train_test_split(np.arange(len(X)), test_size=share, random_state=self.random_state)
+        return self._judge_of(X, y, *parts)
+
+    def _cross_fit(self, X: Any, y: Any, n_parts: int) -> list[Judge]:
+        if len(X) < n_parts:
+            raise ValueError(f"cv is {n_parts}, but n_samples={len(X)}. Use at most that many parts.")
+        parts = KFold(n_parts, shuffle=True, random_state=self.random_state).split(np.zeros(len(X)))
+        return [self._judge_of(X, y, fitting, held_out) for fitting, held_out in parts]
+
+    def _judge_of(self, X: Any, y: Any, fitting: Any, held_out: Any) -> Judge:
+        labels = None if y is None else take_rows(y, fitting)
+        return self._calibrated(_fitted(self._classifier(y), take_rows(X, fitting), labels), take_rows(X, held_out))
+
+    def _calibrated(self, classifier: FERLClassifier, X: ArrayLike) -> Judge:
+        return Judge(classifier, np.sort(classifier.novelty(X, measure=self.measure)))
+
+    def _checked_allowed(self, n_rows: int) -> int:
+        """How many calibration rows, the new one counted, may be as novel as an outlier."""
+        # Rounding must not take one away: 0.05 * 20 is 1.
+        n_allowed = math.floor(self.alpha * (n_rows + 1) * (1 + 1e-12))
+        if n_allowed == 0:
+            needed = math.ceil(1 / self.alpha * (1 - 1e-12)) - 1
+            raise ValueError(
+                f"With alpha={self.alpha} at least {needed} calibration rows are needed; there are {n_rows}. Give more "
+                "rows, a larger alpha, or cv=5, which lets every row serve for calibration."
+            )
+        return n_allowed
+
+
+def _fitted(classifier: FERLClassifier, X: Any, y: Any) -> FERLClassifier:
+    classifier.fit(X, np.zeros(len(X), dtype=np.int64) if y is None else y)
+    return classifier

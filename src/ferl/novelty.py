@@ -1,0 +1,169 @@
+"""Novelty: how unlike the training rows a row is, and which features make it so.
+
+Two measures, both sums of one part for each feature:
+
+- "neighbour": the distance to the nearest exemplar (a training row that was kept) of the rules a row reaches;
+- "residual": the paper's, from means and variances alone: how far the row lies from the middle of its rules, in the
+  features they do not test, plus nine times the support deficit.
+
+``docs/novelty.md`` compares them with each other and with detectors that have no rules.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ferl.frames import check_rows
+from ferl.threads import n_threads as threads_of
+from ferl.tree import FuzzyTree, Profile
+
+if TYPE_CHECKING:
+    from ferl.classifier import FERLClassifier
+
+Floats = NDArray[np.float64]
+
+MEASURES = ("neighbour", "residual")
+LOST_MASS = 9.0  # what mass lost at closed gates counts: as if the row were three standard deviations away there
+LEAST_SHARE = 0.05  # of a feature's variance over all rows, that its variance inside a leaf is taken to be at least
+
+
+def novelty(estimator: FERLClassifier, X: ArrayLike, measure: str | None = None) -> Floats:
+    """Novelty of each row, shape (n_rows,); see :meth:`ferl.FERLClassifier.novelty`."""
+    rows, measure = _checked(estimator, X, measure)
+    if measure == "residual":
+        return np.asarray(_residual(estimator, rows).sum(axis=1))
+    return neighbour_distance(estimator.tree_, rows, threads_of(estimator.n_jobs))
+
+
+def novelty_attribution(estimator: FERLClassifier, X: ArrayLike, measure: str | None = None) -> Floats:
+    """Novelty by feature, shape (n_rows, n_features); see :meth:`ferl.FERLClassifier.novelty_attribution`."""
+    rows, measure = _checked(estimator, X, measure)
+    if measure == "residual":
+        return _residual(estimator, rows)
+    return neighbour_parts(estimator.tree_, rows, threads_of(estimator.n_jobs))
+
+
+def lost_support(estimator: FERLClassifier, rows: Floats) -> Floats:
+    """Routing mass lost at closed gates by feature; zero where the estimator has no gates."""
+    lost = np.zeros(rows.shape)
+    if estimator.support_gate:
+        core = estimator.tree_.core(estimator.gate_margin)
+        core.support_deficit(rows, threads_of(estimator.n_jobs), lost)
+    return lost
+
+
+def neighbour_distance(tree: FuzzyTree, X: Floats, n_threads: int = 1) -> Floats:
+    """Sum of :func:`neighbour_parts` over the features, shape (n_rows,)."""
+    return _neighbour(tree, X, 1, n_threads)[:, 0]
+
+
+def neighbour_parts(tree: FuzzyTree, X: Floats, n_threads: int = 1) -> Floats:
+    """Distance to the nearest exemplar of the rules a row reaches, by feature.
+
+    The distance is the mean over features of ``|x - exemplar| / unit``, where a feature's unit is its standard
+    deviation inside rules.
+
+    Parameters
+    ----------
+    tree : FuzzyTree
+        With exemplars.
+    X : ndarray of shape (n_rows, n_features)
+        Rows.
+    n_threads : int
+        Number of threads; the result does not depend on it.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_features)
+    """
+    return _neighbour(tree, X, X.shape[1], n_threads)
+
+
+def residual_parts(tree: FuzzyTree, X: Floats, n_threads: int = 1) -> Floats:
+    """The paper's residual by feature.
+
+    Over the leaves a row reaches, weighted by firing without gates: the mean over the leaf's free features (those not
+    tested on its path) of ``(x - mean)^2 / variance``. For a leaf that tests all features they all count as free. A row
+    that fits no leaf, which happens with words alone, is compared with the training rows as a whole.
+
+    Parameters
+    ----------
+    tree : FuzzyTree
+        With a profile.
+    X : ndarray of shape (n_rows, n_features)
+        Rows.
+    n_threads : int
+        Number of threads; the result does not depend on it.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_features)
+    """
+    profile = _profile(tree)
+    free = _free_features(tree)
+    variance = np.maximum(profile.variance, LEAST_SHARE * _total_variance(profile))
+    precision = free / variance / free.sum(axis=1, keepdims=True)
+    out = np.zeros(X.shape)
+    with np.errstate(over="ignore"):
+        tree.core().residual(profile.mean, precision, X, n_threads, out)
+    return out
+
+
+def unit_of_distance(tree: FuzzyTree) -> Floats:
+    """Standard deviation of each feature inside leaves, shape (n_features,)."""
+    profile, weight = _profile(tree), tree.weight[tree.leaves]
+    inside = weight @ profile.variance[tree.leaves] / weight.sum()
+    return np.asarray(np.sqrt(np.maximum(inside, LEAST_SHARE * _total_variance(profile))))
+
+
+def _neighbour(tree: FuzzyTree, X: Floats, n_out: int, n_threads: int) -> Floats:
+    profile = _profile(tree)
+    out = np.zeros((len(X), n_out))
+    tree.core().neighbour_distance(
+        profile.exemplar_row, profile.exemplar, profile.mean[0].copy(), 1 / unit_of_distance(tree), X, n_threads, out
+    )
+    return out
+
+
+def _residual(estimator: FERLClassifier, rows: Floats) -> Floats:
+    lost = lost_support(estimator, rows)
+    return residual_parts(estimator.tree_, rows, threads_of(estimator.n_jobs)) + LOST_MASS * lost
+
+
+def _checked(estimator: FERLClassifier, X: ArrayLike, measure: str | None) -> tuple[Floats, str]:
+    check_is_fitted(estimator)
+    has_exemplars = len(_profile(estimator.tree_).exemplar_row) > 0
+    if measure is None:
+        measure = "neighbour" if has_exemplars else "residual"
+    if measure not in MEASURES:
+        raise ValueError(f"measure is {measure!r}; it must be {' or '.join(map(repr, MEASURES))}, or None.")
+    if measure == "neighbour" and not has_exemplars:
+        raise ValueError(
+            'measure="neighbour" compares with training rows, and this tree keeps none. Fit with n_exemplars > 0, or '
+            'use measure="residual".'
+        )
+    return check_rows(estimator, X), measure
+
+
+def _free_features(tree: FuzzyTree) -> NDArray[np.bool_]:
+    free = np.ones((tree.n_nodes, _profile(tree).mean.shape[1]), dtype=bool)
+    for leaf in tree.leaves:
+        free[leaf, [tree.feature[node] for node in tree.path(int(leaf))]] = False
+    free[~free.any(axis=1)] = True
+    return free
+
+
+def _total_variance(profile: Profile) -> Floats:
+    """Variance over all rows. A constant feature has that of its own magnitude, or of one where it is zero."""
+    total, mean = profile.variance[0], profile.mean[0]
+    return np.where(total > 0, total, np.where(mean != 0, mean**2, 1.0))
+
+
+def _profile(tree: FuzzyTree) -> Profile:
+    if tree.profile is None:
+        raise ValueError("The tree has no profile of its training rows; novelty needs a tree that was fitted.")
+    return tree.profile

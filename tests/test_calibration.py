@@ -1,0 +1,160 @@
+"""CalibratedFERL: coherent evidence, the same labels, and probabilities nearer to frequencies."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.base import clone
+from sklearn.datasets import load_iris, make_classification
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import log_loss
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from ferl import Evidence, FERLClassifier
+from ferl.abstention import RiskControlledFERL
+from ferl.calibration import CalibratedFERL, IsotonicMap, TemperatureMap, fit_map
+from ferl.conformal import ConformalFERL
+from ferl.metrics import brier_score, expected_calibration_error
+
+METHODS = pytest.mark.parametrize("method", ["temperature", "isotonic"])
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_classification(3000, 8, n_informative=5, n_classes=3, flip_y=0.2, class_sep=0.9, random_state=0)
+
+
+@st.composite
+def labelled_evidence(draw: st.DrawFn) -> tuple[Evidence, np.ndarray]:
+    n, n_classes = draw(st.integers(1, 12)), draw(st.integers(2, 4))
+    masses = draw(arrays(np.int64, (n, n_classes + 1), elements=st.integers(0, 4))).astype(float)
+    masses[:, -1] += masses.sum(axis=1) == 0
+    masses /= masses.sum(axis=1, keepdims=True)
+    codes = draw(arrays(np.intp, n, elements=st.integers(0, n_classes - 1)))
+    return Evidence(masses[:, :-1], masses[:, -1], np.full(n, 0.1), np.arange(n_classes)), codes
+
+
+@METHODS
+@settings(deadline=None)
+@given(case=labelled_evidence())
+def test_evidence_stays_coherent_and_labels_stay(method: str, case: tuple[Evidence, np.ndarray]) -> None:
+    evidence, codes = case
+    moved = fit_map(evidence, codes, method)(evidence)
+    np.testing.assert_array_equal(moved.ignorance, evidence.ignorance)
+    np.testing.assert_array_equal(moved.conflict, evidence.conflict)
+    np.testing.assert_allclose(moved.belief.sum(axis=1) + moved.ignorance, 1)
+    assert (moved.belief >= 0).all()
+    assert (moved.belief <= moved.pignistic + 1e-15).all()
+    assert (moved.pignistic <= moved.plausibility + 1e-15).all()
+    np.testing.assert_allclose(moved.pignistic.sum(axis=1), 1)
+    np.testing.assert_allclose(moved.dirichlet / moved.dirichlet.sum(axis=1, keepdims=True), moved.pignistic, atol=1e-6)
+    vacuous = evidence.ignorance == 1
+    np.testing.assert_allclose(moved.pignistic[vacuous], 1 / evidence.belief.shape[1])
+    # The best classes stay the best: nothing overtakes them.
+    best = evidence.belief == evidence.belief.max(axis=1, keepdims=True)
+    assert (np.where(best, moved.belief, np.inf).min(axis=1) >= moved.belief.max(axis=1) - 1e-12).all()
+
+
+def test_temperature_one_changes_nothing_and_others_flatten_or_sharpen() -> None:
+    row = Evidence(np.array([[0.6, 0.2, 0.0]]), np.array([0.2]), np.zeros(1), np.arange(3))
+    np.testing.assert_allclose(TemperatureMap(1.0)(row).belief, row.belief, atol=1e-11)
+    assert TemperatureMap(2.0)(row).belief[0, 0] < 0.6 < TemperatureMap(0.5)(row).belief[0, 0]
+    np.testing.assert_allclose(IsotonicMap(np.array([0.0, 1.0]), np.array([0.0, 1.0]))(row).belief, row.belief)
+
+
+def test_temperature_and_sharing_are_the_best_of_a_list(data) -> None:
+    X, y = data
+    evidence = FERLClassifier(random_state=0).fit(X[:500], y[:500]).predict_evidence(X[500:1500])
+    found = fit_map(evidence, y[500:1500], "temperature")
+    losses = [
+        log_loss(y[500:1500], TemperatureMap(temperature, sharing)(evidence).pignistic)
+        for temperature in np.geomspace(0.2, 5, 30)
+        for sharing in np.linspace(0, 1, 11)
+    ]
+    assert log_loss(y[500:1500], found(evidence).pignistic) <= min(losses) + 1e-6
+
+
+@METHODS
+@pytest.mark.parametrize("separate", [True, False])
+def test_calibration_brings_probabilities_nearer_to_frequencies(data, method, separate) -> None:
+    X, y = data
+    raw = FERLClassifier(random_state=0)
+    model = CalibratedFERL(raw, method=method, cv=None if separate else 5, random_state=0).fit(X[:600], y[:600])
+    if separate:
+        model.calibrate(X[600:1500], y[600:1500])
+    measured = []
+    for probability in (model.estimator_.predict_proba(X[1500:]), model.predict_proba(X[1500:])):
+        answers = (y[1500:], probability.argmax(axis=1), probability.max(axis=1))
+        measured.append((expected_calibration_error(*answers), brier_score(y[1500:], probability, [0, 1, 2])))
+    assert measured[1][0] < measured[0][0] - 0.02
+    assert measured[1][1] < measured[0][1]
+    np.testing.assert_array_equal(model.predict(X[1500:]), model.estimator_.predict(X[1500:]))
+
+
+@parametrize_with_checks([CalibratedFERL(FERLClassifier("medium", random_state=0), cv=2, random_state=0)])
+def test_scikit_learn_estimator_checks_pass(estimator, check) -> None:
+    check(estimator)
+
+
+def test_it_can_be_wrapped_in_turn(data) -> None:
+    X, y = data
+    inner = CalibratedFERL(FERLClassifier("medium", random_state=0), random_state=0)
+    conformal = ConformalFERL(inner, nonconformity="aps", randomised=True, random_state=0).fit(X[:400], y[:400])
+    assert conformal.conformalize(X[400:600], y[400:600]).predict_set(X[600:]).any(axis=1).all()
+    controlled = RiskControlledFERL(clone(inner), risk=0.4, random_state=0).fit(X[:400], y[:400])
+    assert controlled.calibrate(X[400:600], y[400:600]).control_.met
+
+
+def test_frames_pipelines_weights_and_pickles(data) -> None:
+    X, y = data
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(8)])
+    pipeline = make_pipeline(StandardScaler(), FERLClassifier("medium", random_state=0))
+    model = CalibratedFERL(pipeline, random_state=0).fit(frame[:300], y[:300], np.ones(300))
+    assert list(model.feature_names_in_) == list(frame.columns)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(frame[300:]), model.predict_proba(frame[300:]))
+    plain = CalibratedFERL(pipeline, random_state=0).fit(frame[:300], y[:300])
+    assert plain.map_.temperature == pytest.approx(model.map_.temperature)
+    twice = np.ones(100)
+    twice[:50] = 2
+    model.calibrate(frame[300:400], y[300:400], twice)
+    rows = np.concatenate([np.arange(300, 350), np.arange(300, 400)])
+    assert plain.calibrate(frame.iloc[rows], y[rows]).map_.temperature == pytest.approx(
+        model.map_.temperature, rel=1e-3
+    )
+
+
+def test_a_class_that_a_fold_has_not_seen() -> None:
+    X, y = load_iris(return_X_y=True)
+    labels = np.append(y[:100], 7)
+    model = CalibratedFERL(FERLClassifier("medium", random_state=0), cv=3, random_state=0).fit(X[:101], labels)
+    assert model.predict_proba(X).shape == (150, 3)
+
+
+def test_misuse_is_named(data) -> None:
+    X, y = data
+    with pytest.raises(NotFittedError, match=r"needs a map. Call fit\(X, y\) first"):
+        CalibratedFERL().predict_proba(X)
+    with pytest.raises(NotFittedError, match=r"needs a map. Call calibrate\(X, y\) first"):
+        CalibratedFERL(FERLClassifier("medium"), cv=None).fit(X, y).predict(X)
+    with pytest.raises(NotFittedError, match=r"Call fit\(X, y\) and then calibrate\(X, y\) first"):
+        CalibratedFERL(cv=None).predict(X)
+    with pytest.raises(NotFittedError, match=r"calibrate needs a fitted classifier"):
+        CalibratedFERL().calibrate(X, y)
+    with pytest.raises(ValueError, match="'method' parameter"):
+        CalibratedFERL(method="platt").fit(X, y)
+    fitted = FERLClassifier("medium", random_state=0).fit(X[:200], y[:200])
+    with pytest.raises(
+        ValueError, match="None of the 10 calibration rows has a label that the classifier was fitted on"
+    ):
+        CalibratedFERL(fitted).calibrate(X[:10], np.full(10, 9))
+    with pytest.raises(ValueError, match="X has 10 rows and y 9 labels"):
+        CalibratedFERL(fitted).calibrate(X[:10], y[:9])
