@@ -253,6 +253,7 @@ def _draw(figure: Any, rows: Sequence[Row]) -> None:
     """Plot accuracy against size: a filled mark is ours, a hollow one the paper's, with a line between the two."""
     axes = figure.add_subplot()
     marks: list[tuple[float, float]] = []
+    names: dict[str, tuple[float, float]] = {}
     for number, row in enumerate(rows):
         size, accuracy, paper = row.centre("size"), row.centre("accuracy"), row.method.paper
         if size is None or accuracy is None:
@@ -264,7 +265,7 @@ def _draw(figure: Any, rows: Sequence[Row]) -> None:
         axes.plot(*zip(*points, strict=True), color=colour, linewidth=1, alpha=0.5)
         axes.scatter(*points[0], s=60, color=colour, zorder=3)
         axes.scatter(*points[-1], s=60, facecolors="none", edgecolors=colour)
-        axes.annotate(row.method.name, points[0], xytext=(-8, 5), textcoords="offset points", ha="right")
+        names[row.method.name] = points[0]
         marks += points
     axes.set_xscale("log")
     if marks:
@@ -272,6 +273,12 @@ def _draw(figure: Any, rows: Sequence[Row]) -> None:
         sizes, accuracies = zip(*marks, strict=True)
         axes.set_xlim(10 ** floor(log10(min(sizes))), 10 ** ceil(log10(max(sizes) + 1)))
         axes.set_ylim(floor(min(accuracies)) - 1, ceil(max(accuracies)) + 1)
+    left, right = axes.get_xlim()
+    for name, mark in names.items():
+        # Towards the middle, where there is room for it.
+        side = 1 if mark[0] ** 2 < left * right else -1
+        place = {"xytext": (8 * side, 5), "textcoords": "offset points", "ha": "left" if side > 0 else "right"}
+        axes.annotate(name, mark, **place)
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("rules or leaves (log scale)")
     axes.set_ylabel("accuracy, %")
