@@ -108,13 +108,6 @@ Band band_of(const SortedRows& rows, const Cut& cut, const Resamples& resamples,
   return wide;
 }
 
-// By linear interpolation between the sorted values.
-double quantile_of(const std::vector<double>& sorted, double share) {
-  const double place = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place), above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
-
 double largest(const std::vector<double>& values) { return *std::max_element(values.begin(), values.end()); }
 
 }  // namespace
@@ -162,11 +155,16 @@ Gain gain_of(const std::vector<double>& class_weight, double weight, const std::
   return {cci > 1e-12 * weight ? cci : 0, gini};
 }
 
-CutSpread cut_spread(std::vector<double> cuts, Band band, int n_resamples) {
+CutSpread cut_spread(std::vector<double> cuts, const std::vector<double>& values, Band band, int n_resamples) {
   if (cuts.empty()) return {kNaN, kNaN, 0};
   std::sort(cuts.begin(), cuts.end());
-  const auto inside = std::count_if(cuts.begin(), cuts.end(), [band](double c) { return band.low <= c && c <= band.high; });
-  return {quantile_of(cuts, 0.05), quantile_of(cuts, 0.95), static_cast<double>(inside) / n_resamples};
+  const auto inside =
+      std::count_if(cuts.begin(), cuts.end(), [band](double c) { return band.low <= c && c <= band.high; });
+  // Of B + 1 exchangeable cuts the true one is among the n_out outermost on either side with probability 2 n_out / (B + 1).
+  const auto n_out = std::max<std::size_t>(1, static_cast<std::size_t>(0.05 * static_cast<double>(cuts.size() + 1)));
+  const auto below = std::upper_bound(values.begin(), values.end(), cuts[n_out - 1]);
+  const auto above = std::lower_bound(values.begin(), values.end(), cuts[cuts.size() - n_out]);
+  return {*std::prev(below), *above, static_cast<double>(inside) / n_resamples};
 }
 
 Candidate band_candidate(const NodeView& node, Column column, const SortedRows& rows, const Cut& cut,
@@ -178,7 +176,7 @@ Candidate band_candidate(const NodeView& node, Column column, const SortedRows& 
   for (const double c : lane_cuts)
     if (!std::isnan(c)) cuts.push_back(c);
   candidate.band = band_of(rows, cut, resamples, lane_cuts, cuts, n_classes, options);
-  candidate.cuts = cut_spread(std::move(cuts), candidate.band, resamples.n_resamples());
+  candidate.cuts = cut_spread(std::move(cuts), rows.value, candidate.band, resamples.n_resamples());
   const Ramp ramp(candidate.band);
   std::vector<double> left(n_classes, 0.0);
   for (std::size_t k = 0; k < rows.row.size(); ++k) left[rows.y[k]] += rows.weight[k] * ramp(rows.value[k]);

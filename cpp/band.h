@@ -56,9 +56,10 @@ Gain gain_of(const std::vector<double>& class_weight, double weight, const std::
 std::vector<double> resampled_cuts(const SortedRows& rows, const Resamples& resamples, int n_classes,
                                    double min_leaf_weight);
 
-// The interval between the quantiles of the cuts that leave out 5 % on either side, and the share in the band of the
-// resamples, those that found no cut included.
-CutSpread cut_spread(std::vector<double> cuts, Band band, int n_resamples);
+// An interval that leaves out 5 % of the cuts on either side, at least one, and reaches to the next of the sorted values
+// beyond them: where in the gap between two values a cut lies, no row can say. The share in the band is of all resamples,
+// those that found no cut included.
+CutSpread cut_spread(std::vector<double> cuts, const std::vector<double>& values, Band band, int n_resamples);
 
 // The candidate of one feature; column -1 when either child would be lighter than the minimum.
 Candidate band_candidate(const NodeView& node, Column column, const SortedRows& rows, const Cut& cut,

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <mutex>
 
-
 namespace ferl {
 
 namespace {
@@ -57,7 +56,7 @@ void Moments::add(const Tree& tree, const TableView& table, std::size_t first_of
         const double weight = firing.phi[i] * table.weight[row];
         sums[table.y[row]] += static_cast<std::int64_t>(weight / unit_);
       }
-      add_features(o, block, table, firing);
+      if (!tree.is_split(o)) add_features(o, block, table, firing);
       add_exemplars(o, firing, first_of_all + first);
       for (std::size_t child = o + 1; child < tree.nodes[o].end; child = tree.nodes[child].end) {
         for (std::size_t i = 0; i < firing.size; ++i) {
@@ -108,6 +107,18 @@ void Moments::merge(const Moments& other) {
   for (std::size_t i = 0; i < low.size(); ++i) {
     low[i] = std::min(low[i], other.low[i]);
     high[i] = std::max(high[i], other.high[i]);
+  }
+}
+
+void Moments::add_up_splits(const Tree& tree) {
+  const std::size_t n_columns = ranges_.half.size();
+  for (std::size_t o = tree.size(); o-- > 0;) {
+    if (!tree.is_split(o)) continue;
+    for (const std::size_t child : {o + 1, tree.nodes[o + 1].end})
+      for (std::size_t j = 0; j < n_columns; ++j) {
+        first_[o * n_columns + j] += first_[child * n_columns + j];
+        second_[o * n_columns + j] += second_[child * n_columns + j];
+      }
   }
 }
 
@@ -162,6 +173,7 @@ Moments take_moments(const Tree& tree, const TableView& table, const CanonicalRo
     total.merge(part);
   };
   parallel_for(n_pieces, n_threads, add_piece, [&] { monitor.tick(tree.size() / 2 + 1); });
+  total.add_up_splits(tree);
   return total;
 }
 

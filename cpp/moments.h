@@ -34,6 +34,9 @@ class Moments {
   // `first`: place of the table's first row among all canonical rows.
   void add(const Tree& tree, const TableView& table, std::size_t first);
   void merge(const Moments& other);
+  // A row that reaches a split is shared by its two sides, so the sums over features above splits are those of the sides:
+  // taken once, at the end.
+  void add_up_splits(const Tree& tree);
 
   std::vector<double> class_weight() const;  // [node][class]: firing times weight
   std::vector<double> low, high;  // [node]: range of the node's own feature over the rows that reached its parent

@@ -15,15 +15,6 @@ namespace {
 constexpr double kFarAway = 1e15;
 constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
 
-// Whether every value fits a child of the node: the two sides of a split do, words need not.
-bool children_cover(const Tree& tree, std::size_t node) {
-  const std::size_t end = tree.nodes[node].end, first = node + 1;
-  if (first == end || tree.nodes[first].end == end) return false;
-  const Node &left = tree.nodes[first], &right = tree.nodes[left.end];
-  return right.end == end && left.column == right.column && left.membership.rise.slope == 0 &&
-         right.membership.fall.slope == 0 && right.membership.rise.start < left.membership.fall.start;
-}
-
 bool fits_a_child(const Tree& tree, std::size_t node, const Block& block, Row row) {
   for (std::size_t child = node + 1; child < tree.nodes[node].end; child = tree.nodes[child].end)
     if (tree.nodes[child].membership(block.value(row, tree.nodes[child].column)) > 0) return true;
@@ -37,7 +28,7 @@ Exemplars::Exemplars(const Tree& tree, const NodeId* exemplar, std::size_t per_n
     : row_(row), n_features_(n_features), scale_(scale), group_(tree.size()) {
   std::vector<float> units(n_features);
   for (std::size_t o = 0; o < tree.size(); ++o) {
-    if (children_cover(tree, o)) continue;
+    if (tree.is_split(o)) continue;
     const NodeId* own = exemplar + o * per_node;
     const auto n = static_cast<std::size_t>(std::find(own, own + per_node, -1) - own);
     group_[o] = {place_.size() / kFloatLanes, (n + kFloatLanes - 1) / kFloatLanes};

@@ -22,4 +22,15 @@ Tree::Tree(const std::vector<NodeId>& parent) : nodes(parent.size()) {
   }
 }
 
+bool Tree::is_split(std::size_t node) const {
+  const std::size_t end = nodes[node].end, first = node + 1;
+  if (first == end || nodes[first].end == end) return false;
+  const Node &left = nodes[first], &right = nodes[left.end];
+  const Side &fall = left.membership.fall, &rise = right.membership.rise;
+  const bool has_two_sides = left.membership.rise.slope == 0 && right.membership.fall.slope == 0;
+  // The left side is empty where the right one is full, and the other way round.
+  return right.end == end && left.column == right.column && has_two_sides && fall.slope == rise.slope &&
+         rise.start < fall.start;
+}
+
 }  // namespace ferl

@@ -56,6 +56,8 @@ struct Tree {
 
   std::size_t size() const { return nodes.size(); }
   bool is_leaf(std::size_t node) const { return nodes[node].end == node + 1; }
+  // Whether the children are the two sides of one split, which share a row between them; words need not.
+  bool is_split(std::size_t node) const;
 };
 
 }  // namespace ferl

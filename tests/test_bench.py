@@ -416,7 +416,7 @@ def test_speed_report_has_every_section_with_its_target(folder: Path) -> None:
         ("fit", "predict", "memory", "growth")
     )
     assert set(data["fit"]["seconds"]) == {"blobs", "mixed"}
-    assert render.markdown(report).count("target <=") == 7
+    assert render.markdown(report).count("target <=") == 8
 
 
 @pytest.mark.parametrize("command", ["frontier", "speed"])

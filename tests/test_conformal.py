@@ -18,6 +18,7 @@ from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, cross_val_
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ferl import Evidence, FERLClassifier
 from ferl.bench.simulation import make_population
@@ -265,7 +266,12 @@ def test_coverage_in_repeated_draws_is_what_was_asked_for(options, coverage) -> 
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_it_is_a_scikit_learn_estimator(data) -> None:
+@parametrize_with_checks([ConformalFERL(FERLClassifier("medium", random_state=0, n_resamples=8), cv=2, random_state=0)])
+def test_scikit_learn_estimator_checks_pass(estimator, check) -> None:
+    check(estimator)
+
+
+def test_it_can_be_cloned_pickled_and_searched(data) -> None:
     X, y = data
     model = ConformalFERL(FERLClassifier("medium", random_state=0), nonconformity="raps", cv=3, random_state=0)
     copy = clone(model)
@@ -339,6 +345,17 @@ def test_the_wrong_order_of_calls_names_the_right_one(data) -> None:
         ConformalFERL(FERLClassifier("medium"), cv=5).fit(X, y).conformalize(X, y)
     with pytest.raises(NotFittedError):
         model.fit(X, y).conformalize(X, y).fit(X, y).predict_set(X)
+
+
+def test_changing_how_rows_are_compared_needs_a_new_calibration(fitted, data) -> None:
+    X, y = data
+    model = conformal(fitted, data)
+    with pytest.raises(ValueError, match=r"nonconformity was 'probability' in conformalize and is 'aps' now.*again"):
+        model.set_params(nonconformity="aps").predict_set(X[400:])
+    model.conformalize(X[200:400], y[200:400]).predict_set(X[400:])
+    cross = ConformalFERL(FERLClassifier("medium", random_state=0), cv=3).fit(X[:90], y[:90])
+    with pytest.raises(ValueError, match=r"class_conditional was False in fit and is True now"):
+        cross.set_params(class_conditional=True).predict_set(X[400:])
 
 
 @pytest.mark.parametrize("alpha", [0, 1, -0.1, 1.5, float("nan"), [0.1, 1.0]])

@@ -1,18 +1,41 @@
-"""The README's example runs as it stands."""
+"""The examples of the README and of docs/trust.md run as they stand."""
 
 import re
 from pathlib import Path
 
 README = Path(__file__).parent.parent / "README.md"
+TRUST = README.parent / "docs" / "trust.md"
 
 
-def test_the_ten_line_example_runs(capsys):
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
-    assert len(blocks) == 1
-    exec(compile(blocks[0], str(README), "exec"), {})
+def run_blocks(path):
+    """Run the blocks of a page one after the other, as a reader would."""
+    names = {}
+    blocks = re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for block in blocks:
+        exec(compile(block, str(path), "exec"), names)
+    return len(blocks), names
+
+
+def test_the_examples_of_the_readme_run(capsys):
+    n_blocks, names = run_blocks(README)
+    assert n_blocks == 2
     out = capsys.readouterr().out
     assert float(out.split()[0]) > 0.9
     assert "then benign" in out
+    assert "Promised: at most 0.05 errors among answered rows, with confidence 0.9." in out
+    assert names["sets"].shape == (40, 2)
+    answered = names["labels"] != None  # noqa: E711 - element by element
+    assert (names["labels"] == names["y_new"])[answered].mean() > 0.8
+
+
+def test_the_examples_of_the_page_on_trust_run(capsys):
+    n_blocks, names = run_blocks(TRUST)
+    assert n_blocks == 5
+    out = capsys.readouterr().out.split()
+    assert float(out[0]) > 0.85  # coverage of 450 rows, asked for 0.9
+    evidence = names["evidence"]
+    assert (evidence.belief <= evidence.pignistic).all()
+    assert (names["labels"][~names["answered"]] == None).all()  # noqa: E711 - element by element
 
 
 def test_the_ten_line_example_needs_no_more_than_the_library_itself():

@@ -332,7 +332,7 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
 
         Ignorance is shared equally whatever the classes' frequencies, so on doubtful rows a rare class gets more than
         its frequency. Where frequencies matter (the expected number of defaults, say) use ``combination="vote"``, or
-        calibrate with scikit-learn's CalibratedClassifierCV.
+        calibrate with :class:`ferl.calibration.CalibratedFERL`.
         """
         return self.predict_evidence(X).pignistic
 

@@ -21,8 +21,7 @@ def splits_frame(
 
     A split's cut was found again in every bootstrap resample. The frame says between which values the best cut lies and
     how many resamples agree with the band that was learned from them. Bootstrap intervals of a threshold are
-    approximate: a split that is one of several equally good ones has a wide interval, and a table with few rows a
-    narrow one that may miss. ``docs/novelty.md`` has the measured coverage.
+    approximate; ``docs/cuts.md`` has their measured coverage.
 
     Parameters
     ----------
@@ -37,8 +36,9 @@ def splits_frame(
     -------
     data frame
         Columns: ``feature``; ``threshold`` and ``half_width`` of the band; ``low`` and ``high``, between which the best
-        cut lies with 90 % confidence; ``share`` of the resamples whose cut lies inside the band; ``support`` (training
-        weight that reached the split); ``gain`` (Gini decrease times weight); ``node`` (its number in ``tree_``).
+        cut lies with about 90 % confidence; ``share`` of the resamples whose cut lies inside the band; ``support``
+        (training weight that reached the split); ``gain`` (Gini decrease times weight); ``node`` (its number in
+        ``tree_``).
 
     Examples
     --------
@@ -47,9 +47,9 @@ def splits_frame(
     >>> iris = load_iris()
     >>> clf = FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(iris.data, iris.target)
     >>> splits_frame(clf)[["feature", "threshold", "half_width", "low", "high", "share"]].round(2)
-      feature  threshold  half_width   low  high  share
-    0      x2       2.46        0.09  2.35  2.60   0.52
-    1      x3       1.68        0.06  1.56  1.75   0.56
+      feature  threshold  half_width  low  high  share
+    0      x2       2.46        0.09  1.9   3.0   0.52
+    1      x3       1.68        0.06  1.5   1.8   0.56
     """
     names, _ = checked_names(estimator, "splits_frame", feature_names, None)
     tree = estimator.tree_

@@ -68,7 +68,8 @@ class Cuts:
     Attributes
     ----------
     interval : ndarray of shape (n_nodes, 2)
-        Between which values the best cut lies with 90 % confidence: the 5 % and 95 % quantiles of the resamples' cuts.
+        Between which values of training rows the best cut lies, with about 90 % confidence: 5 % of the resamples' cuts
+        lie further out on either side, at most.
     share : ndarray of shape (n_nodes,)
         Share of the resamples whose cut lies inside the band of the split.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 
 class UnmetRiskWarning(UserWarning):
@@ -59,10 +60,10 @@ class RiskControl:
     def __str__(self) -> str:
         wish = f"at most {self.risk:.3g} errors among answered rows, with confidence {self.confidence:.3g}"
         if self.met:
+            rows = "All rows" if self.threshold == -inf else f"Rows with {self.signal} of at least {self.threshold:.4g}"
             return (
-                f"Promised: {wish}. Rows with {self.signal} of at least {self.threshold:.4g} are answered: "
-                f"{self.n_answered} of {self.n_rows} calibration rows ({self.answered_share:.1%}), {self.n_errors} of "
-                "them wrong."
+                f"Promised: {wish}. {rows} are answered: {self.n_answered} of {self.n_rows} calibration rows "
+                f"({self.answered_share:.1%}), {self.n_errors} of them wrong."
             )
         return (
             f"Not promised: {wish}. No threshold on {self.signal} passes with these {self.n_rows} calibration rows, so "

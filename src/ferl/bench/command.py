@@ -137,16 +137,19 @@ def speed(
 @app.command()
 def certificates(data: DataOption, datasets: NamesOption = None, out: OutOption = DEFAULT_OUT) -> None:
     """How far labels are certified, against the paper's constant and against attacks. In one process."""
-    with _plain_errors("Stopped. Nothing was written."):
-        from rich.console import Console
+    _run_in_one_process("certificates", data, datasets, out)
 
-        from ferl.bench.data import load_folder
-        from ferl.bench.tables.certificates import run_certificates
 
-        console = Console()
-        data_sets = load_folder(data, _names(datasets))
-        out.mkdir(parents=True, exist_ok=True)
-        _publish(run_certificates(data_sets, console=console), out, console)
+@app.command()
+def ood(data: DataOption, datasets: NamesOption = None, out: OutOption = DEFAULT_OUT) -> None:
+    """Novelty of classes left out of training, against detectors without rules. In one process."""
+    _run_in_one_process("ood", data, datasets, out)
+
+
+@app.command("support-gate")
+def support_gate(data: DataOption, datasets: NamesOption = None, out: OutOption = DEFAULT_OUT) -> None:
+    """The same trees with and without support gates, on test rows and far outside. In one process."""
+    _run_in_one_process("support_gate", data, datasets, out)
 
 
 @app.command()
@@ -167,16 +170,16 @@ def shift(data: DataOption, datasets: NamesOption = None, out: OutOption = DEFAU
 @app.command()
 def calibration(data: DataOption, datasets: NamesOption = None, out: OutOption = DEFAULT_OUT) -> None:
     """What temperature and isotonic calibration gain on the test parts. In one process."""
-    with _plain_errors("Stopped. Nothing was written."):
-        from rich.console import Console
+    _run_in_one_process("calibration", data, datasets, out)
 
-        from ferl.bench.data import load_folder
-        from ferl.bench.tables.calibration import run_calibration
 
-        console = Console()
-        data_sets = load_folder(data, _names(datasets))
-        out.mkdir(parents=True, exist_ok=True)
-        _publish(run_calibration(data_sets, console=console), out, console)
+@app.command()
+def cuts(
+    repetitions: Annotated[int, typer.Option("--repetitions", min=2, help="Draws for each case.")] = 500,
+    out: OutOption = DEFAULT_OUT,
+) -> None:
+    """How often the interval of a learned threshold holds the true one. Needs no data; in one process."""
+    _run_simulation("cuts", repetitions, out)
 
 
 @app.command()
@@ -185,14 +188,32 @@ def guarantees(
     out: OutOption = DEFAULT_OUT,
 ) -> None:
     """Whether conformal sets and promised error rates hold in repeated draws. Needs no data; in one process."""
+    _run_simulation("guarantees", repetitions, out)
+
+
+def _run_simulation(name: str, repetitions: int, out: Path) -> None:
+    """Run the table of that name: ``run_<name>`` in the file ``tables/<name>.py``, which draws its own rows."""
     with _plain_errors("Stopped. Nothing was written."):
         from rich.console import Console
 
-        from ferl.bench.tables.guarantees import run_guarantees
-
+        run = getattr(import_module(f"ferl.bench.tables.{name}"), f"run_{name}")
         console = Console()
         out.mkdir(parents=True, exist_ok=True)
-        _publish(run_guarantees(repetitions=repetitions, console=console), out, console)
+        _publish(run(repetitions=repetitions, console=console), out, console)
+
+
+def _run_in_one_process(name: str, data: Path, datasets: str | None, out: Path) -> None:
+    """Run the table of that name: ``run_<name>`` in the file ``tables/<name>.py``, which keeps no results."""
+    with _plain_errors("Stopped. Nothing was written."):
+        from rich.console import Console
+
+        from ferl.bench.data import load_folder
+
+        run = getattr(import_module(f"ferl.bench.tables.{name}"), f"run_{name}")
+        console = Console()
+        data_sets = load_folder(data, _names(datasets))
+        out.mkdir(parents=True, exist_ok=True)
+        _publish(run(data_sets, console=console), out, console)
 
 
 def _run_table(name: str, data: Path, datasets: str | None, jobs: int | None, out: Path, fresh: bool) -> None:

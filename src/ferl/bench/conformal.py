@@ -46,7 +46,7 @@ def with_ferl_sets(method: Method, name: str, score: str) -> Method:
 
 
 def with_mapie_sets(method: Method, name: str) -> Method:
-    """Return a rival with MAPIE's conformal sets of score ``1 - p``."""
+    """Return a rival with MAPIE's conformal sets of score ``1 - p``; an empty one gets the most probable class."""
     wrapped = _wrapped(method, name, "lac", _calibrate_mapie, _mapie_sets, {})
     return replace(wrapped, packages=(*method.packages, "MAPIE"))
 
@@ -112,21 +112,24 @@ class AllClasses(ClassifierMixin, BaseEstimator):
         return probability
 
 
-def _calibrate_mapie(fitted: Any, X: Floats, y: Labels) -> tuple[Any, NDArray[np.int64]]:
+def _calibrate_mapie(fitted: Any, X: Floats, y: Labels) -> tuple[Any, Any]:
     mapie = require("mapie.classification")
-    known = np.asarray(fitted.classes_)
-    padded = AllClasses(fitted, int(max(known.max(), y.max())) + 1)
+    padded = AllClasses(fitted, int(max(fitted.classes_.max(), y.max())) + 1)
     conformal = mapie.SplitConformalClassifier(padded, confidence_level=1 - ALPHA, conformity_score="lac", prefit=True)
     with warnings.catch_warnings():
         # A rare class may well have no row in the calibration part; the guarantee is not one by class.
         warnings.filterwarnings("ignore", message=".*conformalization dataset has less labels", category=UserWarning)
         conformal.conformalize(X, y)
-    return conformal, known
+    return conformal, fitted
 
 
-def _mapie_sets(calibrated: tuple[Any, NDArray[np.int64]], X: Floats) -> NDArray[np.bool_]:
-    conformal, known = calibrated
-    return np.asarray(conformal.predict_set(X)[1][:, known, 0])
+def _mapie_sets(calibrated: tuple[Any, Any], X: Floats) -> NDArray[np.bool_]:
+    conformal, fitted = calibrated
+    sets = conformal.predict_set(X)[1][:, fitted.classes_, 0]
+    # As FERL's: an empty set has no utility, and the comparison would be one of empty sets.
+    best = fitted.predict_proba(X).argmax(axis=1)
+    sets[np.arange(len(X)), best] |= ~sets.any(axis=1)
+    return np.asarray(sets)
 
 
 class AdaptiveSets:

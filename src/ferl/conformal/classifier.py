@@ -14,11 +14,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context
-from ferl.conformal.reference import Group, Reference, groups_of, refuse_few_rows
+from ferl.conformal.checks import checked_alphas, checked_weight
+from ferl.conformal.reference import Group, Reference, groups_of, reference_of, refuse_few_rows
 from ferl.conformal.scores import CUMULATIVE, SCORES, chance_of, nonconformity
 from ferl.wrapping import Wrapper, checked_labels, codes_of, cross_fit, evidence_of, fitted_clone, table_of
 
 Floats = NDArray[np.float64]
+
+_DECISIVE = ("nonconformity", "class_conditional", "randomised", "raps_penalty", "raps_free_classes")
 
 
 class ConformalFERL(ClassifierMixin, Wrapper):
@@ -196,14 +199,12 @@ class ConformalFERL(ClassifierMixin, Wrapper):
             sample_weight=sample_weight,
         )
         self._seed = _seed(random)
-        self._keep(
-            [
-                self._reference(fold.estimator, fold.rows, codes[fold.unseen], np.ones(len(fold.unseen)))
-                for fold in folds
-            ]
-        )
-        self.fold_estimators_ = [part.estimator for part in self._references]
-        self._is_weighted = False
+        references = []
+        for fold in folds:
+            scores = self._scores(fold.estimator, fold.rows)
+            references.append(reference_of(fold.estimator, scores, codes[fold.unseen], np.ones(len(scores))))
+        self._keep(references, is_weighted=False)
+        self.fold_estimators_ = [part.estimator for part in references]
 
     def conformalize(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Calibrate on rows the classifier was not fitted on.
@@ -233,21 +234,21 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         self._take_fitted("conformalize")
         self._forget("_references", "_groups")
         self._seed = _seed(check_random_state(self.random_state))
-        evidence = evidence_of(self.estimator_, X)
-        codes = codes_of(checked_labels(y, len(evidence)), self.classes_)
-        self._keep([self._reference(self.estimator_, X, codes, _checked_weight(sample_weight, len(codes)))])
-        self._is_weighted = sample_weight is not None
+        scores = self._scores(self.estimator_, X)
+        codes = codes_of(checked_labels(y, len(scores)), self.classes_)
+        weight = checked_weight(sample_weight, len(codes))
+        self._keep([reference_of(self.estimator_, scores, codes, weight)], is_weighted=sample_weight is not None)
         return self
 
-    def _keep(self, references: list[Reference]) -> None:
-        self._references = references
+    def _keep(self, references: list[Reference], *, is_weighted: bool) -> None:
+        self._references, self._is_weighted = references, is_weighted
+        self._settings = self._decisive()
         self._groups = groups_of(references, self.classes_, class_conditional=self.class_conditional)
         self.n_calibration_rows_ = sum(len(part.codes) for part in references)
 
-    def _reference(self, estimator: Any, X: Any, codes: NDArray[np.intp], weight: Floats) -> Reference:
-        scores = self._scores(estimator, X)
-        own = np.where(codes >= 0, scores[np.arange(len(codes)), codes], np.inf)
-        return Reference(estimator, own, codes, weight)
+    def _decisive(self) -> dict[str, Any]:
+        """Parameters by which calibration rows were compared, and new rows must be."""
+        return {name: getattr(self, name) for name in _DECISIVE}
 
     def _scores(self, estimator: Any, X: Any) -> Floats:
         """Score of every class of ``classes_``; infinite for those a fold's classifier has not seen."""
@@ -316,7 +317,7 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         -------
         ndarray of bool of shape (n_rows, n_classes), or (n_rows, n_classes, n_alphas) for several
         """
-        alphas = _checked_alphas(alpha)
+        alphas = checked_alphas(alpha)
         self._check_conformalized()
         if self.few_rows == "error":
             for value in alphas:
@@ -344,7 +345,7 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         -------
         float
         """
-        (value,) = _checked_alphas(float(alpha))
+        (value,) = checked_alphas(float(alpha))
         self._check_conformalized()
         if self.cv is None:
             return 1 - value
@@ -359,6 +360,7 @@ class ConformalFERL(ClassifierMixin, Wrapper):
 
     def _check_conformalized(self) -> None:
         if "_references" in self.__dict__:
+            self._refuse_changes()
             return
         if self.cv is not None:
             raise NotFittedError("predict_set needs calibrated rows. Call fit(X, y) first: with cv it also calibrates.")
@@ -368,6 +370,15 @@ class ConformalFERL(ClassifierMixin, Wrapper):
             "for fitting; or set cv=5 to have fit do both."
         )
 
+    def _refuse_changes(self) -> None:
+        for name, before in self._settings.items():
+            if getattr(self, name) != before:
+                step = "conformalize" if self.cv is None else "fit"
+                raise ValueError(
+                    f"{name} was {before!r} in {step} and is {getattr(self, name)!r} now; rows compared in two ways "
+                    f"promise nothing. Call {step}(X, y) again."
+                )
+
     def _weight_of_new_rows(self, sample_weight: ArrayLike | None, n_rows: int) -> Floats:
         if (sample_weight is not None) != self._is_weighted:
             state = "with" if self._is_weighted else "without"
@@ -375,7 +386,7 @@ class ConformalFERL(ClassifierMixin, Wrapper):
                 f"conformalize was called {state} sample_weight; predict_set must be, too: the weights of calibration "
                 "rows and of new rows belong together."
             )
-        return _checked_weight(sample_weight, n_rows)
+        return checked_weight(sample_weight, n_rows)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "estimator_" in self.__dict__
@@ -383,27 +394,3 @@ class ConformalFERL(ClassifierMixin, Wrapper):
 
 def _seed(random: np.random.RandomState) -> int:
     return int(random.randint(2**31 - 1))
-
-
-def _checked_alphas(alpha: float | Sequence[float]) -> list[float]:
-    alphas = np.atleast_1d(np.asarray(alpha, dtype=np.float64))
-    if alphas.ndim != 1 or not alphas.size:
-        raise ValueError(f"alpha must be a number or a list of numbers; got an array of shape {alphas.shape}.")
-    for value in alphas.tolist():
-        if not 0 < value < 1:
-            raise ValueError(
-                f"alpha is {value:g}; it must lie strictly between 0 and 1. It is the share of sets that may miss the "
-                "true label: 0.1 for a coverage of 90 %."
-            )
-    return [float(value) for value in alphas]
-
-
-def _checked_weight(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_rows,):
-        raise ValueError(f"sample_weight has shape {weight.shape}; it needs one number per row, shape ({n_rows},).")
-    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
-        raise ValueError("sample_weight must hold finite numbers, none of them negative and not all of them 0.")
-    return weight

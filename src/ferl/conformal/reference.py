@@ -61,6 +61,12 @@ class Reference:
         return np.bincount(self.codes[known], weights=self.weight[known], minlength=n_classes).astype(np.float64)
 
 
+def reference_of(estimator: Any, scores: Floats, codes: Codes, weight: Floats) -> Reference:
+    """Pick each calibration row's own score from those of all classes, shape (n_rows, n_classes)."""
+    own = np.where(codes >= 0, scores[np.arange(len(codes)), codes], np.inf)
+    return Reference(estimator, own, codes, weight)
+
+
 def _weight_at_least(known: Floats, weight: Floats, values: Floats) -> Floats:
     order = np.argsort(known, kind="stable")
     # Summed from the top: entry j is the weight of the j-th smallest score and all larger ones.
