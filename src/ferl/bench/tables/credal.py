@@ -44,8 +44,8 @@ CONFORMAL_NOTES = (
     f"Calibrated on the calibration part at alpha = {ALPHA:g}. Scores: 1 - Pl, one minus the plausibility; 1 - p, one "
     "minus the probability; APS, the probability of all classes at least as probable.",
     "FERL's sets are those of ferl.conformal: an empty one gets the most probable class. 1 - p of the rivals is "
-    "MAPIE's, filled in the same way. APS of MLP is the paper's, deterministic and not filled; it is implemented here because "
-    "MAPIE refuses it for two classes.",
+    "MAPIE's, filled in the same way. APS of MLP is the paper's, deterministic and not filled; it is implemented here "
+    "because MAPIE refuses it for two classes.",
 )
 
 
