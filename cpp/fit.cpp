@@ -1,7 +1,6 @@
 #include "fit.h"
 
 #include <algorithm>
-#include <optional>
 #include <stdexcept>
 
 #include "canonical.h"
@@ -47,15 +46,15 @@ FittedTree fit(const TableView& table, std::uint64_t seed, std::size_t growth_ro
   const auto canonical = canonical_rows(table, seed, monitor);
   if (canonical.row.empty()) throw std::invalid_argument("No row has a positive weight.");
   FittedTree fitted;
-  std::optional<FeatureRanges> ranges;
   {
     const auto sample = take_rows(table, canonical, 0, std::min(growth_rows, canonical.row.size()));
     fitted.n_growth_rows = sample.n_rows;
-    ranges.emplace(sample);
     fitted.grown = grow(sample, monitor);
   }
   const auto tree = make_tree(fitted.grown.parent, fitted.grown.column, fitted.grown.trapezoid.data());
-  const auto moments = take_moments(tree, table, canonical, *ranges, n_exemplars, n_threads, monitor);
+  // Of all rows: those of a sample may be a point beside what it left out, and the sums would clip it.
+  const FeatureRanges ranges(table);
+  const auto moments = take_moments(tree, table, canonical, ranges, n_exemplars, n_threads, monitor);
   fitted.class_weight = moments.class_weight();
   for (std::size_t o = 0; o < tree.size(); ++o)
     fitted.support.insert(fitted.support.end(), {moments.low[o], moments.high[o]});

@@ -24,11 +24,20 @@ double power_of_two_above(double value) {
 
 }  // namespace
 
-FeatureRanges::FeatureRanges(const Sample& sample) {
-  for (std::size_t j = 0; j < sample.n_columns; ++j) {
-    const auto [low, high] = std::minmax_element(sample.column(j), sample.column(j) + sample.n_rows);
-    centre.push_back(0.5 * *low + 0.5 * *high);
-    half.push_back(*high > *low ? 0.5 * *high - 0.5 * *low : 1.0);
+FeatureRanges::FeatureRanges(const TableView& table) {
+  const std::size_t d = table.x.n_columns;
+  std::vector<double> low(d, kInfinity), high(d, -kInfinity);
+  for (std::size_t i = 0; i < table.x.n_rows; ++i) {
+    if (!(table.weight[i] > 0)) continue;
+    for (std::size_t j = 0; j < d; ++j) {
+      const double x = table.x(i, j);
+      low[j] = x < low[j] ? x : low[j];
+      high[j] = x > high[j] ? x : high[j];
+    }
+  }
+  for (std::size_t j = 0; j < d; ++j) {
+    centre.push_back(0.5 * low[j] + 0.5 * high[j]);
+    half.push_back(high[j] > low[j] ? 0.5 * high[j] - 0.5 * low[j] : 1.0);
   }
 }
 

@@ -19,7 +19,7 @@ namespace ferl {
 struct FeatureRanges {
   std::vector<double> centre, half;  // [feature]
 
-  explicit FeatureRanges(const Sample& sample);
+  explicit FeatureRanges(const TableView& table);  // over the rows that have weight
 };
 
 struct MomentOptions {

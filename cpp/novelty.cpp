@@ -27,9 +27,13 @@ Exemplars::Exemplars(const Tree& tree, const NodeId* exemplar, std::size_t per_n
                      std::size_t n_features, const Scale& scale)
     : row_(row), n_features_(n_features), scale_(scale), group_(tree.size()) {
   std::vector<float> units(n_features);
+  std::vector<std::size_t> source(tree.size());  // the node whose exemplars are taken
   for (std::size_t o = 0; o < tree.size(); ++o) {
+    // With very wide bands every row may reach a node only weakly; then those of the node above speak for it.
+    const bool has_own = per_node > 0 && exemplar[o * per_node] >= 0;
+    source[o] = has_own || o == 0 ? o : source[tree.nodes[o].parent];
     if (tree.is_split(o)) continue;
-    const NodeId* own = exemplar + o * per_node;
+    const NodeId* own = exemplar + source[o] * per_node;
     const auto n = static_cast<std::size_t>(std::find(own, own + per_node, -1) - own);
     group_[o] = {place_.size() / kFloatLanes, (n + kFloatLanes - 1) / kFloatLanes};
     for (std::size_t first = 0; first < n; first += kFloatLanes) {
@@ -95,8 +99,9 @@ void residual(const Tree& tree, const MatrixView& x, const double* mean, const d
       total[i] += phi;
       double* own = out + (block.first + i) * d;
       for (std::size_t j = 0; j < d; ++j) {
+        // The precision first: where it is zero a square that overflows must not make a NaN of it.
         const double away = block.value(i, static_cast<Column>(j)) - mean[o * d + j];
-        own[j] += phi * away * away * precision[o * d + j];
+        own[j] += phi * (away * precision[o * d + j]) * away;
       }
     };
     walk(tree, block, false, level, [&](std::size_t o, const Firing& firing) {

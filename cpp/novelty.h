@@ -14,7 +14,8 @@ struct Scale {
   const double* per_unit;  // one over it
 };
 
-// The exemplars of the nodes where paths can end, laid out for a search of the nearest one: sixteen side by side, feature by feature.
+// The exemplars of the nodes where paths can end, laid out for a search of the nearest one: sixteen side by side,
+// feature by feature.
 class Exemplars {
  public:
   // `exemplar`: [node][per_node], places in `row`, -1 where a node has fewer; `row`: [exemplar][feature].
@@ -22,8 +23,8 @@ class Exemplars {
             const Scale& scale);
 
   // For each row of x the mean over features of its distance, in units, from the nearest exemplar: among those of the
-  // nodes where its paths end, which are leaves or words below which it fits none. `out`: [row][n_out]; n_out = 1: the
-  // distance; n_features: what each feature adds to it. NaN where no node it reaches has an exemplar.
+  // nodes where its paths end, which are leaves or words below which it fits none. A node without exemplars has those
+  // of the node above. `out`: [row][n_out]; n_out = 1: the distance; n_features: what each feature adds to it.
   void distance(const Tree& tree, const MatrixView& x, int n_threads, std::size_t n_out, double* out) const;
 
  private:

@@ -66,6 +66,27 @@ def _bits(value: Any) -> Any:
     return value.tobytes() if isinstance(value, np.ndarray) else value
 
 
+def profile_of(model: FERLClassifier) -> Profile:
+    assert model.tree_.profile is not None
+    return model.tree_.profile
+
+
+def exemplars_of(profile: Profile, node: int) -> Floats:
+    places = profile.exemplar[node]
+    assert (np.diff((places < 0).astype(int)) >= 0).all(), "what is missing comes last"
+    return profile.exemplar_row[places[places >= 0]]
+
+
+def same_nodes(tree: FuzzyTree, pruned: FuzzyTree) -> list[int]:
+    """For each node of a pruned tree the node of the whole one that has the same path."""
+
+    def path(of: FuzzyTree, node: int) -> tuple[Any, ...]:
+        return tuple((int(of.feature[o]), *of.trapezoid[o].tolist()) for o in of.path(node))
+
+    number = {path(tree, node): node for node in range(tree.n_nodes)}
+    return [number[path(pruned, node)] for node in range(pruned.n_nodes)]
+
+
 def impurity(class_weight: Floats) -> Floats:
     """Gini impurity times weight; classes on the last axis."""
     weight = class_weight.sum(axis=-1)

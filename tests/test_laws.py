@@ -189,6 +189,9 @@ def test_the_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch) 
             for name in ("belief", "ignorance", "conflict"):
                 assert getattr(one, name).tobytes() == getattr(other, name).tobytes(), (combination, name)
         assert model.support_deficit(new).tobytes() == models[0].support_deficit(new).tobytes()
+        for measure in ("neighbour", "residual"):
+            one, other = (m.novelty_attribution(new, measure=measure) for m in (models[0], model))
+            assert one.tobytes() == other.tobytes(), measure
         fired = [m.tree_.fire(new, n_threads=n).tobytes() for m, n in ((models[0], 1), (model, 4))]
         assert fired[0] == fired[1]
 

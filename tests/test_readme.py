@@ -18,7 +18,7 @@ def run_blocks(path):
 
 def test_the_examples_of_the_readme_run(capsys):
     n_blocks, names = run_blocks(README)
-    assert n_blocks == 2
+    assert n_blocks == 3
     out = capsys.readouterr().out
     assert float(out.split()[0]) > 0.9
     assert "then benign" in out

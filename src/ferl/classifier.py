@@ -388,9 +388,10 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
             Rows.
         measure : {"neighbour", "residual"}, optional
             "neighbour": the distance to the nearest exemplar of the rules the row reaches, as the mean over features of
-            the distance in standard deviations inside rules; 0 for a row that is an exemplar. "residual": the paper's,
-            the squared distance from the middle of those rules in the features they do not test, plus nine times the
-            support deficit (mass lost at a gate counts as three standard deviations). None: "neighbour", or "residual"
+            the distance in standard deviations inside rules; 0 for a row that is an exemplar of a rule. (The nearest is
+            searched in single precision, then measured in double.) "residual": the paper's, the squared distance from
+            the middle of those rules in the features they do not test, plus nine times the support deficit (mass lost
+            at a gate counts as three standard deviations). None: "neighbour", or "residual"
             for a model that keeps no exemplars.
 
         Returns

@@ -19,6 +19,7 @@ from sklearn import datasets
 from sklearn.model_selection import train_test_split
 
 from ferl.classifier import FERLClassifier
+from ferl.detector import NoveltyDetector
 from ferl.evidence import Evidence
 from ferl.metrics import mean_set_size, set_coverage
 from ferl.rules import Rule, probability_text, read_rules
@@ -68,6 +69,7 @@ def run(name: str, picture: Path | None) -> None:
     console.print(_rules_panel("compact", compact, data, _meanings(compact, data)))
     console.print(_rules_panel("medium", medium, data, [_BAND_NOTE]))
     console.print(_answers_panel(medium, data))
+    console.print(_novelty_panel(medium, data))
     if picture is not None:
         # Without the fonts that rich would have a browser fetch: a picture needs no network.
         svg = re.sub(r"@font-face \{.*?\}", "", console.export_svg(title=f"ferl demo --data {name}"), flags=re.DOTALL)
@@ -94,7 +96,10 @@ def _summary(data: _Data, models: dict[str, tuple[FERLClassifier, float]]) -> Re
     return table
 
 
-_BAND_NOTE = "±: inside this band around a threshold both sides of the split fire, in shares."
+_BAND_NOTE = (
+    "±: inside this band around a threshold both sides of the split fire, in shares. (%): share of bootstrap resamples "
+    "whose best cut lies inside it."
+)
 
 
 def _meanings(model: FERLClassifier, data: _Data) -> list[str]:
@@ -119,7 +124,12 @@ def _rule_line(rule: Rule, model: FERLClassifier, data: _Data) -> Text:
     for place, condition in enumerate(rule.conditions):
         line.append(" and " if place else "")
         # A threshold stays together with its band where the line wraps.
-        line.append(condition.text(data.features[condition.feature]).replace(" ±", "\u00a0±"), style="cyan")
+        line.append(
+            condition.text(data.features[condition.feature], with_share=True)
+            .replace(" ±", "\u00a0±")
+            .replace(" (", "\u00a0("),
+            style="cyan",
+        )
     line.append(" then ")
     line.append(f"{model.classes_[rule.label]}", style="bold green")
     line.append(f" {probability_text(rule.consequent[rule.label])} ({rule.support:.0f}\u00a0rows)")
@@ -159,6 +169,30 @@ def _answer(title: str, row: Floats, truth: Any, model: FERLClassifier, data: _D
         named = [f"{data.features[j]} {lost[j]:.2f}" for j in np.argsort(-lost) if lost[j] > 0.005]
         parts.append(Text(f"  unlike the training rows at this split, support lost: {', '.join(named)}", style="red"))
     return Group(*parts)
+
+
+def _novelty_panel(model: FERLClassifier, data: _Data) -> Panel:
+    """An ordinary row, and the same with one value that is ordinary elsewhere."""
+    detector = NoveltyDetector(model, random_state=0).fit(data.X[0], data.y[0])
+    ordinary = data.X[1][np.argsort(model.novelty(data.X[1]), kind="stable")[len(data.X[1]) // 2]]
+    ends = [data.X[0].min(axis=0), data.X[0].max(axis=0)]
+    swapped = [np.where(np.arange(len(ordinary)) == j, end, ordinary) for end in ends for j in range(len(ordinary))]
+    odd = swapped[int(np.argmax(model.novelty(np.array(swapped))))]
+    lines = [
+        _novelty_line("A test row", ordinary, detector, data),
+        _novelty_line("The same with one value of another kind of row", odd, detector, data),
+    ]
+    return Panel(Group(*lines), title="How unlike the training rows a row is, and why", title_align="left")
+
+
+def _novelty_line(title: str, row: Floats, detector: NoveltyDetector, data: _Data) -> Text:
+    novelty, parts = detector.novelty(row[None])[0], detector.novelty_attribution(row[None])[0]
+    p_value = detector.p_values(row[None])[0]
+    style = "red" if p_value <= detector.alpha else "green"
+    line = Text(f"{title}: ", style="bold").append(f"novelty {novelty:.2f}, p = {p_value:.3f}", style=f"bold {style}")
+    most = [j for j in np.argsort(-parts, kind="stable")[:2] if parts[j] > 0.2 * novelty]
+    named = ", ".join(f"{data.features[j]} {row[j]:.4g} ({parts[j] / novelty:.0%})" for j in most)
+    return line.append(f"  because of {named}" if named else "", style="")
 
 
 def _asked_values(row: Floats, model: FERLClassifier, data: _Data, most: int = 4) -> str:

@@ -137,18 +137,22 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         NoveltyDetector
             The detector itself.
         """
-        X, y = self._checked_table(X), None if y is None else np.asarray(y)
+        self.__dict__.pop("_judges", None)  # a fit that is refused leaves no half-new, half-old detector behind
+        table: Any = self._checked_table(X)
+        labels = None if y is None else np.asarray(y)
+        if self.cv != "prefit" and labels is not None and labels.shape[:1] != (len(table),):
+            raise ValueError(f"X has {len(table)} rows, but y has shape {labels.shape}. Pass one label for each row.")
         if self.cv == "prefit":
-            judges = [self._prefit_judge(X)]
+            judges = [self._prefit_judge(table)]
         elif isinstance(self.cv, Integral):
-            judges = self._cross_fit(X, y, int(self.cv))
+            judges = self._cross_fit(table, labels, int(self.cv))
         else:
-            judges = [self._hold_out(X, y, float(self.cv))]
+            judges = [self._hold_out(table, labels, float(self.cv))]
         self.n_calibration_ = sum(len(judge.calibration) for judge in judges)
         n_allowed = self._checked_allowed(self.n_calibration_)
         # A row is an outlier up to this p-value, inclusive; scikit-learn's outliers are below the offset.
         self.offset_ = float(np.nextafter(n_allowed / (self.n_calibration_ + 1), 1))
-        self.estimator_ = judges[0].classifier if len(judges) == 1 else _fitted(self._classifier(y), X, y)
+        self.estimator_ = judges[0].classifier if len(judges) == 1 else _fitted(self._classifier(labels), table, labels)
         self._judges = judges
         return self
 
@@ -176,7 +180,8 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         rate = self.alpha if alpha is None else alpha
         if not 0 < rate < 1:
             raise ValueError(f"alpha is {rate}; a false discovery rate lies between 0 and 1.")
-        return np.asarray(false_discovery_control(self.p_values(X), method="bh") <= rate)
+        # P-values are whole shares, so they often meet the bound exactly, and rounding must not decide.
+        return np.asarray(false_discovery_control(self.p_values(X), method="bh") <= rate * (1 + 1e-12))
 
     def novelty(self, X: ArrayLike) -> Floats:
         """Novelty by the classifier fitted on all rows, shape (n_rows,); higher is more novel."""
@@ -191,8 +196,8 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
     def score_samples(self, X: ArrayLike) -> Floats:
         """How ordinary each row is, shape (n_rows,): its p-value, and among equal p-values the less novel first."""
         p_values, novelty = self._judge(X)
-        # Less than the distance to the next p-value.
-        return p_values - novelty / (1 + novelty) / (self.n_calibration_ + 1)
+        # At most half the distance to the next p-value, however novel: infinity is a novelty too.
+        return p_values - 0.5 * (1 - 1 / (1 + novelty)) / (self.n_calibration_ + 1)
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """``score_samples`` minus ``offset_``, shape (n_rows,): negative for outliers."""
@@ -201,6 +206,9 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
         """-1 for rows with a p-value of at most ``alpha``, 1 for the others, shape (n_rows,)."""
         return np.where(self.decision_function(X) < 0, -1, 1)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_judges")
 
     def _judge(self, X: ArrayLike) -> tuple[Floats, Floats]:
         """P-values, and novelty as the mean over the judges."""

@@ -28,6 +28,7 @@ Floats = NDArray[np.float64]
 
 MEASURES = ("neighbour", "residual")
 LOST_MASS = 9.0  # what mass lost at closed gates counts: as if the row were three standard deviations away there
+LEAST_VARIANCE = 1e-305  # the reciprocals of smaller ones overflow
 LEAST_SHARE = 0.05  # of a feature's variance over all rows, that its variance inside a leaf is taken to be at least
 
 
@@ -108,8 +109,7 @@ def residual_parts(tree: FuzzyTree, X: Floats, n_threads: int = 1) -> Floats:
     variance = np.maximum(profile.variance, LEAST_SHARE * _total_variance(profile))
     precision = free / variance / free.sum(axis=1, keepdims=True)
     out = np.zeros(X.shape)
-    with np.errstate(over="ignore"):
-        tree.core().residual(profile.mean, precision, X, n_threads, out)
+    tree.core().residual(profile.mean, precision, X, n_threads, out)
     return out
 
 
@@ -160,7 +160,7 @@ def _free_features(tree: FuzzyTree) -> NDArray[np.bool_]:
 def _total_variance(profile: Profile) -> Floats:
     """Variance over all rows. A constant feature has that of its own magnitude, or of one where it is zero."""
     total, mean = profile.variance[0], profile.mean[0]
-    return np.where(total > 0, total, np.where(mean != 0, mean**2, 1.0))
+    return np.maximum(np.where(total > 0, total, np.where(mean != 0, mean**2, 1.0)), LEAST_VARIANCE)
 
 
 def _profile(tree: FuzzyTree) -> Profile:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -362,8 +363,8 @@ def probability_text(value: float) -> str:
 
 
 def _wrap(line: str, width: int) -> list[str]:
-    # A threshold stays together with its band.
-    kept = line.replace(" ±", "\u00a0±")
+    # A threshold stays together with its band, and the band with its share.
+    kept = re.sub(r" (?=±|\(\d+%\))", "\u00a0", line)
     indent = len(line) - len(line.lstrip())
     wrapped = textwrap.wrap(kept.strip(), width - 8, break_long_words=False)
     lines = [" " * (8 if place else indent) + part for place, part in enumerate(wrapped)]

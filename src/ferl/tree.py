@@ -57,8 +57,12 @@ class Profile:
     exemplar_row: Floats
 
     def keep(self, kept: NDArray[np.bool_]) -> Profile:
-        """Without the nodes that are not ``kept``."""
-        return Profile(self.mean[kept], self.variance[kept], self.exemplar[kept], self.exemplar_row)
+        """Without the nodes that are not ``kept``, and without the rows that were exemplars of these alone."""
+        exemplar = self.exemplar[kept]
+        still = np.zeros(len(self.exemplar_row), dtype=bool)
+        still[exemplar[exemplar >= 0]] = True
+        place = np.append(np.cumsum(still, dtype=np.int32) - 1, np.int32(-1))  # the last one: where there is none
+        return Profile(self.mean[kept], self.variance[kept], place[exemplar], self.exemplar_row[still])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -5,23 +5,27 @@ that both grow on the same numbers. Everything else is written from the definiti
 is skipped, every node is scored by brute force.
 
 - :mod:`oracle.growth`: cuts, bands, gains and best-first growth;
-- :mod:`oracle.inference`: firing, gates, consequents, evidence.
+- :mod:`oracle.inference`: firing, gates, consequents, evidence;
+- :mod:`oracle.novelty`: what the rows of a node look like, and how far from them a row is.
 """
 
 from oracle.growth import (
     Band,
+    CutSpread,
     Gain,
     GrowthOptions,
     Sample,
     Split,
     Tree,
     best_split,
+    cut_spread,
     first_best,
     gini_gain,
     grow,
     may_split,
     node_weights,
     ramp_gain,
+    resampled_cuts,
     take_sample,
 )
 from oracle.inference import (
@@ -39,9 +43,20 @@ from oracle.inference import (
     sum_class_weight,
     support_deficit,
 )
+from oracle.novelty import (
+    exemplars,
+    moments,
+    neighbour_candidates,
+    path_ends,
+    residual_novelty,
+    residual_parts,
+    total_variance,
+    unit_of_distance,
+)
 
 __all__ = [
     "Band",
+    "CutSpread",
     "Gain",
     "GrowthOptions",
     "Masses",
@@ -52,7 +67,9 @@ __all__ = [
     "best_split",
     "combine",
     "consequents",
+    "cut_spread",
     "dempster",
+    "exemplars",
     "fire",
     "first_best",
     "gate",
@@ -60,12 +77,20 @@ __all__ = [
     "grow",
     "may_split",
     "membership",
+    "moments",
+    "neighbour_candidates",
     "node_weights",
+    "path_ends",
     "prediction_set",
     "ramp_gain",
     "ranges",
     "reliability",
+    "resampled_cuts",
+    "residual_novelty",
+    "residual_parts",
     "sum_class_weight",
     "support_deficit",
     "take_sample",
+    "total_variance",
+    "unit_of_distance",
 ]

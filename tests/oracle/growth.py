@@ -81,12 +81,27 @@ class Gain(NamedTuple):
         return self.first * BETTER >= other.first and self.second > other.second * BETTER
 
 
+class CutSpread(NamedTuple):
+    """What the resamples say of a cut.
+
+    ``interval``: without the outermost 5 % of the resamples' cuts on either side, at least one, and out to the next
+    values of rows; ``share``: of all resamples, those without a cut included, that have their cut inside the band.
+    """
+
+    interval: tuple[float, float]
+    share: float
+
+
+NO_SPREAD = CutSpread((np.nan, np.nan), np.nan)  # at leaves
+
+
 @dataclass(frozen=True)
 class Split:
-    """A candidate: one feature with its band, and what it gains."""
+    """A candidate: one feature with its band, what the resamples say of it, and what it gains."""
 
     feature: int
     band: Band
+    spread: CutSpread
     gain: Gain
     rank: int  # of the feature, by its crisp cut; 0 is the best
     is_one_mode: bool  # whether the two-mode rule chose the band
@@ -100,6 +115,8 @@ class Tree:
     feature: Ints
     trapezoid: Floats
     gain: Floats
+    interval: Floats | None = None  # what resamples say of learned splits
+    share: Floats | None = None
 
 
 def take_sample(x: Floats, y: Ints, weight: Floats, n_classes: int, seed: int, rows: int, n_resamples: int) -> Sample:
@@ -190,17 +207,35 @@ def cut_quality(left: Floats, total: Floats) -> tuple[Floats, float]:
 # --- Bands -----------------------------------------------------------------------------------------------------------
 
 
-def band_of(sample: Sample, weight: Floats, feature: int, cut: float, options: GrowthOptions) -> tuple[Band, bool]:
-    """The band of a feature at a node, and whether the two-mode rule chose it."""
+def resampled_cuts(sample: Sample, weight: Floats, feature: int, min_leaf_weight: float) -> list[float | None]:
+    """The best cut of a feature in each resample; None where nothing separates."""
+    x = sample.x[:, feature]
+    return [best_cut(x, sample.y, weight * share, sample.n_classes, min_leaf_weight) for share in sample.share.T]
+
+
+def cut_spread(cuts: list[float | None], values: Floats, band: Band) -> CutSpread:
+    """How the cuts of the resamples lie about a band; ``values``: of the rows at the node."""
+    found = np.sort([c for c in cuts if c is not None])
+    if len(found) == 0:
+        return CutSpread((np.nan, np.nan), 0.0)
+    n_out = max(1, int(0.05 * (len(found) + 1)))
+    low = values[values <= found[n_out - 1]].max()
+    high = values[values >= found[-n_out]].min()
+    slack = 1e-9 * (band.high - band.low)  # cuts often lie on the ends, and rounding must not decide
+    n_inside = ((found >= band.low - slack) & (found <= band.high + slack)).sum()
+    return CutSpread((float(low), float(high)), float(n_inside / len(cuts)))
+
+
+def band_of(
+    sample: Sample, weight: Floats, feature: int, cut: float, cuts: list[float | None], options: GrowthOptions
+) -> tuple[Band, bool]:
+    """The band of a feature at a node from the cuts of the resamples, and whether the two-mode rule chose it."""
     x = sample.x[:, feature]
     node_range = float(np.ptp(x[weight > 0]))
 
     def band(theta: float, h: float) -> Band:
         return Band.around(theta, max(options.band_scale * h, LEAST_HALF_WIDTH * node_range))
 
-    cuts = [
-        best_cut(x, sample.y, weight * share, sample.n_classes, options.min_leaf_weight) for share in sample.share.T
-    ]
     found = np.array([c for c in cuts if c is not None])
     if len(found) == 0:
         return band(cut, 0.0), False
@@ -275,10 +310,11 @@ def best_split(sample: Sample, weight: Floats, options: GrowthOptions) -> Split 
     rank = 0
     while ranking and (rank < (options.n_banded_features or n_features) or best is None):
         _, feature, cut = ranking.pop(first_best([gain for gain, _, _ in ranking]))
-        band, is_one_mode = band_of(sample, weight, feature, cut, options)
+        cuts = resampled_cuts(sample, weight, feature, options.min_leaf_weight)
+        band, is_one_mode = band_of(sample, weight, feature, cut, cuts, options)
         gain = ramp_gain(sample, weight, feature, band, options)
         if gain is not None and (best is None or gain.better_than(best.gain)):
-            best = Split(feature, band, gain, rank, is_one_mode)
+            best = Split(feature, band, cut_spread(cuts, sample.x[weight > 0, feature], band), gain, rank, is_one_mode)
         rank += 1
     return best
 
@@ -352,6 +388,7 @@ def _in_preorder(nodes: list[_Node], criterion: str) -> Tree:
     feature: list[int] = []
     trapezoid: list[tuple[float, ...]] = []
     gain: list[float] = []
+    spread: list[CutSpread] = []
 
     def visit(o: int, parent_number: int, own_feature: int, condition: tuple[float, ...]) -> None:
         node, number = nodes[o], len(parent)
@@ -359,13 +396,18 @@ def _in_preorder(nodes: list[_Node], criterion: str) -> Tree:
         feature.append(own_feature)
         trapezoid.append(condition)
         gain.append(0.0)
+        spread.append(NO_SPREAD)
         if node.children is None:
             return
         assert node.split is not None
         low, high = node.split.band
         gain[number] = node.split.gain.first if criterion == "gini" else node.split.gain.second
+        spread[number] = node.split.spread
         visit(node.children[0], number, node.split.feature, (-np.inf, -np.inf, low, high))
         visit(node.children[1], number, node.split.feature, (low, high, np.inf, np.inf))
 
     visit(0, -1, -1, (-np.inf, -np.inf, np.inf, np.inf))
-    return Tree(np.array(parent, np.int32), np.array(feature, np.int32), np.array(trapezoid), np.array(gain))
+    interval, share = np.array([s.interval for s in spread]), np.array([s.share for s in spread])
+    return Tree(
+        np.array(parent, np.int32), np.array(feature, np.int32), np.array(trapezoid), np.array(gain), interval, share
+    )
