@@ -77,6 +77,30 @@ def defaults_trust(
     _run_table("defaults_trust", data, datasets, jobs, out, fresh)
 
 
+@app.command()
+def credal(
+    data: DataOption,
+    datasets: NamesOption = None,
+    jobs: JobsOption = None,
+    out: OutOption = DEFAULT_OUT,
+    fresh: FreshOption = False,
+) -> None:
+    """Prediction sets: by the evidence, by credal rivals, and conformal. Interrupt it any time: it resumes."""
+    _run_table("credal", data, datasets, jobs, out, fresh)
+
+
+@app.command()
+def selective(
+    data: DataOption,
+    datasets: NamesOption = None,
+    jobs: JobsOption = None,
+    out: OutOption = DEFAULT_OUT,
+    fresh: FreshOption = False,
+) -> None:
+    """How the error falls when the least certain rows are set aside. Interrupt it any time: it resumes."""
+    _run_table("selective", data, datasets, jobs, out, fresh)
+
+
 @app.command("partition-refit")
 def partition_refit(
     data: DataOption,
@@ -126,6 +150,21 @@ def ood(data: DataOption, datasets: NamesOption = None, out: OutOption = DEFAULT
 def support_gate(data: DataOption, datasets: NamesOption = None, out: OutOption = DEFAULT_OUT) -> None:
     """The same trees with and without support gates, on test rows and far outside. In one process."""
     _run_in_one_process("support_gate", data, datasets, out)
+
+
+@app.command()
+def shift(data: DataOption, datasets: NamesOption = None, out: OutOption = DEFAULT_OUT) -> None:
+    """What prediction sets do when the test rows move away from the training rows. In one process."""
+    with _plain_errors("Stopped. Nothing was written."):
+        from rich.console import Console
+
+        from ferl.bench.data import load_folder
+        from ferl.bench.tables.shift import run_shift
+
+        console = Console()
+        data_sets = load_folder(data, _names(datasets))
+        out.mkdir(parents=True, exist_ok=True)
+        _publish(run_shift(data_sets, console=console), out, console)
 
 
 @app.command()
