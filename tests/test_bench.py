@@ -29,6 +29,17 @@ from ferl.bench.tables.speed import Sizes, run_speed
 CART = get_method("CART")
 
 OURS = ["FERL-compact", "FERL-compact, MDLP", "FERL-medium", "FERL-deep"]
+METHODS = [
+    "CART",
+    "CDT",
+    "CDT (C4.5)",
+    *OURS,
+    "Logistic regression",
+    "MLP(64)",
+    "NCC",
+    "Random forest",
+    "XGBoost",
+]
 
 
 def write_csv(path: Path, header: str, rows: list[list[object]]) -> None:
@@ -159,7 +170,7 @@ def test_a_class_absent_from_fitting_is_never_covered(folder: Path) -> None:
 
 
 def test_methods_are_found_in_table_order() -> None:
-    assert [method.name for method in all_methods()] == ["CART", *OURS]
+    assert [method.name for method in all_methods()] == METHODS
 
 
 def test_a_second_run_computes_nothing_and_says_the_same(folder: Path, tmp_path: Path) -> None:
@@ -260,8 +271,9 @@ def test_fingerprint_changes_with_method_parameters_data_and_fold(folder: Path) 
         fingerprint(blobs, 0, replace(CART, name="other")),
         fingerprint(blobs, 0, replace(CART, parameters={"max_depth": 3})),
         fingerprint(blobs, 0, replace(CART, is_ours=True)),
+        fingerprint(blobs, 0, replace(CART, code=("bench/methods/cart.py",))),
     }
-    assert len(prints) == 6
+    assert len(prints) == 7
     assert fingerprint(load_csv(folder / "blobs.csv"), 0, CART) in prints
 
 
@@ -373,7 +385,7 @@ def test_frontier_command_writes_all_files(folder: Path, tmp_path: Path) -> None
     ]
     content = json.loads((out / "frontier.json").read_text())
     assert {"ferl", "python", "numpy", "scikit-learn", "cores", "protocol"} <= set(content["facts"])
-    assert [entry["method"] for entry in content["methods"]] == ["CART", *OURS]
+    assert [entry["method"] for entry in content["methods"]] == METHODS
     text = (out / "frontier.md").read_text()
     assert "random_state=0" in text
     assert "| CART |" in text

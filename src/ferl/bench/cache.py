@@ -31,7 +31,7 @@ class Result:
 def fingerprint(data: DataSet, fold: int, method: Method) -> str:
     """Return the identity of a result: equal fingerprints mean that computing it again would change nothing."""
     parts = {
-        "code": code_digest(ours=method.is_ours),
+        "code": code_digest(ours=method.is_ours, further=method.code),
         "data": data.digest,
         "fold": fold,
         "judged_on": method.judged_on,

@@ -77,6 +77,30 @@ def defaults_trust(
     _run_table("defaults_trust", data, datasets, jobs, out, fresh)
 
 
+@app.command()
+def credal(
+    data: DataOption,
+    datasets: NamesOption = None,
+    jobs: JobsOption = None,
+    out: OutOption = DEFAULT_OUT,
+    fresh: FreshOption = False,
+) -> None:
+    """Prediction sets: by the evidence, by credal rivals, and conformal. Interrupt it any time: it resumes."""
+    _run_table("credal", data, datasets, jobs, out, fresh)
+
+
+@app.command()
+def selective(
+    data: DataOption,
+    datasets: NamesOption = None,
+    jobs: JobsOption = None,
+    out: OutOption = DEFAULT_OUT,
+    fresh: FreshOption = False,
+) -> None:
+    """How the error falls when the least certain rows are set aside. Interrupt it any time: it resumes."""
+    _run_table("selective", data, datasets, jobs, out, fresh)
+
+
 @app.command("partition-refit")
 def partition_refit(
     data: DataOption,
@@ -132,6 +156,12 @@ def support_gate(data: DataOption, datasets: NamesOption = None, out: OutOption 
 def tables(data: DataOption, datasets: NamesOption = None, out: OutOption = DEFAULT_OUT) -> None:
     """Categories and missing values as they are, against one-hot encoding and imputation. In one process."""
     _run_in_one_process("tables", data, datasets, out)
+
+
+@app.command()
+def shift(data: DataOption, datasets: NamesOption = None, out: OutOption = DEFAULT_OUT) -> None:
+    """What prediction sets do when the test rows move away from the training rows. In one process."""
+    _run_in_one_process("shift", data, datasets, out)
 
 
 @app.command()

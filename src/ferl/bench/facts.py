@@ -13,7 +13,7 @@ from pathlib import Path
 import ferl
 
 # What every result depends on, whichever the method.
-_SHARED_CODE = ("metrics/*.py", "bench/data.py", "bench/protocol.py")
+_SHARED_CODE = ("metrics/*.py", "bench/curve.py", "bench/data.py", "bench/protocol.py")
 # The library itself, besides the compiled core: all but the benchmark.
 _OUR_CODE = ("*.py", "abstention/*.py", "calibration/*.py", "conformal/*.py", "partition/*.py")
 
@@ -35,7 +35,7 @@ def n_cores() -> int:
 
 
 @lru_cache
-def code_digest(*, ours: bool) -> str:
+def code_digest(*, ours: bool, further: tuple[str, ...] = ()) -> str:
     """Return a digest of the code a result depends on.
 
     The version alone would not do: between two releases the code changes and the version does not, and a table must
@@ -46,11 +46,13 @@ def code_digest(*, ours: bool) -> str:
     ours : bool
         False for a rival, measured by our metrics and protocol only; True when the library itself is measured, so
         that all of its modules and the compiled core count.
+    further : tuple of str
+        Further files, relative to the package: those of a rival that is implemented here.
     """
     root = Path(ferl.__file__).parent
-    files = [file for pattern in _SHARED_CODE for file in sorted(root.glob(pattern))]
+    patterns = (*_SHARED_CODE, *further, *(_OUR_CODE if ours else ()))
+    files = [file for pattern in patterns for file in sorted(root.glob(pattern))]
     if ours:
-        files += [file for pattern in _OUR_CODE for file in sorted(root.glob(pattern))]
         core = importlib.util.find_spec("ferl._core")
         if core is not None and core.origin is not None:
             files.append(Path(core.origin))

@@ -25,14 +25,20 @@ class Method:
     fit : callable
         ``fit(X, y, seed)`` returns a fitted object with ``predict``, ``predict_proba`` and ``classes_``. Rivals that
         are not dependencies of the library are imported inside it, so that a missing one fails alone.
-    size : callable
-        ``size(fitted)`` returns the number of rules or leaves.
+    size : callable, optional
+        ``size(fitted)`` returns the number of rules or leaves; None for a method that has neither.
     prediction_set : callable, optional
-        ``prediction_set(fitted, X)`` returns a boolean array of shape (n_rows, n_classes).
+        ``prediction_set(fitted, X)`` returns a boolean array of shape (n_rows, n_classes), the columns those of
+        ``fitted.classes_``.
+    calibrate : callable, optional
+        ``calibrate(fitted, X, y)`` sees the calibration part; what it returns takes the place of ``fitted`` in
+        `prediction_set`. Answers remain those of ``fitted``.
     parameters : mapping
         What distinguishes this configuration; part of the identity of cached results.
     packages : tuple of str
         Distributions whose version decides the result, besides ferl itself.
+    code : tuple of str
+        Files of this package, relative to it, that decide the result, of a rival that is implemented here.
     is_ours : bool
         True when the result depends on this library's own code: cached results then expire with every edit of it.
     paper : mapping
@@ -46,10 +52,12 @@ class Method:
 
     name: str
     fit: Callable[[NDArray[np.float64], NDArray[np.int64], int], Any]
-    size: Callable[[Any], int]
+    size: Callable[[Any], int] | None = None
     prediction_set: Callable[[Any, NDArray[np.float64]], NDArray[np.bool_]] | None = None
+    calibrate: Callable[[Any, NDArray[np.float64], NDArray[np.int64]], Any] | None = None
     parameters: Mapping[str, object] = field(default_factory=dict)
     packages: tuple[str, ...] = ("numpy", "scikit-learn")
+    code: tuple[str, ...] = ()
     is_ours: bool = False
     paper: Mapping[str, float] = field(default_factory=dict)
     judged_on: str = "test"

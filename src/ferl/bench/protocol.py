@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from ferl import metrics
+from ferl.bench.curve import COVERAGES, RISKS, risk_at
 from ferl.bench.data import DataSet, encode
 from ferl.bench.method import Method
 
@@ -56,7 +57,7 @@ def make_folds(y: NDArray[np.int64]) -> list[Fold]:
         outer = list(splitter.split(np.zeros((len(y), 1)), y))
     folds = []
     for index, (training, test) in enumerate(outer):
-        stratify = y[training] if _can_stratify(y[training]) else None
+        stratify = y[training] if can_stratify(y[training]) else None
         fitting, calibration = train_test_split(
             training, test_size=CALIBRATION_SHARE, random_state=index, stratify=stratify
         )
@@ -82,9 +83,11 @@ def evaluate(data: DataSet, fold_index: int, method: Method) -> dict[str, float]
         Measures by name, as fractions and seconds. The measures of prediction sets, and further ones, are there for
         methods that offer them.
     """
+    if method.calibrate is not None and method.judged_on == "calibration":
+        raise ValueError(f"{method.name} is calibrated on the calibration part; it cannot be judged on it as well.")
     fold = make_folds(data.y)[fold_index]
     judged = fold.test if method.judged_on == "test" else fold.calibration
-    X_fit, X_test = encode(data, fold.fitting, judged)
+    X_fit, X_test, X_calibration = encode(data, fold.fitting, judged, fold.calibration)
     y_test = data.y[judged]
     start = perf_counter()
     fitted = method.fit(X_fit, data.y[fold.fitting], fold_index)
@@ -92,34 +95,62 @@ def evaluate(data: DataSet, fold_index: int, method: Method) -> dict[str, float]
     start = perf_counter()
     probabilities = fitted.predict_proba(X_test)
     predict_seconds = perf_counter() - start
-    answer = (y_test, fitted.predict(X_test), probabilities.max(axis=1))
-    measured = {
-        "accuracy": float(np.mean(answer[0] == answer[1])),
-        "aurc": metrics.aurc(*answer),
-        "augrc": metrics.augrc(*answer),
-        "ece": metrics.expected_calibration_error(*answer),
-        "size": float(method.size(fitted)),
-        "fit_seconds": fit_seconds,
-        "predict_seconds": predict_seconds,
-    }
+    measured = _measure_answers(y_test, fitted.predict(X_test), probabilities.max(axis=1))
+    measured |= {"fit_seconds": fit_seconds, "predict_seconds": predict_seconds}
+    if method.size is not None:
+        measured["size"] = float(method.size(fitted))
     if method.prediction_set is not None:
-        sets = method.prediction_set(fitted, X_test)
-        measured |= _measure_sets(y_test, sets, fitted.classes_, len(data.class_names))
+        calibrated = fitted
+        if method.calibrate is not None:
+            calibrated = method.calibrate(fitted, X_calibration, data.y[fold.calibration])
+        sets = method.prediction_set(calibrated, X_test)
+        measured |= measure_sets(y_test, sets, fitted.classes_, len(data.class_names))
     if method.measures is not None:
         measured |= method.measures(fitted)
     return measured
 
 
-def _can_stratify(y: NDArray[np.int64]) -> bool:
+def can_stratify(y: NDArray[np.int64]) -> bool:
     """Whether both sides of the calibration split can hold every class."""
     counts = np.unique(y, return_counts=True)[1]
     n_calibration = ceil(CALIBRATION_SHARE * len(y))
     return bool(counts.min() >= 2 and min(n_calibration, len(y) - n_calibration) >= len(counts))
 
 
-def _measure_sets(
+def _measure_answers(
+    y_test: NDArray[np.int64], label: NDArray[np.int64], confidence: NDArray[np.float64]
+) -> dict[str, float]:
+    answer = (y_test, label, confidence)
+    return {
+        "accuracy": float(np.mean(y_test == label)),
+        "aurc": metrics.aurc(*answer),
+        "augrc": metrics.augrc(*answer),
+        "ece": metrics.expected_calibration_error(*answer),
+        **dict(zip(RISKS, risk_at(*answer, COVERAGES).tolist(), strict=True)),
+    }
+
+
+def measure_sets(
     y_test: NDArray[np.int64], sets: NDArray[np.bool_], fitted_classes: NDArray[Any], n_classes: int
 ) -> dict[str, float]:
+    """Return the measures of prediction sets.
+
+    Parameters
+    ----------
+    y_test : ndarray of shape (n_rows,)
+        Labels.
+    sets : ndarray of bool of shape (n_rows, n_fitted_classes)
+        Prediction sets.
+    fitted_classes : ndarray of shape (n_fitted_classes,)
+        The label of each column.
+    n_classes : int
+        Number of classes of the data set.
+
+    Returns
+    -------
+    dict
+        Measures by name.
+    """
     # A rare class can be absent from the fitting part. No set contains it, so its test rows count as not covered.
     columns = np.zeros((len(sets), n_classes), dtype=np.bool_)
     columns[:, fitted_classes] = sets

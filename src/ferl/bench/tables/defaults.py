@@ -140,7 +140,7 @@ def run_study(
             "data sets": len(data_sets),
         },
         sections=[
-            method_section("Answers", rows, [replace(measure, spread=False) for measure in ANSWERS], [note]),
+            method_section("Answers", rows, [replace(measure, spread=None) for measure in ANSWERS], [note]),
             method_section("Prediction sets", rows, SETS),
         ],
         data={row.method.name: {measure.key: row.centre(measure.key) for measure in (*ANSWERS, *SETS)} for row in rows},

@@ -23,18 +23,18 @@ from ferl.bench.runner import plan, run
 
 @dataclass(frozen=True)
 class Measure:
-    """A column: which measure, in which units, with how many decimals, and whether with its spread over data sets."""
+    """A column: which measure, in which units, with how many decimals, and with how many of its spread, if at all."""
 
     key: str
     title: str
     scale: float = 1.0
     decimals: int = 2
-    spread: bool = False
+    spread: int | None = None
 
 
 ANSWERS = (
-    Measure("accuracy", "Acc %", 100, spread=True),
-    Measure("aurc", "AURC x100", 100, spread=True),
+    Measure("accuracy", "Acc %", 100, spread=1),
+    Measure("aurc", "AURC x100", 100, spread=1),
     Measure("augrc", "AUGRC x100", 100),
     Measure("ece", "ECE x100", 100, 1),
     Measure("size", "Rules", 1, 1),
@@ -151,9 +151,9 @@ def make_report(rows: Sequence[Row], facts: Mapping[str, object]) -> Report:
         sections=[
             method_section("Answers", rows, ANSWERS, _answer_notes(rows)),
             *([method_section("Prediction sets", with_sets, SETS)] if with_sets else []),
-            *(_data_set_section(rows, by_key[key]) for key in BY_DATA_SET),
+            *(data_set_section(rows, by_key[key]) for key in BY_DATA_SET),
         ],
-        data=_json(rows),
+        data=rows_json(rows),
         draw=lambda figure: _draw(figure, rows),
     )
 
@@ -172,8 +172,8 @@ def method_section(title: str, rows: Sequence[Row], measures: Sequence[Measure],
 def _cell(row: Row, measure: Measure) -> str:
     values = row.values(measure.key)
     text = _format(row.centre(measure.key), measure)
-    if measure.spread and len(values) > 1:
-        text += f"±{measure.scale * stdev(values):.1f}"
+    if measure.spread is not None and len(values) > 1:
+        text += f"±{measure.scale * stdev(values):.{measure.spread}f}"
     if measure.key in row.method.paper:
         text += f" [{row.method.paper[measure.key]:.{measure.decimals}f}]"
     return text.strip()
@@ -188,6 +188,12 @@ def _answer_notes(rows: Sequence[Row]) -> list[str]:
         "In brackets: the paper's figure; ±: standard deviation over data sets; means over data sets of fold means.",
         "Fit ms: median over data sets; other jobs may have run at the same time, `ferl bench speed` is the race.",
     ]
+    return [*notes, *run_notes(rows)]
+
+
+def run_notes(rows: Sequence[Row]) -> list[str]:
+    """Say when the figures are not those of the paper's data sets, and which method could not be run, and why."""
+    notes = []
     n_data_sets = len({name for row in rows for name in row.data_sets})
     if n_data_sets != PAPER_DATA_SETS:
         notes.append(
@@ -204,14 +210,16 @@ def _answer_notes(rows: Sequence[Row]) -> list[str]:
     return notes
 
 
-def _data_set_section(rows: Sequence[Row], measure: Measure) -> Section:
+def data_set_section(rows: Sequence[Row], measure: Measure) -> Section:
+    """One line a data set, one column a method; for the files only."""
     names = sorted({name for row in rows for name in row.data_sets})
     body = [[name, *(_format(row.data_sets.get(name, {}).get(measure.key), measure) for row in rows)] for name in names]
     header = ["Data set", *(row.method.name for row in rows)]
     return Section(f"{measure.title} by data set", header, body, in_terminal=False)
 
 
-def _json(rows: Sequence[Row]) -> dict[str, object]:
+def rows_json(rows: Sequence[Row]) -> dict[str, object]:
+    """Return the unrounded figures of all rows."""
     scales = {measure.key: measure.scale for measure in (*ANSWERS, *SETS)}
     methods = []
     for row in rows:
@@ -245,6 +253,7 @@ def _draw(figure: Any, rows: Sequence[Row]) -> None:
     """Plot accuracy against size: a filled mark is ours, a hollow one the paper's, with a line between the two."""
     axes = figure.add_subplot()
     marks: list[tuple[float, float]] = []
+    names: dict[str, tuple[float, float]] = {}
     for number, row in enumerate(rows):
         size, accuracy, paper = row.centre("size"), row.centre("accuracy"), row.method.paper
         if size is None or accuracy is None:
@@ -256,7 +265,7 @@ def _draw(figure: Any, rows: Sequence[Row]) -> None:
         axes.plot(*zip(*points, strict=True), color=colour, linewidth=1, alpha=0.5)
         axes.scatter(*points[0], s=60, color=colour, zorder=3)
         axes.scatter(*points[-1], s=60, facecolors="none", edgecolors=colour)
-        axes.annotate(row.method.name, points[0], xytext=(-8, 5), textcoords="offset points", ha="right")
+        names[row.method.name] = points[0]
         marks += points
     axes.set_xscale("log")
     if marks:
@@ -264,6 +273,12 @@ def _draw(figure: Any, rows: Sequence[Row]) -> None:
         sizes, accuracies = zip(*marks, strict=True)
         axes.set_xlim(10 ** floor(log10(min(sizes))), 10 ** ceil(log10(max(sizes) + 1)))
         axes.set_ylim(floor(min(accuracies)) - 1, ceil(max(accuracies)) + 1)
+    left, right = axes.get_xlim()
+    for name, mark in names.items():
+        # Towards the middle, where there is room for it.
+        side = 1 if mark[0] ** 2 < left * right else -1
+        place = {"xytext": (8 * side, 5), "textcoords": "offset points", "ha": "left" if side > 0 else "right"}
+        axes.annotate(name, mark, **place)
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("rules or leaves (log scale)")
     axes.set_ylabel("accuracy, %")
