@@ -32,7 +32,11 @@ def with_value(row: int, column: int, value: float) -> np.ndarray:
         (X, Y[:10], r"inconsistent numbers of samples: \[60, 10\].*one label for each row"),
         (X[:, 0], Y, "(?s)1D array.*[Rr]eshape"),
         (X, X[:, 0], "Unknown label type"),
-        (pd.DataFrame({"day": pd.date_range("2020-01-01", periods=60)}), Y, "Column 'day' holds datetime64.*Split a date"),
+        (
+            pd.DataFrame({"day": pd.date_range("2020-01-01", periods=60)}),
+            Y,
+            "Column 'day' holds datetime64.*Split a date",
+        ),
         (X, [None, "a"] * 30, "30 labels are missing, the first in row 0"),
         (X, pd.Series(["a", pd.NA] * 30, dtype=object), "30 labels are missing, the first in row 1"),
         (X * 5e-324, Y, r"Feature 0 varies by .*e-323 only.*Rescale"),

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ferl._sklearn import Interval, StrOptions, fit_context
 from ferl.certificate import Certificate, certified_radius, certify
 from ferl.evidence import Evidence, read_evidence
-from ferl.frames import add_up_indicators, check_rows, learn_table, row_weights, with_indicators
+from ferl.frames import add_up_indicators, check_rows, class_units, learn_table, row_weights, with_indicators
 from ferl.growth import Grown, TrainingRows, grow, setting
 from ferl.novelty import lost_support, novelty, novelty_attribution
 from ferl.partition import LinguisticVariable
@@ -310,6 +310,7 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
     def _grow(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Grown, NDArray[Any]]:
         table, columns, classes, codes = learn_table(self, X, y, self.categorical_features)
         weight = row_weights(sample_weight, self.class_weight, classes, codes)
+        times = row_weights(sample_weight, None, classes, codes)
         self.columns_ = columns
         missing = np.isnan(table[weight > 0]).any(axis=0) if self.missing_conditions else np.zeros(0, dtype=bool)
         self.missing_features_ = tuple(np.flatnonzero(missing).tolist())
@@ -319,6 +320,7 @@ class FERLClassifier(ClassifierMixin, BaseEstimator):
             weight,
             len(classes),
             column_names(self),
+            class_units(weight, times, codes, len(classes)),
             level_names(self),
         )
         return grow(self, rows), classes
