@@ -93,6 +93,7 @@ ferl::GrowOptions grow_options(const nb::dict& given) {
   o.min_coverage = nb::cast<double>(given["min_coverage"]);
   o.n_resamples = nb::cast<int>(given["n_resamples"]);
   o.n_banded = nb::cast<std::size_t>(given["n_banded_features"]);
+  for (const auto unit : given["class_unit"]) o.class_unit.push_back(nb::cast<double>(unit));
   for (const auto sign : given["monotone"]) o.monotone.push_back(nb::cast<int>(sign));
   o.n_threads = nb::cast<int>(given["n_threads"]);
   return o;
@@ -153,6 +154,7 @@ nb::dict fit(const ferl::TableView& table, std::uint64_t seed, std::size_t growt
 nb::dict fit_tree(const Matrix& x, const Codes& n_categories, const Codes& y, const Vector& weight, int n_classes, std::uint64_t seed,
                   std::size_t growth_rows, const nb::dict& given, const nb::object& report) {
   const auto options = grow_options(given);
+  require(options.class_unit.size() == static_cast<std::size_t>(n_classes), "class_unit needs one number per class.");
   require(options.monotone.empty() || (options.monotone.size() == x.shape(1) && n_classes == 2),
           "monotone needs one number per column of X, and two classes.");
   const auto grow = [&](const ferl::Sample& sample, ferl::Monitor& monitor) {

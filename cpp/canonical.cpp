@@ -23,9 +23,22 @@ double canonical_value(double value) { return is_missing(value) ? kNaN : value +
 
 std::uint64_t value_bits(double value) { return std::bit_cast<std::uint64_t>(canonical_value(value)); }
 
+// Columns in which some row has a value. The others tell nothing apart, and must not change what is drawn.
+std::vector<std::size_t> columns_with_values(const TableView& table) {
+  std::vector<std::size_t> columns;
+  for (std::size_t j = 0; j < table.x.n_columns; ++j)
+    for (std::size_t i = 0; i < table.x.n_rows; ++i)
+      if (table.weight[i] > 0 && !is_missing(table.x(i, j))) {
+        columns.push_back(j);
+        break;
+      }
+  return columns;
+}
+
 std::vector<KeyedRow> hash_rows(const TableView& table, std::uint64_t seed, Monitor& monitor) {
   constexpr std::size_t kBlock = 64;  // interleaved chains hide the latency of the hash
   const std::size_t n = table.x.n_rows;
+  const auto columns = columns_with_values(table);
   std::vector<KeyedRow> rows;
   rows.reserve(n);
   std::uint64_t hash[kBlock];
@@ -33,7 +46,7 @@ std::vector<KeyedRow> hash_rows(const TableView& table, std::uint64_t seed, Moni
     monitor.tick(0);
     const std::size_t size = std::min(kBlock, n - from);
     for (std::size_t i = 0; i < size; ++i) hash[i] = mix(seed ^ mix(static_cast<std::uint64_t>(table.y[from + i])));
-    for (std::size_t j = 0; j < table.x.n_columns; ++j)
+    for (const std::size_t j : columns)
       for (std::size_t i = 0; i < size; ++i)
         hash[i] = mix(hash[i] ^ value_bits(table.x(from + i, j)));
     for (std::size_t i = 0; i < size; ++i)

@@ -141,6 +141,14 @@ std::vector<Step> steps_of(const Tally& tally, const std::vector<double>& scores
   return steps;
 }
 
+// Of a row's weight. Rows are in a random order of their own, so that their numbers divide them fairly; of a row that
+// stands for many each part gets as many, and those left over are dealt out from the row's own part on.
+double share_of_part(int part, Row row, double copies) {
+  const double each = std::floor(copies / kParts);
+  const int turn = (part + kParts - static_cast<int>(row % kParts)) % kParts;
+  return (each + (turn < copies - kParts * each)) / copies;
+}
+
 // For each category whether it goes left (1), right (0), or is absent (-1); all -1 where nothing separates.
 std::vector<int> best_subset(const Tally& tally, const std::vector<double>& direction, double min_leaf_weight) {
   const std::size_t n_classes = tally.n_classes;
@@ -169,16 +177,27 @@ std::vector<int> best_subset(const Tally& tally, const std::vector<double>& dire
 
 }  // namespace
 
-std::vector<double> cross_fitted_left(const CategoryRows& rows, double min_leaf_weight) {
+std::vector<double> copies_of_rows(const Sample& sample, const std::vector<double>& unit) {
+  std::vector<double> copies;
+  for (std::size_t r = 0; r < sample.n_rows; ++r) {
+    const double ratio = sample.weight[r] / unit[static_cast<std::size_t>(sample.y[r])];
+    copies.push_back(std::round(ratio));
+    if (std::abs(ratio - copies.back()) > 1e-9 * ratio) return std::vector<double>(sample.n_rows, 1.0);
+  }
+  return copies;
+}
+
+std::vector<double> cross_fitted_left(const CategoryRows& rows, const std::vector<double>& copies,
+                                      double min_leaf_weight) {
   const std::size_t n_classes = rows.node.class_weight.size();
   const Groups groups(rows);
   std::vector<Tally> part(kParts, Tally(groups.size(), n_classes));
   Tally all(groups.size(), n_classes);
   for (std::size_t i = 0; i < groups.size(); ++i)
     for (std::size_t k = groups.begin[i]; k < groups.begin[i + 1]; ++k) {
-      const RowInNode& row = rows.node.row[rows.order[k]];
-      // Rows are in a random order of their own, so their numbers divide them fairly.
-      part[rows.order[k] % kParts].of(i)[row.y] += row.weight;
+      const Row r = rows.order[k];
+      const RowInNode& row = rows.node.row[r];
+      for (int p = 0; p < kParts; ++p) part[p].of(i)[row.y] += row.weight * share_of_part(p, r, copies[r]);
       all.of(i)[row.y] += row.weight;
     }
   const auto direction = principal_direction(all);

@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "canonical.h"
 #include "resample.h"
 #include "split.h"
 #include "types.h"
@@ -21,10 +22,16 @@ struct CategoryRows {
   const double* x;
 };
 
+// How many equal rows each row of a sample stands for: equal rows are one row of the sum of their weights. `unit`: weight
+// of a single row of each class. Where weights are no multiples of it they are not counts, and every row is one.
+std::vector<double> copies_of_rows(const Sample& sample, const std::vector<double>& unit);
+
 // Class weights that go left when every row is judged by a subset found without it: categories that are many and small
 // find no cut that holds outside the rows it was found on, and gain nothing by their number. Empty: nothing separates,
 // or what separates these rows misleads about the others.
-std::vector<double> cross_fitted_left(const CategoryRows& rows, double min_leaf_weight);
+// `copies`: of each row of the sample; equal rows are divided as others are.
+std::vector<double> cross_fitted_left(const CategoryRows& rows, const std::vector<double>& copies,
+                                      double min_leaf_weight);
 
 // For each of n_categories the share of resamples that put it left; NaN where no resample that found a cut had it.
 std::vector<double> category_band(const CategoryRows& rows, int n_categories, const Resamples& resamples,

@@ -46,7 +46,7 @@ class Grower {
  public:
   Grower(const Sample& sample, const GrowOptions& options, Monitor& monitor)
       : sample_(sample), options_(options), monitor_(monitor), resamples_(sample, options.n_resamples, monitor),
-        row_in_node_(sample.n_rows) {
+        copies_(copies_of_rows(sample, options.class_unit)), row_in_node_(sample.n_rows) {
     for (std::size_t i = 0; i < sample.n_rows; ++i) row_in_node_[i] = {0.0, sample.y[i]};
   }
 
@@ -186,7 +186,7 @@ class Grower {
     const double* x = sample_.column(column);
     if (sample_.n_categories[column] == 0) return best_cut(known, order, n_known, x, options_.band.min_leaf_weight);
     Cut cut;
-    cut.left_class_weight = cross_fitted_left({known, order, n_known, x}, options_.band.min_leaf_weight);
+    cut.left_class_weight = cross_fitted_left({known, order, n_known, x}, copies_, options_.band.min_leaf_weight);
     const double left = std::accumulate(cut.left_class_weight.begin(), cut.left_class_weight.end(), 0.0);
     if (left > 0 && left < known.weight) cut.gain = gini_gain(known.class_weight, known.weight, cut.left_class_weight);
     return cut;
@@ -357,6 +357,7 @@ class Grower {
   const GrowOptions& options_;
   Monitor& monitor_;
   Resamples resamples_;
+  std::vector<double> copies_;  // [row]
   std::vector<RowInNode> row_in_node_;
   std::vector<GrowingNode> nodes_;
   std::priority_queue<Entry> queue_;

@@ -21,6 +21,7 @@ struct GrowOptions {
   double min_coverage = 0;  // share of the whole weight a node needs to be split
   int n_resamples = 25;
   std::size_t n_banded = 1;  // features per node that get a band: the best by their crisp cut
+  std::vector<double> class_unit;  // [class]: weight of a single row
   std::vector<int> monotone;  // [column], two classes: 1: the second one's share may only rise with the feature, -1: fall
   int n_threads = 1;
 };

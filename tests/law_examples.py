@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ferl import FERLClassifier, FuzzyTree
-from ferl.tree import Cuts, Profile
+from ferl.tree import Categories, Cuts, Profile
 
 Floats = NDArray[np.float64]
 Table = tuple[Floats, NDArray[np.int64]]
@@ -61,7 +61,7 @@ def assert_identical(one: FuzzyTree, other: FuzzyTree) -> None:
 
 
 def _bits(value: Any) -> Any:
-    if isinstance(value, Profile | Cuts):
+    if isinstance(value, Profile | Cuts | Categories):
         return [(field.name, _bits(getattr(value, field.name))) for field in fields(value)]
     return value.tobytes() if isinstance(value, np.ndarray) else value
 

@@ -123,7 +123,7 @@ def _restore_profile(profile: Profile, orders: dict[int, NDArray[np.intp]], weig
         known = ~np.isnan(rows[:, j])
         rows[known, j] = order[rows[known, j].astype(np.intp)]
         own = _weights_in(order, weights[j])
-        share = own / max(own.sum(), 1e-300)
+        share = own[own > 0] / max(own.sum(), 1e-300)
         # Half the probability that two rows differ: for two categories the variance of 0 and 1.
         mean[:, j], variance[:, j] = 0.0, (1 - (share**2).sum()) / 2
     return Profile(mean, variance, profile.exemplar, rows)
@@ -152,6 +152,8 @@ def category_terms(
 def _ranges(weight: Floats) -> list[tuple[int, int]]:
     """Ranges of places that get a word: the heaviest categories, and where all are heavy, both sides of each cut."""
     n = len(weight)
+    if n < 2:  # a word for all rows says nothing
+        return []
     alone = np.sort(np.argsort(-weight, kind="stable")[:MAX_WORDS])
     ranges = [(int(place), int(place)) for place in alone]
     if 2 < n <= MAX_GROUPED and weight.sum() >= MIN_GROUPED_WEIGHT * n:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ferl._sklearn import Interval, StrOptions, fit_context
 from ferl.evidence import Evidence, read_evidence
-from ferl.frames import check_rows, learn_table, row_weights, with_indicators
+from ferl.frames import check_rows, class_units, learn_table, row_weights, with_indicators
 from ferl.growth import Grown, TrainingRows, grow, setting
 from ferl.partition import LinguisticVariable
 from ferl.pruning import prune, pruning_path
@@ -308,6 +308,7 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
     def _grow(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Grown, NDArray[Any]]:
         table, columns, classes, codes = learn_table(self, X, y, self.categorical_features)
         weight = row_weights(sample_weight, self.class_weight, classes, codes)
+        times = row_weights(sample_weight, None, classes, codes)
         self.columns_ = columns
         missing = np.isnan(table[weight > 0]).any(axis=0) if self.missing_conditions else np.zeros(0, dtype=bool)
         self.missing_features_ = tuple(np.flatnonzero(missing).tolist())
@@ -317,6 +318,7 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
             weight,
             len(classes),
             column_names(self),
+            class_units(weight, times, codes, len(classes)),
             level_names(self),
         )
         return grow(self, rows), classes

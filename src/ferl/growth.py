@@ -82,6 +82,8 @@ class TrainingRows:
         Number of classes.
     names : list of str
         Names of the features.
+    class_unit : ndarray of shape (n_classes,)
+        What one row of each class weighs: the weight of the class.
     levels : dict
         Of each categorical feature, by its number: its categories, in the order of their codes.
     """
@@ -91,6 +93,7 @@ class TrainingRows:
     weight: Floats
     n_classes: int
     names: list[str]
+    class_unit: Floats
     levels: dict[int, Sequence[Any]] = field(default_factory=dict)
 
     @property
@@ -145,6 +148,7 @@ def grow(estimator: FERLClassifier, rows: TrainingRows) -> Grown:
     with rules_bar(setting(estimator, "max_rules"), estimator.verbose > 0) as report:
         if found is None:
             options = _split_options(estimator, rows.X.shape[1])
+            options["class_unit"] = rows.class_unit.tolist()
             options["monotone"] = [] if constraint is None else constraint.tolist()
             grown = _core.fit_tree(*table, options, report)
         else:

@@ -4,7 +4,7 @@
 :func:`learn_table` for training rows, :func:`encode_rows` for rows to judge.
 """
 
-from ferl.frames.checks import refuse_missing_labels, row_weights
+from ferl.frames.checks import class_units, refuse_missing_labels, row_weights
 from ferl.frames.columns import Columns
 from ferl.frames.indicators import INDICATOR_LEVELS, add_up_indicators, with_indicators
 from ferl.frames.tables import check_rows, encode_rows, learn_table
@@ -14,6 +14,7 @@ __all__ = [
     "Columns",
     "add_up_indicators",
     "check_rows",
+    "class_units",
     "encode_rows",
     "learn_table",
     "refuse_missing_labels",

@@ -104,6 +104,14 @@ def row_weights(
         return _checked_span(np.asarray(weight * factor[codes]))
 
 
+def class_units(weight: Floats, times: Floats, codes: NDArray[np.int32], n_classes: int) -> Floats:
+    """What one row of each class weighs, from the weights of the rows and how often each counts; 1 for an empty class."""
+    unit = np.ones(n_classes)
+    known = (times > 0) & (weight > 0)
+    unit[codes[known]] = weight[known] / times[known]
+    return unit
+
+
 def _checked_span(weight: Floats) -> Floats:
     """Weights that sums can hold side by side."""
     positive = weight[weight > 0]
