@@ -100,9 +100,10 @@ def load_model(path: str | os.PathLike[str]) -> FERLClassifier:
 
     path = Path(path)
     with open(path, "rb", opener=_open_without_waiting) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
             raise ModelFileError(f"{path.name} is no regular file; save the model to one first.")
-        content = file.read(MAX_BYTES + 1)
+        content = file.read(min(status.st_size, MAX_BYTES) + 1)  # Python takes the memory before it reads
     if len(content) > MAX_BYTES:
         raise ModelFileError(f"{path.name} has more than {MAX_BYTES:,} bytes; models are smaller.")
     try:
