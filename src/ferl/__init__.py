@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
     from ferl.detector import NoveltyDetector
     from ferl.evidence import Evidence
+    from ferl.model_io import ModelFileError, load_model, save_model
     from ferl.rules import export_text, rules_frame
     from ferl.splits import splits_frame
     from ferl.tree import FuzzyTree
@@ -18,10 +19,13 @@ __all__ = [
     "Evidence",
     "FERLClassifier",
     "FuzzyTree",
+    "ModelFileError",
     "NoveltyDetector",
     "__version__",
     "export_text",
+    "load_model",
     "rules_frame",
+    "save_model",
     "splits_frame",
 ]
 
@@ -31,9 +35,12 @@ _HOME = {
     "Evidence": "ferl.evidence",
     "FERLClassifier": "ferl.classifier",
     "FuzzyTree": "ferl.tree",
+    "ModelFileError": "ferl.model_io",
     "NoveltyDetector": "ferl.detector",
     "export_text": "ferl.rules",
+    "load_model": "ferl.model_io",
     "rules_frame": "ferl.rules",
+    "save_model": "ferl.model_io",
     "splits_frame": "ferl.splits",
 }
 

@@ -1,4 +1,4 @@
-"""The command line: ``ferl demo`` and ``ferl bench``."""
+"""The command line: ``ferl demo``, ``fit``, ``predict``, ``inspect`` and ``bench``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ferl.bench.command import app as bench_app
+from ferl.commands.errors import plain_errors
 
 app = typer.Typer(
     help="Fuzzy rule trees that justify their answers and say when not to trust them.",
@@ -17,6 +18,24 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(bench_app, name="bench", help="Measure ferl against its peers; every figure in the docs comes from here.")
+
+
+SeparatorOption = Annotated[
+    str | None, typer.Option(help="Character between the fields of a CSV file.  [default: a comma; .tsv: a tab]")
+]
+MissingOption = Annotated[
+    str, typer.Option(help="What stands for a missing value besides an empty field, with commas between: 'NA,?'.")
+]
+JobsOption = Annotated[int, typer.Option(help="Threads; -1: all cores. Results do not depend on it.")]
+DebugOption = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+class Variant(StrEnum):
+    """Kinds of trees."""
+
+    deep = "deep"
+    medium = "medium"
+    compact = "compact"
 
 
 class DemoData(StrEnum):
@@ -56,6 +75,97 @@ def demo(
         typer.echo(f"The folder {picture.parent} does not exist; create it or choose another place.", err=True)
         raise typer.Exit(2)
     run(data.value, picture)
+
+
+@app.command()
+def fit(
+    table: Annotated[Path, typer.Argument(help="CSV or Parquet file with a header.")],
+    target: Annotated[str, typer.Option(help="Column that holds the labels.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the model, a JSON file.")],
+    variant: Annotated[Variant, typer.Option(help="At most 150, 50 or 15 rules, the last in words.")] = Variant.deep,
+    categorical: Annotated[str, typer.Option(help="Columns of numbers that are categories, commas between.")] = "",
+    drop: Annotated[str, typer.Option(help="Columns to leave out, with commas between.")] = "",
+    weights: Annotated[str | None, typer.Option(help="Column that says how often each row counts.")] = None,
+    test: Annotated[float | None, typer.Option(help="Share of the rows to hold out and test the model on.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the resamples and of the rows held out.", min=0)] = 0,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any parameter of FERLClassifier.")
+    ] = None,
+    separator: SeparatorOption = None,
+    missing: MissingOption = "",
+    jobs: JobsOption = -1,
+    debug: DebugOption = False,
+) -> None:
+    """Learn rules from a table and write them to a model file.
+
+    The table needs no preparation: text is categories, empty fields are missing values. With --test the model is fitted
+    on the other rows, so that the figures printed are its own.
+
+    Example: ferl fit patients.csv --target outcome --drop name --test 0.25 -o model.json
+    """
+    with plain_errors(debug, "Stopped. No model was written."):
+        from ferl.commands.fit import Choice, parsed_settings, run_fit
+        from ferl.commands.tables import FileForm
+
+        if test is not None and not 0 < test < 1:
+            raise ValueError(f"--test is {test}; it must be a share between 0 and 1, such as 0.25.")
+        parameters = {"variant": variant.value, "random_state": seed, **parsed_settings(settings or [])}
+        choice = Choice(target, weights, _names(categorical), _names(drop))
+        run_fit(table, out, choice, FileForm(separator, _names(missing)), parameters, test, jobs)
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(help="Model file, from ferl fit or save_model.")],
+    table: Annotated[Path, typer.Argument(help="CSV or Parquet file with the columns that the model was fitted on.")],
+    out: Annotated[str, typer.Option("-o", "--out", help="A .csv, .parquet or .jsonl file; - for standard output.")],
+    every_class: Annotated[
+        bool, typer.Option("--all", help="Add probability, belief and plausibility of every class.")
+    ] = False,
+    only_answers: Annotated[bool, typer.Option("--only-answers", help="Leave out the columns of the table.")] = False,
+    prefix: Annotated[str, typer.Option(help="Put this before the names of the columns that are added.")] = "",
+    novelty: Annotated[bool, typer.Option(help="Whether to tell how unlike the training rows each row is.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object a line.")] = False,
+    separator: SeparatorOption = None,
+    missing: MissingOption = "",
+    jobs: JobsOption = -1,
+    debug: DebugOption = False,
+) -> None:
+    """Judge the rows of a table by a model, a file of any size in constant memory.
+
+    Adds the columns label, probability (of the label), set (the classes that cannot be ruled out, "a|b"), ignorance,
+    and novelty. Columns that the model does not know are passed on. Categories that training did not have are counted
+    and named on standard error.
+
+    Example: ferl predict model.json new.csv -o answers.csv
+    """
+    with plain_errors(debug, "Stopped. No answers were written."):
+        from ferl.commands.predict import Wanted, run_predict
+        from ferl.commands.tables import FileForm
+
+        wanted = Wanted(every_class, only_answers, novelty, prefix)
+        run_predict(model, table, out, FileForm(separator, _names(missing)), wanted, as_json, jobs)
+
+
+@app.command()
+def inspect(
+    model: Annotated[Path, typer.Argument(help="Model file, from ferl fit or save_model.")],
+    rules: Annotated[bool, typer.Option("--rules", help="Print the rules as well.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    debug: DebugOption = False,
+) -> None:
+    """Show what a model file holds: variant, features and their kinds, classes, rules, training rows kept.
+
+    Example: ferl inspect model.json --rules
+    """
+    with plain_errors(debug, "Stopped."):
+        from ferl.commands.inspect import run_inspect
+
+        run_inspect(model, rules, as_json)
+
+
+def _names(listed: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in listed.split(",") if name.strip())
 
 
 if __name__ == "__main__":

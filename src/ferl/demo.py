@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from rich.text import Text
 from sklearn import datasets
 from sklearn.model_selection import train_test_split
 
+from ferl.atomic import replace_text
 from ferl.classifier import FERLClassifier
 from ferl.detector import NoveltyDetector
 from ferl.evidence import Evidence
@@ -73,7 +73,7 @@ def run(name: str, picture: Path | None) -> None:
     if picture is not None:
         # Without the fonts that rich would have a browser fetch: a picture needs no network.
         svg = re.sub(r"@font-face \{.*?\}", "", console.export_svg(title=f"ferl demo --data {name}"), flags=re.DOTALL)
-        _write_atomically(picture, svg)
+        replace_text(picture, svg)
         console.print(f"picture: {picture}")
 
 
@@ -215,9 +215,3 @@ def _bars(evidence: Evidence, model: FERLClassifier) -> Table:
     bar = Text("░" * unknown, style="yellow").append("·" * (_BAR - unknown), style="dim")
     grid.add_row("  ignorance", bar, f"{ignorance:.2f}")
     return grid
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)

@@ -35,7 +35,12 @@ LEAST_SHARE = 0.05  # of a feature's variance over all rows, that its variance i
 def novelty(estimator: FERLClassifier, X: ArrayLike, measure: str | None = None) -> Floats:
     """Novelty of each row, shape (n_rows,); see :meth:`ferl.FERLClassifier.novelty`."""
     rows, measure = _checked(estimator, X, measure)
-    if measure == "residual":
+    return novelty_of_rows(estimator, rows, measure)
+
+
+def novelty_of_rows(estimator: FERLClassifier, rows: Floats, measure: str | None = None) -> Floats:
+    """Novelty of rows as the tree reads them, shape (n_rows,)."""
+    if _measure(estimator, measure) == "residual":
         return np.asarray(_residual(estimator, rows).sum(axis=1))
     return neighbour_distance(estimator.tree_, rows, threads_of(estimator.n_jobs))
 
@@ -145,6 +150,12 @@ def _residual(estimator: FERLClassifier, rows: Floats) -> Floats:
 
 def _checked(estimator: FERLClassifier, X: ArrayLike, measure: str | None) -> tuple[Floats, str]:
     check_is_fitted(estimator)
+    measure = _measure(estimator, measure)
+    return check_rows(estimator, X), measure
+
+
+def _measure(estimator: FERLClassifier, measure: str | None) -> str:
+    """The measure asked for, or the one that this model has."""
     has_exemplars = len(_profile(estimator.tree_).exemplar_row) > 0
     if measure is None:
         measure = "neighbour" if has_exemplars else "residual"
@@ -155,7 +166,7 @@ def _checked(estimator: FERLClassifier, X: ArrayLike, measure: str | None) -> tu
             'measure="neighbour" compares with training rows, and this tree keeps none. Fit with n_exemplars > 0, or '
             'use measure="residual".'
         )
-    return check_rows(estimator, X), measure
+    return measure
 
 
 def _free_features(tree: FuzzyTree) -> NDArray[np.bool_]:

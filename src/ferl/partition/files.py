@@ -18,13 +18,13 @@ import json
 import math
 import os
 import re
-import secrets
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from ferl.atomic import replace_text
 from ferl.partition.sets import INFINITY, FuzzySet, PartitionError, as_number, check_name
 from ferl.partition.variables import LinguisticVariable
 from ferl.quoting import shown
@@ -105,7 +105,7 @@ def save_partition(variables: Iterable[LinguisticVariable | None], path: str | o
     path : str or path-like
         A .json, .yaml or .yml file. YAML needs PyYAML: ``pip install pyyaml``.
     """
-    path = Path(os.path.realpath(path))  # a link stays a link
+    path = Path(path)
     written: dict[str, dict[str, Any]] = {}
     for variable in variables:
         if variable is None:
@@ -115,7 +115,7 @@ def save_partition(variables: Iterable[LinguisticVariable | None], path: str | o
         written[variable.name] = _variable_as_written(variable)
     if not written:
         raise PartitionError("There is no variable to write: all features are without one.")
-    _replace(path, _yaml_text(written, path) if _is_yaml(path) else _json_text(written))
+    replace_text(path, _yaml_text(written, path) if _is_yaml(path) else _json_text(written))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -323,16 +323,3 @@ def _json_text(written: dict[str, dict[str, Any]]) -> str:
 def _yaml_text(written: dict[str, dict[str, Any]], path: Path) -> str:
     yaml = _yaml_module(path)
     return str(yaml.safe_dump(written, allow_unicode=True, sort_keys=False, default_flow_style=None, width=10_000))
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write beside the file, then take its place in one step."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with beside.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)

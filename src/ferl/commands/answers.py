@@ -1,0 +1,84 @@
+"""Answers of a model as columns of a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ferl.classifier import FERLClassifier
+from ferl.evidence import Evidence
+from ferl.model_io.fields import Floats
+from ferl.novelty import novelty_of_rows
+
+
+def answer_names(estimator: FERLClassifier, prefix: str, every_class: bool, with_novelty: bool) -> list[str]:
+    """Names of the columns that :func:`answer_columns` gives."""
+    names = ["label", "probability", "set", "ignorance"] + ["novelty"] * with_novelty
+    if every_class:
+        names += [
+            f"{what}({label})" for what in ("probability", "belief", "plausibility") for label in estimator.classes_
+        ]
+    return [prefix + name for name in names]
+
+
+def answer_columns(
+    estimator: FERLClassifier, rows: Floats, every_class: bool, with_novelty: bool
+) -> list[pa.Array | pa.ChunkedArray]:
+    """Label, its probability, the prediction set as text, ignorance and novelty.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Fitted.
+    rows : ndarray of shape (n_rows, n_columns)
+        Rows as the tree reads them; there may be none.
+    every_class : bool
+        Add probability, belief and plausibility of each class.
+    with_novelty : bool
+        Whether novelty is among the answers.
+
+    Returns
+    -------
+    list of pyarrow.Array
+    """
+    evidence = estimator._evidence(rows) if len(rows) else _nothing(estimator)
+    probability = evidence.pignistic
+    best = probability.argmax(axis=1) if len(rows) else np.zeros(0, dtype=np.intp)
+    columns = [
+        pa.array(estimator.classes_.tolist()).take(pa.array(best)),
+        pa.array(probability[np.arange(len(best)), best]),
+        set_texts(evidence.prediction_set(), estimator.classes_),
+        pa.array(evidence.ignorance),
+    ]
+    if with_novelty:
+        novelty = novelty_of_rows(estimator, rows) if len(rows) else np.zeros(0)
+        columns.append(pa.array(novelty, from_pandas=True))
+    if every_class:
+        for block in (probability, evidence.belief, evidence.plausibility):
+            columns += [pa.array(np.ascontiguousarray(own)) for own in block.T]
+    return columns
+
+
+def _nothing(estimator: FERLClassifier) -> Evidence:
+    return Evidence(np.zeros((0, len(estimator.classes_))), np.zeros(0), np.zeros(0), estimator.classes_)
+
+
+def set_texts(sets: NDArray[np.bool_], classes: NDArray[Any]) -> pa.Array:
+    """Prediction sets as text, "a|b"; a bar or backslash inside a label has a backslash before it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> set_texts(np.array([[True, False], [True, True]]), np.array(["a", "b|c"])).to_pylist()
+    ['a', 'a|b\\\\|c']
+    """
+    labels = [str(label).replace("\\", "\\\\").replace("|", "\\|") for label in classes.tolist()]
+    # Rows have few different sets: each text is made once.
+    packed = np.packbits(sets, axis=1)
+    keys = np.ascontiguousarray(packed).view([("", np.uint8)] * packed.shape[1]).ravel()
+    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+    texts = ["|".join(label for label, inside in zip(labels, sets[row], strict=True) if inside) for row in first]
+    return pa.array(texts, pa.string()).take(pa.array(place.ravel()))

@@ -1,0 +1,127 @@
+"""Rows of files for a model: its columns are found by name and read as what the model expects, batch after batch."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from ferl.classifier import FERLClassifier
+from ferl.commands.errors import CommandError
+from ferl.commands.spelling import Spelling
+from ferl.commands.tables import FileForm, known_text, no_number, text_as_numbers
+from ferl.frames import Columns, check_rows
+from ferl.model_io.fields import Floats
+
+MAX_UNSEEN = 1000  # unseen categories of a column that are remembered by name: memory must not grow with the file
+
+
+class RowReader:
+    """Turns batches of a file into the numbers that a model's tree reads.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Fitted.
+    names : sequence of str
+        Columns of the file. A model without names takes them by their places.
+    path : Path
+        The file, for errors.
+    form : FileForm
+        How it is read.
+
+    Attributes
+    ----------
+    features : list of str
+        The columns of the file that the model reads, in its order.
+    unseen : dict
+        By column, how often each category occurred that training did not have.
+    n_unseen : dict
+        By column, the number of all such values.
+    """
+
+    def __init__(self, estimator: FERLClassifier, names: Sequence[str], path: Path, form: FileForm) -> None:
+        known = estimator.columns_
+        self.features = _feature_columns(known, names, path)
+        self.form = form
+        self._spelling = [None if levels is None else Spelling(levels) for levels in known.levels]
+        # Files are read as text, so the categories are text here too; a category is its place, which stays.
+        levels = [None if own is None else np.array(own.texts, dtype=object) for own in self._spelling]
+        self._reader = copy.copy(estimator)
+        self._reader.columns_ = Columns(tuple(self.features), tuple(levels))
+        self._reader.feature_names_in_ = np.array(self.features, dtype=object)
+        self.unseen: dict[str, Counter[str]] = {}
+        self.n_unseen: Counter[str] = Counter()
+
+    def read(self, table: pa.Table) -> tuple[pa.Table, Floats]:
+        """The model's columns of a batch in the types it expects, and as the numbers of its tree."""
+        columns = {
+            name: self._category(table[name], name, spelling) if spelling else self._number(table[name], name)
+            for name, spelling in zip(self.features, self._spelling, strict=True)
+        }
+        typed = pa.table(columns)
+        if not typed.num_rows:
+            return typed, np.zeros((0, len(self.features) + len(self._reader.missing_features_)))
+        return typed, check_rows(self._reader, typed)
+
+    def _number(self, column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+        held = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if pa.types.is_null(held):
+            return column.cast(pa.float64())
+        if not (pa.types.is_string(held) or pa.types.is_large_string(held)):
+            return column.cast(held)
+        text = known_text(column.cast(pa.string()), self.form.missing)
+        numbers = text_as_numbers(text)
+        if numbers is None:
+            raise no_number(text, f"Column {name!r}")
+        return numbers
+
+    def _category(self, column: pa.ChunkedArray, name: str, spelling: Spelling) -> pa.DictionaryArray:
+        held = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        try:
+            text = column.cast(held).cast(pa.string())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise CommandError(f"Column {name!r} holds {held}; its categories cannot be read from that.") from error
+        categories, counts = spelling.encode(known_text(text, self.form.missing))
+        if counts:
+            self.n_unseen[name] += sum(counts.values())
+            own = self.unseen.setdefault(name, Counter())
+            own.update({text: n for text, n in counts.items() if text in own or len(own) < MAX_UNSEEN})
+        return categories
+
+    def unseen_lines(self) -> list[str]:
+        """What to tell the user about categories that training did not have."""
+        lines = []
+        for name, counts in self.unseen.items():
+            named = ", ".join(f"{text!r} ({n})" for text, n in counts.most_common(5))
+            more = ", ..." if len(counts) > 5 else ""
+            many = f"{len(counts)}" if len(counts) < MAX_UNSEEN else f"at least {MAX_UNSEEN}"
+            rows = self.n_unseen[name]
+            lines.append(
+                f"note: column {name!r}: {rows} {'row has' if rows == 1 else 'rows have'} a category that training did "
+                f"not have; {many} of them: {named}{more}"
+            )
+        return lines
+
+
+def _feature_columns(known: Columns, names: Sequence[str], path: Path) -> list[str]:
+    n_features = len(known.levels)
+    if known.names is None:
+        if len(names) != n_features:
+            raise CommandError(
+                f"{path.name} has {len(names)} columns; the model was fitted without names on {n_features} features, "
+                "which are taken in their order. Leave the other columns out."
+            )
+        return list(names)
+    absent = [name for name in known.names if name not in set(names)]
+    if absent:
+        near = difflib.get_close_matches(absent[0], names, n=1)
+        hint = f" Did you mean {near[0]!r}? Rename it." if near else " Add it; its fields may be empty."
+        more = f" (and {len(absent) - 1} more)" if len(absent) > 1 else ""
+        raise CommandError(f"{path.name} has no column {absent[0]!r}{more}, which the model reads.{hint}")
+    return list(known.names)

@@ -1,0 +1,76 @@
+"""Categories as files spell them: 3, 3.0 and "3" are one category, whatever a file makes of it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ferl.commands.tables import spelled_number
+
+
+def level_text(level: Any) -> str:
+    """A category as Arrow writes it."""
+    return str(level).lower() if isinstance(level, bool) else str(level)
+
+
+class Spelling:
+    """The categories of one feature as text.
+
+    A text that is exactly that of a category is this category. Where all categories are numbers, or spell numbers,
+    another text is the category of the same number, if there is one alone: programs write 3 as 3.0 when a value is
+    missing further down, and drop leading zeros. Booleans are known in any case.
+
+    Parameters
+    ----------
+    levels : ndarray of shape (n_levels,)
+        The categories.
+
+    Attributes
+    ----------
+    texts : list of str
+        That of each category, in their order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ferl.commands.spelling import Spelling
+    >>> spelling = Spelling(np.array([3, 17]))
+    >>> [spelling.canonical(text) for text in ("3", "3.0", "17", "x", "4")]
+    ['3', '3', '17', 'x', '4']
+    """
+
+    def __init__(self, levels: NDArray[Any]) -> None:
+        self.texts = [level_text(level) for level in levels.tolist()]
+        self._known = set(self.texts)
+        self._is_bool = levels.dtype.kind == "b"
+        self._by_number: dict[float, str | None] = {}
+        numbers = [float(level == "true") if self._is_bool else spelled_number(level) for level in self.texts]
+        if all(number is not None and math.isfinite(number) for number in numbers):
+            for number, text in zip(numbers, self.texts, strict=True):
+                assert number is not None
+                self._by_number[number] = None if number in self._by_number else text
+
+    def canonical(self, text: str) -> str:
+        """The text of the category that a text stands for; of an unseen one the text itself."""
+        if text in self._known:
+            return text
+        if self._is_bool and text.strip().lower() in self._known:
+            return text.strip().lower()
+        number = spelled_number(text) if self._by_number else None
+        return text if number is None else self._by_number.get(number) or text
+
+    def encode(self, column: pa.ChunkedArray) -> tuple[pa.DictionaryArray, dict[str, int]]:
+        """A text column as categories, and how often each unseen one occurs."""
+        encoded = column.combine_chunks().dictionary_encode()
+        texts = [self.canonical(text) for text in encoded.dictionary.to_pylist()]
+        unseen = [place for place, text in enumerate(texts) if text not in self._known]
+        counts: dict[str, int] = {}
+        if unseen:
+            codes = encoded.indices.drop_null().to_numpy()
+            times = np.bincount(codes, minlength=len(texts))
+            counts = {texts[place]: int(times[place]) for place in unseen}
+        return pa.DictionaryArray.from_arrays(encoded.indices, pa.array(texts, pa.string())), counts
