@@ -278,7 +278,7 @@ def _draw(figure: Any, rows: Sequence[Row]) -> None:
         # Towards the middle, where there is room for it.
         side = 1 if mark[0] ** 2 < left * right else -1
         place = {"xytext": (8 * side, 5), "textcoords": "offset points", "ha": "left" if side > 0 else "right"}
-        axes.annotate(name, mark, **place)
+        axes.annotate(name, mark, fontsize="small", **place)
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("rules or leaves (log scale)")
     axes.set_ylabel("accuracy, %")
