@@ -334,7 +334,7 @@ def test_data_frames_are_judged_as_arrays_are(frame: Any, cv: Any) -> None:
     assert detector.feature_names_in_.tolist() == detector.estimator_.feature_names_in_.tolist() == names
     assert detector.n_features_in_ == 4
     np.testing.assert_array_equal(detector.p_values(table[["sw", "sl", "pl", "pw"]]), bare.p_values(X))
-    with pytest.raises(ValueError, match="(?s)feature names.*now missing.*pw"):
+    with pytest.raises(ValueError, match=r"(?s)feature names.*now missing.*pw"):
         detector.predict(table[["sw", "sl", "pl"]])
     assert np.array_equal(NoveltyDetector(cv=cv, random_state=0).fit(X.tolist()).p_values(X.tolist()), bare_p(X, cv))
 

@@ -376,7 +376,7 @@ def test_data_frames_are_judged_as_arrays_are(iris: Table, frame: Any) -> None:
     for measure in MEASURES:
         np.testing.assert_array_equal(model.novelty(table, measure=measure), bare.novelty(X, measure=measure))
     np.testing.assert_array_equal(model.novelty(table[["b", "a", "c", "d"]]), bare.novelty(X))
-    with pytest.raises(ValueError, match="(?s)feature names.*now missing.*d"):
+    with pytest.raises(ValueError, match=r"(?s)feature names.*now missing.*d"):
         model.novelty(table[["b", "a", "c"]])
 
 
