@@ -247,7 +247,7 @@ def test_two_categories_are_split_as_zero_and_one_are(seed: int, missing: float)
     """Where all resamples agree on the order of the two, and the split is the only one.
 
     Beyond that they may differ: a category's gain is taken on held-out rows, so that another leaf may be split next;
-    and where resamples disagree a category has their shares as memberships, while the band between 0 and 1 stays narrow.
+    and where resamples disagree a category has their shares as memberships, while a band between 0 and 1 is narrow.
     """
     rng = np.random.default_rng(seed)
     flag = rng.random(200) < 0.5
