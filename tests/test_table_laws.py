@@ -246,8 +246,8 @@ def test_many_categories_that_do_tell_the_classes_apart_are_learned() -> None:
 def test_two_categories_are_split_as_zero_and_one_are(seed: int, missing: float) -> None:
     """Where all resamples agree on the order of the two, and the split is the only one.
 
-    Beyond that they may differ: a category's gain is taken on held-out rows, so that another leaf may be split next; and
-    where resamples disagree a category has their shares as memberships, while the band between 0 and 1 stays narrow.
+    Beyond that they may differ: a category's gain is taken on held-out rows, so that another leaf may be split next;
+    and where resamples disagree a category has their shares as memberships, while a band between 0 and 1 is narrow.
     """
     rng = np.random.default_rng(seed)
     flag = rng.random(200) < 0.5
@@ -379,7 +379,7 @@ def test_certificates_are_about_rows_with_a_margin() -> None:
 def test_a_row_without_values_gets_the_prior_by_the_vote(table: Mixed, seed: int) -> None:
     """Exactly, where the training rows have all values and distributions are not smoothed."""
     whole = Mixed(
-        table.frame.fillna({name: "none" for name in table.categories} | dict.fromkeys(table.numbers, 0.0)), table.y
+        table.frame.fillna(dict.fromkeys(table.categories, "none") | dict.fromkeys(table.numbers, 0.0)), table.y
     )
     weight = np.random.default_rng(seed).uniform(0.5, 2.0, len(table.y))
     model = fit_mixed(whole, weight, combination="vote", consequents="raw")
@@ -428,7 +428,7 @@ def test_missing_conditions_change_nothing_where_no_training_value_is_missing(
     variant: str, table: Mixed, seed: int
 ) -> None:
     whole = Mixed(
-        table.frame.fillna({name: "none" for name in table.categories} | dict.fromkeys(table.numbers, 0.0)), table.y
+        table.frame.fillna(dict.fromkeys(table.categories, "none") | dict.fromkeys(table.numbers, 0.0)), table.y
     )
     one, other = (fit_mixed(whole, variant=variant, missing_conditions=asks) for asks in (False, True))
     assert_identical(one.tree_, other.tree_)

@@ -400,8 +400,8 @@ def _in_sentence(name: str) -> str:
 def _legend(estimator: FERLClassifier, rules: list[Rule], names: list[str], shares: bool) -> list[str]:
     """What the words of these rules mean, or the percentages behind their bands."""
     if not estimator.tree_.word or estimator.partition_ is None:
-        bounds = (bound for rule in rules for own in rule.conditions for bound in (own.lower, own.upper))
-        has_shares = shares and any(bound is not None and not math.isnan(bound.share) for bound in bounds)
+        has_bands = any(own.lower or own.upper for rule in rules for own in rule.conditions)
+        has_shares = shares and estimator.tree_.cuts is not None and has_bands
         return ["(%): share of resamples whose best cut lies inside the band"] if has_shares else []
     lines = []
     for j in sorted({condition.feature for rule in rules for condition in rule.conditions}):

@@ -4,11 +4,15 @@ It shares with the core only the training rows in canonical order and their boot
 that both grow on the same numbers. Everything else is written from the definitions: nothing is kept up to date, nothing
 is skipped, every node is scored by brute force.
 
-- :mod:`oracle.growth`: cuts, bands, gains and best-first growth;
+- :mod:`oracle.growth`: cuts, bands, gains and the best split of a node;
+- :mod:`oracle.best_first`: the order in which nodes are split;
+- :mod:`oracle.categories`: splits of categorical features;
 - :mod:`oracle.inference`: firing, gates, consequents, evidence;
 - :mod:`oracle.novelty`: what the rows of a node look like, and how far from them a row is.
 """
 
+from oracle.best_first import Tree, grow
+from oracle.categories import best_subset, level_order, principal_direction, tally
 from oracle.growth import (
     Band,
     CutSpread,
@@ -16,12 +20,10 @@ from oracle.growth import (
     GrowthOptions,
     Sample,
     Split,
-    Tree,
     best_split,
     cut_spread,
     first_best,
     gini_gain,
-    grow,
     may_split,
     node_weights,
     ramp_gain,
@@ -65,6 +67,7 @@ __all__ = [
     "Split",
     "Tree",
     "best_split",
+    "best_subset",
     "combine",
     "consequents",
     "cut_spread",
@@ -75,6 +78,7 @@ __all__ = [
     "gate",
     "gini_gain",
     "grow",
+    "level_order",
     "may_split",
     "membership",
     "moments",
@@ -82,6 +86,7 @@ __all__ = [
     "node_weights",
     "path_ends",
     "prediction_set",
+    "principal_direction",
     "ramp_gain",
     "ranges",
     "reliability",
@@ -91,6 +96,7 @@ __all__ = [
     "sum_class_weight",
     "support_deficit",
     "take_sample",
+    "tally",
     "total_variance",
     "unit_of_distance",
 ]

@@ -1,14 +1,15 @@
-"""Growing a fuzzy tree, by brute force: every leaf is scored, every cut is summed afresh."""
+"""The best split of a node, by brute force: every cut is summed afresh."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
+from oracle.categories import category_band, cross_fitted_left, parts_of_rows, tally
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -23,6 +24,8 @@ class Sample:
     """The distinct training rows with their weights, and their bootstrap resamples.
 
     ``share`` (n_rows, n_resamples) is a row's weight in a resample as a share of its weight: 0 where it is absent.
+    ``n_levels`` is the number of categories of each feature, 0 for numbers; missing values are NaN. ``copies``: how
+    many equal rows each row stands for.
     """
 
     x: Floats
@@ -30,6 +33,8 @@ class Sample:
     weight: Floats
     share: Floats
     n_classes: int
+    n_levels: Ints
+    copies: Floats
 
     def class_weight(self, weight: Floats) -> Floats:
         """Total weight of each class, when the rows weigh ``weight``."""
@@ -105,25 +110,34 @@ class Split:
     gain: Gain
     rank: int  # of the feature, by its crisp cut; 0 is the best
     is_one_mode: bool  # whether the two-mode rule chose the band
+    missing: float  # share of the weight with a value that goes left: where a missing value goes
+    category: Floats | None = None  # how much of each category goes left
+
+    def left(self, x: Floats) -> Floats:
+        """Membership of values in the left side."""
+        if self.category is None:
+            return np.where(np.isnan(x), self.missing, self.band.left(x))
+        known = np.where(np.isnan(x), np.nan, self.category[np.nan_to_num(x).astype(int)])
+        return np.where(np.isnan(known), self.missing, known)
 
 
-@dataclass(frozen=True)
-class Tree:
-    """Nodes in pre-order, each with its own condition, as in ferl.FuzzyTree."""
-
-    parent: Ints
-    feature: Ints
-    trapezoid: Floats
-    gain: Floats
-    interval: Floats | None = None  # what resamples say of learned splits
-    share: Floats | None = None
-
-
-def take_sample(x: Floats, y: Ints, weight: Floats, n_classes: int, seed: int, rows: int, n_resamples: int) -> Sample:
+def take_sample(
+    x: Floats,
+    y: Ints,
+    weight: Floats,
+    n_classes: int,
+    seed: int,
+    rows: int,
+    n_resamples: int,
+    n_levels: Ints | None = None,
+) -> Sample:
     """The rows that growth works on: the one thing taken over from the core."""
-    numbers = np.zeros(x.shape[1], dtype=np.int32)
-    row, merged, share = _core.resample(x, numbers, y, weight, n_classes, seed, rows, n_resamples)
-    return Sample(x[row], y[row], merged, share, n_classes)
+    levels = np.zeros(x.shape[1], dtype=np.int32) if n_levels is None else n_levels
+    row, merged, share = _core.resample(x, levels, y, weight, n_classes, seed, rows, n_resamples)
+    are_counts = np.abs(merged - np.round(merged)).max() <= 1e-9 * merged.min()
+    return Sample(
+        x[row], y[row], merged, share, n_classes, levels, np.round(merged) if are_counts else np.ones(len(row))
+    )
 
 
 # --- Gains -----------------------------------------------------------------------------------------------------------
@@ -299,25 +313,84 @@ def best_split(sample: Sample, weight: Floats, options: GrowthOptions) -> Split 
     realised ramp; further ones get their turn only while none of them is valid.
     """
     n_features = sample.x.shape[1]
-    ranking: list[tuple[Gain, int, float]] = []
-    total = sample.class_weight(weight)
+    ranking: list[tuple[Gain, int, float | Floats]] = []
     for feature in range(n_features):
-        x = sample.x[:, feature]
-        cut = best_cut(x, sample.y, weight, sample.n_classes, options.min_leaf_weight)
+        known, own = known_rows(sample, weight, feature)
+        total = sample.class_weight(own)
+        if sample.n_levels[feature]:
+            crossed = crossed_left(known, own, feature, options)
+            if crossed is not None and 0 < crossed.sum() < total.sum():
+                ranking.append((gain_of(crossed, total, options.criterion), feature, crossed))
+            continue
+        x = known.x[:, feature]
+        cut = best_cut(x, sample.y, own, sample.n_classes, options.min_leaf_weight)
         if cut is not None:
-            left = sample.class_weight(weight * (x <= cut))
+            left = sample.class_weight(own * (x <= cut))
             ranking.append((gain_of(left, total, options.criterion), feature, cut))
     best: Split | None = None
     rank = 0
     while ranking and (rank < (options.n_banded_features or n_features) or best is None):
-        _, feature, cut = ranking.pop(first_best([gain for gain, _, _ in ranking]))
-        cuts = resampled_cuts(sample, weight, feature, options.min_leaf_weight)
-        band, is_one_mode = band_of(sample, weight, feature, cut, cuts, options)
-        gain = ramp_gain(sample, weight, feature, band, options)
-        if gain is not None and (best is None or gain.better_than(best.gain)):
-            best = Split(feature, band, cut_spread(cuts, sample.x[weight > 0, feature], band), gain, rank, is_one_mode)
+        gain, feature, found = ranking.pop(first_best([gain for gain, _, _ in ranking]))
+        known, own = known_rows(sample, weight, feature)
+        if isinstance(found, float):
+            split = number_split(known, own, feature, found, rank, options)
+        else:
+            split = category_split(known, own, feature, gain, rank, options)
+        if split is not None and (best is None or split.gain.better_than(best.gain)):
+            best = split
         rank += 1
     return best
+
+
+def known_rows(sample: Sample, weight: Floats, feature: int) -> tuple[Sample, Floats]:
+    """The rows as a feature sees them: those without a value of it weigh nothing (and have some value)."""
+    missing = np.isnan(sample.x[:, feature])
+    if not missing.any():
+        return sample, weight
+    x = sample.x.copy()
+    x[missing, feature] = 0.0
+    return replace(sample, x=x), np.where(missing, 0.0, weight)
+
+
+def number_split(
+    sample: Sample, weight: Floats, feature: int, cut: float, rank: int, options: GrowthOptions
+) -> Split | None:
+    """The candidate of a feature that holds numbers."""
+    cuts = resampled_cuts(sample, weight, feature, options.min_leaf_weight)
+    band, is_one_mode = band_of(sample, weight, feature, cut, cuts, options)
+    gain = ramp_gain(sample, weight, feature, band, options)
+    if gain is None:
+        return None
+    spread = cut_spread(cuts, sample.x[weight > 0, feature], band)
+    share = float((weight * band.left(sample.x[:, feature])).sum() / weight.sum())
+    return Split(feature, band, spread, gain, rank, is_one_mode, share)
+
+
+def level_tally(sample: Sample, weight: Floats, feature: int) -> Floats:
+    return tally(sample.x[:, feature], sample.y, weight, int(sample.n_levels[feature]), sample.n_classes)
+
+
+def crossed_left(sample: Sample, weight: Floats, feature: int, options: GrowthOptions) -> Floats | None:
+    """Class weights on the left side of a categorical feature, every row judged without itself."""
+    if (level_tally(sample, weight, feature).sum(axis=1) > 0).sum() < 2:
+        return None
+    parts = [level_tally(sample, weight * part, feature) for part in parts_of_rows(sample.copies).T]
+    return cross_fitted_left(level_tally(sample, weight, feature), parts, options.min_leaf_weight)
+
+
+def category_split(
+    sample: Sample, weight: Floats, feature: int, gain: Gain, rank: int, options: GrowthOptions
+) -> Split | None:
+    """The candidate of a categorical feature; it gains what the cross-fitted cut does."""
+    table = level_tally(sample, weight, feature)
+    resampled = [level_tally(sample, weight * share, feature) for share in sample.share.T]
+    category = category_band(table, resampled, options.min_leaf_weight)
+    own = np.where(np.isnan(category), 0.0, table.sum(axis=1))
+    left = float((own * np.nan_to_num(category)).sum())
+    if min(left, own.sum() - left) < options.min_leaf_weight:
+        return None
+    nowhere = Band(-np.inf, np.inf)
+    return Split(feature, nowhere, NO_SPREAD, gain, rank, False, left / float(own.sum()), category)
 
 
 def ramp_gain(sample: Sample, weight: Floats, feature: int, band: Band, options: GrowthOptions) -> Gain | None:
@@ -344,71 +417,3 @@ def node_weights(sample: Sample, tree: Any) -> list[Floats]:
         left = (Band(c, d) if is_left else Band(a, b)).left(sample.x[:, feature])
         weights.append(to_child(sample, weights[parent], left if is_left else 1 - left))
     return weights
-
-
-# --- Growth ----------------------------------------------------------------------------------------------------------
-
-
-class _Node:
-    """A node of the growing tree."""
-
-    def __init__(self, sample: Sample, weight: Floats, depth: int, options: GrowthOptions) -> None:
-        self.weight = weight
-        self.depth = depth
-        self.split = best_split(sample, weight, options) if may_split(sample, weight, depth, options) else None
-        self.children: tuple[int, int] | None = None
-
-
-def grow(sample: Sample, options: GrowthOptions) -> Tree:
-    """Split the leaf with the largest gain until a budget is reached; then take back the weak splits at the end."""
-    nodes = [_Node(sample, sample.weight, 0, options)]
-    parents: list[int] = []  # the nodes that were split, in order
-    n_weak = 0  # splits since the last strong one
-    while len(parents) + 1 < options.max_rules:
-        candidates = [(o, node.split) for o, node in enumerate(nodes) if node.split and not node.children]
-        if not candidates:
-            break
-        o, split = candidates[first_best([split.gain for _, split in candidates])]
-        node = nodes[o]
-        weak = split.gain.first < options.min_gain * sample.weight.sum()
-        if weak and n_weak == options.patience:
-            break
-        n_weak = n_weak + 1 if weak else 0
-        left = split.band.left(sample.x[:, split.feature])
-        node.children = len(nodes), len(nodes) + 1
-        for membership in (left, 1 - left):
-            nodes.append(_Node(sample, to_child(sample, node.weight, membership), node.depth + 1, options))
-        parents.append(o)
-    for o in parents[len(parents) - n_weak :]:
-        nodes[o].children = None
-    return _in_preorder(nodes, options.criterion)
-
-
-def _in_preorder(nodes: list[_Node], criterion: str) -> Tree:
-    parent: list[int] = []
-    feature: list[int] = []
-    trapezoid: list[tuple[float, ...]] = []
-    gain: list[float] = []
-    spread: list[CutSpread] = []
-
-    def visit(o: int, parent_number: int, own_feature: int, condition: tuple[float, ...]) -> None:
-        node, number = nodes[o], len(parent)
-        parent.append(parent_number)
-        feature.append(own_feature)
-        trapezoid.append(condition)
-        gain.append(0.0)
-        spread.append(NO_SPREAD)
-        if node.children is None:
-            return
-        assert node.split is not None
-        low, high = node.split.band
-        gain[number] = node.split.gain.first if criterion == "gini" else node.split.gain.second
-        spread[number] = node.split.spread
-        visit(node.children[0], number, node.split.feature, (-np.inf, -np.inf, low, high))
-        visit(node.children[1], number, node.split.feature, (low, high, np.inf, np.inf))
-
-    visit(0, -1, -1, (-np.inf, -np.inf, np.inf, np.inf))
-    interval, share = np.array([s.interval for s in spread]), np.array([s.share for s in spread])
-    return Tree(
-        np.array(parent, np.int32), np.array(feature, np.int32), np.array(trapezoid), np.array(gain), interval, share
-    )

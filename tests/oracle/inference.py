@@ -11,6 +11,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
 NEGLIGIBLE_FIRING = 1e-6
+UNSEEN_GATE = 0.5  # how open a gate is to a category that the split has not seen
 # Cautious weights are not defined for a source that leaves nothing to ignorance: it is taken to leave this much.
 MOST_FIRING = 1 - 1e-12
 
@@ -35,14 +36,41 @@ def gate(support: Floats, x: Floats, margin: float = 1.0) -> Floats:
     return np.asarray(np.clip(1 - outside / (margin * (high - low)), 0.0, 1.0))
 
 
+def fits(tree: Any, node: int, x: Floats) -> Floats:
+    """Membership of any value in a node's condition: of a missing value, or a category not seen, the node's share."""
+    share = tree.missing_membership[node]
+    if not is_categorical(tree, node):
+        return np.where(np.isnan(x), share, membership(tree.trapezoid[node], np.nan_to_num(x)))
+    known = category_membership(tree, node, x)
+    return np.where(np.isnan(known), share, known)
+
+
+def opens(tree: Any, node: int, x: Floats, margin: float = 1.0) -> Floats:
+    """Gate of any value: open to a missing one, half open to a category not seen."""
+    if not is_categorical(tree, node):
+        return np.where(np.isnan(x), 1.0, gate(tree.support[node], np.nan_to_num(x), margin))
+    unseen = ~np.isnan(x) & np.isnan(category_membership(tree, node, x))
+    return np.where(unseen, UNSEEN_GATE, 1.0)
+
+
+def is_categorical(tree: Any, node: int) -> bool:
+    return tree.categories is not None and len(tree.categories.of(node)) > 0
+
+
+def category_membership(tree: Any, node: int, x: Floats) -> Floats:
+    """Of each category in a condition; NaN for missing values and categories that the split has not seen."""
+    own = tree.categories.of(node)
+    return np.array([own[int(code)] if 0 <= code < len(own) else np.nan for code in x])
+
+
 def fire(tree: Any, x: Floats, gated: bool = True, margin: float = 1.0) -> Floats:
     """Firing of every node, shape (n_rows, n_nodes): that of its parent, times its membership, times its gate."""
     firing = np.ones((len(x), len(tree.parent)))
     for o in range(1, len(tree.parent)):
         value = x[:, tree.feature[o]]
-        firing[:, o] = firing[:, tree.parent[o]] * membership(tree.trapezoid[o], value)
+        firing[:, o] = firing[:, tree.parent[o]] * fits(tree, o, value)
         if gated:
-            firing[:, o] *= gate(tree.support[o], value, margin)
+            firing[:, o] *= opens(tree, o, value, margin)
     return firing
 
 
@@ -56,7 +84,7 @@ def support_deficit(tree: Any, x: Floats, margin: float = 1.0) -> Floats:
     for o in range(len(tree.parent)):
         for side in children_of(tree, o)[:1]:  # both sides of a split share its feature and its gate
             feature = tree.feature[side]
-            lost[:, feature] += firing[:, o] * (1 - gate(tree.support[side], x[:, feature], margin))
+            lost[:, feature] += firing[:, o] * (1 - opens(tree, side, x[:, feature], margin))
     return lost
 
 
@@ -75,7 +103,7 @@ def ranges(tree: Any, x: Floats, weight: Floats) -> Floats:
     support = np.full((len(tree.parent), 2), np.nan)
     for o in range(1, len(tree.parent)):
         value = x[(firing[:, tree.parent[o]] > NEGLIGIBLE_FIRING) & (weight > 0), tree.feature[o]]
-        support[o] = value.min(), value.max()
+        support[o] = np.nanmin(value), np.nanmax(value)
     return support
 
 

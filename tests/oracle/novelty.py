@@ -29,11 +29,23 @@ def moments(tree: Any, rows: Sample) -> tuple[Floats, Floats]:
     firing = fire(tree, rows.x, gated=False)
     mean, variance = (np.zeros((len(tree.parent), rows.x.shape[1])) for _ in range(2))
     for o, phi in enumerate(firing.T):
-        weight = phi * rows.weight
-        if weight.sum() > 0:
-            mean[o] = np.average(rows.x, axis=0, weights=weight)
-            variance[o] = np.average((rows.x - mean[o]) ** 2, axis=0, weights=weight)
+        for j in range(rows.x.shape[1]):
+            if rows.n_levels[j]:
+                variance[o, j] = chance_to_differ(rows, j) / 2
+                continue
+            known = ~np.isnan(rows.x[:, j])
+            weight, value = (phi * rows.weight)[known], rows.x[known, j]
+            if weight.sum() > 0:
+                mean[o, j] = np.average(value, weights=weight)
+                variance[o, j] = np.average((value - mean[o, j]) ** 2, weights=weight)
     return mean, variance
+
+
+def chance_to_differ(rows: Sample, feature: int) -> float:
+    """Chance that two rows, drawn with replacement from those that have a value, are of different categories."""
+    known = ~np.isnan(rows.x[:, feature])
+    weight = np.bincount(rows.x[known, feature].astype(int), rows.weight[known])
+    return 1 - float(((weight / weight.sum()) ** 2).sum())
 
 
 def exemplars(tree: Any, rows: Sample, n_exemplars: int) -> list[Floats]:
@@ -51,12 +63,17 @@ def speaking_for(tree: Any, kept: list[Floats], node: int) -> Floats:
 
 def total_variance(rows: Sample) -> Floats:
     """Variance over all rows. A constant feature has that of its own magnitude, or of one where it is zero."""
-    mean = np.average(rows.x, axis=0, weights=rows.weight)
-    variance = np.average((rows.x - mean) ** 2, axis=0, weights=rows.weight)
+    variance = np.zeros(rows.x.shape[1])
     for j, column in enumerate(rows.x.T):
-        if column.min() == column.max():
-            variance[j] = column[0] ** 2 if column[0] != 0 else 1.0
-    return np.asarray(variance)
+        known = ~np.isnan(column)
+        value, weight = column[known], rows.weight[known]
+        if value.min() == value.max():
+            variance[j] = value[0] ** 2 if value[0] != 0 and not rows.n_levels[j] else 1.0
+        elif rows.n_levels[j]:
+            variance[j] = chance_to_differ(rows, j) / 2
+        else:
+            variance[j] = np.average((value - np.average(value, weights=weight)) ** 2, weights=weight)
+    return variance
 
 
 def unit_of_distance(tree: Any, rows: Sample) -> Floats:
@@ -92,22 +109,27 @@ def neighbour_candidates(tree: Any, rows: Sample, x: Floats, n_exemplars: int) -
     smallest counts.
     """
     kept, unit = exemplars(tree, rows, n_exemplars), unit_of_distance(tree, rows)
+    centre = moments(tree, rows)[0][0]
+    is_category = rows.n_levels > 0
     parts = []
     for value, ends in zip(x, path_ends(tree, x), strict=True):
         candidates = np.vstack([speaking_for(tree, kept, int(o)) for o in np.flatnonzero(ends)])
-        parts.append(np.abs(value - candidates) / unit / x.shape[1])
+        filled = np.where(np.isnan(candidates) & ~is_category, centre, candidates)
+        away = np.where(is_category, value != candidates, np.abs(value - filled))
+        known = ~np.isnan(value)
+        parts.append(np.where(known, away, 0.0) / unit / max(known.sum(), 1))
     return parts
 
 
-def free_features(tree: Any, node: int, n_features: int) -> list[int]:
-    """Features not tested on the path to a node; all of them where the path tests all."""
+def free_features(tree: Any, node: int, n_levels: Any) -> list[int]:
+    """Numbers not tested on the path to a node; all of them where the path tests all."""
     tested = set()
     o = node
     while o > 0:
         tested.add(int(tree.feature[o]))
         o = int(tree.parent[o])
-    free = [j for j in range(n_features) if j not in tested]
-    return free or list(range(n_features))
+    numbers = [j for j, n in enumerate(n_levels) if n == 0]
+    return [j for j in numbers if j not in tested] or numbers
 
 
 def residual_parts(tree: Any, rows: Sample, x: Floats) -> Floats:
@@ -123,9 +145,11 @@ def residual_parts(tree: Any, rows: Sample, x: Floats) -> Floats:
     for i, phi in enumerate(firing):
         reached = [o for o in leaves_of(tree) if phi[o] > 0] or [0]
         for o in reached:
-            free = free_features(tree, o, x.shape[1])
+            free = free_features(tree, o, rows.n_levels)
             share = phi[o] / phi[reached].sum()
-            out[i, free] += share * (x[i, free] - mean[o, free]) ** 2 / variance[o, free] / len(free)
+            for j in free:
+                if not np.isnan(x[i, j]):
+                    out[i, j] += share * (x[i, j] - mean[o, j]) ** 2 / variance[o, j] / len(free)
     return out
 
 

@@ -105,7 +105,7 @@ def row_weights(
 
 
 def class_units(weight: Floats, times: Floats, codes: NDArray[np.int32], n_classes: int) -> Floats:
-    """What one row of each class weighs, from the weights of the rows and how often each counts; 1 for an empty class."""
+    """What one row of each class weighs, from the rows' weights and how often each counts; 1 for an empty class."""
     unit = np.ones(n_classes)
     known = (times > 0) & (weight > 0)
     unit[codes[known]] = weight[known] / times[known]
