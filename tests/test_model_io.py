@@ -29,14 +29,20 @@ from ferl.model_io.model_form import model_to_form
 from ferl.partition import FuzzySet, LinguisticVariable
 
 DATA = Path(__file__).parent / "data"
-LAW = settings(max_examples=150, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+LAW = settings(
+    max_examples=150,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 INF = float("inf")
 
 
 def mixed_table(n_rows: int = 300):
     """Numbers, text, integers, booleans, a constant, holes; and labels that depend on some of them."""
     rng = np.random.default_rng(0)
-    number, place = rng.normal(size=n_rows), rng.choice(["north", "west", "ünï, \"q\""], n_rows)
+    number, place = rng.normal(size=n_rows), rng.choice(["north", "west", 'ünï, "q"'], n_rows)
     old = rng.random(n_rows) < 0.4
     rows = [
         [None if i % 7 == 0 else float(number[i]), str(place[i]), bool(old[i]), 1.0, None if i % 5 == 0 else -0.0]
@@ -155,7 +161,9 @@ def test_labels_keep_their_kind(tmp_path, labels):
 
 def test_parameters_that_json_has_no_type_for(tmp_path):
     X, y = load_iris(return_X_y=True, as_frame=True)
-    words = [LinguisticVariable(name, [FuzzySet.falling("low", 3, 4), FuzzySet.rising("high", 3, 4.5)], "cm") for name in X]
+    words = [
+        LinguisticVariable(name, [FuzzySet.falling("low", 3, 4), FuzzySet.rising("high", 3, 4.5)], "cm") for name in X
+    ]
     model = FERLClassifier(
         "compact",
         partition=words,

@@ -226,7 +226,9 @@ def _classes(form: Any) -> NDArray[Any]:
         raise part.wrong("dtype", f"{shown(dtype)} is not one of {', '.join(_LABEL_DTYPES)}")
     kinds = set(map(type, labels))
     if not labels or len(kinds) > 1 or not kinds <= set(_LABEL_TYPES):
-        raise part.wrong("labels", f"{shown(labels)} must be one or more labels, all text, integers, floats or booleans")
+        raise part.wrong(
+            "labels", f"{shown(labels)} must be one or more labels, all text, integers, floats or booleans"
+        )
     expected = {"b": bool, "i": int, "u": int, "f": float, "U": str}.get(np.dtype(dtype).kind)
     if expected is not None and kinds != {expected}:
         raise part.wrong("labels", f"{shown(labels)} are not of type {dtype}")
