@@ -195,10 +195,9 @@ def test_saving_twice_writes_the_same_file_and_follows_links(tmp_path):
 def test_what_cannot_be_saved_is_said_and_leaves_the_old_file(tmp_path):
     path = tmp_path / "model.json"
     path.write_text("old")
-    X, y = load_iris(return_X_y=True)
     with pytest.raises(NotFittedError):
         save_model(FERLClassifier(), path)
-    with pytest.raises(TypeError, match="LogisticRegression.*pipeline"):
+    with pytest.raises(TypeError, match=r"LogisticRegression.*pipeline"):
         save_model(LogisticRegression(), path)
     changed = copy.copy(fitted()).set_params(combination="guess")
     with pytest.raises(ModelFileError, match="combination"):
@@ -284,12 +283,23 @@ def holder(form, path):
 
 def judge(content: bytes, folder: Path) -> None:
     """A mutant is a model that can answer, or an error of the right kind."""
+    found = model_or_message(content, folder)
+    if isinstance(found, str):
+        assert found.startswith("model.json: ")
+        assert len(found) < 1000
+    else:
+        use(found)
+
+
+def model_or_message(content: bytes, folder: Path) -> FERLClassifier | str:
     try:
-        model = load_bytes(content, folder)
+        return load_bytes(content, folder)
     except ModelFileError as error:
-        assert str(error).startswith("model.json: ")
-        assert len(str(error)) < 1000
-        return
+        return str(error)
+
+
+def use(model: FERLClassifier) -> None:
+    """Ask a model all that it can be asked; rows with values it knows, with none, and far away."""
     n = model.n_features_in_
     texts = [None if levels is None else levels.tolist() for levels in model.columns_.levels]
     rows = [

@@ -197,7 +197,7 @@ def _labels(labels: pa.ChunkedArray) -> NDArray[Any]:
         labels = _integers_or_text(labels)
     elif pa.types.is_dictionary(labels.type):
         labels = labels.cast(labels.type.value_type)
-    values = labels.to_numpy()
+    values: NDArray[Any] = labels.to_numpy()
     return values.astype(str) if values.dtype.kind == "O" and all(type(value) is str for value in values) else values
 
 
