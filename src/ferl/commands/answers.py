@@ -67,13 +67,13 @@ def _nothing(estimator: FERLClassifier) -> Evidence:
 
 
 def set_texts(sets: NDArray[np.bool_], classes: NDArray[Any]) -> pa.Array:
-    """Prediction sets as text, "a|b"; a bar or backslash inside a label has a backslash before it.
+    r"""Prediction sets as text, "a|b"; a bar or backslash inside a label has a backslash before it.
 
     Examples
     --------
     >>> import numpy as np
     >>> set_texts(np.array([[True, False], [True, True]]), np.array(["a", "b|c"])).to_pylist()
-    ['a', 'a|b\\\\|c']
+    ['a', 'a|b\\|c']
     """
     labels = [str(label).replace("\\", "\\\\").replace("|", "\\|") for label in classes.tolist()]
     # Rows have few different sets: each text is made once.

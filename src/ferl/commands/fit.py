@@ -78,8 +78,8 @@ def run_fit(
         raise CommandError(f"The folder {out.parent} does not exist; create it or choose another place.")
     file = TableFile(table, form)
     choice.check(file)
-    X, y, weight = _training_rows(file, choice)
     estimator = _estimator(parameters).set_params(n_jobs=jobs)
+    X, y, weight = _training_rows(file, choice)
     fitted_on = np.arange(len(y))
     if test is not None:
         fitted_on, tested_on = _split(y, test, estimator.random_state)
@@ -98,7 +98,9 @@ def _estimator(parameters: dict[str, Any]) -> FERLClassifier:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
             raise CommandError(f"--set {name}: there is no such parameter. The one most like it is {near[0]!r}.")
-    return FERLClassifier(**parameters)
+    estimator = FERLClassifier(**parameters)
+    estimator._validate_params()  # before a large table is read in vain
+    return estimator
 
 
 def parsed_settings(settings: Sequence[str]) -> dict[str, Any]:
@@ -195,7 +197,7 @@ def _labels(labels: pa.ChunkedArray) -> NDArray[Any]:
         labels = _integers_or_text(labels)
     elif pa.types.is_dictionary(labels.type):
         labels = labels.cast(labels.type.value_type)
-    values = labels.to_numpy()
+    values: NDArray[Any] = labels.to_numpy()
     return values.astype(str) if values.dtype.kind == "O" and all(type(value) is str for value in values) else values
 
 

@@ -52,9 +52,7 @@ def summarise(estimator: FERLClassifier) -> dict[str, Any]:
         for feature, (name, levels) in enumerate(zip(feature_names(estimator), columns.levels, strict=True))
     ]
     defaults = FERLClassifier().get_params()
-    changed = {
-        name: value for name, value in estimator.get_params().items() if str(value) != str(defaults[name])
-    }
+    changed = {name: value for name, value in estimator.get_params().items() if str(value) != str(defaults[name])}
     return {
         "variant": estimator.variant,
         "n_rules": estimator.n_rules_,

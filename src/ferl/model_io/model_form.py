@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -41,8 +42,10 @@ _KEYS = (
     "partition",
     "tree",
 )
-_LABEL_DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-_LABEL_DTYPES += ("float16", "float32", "float64", "str", "object")
+_LABEL_DTYPES = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64", "str", "object"),
+)
 _LABEL_TYPES = (str, bool, int, float)
 _LARGEST_COUNT = 2**63 - 1
 
@@ -226,13 +229,15 @@ def _classes(form: Any) -> NDArray[Any]:
         raise part.wrong("dtype", f"{shown(dtype)} is not one of {', '.join(_LABEL_DTYPES)}")
     kinds = set(map(type, labels))
     if not labels or len(kinds) > 1 or not kinds <= set(_LABEL_TYPES):
-        raise part.wrong("labels", f"{shown(labels)} must be one or more labels, all text, integers, floats or booleans")
+        raise part.wrong(
+            "labels", f"{shown(labels)} must be one or more labels, all text, integers, floats or booleans"
+        )
     expected = {"b": bool, "i": int, "u": int, "f": float, "U": str}.get(np.dtype(dtype).kind)
     if expected is not None and kinds != {expected}:
         raise part.wrong("labels", f"{shown(labels)} are not of type {dtype}")
     if kinds == {str} and not all(map(is_plain_text, labels)):
         raise part.wrong("labels", f"{shown(labels)} hold text that is not valid Unicode")
-    if any(not first < second for first, second in zip(labels, labels[1:], strict=False)):
+    if any(not first < second for first, second in pairwise(labels)):
         raise part.wrong("labels", "they must be sorted, each once")
     try:
         classes = np.array(labels, dtype=dtype)

@@ -16,7 +16,7 @@ INT32 = int(np.iinfo(np.int32).max)
 MAX_DEPTH = 10_000
 MAX_DEPTH_TIMES_CLASSES = 200_000
 
-# Largest mean of a feature, with room for rounding: what a table may hold (see ferl.frames), so that squares are finite.
+# Largest mean of a feature: what a table may hold (see ferl.frames), with room for rounding. Squares are finite.
 LARGEST_MEAN = 1.001e150
 # Rounding that sums of shares may have.
 ROUNDING = 1e-9
@@ -168,8 +168,8 @@ def _trapezoids(part: Part, n_levels: Ints, feature: Ints) -> Floats:
         node = int(np.argmax(bad))
         raise part.wrong(
             "trapezoid",
-            f"that of node {node} is {found[node].tolist()}; the numbers ascend, the first two are finite or both -inf, "
-            "the last two finite or both inf, and the root and categories have none that is finite",
+            f"that of node {node} is {found[node].tolist()}; it must ascend, the first two finite or both -inf, the "
+            "last two finite or both inf, and the root and categories have none that is finite",
         )
     return found
 
