@@ -114,8 +114,8 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         otherwise no evidence: it goes down every branch, in the proportions of the training rows.
     monotonic_cst : array-like of int of shape (n_features,) or dict, optional
         Deep and medium with two classes: 1 for a feature with which the soft vote for the second class may only rise,
-        -1: only fall, 0: neither. A dict names the features it constrains. Holds for ``combination="vote"``, inside the
-        support of the gates.
+        -1: only fall, 0: neither. A dict names the features it constrains. Holds for ``combination="vote"`` of the
+        leaves without ``discount``, where no gate closes: with ``support_gate=False``, everywhere.
     n_jobs : int, optional
         Threads for fitting and prediction; -1 for all cores, never more than ``OMP_NUM_THREADS`` where that is set.
         Results do not depend on it.
