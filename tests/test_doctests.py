@@ -18,6 +18,7 @@ ENTRY_POINTS = (
     "ferl.evidence",
     "ferl.frames.columns",
     "ferl.metrics.selection",
+    "ferl.model_io.files",
     "ferl.rules",
 )
 

@@ -413,6 +413,7 @@ def test_random_bytes_are_refused(tmp_path, content):
         (b"[" * 100_000, "nested"),
         (b'{"a":' * 5_000 + b"1" + b"}" * 5_000, "nested"),
         (b'{"format": "ferl-model", "version": 1, "version": 1}', "'version' stands twice"),
+        (b"{" + b",".join(b'"%d":1' % (i % 199_999) for i in range(200_000)) + b"}", "'0' stands twice"),
         (b'{"format": "ferl-model", "version": NaN}', "NaN, which is not JSON"),
         (b'{"format": "ferl-model", "version": ' + b"9" * 10_000 + b"}", "not JSON"),
         (b'{"format": "ferl-model", "version": 0}', "version is 0"),
@@ -422,7 +423,7 @@ def test_random_bytes_are_refused(tmp_path, content):
         (b"{}", "no model of ferl"),
         (b'"' + b"[" * 1000 + b'"', "no model of ferl"),  # brackets inside text nest nothing
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_odd_files_are_refused(tmp_path, content, message):
     with pytest.raises(ModelFileError, match=message):

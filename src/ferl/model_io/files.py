@@ -6,6 +6,7 @@ import json
 import os
 import re
 import stat
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,8 +145,7 @@ def _nesting(content: bytes) -> int:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for place, key in enumerate(keys) if key in keys[:place])
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         raise ModelFileError(f"{shown(twice)} stands twice in one object.")
     return found
 
