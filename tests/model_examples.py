@@ -1,0 +1,66 @@
+"""Models and tables for the tests of model files."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from hypothesis import HealthCheck, settings
+
+from ferl import FERLClassifier, export_text, load_model, save_model, splits_frame
+
+DATA = Path(__file__).parent / "data"
+LAW = settings(
+    max_examples=150,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+INF = float("inf")
+
+
+def mixed_table(n_rows: int = 300):
+    """Numbers, text, integers, booleans, a constant, holes; and labels that depend on some of them."""
+    rng = np.random.default_rng(0)
+    number, place = rng.normal(size=n_rows), rng.choice(["north", "west", 'ünï, "q"'], n_rows)
+    old = rng.random(n_rows) < 0.4
+    rows = [
+        [None if i % 7 == 0 else float(number[i]), str(place[i]), bool(old[i]), 1.0, None if i % 5 == 0 else -0.0]
+        for i in range(n_rows)
+    ]
+    return rows, np.where((number > 0) ^ (place == "west"), "yes", "no")
+
+
+@cache
+def fitted(variant: str = "deep", **parameters) -> FERLClassifier:
+    rows, labels = mixed_table()
+    return FERLClassifier(variant, random_state=0, **parameters).fit(rows, labels)
+
+
+def round_trip(model: FERLClassifier, folder: Path) -> FERLClassifier:
+    save_model(model, folder / "model.json")
+    assert os.listdir(folder) == ["model.json"]
+    return load_model(folder / "model.json")
+
+
+def assert_same(model: FERLClassifier, loaded: FERLClassifier, rows) -> None:
+    """All that a model answers, to the last bit."""
+    methods = ["predict_proba", "predict_set", "novelty", "novelty_attribution", "support_deficit"]
+    methods += ["certified_radius"] * (model.combination in ("dempster", "vote"))
+    for name in methods:
+        assert getattr(loaded, name)(rows).tobytes() == getattr(model, name)(rows).tobytes(), name
+    evidence, expected = loaded.predict_evidence(rows), model.predict_evidence(rows)
+    for name in ("belief", "ignorance", "conflict"):
+        assert getattr(evidence, name).tobytes() == getattr(expected, name).tobytes()
+    np.testing.assert_array_equal(loaded.predict(rows), model.predict(rows))
+    assert loaded.predict(rows).dtype.kind == model.predict(rows).dtype.kind
+    assert export_text(loaded) == export_text(model)
+    assert str(splits_frame(loaded)) == str(splits_frame(model))
+    assert loaded.lipschitz_ == model.lipschitz_
+    assert str(loaded.get_params()) == str(model.get_params())
+    assert loaded.columns_ == model.columns_
+    assert loaded.partition_ == model.partition_
+    assert set(vars(loaded)) == set(vars(model))
