@@ -1,0 +1,90 @@
+"""Estimators and tables: what scikit-learn expects of the two functions that bring them together."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import check_is_fitted
+
+from ferl.frames import encode_rows, learn_table
+
+NAN = float("nan")
+MIXED = pd.DataFrame({"age": [30.5, 40.5], "zip": [7, 5], "city": ["Oslo", "Bergen"], "member": [True, False]})
+
+
+class TableTree(ClassifierMixin, BaseEstimator):
+    """The least estimator that takes any table."""
+
+    def __init__(self, categorical_features="from_dtype"):
+        self.categorical_features = categorical_features
+
+    def fit(self, X, y, sample_weight=None):
+        rows, self.columns_, self.classes_, codes = learn_table(self, X, y, self.categorical_features)
+        self.tree_ = DecisionTreeClassifier(random_state=0).fit(rows, codes, sample_weight)
+        return self
+
+    def predict(self, X):
+        check_is_fitted(self)
+        return self.classes_[self.tree_.predict(encode_rows(self, self.columns_, X))]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+@parametrize_with_checks([TableTree()])
+def test_scikit_learn_estimator_checks_pass(estimator, check):
+    check(estimator)
+
+
+def test_estimators_learn_names_and_find_them_in_any_order():
+    frame = pd.DataFrame({"size": [1.5, None, 2.5, 3.5], "colour": ["red", "blue", None, "red"]})
+    tree = TableTree().fit(frame, ["a", "b", "b", "a"])
+    assert tree.feature_names_in_.tolist() == ["size", "colour"]
+    assert tree.n_features_in_ == 2
+    answers = tree.predict(frame).tolist()
+    assert answers == ["a", "b", "b", "a"]
+    for other in (frame[["colour", "size"]], pl.from_pandas(frame)[["colour", "size"]], pa.Table.from_pandas(frame)):
+        assert tree.predict(other).tolist() == answers
+    with pytest.warns(UserWarning, match="X does not have valid feature names, but TableTree was fitted with"):
+        assert tree.predict(frame.to_numpy()).tolist() == answers
+    with pytest.raises(ValueError, match=r"(?s)names should match.*unseen at fit time:\n- hue\n.*missing:\n- colour\n"):
+        tree.predict(frame.rename(columns={"colour": "hue"}))
+    assert not hasattr(tree.fit(frame.to_numpy(), answers), "feature_names_in_")
+    with pytest.warns(UserWarning, match="X has feature names, but TableTree was fitted without feature names"):
+        assert tree.predict(frame).tolist() == answers
+    with pytest.raises(
+        ValueError, match=r"X has 1 features, but TableTree is expecting 2 features as input.*Pass the col"
+    ):
+        tree.predict([["red"]])
+
+
+@pytest.mark.parametrize(
+    ("table", "labels", "message"),
+    [
+        (MIXED, [0], r"inconsistent numbers of samples: \[2, 1\].*one label for each row"),
+        (MIXED, None, "requires y to be passed"),
+        (MIXED, [None, "a"], "1 labels are missing, the first in row 0"),
+        (MIXED, [0.5, 1.7], "Unknown label type"),
+        (MIXED.iloc[:0], [], "0 sample.* by TableTree.*Pass at least one row"),
+        (MIXED.assign(age=[1e200, NAN]), [0, 1], r"Column 'age' holds a value of magnitude 1e\+200.*replace it by NaN"),
+        (np.array([[0.0, NAN], [1e-310, NAN]]), [0, 1], "Feature 0 varies by 1e-310 only.*Rescale"),
+        (np.array([[0.0, NAN], [-np.inf, NAN]]), [0, 1], "Feature 0 holds infinity"),
+    ],
+    ids=range(8),
+)
+def test_unusable_training_tables_are_refused(table, labels, message):
+    with pytest.raises(ValueError, match=message):
+        TableTree().fit(table, labels)
+
+
+def test_odd_memory_is_copied_for_the_core():
+    records = np.zeros(4, dtype=[("id", "i4"), ("x", "f8", 3)])
+    rows, *_ = learn_table(TableTree(), records["x"], [0, 1, 0, 1])
+    assert rows.flags.aligned
+    assert not any(stride % 8 for stride in rows.strides)
