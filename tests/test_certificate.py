@@ -321,7 +321,7 @@ def test_the_cache_answers_near_rows_without_inference(monkeypatch: pytest.Monke
     first = cache.predict(X)
     kept = np.unique(X, axis=0)
     radius, known = model.certified_radius(kept), model.predict(kept).tolist()
-    monkeypatch.setattr(FERLClassifier, "_evidence", None)
+    monkeypatch.setattr("ferl.certified_cache.evidence_of_rows", None)
     assert cache.predict(X).tolist() == first.tolist()
     assert cache.predict(kept + INSIDE * radius[:, None]).tolist() == known
     # Equal rows of one batch are kept once, and count as misses all.

@@ -365,13 +365,12 @@ def test_booleans_are_known_in_any_spelling(tmp_path):
 def test_an_interrupt_leaves_no_file_behind(tmp_path, folder):
     table = {name: own * 2000 for name, own in people(50, 1).items() if name != "y"}
     path = write_csv(tmp_path / "table.csv", table)
-    # A first batch that takes long, so that the signal comes while the file is half written.
+    # A first batch that takes long to write, so that the signal comes while the file is half written.
     program = (
-        "import time; from ferl.commands import predict as p; answered = p._Judge.answered\n"
-        "def slow(self, batch):\n"
-        "    if batch.num_rows: print('judging', flush=True); time.sleep(60)\n"
-        "    return answered(self, batch)\n"
-        "p._Judge.answered = slow\n"
+        "import time; from ferl.commands.writing import CsvSink; write = CsvSink.write\n"
+        "def slow(self, prepared):\n"
+        "    write(self, prepared); print('judging', flush=True); time.sleep(60)\n"
+        "CsvSink.write = slow\n"
         "from ferl.cli import app; app()"
     )
     arguments = ["predict", str(folder / "model.json"), str(path), "-o", str(tmp_path / "out.csv")]
@@ -414,3 +413,26 @@ def test_inspect_tells_what_is_in_a_model(folder):
 @pytest.mark.parametrize("command", ["fit", "predict", "inspect"])
 def test_help_has_an_example(command):
     assert f"Example: ferl {command} " in " ".join(ferl(command, "--help").output.replace("│", " ").split())
+
+
+def test_predicting_from_a_file_does_without_scikit_learn(tmp_path, folder):
+    # Importing it takes longer than judging a hundred thousand rows.
+    path = write_csv(tmp_path / "table.csv", {name: own for name, own in people(50, 1).items() if name != "y"})
+    program = "import sys; from ferl.cli import app; app(standalone_mode=False); sys.exit('sklearn' in sys.modules)"
+    arguments = ["predict", str(folder / "model.json"), str(path), "-o", str(tmp_path / "out.csv")]
+    run = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
+    assert (run.returncode, (tmp_path / "out.csv").exists()) == (0, True), run.stderr
+
+
+def test_several_jobs_write_the_same_bytes_as_one(tmp_path, folder, monkeypatch):
+    monkeypatch.setattr("ferl.commands.tables.BLOCK_BYTES", 4096)
+    columns = {name: own * 40 for name, own in people(50, 1).items() if name != "y"}
+    columns["city"] = [*columns["city"][:-3], "Atlantis", "Avalon", "Atlantis"]
+    path = write_csv(tmp_path / "table.csv", columns)
+    runs = [
+        ferl("predict", folder / "model.json", path, "-o", tmp_path / f"{name}.csv", "--jobs", jobs)
+        for name, jobs in (("one", 1), ("three", 3))
+    ]
+    assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "three.csv").read_bytes()
+    assert runs[0].stderr.replace("one.csv", "three.csv") == runs[1].stderr
+    assert "'Atlantis' (2), 'Avalon' (1)" in runs[0].stderr

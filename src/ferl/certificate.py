@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ferl.evidence import reliability
+from ferl.evidence import evidence_of_rows, reliability
 from ferl.frames import check_rows
-from ferl.growth import setting
+from ferl.presets import setting
 from ferl.rules import feature_names, level_names
 from ferl.threads import n_threads
 from ferl.tree import FuzzyTree, levels
@@ -124,7 +124,7 @@ def certified_radius(estimator: FERLClassifier, X: ArrayLike, scale: ArrayLike |
     """
     refuse_uncertified(estimator)
     rows, unit = check_rows(estimator, X), check_scale(estimator, scale)
-    return proven_radius(estimator, rows, estimator._evidence(rows), unit)
+    return proven_radius(estimator, rows, evidence_of_rows(estimator, rows), unit)
 
 
 def proven_radius(estimator: FERLClassifier, rows: Floats, evidence: Evidence, scale: Floats) -> Floats:
@@ -237,7 +237,7 @@ def certify(estimator: FERLClassifier, x: ArrayLike, scale: ArrayLike | None = N
     if len(row) != 1:
         raise ValueError(f"A certificate is about one row; x has {len(row)}. Use certified_radius for many.")
     unit = check_scale(estimator, scale)
-    evidence = estimator._evidence(row)
+    evidence = evidence_of_rows(estimator, row)
 
     def radius(moving: Floats) -> float:
         return float(local_radius(estimator, row, evidence, moving)[0])

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ferl.certificate import check_scale, proven_radius, refuse_uncertified
+from ferl.evidence import evidence_of_rows
 from ferl.frames import check_rows
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ class CertifiedCache:
     def _infer(self, rows: Floats) -> NDArray[Any]:
         """Predict, certify and keep rows; without the lock, so that other threads go on meanwhile."""
         state = _state(self.estimator)
-        evidence = self.estimator._evidence(rows)
+        evidence = evidence_of_rows(self.estimator, rows)
         labels = np.asarray(evidence.classes[evidence.pignistic.argmax(axis=1)])
         # Equal rows are kept once, and of a large batch only as many rows as there is room for.
         kept = np.sort(np.unique(rows, axis=0, return_index=True)[1])[-self.max_size :]

@@ -13,14 +13,13 @@ from sklearn.utils import Bunch, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ferl._sklearn import Interval, StrOptions, fit_context
-from ferl.evidence import Evidence, read_evidence
+from ferl.evidence import Evidence, evidence_of_rows
 from ferl.frames import check_rows, class_units, learn_table, row_weights, with_indicators
-from ferl.growth import Grown, TrainingRows, grow, setting
+from ferl.growth import Grown, TrainingRows, grow
 from ferl.partition import LinguisticVariable
 from ferl.pruning import prune, pruning_path
 from ferl.readings import Readings
 from ferl.rules import column_names, level_names
-from ferl.threads import n_threads
 
 Floats = NDArray[np.float64]
 
@@ -391,20 +390,7 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         Evidence
         """
         check_is_fitted(self)
-        return self._evidence(check_rows(self, X))
-
-    def _evidence(self, rows: Floats) -> Evidence:
-        return read_evidence(
-            self.tree_,
-            rows,
-            self.classes_,
-            combination=self.combination,
-            sources=setting(self, "sources"),
-            discount=self.discount,
-            gated=self.support_gate,
-            gate_margin=self.gate_margin,
-            n_threads=n_threads(self.n_jobs),
-        )
+        return evidence_of_rows(self, check_rows(self, X))
 
     def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Classes that cannot be ruled out, bool of shape (n_rows, n_classes); the whole row is an abstention."""

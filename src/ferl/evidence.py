@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl.fitted import Fitted
+from ferl.presets import setting
+from ferl.threads import n_threads as threads_of
 from ferl.tree import FuzzyTree
 
 Floats = NDArray[np.float64]
@@ -91,6 +94,21 @@ class Evidence:
         The whole frame is an abstention.
         """
         return np.asarray(self.plausibility >= self.belief.max(axis=1, keepdims=True))
+
+
+def evidence_of_rows(fitted: Fitted, rows: Floats) -> Evidence:
+    """Evidence of rows as the tree reads them, with the settings of a model."""
+    return read_evidence(
+        fitted.tree_,
+        rows,
+        fitted.classes_,
+        combination=fitted.combination,
+        sources=setting(fitted, "sources"),
+        discount=fitted.discount,
+        gated=fitted.support_gate,
+        gate_margin=fitted.gate_margin,
+        n_threads=threads_of(fitted.n_jobs),
+    )
 
 
 def read_evidence(

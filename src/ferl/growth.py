@@ -22,6 +22,7 @@ from ferl.partition import (
     terms,
     width_partition,
 )
+from ferl.presets import setting
 from ferl.progress import rules_bar
 from ferl.threads import n_threads
 from ferl.tree import Categories, Cuts, FuzzyTree, Profile
@@ -32,34 +33,6 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Words = list[LinguisticVariable | None]
-
-PRESETS: dict[str, dict[str, Any]] = {
-    "compact": {
-        "max_rules": 15,
-        "max_depth": 5,
-        "min_gain": 0.005,
-        "criterion": "consistent",
-        "sources": "all",
-        "n_exemplars": 256,
-    },
-    "medium": {
-        "max_rules": 50,
-        "max_depth": 12,
-        "min_gain": 0.0,
-        "criterion": "gini",
-        "sources": "leaves",
-        "n_exemplars": 128,
-    },
-    "deep": {
-        "max_rules": 150,
-        "max_depth": 24,
-        "min_gain": 0.0,
-        "criterion": "gini",
-        "sources": "leaves",
-        "n_exemplars": 128,
-    },
-}
-"""What parameters that are None mean, by variant."""
 
 CRITERIA = {"compact": ("consistent", "cci"), "medium": ("gini", "cci"), "deep": ("gini", "cci")}
 BUILDERS = ("quantile", "width", "mdlp")
@@ -109,12 +82,6 @@ class Grown:
     tree: FuzzyTree
     partition: Words | None
     n_growth_rows: int
-
-
-def setting(estimator: FERLClassifier, name: str) -> Any:
-    """A parameter, or the variant's value where it is None."""
-    value = getattr(estimator, name)
-    return PRESETS[estimator.variant][name] if value is None else value
 
 
 def grow(estimator: FERLClassifier, rows: TrainingRows) -> Grown:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
+from ferl.fitted import Fitted
 from ferl.frames import add_up_indicators, check_rows
 from ferl.threads import n_threads as threads_of
 from ferl.tree import FuzzyTree, Profile
@@ -38,7 +38,7 @@ def novelty(estimator: FERLClassifier, X: ArrayLike, measure: str | None = None)
     return novelty_of_rows(estimator, rows, measure)
 
 
-def novelty_of_rows(estimator: FERLClassifier, rows: Floats, measure: str | None = None) -> Floats:
+def novelty_of_rows(estimator: Fitted, rows: Floats, measure: str | None = None) -> Floats:
     """Novelty of rows as the tree reads them, shape (n_rows,)."""
     if _measure(estimator, measure) == "residual":
         return np.asarray(_residual(estimator, rows).sum(axis=1))
@@ -55,7 +55,7 @@ def novelty_attribution(estimator: FERLClassifier, X: ArrayLike, measure: str | 
     return add_up_indicators(parts, estimator.missing_features_)
 
 
-def lost_support(estimator: FERLClassifier, rows: Floats) -> Floats:
+def lost_support(estimator: Fitted, rows: Floats) -> Floats:
     """Routing mass lost at closed gates by feature; zero where the estimator has no gates."""
     lost = np.zeros(rows.shape)
     if estimator.support_gate:
@@ -143,18 +143,20 @@ def _neighbour(tree: FuzzyTree, X: Floats, n_out: int, n_threads: int) -> Floats
     return out
 
 
-def _residual(estimator: FERLClassifier, rows: Floats) -> Floats:
+def _residual(estimator: Fitted, rows: Floats) -> Floats:
     lost = lost_support(estimator, rows)
     return residual_parts(estimator.tree_, rows, threads_of(estimator.n_jobs)) + LOST_MASS * lost
 
 
 def _checked(estimator: FERLClassifier, X: ArrayLike, measure: str | None) -> tuple[Floats, str]:
+    from sklearn.utils.validation import check_is_fitted  # which reading a model file does without
+
     check_is_fitted(estimator)
     measure = _measure(estimator, measure)
     return check_rows(estimator, X), measure
 
 
-def _measure(estimator: FERLClassifier, measure: str | None) -> str:
+def _measure(estimator: Fitted, measure: str | None) -> str:
     """The measure asked for, or the one that this model has."""
     has_exemplars = len(_profile(estimator.tree_).exemplar_row) > 0
     if measure is None:

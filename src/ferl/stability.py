@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ferl.frames import check_rows
-from ferl.growth import setting
+from ferl.presets import setting
 from ferl.threads import n_threads
 
 if TYPE_CHECKING:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-from joblib import cpu_count
-
 
 def n_threads(n_jobs: int | None) -> int:
     """Number of threads for an ``n_jobs`` in scikit-learn's convention.
@@ -27,7 +25,13 @@ def n_threads(n_jobs: int | None) -> int:
     """
     if n_jobs == 0:
         raise ValueError("n_jobs is 0; use None for one thread, -1 for all cores, or a positive number of threads.")
-    wanted = 1 if n_jobs is None else min(n_jobs, 1024) if n_jobs > 0 else max(1, cpu_count() + 1 + n_jobs)
+    wanted = 1 if n_jobs is None else min(n_jobs, 1024) if n_jobs > 0 else max(1, _cores() + 1 + n_jobs)
     limit = os.environ.get("OMP_NUM_THREADS", "")
     # The variable may also hold a list for nested OpenMP regions, or an empty value; those set no limit here.
     return min(wanted, int(limit)) if limit.isdecimal() and int(limit) > 0 else wanted
+
+
+def _cores() -> int:
+    from joblib import cpu_count  # takes a tenth of a second to import
+
+    return int(cpu_count())

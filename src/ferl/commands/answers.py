@@ -8,31 +8,29 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ferl.classifier import FERLClassifier
-from ferl.evidence import Evidence
+from ferl.evidence import Evidence, evidence_of_rows
+from ferl.fitted import Fitted
 from ferl.model_io.fields import Floats
 from ferl.novelty import novelty_of_rows
 
 
-def answer_names(estimator: FERLClassifier, prefix: str, every_class: bool, with_novelty: bool) -> list[str]:
+def answer_names(model: Fitted, prefix: str, every_class: bool, with_novelty: bool) -> list[str]:
     """Names of the columns that :func:`answer_columns` gives."""
     names = ["label", "probability", "set", "ignorance"] + ["novelty"] * with_novelty
     if every_class:
-        names += [
-            f"{what}({label})" for what in ("probability", "belief", "plausibility") for label in estimator.classes_
-        ]
+        names += [f"{what}({label})" for what in ("probability", "belief", "plausibility") for label in model.classes_]
     return [prefix + name for name in names]
 
 
 def answer_columns(
-    estimator: FERLClassifier, rows: Floats, every_class: bool, with_novelty: bool
+    model: Fitted, rows: Floats, every_class: bool, with_novelty: bool
 ) -> list[pa.Array | pa.ChunkedArray]:
     """Label, its probability, the prediction set as text, ignorance and novelty.
 
     Parameters
     ----------
-    estimator : FERLClassifier
-        Fitted.
+    model : Fitted
+        A fitted classifier, or the contents of its file.
     rows : ndarray of shape (n_rows, n_columns)
         Rows as the tree reads them; there may be none.
     every_class : bool
@@ -44,17 +42,17 @@ def answer_columns(
     -------
     list of pyarrow.Array
     """
-    evidence = estimator._evidence(rows) if len(rows) else _nothing(estimator)
+    evidence = evidence_of_rows(model, rows) if len(rows) else _nothing(model)
     probability = evidence.pignistic
     best = probability.argmax(axis=1) if len(rows) else np.zeros(0, dtype=np.intp)
     columns = [
-        pa.array(estimator.classes_.tolist()).take(pa.array(best)),
+        pa.array(model.classes_.tolist()).take(pa.array(best)),
         pa.array(probability[np.arange(len(best)), best]),
-        set_texts(evidence.prediction_set(), estimator.classes_),
+        set_texts(evidence.prediction_set(), model.classes_),
         pa.array(evidence.ignorance),
     ]
     if with_novelty:
-        novelty = novelty_of_rows(estimator, rows) if len(rows) else np.zeros(0)
+        novelty = novelty_of_rows(model, rows) if len(rows) else np.zeros(0)
         columns.append(pa.array(novelty, from_pandas=True))
     if every_class:
         for block in (probability, evidence.belief, evidence.plausibility):
@@ -62,8 +60,8 @@ def answer_columns(
     return columns
 
 
-def _nothing(estimator: FERLClassifier) -> Evidence:
-    return Evidence(np.zeros((0, len(estimator.classes_))), np.zeros(0), np.zeros(0), estimator.classes_)
+def _nothing(model: Fitted) -> Evidence:
+    return Evidence(np.zeros((0, len(model.classes_))), np.zeros(0), np.zeros(0), model.classes_)
 
 
 def set_texts(sets: NDArray[np.bool_], classes: NDArray[Any]) -> pa.Array:
@@ -78,7 +76,10 @@ def set_texts(sets: NDArray[np.bool_], classes: NDArray[Any]) -> pa.Array:
     labels = [str(label).replace("\\", "\\\\").replace("|", "\\|") for label in classes.tolist()]
     # Rows have few different sets: each text is made once.
     packed = np.packbits(sets, axis=1)
-    keys = np.ascontiguousarray(packed).view([("", np.uint8)] * packed.shape[1]).ravel()
-    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
-    texts = ["|".join(label for label, inside in zip(labels, sets[row], strict=True) if inside) for row in first]
-    return pa.array(texts, pa.string()).take(pa.array(place.ravel()))
+    width = packed.shape[1]
+    keys = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(sets), [None, pa.py_buffer(packed)])
+    encoded = keys.dictionary_encode()
+    found = np.frombuffer(b"".join(encoded.dictionary.to_pylist()), dtype=np.uint8).reshape(-1, width)
+    members = np.unpackbits(found, axis=1, count=len(labels)).astype(bool)
+    texts = ["|".join(label for label, inside in zip(labels, own, strict=True) if inside) for own in members]
+    return pa.array(texts, pa.string()).take(encoded.indices)

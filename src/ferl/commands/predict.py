@@ -6,17 +6,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import typer
 
-from ferl.classifier import FERLClassifier
 from ferl.commands.answers import answer_columns, answer_names
 from ferl.commands.errors import CommandError
-from ferl.commands.rows import RowReader
+from ferl.commands.ordered import in_order
+from ferl.commands.rows import Batch, RowReader
 from ferl.commands.tables import FileForm, TableFile
 from ferl.commands.writing import format_of, open_sink
-from ferl.model_io import load_model
+from ferl.fitted import Fitted
+from ferl.model_io.files import read_model
+from ferl.threads import n_threads
 
 
 @dataclass(frozen=True)
@@ -43,14 +46,20 @@ class Wanted:
 
 def run_predict(model: Path, table: Path, out: str, form: FileForm, wanted: Wanted, as_json: bool, jobs: int) -> None:
     """Read a table, write it with the answers of a model, and say which categories training did not have."""
-    estimator = load_model(model).set_params(n_jobs=jobs)
     file = TableFile(table, form)
-    judge = _Judge(estimator, file, wanted, format_of(out, as_json))
+    judge = _Judge(read_model(model), file, wanted, format_of(out, as_json))
     n_rows = 0
     with progress(f"judging {table.name}", file.size) as moved, open_sink(out, judge.form, judge.schema) as sink:
-        for batch in file.batches(moved):
-            sink.write(judge.answered(batch))
-            n_rows += batch.num_rows
+
+        def judged(batch: pa.Table) -> tuple[Batch, Any]:
+            read = judge.rows.read(batch)
+            return read, sink.prepare(judge.answered(batch, read))
+
+        # Several batches at a time, each on one thread, and written in their order.
+        for read, prepared in in_order(judged, file.batches(moved), n_threads(jobs)):
+            sink.write(prepared)
+            judge.rows.count(read)
+            n_rows += len(read.rows)
     for line in judge.rows.unseen_lines():
         typer.echo(line, err=True)
     if out != "-":
@@ -60,13 +69,13 @@ def run_predict(model: Path, table: Path, out: str, form: FileForm, wanted: Want
 class _Judge:
     """Adds answers to batches; all that it returns has one schema."""
 
-    def __init__(self, estimator: FERLClassifier, file: TableFile, wanted: Wanted, form: str) -> None:
-        self.estimator = estimator
+    def __init__(self, model: Fitted, file: TableFile, wanted: Wanted, form: str) -> None:
+        self.model = model
         self.wanted = wanted
         self.form = form
-        self.rows = RowReader(estimator, file.names, file.path, file.form)
+        self.rows = RowReader(model, file.names, file.path, file.form)
         self.kept = [] if wanted.only_answers else file.names
-        self.names = answer_names(estimator, wanted.prefix, wanted.every_class, wanted.with_novelty)
+        self.names = answer_names(model, wanted.prefix, wanted.every_class, wanted.with_novelty)
         # CSV keeps the text of numbers to the letter. The types of Parquet and JSON are for programs.
         self.as_typed = form != "csv" and not file.is_parquet
         double = [name for name in self.names if name in set(self.kept)]
@@ -75,17 +84,14 @@ class _Judge:
                 f"{file.path.name} has a column {double[0]!r} already. Use --prefix ferl_ to name the answers "
                 f"{'ferl_' + double[0]!r} and so on, or --only-answers."
             )
-        self.schema = self.answered(file.schema.empty_table()).schema
+        nothing = file.schema.empty_table()
+        self.schema = self.answered(nothing, self.rows.read(nothing)).schema
 
-    def answered(self, batch: pa.Table) -> pa.Table:
-        typed, rows = self.rows.read(batch)
-        answers = answer_columns(self.estimator, rows, self.wanted.every_class, self.wanted.with_novelty)
-        numbers = {
-            name
-            for name, levels in zip(self.rows.features, self.estimator.columns_.levels, strict=True)
-            if levels is None and self.as_typed
-        }
-        kept = [typed[name] if name in numbers else batch[name] for name in self.kept]
+    def answered(self, batch: pa.Table, read: Batch) -> pa.Table:
+        """A batch of the file, with the answers for its rows."""
+        answers = answer_columns(self.model, read.rows, self.wanted.every_class, self.wanted.with_novelty)
+        numbers = read.numbers if self.as_typed else {}
+        kept = [numbers.get(name, batch[name]) for name in self.kept]
         return pa.table([*kept, *answers], names=[*self.kept, *self.names])
 
 

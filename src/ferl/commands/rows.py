@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
-import copy
 import difflib
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from ferl.classifier import FERLClassifier
 from ferl.commands.errors import CommandError
 from ferl.commands.spelling import Spelling
 from ferl.commands.tables import FileForm, known_text, no_number, text_as_numbers
-from ferl.frames import Columns, check_rows
+from ferl.fitted import Fitted
+from ferl.frames import Columns, with_indicators
+from ferl.frames.column import arrow_column
 from ferl.model_io.fields import Floats
 
 MAX_UNSEEN = 1000  # unseen categories of a column that are remembered by name: memory must not grow with the file
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows of a file.
+
+    Attributes
+    ----------
+    numbers : dict
+        The model's columns of numbers, by name, as Arrow's.
+    rows : ndarray of shape (n_rows, n_columns)
+        The rows as the tree reads them.
+    unseen : dict
+        By column, how often each category occurs that training did not have.
+    """
+
+    numbers: dict[str, pa.ChunkedArray]
+    rows: Floats
+    unseen: dict[str, dict[str, int]]
 
 
 class RowReader:
@@ -26,8 +46,8 @@ class RowReader:
 
     Parameters
     ----------
-    estimator : FERLClassifier
-        Fitted.
+    model : Fitted
+        A fitted classifier, or the contents of its file.
     names : sequence of str
         Columns of the file. A model without names takes them by their places.
     path : Path
@@ -45,32 +65,41 @@ class RowReader:
         By column, the number of all such values.
     """
 
-    def __init__(self, estimator: FERLClassifier, names: Sequence[str], path: Path, form: FileForm) -> None:
-        known = estimator.columns_
+    def __init__(self, model: Fitted, names: Sequence[str], path: Path, form: FileForm) -> None:
+        known = model.columns_
         self.features = _feature_columns(known, names, path)
         self.form = form
+        self._columns = Columns(tuple(self.features), known.levels)
+        self._missing_features = model.missing_features_
         self._spelling = [None if levels is None else Spelling(levels) for levels in known.levels]
-        # Files are read as text, so the categories are text here too; a category is its place, which stays.
-        levels = [None if own is None else np.array(own.texts, dtype=object) for own in self._spelling]
-        self._reader = copy.copy(estimator)
-        self._reader.columns_ = Columns(tuple(self.features), tuple(levels))
-        self._reader.feature_names_in_ = np.array(self.features, dtype=object)
         self.unseen: dict[str, Counter[str]] = {}
         self.n_unseen: Counter[str] = Counter()
 
-    def read(self, table: pa.Table) -> tuple[pa.Table, Floats]:
-        """The model's columns of a batch in the types it expects, and as the numbers of its tree."""
-        columns = {
-            name: self._category(table[name], name, spelling) if spelling else self._number(table[name], name)
-            for name, spelling in zip(self.features, self._spelling, strict=True)
-        }
-        typed = pa.table(columns)
-        if not typed.num_rows:
-            return typed, np.zeros((0, len(self.features) + len(self._reader.missing_features_)))
-        return typed, check_rows(self._reader, typed)
+    def read(self, table: pa.Table) -> Batch:
+        """A batch as the model reads it. Changes nothing here, so that batches can be read at the same time."""
+        rows = np.empty((table.num_rows, len(self.features)), order="F")
+        numbers: dict[str, pa.ChunkedArray] = {}
+        unseen: dict[str, dict[str, int]] = {}
+        for place, (name, spelling) in enumerate(zip(self.features, self._spelling, strict=True)):
+            if spelling is None:
+                numbers[name] = self._number(table[name], name)
+                rows[:, place] = arrow_column(f"Column {name!r}", numbers[name]).numbers()
+                continue
+            rows[:, place], counts = spelling.encode(self._category(table[name], name))
+            if counts:
+                unseen[name] = counts
+        self._columns.refuse_infinity(rows)
+        return Batch(numbers, with_indicators(rows, self._missing_features), unseen)
+
+    def count(self, batch: Batch) -> None:
+        """Remember which categories of a batch training did not have."""
+        for name, counts in batch.unseen.items():
+            self.n_unseen[name] += sum(counts.values())
+            own = self.unseen.setdefault(name, Counter())
+            own.update({text: n for text, n in counts.items() if text in own or len(own) < MAX_UNSEEN})
 
     def _number(self, column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-        held = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        held = _held(column)
         if pa.types.is_null(held):
             return column.cast(pa.float64())
         if not (pa.types.is_string(held) or pa.types.is_large_string(held)):
@@ -81,18 +110,13 @@ class RowReader:
             raise no_number(text, f"Column {name!r}")
         return numbers
 
-    def _category(self, column: pa.ChunkedArray, name: str, spelling: Spelling) -> pa.DictionaryArray:
-        held = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    def _category(self, column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+        held = _held(column)
         try:
             text = column.cast(held).cast(pa.string())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise CommandError(f"Column {name!r} holds {held}; its categories cannot be read from that.") from error
-        categories, counts = spelling.encode(known_text(text, self.form.missing))
-        if counts:
-            self.n_unseen[name] += sum(counts.values())
-            own = self.unseen.setdefault(name, Counter())
-            own.update({text: n for text, n in counts.items() if text in own or len(own) < MAX_UNSEEN})
-        return categories
+        return known_text(text, self.form.missing)
 
     def unseen_lines(self) -> list[str]:
         """What to tell the user about categories that training did not have."""
@@ -107,6 +131,10 @@ class RowReader:
                 f"not have; {many} of them: {named}{more}"
             )
         return lines
+
+
+def _held(column: pa.ChunkedArray) -> pa.DataType:
+    return column.type.value_type if pa.types.is_dictionary(column.type) else column.type
 
 
 def _feature_columns(known: Columns, names: Sequence[str], path: Path) -> list[str]:

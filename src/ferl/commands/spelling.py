@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ferl.commands.tables import spelled_number
+from ferl.model_io.fields import Floats
 
 
 def level_text(level: Any) -> str:
@@ -45,7 +46,7 @@ class Spelling:
 
     def __init__(self, levels: NDArray[Any]) -> None:
         self.texts = [level_text(level) for level in levels.tolist()]
-        self._known = set(self.texts)
+        self._place = {text: place for place, text in enumerate(self.texts)}
         self._is_bool = levels.dtype.kind == "b"
         self._by_number: dict[float, str | None] = {}
         numbers = [float(level == "true") if self._is_bool else spelled_number(level) for level in self.texts]
@@ -56,21 +57,25 @@ class Spelling:
 
     def canonical(self, text: str) -> str:
         """The text of the category that a text stands for; of an unseen one the text itself."""
-        if text in self._known:
+        if text in self._place:
             return text
-        if self._is_bool and text.strip().lower() in self._known:
+        if self._is_bool and text.strip().lower() in self._place:
             return text.strip().lower()
         number = spelled_number(text) if self._by_number else None
         return text if number is None else self._by_number.get(number) or text
 
-    def encode(self, column: pa.ChunkedArray) -> tuple[pa.DictionaryArray, dict[str, int]]:
-        """A text column as categories, and how often each unseen one occurs."""
+    def encode(self, column: pa.ChunkedArray) -> tuple[Floats, dict[str, int]]:
+        """A text column as places of categories, their number for unseen ones and NaN where missing.
+
+        The second value says how often each unseen category occurs.
+        """
         encoded = column.combine_chunks().dictionary_encode()
         texts = [self.canonical(text) for text in encoded.dictionary.to_pylist()]
-        unseen = [place for place, text in enumerate(texts) if text not in self._known]
-        counts: dict[str, int] = {}
-        if unseen:
-            codes = encoded.indices.drop_null().to_numpy()
-            times = np.bincount(codes, minlength=len(texts))
-            counts = {texts[place]: int(times[place]) for place in unseen}
-        return pa.DictionaryArray.from_arrays(encoded.indices, pa.array(texts, pa.string())), counts
+        n_levels = len(self.texts)
+        # The last entry is what a missing value, -1, looks up. A feature without categories knows nothing.
+        places = np.array([*(self._place.get(text, n_levels) for text in texts), math.nan])
+        indices = encoded.indices.fill_null(-1).to_numpy()
+        unseen = [place for place, text in enumerate(texts) if text not in self._place]
+        times = np.bincount(indices[indices >= 0], minlength=len(texts)) if unseen else np.zeros(0)
+        counts = {texts[place]: int(times[place]) for place in unseen}
+        return places[indices] if n_levels else np.full(len(indices), math.nan), counts

@@ -151,11 +151,11 @@ def known_text(column: pa.ChunkedArray, missing: tuple[str, ...]) -> pa.ChunkedA
 
 def text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """A text column as float64; None where some text is not a number."""
-    trimmed = pc.utf8_trim_whitespace(column)
     try:
-        return trimmed.cast(pa.float64())
+        return column.cast(pa.float64())
     except pa.ArrowInvalid:
         pass
+    trimmed = pc.utf8_trim_whitespace(column)
     # Arrow does not know all spellings: a plus sign, say.
     encoded = trimmed.combine_chunks().dictionary_encode()
     numbers = [spelled_number(text) for text in encoded.dictionary.to_pylist()]

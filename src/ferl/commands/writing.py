@@ -22,9 +22,12 @@ FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".jsonl": "js
 
 
 class Sink(Protocol):
-    """Takes tables of one schema."""
+    """Takes tables of one schema, in two steps: the first may be taken for several tables at a time."""
 
-    def write(self, table: pa.Table) -> None:
+    def prepare(self, table: pa.Table) -> Any:
+        """A table in the form that is written."""
+
+    def write(self, prepared: Any) -> None:
         """Add the rows of a table."""
 
 
@@ -37,13 +40,16 @@ class CsvSink:
         python_csv.writer(header, lineterminator="\n").writerow(names)
         file.write(header.getvalue().encode())
 
-    def write(self, table: pa.Table) -> None:
-        """Add the rows of a table."""
+    def prepare(self, table: pa.Table) -> Any:
+        """The lines of a table."""
         try:
-            text = _csv_text(table, "none")
+            return _csv_text(table, "none")
         except pa.ArrowInvalid:  # a comma, a quote or a new line inside a value
-            text = _csv_text(table, "needed")
-        self.file.write(text)
+            return _csv_text(table, "needed")
+
+    def write(self, prepared: Any) -> None:
+        """Add lines."""
+        self.file.write(prepared)
 
 
 def _csv_text(table: pa.Table, quoting: str) -> Any:
@@ -58,10 +64,14 @@ class JsonSink:
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
 
-    def write(self, table: pa.Table) -> None:
-        """Add the rows of a table."""
+    def prepare(self, table: pa.Table) -> bytes:
+        """The lines of a table."""
         lines = (json.dumps(row, ensure_ascii=False, default=str) for row in table.to_pylist())
-        self.file.write("".join(f"{line}\n" for line in lines).encode())
+        return "".join(f"{line}\n" for line in lines).encode()
+
+    def write(self, prepared: bytes) -> None:
+        """Add lines."""
+        self.file.write(prepared)
 
 
 class ParquetSink:
@@ -70,9 +80,13 @@ class ParquetSink:
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self.writer = pq.ParquetWriter(path, schema)
 
-    def write(self, table: pa.Table) -> None:
+    def prepare(self, table: pa.Table) -> pa.Table:
+        """A table in the types of the file."""
+        return table.cast(self.writer.schema)
+
+    def write(self, prepared: pa.Table) -> None:
         """Add the rows of a table."""
-        self.writer.write_table(table.cast(self.writer.schema))
+        self.writer.write_table(prepared)
 
 
 def format_of(out: str, as_json: bool) -> str:

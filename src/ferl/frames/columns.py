@@ -127,7 +127,7 @@ class Columns:
             encoded = np.empty((table.shape[0], len(self.levels)), order="F")
             for feature, place in enumerate(places):
                 encoded[:, feature] = self._encode_column(feature, table.columns[place])
-        self._refuse_infinity(encoded)
+        self.refuse_infinity(encoded)
         return encoded
 
     def _encode_column(self, feature: int, column: Column) -> Floats | float:
@@ -212,7 +212,8 @@ class Columns:
         place = {name: place for place, name in enumerate(table.names)}
         return [place[name] for name in self.names]
 
-    def _refuse_infinity(self, encoded: Floats) -> None:
+    def refuse_infinity(self, encoded: Floats) -> None:
+        """Name the first feature of an encoded table that holds infinity."""
         # The sum of a table is finite unless a value is not, or the values are huge: one pass, and rarely a second.
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(encoded.sum()):

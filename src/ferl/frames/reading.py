@@ -1,4 +1,7 @@
-"""Any table as columns: NumPy arrays, lists of rows, and the data frames that narwhals knows."""
+"""Any table as columns: NumPy arrays, lists of rows, and the data frames that narwhals knows.
+
+scikit-learn is imported where it is used: that takes a second, and reading a model file does without.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,6 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_array
 
 from ferl.frames.column import Column, array_column, arrow_column
 
@@ -101,6 +103,8 @@ def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
 
 
 def _read_frame(frame: nw.DataFrame[Any], estimator: Any) -> Table:
+    from sklearn.utils.validation import check_array
+
     shape = frame.shape
     # A view of one zero has the shape of the frame and costs nothing: scikit-learn says what is wrong with the shape.
     check_array(np.broadcast_to(0.0, shape), dtype=None, ensure_all_finite=False, estimator=estimator)
@@ -161,6 +165,8 @@ def _series_column(name: str, series: Any) -> Column:
 
 
 def _read_array(X: Any, estimator: Any) -> Table:
+    from sklearn.utils.validation import check_array
+
     if isinstance(X, list | tuple):
         X = _rows_as_objects(X)
     if isinstance(X, np.ma.MaskedArray):

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_X_y, validate_data
 
 from ferl.frames.checks import _LARGEST, _NARROWEST, _core_ready, _remedies, refuse_missing_labels
 from ferl.frames.columns import Columns
@@ -55,6 +53,9 @@ def learn_table(
     >>> encode_rows(estimator, columns, [[2.5, "red"]])
     array([[2.5, 0. ]])
     """
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import check_X_y, validate_data
+
     refuse_missing_labels(y)
     with _remedies():
         table = read_table(X, estimator)
@@ -88,6 +89,8 @@ def encode_rows(estimator: Any, columns: Columns, X: Any) -> Floats:
     -------
     ndarray of shape (n_rows, n_features), float64
     """
+    from sklearn.utils.validation import validate_data
+
     with _remedies():
         table = read_table(X, estimator)
         if columns.names is None or table.names is None:

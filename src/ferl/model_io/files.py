@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ferl.atomic import replace_text
+from ferl.model_io.contents import Contents, contents_from_form
 from ferl.model_io.fields import ModelFileError
 from ferl.quoting import shown
 
@@ -62,7 +63,7 @@ def save_model(estimator: FERLClassifier, path: str | os.PathLike[str]) -> None:
     >>> bool((loaded.predict_proba(X) == clf.predict_proba(X)).all())
     True
     """
-    from ferl.model_io.model_form import model_from_form, model_to_form
+    from ferl.model_io.model_form import estimator_of, model_to_form
 
     form = model_to_form(estimator)
     try:
@@ -70,7 +71,7 @@ def save_model(estimator: FERLClassifier, path: str | os.PathLike[str]) -> None:
     except (TypeError, ValueError) as error:
         raise ModelFileError(f"A parameter of the model cannot be written: {error}.") from error
     # Never a file that cannot be read back: parameters may have changed since fit.
-    model_from_form(_parsed(text.encode()), len(text))
+    estimator_of(contents_from_form(_parsed(text.encode()), len(text)))
     replace_text(path, text)
 
 
@@ -97,8 +98,17 @@ def load_model(path: str | os.PathLike[str]) -> FERLClassifier:
     OSError
         When the file cannot be read.
     """
-    from ferl.model_io.model_form import model_from_form
+    from ferl.model_io.model_form import estimator_of  # and with it scikit-learn
 
+    contents = read_model(path)
+    try:
+        return estimator_of(contents)
+    except ModelFileError as error:
+        raise ModelFileError(f"{Path(path).name}: {error}") from error
+
+
+def read_model(path: str | os.PathLike[str]) -> Contents:
+    """What a model file holds: :func:`load_model` without the estimator around it, and without scikit-learn."""
     path = Path(path)
     with open(path, "rb", opener=_open_without_waiting) as file:
         status = os.fstat(file.fileno())
@@ -108,7 +118,7 @@ def load_model(path: str | os.PathLike[str]) -> FERLClassifier:
     if len(content) > MAX_BYTES:
         raise ModelFileError(f"{path.name} has more than {MAX_BYTES:,} bytes; models are smaller.")
     try:
-        return model_from_form(_parsed(content), len(content))
+        return contents_from_form(_parsed(content), len(content))
     except ModelFileError as error:
         raise ModelFileError(f"{path.name}: {error}") from error
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,43 +10,11 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ferl.classifier import FERLClassifier
-from ferl.frames import INDICATOR_LEVELS, Columns
-from ferl.model_io.fields import (
-    Budget,
-    Ints,
-    ModelFileError,
-    Part,
-    as_list,
-    as_numbers,
-    as_written,
-    is_plain_text,
-)
-from ferl.model_io.tree_form import tree_from_form, tree_to_form
+from ferl.model_io.contents import FORMAT, LABEL_DTYPES, LABEL_TYPES, VERSION, Contents
+from ferl.model_io.fields import Ints, ModelFileError, Part, as_list, as_numbers, as_written
+from ferl.model_io.tree_form import tree_to_form
 from ferl.partition import FuzzySet, LinguisticVariable
 from ferl.quoting import shown
-
-FORMAT = "ferl-model"
-VERSION = 1
-
-_KEYS = (
-    "format",
-    "version",
-    "ferl",
-    "estimator",
-    "parameters",
-    "classes",
-    "columns",
-    "missing_features",
-    "n_growth_rows",
-    "partition",
-    "tree",
-)
-_LABEL_DTYPES = (
-    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-    *("float16", "float32", "float64", "str", "object"),
-)
-_LABEL_TYPES = (str, bool, int, float)
-_LARGEST_COUNT = 2**63 - 1
 
 
 def model_to_form(estimator: FERLClassifier) -> dict[str, Any]:
@@ -78,70 +45,19 @@ def model_to_form(estimator: FERLClassifier) -> dict[str, Any]:
     }
 
 
-def model_from_form(form: Any, n_bytes: int) -> FERLClassifier:
-    """A fitted classifier from its plain form, checked.
-
-    Parameters
-    ----------
-    form : object
-        What stands in the file.
-    n_bytes : int
-        Size of the file, which bounds what the model may take in memory.
-
-    Returns
-    -------
-    FERLClassifier
-    """
-    _check_version(form)
-    part = Part(form, "the model", _KEYS, ("notes",))
-    if part.value["estimator"] != "FERLClassifier":
-        raise part.wrong("estimator", f"{shown(part.value['estimator'])} is not known; it must be 'FERLClassifier'")
-    _check_texts(part)
-    estimator = _estimator(part.value["parameters"])
-    columns = _columns(part.value["columns"])
-    n_features = len(columns.levels)
-    missing = part.integers("missing_features", None, 0, n_features - 1)
-    if (np.diff(missing) <= 0).any():
-        raise part.wrong("missing_features", "they must ascend")
-    indicators = np.full(len(missing), len(INDICATOR_LEVELS), dtype=np.int32)
-    n_levels: Ints = np.concatenate([columns.n_levels, indicators])
-    classes = _classes(part.value["classes"])
-    tree = tree_from_form(part.value["tree"], n_levels, len(classes), Budget(n_bytes))
-    if bool(tree.word) and estimator.variant != "compact":
-        raise part.wrong("tree.word", f"a {estimator.variant} tree learns its splits and has no words")
-    # All of it has been checked: what follows is what fit leaves behind.
-    estimator.columns_ = columns
-    estimator.n_features_in_ = n_features
-    if columns.names is not None:
-        estimator.feature_names_in_ = np.array(columns.names, dtype=object)
-    estimator.missing_features_ = tuple(missing.tolist())
-    estimator.partition_ = _partition(part.value["partition"], estimator.variant == "compact", n_levels)
-    estimator.n_growth_rows_ = part.integer("n_growth_rows", 0, _LARGEST_COUNT)
-    estimator.classes_ = classes
-    estimator.tree_ = tree
+def estimator_of(contents: Contents) -> FERLClassifier:
+    """A fitted classifier with the contents of a file: what fit leaves behind."""
+    estimator = _estimator(contents.parameters)
+    estimator.partition_ = _partition(contents.partition, estimator.variant == "compact", contents.n_levels)
+    estimator.columns_ = contents.columns_
+    estimator.n_features_in_ = len(contents.columns_.levels)
+    if contents.columns_.names is not None:
+        estimator.feature_names_in_ = np.array(contents.columns_.names, dtype=object)
+    estimator.missing_features_ = contents.missing_features_
+    estimator.n_growth_rows_ = contents.n_growth_rows
+    estimator.classes_ = contents.classes_
+    estimator.tree_ = contents.tree_
     return estimator
-
-
-def _check_version(form: Any) -> None:
-    from ferl import __version__
-
-    if not isinstance(form, dict) or form.get("format") != FORMAT:
-        raise ModelFileError(f'This is no model of ferl: it does not begin with {{"format": "{FORMAT}", ...}}.')
-    version, writer = form.get("version"), form.get("ferl")
-    if type(version) is int and version > VERSION:
-        raise ModelFileError(
-            f"The model is in version {shown(version)} of the format, and ferl {__version__} reads version {VERSION}. "
-            f"It was written by ferl {shown(writer)}: install that version, or a newer one."
-        )
-    if type(version) is not int or version != VERSION:
-        raise ModelFileError(f"version is {shown(version)}; it must be {VERSION}.")
-
-
-def _check_texts(part: Part) -> None:
-    """What is kept for readers only."""
-    texts = [part.value["ferl"], *as_list(part.value.get("notes", []), "notes")]
-    if not all(map(is_plain_text, texts)):
-        raise ModelFileError("ferl and notes must be text.")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -200,7 +116,7 @@ def _estimator(form: Any) -> FERLClassifier:
 def _class_weight(pairs: list[Any]) -> dict[Any, float]:
     found: dict[Any, float] = {}
     for pair in pairs:
-        if type(pair) is not list or len(pair) != 2 or type(pair[0]) not in _LABEL_TYPES:
+        if type(pair) is not list or len(pair) != 2 or type(pair[0]) not in LABEL_TYPES:
             raise ModelFileError(f"parameters.class_weight has {shown(pair)}; it must be a label and its weight.")
         found[pair[0]] = float(as_numbers(pair[1:], "parameters.class_weight", 1, 0.0)[0])
     return found
@@ -214,45 +130,12 @@ def _class_weight(pairs: list[Any]) -> dict[Any, float]:
 def _classes_to_form(classes: NDArray[Any]) -> dict[str, Any]:
     dtype = {"U": "str", "T": "object", "O": "object"}.get(classes.dtype.kind, classes.dtype.name)
     labels = [label.item() if isinstance(label, np.generic) else label for label in classes.tolist()]
-    if dtype not in _LABEL_DTYPES or any(type(label) not in _LABEL_TYPES for label in labels):
+    if dtype not in LABEL_DTYPES or any(type(label) not in LABEL_TYPES for label in labels):
         raise ModelFileError(
             f"The labels are {shown(labels)}, of {classes.dtype}; files hold labels that are text, integers, floats or "
             "booleans. Fit with such labels."
         )
     return {"dtype": dtype, "labels": labels}
-
-
-def _classes(form: Any) -> NDArray[Any]:
-    part = Part(form, "classes", ("dtype", "labels"))
-    dtype, labels = part.value["dtype"], part.list("labels")
-    if dtype not in _LABEL_DTYPES:
-        raise part.wrong("dtype", f"{shown(dtype)} is not one of {', '.join(_LABEL_DTYPES)}")
-    kinds = set(map(type, labels))
-    if not labels or len(kinds) > 1 or not kinds <= set(_LABEL_TYPES):
-        raise part.wrong(
-            "labels", f"{shown(labels)} must be one or more labels, all text, integers, floats or booleans"
-        )
-    expected = {"b": bool, "i": int, "u": int, "f": float, "U": str}.get(np.dtype(dtype).kind)
-    if expected is not None and kinds != {expected}:
-        raise part.wrong("labels", f"{shown(labels)} are not of type {dtype}")
-    if kinds == {str} and not all(map(is_plain_text, labels)):
-        raise part.wrong("labels", f"{shown(labels)} hold text that is not valid Unicode")
-    if any(not first < second for first, second in pairwise(labels)):
-        raise part.wrong("labels", "they must be sorted, each once")
-    try:
-        classes = np.array(labels, dtype=dtype)
-    except (OverflowError, ValueError) as error:
-        raise part.wrong("labels", f"{error}") from error
-    if classes.tolist() != labels:  # NumPy cuts NULs from the end of text, and rounds
-        raise part.wrong("labels", f"{shown(labels)} are not of type {dtype}")
-    return classes
-
-
-def _columns(form: Any) -> Columns:
-    try:
-        return Columns.from_dict(form)
-    except ValueError as error:
-        raise ModelFileError(str(error)) from error
 
 
 def _partition(form: Any, is_compact: bool, n_levels: Ints) -> list[LinguisticVariable | None] | None:

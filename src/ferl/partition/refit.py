@@ -27,6 +27,7 @@ from ferl.partition.ramps import (
 from ferl.partition.refit_loss import RefitLoss, RefitRows
 from ferl.partition.sets import NARROWEST
 from ferl.partition.variables import LinguisticVariable
+from ferl.presets import setting
 from ferl.tree import FuzzyTree
 
 if TYPE_CHECKING:
@@ -220,8 +221,6 @@ def _has_room(rows: RefitRows) -> NDArray[np.bool_]:
 
 def _reliability(estimator: FERLClassifier) -> Floats:
     """How far each node is believed; 0 for nodes that are no sources."""
-    from ferl.growth import setting  # which imports this package
-
     tree = estimator.tree_
     is_source = tree.is_leaf | ((setting(estimator, "sources") == "all") & (tree.parent >= 0))
     return np.where(is_source, reliability(tree, estimator.discount), 0.0)
