@@ -5,9 +5,18 @@ a setting of matplotlib.
 """
 
 from ferl.plot.critical_difference import average_ranks, critical_difference, plot_critical_difference
+from ferl.plot.curves import plot_reliability, plot_risk_coverage
+from ferl.plot.evidence import plot_evidence
+from ferl.plot.memberships import plot_memberships
+from ferl.plot.regions import plot_decision_regions
 
 __all__ = [
     "average_ranks",
     "critical_difference",
     "plot_critical_difference",
+    "plot_decision_regions",
+    "plot_evidence",
+    "plot_memberships",
+    "plot_reliability",
+    "plot_risk_coverage",
 ]
