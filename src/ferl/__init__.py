@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from ferl.detector import NoveltyDetector
     from ferl.evidence import Evidence
     from ferl.model_io import ModelFileError, load_model, save_model
+    from ferl.plot import plot_tree
     from ferl.rules import export_text, rules_frame
     from ferl.splits import splits_frame
     from ferl.tree import FuzzyTree
@@ -24,6 +25,7 @@ __all__ = [
     "__version__",
     "export_text",
     "load_model",
+    "plot_tree",
     "rules_frame",
     "save_model",
     "splits_frame",
@@ -39,6 +41,7 @@ _HOME = {
     "NoveltyDetector": "ferl.detector",
     "export_text": "ferl.rules",
     "load_model": "ferl.model_io",
+    "plot_tree": "ferl.plot",
     "rules_frame": "ferl.rules",
     "save_model": "ferl.model_io",
     "splits_frame": "ferl.splits",
