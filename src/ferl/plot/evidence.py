@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ferl.plot.canvas import INK, PALE, axes_for, bare, class_colours, shortened, tint
+from ferl.colours import class_colours, tint
+from ferl.plot.canvas import INK, PALE, axes_for, bare, shortened
 from ferl.rules import checked_names
 
 if TYPE_CHECKING:

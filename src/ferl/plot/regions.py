@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ferl.colours import class_colours, rgb
 from ferl.frames import encode_rows, with_indicators
-from ferl.plot.canvas import INK, axes_for, class_colours, plain, rgb, shortened
+from ferl.plot.canvas import INK, axes_for, plain, shortened
 from ferl.rules import checked_names, level_names
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ferl.plot.canvas import FAINT, INK, axes_for, class_colours, shortened, tint
+from ferl.colours import class_colours, tint
+from ferl.plot.canvas import FAINT, INK, axes_for, shortened
 from ferl.plot.layout import Layout, lay_out
 from ferl.plot.panels import BAND, Panel, draw_band, draw_categories, draw_shares, draw_word
-from ferl.rules import Bound, Condition, checked_names, level_names, probability_text
+from ferl.rules import LEAST_LISTED, Bound, checked_names, level_names, listed_categories, probability_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,9 +91,8 @@ def plot_tree(
     >>> [text.get_text() for text in ax.texts if "±" in text.get_text()]
     ['2.46 ±0.09', '1.68 ±0.06']
     """
-    for name, value, least in (("max_depth", max_depth, 0), ("max_rules", max_rules, 1), ("decimals", decimals, 0)):
-        if value is not None and value < least:
-            raise ValueError(f"{name} is {value}; it must be at least {least}, or None.")
+    if decimals is not None and decimals < 0:
+        raise ValueError(f"decimals is {decimals}; it must be at least 0, or None.")
     names, labels = checked_names(estimator, "plot_tree", feature_names, class_names)
     tree = estimator.tree_
     layout = lay_out(tree, max_depth, max_rules)
@@ -128,7 +128,7 @@ class _Sheet:
             table = 0.3 + _INDENT * max(depth - 1, 0) + _PANEL * 0.6 + _LETTER * letters
         else:
             table = 0.1 + _LEVEL * depth + 0.15
-        width = table + (_TABLE if layout.n_folded else _COLUMNS["support"] + 0.1)
+        width = table + (_TABLE if layout.folded.n_hidden else _COLUMNS["support"] + 0.1)
         return cls(row, table, width, _TOP + row * len(layout.ends))
 
     def scale_on(self, ax: Axes) -> float:
@@ -169,7 +169,7 @@ class _Drawing:
         self.ax.text(x, y, text, fontsize=size * self.scale, **{"color": INK, "va": "center", **style})
 
     def draw_splits(self) -> None:
-        for node, sides in self.layout.children.items():
+        for node, sides in self.layout.folded.children.items():
             left = 0.1 + _LEVEL * int(self.tree.depth[node])
             middle = self.sheet.y(self.layout.row[node])
             self._draw_split(node, left, middle)
@@ -178,7 +178,7 @@ class _Drawing:
                 self._draw_branch(left + _PANEL + 0.05, middle, side, sign)
 
     def _draw_split(self, node: int, left: float, middle: float) -> None:
-        side = self.layout.children[node][0]
+        side = self.layout.folded.children[node][0]
         feature = int(self.tree.feature[side])
         seen = self.tree.support[side]
         panel = Panel(left, middle + 0.07, _PANEL, 0.2, float(seen[0]), float(seen[1]))
@@ -197,16 +197,15 @@ class _Drawing:
         self.text(centre, middle + 0.105, below, _NUMBER, ha="center", va="top", color="#555555")
 
     def _listed(self, feature: int, membership: Any) -> str:
-        inside = tuple((code, float(own)) for code, own in enumerate(np.nan_to_num(membership)) if own >= 0.005)
-        said = Condition(feature, None, None, categories=inside).text("", levels=self.levels[feature])
-        return shortened(said.removeprefix(" in "), _LONGEST_NAME + 6)
+        inside = tuple((code, float(own)) for code, own in enumerate(np.nan_to_num(membership)) if own >= LEAST_LISTED)
+        return shortened(f"{{{listed_categories(inside, self.levels[feature])}}}", _LONGEST_NAME + 6)
 
     def _draw_branch(self, start: float, middle: float, side: int, sign: str) -> None:
         """An elbow from a split to the next one, or to the row where the path ends."""
         y, elbow = self.sheet.y(self.layout.row[side]), start + 0.12
-        is_end = side not in self.layout.children
+        is_end = side not in self.layout.folded.children
         end = self.sheet.table - 0.04 if is_end else start - _PANEL - 0.05 + _LEVEL - 0.04
-        dashed = (0, (3, 2)) if side in self.layout.n_folded else "solid"
+        dashed = (0, (3, 2)) if side in self.layout.folded.n_hidden else "solid"
         line = self.ax.plot([start, elbow, elbow, end], [middle, middle, y, y], gid=f"branch-{side}")[0]
         line.set(color=self._branch_colour(side), linewidth=self._thickness(side), linestyle=dashed)
         line.set(solid_joinstyle="round", zorder=1)
@@ -262,8 +261,10 @@ class _Drawing:
             self.text(at["label"], middle, shortened(self.labels[best], _LONGEST_NAME), gid=f"label-{node}")
             self.text(at["confidence"], middle, probability_text(float(shares[best])), ha="right")
             self.text(at["support"], middle, f"{support:.0%}" if support >= 0.01 else "<1%", ha="right")
-            if node in self.layout.n_folded:
-                self.text(at["folded"], middle, f"+ {self.layout.n_folded[node]} rules", _NUMBER, color="#777777")
+            if node in self.layout.folded.n_hidden:
+                self.text(
+                    at["folded"], middle, f"+ {self.layout.folded.n_hidden[node]} rules", _NUMBER, color="#777777"
+                )
 
     def draw_legend(self) -> None:
         from matplotlib.patches import Patch
@@ -272,7 +273,7 @@ class _Drawing:
             Patch(color=colour, label=shortened(label, _LONGEST_NAME))
             for label, colour in zip(self.labels[:_MAX_LEGEND], self.colours, strict=False)
         ]
-        if any(own.get_gid() == f"band-{node}" for node in self.layout.children for own in self.ax.patches):
+        if any(own.get_gid() == f"band-{node}" for node in self.layout.folded.children for own in self.ax.patches):
             shown.append(Patch(color=BAND, label="band: both branches fire"))
         if len(self.labels) > _MAX_LEGEND:
             shown.append(Patch(color="none", label=f"and {len(self.labels) - _MAX_LEGEND} more"))
