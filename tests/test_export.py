@@ -121,8 +121,8 @@ def test_dot_options_change_what_they_name() -> None:
     assert "rankdir=TB" in text_of(clf)
     assert "fillcolor" in text_of(clf)
     assert "fill" not in text_of(clf, filled=False)
-    assert re.search(r"\n2\.46 ±0\.09\\n", text_of(clf, decimals=2))
-    assert re.search(r"\n2\.\d{4} ±0\.\d{4}\\n", text_of(clf, decimals=4))
+    assert re.search(r"x2\\n2\.46 ±0\.09\\n", text_of(clf, decimals=2))
+    assert re.search(r"x2\\n2\.\d{4} ±0\.\d{4}\\n", text_of(clf, decimals=4))
 
 
 @needs_dot
