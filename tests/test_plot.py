@@ -98,9 +98,9 @@ def test_bars_are_belief_and_plausibility(ax: Any, medium: FERLClassifier, kind:
     assert [text.get_text() for text in ax.get_yticklabels()] == medium.classes_.tolist()
     for bar, inside, colour in zip(bars["belief"], evidence.prediction_set()[0], class_colours(3), strict=True):
         assert same_colour(bar.get_facecolor(), colour) == inside
-    title = {"certain": "setosa", "doubtful": "versicolor or virginica", "unknown": "no answer: no class is ruled out"}
+    title = {"certain": "setosa", "doubtful": "versicolor or virginica", "unknown": "no answer"}
     assert ax.get_title(loc="left") == title[kind]
-    assert ax.get_title(loc="right") == f"ignorance {evidence.ignorance[0]:.2f}"
+    assert ax.get_xlabel() == f"mass of evidence (ignorance {evidence.ignorance[0]:.2f})"
 
 
 def test_evidence_of_a_row_with_categories_and_gaps(ax: Any, mixed: FERLClassifier, table: Mixed) -> None:

@@ -115,9 +115,8 @@ def _finish(ax: Axes, names: list[str], in_set: NDArray[np.bool_], ignorance: fl
     ax.set_xlim(0, 1)
     ax.set_ylim(len(names) - 0.45, -0.55)
     bare(ax)
-    ax.set_xlabel("mass of evidence")
+    ax.set_xlabel(f"mass of evidence (ignorance {ignorance:.2f})")
     ax.set_title(_answer(names, in_set), loc="left", fontsize=10)
-    ax.set_title(f"ignorance {ignorance:.2f}", loc="right", fontsize=9, color="#666666")
 
 
 def _draw_legend(ax: Axes, diamonds: Line2D, line: Line2D) -> None:
@@ -147,6 +146,6 @@ def _answer(names: list[str], in_set: NDArray[np.bool_]) -> str:
     if len(chosen) == 1:
         return chosen[0]
     if len(chosen) == len(names):
-        return "no answer: no class is ruled out"
+        return "no answer"
     more = f" and {len(chosen) - _MAX_NAMED} more" if len(chosen) > _MAX_NAMED else ""
     return " or ".join(chosen[:_MAX_NAMED]) + more

@@ -30,8 +30,6 @@ _LONGEST_CONDITION = 48
 _PANEL = 1.08
 _TOP = 0.36
 _SHARES = 1.15
-_COLUMNS = {"label": 1.25, "confidence": 2.95, "support": 3.6, "folded": 3.75}  # label and folded begin, others end
-_TABLE = 4.6
 _NAME, _NUMBER = 8.0, 7.0  # points
 _LONGEST_NAME = 20
 _MAX_LEGEND = 14
@@ -96,7 +94,7 @@ def plot_tree(
     names, labels = checked_names(estimator, "plot_tree", feature_names, class_names)
     tree = estimator.tree_
     layout = lay_out(tree, max_depth, max_rules)
-    sheet = _Sheet.for_layout(tree, layout, names)
+    sheet = _Sheet.for_layout(tree, layout, names, labels)
     scale = 1.0 if ax is None else sheet.scale_on(ax)
     ax = axes_for("plot_tree", ax, (sheet.width, sheet.height + 0.35))
     drawing = _Drawing(ax, sheet, layout, estimator, names, labels, decimals, scale)
@@ -116,11 +114,12 @@ class _Sheet:
 
     row: float
     table: float
+    label: float
     width: float
     height: float
 
     @classmethod
-    def for_layout(cls, tree: FuzzyTree, layout: Layout, names: list[str]) -> _Sheet:
+    def for_layout(cls, tree: FuzzyTree, layout: Layout, names: list[str], labels: list[Any]) -> _Sheet:
         row = _ROW["words" if tree.word else "splits"]
         depth = max(int(tree.depth[node]) for node in layout.row)
         if tree.word:
@@ -128,8 +127,15 @@ class _Sheet:
             table = 0.3 + _INDENT * max(depth - 1, 0) + _PANEL * 0.6 + _LETTER * letters
         else:
             table = 0.1 + _LEVEL * depth + 0.15
-        width = table + (_TABLE if layout.folded.n_hidden else _COLUMNS["support"] + 0.1)
-        return cls(row, table, width, _TOP + row * len(layout.ends))
+        label = _LETTER * max(len(shortened(label, _LONGEST_NAME)) for label in labels)
+        width = table + _SHARES + label + (2.5 if layout.folded.n_hidden else 1.65)
+        return cls(row, table, label, width, _TOP + row * len(layout.ends))
+
+    def columns(self) -> dict[str, float]:
+        """Where texts of the table begin (label, folded) or end (confidence, support)."""
+        label = self.table + _SHARES + 0.1
+        confidence = label + self.label + 0.8
+        return {"label": label, "confidence": confidence, "support": confidence + 0.65, "folded": confidence + 0.8}
 
     def scale_on(self, ax: Axes) -> float:
         """By how much letters shrink on Axes that are smaller than the sheet."""
@@ -248,8 +254,7 @@ class _Drawing:
 
     def draw_table(self) -> None:
         """Class shares, label and support of every row."""
-        left, total = self.sheet.table, float(self.tree.weight[0])
-        at = {column: left + place for column, place in _COLUMNS.items()}
+        left, total, at = self.sheet.table, float(self.tree.weight[0]), self.sheet.columns()
         self.text(left, _TOP - 0.1, "shares of classes", _NUMBER, color=FAINT)
         self.text(at["label"], _TOP - 0.1, "label", _NUMBER, color=FAINT)
         self.text(at["confidence"], _TOP - 0.1, "confidence", _NUMBER, color=FAINT, ha="right")
