@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 import ferl
 from ferl import FERLClassifier
+from ferl.calibration import CalibratedFERL
 from ferl.colours import class_colours
 from ferl.metrics import aurc, expected_calibration_error, reliability_curve, risk_coverage_curve
 from ferl.plot import (
@@ -111,6 +112,14 @@ def test_evidence_of_a_row_with_categories_and_gaps(ax: Any, mixed: FERLClassifi
     assert [bar.get_width() for bar in bars["belief"]] == pytest.approx(belief)
     assert [text.get_text() for text in ax.get_yticklabels()] == ["no", "yes"]
     assert ax.get_legend() is None
+
+
+def test_calibrated_evidence_can_be_drawn(ax: Any, medium: FERLClassifier) -> None:
+    calibrated = CalibratedFERL(medium).calibrate(IRIS.data, LABELS)
+    plot_evidence(calibrated, IRIS.data[100], ax=ax)
+    bars = {container.get_label(): container for container in ax.containers}
+    belief = calibrated.predict_evidence(IRIS.data[100:101]).belief[0]
+    assert [bar.get_width() for bar in bars["belief"]] == pytest.approx(belief)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -231,6 +240,15 @@ def test_points_are_the_rows_in_the_colours_of_their_labels(ax: Any, medium: FER
         np.testing.assert_allclose(own.get_offsets(), IRIS.data[label == LABELS][:, [3, 0]])
         assert same_colour(own.get_facecolor()[0], colour)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("x3", "x0")
+
+
+def test_labels_that_training_did_not_have_are_crosses(ax: Any) -> None:
+    known = LABELS != "virginica"
+    clf = FERLClassifier("medium", random_state=0).fit(IRIS.data[known], LABELS[known])
+    plot_decision_regions(clf, IRIS.data, LABELS, features=(2, 3), n_steps=10, ax=ax)
+    crosses = next(own for own in ax.collections if own.get_label() == "not a class of training")
+    np.testing.assert_allclose(crosses.get_offsets(), IRIS.data[~known][:, [2, 3]])
+    assert "not a class of training" in [text.get_text() for text in ax.get_legend().get_texts()]
 
 
 def test_categories_are_strips_and_hidden_features_have_their_middle(

@@ -378,6 +378,12 @@ def checked_names(
     estimator: FERLClassifier, caller: str, features: Sequence[str] | None, labels: Sequence[str] | None
 ) -> tuple[list[str], list[Any]]:
     """Names of features and classes for a reader; an error that names `caller` where they do not fit the estimator."""
+    classes = checked_classes(estimator, caller, labels)
+    return [in_sentence(name) for name in column_names(estimator, features)], classes
+
+
+def checked_classes(estimator: Any, caller: str, labels: Sequence[str] | None) -> list[Any]:
+    """Names of classes for a reader, of anything that answers with evidence."""
     if not hasattr(estimator, "predict_evidence"):
         raise TypeError(
             f"{caller} got a {type(estimator).__name__}; pass the fitted FERLClassifier inside it, for example "
@@ -389,7 +395,7 @@ def checked_names(
         raise ValueError(f"class_names has {len(classes)} names; there are {len(estimator.classes_)} classes.")
     if len({str(label) for label in classes}) != len(classes):
         raise ValueError(f"class_names are {[str(label) for label in classes]}; two of them read the same.")
-    return [in_sentence(name) for name in column_names(estimator, features)], classes
+    return classes
 
 
 def in_sentence(name: str) -> str:
