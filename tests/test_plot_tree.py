@@ -12,6 +12,7 @@ from sklearn.datasets import load_digits, load_iris
 
 from ferl import FERLClassifier, plot_tree
 from ferl.colours import class_colours
+from ferl.partition import FuzzySet, LinguisticVariable
 from ferl.plot.layout import lay_out
 from table_examples import mixed_table
 
@@ -59,6 +60,10 @@ def test_bands_are_drawn_where_they_lie_in_the_range_of_their_split(ax: Any) -> 
         rectangle = found[f"band-{node}"]
         ends = np.array([rectangle.get_x(), rectangle.get_x() + rectangle.get_width()])
         np.testing.assert_allclose((ends - left) / (right - left), (band - low) / (high - low), atol=1e-9)
+        values = low + (high - low) * (np.array(ramp) - left) / (right - left)
+        theta_low, theta_high = tree.trapezoid[node + 1, 2:]
+        height = (rectangle.get_y() + rectangle.get_height() - found[f"side-{node}"].get_ydata()) / 0.2
+        np.testing.assert_allclose(height, np.clip((theta_high - values) / (theta_high - theta_low), 0, 1), atol=1e-9)
     assert sum(gid.startswith("band-") for gid in found) == (~tree.is_leaf).sum()
 
 
@@ -106,6 +111,20 @@ def test_trapezoids_of_words_are_their_memberships(ax: Any) -> None:
         np.testing.assert_allclose((base - y) / 0.2, np.minimum(rise, fall), atol=1e-9)
     for feature, word in {(int(tree.feature[node]), tree.word[node]) for node in range(1, tree.n_nodes)}:
         assert any(text.endswith(f"x{feature} is {word}") for text in texts(ax))
+
+
+def test_upright_sides_of_words_are_drawn_upright(ax: Any) -> None:
+    sets = [FuzzySet.falling("short", 2.45), FuzzySet.crisp("middling", 2.45, 4.9), FuzzySet.rising("long", 4.9)]
+    words = [LinguisticVariable("x2", sets)]
+    clf = FERLClassifier("compact", partition=words, random_state=0).fit(IRIS.data, LABELS)
+    plot_tree(clf, ax=ax)
+    tree, found = clf.tree_, drawn(ax)
+    node = next(n for n in range(1, tree.n_nodes) if tree.word[n] == "middling")
+    x, y = found[f"word-{node}"].get_xdata(), found[f"word-{node}"].get_ydata()
+    low, high = tree.support[node]
+    values = low + (high - low) * (np.array(x) - x[0]) / (x[-1] - x[0])
+    np.testing.assert_allclose(values, [low, 2.45, 2.45, 4.9, 4.9, high])
+    np.testing.assert_allclose((y[0] - np.array(y)) / 0.2, [0, 0, 1, 1, 0, 0])
 
 
 def test_branches_lead_from_a_split_to_both_sides_and_are_as_thick_as_their_weight(ax: Any) -> None:

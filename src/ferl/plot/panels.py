@@ -46,7 +46,7 @@ class Panel:
 
 def draw_band(ax: Axes, panel: Panel, low: float, high: float, node: int) -> None:
     """The membership of a split's left side over the range that its node saw, the band from ``low`` to ``high``."""
-    _draw_shape(ax, panel, [(panel.low, 1.0), (low, 1.0), (high, 0.0), (panel.high, 0.0)], f"side-{node}")
+    _draw_shape(ax, panel, [(low, 1.0), (high, 0.0)], f"side-{node}")
     left, right = panel.x(low), panel.x(high)
     band = _rectangle(left, panel.y(1), right - left, panel.height, f"band-{node}", BAND, edge=BAND, line=0.8)
     band.set(alpha=0.7)  # over the membership; a narrow band stays visible by its outline
@@ -56,9 +56,8 @@ def draw_band(ax: Axes, panel: Panel, low: float, high: float, node: int) -> Non
 def draw_word(ax: Axes, panel: Panel, trapezoid: Floats, node: int) -> None:
     """The membership of a word over the range that the node's parent saw."""
     a, b, c, d = (float(end) for end in trapezoid)
-    rise = [(a, 0.0), (b, 1.0)] if math.isfinite(a) else [(panel.low, 1.0)]
-    fall = [(c, 1.0), (d, 0.0)] if math.isfinite(d) else [(panel.high, 1.0)]
-    _draw_shape(ax, panel, [*rise, *fall], f"word-{node}")
+    corners = [(a, 0.0), (b, 1.0), (c, 1.0), (d, 0.0)]
+    _draw_shape(ax, panel, [corner for corner in corners if math.isfinite(corner[0])], f"word-{node}")
 
 
 def draw_categories(ax: Axes, panel: Panel, membership: Floats, node: int) -> None:
@@ -81,12 +80,12 @@ def draw_shares(ax: Axes, panel: Panel, shares: Floats, colours: list[str], node
 
 
 def _draw_shape(ax: Axes, panel: Panel, corners: list[tuple[float, float]], gid: str) -> None:
-    """A membership function, filled down to the base; corners outside the range are cut off there."""
+    """A membership function, level beyond its corners, filled down to the base and cut off at the ends of the range."""
     from matplotlib.patches import Polygon
 
-    values = np.array([value for value, _ in corners])
-    inside = sorted({panel.low, panel.high, *(v for v in values.tolist() if panel.low < v < panel.high)})
-    line = [(panel.x(v), panel.y(_height_at(corners, v))) for v in inside]
+    inside = [corner for corner in corners if panel.low < corner[0] < panel.high]
+    ends = [(value, _height_at(corners, value)) for value in (panel.low, panel.high)]
+    line = [(panel.x(value), panel.y(height)) for value, height in (ends[0], *inside, ends[1])]
     closed = [(panel.x(panel.low), panel.base), *line, (panel.x(panel.high), panel.base)]
     ax.add_patch(Polygon(closed, closed=True, facecolor=_SIDE, edgecolor="none", gid=f"{gid}-area"))
     ax.plot([x for x, _ in line], [y for _, y in line], color=INK, linewidth=0.9, gid=gid, solid_joinstyle="round")
@@ -94,7 +93,9 @@ def _draw_shape(ax: Axes, panel: Panel, corners: list[tuple[float, float]], gid:
 
 
 def _height_at(corners: list[tuple[float, float]], value: float) -> float:
-    return float(np.interp(value, [x for x, _ in corners], [y for _, y in corners]))
+    """Membership of a value; on an upright side it is a member."""
+    exact = [height for x, height in corners if x == value]
+    return max(exact) if exact else float(np.interp(value, [x for x, _ in corners], [y for _, y in corners]))
 
 
 def _draw_base(ax: Axes, panel: Panel) -> None:
