@@ -66,8 +66,8 @@ def to_onnx(clf: FERLClassifier, *, novelty: bool | str = True, dtype: str = "fl
     >>> clf = FERLClassifier(random_state=0).fit(X, y)
     >>> session = onnxruntime.InferenceSession(to_onnx(clf).SerializeToString())
     >>> label, ignorance = session.run(["label", "ignorance"], onnx_inputs(clf, X[:3]))
-    >>> label
-    array([0, 0, 0])
+    >>> label.tolist()
+    [0, 0, 0]
     >>> bool(abs(ignorance - clf.predict_evidence(X[:3]).ignorance).max() < 1e-12)
     True
     """
