@@ -269,7 +269,7 @@ def test_what_cannot_be_exported_is_named(iris):
         to_onnx(model, novelty="neighbour")
     with pytest.raises(ValueError, match="measure is 'distance'"):
         to_onnx(model, novelty="distance")
-    with pytest.raises(ValueError, match="novelty is 1.5; it must be True, False"):
+    with pytest.raises(ValueError, match=r"novelty is 1\.5; it must be True, False"):
         to_onnx(model, novelty=1.5)
     huge = FERLClassifier("compact", random_state=0).fit(X, np.array([0, 2**63, 2**64 - 1], dtype=np.uint64)[y])
     with pytest.raises(ValueError, match=r"labels that are text, integers up to 2\*\*63"):
