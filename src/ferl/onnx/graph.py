@@ -62,13 +62,17 @@ class Graph:
         """Add an operator with several results."""
         results = [self.new_name(operator) for _ in range(n_results)]
         inputs = [operand if isinstance(operand, str) else self.constant(operand) for operand in operands]
-        node = self.onnx.helper.make_node(operator, inputs, results, domain=domain, **attributes)
-        self.nodes.append(node)
+        self._add_node(operator, inputs, results, domain=domain, **attributes)
         return results
 
     def name(self, value: Value, name: str) -> None:
         """Give a value a name that users see."""
-        self.nodes.append(self.onnx.helper.make_node("Identity", [value], [name]))
+        self._add_node("Identity", [value], [name])
+
+    def _add_node(self, operator: str, inputs: list[Value], results: list[Value], **attributes: Any) -> None:
+        # Names are optional, but onnxruntime 1.20 makes equal ones of those that lack, and then refuses the model.
+        node = self.onnx.helper.make_node(operator, inputs, results, name=f"node {results[0]}", **attributes)
+        self.nodes.append(node)
 
     def constant(self, value: NDArray[Any] | np.generic | float) -> Value:
         """A constant; equal ones are kept once."""
