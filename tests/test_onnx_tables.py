@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -116,10 +117,9 @@ def test_the_empty_text_can_be_a_category_and_then_another_one_is_missing():
 
 
 def test_names_that_outputs_have_too_are_told_apart():
-    table, y = mixed_table(np.random.default_rng(0), n_numbers=2).frame, None
-    table.columns = ["label", "label_", "", "ferl/1"]
-    y = (table["label"] > 0).to_numpy()
-    model = FERLClassifier(random_state=0, max_rules=5).fit(table, y)
+    mixed = mixed_table(np.random.default_rng(0), n_numbers=2)
+    table = mixed.frame.set_axis(["label", "label_", "", "ferl/1"], axis=1)
+    model = FERLClassifier(random_state=0, max_rules=5).fit(table, mixed.y)
     assert list(onnx_inputs(model, table)) == ["label_", "label__", "x2", "x3"]
     assert_exports(model, table)
 
@@ -129,6 +129,13 @@ def test_a_column_without_any_category_is_missing_everywhere():
     model = FERLClassifier(random_state=0).fit(table, [0, 1, 1] * 20)
     assert_exports(model, table)
     assert_exports(model, table.assign(empty="now there"))
+
+
+def test_text_of_any_kind_goes_through():
+    texts = ["a\0b", "a", " ", "日本", "\U0001f33b", 'q"uote', "line\nbreak"]
+    model = FERLClassifier(random_state=0).fit([[text, 1.0] for text in texts * 10], texts * 10)
+    found = assert_exports(model, [[text, 1.0] for text in [*texts, "A", "a\0"]])
+    assert found["label"].tolist()[:7] == texts
 
 
 def test_categories_that_doubles_cannot_tell_apart_are_refused():
@@ -171,7 +178,7 @@ def test_export_refuses_places_where_nothing_should_be_written(tmp_path, monkeyp
     assert "does not exist" in ferl("export", tmp_path / "model.json", "-o", tmp_path / "no" / "m.onnx", code=2)
     assert "the model file itself" in ferl("export", tmp_path / "model.json", "-o", tmp_path / "model.json", code=2)
     assert (tmp_path / "model.json").read_bytes() == before
-    monkeypatch.setitem(__import__("sys").modules, "onnx", None)
+    monkeypatch.setitem(sys.modules, "onnx", None)  # as if it were not installed
     told = ferl("export", tmp_path / "model.json", "-o", tmp_path / "m.onnx", code=2)
     assert 'pip install "ferl[onnx]"' in told
 
