@@ -230,6 +230,20 @@ def test_the_file_says_what_it_is_and_old_runtimes_can_read_it(iris):
     assert {node.domain for node in model.graph.node} <= {"", "ai.onnx.ml"}
 
 
+@pytest.mark.parametrize(
+    "parameters", [{}, {"support_gate": False}, {"combination": "chain"}, {"max_rules": 1}], ids=str
+)
+def test_every_operator_is_used(iris, parameters):
+    for novelty in (True, "residual", False):
+        graph = to_onnx(FERLClassifier(random_state=0, **parameters).fit(*iris), novelty=novelty).graph
+        bodies = [own.g for node in graph.node for own in node.attribute if own.HasField("g")]
+        used = {name for part in (graph, *bodies) for node in part.node for name in node.input}
+        used |= {output.name for part in (graph, *bodies) for output in part.output}
+        made = {name for part in (graph, *bodies) for node in part.node for name in node.output}
+        assert made <= used
+        assert {constant.name for part in (graph, *bodies) for constant in part.initializer} <= used
+
+
 def test_two_exports_of_one_model_are_the_same_file(iris):
     X, y = iris
     model = FERLClassifier(random_state=0).fit(X, y)

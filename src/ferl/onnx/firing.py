@@ -94,31 +94,35 @@ class Conditions:
     ----------
     fit : Value
         Memberships, shape (n_nodes - 1, n_rows).
-    gate : Value
-        How open the gates are, of the same shape.
+    gate : Value or None
+        How open the gates are, of the same shape; None: there are no gates.
     place : ndarray of shape (n_nodes,)
         Where in them each node stands; the root's is -1.
     """
 
     fit: Value
-    gate: Value
+    gate: Value | None
     place: NDArray[np.int64]
 
 
-def add_conditions(graph: Graph, tree: FuzzyTree, rows: Rows, gate_margin: float) -> Conditions:
-    """Memberships and gates of all nodes but the root, of a tree with more than that."""
+def add_conditions(graph: Graph, tree: FuzzyTree, rows: Rows, gate_margin: float | None) -> Conditions:
+    """Memberships and gates of all nodes but the root, of a tree with more than that. No margin: no gates."""
     nodes = np.concatenate(levels(tree.parent))
     sizes = np.zeros(tree.n_nodes, dtype=np.int64) if tree.categories is None else np.diff(tree.categories.start)
     numbers, categories = nodes[sizes[nodes] == 0], nodes[sizes[nodes] > 0]
-    found = []
+    fits, gates = [], []
     if len(numbers):
-        fit, gate = _number_fit(graph, tree, rows, numbers), _number_gate(graph, tree, rows, numbers, gate_margin)
-        found.append((fit, gate))
+        fits.append(_number_fit(graph, tree, rows, numbers))
+        if gate_margin is not None:
+            gates.append(_number_gate(graph, tree, rows, numbers, gate_margin))
     if len(categories):
-        found.append(_category_conditions(graph, tree, rows, categories))
+        fit, gate, at = _category_tables(graph, tree, rows, categories)
+        fits.append(graph("Gather", fit, at))
+        if gate_margin is not None:
+            gates.append(graph("Gather", gate, at))
     place = np.full(tree.n_nodes, -1, dtype=np.int64)
     place[np.concatenate([numbers, categories])] = np.arange(len(nodes))
-    return Conditions(graph.join([fit for fit, _ in found]), graph.join([gate for _, gate in found]), place)
+    return Conditions(graph.join(fits), graph.join(gates) if gates else None, place)
 
 
 def _number_fit(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.intp]) -> Value:
@@ -158,8 +162,10 @@ def _number_gate(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.in
     return graph.take(graph("Where", graph.take(rows.is_missing, feature), 1.0, known), which.ravel())
 
 
-def _category_conditions(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.intp]) -> tuple[Value, Value]:
-    """Memberships and gates by tables: one row a node, with two more places for unseen and missing values."""
+def _category_tables(
+    graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.intp]
+) -> tuple[Floats, Floats, Value]:
+    """Memberships and gates as tables, and where each row looks: a node's categories, then unseen, then missing."""
     assert tree.categories is not None
     fits, gates, share = [], [], tree.missing_membership
     for node in nodes:
@@ -174,7 +180,7 @@ def _category_conditions(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArr
         "Where", graph.take(rows.is_missing, feature), (sizes - 1.0)[:, None], graph.take(rows.values, feature)
     )
     at = graph("Add", graph.cast(code, "int64"), begin[:, None])
-    return graph("Gather", np.concatenate(fits), at), graph("Gather", np.concatenate(gates), at)
+    return np.concatenate(fits), np.concatenate(gates), at
 
 
 @dataclass(frozen=True)
@@ -204,7 +210,9 @@ def add_firings(graph: Graph, tree: FuzzyTree, rows: Rows, conditions: Condition
     place = np.zeros(tree.n_nodes, dtype=np.int64)
     if conditions is None:
         return Firings(found[0], place)
-    factor = graph("Mul", conditions.fit, conditions.gate) if gated else conditions.fit
+    factor = conditions.fit
+    if gated and conditions.gate is not None:
+        factor = graph("Mul", factor, conditions.gate)
     above = np.zeros(tree.n_nodes, dtype=np.int64)  # places inside a level
     begin = 1
     for nodes in levels(tree.parent):

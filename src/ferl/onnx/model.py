@@ -114,7 +114,8 @@ def _add_answers(graph: Graph, clf: FERLClassifier, encoded: Value, novelty: boo
     """All outputs by their names, rows first."""
     tree = clf.tree_
     rows = add_rows(graph, encoded, clf.n_features_in_, clf.missing_features_)
-    conditions = add_conditions(graph, tree, rows, clf.gate_margin) if tree.n_nodes > 1 else None
+    margin = clf.gate_margin if clf.support_gate else None
+    conditions = add_conditions(graph, tree, rows, margin) if tree.n_nodes > 1 else None
     firings = add_firings(graph, tree, rows, conditions, clf.support_gate)
     belief, ignorance = add_evidence(graph, clf, firings)
     plausibility = graph("Add", belief, ignorance)

@@ -56,9 +56,10 @@ def add_novelty(
     if chosen_measure(estimator, measure) == "neighbour":
         return add_neighbour_distance(graph, tree, rows, conditions, ungated)
     residual = _residual(graph, tree, rows, ungated)
-    if conditions is None or not estimator.support_gate:
+    if conditions is None or conditions.gate is None:
         return residual
-    return graph("Add", residual, graph("Mul", _lost_mass(graph, tree, conditions, gated), LOST_MASS))
+    lost = _lost_mass(graph, tree, conditions, conditions.gate, gated)
+    return graph("Add", residual, graph("Mul", lost, LOST_MASS))
 
 
 def _residual(graph: Graph, tree: FuzzyTree, rows: Rows, firings: Firings) -> Value:
@@ -84,8 +85,8 @@ def _residual(graph: Graph, tree: FuzzyTree, rows: Rows, firings: Firings) -> Va
     return graph("Div", sums, graph.total(phi, 0, keepdims=False))
 
 
-def _lost_mass(graph: Graph, tree: FuzzyTree, conditions: Conditions, firings: Firings) -> Value:
+def _lost_mass(graph: Graph, tree: FuzzyTree, conditions: Conditions, gate: Value, firings: Firings) -> Value:
     """Routing mass lost at closed gates, shape (n_rows,)."""
     nodes = np.argsort(conditions.place)[1:]  # in the order of the conditions; the root's place is -1
     reaching = graph("Mul", firings.of(graph, tree.parent[nodes]), conditions.fit)
-    return graph.total(graph("Mul", reaching, graph("Sub", 1.0, conditions.gate)), 0, keepdims=False)
+    return graph.total(graph("Mul", reaching, graph("Sub", 1.0, gate)), 0, keepdims=False)
