@@ -1,4 +1,4 @@
-"""The command line: ``ferl demo``, ``fit``, ``predict``, ``inspect`` and ``bench``."""
+"""The command line: ``ferl demo``, ``fit``, ``predict``, ``inspect``, ``export`` and ``bench``."""
 
 from __future__ import annotations
 
@@ -36,6 +36,13 @@ class Variant(StrEnum):
     deep = "deep"
     medium = "medium"
     compact = "compact"
+
+
+class Precision(StrEnum):
+    """Types of numbers in ONNX files."""
+
+    float64 = "float64"
+    float32 = "float32"
 
 
 class DemoData(StrEnum):
@@ -162,6 +169,26 @@ def inspect(
         from ferl.commands.inspect import run_inspect
 
         run_inspect(model, rules, as_json)
+
+
+@app.command()
+def export(
+    model: Annotated[Path, typer.Argument(help="Model file, from ferl fit or save_model.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the ONNX file.")],
+    novelty: Annotated[bool, typer.Option(help="Whether novelty is an output; it makes most of the file.")] = True,
+    dtype: Annotated[Precision, typer.Option(help="Numbers that come in and go out.")] = Precision.float64,
+    debug: DebugOption = False,
+) -> None:
+    """Write a model as an ONNX file, which runs without Python and without ferl.
+
+    Needs the package onnx: pip install "ferl[onnx]".
+
+    Example: ferl export model.json -o model.onnx
+    """
+    with plain_errors(debug, "Stopped. No file was written."):
+        from ferl.commands.export import run_export
+
+        run_export(model, out, novelty, dtype.value)
 
 
 def _names(listed: str) -> tuple[str, ...]:
