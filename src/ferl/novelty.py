@@ -111,13 +111,18 @@ def residual_parts(tree: FuzzyTree, X: Floats, n_threads: int = 1) -> Floats:
     -------
     ndarray of shape (n_rows, n_features)
     """
+    mean, precision = residual_weights(tree)
+    out = np.zeros(X.shape)
+    tree.core().residual(mean, precision, X, n_threads, out)
+    return out
+
+
+def residual_weights(tree: FuzzyTree) -> tuple[Floats, Floats]:
+    """Means and precisions of :func:`residual_parts`, each of shape (n_nodes, n_features)."""
     profile = _profile(tree)
     free = _free_features(tree)
     variance = np.maximum(profile.variance, LEAST_SHARE * _total_variance(profile))
-    precision = free / variance / np.maximum(free.sum(axis=1, keepdims=True), 1)
-    out = np.zeros(X.shape)
-    tree.core().residual(profile.mean, precision, X, n_threads, out)
-    return out
+    return profile.mean, free / variance / np.maximum(free.sum(axis=1, keepdims=True), 1)
 
 
 def unit_of_distance(tree: FuzzyTree) -> Floats:

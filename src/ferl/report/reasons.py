@@ -1,0 +1,88 @@
+"""Why a row is listed: what it was answered, and the reason in a sentence."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ferl.frames import add_up_indicators
+from ferl.novelty import LOST_MASS, lost_support, neighbour_parts, residual_parts
+from ferl.report.table_reading import OTHER_LABEL, Rows
+from ferl.report.tree_view import View
+
+Floats = NDArray[np.float64]
+MAX_PARTS = 4  # features that are named
+LEAST_SHARE = 0.05  # of a row's novelty that a named feature makes
+
+
+def listed_row(view: View, rows: Rows, place: int) -> dict[str, Any]:
+    """One row of the table as the lists of abstained and novel rows show it.
+
+    Parameters
+    ----------
+    view : View
+        The model.
+    rows : Rows
+        Rows that were kept.
+    place : int
+        Which of them.
+
+    Returns
+    -------
+    dict
+    """
+    estimator, row = view.estimator, rows.values[place : place + 1]
+    evidence = estimator._evidence(row)
+    inside = evidence.prediction_set()[0]
+    label = int(evidence.pignistic[0].argmax())
+    parts = _novelty_parts(view, row)
+    truth = int(rows.truth[place])
+    return {
+        "number": int(rows.number[place]) + 1,
+        "truth": view.classes[truth] if truth >= 0 else "another label" if truth == OTHER_LABEL else None,
+        "is_wrong": truth != label and truth != -1,
+        "label": view.classes[label],
+        "class": label,
+        "probability": float(evidence.pignistic[0, label]),
+        "set": [name for name, is_inside in zip(view.classes, inside, strict=True) if is_inside],
+        "ignorance": float(evidence.ignorance[0]),
+        "novelty": float(parts.sum()),
+        "parts": _named_parts(view, row[0], parts),
+        "reason": "",
+    }
+
+
+def _novelty_parts(view: View, row: Floats) -> Floats:
+    """What each feature adds to the row's novelty, shape (n_features,)."""
+    estimator, tree = view.estimator, view.estimator.tree_
+    assert tree.profile is not None
+    if len(tree.profile.exemplar_row):
+        parts = neighbour_parts(tree, row)
+    else:
+        parts = residual_parts(tree, row) + LOST_MASS * lost_support(estimator, row)
+    return np.asarray(add_up_indicators(parts, estimator.missing_features_)[0])
+
+
+def _named_parts(view: View, row: Floats, parts: Floats) -> list[dict[str, Any]]:
+    """The features that make a row novel, the largest part first."""
+    total = float(parts.sum())
+    if not total > 0:
+        return []
+    order = [int(j) for j in np.argsort(-parts, kind="stable")[:MAX_PARTS] if parts[j] >= LEAST_SHARE * total]
+    return [
+        {"name": view.features[j], "value": value_text(view, j, row[j]), "share": float(parts[j] / total)}
+        for j in order
+    ]
+
+
+def value_text(view: View, feature: int, value: float) -> str:
+    """A value of a row, in words."""
+    if math.isnan(value):
+        return "missing"
+    if view.estimator.columns_.levels[feature] is None:
+        return f"{value:.6g}"
+    levels = view.style.levels.get(feature, ())
+    return str(levels[int(value)]) if value < len(levels) else "not in training"
