@@ -1,4 +1,4 @@
-"""The command line: ``ferl demo``, ``fit``, ``predict``, ``inspect`` and ``bench``."""
+"""The command line: ``ferl demo``, ``fit``, ``predict``, ``report``, ``inspect`` and ``bench``."""
 
 from __future__ import annotations
 
@@ -145,6 +145,32 @@ def predict(
 
         wanted = Wanted(every_class, only_answers, novelty, prefix)
         run_predict(model, table, out, FileForm(separator, _names(missing)), wanted, as_json, jobs)
+
+
+@app.command()
+def report(
+    model: Annotated[Path, typer.Argument(help="Model file, from ferl fit or save_model.")],
+    table: Annotated[Path, typer.Argument(help="CSV or Parquet file with the columns that the model was fitted on.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the page, an HTML file.")],
+    target: Annotated[str | None, typer.Option(help="Column that holds the labels, for metrics.")] = None,
+    title: Annotated[str | None, typer.Option(help="Heading of the page.  [default: the model's name]")] = None,
+    separator: SeparatorOption = None,
+    missing: MissingOption = "",
+    jobs: JobsOption = -1,
+    debug: DebugOption = False,
+) -> None:
+    """Write a page on a model and a table: rules, tree, metrics, doubtful and novel rows, and a what-if form.
+
+    One file that needs no network. It contains the model, with the training rows that it keeps, and at most 150 rows of
+    the table.
+
+    Example: ferl report model.json new.csv --target outcome -o report.html
+    """
+    with plain_errors(debug, "Stopped. No report was written."):
+        from ferl.commands.report import Wanted, run_report
+        from ferl.commands.tables import FileForm
+
+        run_report(model, table, out, FileForm(separator, _names(missing)), Wanted(target, title), jobs)
 
 
 @app.command()

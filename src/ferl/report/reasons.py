@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl.frames import add_up_indicators
-from ferl.novelty import LOST_MASS, lost_support, neighbour_parts, residual_parts
+from ferl.explanation import Explanation
+from ferl.explanation.build import explain_row
+from ferl.explanation.row import OneRow
+from ferl.explanation.usual import novelty_parts
+from ferl.report.names import plain
 from ferl.report.table_reading import OTHER_LABEL, Rows
 from ferl.report.tree_view import View
 
 Floats = NDArray[np.float64]
+MAX_REASON = 600  # letters
 MAX_PARTS = 4  # features that are named
 LEAST_SHARE = 0.05  # of a row's novelty that a named feature makes
 
@@ -38,7 +42,7 @@ def listed_row(view: View, rows: Rows, place: int) -> dict[str, Any]:
     evidence = estimator._evidence(row)
     inside = evidence.prediction_set()[0]
     label = int(evidence.pignistic[0].argmax())
-    parts = _novelty_parts(view, row)
+    parts = novelty_parts(estimator, row)
     truth = int(rows.truth[place])
     return {
         "number": int(rows.number[place]) + 1,
@@ -51,19 +55,13 @@ def listed_row(view: View, rows: Rows, place: int) -> dict[str, Any]:
         "ignorance": float(evidence.ignorance[0]),
         "novelty": float(parts.sum()),
         "parts": _named_parts(view, row[0], parts),
-        "reason": "",
+        "reason": plain(_story(view, rows, place).summary, MAX_REASON),
     }
 
 
-def _novelty_parts(view: View, row: Floats) -> Floats:
-    """What each feature adds to the row's novelty, shape (n_features,)."""
-    estimator, tree = view.estimator, view.estimator.tree_
-    assert tree.profile is not None
-    if len(tree.profile.exemplar_row):
-        parts = neighbour_parts(tree, row)
-    else:
-        parts = residual_parts(tree, row) + LOST_MASS * lost_support(estimator, row)
-    return np.asarray(add_up_indicators(parts, estimator.missing_features_)[0])
+def _story(view: View, rows: Rows, place: int) -> Explanation:
+    one = OneRow(rows.values[place : place + 1], rows.unseen[place])
+    return explain_row(view.estimator, one, counterfactual=False)
 
 
 def _named_parts(view: View, row: Floats, parts: Floats) -> list[dict[str, Any]]:

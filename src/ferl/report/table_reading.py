@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
+Cell = Callable[[int, int], Any]
 
 NO_LABEL = -1  # the row's label is missing
 OTHER_LABEL = -2  # it is none of the model's classes
@@ -34,18 +35,21 @@ class Rows:
         What they hold; indicators of missing values included.
     truth : ndarray of shape (n_rows,), int32
         Their labels as places in ``classes_``, ``NO_LABEL`` or ``OTHER_LABEL``.
+    unseen : list of dict
+        For each of them, by the number of the feature, categories that training did not have.
     """
 
     number: NDArray[np.int64]
     values: Floats
     truth: Codes
+    unseen: list[dict[int, Any]]
 
     def __len__(self) -> int:
         return len(self.number)
 
     def take(self, places: Any) -> Rows:
         """Some of them."""
-        return Rows(self.number[places], self.values[places], self.truth[places])
+        return Rows(self.number[places], self.values[places], self.truth[places], [self.unseen[i] for i in places])
 
     @staticmethod
     def join(one: Rows, other: Rows) -> Rows:
@@ -54,6 +58,7 @@ class Rows:
             np.concatenate([one.number, other.number]),
             np.concatenate([one.values, other.values]),
             np.concatenate([one.truth, other.truth]),
+            one.unseen + other.unseen,
         )
 
 
@@ -63,7 +68,7 @@ class Leading:
     def __init__(self, most: int, n_columns: int) -> None:
         self.most = most
         self.value = np.zeros(0)
-        self.rows = Rows(np.zeros(0, dtype=np.int64), np.zeros((0, n_columns)), np.zeros(0, dtype=np.int32))
+        self.rows = Rows(np.zeros(0, dtype=np.int64), np.zeros((0, n_columns)), np.zeros(0, dtype=np.int32), [])
 
     def offer(self, value: Floats, places: NDArray[np.intp], rows_at: Callable[[NDArray[np.intp]], Rows]) -> None:
         """Rows of a block, by their places in it; only those that may stay are fetched."""
@@ -107,7 +112,7 @@ class TableReading:
         self.ignorance = self.conflict = 0.0
         self._blocks: list[tuple[Codes, Codes, Floats]] = []
 
-    def add(self, rows: Floats, truth: Codes | None) -> None:
+    def add(self, rows: Floats, truth: Codes | None, cell: Cell = lambda row, feature: "another category") -> None:
         """One more block of rows.
 
         Parameters
@@ -116,6 +121,9 @@ class TableReading:
             As the tree reads them.
         truth : ndarray of shape (n_rows,), int32, optional
             Labels, as in :class:`Rows`. None: there are none.
+        cell : callable
+            Gives the value of a row of the block in a feature as the table holds it. It is asked for categories that
+            training did not have, which are no more than that in ``rows``.
         """
         if not len(rows):
             return
@@ -123,7 +131,8 @@ class TableReading:
         evidence = self.estimator._evidence(rows)
 
         def rows_at(places: NDArray[np.intp]) -> Rows:
-            return Rows(self.n_rows + places, rows[places], labels[places])
+            unseen = [{int(j): cell(int(i), int(j)) for j in np.flatnonzero(self._is_unseen(rows[i]))} for i in places]
+            return Rows(self.n_rows + places, rows[places], labels[places], unseen)
 
         everywhere = np.arange(len(rows))
         self._count(evidence, labels)
@@ -133,6 +142,10 @@ class TableReading:
         self.novel.offer(np.nan_to_num(novelty, nan=0.0), everywhere, rows_at)
         self.first.offer(-(self.n_rows + everywhere).astype(np.float64), everywhere, rows_at)
         self.n_rows += len(rows)
+
+    def _is_unseen(self, row: Floats) -> NDArray[np.bool_]:
+        n_levels = self.estimator.columns_.n_levels
+        return np.asarray((n_levels > 0) & (row[: len(n_levels)] >= n_levels))
 
     def _count(self, evidence: Evidence, truth: Codes) -> None:
         sets = evidence.prediction_set()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ferl.atomic import replace_text
 from ferl.frames import check_rows
+from ferl.frames.reading import Table, read_table
 from ferl.quoting import shown
 from ferl.report.render import render
 from ferl.report.summarise import summarise
-from ferl.report.table_reading import NO_LABEL, OTHER_LABEL, Codes, TableReading
+from ferl.report.table_reading import NO_LABEL, OTHER_LABEL, Cell, Codes, TableReading
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
@@ -91,12 +91,26 @@ def report_html(
             "pipeline[-1] or search.best_estimator_."
         )
     check_is_fitted(estimator)
-    rows = check_rows(estimator, X)
+    given = read_table(X, estimator)
+    rows = check_rows(estimator, given)
     truth = None if y is None else label_codes(estimator, y, len(rows))
     reading = TableReading(estimator)
-    for block in _blocks(len(rows)):
-        reading.add(rows[block], None if truth is None else truth[block])
+    for first in range(0, len(rows), BLOCK_ROWS):
+        block = slice(first, first + BLOCK_ROWS)
+        reading.add(rows[block], None if truth is None else truth[block], _cells(estimator, given, first))
     return render(summarise(estimator, reading, title, table))
+
+
+def _cells(estimator: FERLClassifier, given: Table, first: int) -> Cell:
+    """Values of categorical columns as the table holds them, by the row of a block and the feature."""
+
+    def cell(row: int, feature: int) -> Any:
+        known, names = estimator.columns_.names, given.names
+        place = feature if known is None or names is None else names.index(known[feature])
+        factor = given.columns[place].factor
+        return factor.values[factor.codes[first + row]]
+
+    return cell
 
 
 def label_codes(estimator: FERLClassifier, y: Any, n_rows: int) -> Codes:
@@ -115,11 +129,6 @@ def label_codes(estimator: FERLClassifier, y: Any, n_rows: int) -> Codes:
             f"{shown(estimator.classes_.tolist())}. Pass labels as they were in training."
         )
     return codes
-
-
-def _blocks(n_rows: int) -> Iterator[slice]:
-    for first in range(0, n_rows, BLOCK_ROWS):
-        yield slice(first, first + BLOCK_ROWS)
 
 
 def demo_report(path: str | os.PathLike[str]) -> Path:

@@ -10,6 +10,7 @@ const ferlPage = (() => {
   const byId = (id) => document.getElementById(id);
   const MOST_PARTS = 8; // features of a row's novelty that are shown
   const MOST_FIRED = 30; // rules
+  const MOST_OPEN = 12; // features that are all shown at once
 
   function element(tag, properties = {}, ...children) {
     const made = document.createElement(tag);
@@ -121,7 +122,7 @@ const ferlPage = (() => {
     if (!others.length) return;
     const more = element("details", {}, element("summary", {},
       `${others.length} features that no rule asks; they count for novelty`), ...others.map((j) => controls[j].field));
-    more.open = asked.length === 0;
+    more.open = features.length <= MOST_OPEN;
     form.append(more);
   }
 
