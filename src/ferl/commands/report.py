@@ -48,9 +48,8 @@ def run_report(model: Path, table: Path, out: Path, form: FileForm, wanted: Want
         raise CommandError(f"{out} is a folder. Name a file in it, such as {out / 'report.html'}.")
     estimator = load_model(model).set_params(n_jobs=jobs)
     file = TableFile(table, form)
-    features = [name for name in file.names if name != wanted.target]
-    rows = RowReader(estimator, features, file.path, form)
     labels = None if wanted.target is None else _Labels(estimator, file, wanted.target)
+    rows = RowReader(estimator, [name for name in file.names if name != wanted.target], file.path, form)
     reading = TableReading(estimator)
     with progress(f"judging {table.name}", file.size) as moved:
         for batch in file.batches(moved):

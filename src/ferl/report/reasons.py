@@ -19,7 +19,7 @@ from ferl.report.tree_view import View
 Floats = NDArray[np.float64]
 MAX_REASON = 600  # letters
 MAX_PARTS = 4  # features that are named
-LEAST_SHARE = 0.05  # of a row's novelty that a named feature makes
+LEAST_SHARE = 0.1  # of a row's novelty that a named feature makes
 
 
 def listed_row(view: View, rows: Rows, place: int) -> dict[str, Any]:
@@ -81,6 +81,6 @@ def value_text(view: View, feature: int, value: float) -> str:
     if math.isnan(value):
         return "missing"
     if view.estimator.columns_.levels[feature] is None:
-        return f"{value:.6g}"
+        return f"{value:.4g}"
     levels = view.style.levels.get(feature, ())
     return str(levels[int(value)]) if value < len(levels) else "not in training"

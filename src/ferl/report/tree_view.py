@@ -96,10 +96,10 @@ def _kept_together(text: str) -> str:
 
 
 def class_shares(consequent: Any) -> list[dict[str, Any]]:
-    """Parts of a bar of classes, the largest first; many small ones are one part, of no class."""
-    order = np.argsort(-consequent, kind="stable")
-    kept = [c for c in order[:MAX_SHARES] if consequent[c] >= 0.005]
-    parts: list[dict[str, Any]] = [{"class": int(c), "share": float(consequent[c])} for c in kept]
+    """Parts of a bar of classes, in their order; of many the largest, and the rest as one part of no class."""
+    largest = np.argsort(-consequent, kind="stable")[:MAX_SHARES]
+    kept = [c for c in sorted(largest.tolist()) if consequent[c] >= 0.005]
+    parts: list[dict[str, Any]] = [{"class": c, "share": float(consequent[c])} for c in kept]
     rest = 1 - sum(part["share"] for part in parts)
     return [*parts, {"class": None, "share": rest}] if rest > 0.005 else parts
 

@@ -132,7 +132,8 @@ const ferlPage = (() => {
     showAnswer();
   }
 
-  function load(values) {
+  function load(values, truth = null) {
+    state.truth = truth;
     state.values = values.slice();
     state.start = values.slice();
     values.forEach((value, j) => controls[j].show(value));
@@ -164,7 +165,11 @@ const ferlPage = (() => {
     verdict.dataset.set = JSON.stringify(inside);
     verdict.textContent = abstains ? "Abstains: every class stays possible" : inside.length > 1 ? `One of ${inside.length}: ${inside.join(", ")}` : inside[0];
     note.textContent = `Most probable: ${classes[answer.label]}, with probability ${fixed(answer.pignistic[answer.label])}` +
-      (state.truth ? `. The label of this row is ${state.truth}.` : ".");
+      (state.truth ? `. ${isChanged() ? "The label of the row as it was:" : "Its label is"} ${state.truth}.` : ".");
+  }
+
+  function isChanged() {
+    return state.values.some((value, j) => !Object.is(value, state.start[j]));
   }
 
   function massLine(name, c, answer) {
@@ -214,7 +219,7 @@ const ferlPage = (() => {
       choice.append(element("option", { value: place }, `Row ${row.number}${row.truth ? `: ${row.truth}` : ""}`)));
     if (!rows.length) choice.append(element("option", { value: -1 }, "the table has no rows"));
     choice.addEventListener("change", () => loadRow(Number(choice.value)));
-    byId("reset").addEventListener("click", () => load(state.start));
+    byId("reset").addEventListener("click", () => load(state.start, state.truth));
     for (const button of document.querySelectorAll("button[data-row]"))
       button.addEventListener("click", () => {
         const place = rows.findIndex((row) => row.number === Number(button.dataset.row));
@@ -227,9 +232,8 @@ const ferlPage = (() => {
   }
 
   function loadRow(place) {
-    state.truth = place in rows ? rows[place].truth : null;
-    load(place in rows ? rows[place].values
-      : features.map((feature) => (feature.kind === "category" ? 0 : (feature.low + feature.high) / 2)));
+    if (place in rows) return load(rows[place].values, rows[place].truth);
+    load(features.map((feature) => (feature.kind === "category" ? 0 : (feature.low + feature.high) / 2)));
   }
 
   // ------------------------------------------------------------------------------------------------------------------
@@ -303,6 +307,7 @@ const ferlPage = (() => {
         if (entry.isIntersecting) {
           links.forEach((own) => own.removeAttribute("aria-current"));
           link.setAttribute("aria-current", "true");
+          link.parentElement.scrollLeft = link.offsetLeft - link.parentElement.offsetLeft;
         }
       }
     }, { rootMargin: "-20% 0px -70% 0px" });
