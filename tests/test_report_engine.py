@@ -13,6 +13,7 @@ from ferl import FERLClassifier
 from ferl.frames import check_rows
 from ferl.report import write_report
 from ferl.report.page_model import numbers
+from ferl.tree import FuzzyTree, Profile
 from table_examples import fit_mixed, mixed_table, rows_beside
 
 N_ROWS = 200
@@ -104,11 +105,34 @@ def test_categories_missing_and_unseen_values_are_read_as_in_python(browser, tmp
     assert_same(browser, tmp_path, model, rows_beside(table, 1, N_ROWS))
 
 
+def chain_of_contradictions(n_levels):
+    """A tree of one long path whose nodes are almost certain, of one class and the other in turn."""
+    X = np.arange(8.0)[:, None]
+    model = FERLClassifier(sources="all", discount=1e-10, random_state=0).fit(X, X[:, 0] > 3)
+    parent = np.array([-1, *np.repeat(np.arange(0, 2 * n_levels, 2), 2)], dtype=np.int32)
+    n = len(parent)
+    left, right = [-np.inf, -np.inf, 0.0, 1.0], [0.0, 1.0, np.inf, np.inf]
+    certain = np.eye(2)[np.arange(n) // 2 % 2]
+    tree = FuzzyTree(
+        parent=parent,
+        feature=np.array([-1] + [0] * (n - 1), dtype=np.int32),
+        trapezoid=np.array([[-np.inf, -np.inf, np.inf, np.inf]] + [left, right] * n_levels),
+        support=np.tile([0.0, 8.0], (n, 1)),
+        class_weight=1000 * certain,
+        consequent=certain,
+        gain=np.zeros(n),
+        profile=Profile(np.zeros((n, 1)), np.ones((n, 1)), np.zeros((n, 1), dtype=np.int32), np.zeros((1, 1))),
+        share=np.full(n, 0.5),
+    )
+    model.tree_ = tree
+    return model
+
+
 def test_many_sources_in_conflict_do_not_underflow(browser, tmp_path):
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(400, 3)), rng.integers(9, size=400)
-    model = FERLClassifier(sources="all", min_leaf_weight=1.0, random_state=0).fit(X, y)
-    assert_same(browser, tmp_path, model, far_and_near(X))
+    model = chain_of_contradictions(60)
+    rows = np.array([[5.0], [0.5], [0.999], [-3.0], [12.0]])
+    assert model.predict_evidence(rows).conflict[0] == 1
+    assert_same(browser, tmp_path, model, rows)
 
 
 def test_upright_words_and_values_on_their_edges(browser, tmp_path):

@@ -1,4 +1,4 @@
-"""What a model says of a table, block after block: memory grows by 20 bytes a row, however wide the rows are."""
+"""What a model says of a table, block after block: memory grows by 16 bytes a row, however wide the rows are."""
 
 from __future__ import annotations
 
