@@ -189,6 +189,12 @@ def test_an_empty_table_gives_a_report_of_the_model(model):
     assert "The table has no rows." in page
 
 
+def test_a_model_of_one_class_never_abstains():
+    X = np.arange(20.0)[:, None]
+    only = FERLClassifier(random_state=0).fit(X, ["yes"] * 20)
+    assert "None: every answer rules out some class." in report_html(only, X, ["yes"] * 20)
+
+
 def test_wrong_arguments_are_named_with_the_remedy(model, table, tmp_path):
     with pytest.raises(ValueError, match="y has 2 labels and X has 300 rows"):
         write_report(model, table.frame, [0, 1], tmp_path / "r.html")

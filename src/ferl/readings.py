@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ferl.certificate import Certificate, certified_radius, certify
-from ferl.explanation import Explanation, explain
+from ferl.explanation import Explanation, explain, feature_importances
 from ferl.frames import add_up_indicators, check_rows
 from ferl.novelty import lost_support, novelty, novelty_attribution
 from ferl.stability import StabilityReport, report_stability
@@ -121,6 +121,14 @@ class Readings:
         Certificate
         """
         return certify(self, x, scale)
+
+    @property
+    def feature_importances_(self: Any) -> Floats:
+        """What the conditions on each feature explain of the training labels, shape (n_features,), with sum one.
+
+        The weighted Gini decrease, as in scikit-learn; see :func:`ferl.explanation.feature_importances`.
+        """
+        return feature_importances(self)
 
     def explain(self: Any, x: Any, *, counterfactual: bool = True) -> Explanation:
         """One row's story: rules, evidence, doubt, novelty, and the nearest change that would alter the label.

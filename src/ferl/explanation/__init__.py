@@ -5,6 +5,8 @@ training rows it is, and the nearest change of one feature that alters the label
 """
 
 from ferl.explanation.build import explain
+from ferl.explanation.importance import feature_importances
+from ferl.explanation.model_overview import Overview, overview
 from ferl.explanation.story import Explanation
 
-__all__ = ["Explanation", "explain"]
+__all__ = ["Explanation", "Overview", "explain", "feature_importances", "overview"]

@@ -14,7 +14,7 @@ from ferl.explanation.row import OneRow, read_row
 from ferl.explanation.simple_rules import SimpleRules
 from ferl.explanation.sources import fired_sources
 from ferl.explanation.story import Certified, Explanation, FiredRule
-from ferl.explanation.usual import NoveltyPart, is_unusual, novelty_parts, usual_values
+from ferl.explanation.usual import NoveltyPart, is_unusual, novelty_parts, reached_rules, usual_values
 from ferl.frames import add_up_indicators
 from ferl.novelty import lost_support, total_spread, unit_of_distance
 from ferl.rules import feature_names, level_names
@@ -103,7 +103,7 @@ def _fired_rules(estimator: FERLClassifier, row: Floats, evidence: Evidence, pla
 
 def _novelty(estimator: FERLClassifier, one: OneRow, names: list[str]) -> tuple[NoveltyPart, ...]:
     parts, levels = novelty_parts(estimator, one.values), level_names(estimator)
-    usual = usual_values(estimator, one.values, len(names), levels)
+    usual = usual_values(estimator.tree_, reached_rules(estimator, one.values), len(names), levels)
     unit = unit_of_distance(estimator.tree_)  # what a feature varies by inside rules
     found = []
     for f in np.argsort(-parts, kind="stable").tolist():

@@ -52,6 +52,31 @@ class Section:
     is_lead: bool = False
 
 
+class Readable:
+    """What has sections can be read: in a terminal, in a notebook, or anywhere."""
+
+    _sections: Any  # list of Section; a property of those that inherit
+
+    def to_text(self, width: int = 100) -> str:
+        """Plain text, wrapped to ``width`` columns."""
+        return as_text(self._sections, width)
+
+    def to_html(self) -> str:
+        """A fragment of HTML that needs nothing else; everything from the table is escaped."""
+        from ferl.explanation.html import as_html
+
+        return as_html(self._sections)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __rich__(self) -> Any:
+        return as_rich(self._sections)
+
+
 def as_text(sections: Sequence[Section], width: int = 100) -> str:
     """The page in plain text."""
     if width < MIN_WIDTH:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ferl.explanation.page import Readable, Section
 from ferl.explanation.words import plain
 
 if TYPE_CHECKING:
     from ferl.explanation.changes import Change
     from ferl.explanation.doubt import Doubt
-    from ferl.explanation.page import Section
-    from ferl.explanation.usual import NoveltyPart
+    from ferl.explanation.usual import NoveltyPart, Usual
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Certified:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Readable):
     """Why a row got its answer, and what would change it.
 
     ``print`` it for text, look at it in a notebook for HTML, print it with rich for colours, or take :meth:`to_dict`.
@@ -115,7 +115,7 @@ class Explanation:
     >>> round(sum(rule.belief[2] for rule in story.rules) - story.belief[2], 12)
     0.0
     >>> [(change.feature, change.to, change.label) for change in story.changes]
-    [('x3', 1.682, 1), ('x2', 2.46, 0)]
+    [('x3', 1.675, 1), ('x2', 2.4, 0)]
     """
 
     label: Any
@@ -164,29 +164,6 @@ class Explanation:
 
         return sections(self)
 
-    def to_text(self, width: int = 100) -> str:
-        """Plain text, wrapped to ``width`` columns."""
-        from ferl.explanation.page import as_text
-
-        return as_text(self._sections, width)
-
-    def to_html(self) -> str:
-        """A fragment of HTML that needs nothing else; everything from the table is escaped."""
-        from ferl.explanation.html import as_html
-
-        return as_html(self._sections)
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
-
-    def __str__(self) -> str:
-        return self.to_text()
-
-    def __rich__(self) -> Any:
-        from ferl.explanation.page import as_rich
-
-        return as_rich(self._sections)
-
     def to_dict(self) -> dict[str, Any]:
         """All of it in the types of JSON; what is no number, or infinite, is None."""
         names = [plain(label) for label in self.classes]
@@ -221,12 +198,17 @@ def _rule_form(rule: FiredRule) -> dict[str, Any]:
 
 
 def _novelty_form(part: NoveltyPart) -> dict[str, Any]:
-    usual = part.usual
-    known = None if usual is None else {"low": plain(usual.low), "high": plain(usual.high)}
-    if known is not None and usual is not None and usual.categories:
-        known = {"categories": [plain(category) for category in usual.categories]}
     form = {"feature": part.feature, "value": plain(part.value), "part": plain(part.part)}
-    return form | {"usual": known, "is_unusual": part.is_unusual}
+    return form | {"usual": usual_form(part.usual), "is_unusual": part.is_unusual}
+
+
+def usual_form(usual: Usual | None) -> dict[str, Any] | None:
+    """What is usual, in the types of JSON."""
+    if usual is None:
+        return None
+    if usual.categories:
+        return {"categories": [plain(category) for category in usual.categories]}
+    return {"low": plain(usual.low), "high": plain(usual.high)}
 
 
 def _certified_form(certified: Certified) -> dict[str, Any]:

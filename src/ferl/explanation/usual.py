@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ferl.frames import add_up_indicators
 from ferl.novelty import LOST_MASS, lost_support, neighbour_parts, residual_parts
+from ferl.tree import FuzzyTree
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
@@ -75,30 +76,29 @@ def novelty_parts(estimator: FERLClassifier, row: Floats) -> Floats:
 
 
 def usual_values(
-    estimator: FERLClassifier, row: Floats, n_features: int, levels: dict[int, Sequence[Any]]
+    tree: FuzzyTree, nodes: NDArray[np.intp], n_features: int, levels: Mapping[int, Sequence[Any]]
 ) -> list[Usual | None]:
-    """What is usual in each feature, in the rules that a row reaches when all gates are open.
+    """What is usual in each feature among the training rows of some nodes.
 
     From the training rows that the model keeps; from means and variances where it keeps none.
 
     Parameters
     ----------
-    estimator : FERLClassifier
-        Fitted.
-    row : ndarray of shape (1, n_columns)
-        The row.
+    tree : FuzzyTree
+        The model.
+    nodes : ndarray of int
+        The nodes.
     n_features : int
         Number of features.
-    levels : dict
+    levels : mapping
         Categories, by the number of their feature.
 
     Returns
     -------
     list of (Usual or None)
     """
-    profile = estimator.tree_.profile
+    profile = tree.profile
     assert profile is not None
-    nodes = reached_rules(estimator, row)
     if len(profile.exemplar_row):
         places = np.unique(profile.exemplar[nodes])
         rows = profile.exemplar_row[places[places >= 0]]

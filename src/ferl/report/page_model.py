@@ -57,7 +57,7 @@ def numbers(values: Floats) -> Any:
     """An array as nested lists; infinities and NaN as text."""
     if np.isfinite(values).all():
         return values.tolist()
-    return [numbers(own) if own.ndim else _number(float(own)) for own in map(np.asarray, values)]
+    return [numbers(own) for own in values] if values.ndim > 1 else list(map(_number, values.tolist()))
 
 
 def _number(value: float) -> float | str:

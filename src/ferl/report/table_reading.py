@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ferl.evidence import Evidence
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 Codes = NDArray[np.int32]
 Cell = Callable[[int, int], Any]
 
@@ -135,21 +136,20 @@ class TableReading:
             return Rows(self.n_rows + places, rows[places], labels[places], unseen)
 
         everywhere = np.arange(len(rows))
-        self._count(evidence, labels)
         sets = evidence.prediction_set()
-        self.abstained.offer(evidence.ignorance, np.flatnonzero(sets.all(axis=1)), rows_at)
+        abstains = sets.all(axis=1) & (sets.shape[1] > 1)
+        self._count(evidence, sets, abstains, labels)
+        self.abstained.offer(evidence.ignorance, np.flatnonzero(abstains), rows_at)
         novelty = novelty_of_rows(self.estimator, rows)
         self.novel.offer(np.nan_to_num(novelty, nan=0.0), everywhere, rows_at)
         self.first.offer(-(self.n_rows + everywhere).astype(np.float64), everywhere, rows_at)
         self.n_rows += len(rows)
 
-    def _is_unseen(self, row: Floats) -> NDArray[np.bool_]:
+    def _is_unseen(self, row: Floats) -> Bools:
         n_levels = self.estimator.columns_.n_levels
         return np.asarray((n_levels > 0) & (row[: len(n_levels)] >= n_levels))
 
-    def _count(self, evidence: Evidence, truth: Codes) -> None:
-        sets = evidence.prediction_set()
-        abstains = sets.all(axis=1)
+    def _count(self, evidence: Evidence, sets: Bools, abstains: Bools, truth: Codes) -> None:
         self.n_abstained += int(abstains.sum())
         self.n_unsupported += int((abstains & (evidence.ignorance == 1)).sum())
         self.set_sizes += np.bincount(sets.sum(axis=1), minlength=len(self.set_sizes))
