@@ -13,7 +13,7 @@ from ferl.explanation.build import explain_row
 from ferl.explanation.row import OneRow
 from ferl.explanation.usual import novelty_parts
 from ferl.report.names import plain
-from ferl.report.table_reading import OTHER_LABEL, Rows
+from ferl.report.table_reading import NO_LABEL, OTHER_LABEL, Rows
 from ferl.report.tree_view import View
 
 Floats = NDArray[np.float64]
@@ -47,7 +47,7 @@ def listed_row(view: View, rows: Rows, place: int) -> dict[str, Any]:
     return {
         "number": int(rows.number[place]) + 1,
         "truth": view.classes[truth] if truth >= 0 else "another label" if truth == OTHER_LABEL else None,
-        "is_wrong": truth != label and truth != -1,
+        "is_wrong": truth not in (label, NO_LABEL),
         "label": view.classes[label],
         "class": label,
         "probability": float(evidence.pignistic[0, label]),
