@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
     from ferl.detector import NoveltyDetector
     from ferl.evidence import Evidence
+    from ferl.explanation import Explanation, Overview, overview
     from ferl.export import export_graphviz, export_latex
     from ferl.model_io import ModelFileError, load_model, save_model
     from ferl.plot import plot_tree
@@ -19,15 +20,18 @@ __version__ = "0.1.0"
 __all__ = [
     "CertifiedCache",
     "Evidence",
+    "Explanation",
     "FERLClassifier",
     "FuzzyTree",
     "ModelFileError",
     "NoveltyDetector",
+    "Overview",
     "__version__",
     "export_graphviz",
     "export_latex",
     "export_text",
     "load_model",
+    "overview",
     "plot_tree",
     "rules_frame",
     "save_model",
@@ -38,6 +42,7 @@ __all__ = [
 _HOME = {
     "CertifiedCache": "ferl.certified_cache",
     "Evidence": "ferl.evidence",
+    "Explanation": "ferl.explanation",
     "FERLClassifier": "ferl.classifier",
     "FuzzyTree": "ferl.tree",
     "ModelFileError": "ferl.model_io",
@@ -47,6 +52,8 @@ _HOME = {
     "export_text": "ferl.rules",
     "load_model": "ferl.model_io",
     "plot_tree": "ferl.plot",
+    "Overview": "ferl.explanation",
+    "overview": "ferl.explanation",
     "rules_frame": "ferl.rules",
     "save_model": "ferl.model_io",
     "splits_frame": "ferl.splits",

@@ -130,6 +130,11 @@ def unit_of_distance(tree: FuzzyTree) -> Floats:
     return np.asarray(np.sqrt(np.maximum(inside, LEAST_SHARE * total_variance(profile))))
 
 
+def total_spread(tree: FuzzyTree) -> Floats:
+    """Standard deviation of each feature over all training rows, shape (n_features,); never 0."""
+    return np.asarray(np.sqrt(total_variance(profile_of(tree))))
+
+
 def _neighbour(tree: FuzzyTree, X: Floats, n_out: int, n_threads: int) -> Floats:
     profile = profile_of(tree)
     out = np.zeros((len(X), n_out))

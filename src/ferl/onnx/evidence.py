@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl.evidence import reliability
-from ferl.growth import setting
 from ferl.onnx.firing import Firings
 from ferl.onnx.graph import Graph, Value
+from ferl.presets import setting
 from ferl.tree import FuzzyTree, levels
 
 if TYPE_CHECKING:

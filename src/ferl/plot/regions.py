@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ferl.classifier import FERLClassifier
-    from ferl.evidence import Evidence
+    from ferl.evidence import Evidence, evidence_of_rows
 
 Floats = NDArray[np.float64]
 _STRENGTH = 0.6  # of a class's colour where there is no ignorance: points of that class still stand out
@@ -145,7 +145,7 @@ def _evidence_on_grid(estimator: FERLClassifier, rows: Floats, right: _Side, up:
     grid = np.tile(_middle(estimator, rows), (len(up.asked) * len(right.asked), 1))
     grid[:, right.feature] = np.tile(right.asked, len(up.asked))
     grid[:, up.feature] = np.repeat(up.asked, len(right.asked))
-    return estimator._evidence(with_indicators(np.asfortranarray(grid), estimator.missing_features_))
+    return evidence_of_rows(estimator, with_indicators(np.asfortranarray(grid), estimator.missing_features_))
 
 
 def _middle(estimator: FERLClassifier, rows: Floats) -> Floats:
