@@ -194,6 +194,14 @@ def test_the_search_for_changes_can_be_left_out(iris):
     assert "If petal" not in str(story)
 
 
+def test_words_are_explained_where_rules_use_them():
+    X, y = load_iris(return_X_y=True)
+    story = FERLClassifier("compact", random_state=0).fit(X, y).explain(X[0])
+    assert story.words
+    assert "What the words mean" in str(story)
+    assert "What the words mean" not in str(FERLClassifier(random_state=0).fit(X, y).explain(X[0]))
+
+
 def test_the_examples_of_the_page_run_and_print_what_it_says(capsys):
     page = (Path(__file__).parent.parent / "docs" / "explain.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)

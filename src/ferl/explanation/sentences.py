@@ -30,7 +30,7 @@ CAUSES = {
 def sections(story: Explanation) -> list[Section]:
     """The whole page."""
     page = [Section("", (story.summary,), is_lead=True), _evidence(story), _prediction_set(story), _rules(story)]
-    page += [_ignorance(story), _novelty(story), _stability(story)]
+    page += [Section("What the words mean", story.words), _ignorance(story), _novelty(story), _stability(story)]
     return [section for section in page if section.lines or section.table is not None]
 
 
