@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl.certificate import CERTIFIED, check_scale, proven_radius
+from ferl.evidence import evidence_of_rows
 from ferl.explanation.changes import nearest_changes
 from ferl.explanation.doubt import split_ignorance
 from ferl.explanation.row import OneRow, read_row
@@ -22,7 +23,7 @@ from ferl.rules import column_names, feature_names, level_names
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
-    from ferl.evidence import Evidence, evidence_of_rows
+    from ferl.evidence import Evidence
 
 Floats = NDArray[np.float64]
 

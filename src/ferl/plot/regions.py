@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ferl.colours import class_colours, rgb
+from ferl.evidence import evidence_of_rows
 from ferl.frames import encode_rows, with_indicators
 from ferl.plot.canvas import INK, axes_for, plain, shortened
 from ferl.rules import checked_names, level_names
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ferl.classifier import FERLClassifier
-    from ferl.evidence import Evidence, evidence_of_rows
+    from ferl.evidence import Evidence
 
 Floats = NDArray[np.float64]
 _STRENGTH = 0.6  # of a class's colour where there is no ignorance: points of that class still stand out

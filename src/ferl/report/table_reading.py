@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl.evidence import evidence_of_rows
 from ferl.novelty import novelty_of_rows
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
-    from ferl.evidence import Evidence, evidence_of_rows
+    from ferl.evidence import Evidence
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
