@@ -8,7 +8,6 @@ from typing import Any
 
 from ferl.bench.headline import Headline, against_best, against_paper
 from ferl.bench.method import Method, all_methods
-from ferl.bench.paper import FRONTIER
 from ferl.bench.render import Report
 from ferl.bench.rows import (
     ANSWERS,
@@ -60,18 +59,9 @@ def _headlines(rows: Sequence[Row]) -> list[Headline]:
 
 
 def _answer_notes(rows: Sequence[Row]) -> list[str]:
-    present = {row.method.name for row in rows}
-    absent = [
-        f"{name} [{accuracy:.2f}, {aurc:.2f}]" for name, (accuracy, aurc) in FRONTIER.items() if name not in present
-    ]
     return [
         "In brackets: the paper's figure; ±: standard deviation over data sets; means over data sets of fold means.",
         "Fit ms: median over data sets; other jobs may have run at the same time, `ferl bench speed` is the race.",
-        *(
-            [f"In the paper's table and not run here, with its accuracy and AURC: {', '.join(absent)}."]
-            if absent
-            else []
-        ),
         *run_notes(rows),
     ]
 
