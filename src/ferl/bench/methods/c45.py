@@ -6,8 +6,8 @@ Research 4, 1996).
 
 A category has a branch for each of its values, a number a binary cut: that of the largest gain, which is then reduced
 by ``log2(n_cuts) / n_rows``, the price of saying which cut it is. Among the features whose gain is at least the average
-the largest gain ratio wins. A subtree that errs no less than a leaf on its own rows is not kept; the rest of the pruning
-is in `ferl.bench.pessimistic`.
+the largest gain ratio wins. A subtree that errs no less than a leaf on its own rows is not kept; the rest of pruning is
+in `ferl.bench.pessimistic`.
 
 Simplifications: categories reach a method of this benchmark one-hot encoded, so that its rows use cuts only (the class
 itself takes categories); missing values, which Quinlan divides among the branches, are refused; a leaf's probability is

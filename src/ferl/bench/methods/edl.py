@@ -11,10 +11,12 @@ what remains when the evidence for the true class is taken away. Its weight rise
 Choices the paper leaves open or makes for images: one hidden layer of 64 units, as the benchmark's MLP has; softplus in
 place of ReLU for the evidence, so that a row without evidence still has a gradient; Adam, a fixed number of epochs and
 no penalty on the weights. The weight of the divergence rises over all epochs: over ten, the paper's number for MNIST,
-tables of a few hundred rows have seen no more than a hundred steps when it is 1, and little is learned after that (on
-calibration rows of vowel 68 % in place of 86 %, of vehicle 79.6 and 79.9 %; learning rate and number of epochs were
-chosen on the calibration rows of glass, vowel, vehicle and ecoli as well). Prediction sets are read off as from any belief function: the classes whose plausibility,
-belief plus ignorance, reaches the largest belief.
+a table of a few hundred rows has seen no more than a hundred steps when it is 1, and little is learned after that (with
+the same learning rate 68 % against 86 % on calibration rows of vowel, 79.6 against 79.9 % on those of vehicle). The
+learning rate was chosen on calibration rows too, of glass, vowel, vehicle, ecoli and segment.
+
+Prediction sets are read off as from any belief function: the classes whose plausibility, belief plus ignorance, reaches
+the largest belief.
 """
 
 from __future__ import annotations

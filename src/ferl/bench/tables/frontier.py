@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, floor, log10
 from pathlib import Path
 from statistics import fmean, median, stdev
@@ -16,6 +16,7 @@ from ferl.bench.data import load_folder
 from ferl.bench.errors import BenchError
 from ferl.bench.facts import n_cores, versions
 from ferl.bench.method import Method, all_methods
+from ferl.bench.not_yet import NOT_YET
 from ferl.bench.protocol import DESCRIPTION, N_FOLDS
 from ferl.bench.render import Report, Section
 from ferl.bench.runner import plan, run
@@ -119,7 +120,7 @@ def run_frontier(
     }
     rows = [make_row(method, results) for method in chosen]
     require_some(rows)
-    return make_report(rows, facts)
+    return make_report(rows, facts, NOT_YET if methods is None else {})
 
 
 def require_some(rows: Sequence[Row]) -> None:
@@ -140,8 +141,12 @@ def make_row(method: Method, results: Sequence[Result]) -> Row:
     return Row(method, data_sets, [result for result in own if result.error is not None])
 
 
-def make_report(rows: Sequence[Row], facts: Mapping[str, object]) -> Report:
-    """Turn rows into the report."""
+def make_report(
+    rows: Sequence[Row], facts: Mapping[str, object], not_yet: Mapping[str, Mapping[str, float]] | None = None
+) -> Report:
+    """Turn rows into the report; `not_yet` are the paper's figures of methods that nobody has run here."""
+    answers = method_section("Answers", rows, ANSWERS, _answer_notes(rows))
+    waiting = [[name, *_not_yet_cells(paper)] for name, paper in (not_yet or {}).items()]
     with_sets = [row for row in rows if row.values("u65")]
     by_key = {measure.key: measure for measure in ANSWERS}
     return Report(
@@ -149,7 +154,7 @@ def make_report(rows: Sequence[Row], facts: Mapping[str, object]) -> Report:
         title="Frontier: accuracy, selection and prediction sets against the number of rules",
         facts=facts,
         sections=[
-            method_section("Answers", rows, ANSWERS, _answer_notes(rows)),
+            replace(answers, rows=[*answers.rows, *waiting]),
             *([method_section("Prediction sets", with_sets, SETS)] if with_sets else []),
             *(data_set_section(rows, by_key[key]) for key in BY_DATA_SET),
         ],
@@ -177,6 +182,12 @@ def _cell(row: Row, measure: Measure) -> str:
     if measure.key in row.method.paper:
         text += f" [{row.method.paper[measure.key]:.{measure.decimals}f}]"
     return text.strip()
+
+
+def _not_yet_cells(paper: Mapping[str, float]) -> list[str]:
+    """Say in the first column that there is no figure of ours, and give the paper's."""
+    cells = [f"[{paper[measure.key]:.{measure.decimals}f}]" if measure.key in paper else "" for measure in ANSWERS]
+    return [f"not yet {cells[0]}", *cells[1:]]
 
 
 def _format(value: float | None, measure: Measure) -> str:
