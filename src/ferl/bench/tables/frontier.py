@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import ceil, floor, log10
 from typing import Any
 
 from ferl.bench.headline import Headline, against_best, against_paper
 from ferl.bench.method import Method, all_methods
+from ferl.bench.not_yet import NOT_YET
 from ferl.bench.render import Report
 from ferl.bench.rows import (
     ANSWERS,
@@ -28,11 +30,15 @@ OURS = ("FERL-deep", "FERL-medium", "FERL-compact")
 def run_frontier(request: Request, methods: Sequence[Method] | None = None) -> Report:
     """Measure every method (default: all registered ones) on every data set and fold."""
     rows = request.rows(all_methods() if methods is None else list(methods))
-    return make_report(rows, request.facts())
+    return make_report(rows, request.facts(), NOT_YET if methods is None else {})
 
 
-def make_report(rows: Sequence[Row], facts: Mapping[str, object]) -> Report:
-    """Turn rows into the report."""
+def make_report(
+    rows: Sequence[Row], facts: Mapping[str, object], not_yet: Mapping[str, Mapping[str, float]] | None = None
+) -> Report:
+    """Turn rows into the report; `not_yet` are the paper's figures of methods that nobody has run here."""
+    answers = method_section("Answers", rows, ANSWERS, _answer_notes(rows))
+    waiting = [[name, *_not_yet_cells(paper)] for name, paper in (not_yet or {}).items()]
     with_sets = [row for row in rows if row.values("u65")]
     by_key = {measure.key: measure for measure in ANSWERS}
     return Report(
@@ -40,15 +46,21 @@ def make_report(rows: Sequence[Row], facts: Mapping[str, object]) -> Report:
         title="Frontier: accuracy, selection and prediction sets against the number of rules",
         facts=facts,
         sections=[
-            method_section("Answers", rows, ANSWERS, _answer_notes(rows)),
+            replace(answers, rows=[*answers.rows, *waiting]),
             *([method_section("Prediction sets", with_sets, SETS)] if with_sets else []),
             *(data_set_section(rows, by_key[key]) for key in BY_DATA_SET),
         ],
         data=rows_json(rows),
         draw=lambda figure: _draw(figure, rows),
         headlines=_headlines(rows),
-        failures=failure_notes(rows),
+        failures=[*failure_notes(rows), *(f"{name}: of the paper's table, not yet here" for name in not_yet or {})],
     )
+
+
+def _not_yet_cells(paper: Mapping[str, float]) -> list[str]:
+    """Say in the first column that there is no figure of ours, and give the paper's."""
+    cells = [f"[{paper[measure.key]:.{measure.decimals}f}]" if measure.key in paper else "" for measure in ANSWERS]
+    return [f"not yet {cells[0]}", *cells[1:]]
 
 
 def _headlines(rows: Sequence[Row]) -> list[Headline]:
