@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from ferl.bench.headline import Headline
@@ -69,7 +70,10 @@ class Comparison:
     def as_json(self) -> dict[str, object]:
         """Return a plain dict."""
         pairs = {name: {**vars(pair), "holm": self.holm[name]} for name, pair in self.pairs.items()}
-        return {"test": vars(self.test), "critical_difference": self.critical, "pairs": pairs}
+        # Methods in the same order on every data set have an infinite F, which JSON does not know.
+        f_statistic = self.test.f_statistic if isfinite(self.test.f_statistic) else None
+        test = {**vars(self.test), "f_statistic": f_statistic}
+        return {"test": test, "critical_difference": self.critical, "pairs": pairs, "paper": self.paper}
 
 
 def run_ranks(request: Request, methods: Sequence[Method] | None = None) -> Report:
