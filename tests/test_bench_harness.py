@@ -167,6 +167,7 @@ def test_all_runs_every_table_and_reports_failures_at_the_end(folder: Path, tmp_
     done = invoke("all", "--data", folder, "--jobs", 1, "--out", out, "--docs", docs)
     assert done.exit_code == 1
     assert "error: 2 table(s) failed: broken, unusable" in done.stderr
+    assert "Not measured: Slow: not installed (counted)" in done.output
     assert "4 tables in " in done.output
     assert "ZeroDivisionError: no luck (traceback in broken.error.txt)" in done.output
     assert "in all" in done.output
@@ -177,7 +178,7 @@ def test_all_runs_every_table_and_reports_failures_at_the_end(folder: Path, tmp_
     assert page == (out / "results.md").read_text()
     assert "Not finished" not in page
     assert "- data sets: 2" in page
-    assert "over 30 data sets, these are not" in page
+    assert "over 30 data sets, these over 2: not comparable" in page
     assert "`ferl bench counted --data DIR`" in page
     assert "`ferl bench simple`" in page
     assert "[Counted](counted.md)" in page

@@ -178,10 +178,11 @@ def test_the_papers_difference_stands_beside_ours(ranked: list[Row]) -> None:
 
 
 def test_a_method_without_all_data_sets_is_named_and_not_ranked(ranked: list[Row]) -> None:
-    failure = Result("set 0", 0, "MLP(64)", {}, "no luck")
+    failure = Result("set 1", 0, "MLP(64)", {}, "no luck")
     lame = replace(row(get_method("MLP(64)"), [0.9]), failures=[failure])
     report = ranks.make_report([*ranked, lame], {})
-    assert any("MLP(64) is not ranked: measured on 1 of 5" in line for line in report.failures)
+    assert any("MLP(64) is not ranked: measured on 1 of 5" in line for line in report.sections[0].notes)
+    assert report.failures[0].startswith("MLP(64): failed on 1 of 2 data sets")
     assert "MLP(64)" not in as_json(report)["families"]["All methods"]["accuracy"]["test"]["ranks"]
 
 

@@ -88,6 +88,8 @@ def run_all(
         for folder in (out, docs):
             if folder is not None:
                 write_text(folder / PAGE, text)
+    for line in _missing(outcomes):
+        console.print(f"Not measured: {line}", markup=False)
     for name, outcome in outcomes.items():
         if outcome.error is not None:
             console.print(f"{name} failed: {outcome.error}", markup=False, style="red")
@@ -153,7 +155,10 @@ def results_page(
     if n_wanted is not None and len(outcomes) < n_wanted:
         lines += [f"**Not finished: {len(outcomes)} of {n_wanted} tables.**", ""]
     if n_data_sets != PAPER_DATA_SETS:
-        lines += [f"**The paper's figures are over {PAPER_DATA_SETS} data sets, these are not: no comparison.**", ""]
+        lines += [
+            f"**The paper's figures are over {PAPER_DATA_SETS} data sets, these over {n_data_sets}: not comparable.**",
+            "",
+        ]
     lines += _behind_section(outcomes)
     for chapter in CHAPTERS:
         own = {name: outcome for name, outcome in outcomes.items() if outcome.table.chapter == chapter}
@@ -185,13 +190,17 @@ def _behind_section(outcomes: Mapping[str, Outcome]) -> list[str]:
 
 
 def _missing_section(outcomes: Mapping[str, Outcome]) -> list[str]:
+    body = [f"- {line}" for line in _missing(outcomes)]
+    return ["## Not measured", "", *(body or ["Everything was."]), ""]
+
+
+def _missing(outcomes: Mapping[str, Outcome]) -> list[str]:
     """What could not be run: a rival that is not installed, a data set it cannot do. Tables share rivals."""
     missing: dict[str, list[str]] = {}
     for name, outcome in outcomes.items():
         for line in outcome.report.failures if outcome.report is not None else ():
             missing.setdefault(line, []).append(name)
-    body = [f"- {line} ({', '.join(tables)})" for line, tables in missing.items()]
-    return ["## Not measured", "", *(body or ["Everything was."]), ""]
+    return [f"{line} ({', '.join(tables)})" for line, tables in missing.items()]
 
 
 def _comparison(headlines: Sequence[Headline]) -> list[str]:

@@ -67,7 +67,10 @@ def _headlines(rows: Sequence[Row]) -> list[Headline]:
     by_key = {measure.key: measure for measure in ANSWERS}
     compared = [(by_key["accuracy"], True), (by_key["aurc"], False)]
     further = [*compared, (by_key["ece"], False)]
-    return [*against_paper(rows, OURS, further), *against_best(rows, "FERL-deep", compared)]
+    readable = [row for row in rows if row.method.is_ours or row.method.is_interpretable]
+    opaque = [row for row in rows if row.method.is_ours or not row.method.is_interpretable]
+    rivals = [headline for own in (readable, opaque) for headline in against_best(own, "FERL-deep", compared)]
+    return [*against_paper(rows, OURS, further), *rivals]
 
 
 def _answer_notes(rows: Sequence[Row]) -> list[str]:

@@ -146,7 +146,7 @@ def make_report(rows: Sequence[Row], facts: Mapping[str, object]) -> Report:
         },
         draw=(lambda figure: _draw(figure, compared)) if compared else None,
         headlines=[headline for family, own in compared.items() for headline in _headlines(family, own)],
-        failures=[*left_out, *failure_notes(rows)],
+        failures=failure_notes(rows),
     )
 
 
