@@ -16,7 +16,7 @@ TOLERANCE = 0.1
 
 
 @dataclass(frozen=True)
-class Test:
+class Question:
     """What a node asks: is a number at most `cut`, or, with `values`, which of these categories is it."""
 
     column: int
@@ -39,13 +39,13 @@ class Test:
 
 @dataclass
 class Node:
-    """Class counts of the rows here and, unless it is a leaf, the test and a child for each branch.
+    """Class counts of the rows here and, unless it is a leaf, the question and a child for each branch.
 
     A category that no row here has makes a leaf without rows; it answers with the counts of the node above.
     """
 
     counts: Floats
-    test: Test | None = None
+    question: Question | None = None
     children: list[Node] = field(default_factory=list)
 
     @property
@@ -91,9 +91,9 @@ def prune(node: Node, X: Floats, members: Floats, rows: Rows, confidence: float)
     confidence : float
         Probability of an error rate above the limit; smaller values prune more.
     """
-    if node.test is None:
+    if node.question is None:
         return node
-    parts = _parts(node.test, X, rows)
+    parts = _parts(node.question, X, rows)
     node.children = [prune(child, X, members, own, confidence) for child, own in zip(node.children, parts, strict=True)]
     as_leaf = upper_errors(node.counts, confidence)
     as_tree = sum(_errors(child, confidence) for child in node.children)
@@ -105,13 +105,13 @@ def prune(node: Node, X: Floats, members: Floats, rows: Rows, confidence: float)
     return prune(raised, X, members, rows, confidence) if as_branch <= as_tree + TOLERANCE else node
 
 
-def _parts(test: Test, X: Floats, rows: Rows) -> list[Rows]:
-    branch = test.branches(X[rows])
-    return [rows[branch == number] for number in range(test.n_branches)]
+def _parts(question: Question, X: Floats, rows: Rows) -> list[Rows]:
+    branch = question.branches(X[rows])
+    return [rows[branch == number] for number in range(question.n_branches)]
 
 
 def _errors(node: Node, confidence: float) -> float:
-    if node.test is None:
+    if node.question is None:
         return upper_errors(node.counts, confidence)
     return sum(_errors(child, confidence) for child in node.children)
 
@@ -119,11 +119,11 @@ def _errors(node: Node, confidence: float) -> float:
 def _refilled(node: Node, X: Floats, members: Floats, rows: Rows) -> Node:
     """Return a copy of the tree with the class counts of `rows`."""
     counts = members[rows].sum(axis=0)
-    if node.test is None:
+    if node.question is None:
         return Node(counts)
-    parts = _parts(node.test, X, rows)
+    parts = _parts(node.question, X, rows)
     return Node(
         counts,
-        node.test,
+        node.question,
         [_refilled(child, X, members, own) for child, own in zip(node.children, parts, strict=True)],
     )

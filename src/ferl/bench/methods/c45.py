@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl.bench.method import Method
-from ferl.bench.pessimistic import Floats, Node, Rows, Test, prune
+from ferl.bench.pessimistic import Floats, Node, Question, Rows, prune
 
 CONFIDENCE = 0.25
 MIN_ROWS = 2
@@ -95,8 +95,8 @@ class C45Tree:
             # What a branch without fitting rows, or a category without a branch, is answered with.
             if node.counts.any():
                 counts[rows] = node.counts
-            if node.test is not None:
-                branch = node.test.branches(X[rows])
+            if node.question is not None:
+                branch = node.question.branches(X[rows])
                 waiting += [(child, rows[branch == number]) for number, child in enumerate(node.children)]
         return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
@@ -120,17 +120,17 @@ class _Grower:
         node = Node(self.members[rows].sum(axis=0))
         if len(rows) < 2 * self.min_rows or np.count_nonzero(node.counts) < 2:
             return node
-        test = self._best_test(rows, node.counts, used)
-        if test is None:
+        question = self._best_question(rows, node.counts, used)
+        if question is None:
             return node
-        branch = test.branches(self.X[rows])
-        below = used | ({test.column} & self.categorical)
-        children = [self.grow(rows[branch == number], below) for number in range(test.n_branches)]
+        branch = question.branches(self.X[rows])
+        below = used | ({question.column} & self.categorical)
+        children = [self.grow(rows[branch == number], below) for number in range(question.n_branches)]
         n_errors = sum(_n_errors(child) for child in children)
-        return Node(node.counts, test, children) if n_errors < node.counts.sum() - node.counts.max() else node
+        return Node(node.counts, question, children) if n_errors < node.counts.sum() - node.counts.max() else node
 
-    def _best_test(self, rows: Rows, counts: Floats, used: frozenset[int]) -> Test | None:
-        """Return the test of the largest gain ratio among those of at least average gain."""
+    def _best_question(self, rows: Rows, counts: Floats, used: frozenset[int]) -> Question | None:
+        """Return the question of the largest gain ratio among those of at least average gain."""
         found = []
         for column in range(self.X.shape[1]):
             if column in used or len(self.values[column]) < 2:
@@ -143,18 +143,18 @@ class _Grower:
         average = sum(gain for gain, _, _ in found) / len(found)
         return max((one for one in found if one[0] >= average - ROUNDING), key=lambda one: one[1])[2]
 
-    def _categories(self, column: int, rows: Rows, counts: Floats) -> tuple[float, float, Test] | None:
-        """Return gain, gain ratio and the test with a branch for each value, or None where it is not allowed."""
-        test = Test(column, values=self.values[column])
-        inside = np.zeros((test.n_branches, len(counts)))
-        np.add.at(inside, test.branches(self.X[rows]), self.members[rows])
+    def _categories(self, column: int, rows: Rows, counts: Floats) -> tuple[float, float, Question] | None:
+        """Return gain, gain ratio and the question with a branch for each value, or None where it is not allowed."""
+        question = Question(column, values=self.values[column])
+        inside = np.zeros((question.n_branches, len(counts)))
+        np.add.at(inside, question.branches(self.X[rows]), self.members[rows])
         n_inside = inside.sum(axis=1)
         if np.sum(n_inside >= self.min_rows) < 2:
             return None
         gain = float(entropy(counts) - n_inside @ entropy(inside) / len(rows))
-        return gain, gain / float(entropy(n_inside)), test
+        return gain, gain / float(entropy(n_inside)), question
 
-    def _cut(self, column: int, rows: Rows, counts: Floats) -> tuple[float, float, Test] | None:
+    def _cut(self, column: int, rows: Rows, counts: Floats) -> tuple[float, float, Question] | None:
         """Return reduced gain, its ratio and the cut of largest gain, or None where no cut is allowed."""
         order = rows[np.argsort(self.X[rows, column], kind="stable")]
         values = self.X[order, column]
@@ -169,7 +169,7 @@ class _Grower:
         best = int(remaining.argmin())
         gain = float(entropy(counts) - remaining[best] - np.log2(len(n_left)) / len(rows))
         information = float(entropy(np.array([allowed[best], n_right[best]], dtype=np.float64)))
-        return gain, gain / information, Test(column, self._threshold(column, *values[allowed[best] - 1 :][:2]))
+        return gain, gain / information, Question(column, self._threshold(column, *values[allowed[best] - 1 :][:2]))
 
     def _threshold(self, column: int, low: float, high: float) -> float:
         """Return the largest value of all fitting rows that is not above the middle: a threshold that was seen."""
@@ -179,7 +179,7 @@ class _Grower:
 
 def _n_errors(node: Node) -> float:
     """Return how many of its own rows the tree errs on."""
-    if node.test is None:
+    if node.question is None:
         return float(node.counts.sum() - node.counts.max())
     return sum(_n_errors(child) for child in node.children)
 
