@@ -8,7 +8,9 @@ if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
     from ferl.detector import NoveltyDetector
     from ferl.evidence import Evidence
+    from ferl.export import export_graphviz, export_latex
     from ferl.model_io import ModelFileError, load_model, save_model
+    from ferl.plot import plot_tree
     from ferl.rules import export_text, rules_frame
     from ferl.splits import splits_frame
     from ferl.tree import FuzzyTree
@@ -22,8 +24,11 @@ __all__ = [
     "ModelFileError",
     "NoveltyDetector",
     "__version__",
+    "export_graphviz",
+    "export_latex",
     "export_text",
     "load_model",
+    "plot_tree",
     "rules_frame",
     "save_model",
     "splits_frame",
@@ -37,8 +42,11 @@ _HOME = {
     "FuzzyTree": "ferl.tree",
     "ModelFileError": "ferl.model_io",
     "NoveltyDetector": "ferl.detector",
+    "export_graphviz": "ferl.export",
+    "export_latex": "ferl.export",
     "export_text": "ferl.rules",
     "load_model": "ferl.model_io",
+    "plot_tree": "ferl.plot",
     "rules_frame": "ferl.rules",
     "save_model": "ferl.model_io",
     "splits_frame": "ferl.splits",
