@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,6 +81,11 @@ def all_methods() -> list[Method]:
 def get_method(name: str) -> Method:
     """Return the method of that name."""
     return next(method for method in all_methods() if method.name == name)
+
+
+def packages_of(methods: Iterable[Method]) -> tuple[str, ...]:
+    """Return the distributions whose versions decide the results of the methods."""
+    return tuple(dict.fromkeys(package for method in methods for package in method.packages))
 
 
 def known_methods(names: Sequence[str]) -> list[Method]:

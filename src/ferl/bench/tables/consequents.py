@@ -33,5 +33,5 @@ TABLE = Table(
     summary="Raw, Laplace and shrunk class distributions of rules.",
     run=run_consequents,
     chapter="Ablations",
-    minutes=3,
+    minutes=1,
 )

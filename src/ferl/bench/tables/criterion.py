@@ -113,5 +113,5 @@ TABLE = Table(
     summary="Trees grown by the weighted Gini decrease and by the classification index.",
     run=run_criterion,
     chapter="Ablations",
-    minutes=2,
+    minutes=1,
 )

@@ -72,5 +72,5 @@ TABLE = Table(
     summary="Sources of evidence and rules of combination, on the same trees.",
     run=run_evidence,
     chapter="Ablations",
-    minutes=3,
+    minutes=1,
 )
