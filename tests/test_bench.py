@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -23,6 +24,7 @@ from ferl.bench.method import Method, all_methods, get_method
 from ferl.bench.protocol import evaluate, make_folds
 from ferl.bench.race import growth_exponent, race
 from ferl.bench.runner import Job, plan, run
+from ferl.bench.table import Request
 from ferl.bench.tables.frontier import run_frontier
 from ferl.bench.tables.speed import Sizes, run_speed
 
@@ -30,10 +32,18 @@ CART = get_method("CART")
 
 OURS = ["FERL-compact", "FERL-compact, MDLP", "FERL-medium", "FERL-deep"]
 METHODS = [
+    "C4.5",
     "CART",
     "CDT",
     "CDT (C4.5)",
+    "EBM",
+    "EDL(64)",
+    "ex_fuzzy DeepFERL",
+    "ex_fuzzy DeepFERL, soft vote",
+    "ex_fuzzy FERL compact",
     *OURS,
+    "FIGS",
+    "HSTree",
     "Logistic regression",
     "MLP(64)",
     "NCC",
@@ -67,7 +77,7 @@ def quiet() -> Console:
 
 def frontier(folder: Path, out: Path, methods: list[Method], *, fresh: bool = False) -> tuple[render.Report, str]:
     console = quiet()
-    report = run_frontier(folder, out, names=None, n_processes=1, fresh=fresh, console=console, methods=methods)
+    report = run_frontier(Request(load_folder(folder), out, console, fresh=fresh), methods)
     assert isinstance(console.file, StringIO)
     return report, console.file.getvalue()
 
@@ -241,9 +251,7 @@ def test_the_defaults_table_has_one_row_an_alternative(
     from ferl.bench.tables import defaults
 
     monkeypatch.setattr(defaults, "ALTERNATIVES", defaults.ALTERNATIVES[:2])
-    report = defaults.run_defaults(
-        folder, tmp_path / "out", names=["blobs"], n_processes=1, fresh=False, console=quiet()
-    )
+    report = defaults.run_defaults(Request(load_folder(folder, ["blobs"]), tmp_path / "out", quiet()))
     assert [row[0] for row in report.sections[0].rows] == ["deep", "max_depth=12"]
     assert report.data["deep"]["accuracy"] > 0.5  # type: ignore[index, call-overload]
 
@@ -254,9 +262,7 @@ def test_the_defaults_of_compact_trees_have_a_table_of_their_own(
     from ferl.bench.tables import defaults_compact
 
     monkeypatch.setattr(defaults_compact, "CHANGES", defaults_compact.CHANGES[:2])
-    report = defaults_compact.run_defaults_compact(
-        folder, tmp_path / "out", names=["blobs"], n_processes=1, fresh=False, console=quiet()
-    )
+    report = defaults_compact.run_defaults_compact(Request(load_folder(folder, ["blobs"]), tmp_path / "out", quiet()))
     assert report.name == "defaults_compact"
     assert [row[0] for row in report.sections[0].rows] == ["compact", "worth 0.035"]
     assert report.data["compact"]["size"] <= 15  # type: ignore[index, call-overload]
@@ -372,8 +378,10 @@ def invoke(*arguments: object) -> Any:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-def test_frontier_command_writes_all_files(folder: Path, tmp_path: Path) -> None:
+def test_frontier_command_writes_all_files(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
+    for package in ("ex_fuzzy", "imodels", "interpret", "torch"):  # slow, and they have tests of their own
+        monkeypatch.setitem(sys.modules, package, None)
     out = tmp_path / "out"
     result = invoke("frontier", "--data", folder, "--datasets", "mixed", "--jobs", 1, "--out", out)
     assert result.exit_code == 0, result.output
@@ -389,6 +397,9 @@ def test_frontier_command_writes_all_files(folder: Path, tmp_path: Path) -> None
     text = (out / "frontier.md").read_text()
     assert "random_state=0" in text
     assert "| CART |" in text
+    assert "| FURIA | not yet [78.51] | [17.42] |" in text
+    assert "| EDL(64) | failed |" in text
+    assert "torch is not installed (pip install 'ferl[bench-torch]')" in text
     assert "| mixed |" in text
     assert (out / "frontier.png").read_bytes().startswith(b"\x89PNG")
 
@@ -407,10 +418,10 @@ def test_ferl_rows_offer_every_measure(folder: Path, tmp_path: Path) -> None:
     assert [row[0] for row in report.sections[1].rows] == OURS
 
 
-def test_speed_report_has_every_section_with_its_target(folder: Path) -> None:
+def test_speed_report_has_every_section_with_its_target(folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("ferl._core", exc_type=ImportError)
     sizes = Sizes(6, 300, 500, 2_000, growth_rows=(100, 200), growth_features=(6, 8), growth_features_rows=100)
-    report = run_speed(load_folder(folder), repeats=1, console=quiet(), sizes=sizes)
+    report = run_speed(Request(load_folder(folder), tmp_path, quiet()), sizes)
     data = json.loads(json.dumps(report.data))
     assert {name: part.get("error") for name, part in data.items()} == dict.fromkeys(
         ("fit", "predict", "memory", "growth")
