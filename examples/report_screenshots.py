@@ -13,7 +13,7 @@ from pathlib import Path
 
 from selenium import webdriver
 
-from ferl.report import demo_report
+from ferl.demo import demo_report
 
 # Name, colours of the system, width, height, and the section at the top of the picture.
 PICTURES = [
@@ -34,7 +34,7 @@ def main(folder: Path) -> None:
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
     try:
         with tempfile.TemporaryDirectory() as place:
-            driver.get(demo_report(Path(place) / "iris.html").as_uri())
+            driver.get(demo_report("iris", Path(place) / "iris.html").as_uri())
             for name, colours, width, height, section in PICTURES:
                 picture = taken(driver, colours, width, height, section)
                 (folder / f"{name}.png").write_bytes(picture)

@@ -9,7 +9,8 @@ from sklearn.datasets import make_classification
 
 from browser import chromium, console, open_page, requests, set_width
 from ferl import FERLClassifier
-from ferl.report import demo_report, write_report
+from ferl.demo import demo_report
+from ferl.report import write_report
 
 HOSTILE = [
     "</script><script>document.title='owned'</script>",
@@ -28,7 +29,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def iris(tmp_path_factory):
-    return demo_report(tmp_path_factory.mktemp("report") / "iris.html")
+    return demo_report("iris", tmp_path_factory.mktemp("report") / "iris.html")
 
 
 @pytest.fixture(scope="module")

@@ -73,15 +73,19 @@ def main(
 @app.command()
 def demo(
     data: Annotated[DemoData, typer.Option(help="Which of scikit-learn's embedded data sets to use.")] = DemoData.iris,
+    report: Annotated[Path, typer.Option(help="Where to write the report, an HTML file.")] = Path("ferl_demo.html"),
     picture: Annotated[Path | None, typer.Option(help="Also write what is printed as an SVG picture.")] = None,
+    debug: DebugOption = False,
 ) -> None:
-    """Fit an embedded data set; show the rules, the evidence of three rows, and an abstention."""
-    from ferl.demo import run
+    """Fit an embedded data set; show the rules, the evidence of three rows, an abstention, and write a report."""
+    with plain_errors(debug, "Stopped."):
+        from ferl.commands.errors import CommandError
+        from ferl.demo import run
 
-    if picture is not None and not picture.parent.is_dir():
-        typer.echo(f"The folder {picture.parent} does not exist; create it or choose another place.", err=True)
-        raise typer.Exit(2)
-    run(data.value, picture)
+        for path in filter(None, (picture, report)):
+            if not path.parent.is_dir():
+                raise CommandError(f"The folder {path.parent} does not exist; create it or choose another place.")
+        run(data.value, picture, report)
 
 
 @app.command()

@@ -4,6 +4,6 @@
 plain dict, ``render`` makes HTML of it; ``static/ferl.js`` is the model's arithmetic in the browser.
 """
 
-from ferl.report.writing import demo_report, report_html, write_report
+from ferl.report.writing import report_html, write_report
 
-__all__ = ["demo_report", "report_html", "write_report"]
+__all__ = ["report_html", "write_report"]

@@ -129,37 +129,3 @@ def label_codes(estimator: FERLClassifier, y: Any, n_rows: int) -> Codes:
             f"{shown(estimator.classes_.tolist())}. Pass labels as they were in training."
         )
     return codes
-
-
-def demo_report(path: str | os.PathLike[str]) -> Path:
-    """Write the report of a medium tree on the iris flowers, 90 to learn from and 60 to judge.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-
-    Returns
-    -------
-    Path
-    """
-    from sklearn.datasets import load_iris
-    from sklearn.model_selection import train_test_split
-
-    from ferl.classifier import FERLClassifier
-
-    iris = load_iris()
-    names = tuple(str(name).removesuffix(" (cm)") for name in iris.feature_names)
-    X, X_test, y, y_test = train_test_split(
-        iris.data, iris.target_names[iris.target], test_size=0.4, stratify=iris.target, random_state=3
-    )
-    clf = FERLClassifier("medium", random_state=0).fit(_named(X, names), y)
-    return write_report(
-        clf, _named(X_test, names), y_test, path, title="Iris flowers", table="60 flowers that were held out"
-    )
-
-
-def _named(X: Any, names: tuple[str, ...]) -> Any:
-    import pyarrow as pa
-
-    return pa.table(dict(zip(names, X.T, strict=True)))
