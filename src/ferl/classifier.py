@@ -15,11 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from ferl._sklearn import Interval, StrOptions, fit_context
 from ferl.evidence import Evidence, evidence_of_rows
 from ferl.frames import check_rows, class_units, learn_table, row_weights, with_indicators
-from ferl.growth import Grown, TrainingRows, grow
+from ferl.growth import Grown, grow
 from ferl.partition import LinguisticVariable
 from ferl.pruning import prune, pruning_path
 from ferl.readings import Readings
 from ferl.rules import column_names, level_names
+from ferl.training import RowsInMemory
 
 Floats = NDArray[np.float64]
 
@@ -311,11 +312,10 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         self.columns_ = columns
         missing = np.isnan(table[weight > 0]).any(axis=0) if self.missing_conditions else np.zeros(0, dtype=bool)
         self.missing_features_ = tuple(np.flatnonzero(missing).tolist())
-        rows = TrainingRows(
+        rows = RowsInMemory.of_table(
             with_indicators(table, self.missing_features_),
             codes,
             weight,
-            len(classes),
             column_names(self),
             class_units(weight, times, codes, len(classes)),
             level_names(self),
