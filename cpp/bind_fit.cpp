@@ -112,11 +112,9 @@ class BoundSampler {
     sampler_.add({copy(key), copy(place), copy(count), copy(y), copy(weight), copy(x)});
   }
 
-  Sample finish(const Vector& class_total) {
-    require(class_total.shape(0) == static_cast<std::size_t>(n_classes_), "class_total needs one number per class.");
-    const auto total = copy(class_total);
+  Sample finish() {
     nb::gil_scoped_release no_gil;
-    return sampler_.finish(total);
+    return sampler_.finish();
   }
 
   nb::object low() const { return vector_of(sampler_.low); }
@@ -350,7 +348,7 @@ void bind_fit(nb::module_& m) {
       .def("add", &BoundSampler::add, "x"_a, "y"_a, "weight"_a, "first_place"_a, "n_threads"_a)
       .def("state", &BoundSampler::state)
       .def("merge", &BoundSampler::merge, "state"_a)
-      .def("finish", &BoundSampler::finish, "class_total"_a)
+      .def("finish", &BoundSampler::finish)
       .def_prop_ro("low", &BoundSampler::low)
       .def_prop_ro("high", &BoundSampler::high)
       .def_prop_ro("most_weight", &BoundSampler::most_weight);

@@ -37,7 +37,7 @@ void ExemplarKeeper::prune(std::size_t node) {
   auto& rows = of_node_[node];
   std::sort(rows.begin(), rows.end(), [&](NodeId a, NodeId b) { return before(a, b); });
   rows.erase(std::unique(rows.begin(), rows.end(), [&](NodeId a, NodeId b) { return same_row(a, b); }), rows.end());
-  if (rows.size() < n_kept_) return;
+  if (rows.size() < n_kept_ || n_kept_ == 0) return;
   rows.resize(n_kept_);
   bound_[node] = key_[rows.back()];
 }

@@ -181,7 +181,7 @@ const Candidates& Sampler::candidates() {
   return held_;
 }
 
-Sample Sampler::finish(const std::vector<double>& class_total) {
+Sample Sampler::finish() {
   compact();
   if (held_.size() == 0) throw std::invalid_argument("No row has a positive weight.");
   const std::size_t d = options_.n_columns;
@@ -207,22 +207,6 @@ Sample Sampler::finish(const std::vector<double>& class_total) {
   sample.x.resize(n * d);
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j < d; ++j) sample.x[j * n + i] = held_.x[first[i] * d + j];
-  // A class of which more rows were taken than its share counts as much as its share.
-  if (n > options_.n_rows) {
-    std::vector<double> in_head(options_.n_classes, 0.0), in_sample(in_head);
-    std::vector<bool> has_more(options_.n_classes, false);
-    for (std::size_t i = 0; i < n; ++i) {
-      in_sample[sample.y[i]] += sample.weight[i];
-      if (i < options_.n_rows) in_head[sample.y[i]] += sample.weight[i];
-      else has_more[sample.y[i]] = true;
-    }
-    const double head = std::accumulate(in_head.begin(), in_head.end(), 0.0);
-    const double total = std::accumulate(class_total.begin(), class_total.end(), 0.0);
-    for (std::size_t i = 0; i < n; ++i) {
-      const Label c = sample.y[i];
-      if (has_more[c]) sample.weight[i] *= class_total[c] / total * head / in_sample[c];
-    }
-  }
   return sample;
 }
 

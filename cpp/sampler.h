@@ -3,6 +3,8 @@
 // Bootstrap draws and the sample are keyed by a row's content, not by its place in the table, and equal rows are merged
 // into one that carries their weight. The sample is the rows with the smallest keys: a fair one, since the order of
 // keys is random, and the same one in whatever order and pieces the rows come. Weight 2 is the same as the row twice.
+// Rare classes get some rows more than their share, so that splits can see them; what a tree then says of classes comes
+// from all rows.
 #pragma once
 
 #include <atomic>
@@ -47,8 +49,7 @@ class Sampler {
 
   // What another sampler has to be told of the rows seen so far, by ascending key.
   const Candidates& candidates();
-  // `class_total`: weight of each class over all rows.
-  Sample finish(const std::vector<double>& class_total);
+  Sample finish();
 
   // Of each column over the rows that have weight; low > high: it has no value.
   std::vector<double> low, high;

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from ferl import _core, monotone
 from ferl.categories import category_terms, level_order, restore
 from ferl.consequents import consequents
+from ferl.frames import refuse_extreme_scales
 from ferl.partition import (
     LinguisticVariable,
     Terms,
@@ -58,7 +59,7 @@ def grow(estimator: FERLClassifier, rows: Rows) -> Grown:
     Parameters
     ----------
     estimator : FERLClassifier
-        Its parameters are read; nothing is written.
+        Its parameters and ``columns_`` are read; nothing is written.
     rows : Rows
         The training rows.
 
@@ -73,12 +74,15 @@ def grow(estimator: FERLClassifier, rows: Rows) -> Grown:
     orders = {j: level_order(own) for j, own in facts.level_weight.items()}
     with rules_bar(setting(estimator, "max_rules"), estimator.verbose > 0) as report:
         sampling, sampler = _sampled(estimator, rows, seed, orders)
-        sample = sampler.finish(rows.class_total if sampling.n_rows < ALL_ROWS else np.ones(facts.n_classes))
+        n_features = len(estimator.columns_.levels)
+        refuse_extreme_scales(estimator.columns_, sampler.low[:n_features], sampler.high[:n_features])
+        sample = sampler.finish()
         partition = _choose_partition(estimator, sample, facts)
         found = None
         if partition is None:
             options = _split_options(estimator, len(facts.names))
-            options["class_unit"] = facts.class_unit.tolist()
+            # A class without weight has no rows; any unit will do.
+            options["class_unit"] = np.where(facts.class_unit > 0, facts.class_unit, 1.0).tolist()
             options["monotone"] = [] if constraint is None else constraint.tolist()
             grown = _core.grow_tree(sample, options, report)
         else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
@@ -22,6 +22,7 @@ from ferl.categories import level_weights, recode
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Orders = dict[int, NDArray[np.intp]]
+Levels = dict[int, Sequence[Any]]
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Facts:
     names : list of str
         Names of the columns.
     class_unit : ndarray of shape (n_classes,)
-        What one row of each class weighs: the weight of the class.
+        What one row of each class weighs: the weight of the class, which may be 0.
     levels : dict
         Of each categorical column, by its number: its categories, in the order of their codes.
     level_weight : dict
@@ -67,7 +68,7 @@ class Facts:
     n_classes: int
     names: list[str]
     class_unit: Floats
-    levels: dict[int, Sequence[Any]] = field(default_factory=dict)
+    levels: Levels = field(default_factory=dict)
     level_weight: dict[int, Floats] = field(default_factory=dict)
 
     @property
@@ -96,47 +97,44 @@ class Rows(Protocol):
     def facts(self) -> Facts:
         """What is known of them."""
 
-    @property
-    def class_total(self) -> Floats:
-        """Weight of each class, the same bits in any order of the rows, shape (n_classes,)."""
-
     def fold(self, step: Fold[State], n_threads: int, report: Any = None) -> State:
         """All rows taken in."""
 
 
 @dataclass(frozen=True)
 class RowsInMemory:
-    """A checked table."""
+    """A checked table.
+
+    Attributes
+    ----------
+    facts : Facts
+        What is known of it.
+    block : Block
+        Its rows, weights before they are scaled.
+    """
 
     facts: Facts
     block: Block
 
     @classmethod
-    def of_table(
-        cls,
-        X: Floats,
-        codes: Ints,
-        weight: Floats,
-        names: list[str],
-        class_unit: Floats,
-        levels: dict[int, Sequence[Any]],
-    ) -> RowsInMemory:
-        """A table with its labels and weights, before weights are scaled."""
-        n_classes = len(class_unit)
-        counted = {j: level_weights(X[:, j], codes, weight, len(own), n_classes) for j, own in levels.items()}
-        facts = Facts(n_classes, names, class_unit, levels, counted)
-        return cls(facts, Block(X, codes, weight * weight_scale(math.fsum(weight), int(np.count_nonzero(weight)))))
+    def of_table(cls, block: Block, names: list[str], class_unit: Floats, levels: Levels) -> RowsInMemory:
+        """A table with its labels and weights."""
+        counted = {
+            j: level_weights(block.X[:, j], block.codes, block.weight, len(own), len(class_unit))
+            for j, own in levels.items()
+        }
+        return cls(Facts(len(class_unit), names, class_unit, levels, counted), block)
 
     @cached_property
-    def class_total(self) -> Floats:
-        """Weight of each class, shape (n_classes,)."""
-        nothing = np.zeros(len(self.block.codes))
-        return np.asarray(level_weights(nothing, self.block.codes, self.block.weight, 1, self.facts.n_classes)[0])
+    def _scaled(self) -> Block:
+        weight = self.block.weight
+        scale = weight_scale(math.fsum(weight), int(np.count_nonzero(weight)))
+        return self.block if scale == 1.0 else replace(self.block, weight=weight * scale)
 
     def fold(self, step: Fold[State], n_threads: int, report: Any = None) -> State:
         """All rows taken in at once."""
         state = step.start()
-        step.add(state, self.block, n_threads, report)
+        step.add(state, self._scaled, n_threads, report)
         return state
 
 
