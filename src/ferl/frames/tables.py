@@ -65,6 +65,7 @@ def learn_table(
     check_classification_targets(y)
     columns = Columns.learn(table, categorical_features)
     encoded = columns.encode(table)
+    refuse_extreme_scales(columns, np.fmin.reduce(encoded, axis=0), np.fmax.reduce(encoded, axis=0))
     classes, codes = np.unique(y, return_inverse=True)
     return _core_ready(encoded), columns, classes, codes.astype(np.int32)
 
