@@ -20,26 +20,29 @@ NodeId ExemplarKeeper::add_row(std::uint64_t key, const double* x, std::ptrdiff_
 }
 
 void ExemplarKeeper::add(std::size_t node, NodeId row) {
-  of_node_[node].push_back(row);
+  of_node_[node].push_back({key_[row], row});
   if (of_node_[node].size() > 2 * n_kept_) prune(node);
 }
 
-bool ExemplarKeeper::before(NodeId a, NodeId b) const {
-  if (key_[a] != key_[b]) return key_[a] < key_[b];
-  const double *u = x_.data() + a * n_columns_, *v = x_.data() + b * n_columns_;
+bool ExemplarKeeper::before(const Kept& a, const Kept& b) const {
+  if (a.key != b.key) return a.key < b.key;
+  const double *u = x_.data() + a.row * n_columns_, *v = x_.data() + b.row * n_columns_;
   return std::lexicographical_compare(u, u + n_columns_, v, v + n_columns_,
                                       [](double one, double other) { return value_bits(one) < value_bits(other); });
 }
 
-bool ExemplarKeeper::same_row(NodeId a, NodeId b) const { return !before(a, b) && !before(b, a); }
+bool ExemplarKeeper::same_row(const Kept& a, const Kept& b) const {
+  return a.key == b.key && !before(a, b) && !before(b, a);
+}
 
 void ExemplarKeeper::prune(std::size_t node) {
   auto& rows = of_node_[node];
-  std::sort(rows.begin(), rows.end(), [&](NodeId a, NodeId b) { return before(a, b); });
-  rows.erase(std::unique(rows.begin(), rows.end(), [&](NodeId a, NodeId b) { return same_row(a, b); }), rows.end());
+  std::sort(rows.begin(), rows.end(), [&](const Kept& a, const Kept& b) { return before(a, b); });
+  rows.erase(std::unique(rows.begin(), rows.end(), [&](const Kept& a, const Kept& b) { return same_row(a, b); }),
+             rows.end());
   if (rows.size() < n_kept_ || n_kept_ == 0) return;
   rows.resize(n_kept_);
-  bound_[node] = key_[rows.back()];
+  bound_[node] = rows.back().key;
 }
 
 void ExemplarKeeper::merge(const ExemplarTable& other) {
@@ -61,26 +64,26 @@ void ExemplarKeeper::drop_unused_rows() {
   for (std::size_t node = 0; node < of_node_.size(); ++node) {
     of_node_[node].clear();
     for (std::size_t k = 0; k < kept.n_most && kept.exemplar[node * kept.n_most + k] >= 0; ++k)
-      of_node_[node].push_back(kept.exemplar[node * kept.n_most + k]);
+      add(node, kept.exemplar[node * kept.n_most + k]);
   }
   drop_above_ = std::max(drop_above_, 2 * key_.size());
 }
 
 ExemplarTable ExemplarKeeper::table() {
   ExemplarTable out;
-  std::vector<NodeId> all;
+  std::vector<Kept> all;
   for (std::size_t node = 0; node < of_node_.size(); ++node) {
     prune(node);
     all.insert(all.end(), of_node_[node].begin(), of_node_[node].end());
     out.n_most = std::max(out.n_most, of_node_[node].size());
   }
-  const auto less = [&](NodeId a, NodeId b) { return before(a, b); };
+  const auto less = [&](const Kept& a, const Kept& b) { return before(a, b); };
   std::sort(all.begin(), all.end(), less);
-  all.erase(std::unique(all.begin(), all.end(), [&](NodeId a, NodeId b) { return same_row(a, b); }), all.end());
-  for (const NodeId row : all) {
-    out.key.push_back(key_[row]);
-    out.x.insert(out.x.end(), x_.begin() + static_cast<std::ptrdiff_t>(row * n_columns_),
-                 x_.begin() + static_cast<std::ptrdiff_t>((row + 1) * n_columns_));
+  all.erase(std::unique(all.begin(), all.end(), [&](const Kept& a, const Kept& b) { return same_row(a, b); }), all.end());
+  for (const Kept& own : all) {
+    out.key.push_back(own.key);
+    out.x.insert(out.x.end(), x_.begin() + static_cast<std::ptrdiff_t>(own.row * n_columns_),
+                 x_.begin() + static_cast<std::ptrdiff_t>((own.row + 1) * n_columns_));
   }
   for (const auto& rows : of_node_)
     for (std::size_t k = 0; k < out.n_most; ++k)

@@ -32,14 +32,19 @@ class ExemplarKeeper {
   ExemplarTable table();  // of what is kept; each row once, however many nodes it is one of
 
  private:
-  bool before(NodeId a, NodeId b) const;
-  bool same_row(NodeId a, NodeId b) const;
+  struct Kept {
+    std::uint64_t key;
+    NodeId row;
+  };
+
+  bool before(const Kept& a, const Kept& b) const;
+  bool same_row(const Kept& a, const Kept& b) const;
   void prune(std::size_t node);
   void drop_unused_rows();
 
   std::size_t n_columns_, n_kept_;
   std::vector<std::uint64_t> bound_;         // [node]: the largest key it still takes
-  std::vector<std::vector<NodeId>> of_node_;  // places of rows
+  std::vector<std::vector<Kept>> of_node_;
   std::vector<std::uint64_t> key_;
   std::vector<double> x_;
   std::size_t drop_above_ = 4096;  // rows

@@ -29,7 +29,7 @@ namespace v4 {
 #endif
 
 #define FERL_KERNELS(isa) {isa::cuts_two_classes, isa::cuts_many_classes, isa::tally_absent, isa::fire,\
-                      isa::tally_term, isa::judge_term, isa::to_units, isa::nearest_exemplar}
+                      isa::tally_term, isa::judge_term, isa::to_units, isa::nearest_exemplar, isa::sum_powers}
 
 Kernels choose() {
 #if FERL_MULTIVERSION

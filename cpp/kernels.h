@@ -2,6 +2,7 @@
 // resamples at once, and the firing of a list of rows.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -79,7 +80,18 @@ struct Kernels {
   // The nearest of the exemplars in the vectors [begin, begin + n) of `lanes`: the bits of its distance, which order as it
   // does, above its place, vector * kFloatLanes + lane. Smaller is nearer.
   std::uint64_t (*nearest_exemplar)(const ExemplarQuery& query, const float* lanes, std::size_t begin, std::size_t n);
+  // Sums of own, own * z and own * z^2, each rounded to an integer by itself, with z = (value - centre) * scale; missing
+  // values add nothing. n is a whole number of vectors; no product may exceed 2^50.
+  void (*sum_powers)(std::size_t n, const double* value, const double* own, double centre, double scale,
+                     std::int64_t* sums);
 };
+
+// The nearest integer, for magnitudes below 2^51. Adding this constant leaves it in the low bits of the sum, which
+// vectors can do on every machine; converting they cannot.
+inline constexpr double kToInteger = 0x1.8p52;
+inline std::int64_t to_integer(double value) {
+  return std::bit_cast<std::int64_t>(value + kToInteger) - std::bit_cast<std::int64_t>(kToInteger);
+}
 
 // For the machine this runs on. The environment variable FERL_INSTRUCTION_SET (baseline, x86-64-v3 or x86-64-v4), read
 // once, can only lower the choice: tests use it to show that results do not depend on it.

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "kernels.h"
+
 namespace ferl {
 
 namespace {
@@ -116,8 +118,7 @@ void Moments::add_block(const Block& block, Piece& piece) const {
     Sum* of_class = piece.sums.of_class.data() + o * options_.n_classes;
     for (std::size_t i = 0; i < firing.size; ++i) {
       const std::size_t row = block.first + firing.row[i];
-      of_class[piece.y[row]] +=
-          static_cast<Sum>(static_cast<std::int64_t>(firing.phi[i] * kPerFiringUnit)) * piece.units[row];
+      of_class[piece.y[row]] += static_cast<Sum>(to_integer(firing.phi[i] * kPerFiringUnit)) * piece.units[row];
     }
     if (!tree_.is_split(o)) add_features(o, block, piece, firing);
     if (options_.n_exemplars > 0) add_exemplars(o, block, piece, firing);
@@ -134,36 +135,37 @@ void Moments::add_block(const Block& block, Piece& piece) const {
 }
 
 void Moments::add_features(std::size_t node, const Block& block, Piece& piece, const Firing& firing) const {
-  const std::size_t n_columns = half_.size();
+  const std::size_t n = firing.size, n_padded = (n + kLanes - 1) / kLanes * kLanes, n_columns = half_.size();
   const std::int64_t* units = piece.units.data() + block.first;
-  const bool same_weight = std::all_of(firing.row.begin(), firing.row.begin() + static_cast<std::ptrdiff_t>(firing.size),
-                                       [&](Row row) { return units[row] == units[firing.row[0]]; });
+  bool same_weight = true;
+  std::array<double, kBlockRows + kLanes> own{}, value{};
+  for (std::size_t i = 0; i < n; ++i) {
+    own[i] = firing.phi[i] * kPerFiringUnit;
+    same_weight = same_weight && units[firing.row[i]] == units[firing.row[0]];
+  }
   for (std::size_t j = 0; j < n_columns; ++j) {
     const double centre = centre_[j], scale = 1 / half_[j];
-    // Values lie within their range, so no term is above 1 and the sum of a block's 256 fits into 64 bits.
-    const auto terms = [&](std::size_t i, auto&& take) {
-      const double value = block.value(firing.row[i], static_cast<Column>(j));
-      const double own = is_missing(value) ? 0.0 : firing.phi[i] * kPerFiringUnit;
-      const double z = is_missing(value) ? 0.0 : (value - centre) * scale;
-      take(static_cast<std::int64_t>(own * z), static_cast<std::int64_t>(own * z * z), static_cast<std::int64_t>(own));
-    };
-    Sum first = 0, second = 0, known = 0;
+    const double* column = block.x.data + static_cast<std::ptrdiff_t>(j) * block.x.column_stride + block.first;
+    for (std::size_t i = 0; i < n; ++i) value[i] = column[firing.row[i]];
+    Sum sums[3] = {0, 0, 0};  // of weights, values and squares
+    // Values lie within their range, so no term is above 2^50 and the sum of a block's 256 fits into 64 bits.
     if (same_weight) {  // as nearly always: one multiplication for all rows, with the same result
-      std::int64_t a = 0, b = 0, c = 0;
-      for (std::size_t i = 0; i < firing.size; ++i)
-        terms(i, [&](std::int64_t u, std::int64_t v, std::int64_t w) { a += u, b += v, c += w; });
-      const Sum unit = firing.size > 0 ? units[firing.row[0]] : 0;
-      first = a * unit, second = b * unit, known = c * unit;
+      std::int64_t terms[3] = {0, 0, 0};
+      kernels().sum_powers(n_padded, value.data(), own.data(), centre, scale, terms);
+      for (int power = 0; power < 3; ++power) sums[power] = static_cast<Sum>(terms[power]) * units[firing.row[0]];
     } else {
-      for (std::size_t i = 0; i < firing.size; ++i)
-        terms(i, [&](Sum u, Sum v, Sum w) {
-          const Sum unit = units[firing.row[i]];
-          first += u * unit, second += v * unit, known += w * unit;
-        });
+      for (std::size_t i = 0; i < n; ++i) {
+        if (is_missing(value[i])) continue;
+        const double z = (value[i] - centre) * scale, product = own[i] * z;
+        const Sum unit = units[firing.row[i]];
+        sums[0] += unit * to_integer(own[i]);
+        sums[1] += unit * to_integer(product);
+        sums[2] += unit * to_integer(product * z);
+      }
     }
-    piece.sums.first[node * n_columns + j] += first;
-    piece.sums.second[node * n_columns + j] += second;
-    piece.sums.known[node * n_columns + j] += known;
+    piece.sums.known[node * n_columns + j] += sums[0];
+    piece.sums.first[node * n_columns + j] += sums[1];
+    piece.sums.second[node * n_columns + j] += sums[2];
   }
 }
 

@@ -68,17 +68,12 @@ def level_order(weights: Floats) -> NDArray[np.intp]:
     return np.lexsort((*rounded.T[::-1], rounded.sum(axis=1), np.round(share @ direction, 9), own == 0))
 
 
-def recode(X: Floats, orders: dict[int, NDArray[np.intp]]) -> Floats:
-    """The table with each category replaced by its place in the order of its column."""
-    if not orders:
-        return X
-    recoded = X.copy()
+def recode(X: Floats, orders: dict[int, NDArray[np.intp]]) -> None:
+    """Replace each category of a table by its place in the order of its column."""
     for j, order in orders.items():
-        place = np.empty(len(order))
+        place = np.full(len(order) + 1, math.nan)  # the last is what a missing value looks up
         place[order] = np.arange(len(order))
-        known = ~np.isnan(X[:, j])
-        recoded[known, j] = place[X[known, j].astype(np.intp)]
-    return recoded
+        X[:, j] = place[np.nan_to_num(X[:, j], nan=len(order)).astype(np.intp)]
 
 
 def restore(tree: FuzzyTree, orders: dict[int, NDArray[np.intp]], weights: dict[int, Floats]) -> FuzzyTree:

@@ -39,12 +39,21 @@ class Block:
         How often each row counts.
     first_place : int
         Of the first row among all rows.
+    is_recoded : bool
+        Whether categories have the places of their order already.
     """
 
     X: Floats
     codes: Ints
     weight: Floats
     first_place: int = 0
+    is_recoded: bool = False
+
+    def recoded(self, orders: Orders) -> Block:
+        """The rows with categories as places in an order; ``X`` itself is changed, nobody else has it."""
+        if not self.is_recoded and orders:
+            recode(self.X, orders)
+        return replace(self, is_recoded=True)
 
 
 @dataclass(frozen=True)
@@ -82,6 +91,10 @@ State = TypeVar("State", _core.Sampler, _core.Moments)
 
 class Fold(Protocol[State]):
     """Something that takes in rows block by block, and can be sent to where they are."""
+
+    @property
+    def orders(self) -> Orders:
+        """Of categorical columns: their categories in an order that does not depend on their names."""
 
     def start(self) -> State:
         """The state before the first block."""
@@ -134,8 +147,13 @@ class RowsInMemory:
     def fold(self, step: Fold[State], n_threads: int, report: Any = None) -> State:
         """All rows taken in at once."""
         state = step.start()
-        step.add(state, self._scaled, n_threads, report)
+        step.add(state, self._recoded(step.orders), n_threads, report)
         return state
+
+    def _recoded(self, orders: Orders) -> Block:
+        # Once: a second look at the rows finds them recoded.
+        self.__dict__["_scaled"] = self._scaled.recoded(orders)
+        return self._scaled
 
 
 def weight_scale(total: float, n_rows: int) -> float:
@@ -182,8 +200,8 @@ class Sampling:
 
     def add(self, state: _core.Sampler, block: Block, n_threads: int, report: Any = None) -> None:
         """Take in a block."""
-        X = recode(block.X, self.orders)
-        state.add(X, block.codes, block.weight, block.first_place, n_threads)
+        block = block.recoded(self.orders)
+        state.add(block.X, block.codes, block.weight, block.first_place, n_threads)
 
 
 @dataclass(frozen=True)
@@ -231,4 +249,5 @@ class Summing:
 
     def add(self, state: _core.Moments, block: Block, n_threads: int, report: Any = None) -> None:
         """Take in a block."""
-        state.add(recode(block.X, self.orders), block.codes, block.weight, n_threads, report)
+        block = block.recoded(self.orders)
+        state.add(block.X, block.codes, block.weight, n_threads, report)
