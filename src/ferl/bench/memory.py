@@ -53,19 +53,20 @@ def measure(method_name: str, X_path: Path, y_path: Path) -> int:
     fit = get_method(method_name).fit
     X, y = np.load(X_path), np.load(y_path)
     fit(X[:200].copy(), y[:200].copy(), 0)  # loads code that would otherwise count as memory of the fit
-    _forget_peak()
-    before = _peak_bytes()
+    forget_peak()
+    before = peak_bytes()
     fit(X, y, 0)
-    return _peak_bytes() - before
+    return peak_bytes() - before
 
 
-def _forget_peak() -> None:
+def forget_peak() -> None:
     """Set the high-water mark back to the present size; where the system does not offer it, the mark stays."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
 
-def _peak_bytes() -> int:
+def peak_bytes() -> int:
+    """Return the high-water mark of this process's resident memory."""
     status = Path("/proc/self/status")
     if status.exists():
         lines = status.read_text().splitlines()
