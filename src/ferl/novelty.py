@@ -111,13 +111,21 @@ def residual_parts(tree: FuzzyTree, X: Floats, n_threads: int = 1) -> Floats:
     -------
     ndarray of shape (n_rows, n_features)
     """
-    profile = _profile(tree)
-    free = _free_features(tree)
-    variance = np.maximum(profile.variance, LEAST_SHARE * _total_variance(profile))
-    precision = free / variance / np.maximum(free.sum(axis=1, keepdims=True), 1)
     out = np.zeros(X.shape)
-    tree.core().residual(profile.mean, precision, X, n_threads, out)
+    tree.core().residual(_profile(tree).mean, _precision(tree), X, n_threads, out)
     return out
+
+
+def usual_residual(tree: FuzzyTree) -> float:
+    """Mean of the paper's residual over new rows like those of training, from means and variances alone.
+
+    The mean of n rows is the nearest to these, not to others: the squared distance of another one is larger by
+    ``(n + 1) / (n - 1)`` on average.
+    """
+    profile, leaves = _profile(tree), tree.leaves
+    known = tree.weight[:, None] if profile.known_weight is None else profile.known_weight
+    parts = known * _precision(tree) * profile.variance * (known + 1) / np.maximum(known - 1, 1.0)
+    return float(parts[leaves].sum() / tree.weight[leaves].sum())
 
 
 def unit_of_distance(tree: FuzzyTree) -> Floats:
@@ -141,6 +149,13 @@ def _neighbour(tree: FuzzyTree, X: Floats, n_out: int, n_threads: int) -> Floats
         out,
     )
     return out
+
+
+def _precision(tree: FuzzyTree) -> Floats:
+    """What squared distances from a node's mean are multiplied by, shape (n_nodes, n_features)."""
+    profile, free = _profile(tree), _free_features(tree)
+    variance = np.maximum(profile.variance, LEAST_SHARE * _total_variance(profile))
+    return np.asarray(free / variance / np.maximum(free.sum(axis=1, keepdims=True), 1))
 
 
 def _residual(estimator: Fitted, rows: Floats) -> Floats:
