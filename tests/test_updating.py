@@ -18,6 +18,7 @@ from ferl.consequents import consequents, own_trust
 from ferl.novelty import usual_residual
 from ferl.tree import FuzzyTree, Profile
 from law_examples import LAW, Table, assert_identical, exemplars_of, profile_of, tables
+from test_readme import README, run_blocks
 
 Floats = NDArray[np.float64]
 LAWS = settings(LAW, max_examples=25)
@@ -411,6 +412,28 @@ def test_one_row_and_features_without_spread_give_finite_or_no_figures() -> None
     assert 0 < drift.z <= 1
     assert drift.routing == pytest.approx(0.5)
     assert "novelty  nan" in repr(drift)
+
+
+def test_a_feature_that_no_rule_tests_is_seen_in_novelty() -> None:
+    rng = np.random.default_rng(0)
+    model = FERLClassifier("medium", max_rules=6, random_state=0).fit(*world(rng, 1000))
+    X, y = world(rng, 500)
+    X[:, 4] *= 3
+    assert 4 not in model.tree_.feature
+    drift = model.partial_fit(X, y).drift_
+    assert drift.novelty - 5 * drift.novelty_error > 1
+    assert drift.z < 3
+
+
+def test_the_page_runs_and_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    page = README.parent / "docs" / "updating.md"
+    n_blocks, names = run_blocks(page)
+    assert n_blocks == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "<Drift: 1000 rows>"
+    assert lines[-1].endswith("fit anew on recent rows.")
+    assert [line for line in lines if line not in page.read_text(encoding="utf-8")] == []
+    assert names["calm"].z < 3
 
 
 def test_drift_reads_and_writes() -> None:
