@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ferl import FERLClassifier, load_model, save_model
+from ferl import CertifiedCache, FERLClassifier, ModelFileError, load_model, save_model
 from ferl.consequents import consequents, own_trust
 from ferl.novelty import usual_residual
 from ferl.tree import FuzzyTree, Profile
@@ -147,6 +147,18 @@ def test_the_order_of_rows_and_rows_of_no_weight_do_not_matter(table: Table, see
             np.testing.assert_allclose(other.drift_.to_dict()[name], value, rtol=1e-9, atol=1e-12, err_msg=name)
 
 
+def test_a_row_of_weight_two_is_the_row_twice() -> None:
+    rng = np.random.default_rng(0)
+    first = FERLClassifier(random_state=0).fit(*world(rng, 300))
+    other = pickle.loads(pickle.dumps(first))
+    X, y = world(rng, 200)
+    X = with_gaps(X, 0)
+    twice = rng.random(200) < 0.5
+    first.partial_fit(X, y, sample_weight=1.0 + twice)
+    other.partial_fit(np.vstack([X, X[twice]]), np.concatenate([y, y[twice]]))
+    assert_identical(first.tree_, other.tree_)
+
+
 def test_a_first_block_is_a_fit() -> None:
     X, y = world(np.random.default_rng(0), 300)
     weight = np.linspace(0.1, 1, 300)
@@ -207,6 +219,27 @@ def test_a_saved_model_goes_on_as_the_one_in_memory(tmp_path: Any) -> None:
     assert profile_of(model).known_weight is not None
     save_model(model, tmp_path / "model.json")
     assert_identical(load_model(tmp_path / "model.json").tree_, model.tree_)
+
+
+def test_a_file_with_impossible_known_weights_is_refused(tmp_path: Any) -> None:
+    X, y = world(np.random.default_rng(0), 100)
+    save_model(FERLClassifier(random_state=0).fit(with_gaps(X, 0), y), tmp_path / "model.json")
+    form = json.loads((tmp_path / "model.json").read_text())
+    form["tree"]["profile"]["known_weight"][0][0] = -1.0
+    (tmp_path / "model.json").write_text(json.dumps(form))
+    with pytest.raises(ModelFileError, match="known_weight"):
+        load_model(tmp_path / "model.json")
+
+
+def test_a_cache_of_certified_answers_notices() -> None:
+    rng = np.random.default_rng(0)
+    model = FERLClassifier(random_state=0).fit(*world(rng, 300))
+    cache = CertifiedCache(model)
+    X, y = world(rng, 50)
+    cache.predict(X)
+    model.partial_fit(X, y)
+    with pytest.raises(ValueError, match="refitted"):
+        cache.predict(X)
 
 
 def test_a_monotone_constraint_still_holds() -> None:
