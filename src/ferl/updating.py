@@ -156,7 +156,7 @@ def _checked_block(
             f"The weights of {len(weight)} rows sum to {weight.sum():.3g}: less than one row, so the model hardly "
             "changes. Weights count rows; later blocks' are not scaled.",
             UserWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
     counts = weight > 0
     if counts.all():
@@ -197,7 +197,7 @@ def _sums(estimator: Any, block: Block) -> _Learned:
         low,
         high,
         float(block.weight.max()),
-        int(min(setting(estimator, "n_exemplars"), np.iinfo(np.int32).max)),
+        _n_exemplars(estimator),
         _KEY_SEED,
         np.arange(n_columns, dtype=np.int32),
         {},
@@ -206,6 +206,10 @@ def _sums(estimator: Any, block: Block) -> _Learned:
     summing.add(state, replace(block, X=X), n_threads(estimator.n_jobs))
     found = state.finish()
     return _Learned(found.pop("class_weight"), found.pop("support"), Profile(**found))
+
+
+def _n_exemplars(estimator: Any) -> int:
+    return int(min(setting(estimator, "n_exemplars"), np.iinfo(np.int32).max))
 
 
 def _known_categories(X: Floats, tree: FuzzyTree) -> Floats:
@@ -225,7 +229,6 @@ def _merged(estimator: Any, learned: _Learned) -> FuzzyTree:
     tree: FuzzyTree = estimator.tree_
     assert tree.profile is not None  # or there were no drift to measure
     class_weight = tree.class_weight + learned.class_weight
-    n_most = int(min(setting(estimator, "n_exemplars"), np.iinfo(np.int32).max))
     updated = replace(
         tree,
         class_weight=class_weight,
@@ -233,7 +236,7 @@ def _merged(estimator: Any, learned: _Learned) -> FuzzyTree:
         support=_merged_support(tree, learned.support),
         # What is missing goes where it went, as conditions stay; else the sums before would be of other firings.
         share=tree.missing_membership,
-        profile=_merged_profile(tree, tree.profile, learned, n_most),
+        profile=_merged_profile(tree, tree.profile, learned, _n_exemplars(estimator)),
     )
     names = column_names(estimator)
     constraint = monotone.signs(estimator, names, tree.n_levels(len(names)), tree.n_classes)
