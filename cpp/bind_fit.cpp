@@ -320,6 +320,7 @@ class BoundMoments {
     out["support"] = to_numpy(std::move(support), {n, 2});
     out["mean"] = to_numpy(moments_.mean(), {n, d});
     out["variance"] = to_numpy(moments_.variance(), {n, d});
+    out["known_weight"] = to_numpy(moments_.known_weight(), {n, d});
     out["exemplar"] = to_numpy(std::move(kept.exemplar), {n, kept.n_most});
     out["exemplar_row"] = to_numpy(std::move(kept.x), {n_rows, d});
     return out;

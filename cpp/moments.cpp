@@ -120,7 +120,7 @@ void Moments::add_block(const Block& block, Piece& piece) const {
       const std::size_t row = block.first + firing.row[i];
       of_class[piece.y[row]] += static_cast<Sum>(to_integer(firing.phi[i] * kPerFiringUnit)) * piece.units[row];
     }
-    if (!tree_.is_split(o)) add_features(o, block, piece, firing);
+    if (!is_sum_of_sides(o)) add_features(o, block, piece, firing);
     if (options_.n_exemplars > 0) add_exemplars(o, block, piece, firing);
     auto &low = piece.sums.low, &high = piece.sums.high;
     for (std::size_t child = o + 1; child < tree_.nodes[o].end; child = tree_.nodes[child].end) {
@@ -191,12 +191,20 @@ void Moments::add(const MomentSums& sums, const ExemplarTable& exemplars) {
   exemplars_.merge(exemplars);
 }
 
+// Whether every row that reaches a node is shared out among its children in full. Two words may divide all values between
+// them and still leave a part of what is missing to none.
+bool Moments::is_sum_of_sides(std::size_t node) const {
+  if (!tree_.is_split(node)) return false;
+  const Node& left = tree_.nodes[node + 1];
+  return std::abs(left.share + tree_.nodes[left.end].share - 1) < 1e-9;
+}
+
 // A row that reaches a split is shared by its two sides, so the sums over features above splits are those of the sides.
 MomentSums Moments::with_splits() const {
   MomentSums sums = sums_;
   const std::size_t d = half_.size();
   for (std::size_t o = tree_.size(); o-- > 0;) {
-    if (!tree_.is_split(o)) continue;
+    if (!is_sum_of_sides(o)) continue;
     for (const std::size_t child : {o + 1, tree_.nodes[o + 1].end})
       for (std::size_t j = 0; j < d; ++j) {
         sums.first[o * d + j] += sums.first[child * d + j];
@@ -207,11 +215,15 @@ MomentSums Moments::with_splits() const {
   return sums;
 }
 
-std::vector<double> Moments::class_weight() const {
+std::vector<double> Moments::in_rows(const std::vector<Sum>& sums) const {
   std::vector<double> out;
-  for (const Sum sum : sums_.of_class) out.push_back(static_cast<double>(sum) * kFiringUnit * weight_unit_);
+  for (const Sum sum : sums) out.push_back(static_cast<double>(sum) * kFiringUnit * weight_unit_);
   return out;
 }
+
+std::vector<double> Moments::class_weight() const { return in_rows(sums_.of_class); }
+
+std::vector<double> Moments::known_weight() const { return in_rows(with_splits().known); }
 
 double Moments::mean_in_ranges(const MomentSums& sums, std::size_t cell) const {
   return sums.known[cell] > 0 ? static_cast<double>(sums.first[cell]) / static_cast<double>(sums.known[cell]) : 0.0;

@@ -49,6 +49,7 @@ class Moments {
 
   // [node][class]: firing times weight; [node][feature]: weighted by firing, zero where nothing fires.
   std::vector<double> class_weight() const, mean() const, variance() const;
+  std::vector<double> known_weight() const;  // [node][feature]: behind mean and variance; missing values weigh nothing
 
  private:
   struct Piece;
@@ -56,7 +57,9 @@ class Moments {
   void add_block(const Block& block, Piece& piece) const;
   void add_features(std::size_t node, const Block& block, Piece& piece, const Firing& firing) const;
   void add_exemplars(std::size_t node, const Block& block, Piece& piece, const Firing& firing) const;
+  bool is_sum_of_sides(std::size_t node) const;
   MomentSums with_splits() const;
+  std::vector<double> in_rows(const std::vector<Sum>& sums) const;
   double mean_in_ranges(const MomentSums& sums, std::size_t cell) const;
   MomentSums no_sums() const;
 

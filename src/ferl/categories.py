@@ -121,7 +121,7 @@ def _restore_profile(profile: Profile, orders: dict[int, NDArray[np.intp]], weig
         share = own[own > 0] / max(own.sum(), 1e-300)
         # Half the probability that two rows differ: for two categories the variance of 0 and 1.
         mean[:, j], variance[:, j] = 0.0, (1 - (share**2).sum()) / 2
-    return Profile(mean, variance, profile.exemplar, rows)
+    return replace(profile, mean=mean, variance=variance, exemplar_row=rows)
 
 
 def category_terms(

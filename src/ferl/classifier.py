@@ -21,11 +21,12 @@ from ferl.pruning import prune, pruning_path
 from ferl.readings import Readings
 from ferl.rules import column_names, level_names
 from ferl.training import Block, RowsInMemory
+from ferl.updating import Updating, settle_classes
 
 Floats = NDArray[np.float64]
 
 
-class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
+class FERLClassifier(Readings, Updating, ClassifierMixin, BaseEstimator):
     """One fuzzy rule tree whose every answer carries its evidence.
 
     Deep and medium grow a binary tree best-first. Each split is a *band*, not a line: the cut is found again in
@@ -145,6 +146,8 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         Categories of each feature, sorted; None for a feature that holds numbers.
     missing_features_ : tuple of int
         Features that rules may ask whether they are missing.
+    drift_ : Drift or None
+        After :meth:`partial_fit`: how the last block differed from the rows before; None after the first block.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -296,17 +299,23 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         FERLClassifier
             The estimator itself.
         """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any, classes: ArrayLike | None = None) -> Self:
         # An interrupted or refused fit leaves no half-new, half-old model behind.
-        for name in ("tree_", "classes_", "partition_", "n_growth_rows_", "columns_", "missing_features_"):
+        for name in ("tree_", "classes_", "partition_", "n_growth_rows_", "columns_", "missing_features_", "drift_"):
             self.__dict__.pop(name, None)
-        grown, self.classes_ = self._grow(X, y, sample_weight)
+        grown, self.classes_ = self._grow(X, y, sample_weight, classes)
         self.n_growth_rows_ = grown.n_growth_rows
         self.partition_ = grown.partition
         self.tree_ = prune(grown.tree, self.ccp_alpha)
         return self
 
-    def _grow(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Grown, NDArray[Any]]:
-        table, columns, classes, codes = learn_table(self, X, y, self.categorical_features)
+    def _grow(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, classes: ArrayLike | None = None
+    ) -> tuple[Grown, NDArray[Any]]:
+        table, columns, found, found_codes = learn_table(self, X, y, self.categorical_features)
+        classes, codes = settle_classes(found, found_codes, classes)
         weight, unit = weights_and_factors(sample_weight, self.class_weight, classes, codes)
         self.columns_ = columns
         missing = np.isnan(table[weight > 0]).any(axis=0) if self.missing_conditions else np.zeros(0, dtype=bool)

@@ -62,3 +62,29 @@ def consequents(
     # The change is a convex combination of frequencies, so what leaves [0, 1] is rounding.
     np.clip(result, 0.0, 1.0, out=result)
     return np.asarray(result / result.sum(axis=1, keepdims=True))
+
+
+def own_trust(
+    class_weight: Floats, parent: NDArray[np.int32], kind: str = "shrinkage", shrinkage: float = 5.0
+) -> Floats:
+    """How far each node's distribution follows its own frequencies, the parent's being what they are.
+
+    Parameters
+    ----------
+    class_weight, parent, kind, shrinkage
+        As in :func:`consequents`.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,)
+        Change of the distribution per change of the frequencies, 0 to 1.
+    """
+    weight = class_weight.sum(axis=1)
+    if kind == "raw":
+        return np.ones(len(weight))
+    if kind == "laplace":
+        return np.asarray(weight / (weight + class_weight.shape[1]))
+    above = np.where(parent < 0, np.inf, weight[np.maximum(parent, 0)])  # a root has nothing to be drawn to
+    return np.asarray(
+        np.divide(above, above + shrinkage, out=np.ones(len(above)), where=np.isfinite(above) & (above > 0))
+    )

@@ -128,7 +128,9 @@ def _sampled(estimator: FERLClassifier, rows: Rows, seed: int, orders: Orders) -
 def _tree(estimator: FERLClassifier, grown: dict[str, Any], found: Terms | None, n_levels: Ints) -> FuzzyTree:
     """The tree that the core has grown."""
     cuts, start, membership = grown.pop("cuts"), grown.pop("category_start"), grown.pop("category")
-    profile = Profile(**{name: grown.pop(name) for name in ("mean", "variance", "exemplar", "exemplar_row")})
+    known = Profile.partly_known(grown.pop("known_weight"), grown["class_weight"].sum(axis=1))
+    names = ("mean", "variance", "exemplar", "exemplar_row")
+    profile = Profile(**{name: grown.pop(name) for name in names}, known_weight=known)
     return FuzzyTree(
         consequent=consequents(grown["class_weight"], grown["parent"], estimator.consequents, estimator.shrinkage),
         word=_words(grown, found),

@@ -123,6 +123,18 @@ def precision(tree: FuzzyTree) -> Floats:
     return np.asarray(free / variance / np.maximum(free.sum(axis=1, keepdims=True), 1))
 
 
+def usual_residual(tree: FuzzyTree) -> float:
+    """Mean of the paper's residual over new rows like those of training, from means and variances alone.
+
+    The mean of n rows is the nearest to these, not to others: the squared distance of another one is larger by
+    ``(n + 1) / (n - 1)`` on average.
+    """
+    profile, leaves = profile_of(tree), tree.leaves
+    known = tree.weight[:, None] if profile.known_weight is None else profile.known_weight
+    parts = known * precision(tree) * profile.variance * (known + 1) / np.maximum(known - 1, 1.0)
+    return float(parts[leaves].sum() / tree.weight[leaves].sum())
+
+
 def unit_of_distance(tree: FuzzyTree) -> Floats:
     """Standard deviation of each feature inside leaves, shape (n_features,)."""
     profile, weight = profile_of(tree), tree.weight[tree.leaves]
@@ -149,6 +161,13 @@ def _neighbour(tree: FuzzyTree, X: Floats, n_out: int, n_threads: int) -> Floats
         out,
     )
     return out
+
+
+def _precision(tree: FuzzyTree) -> Floats:
+    """What squared distances from a node's mean are multiplied by, shape (n_nodes, n_features)."""
+    profile, free = _profile(tree), _free_features(tree)
+    variance = np.maximum(profile.variance, LEAST_SHARE * _total_variance(profile))
+    return np.asarray(free / variance / np.maximum(free.sum(axis=1, keepdims=True), 1))
 
 
 def _residual(estimator: Fitted, rows: Floats) -> Floats:

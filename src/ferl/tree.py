@@ -49,12 +49,16 @@ class Profile:
         Some of the rows that reach each node, as places in ``exemplar_row``; -1 where a node has fewer.
     exemplar_row : ndarray of shape (n_kept, n_features)
         Training rows that are exemplars of some node.
+    known_weight : ndarray of shape (n_nodes, n_features), optional
+        Weight behind each mean and variance: that of the rows whose value is not missing. None: no value is, and it is
+        the node's.
     """
 
     mean: Floats
     variance: Floats
     exemplar: Ints
     exemplar_row: Floats
+    known_weight: Floats | None = None
 
     def keep(self, kept: NDArray[np.bool_]) -> Profile:
         """Without the nodes that are not ``kept``, and without the rows that were exemplars of these alone."""
@@ -62,7 +66,13 @@ class Profile:
         still = np.zeros(len(self.exemplar_row), dtype=bool)
         still[exemplar[exemplar >= 0]] = True
         place = np.append(np.cumsum(still, dtype=np.int32) - 1, np.int32(-1))  # the last one: where there is none
-        return Profile(self.mean[kept], self.variance[kept], place[exemplar], self.exemplar_row[still])
+        known = None if self.known_weight is None else self.known_weight[kept]
+        return Profile(self.mean[kept], self.variance[kept], place[exemplar], self.exemplar_row[still], known)
+
+    @staticmethod
+    def partly_known(known_weight: Floats, weight: Floats) -> Floats | None:
+        """``known_weight``, or None where it is all of the nodes' weight, shape (n_nodes,), but for rounding."""
+        return known_weight if (known_weight < (1 - 1e-9) * weight[:, None]).any() else None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,7 +14,7 @@ from ferl.frames.checks import (
 )
 from ferl.frames.columns import Columns, merge_columns
 from ferl.frames.indicators import INDICATOR_LEVELS, add_up_indicators, with_indicators
-from ferl.frames.tables import check_rows, encode_rows, learn_table, refuse_extreme_scales
+from ferl.frames.tables import check_rows, encode_rows, learn_labels, learn_table, refuse_extreme_scales
 
 __all__ = [
     "INDICATOR_LEVELS",
@@ -25,6 +25,7 @@ __all__ = [
     "checked_sample_weight",
     "class_factors",
     "encode_rows",
+    "learn_labels",
     "learn_table",
     "merge_columns",
     "refuse_extreme_scales",

@@ -53,21 +53,31 @@ def learn_table(
     >>> encode_rows(estimator, columns, [[2.5, "red"]])
     array([[2.5, 0. ]])
     """
-    from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import check_X_y, validate_data
+    from sklearn.utils.validation import validate_data
 
     refuse_missing_labels(y)
     with _remedies():
         table = read_table(X, estimator)
         validate_data(estimator, table.native, skip_check_array=True)
-        # The shape is all that labels are compared with; a view of one zero has it.
-        _, y = check_X_y(np.broadcast_to(0.0, table.shape), y, dtype=None, ensure_all_finite=False, estimator=estimator)
-    check_classification_targets(y)
+    classes, codes = learn_labels(estimator, y, table.shape)
     columns = Columns.learn(table, categorical_features)
     encoded = columns.encode(table)
     refuse_extreme_scales(columns, np.fmin.reduce(encoded, axis=0), np.fmax.reduce(encoded, axis=0))
+    return _core_ready(encoded), columns, classes, codes
+
+
+def learn_labels(estimator: Any, y: Any, shape: tuple[int, ...]) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    """The distinct labels of a table of this shape, and each row's label as a code."""
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import check_X_y
+
+    refuse_missing_labels(y)
+    with _remedies():
+        # The shape is all that labels are compared with; a view of one zero has it.
+        _, y = check_X_y(np.broadcast_to(0.0, shape), y, dtype=None, ensure_all_finite=False, estimator=estimator)
+    check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
-    return _core_ready(encoded), columns, classes, codes.astype(np.int32)
+    return classes, codes.astype(np.int32)
 
 
 def encode_rows(estimator: Any, columns: Columns, X: Any) -> Floats:

@@ -52,6 +52,7 @@ def tree_to_form(tree: FuzzyTree) -> dict[str, Any]:
             "variance": as_written(profile.variance),
             "exemplar": [own[own >= 0].tolist() for own in profile.exemplar],
             "exemplar_row": as_written(profile.exemplar_row),
+            **({} if profile.known_weight is None else {"known_weight": as_written(profile.known_weight)}),
         },
     }
 
@@ -274,7 +275,7 @@ def _categories(form: Any, n_levels: Ints, feature: Ints, budget: Budget) -> Cat
 
 
 def _profile(form: Any, n_nodes: int, n_levels: Ints, budget: Budget) -> Profile:
-    part = Part(form, "tree.profile", ("mean", "variance", "exemplar", "exemplar_row"))
+    part = Part(form, "tree.profile", ("mean", "variance", "exemplar", "exemplar_row"), ("known_weight",))
     n_columns = len(n_levels)
     rows = part.matrix("exemplar_row", None, n_columns, -LARGEST_MEAN, LARGEST_MEAN, missing=True)
     for column in np.flatnonzero(n_levels).tolist():
@@ -286,6 +287,9 @@ def _profile(form: Any, n_nodes: int, n_levels: Ints, budget: Budget) -> Profile
         variance=part.matrix("variance", n_nodes, n_columns, 0.0, LARGEST_MEAN**2),
         exemplar=_exemplars(part, n_nodes, len(rows), budget),
         exemplar_row=rows,
+        known_weight=part.matrix("known_weight", n_nodes, n_columns, 0.0, 1e100)
+        if "known_weight" in part.value
+        else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""The scale table: what a fit costs from a hundred thousand to ten million rows, on threads, from files, on a cluster."""
+"""The scale table: what fits of one to ten million rows cost, on threads, from files, on a cluster."""
 
 from __future__ import annotations
 

@@ -1,0 +1,124 @@
+"""Drift: how a block differs from the rows before, and how little where it does not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ferl import FERLClassifier
+from ferl.consequents import consequents, own_trust
+from ferl.novelty import usual_residual
+from test_readme import README, run_blocks
+from update_examples import world
+
+
+def drifts(n_before: int, n_now: int, n_draws: int, options: dict[str, Any], **shift: float) -> list[Any]:
+    found = []
+    for seed in range(n_draws):
+        rng = np.random.default_rng(seed)
+        model = FERLClassifier(random_state=0, **options).fit(*world(rng, n_before))
+        found.append(model.partial_fit(*world(rng, n_now, **shift)).drift_)
+    return found
+
+
+@pytest.mark.parametrize("options", [{}, {"variant": "medium"}, {"variant": "compact"}, {"consequents": "raw"}])
+def test_without_drift_the_figures_are_noise(options: dict[str, Any]) -> None:
+    found = drifts(600, 600, 12, options)
+    assert sum(own.z > 2 for own in found) <= 1
+    assert sum(own.routing > 3 * own.routing_noise for own in found) == 0
+    assert max(own.support for own in found) < 0.05
+    assert np.mean([own.novelty for own in found]) < 1.1
+    shift = [abs(own.class_shift[1]) / own.class_noise[1] for own in found]
+    assert sum(own > 2 for own in shift) <= 2
+    assert np.mean(shift) == pytest.approx(np.sqrt(2 / np.pi), abs=0.45)
+
+
+@pytest.mark.parametrize("options", [{}, {"variant": "medium"}, {"variant": "compact"}])
+def test_each_drift_raises_its_own_figure(options: dict[str, Any]) -> None:
+    labels = drifts(600, 600, 3, options, flipped=0.5)
+    assert all(own.z > 4 for own in labels)
+    assert all(own.routing < 3 * own.routing_noise for own in labels)
+    moved = drifts(600, 600, 3, options, moved=6.0)
+    assert all(own.routing > 3 * own.routing_noise for own in moved)
+    assert all(own.support > 0.1 for own in moved)
+
+
+def test_the_rows_a_tree_knows_are_no_news_to_it() -> None:
+    """The same rows again: shares and labels agree exactly, up to the allowance for rows that are new."""
+    X, y = world(np.random.default_rng(0), 400)
+    model = FERLClassifier(max_rules=4, consequents="raw", random_state=0).fit(X, y)
+    usual = usual_residual(model.tree_)
+    drift = model.partial_fit(X, y).drift_
+    assert drift.routing == pytest.approx(0, abs=1e-12)
+    assert drift.support == 0
+    assert drift.class_shift == pytest.approx({0: 0, 1: 0}, abs=1e-12)
+    assert -0.02 < drift.labels < 0
+    residual = model.fit(X, y).novelty(X, measure="residual").mean()
+    assert drift.novelty == pytest.approx(residual / usual)
+    assert 0.95 < drift.novelty < 1
+
+
+def test_a_block_that_no_rule_covers_is_all_drift() -> None:
+    rng = np.random.default_rng(0)
+    X, y = world(rng, 400)
+    model = FERLClassifier("compact", max_rules=2, random_state=0).fit(X, y)
+    free = X[model.tree_.fire(X, gated=False)[:, model.tree_.leaves].max(axis=1) == 0]
+    assert len(free) > 20
+    drift = model.partial_fit(free, np.zeros(len(free), dtype=int)).drift_
+    assert drift.routing > 0.5
+    assert (drift.labels, drift.z) == (0.0, 0.0)  # nothing was said of them
+
+
+def test_one_row_and_features_without_spread_give_finite_or_no_figures() -> None:
+    frame = pd.DataFrame({"city": ["Oslo", "Rome"] * 20})
+    model = FERLClassifier(random_state=0).partial_fit(frame, ["a", "b"] * 20)
+    drift = model.partial_fit(frame[:1], ["b"]).drift_
+    assert np.isnan(drift.novelty)
+    assert 0 < drift.z <= 1
+    assert drift.routing == pytest.approx(0.5)
+    assert "novelty  nan" in repr(drift)
+
+
+def test_a_feature_that_no_rule_tests_is_seen_in_novelty() -> None:
+    rng = np.random.default_rng(0)
+    model = FERLClassifier("medium", max_rules=6, random_state=0).fit(*world(rng, 1000))
+    X, y = world(rng, 500)
+    X[:, 4] *= 3
+    assert 4 not in model.tree_.feature
+    drift = model.partial_fit(X, y).drift_
+    assert drift.novelty - 5 * drift.novelty_error > 1
+    assert drift.z < 3
+
+
+def test_the_page_runs_and_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    page = README.parent / "docs" / "updating.md"
+    n_blocks, names = run_blocks(page)
+    assert n_blocks == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "<Drift: 1000 rows>"
+    assert lines[-1].endswith("fit anew on recent rows.")
+    assert [line for line in lines if line not in page.read_text(encoding="utf-8")] == []
+    assert names["calm"].z < 3
+
+
+def test_drift_reads_and_writes() -> None:
+    (drift,) = drifts(300, 200, 1, {"variant": "medium"})
+    text = repr(drift)
+    assert text.startswith("<Drift: 200 rows>\nlabels ")
+    assert [line.split()[0] for line in text.splitlines()[1:]] == ["labels", "routing", "support", "novelty", "classes"]
+    form = drift.to_dict()
+    assert form["z"] == drift.z == drift.labels / drift.labels_error
+    assert json.loads(json.dumps(form))["class_shift"] == {"0": form["class_shift"][0], "1": form["class_shift"][1]}
+
+
+@pytest.mark.parametrize("kind", ["raw", "laplace", "shrinkage"])
+def test_trust_is_the_slope_of_the_consequents(kind: str) -> None:
+    class_weight, parent = np.array([[10.0, 20.0], [8.0, 4.0], [2.0, 16.0]]), np.array([-1, 0, 0], dtype=np.int32)
+    step = np.zeros((3, 2))
+    step[1] = [0.01, -0.01]  # the root stays
+    change = consequents(class_weight + step, parent, kind) - consequents(class_weight, parent, kind)
+    assert change[1, 0] / (0.01 / 12) == pytest.approx(own_trust(class_weight, parent, kind)[1])
