@@ -163,13 +163,6 @@ def _neighbour(tree: FuzzyTree, X: Floats, n_out: int, n_threads: int) -> Floats
     return out
 
 
-def _precision(tree: FuzzyTree) -> Floats:
-    """What squared distances from a node's mean are multiplied by, shape (n_nodes, n_features)."""
-    profile, free = _profile(tree), _free_features(tree)
-    variance = np.maximum(profile.variance, LEAST_SHARE * _total_variance(profile))
-    return np.asarray(free / variance / np.maximum(free.sum(axis=1, keepdims=True), 1))
-
-
 def _residual(estimator: Fitted, rows: Floats) -> Floats:
     lost = lost_support(estimator, rows)
     return residual_parts(estimator.tree_, rows, threads_of(estimator.n_jobs)) + LOST_MASS * lost
