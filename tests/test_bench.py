@@ -23,6 +23,7 @@ from ferl.bench.method import Method, all_methods, get_method
 from ferl.bench.protocol import evaluate, make_folds
 from ferl.bench.race import growth_exponent, race
 from ferl.bench.runner import Job, plan, run
+from ferl.bench.table import Request
 from ferl.bench.tables.frontier import run_frontier
 from ferl.bench.tables.speed import Sizes, run_speed
 
@@ -67,7 +68,7 @@ def quiet() -> Console:
 
 def frontier(folder: Path, out: Path, methods: list[Method], *, fresh: bool = False) -> tuple[render.Report, str]:
     console = quiet()
-    report = run_frontier(folder, out, names=None, n_processes=1, fresh=fresh, console=console, methods=methods)
+    report = run_frontier(Request(load_folder(folder), out, console, fresh=fresh), methods)
     assert isinstance(console.file, StringIO)
     return report, console.file.getvalue()
 
@@ -241,9 +242,7 @@ def test_the_defaults_table_has_one_row_an_alternative(
     from ferl.bench.tables import defaults
 
     monkeypatch.setattr(defaults, "ALTERNATIVES", defaults.ALTERNATIVES[:2])
-    report = defaults.run_defaults(
-        folder, tmp_path / "out", names=["blobs"], n_processes=1, fresh=False, console=quiet()
-    )
+    report = defaults.run_defaults(Request(load_folder(folder, ["blobs"]), tmp_path / "out", quiet()))
     assert [row[0] for row in report.sections[0].rows] == ["deep", "max_depth=12"]
     assert report.data["deep"]["accuracy"] > 0.5  # type: ignore[index, call-overload]
 
@@ -254,9 +253,7 @@ def test_the_defaults_of_compact_trees_have_a_table_of_their_own(
     from ferl.bench.tables import defaults_compact
 
     monkeypatch.setattr(defaults_compact, "CHANGES", defaults_compact.CHANGES[:2])
-    report = defaults_compact.run_defaults_compact(
-        folder, tmp_path / "out", names=["blobs"], n_processes=1, fresh=False, console=quiet()
-    )
+    report = defaults_compact.run_defaults_compact(Request(load_folder(folder, ["blobs"]), tmp_path / "out", quiet()))
     assert report.name == "defaults_compact"
     assert [row[0] for row in report.sections[0].rows] == ["compact", "worth 0.035"]
     assert report.data["compact"]["size"] <= 15  # type: ignore[index, call-overload]
@@ -407,10 +404,10 @@ def test_ferl_rows_offer_every_measure(folder: Path, tmp_path: Path) -> None:
     assert [row[0] for row in report.sections[1].rows] == OURS
 
 
-def test_speed_report_has_every_section_with_its_target(folder: Path) -> None:
+def test_speed_report_has_every_section_with_its_target(folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("ferl._core", exc_type=ImportError)
     sizes = Sizes(6, 300, 500, 2_000, growth_rows=(100, 200), growth_features=(6, 8), growth_features_rows=100)
-    report = run_speed(load_folder(folder), repeats=1, console=quiet(), sizes=sizes)
+    report = run_speed(Request(load_folder(folder), tmp_path, quiet()), sizes)
     data = json.loads(json.dumps(report.data))
     assert {name: part.get("error") for name, part in data.items()} == dict.fromkeys(
         ("fit", "predict", "memory", "growth")

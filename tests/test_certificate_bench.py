@@ -16,6 +16,7 @@ from ferl.bench.attack import Attacker
 from ferl.bench.command import app
 from ferl.bench.data import load_folder
 from ferl.bench.render import markdown
+from ferl.bench.table import Request
 from ferl.bench.tables.certificates import run_certificates
 
 
@@ -32,8 +33,8 @@ def folder(tmp_path: Path) -> Path:
     return data
 
 
-def test_the_table_reports_radii_attacks_and_failures(folder: Path) -> None:
-    report = run_certificates(load_folder(folder), console=Console(file=StringIO()))
+def test_the_table_reports_radii_attacks_and_failures(folder: Path, tmp_path: Path) -> None:
+    report = run_certificates(Request(load_folder(folder), tmp_path / "out", Console(file=StringIO())))
     data = json.loads(json.dumps(report.data, allow_nan=False))
     (blobs,) = data["data_sets"]
     assert blobs["ratio"] >= 2
@@ -55,7 +56,12 @@ def test_the_command_writes_all_files(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = CliRunner().invoke(app, ["certificates", "--data", str(folder), "--datasets", "blobs", "--out", str(out)])
     assert done.exit_code == 0, done.output
-    assert sorted(path.name for path in out.iterdir()) == ["certificates.json", "certificates.md", "certificates.png"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "certificates.json",
+        "certificates.md",
+        "certificates.png",
+        "results.jsonl",
+    ]
     missing = CliRunner().invoke(app, ["certificates", "--data", str(tmp_path / "none"), "--out", str(out)])
     assert missing.exit_code == 2
     assert "does not exist" in missing.stderr

@@ -21,6 +21,7 @@ from ferl.bench.cache import Result
 from ferl.bench.command import app
 from ferl.bench.data import load_folder
 from ferl.bench.protocol import evaluate
+from ferl.bench.table import Request
 from ferl.bench.tables import partition_refit as study
 from ferl.partition import FuzzySet, LinguisticVariable, RefitResult, refit_partition
 from ferl.partition.ramps import RampTable, movement_bounds, read_ramps
@@ -379,7 +380,7 @@ def folder(tmp_path: Path) -> Path:
 
 def run_study(folder: Path, out: Path) -> tuple[Any, str]:
     console = Console(file=StringIO(), width=200)
-    report = study.run_partition_refit(folder, out, names=None, n_processes=1, fresh=False, console=console)
+    report = study.run_partition_refit(Request(load_folder(folder), out, console))
     assert isinstance(console.file, StringIO)
     return report, console.file.getvalue()
 

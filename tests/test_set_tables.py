@@ -21,6 +21,7 @@ from ferl.bench.errors import BenchError
 from ferl.bench.method import Method, get_method
 from ferl.bench.protocol import evaluate
 from ferl.bench.render import Report, markdown
+from ferl.bench.table import Request
 from ferl.bench.tables import credal, selective
 from ferl.bench.tables.shift import run_shift
 from ferl.metrics import aurc
@@ -68,7 +69,7 @@ def lines(report: Report) -> dict[str, list[str]]:
 def test_the_credal_table_has_native_and_conformal_rows_and_says_what_could_not_be_run(
     folder: Path, tmp_path: Path
 ) -> None:
-    report = credal.run_credal(folder, tmp_path / "out", names=["blobs"], n_processes=1, fresh=False, console=quiet())
+    report = credal.run_credal(Request(load_folder(folder, ["blobs"]), tmp_path / "out", quiet()))
     assert [row[0] for row in report.sections[0].rows] == list(credal.NATIVE)
     # Rows that failed come last.
     assert [row[0] for row in report.sections[1].rows] == [
@@ -125,7 +126,7 @@ def test_every_method_is_measured_on_the_common_grid(folder: Path) -> None:
 @pytest.mark.usefixtures("without_extras")
 def test_the_selective_table_and_its_curves(folder: Path, tmp_path: Path) -> None:
     figure_module = pytest.importorskip("matplotlib.figure")
-    report = selective.run_selective(folder, tmp_path / "out", names=None, n_processes=1, fresh=False, console=quiet())
+    report = selective.run_selective(Request(load_folder(folder), tmp_path / "out", quiet()))
     assert [row[0] for row in report.sections[0].rows] == list(selective.METHODS)
     assert report.sections[0].rows[-1][1] == "failed"
     assert any(
@@ -177,10 +178,10 @@ def test_rows_are_divided_at_the_middle_of_the_range_of_the_evenest_feature(fold
     assert abs(shares[halves.column] - 0.5) == min(abs(share - 0.5) for share in shares)
 
 
-def test_the_shift_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shift_table(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     figure_module = pytest.importorskip("matplotlib.figure")
     monkeypatch.setattr(shift, "MIN_ROWS", 50)
-    report = run_shift(load_folder(folder), console=quiet())
+    report = run_shift(Request(load_folder(folder), tmp_path / "out", quiet()))
     data = json.loads(json.dumps(report.data, allow_nan=False))
     assert data["noise"]["data_sets"] == ["blobs"]
     levels = data["noise"]["mean"]
@@ -211,7 +212,7 @@ def test_a_data_set_that_cannot_be_measured_is_named(tmp_path: Path, monkeypatch
     gaps = [*(f"{rng.normal(k):.3f},{rng.normal():.3f},{k}" for k in [0, 1, 2] * 20), "inf,1,0"]
     (tmp_path / "gaps.csv").write_text("\n".join(["x0,x1,class", *gaps]) + "\n")
     with pytest.raises(BenchError, match=r"gaps .*infinity"):
-        run_shift(load_folder(tmp_path), console=quiet())
+        run_shift(Request(load_folder(tmp_path), tmp_path / "out", quiet()))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

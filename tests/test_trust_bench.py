@@ -16,6 +16,7 @@ from ferl.bench.data import load_folder
 from ferl.bench.remembering import RememberingFERL
 from ferl.bench.render import markdown
 from ferl.bench.simulation import make_population
+from ferl.bench.table import Request
 from ferl.bench.tables.calibration import TREATMENTS, run_calibration
 from ferl.bench.tables.defaults_trust import ABSTENTION, SCORES, run_defaults_trust
 from ferl.bench.tables.guarantees import Estimate, _binomial, make_report, run_guarantees
@@ -49,8 +50,8 @@ def test_a_population_is_what_is_drawn_from() -> None:
     assert population.class_coverage(~sets) == [0, 0, 0]
 
 
-def test_the_guarantees_table_has_every_line_and_a_verdict() -> None:
-    report = run_guarantees(repetitions=2, console=quiet())
+def test_the_guarantees_table_has_every_line_and_a_verdict(tmp_path: Path) -> None:
+    report = run_guarantees(Request([], tmp_path, quiet(), repetitions=2))
     data = json.loads(json.dumps(report.data, allow_nan=False))
     assert len(data["sets"]) == 25
     assert len(data["classes"]) == 18
@@ -83,8 +84,8 @@ def _figures(n: int) -> list[dict[str, float]]:
     return lines
 
 
-def test_the_calibration_table_keeps_accuracy(folder: Path) -> None:
-    report = run_calibration(load_folder(folder), console=quiet())
+def test_the_calibration_table_keeps_accuracy(folder: Path, tmp_path: Path) -> None:
+    report = run_calibration(Request(load_folder(folder), tmp_path / "out", quiet()))
     data = json.loads(json.dumps(report.data, allow_nan=False))
     assert "infinity" in data["failures"]["gaps"]
     lines = [line for line in data["means"] if line["variant"] == "deep"]
@@ -100,7 +101,7 @@ def test_the_defaults_have_a_line_for_each_alternative(
     some = {"SCORES": (*SCORES[:2], SCORES[-1]), "ABSTENTION": (ABSTENTION[0], *ABSTENTION[-2:])}
     for name, alternatives in some.items():
         monkeypatch.setattr(f"ferl.bench.tables.defaults_trust.{name}", alternatives)
-    report = run_defaults_trust(folder, tmp_path / "out", names=["blobs"], n_processes=1, fresh=False, console=quiet())
+    report = run_defaults_trust(Request(load_folder(folder, ["blobs"]), tmp_path / "out", quiet()))
     data = json.loads(json.dumps(report.data, allow_nan=False))
     assert list(data["sets"]) == [*(name for name, _ in some["SCORES"]), "native"]
     assert list(data["abstention"]) == [name for name, _ in some["ABSTENTION"]]
@@ -113,7 +114,7 @@ def test_the_commands_write_their_files(folder: Path, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     done = CliRunner().invoke(app, ["calibration", "--data", str(folder), "--datasets", "blobs", "--out", str(out)])
     assert done.exit_code == 0, done.output
-    names = ["calibration.json", "calibration.md", "guarantees.json", "guarantees.md"]
+    names = ["calibration.json", "calibration.md", "guarantees.json", "guarantees.md", "results.jsonl"]
     assert sorted(path.name for path in out.iterdir()) == names
     failed = CliRunner().invoke(app, ["calibration", "--data", str(folder), "--datasets", "gaps", "--out", str(out)])
     assert failed.exit_code == 2

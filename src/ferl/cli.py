@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ferl.bench.command import app as bench_app
+from ferl.bench.command import bench
 from ferl.commands.errors import plain_errors
 
 app = typer.Typer(
@@ -17,7 +17,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-app.add_typer(bench_app, name="bench", help="Measure ferl against its peers; every figure in the docs comes from here.")
+app.command()(bench)
 
 
 SeparatorOption = Annotated[

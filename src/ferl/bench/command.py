@@ -1,10 +1,10 @@
-"""``ferl bench``: the commands. Everything but typer is imported when a command runs, so that others start fast."""
+"""``ferl bench``: the command. Everything but typer is imported when it runs, so that other commands start fast."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,233 +15,171 @@ from ferl.bench.errors import BenchError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ferl.bench.render import Report
+    from ferl.bench.data import DataSet
+    from ferl.bench.table import Request, Table
 
-app = typer.Typer(no_args_is_help=True, help="Measure FERL against its peers: the paper's tables and the speed races.")
-
-DataOption = Annotated[Path, typer.Option("--data", help="Folder of CSV files, the label in the column 'class'.")]
-NamesOption = Annotated[str | None, typer.Option("--datasets", help="Names separated by commas; all by default.")]
-OutOption = Annotated[Path, typer.Option("--out", help="Folder for results and reports.")]
-JobsOption = Annotated[int | None, typer.Option("--jobs", min=1, help="Parallel processes; all cores by default.")]
-FreshOption = Annotated[bool, typer.Option("--fresh", help="Compute again what is already known.")]
-RepeatsOption = Annotated[int, typer.Option("--repeats", min=1, help="Rounds of every race; the median counts.")]
+app = typer.Typer(help="Measure FERL against its peers: the paper's tables and the speed races.")
 
 DEFAULT_OUT = Path("bench-results")
 
 
+@dataclass(frozen=True)
+class Options:
+    """What was written on the command line; None where nothing was."""
+
+    data: Path | None
+    openml: str | None
+    datasets: str | None
+    jobs: int | None
+    out: Path
+    docs: Path | None
+    fresh: bool
+    repetitions: int | None
+
+
 @app.command()
-def frontier(
-    data: DataOption,
-    datasets: NamesOption = None,
-    jobs: JobsOption = None,
-    out: OutOption = DEFAULT_OUT,
-    fresh: FreshOption = False,
+def bench(
+    table: Annotated[str | None, typer.Argument(help="Name of a table, or all.", show_default=False)] = None,
+    list_tables: Annotated[bool, typer.Option("--list", help="List the tables, and how long each takes.")] = False,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Folder of CSV files, the label in the column 'class'.")
+    ] = None,
+    openml: Annotated[
+        str | None,
+        typer.Option("--openml", help="Data sets from openml.org instead: names with commas between, or 'paper'."),
+    ] = None,
+    datasets: Annotated[
+        str | None, typer.Option("--datasets", help="Which of the folder, names with commas between; all by default.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Parallel processes; all cores by default.")] = None,
+    out: Annotated[Path, typer.Option("--out", help="Folder for results and reports.")] = DEFAULT_OUT,
+    docs: Annotated[Path | None, typer.Option("--docs", help="Write the pages to this folder as well.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is already known.")] = False,
+    repetitions: Annotated[
+        int | None,
+        typer.Option(
+            "--repetitions", "--repeats", min=1, help="Rounds of a race, draws of a simulation; each has its default."
+        ),
+    ] = None,
 ) -> None:
-    """Accuracy, selection and prediction sets against the number of rules. Interrupt it any time: it resumes."""
-    _run_table("frontier", data, datasets, jobs, out, fresh)
+    """Measure FERL against its peers: every figure in the docs comes from here. Interrupt it any time: it resumes.
 
-
-@app.command()
-def defaults(
-    data: DataOption,
-    datasets: NamesOption = None,
-    jobs: JobsOption = None,
-    out: OutOption = DEFAULT_OUT,
-    fresh: FreshOption = False,
-) -> None:
-    """What each default was chosen over, measured on training rows only. Interrupt it any time: it resumes."""
-    _run_table("defaults", data, datasets, jobs, out, fresh)
-
-
-@app.command("defaults-compact")
-def defaults_compact(
-    data: DataOption,
-    datasets: NamesOption = None,
-    jobs: JobsOption = None,
-    out: OutOption = DEFAULT_OUT,
-    fresh: FreshOption = False,
-) -> None:
-    """The same for compact trees. Interrupt it any time: it resumes."""
-    _run_table("defaults_compact", data, datasets, jobs, out, fresh)
-
-
-@app.command("defaults-trust")
-def defaults_trust(
-    data: DataOption,
-    datasets: NamesOption = None,
-    jobs: JobsOption = None,
-    out: OutOption = DEFAULT_OUT,
-    fresh: FreshOption = False,
-) -> None:
-    """The same for conformal sets and abstention. Interrupt it any time: it resumes."""
-    _run_table("defaults_trust", data, datasets, jobs, out, fresh)
-
-
-@app.command()
-def credal(
-    data: DataOption,
-    datasets: NamesOption = None,
-    jobs: JobsOption = None,
-    out: OutOption = DEFAULT_OUT,
-    fresh: FreshOption = False,
-) -> None:
-    """Prediction sets: by the evidence, by credal rivals, and conformal. Interrupt it any time: it resumes."""
-    _run_table("credal", data, datasets, jobs, out, fresh)
-
-
-@app.command()
-def selective(
-    data: DataOption,
-    datasets: NamesOption = None,
-    jobs: JobsOption = None,
-    out: OutOption = DEFAULT_OUT,
-    fresh: FreshOption = False,
-) -> None:
-    """How the error falls when the least certain rows are set aside. Interrupt it any time: it resumes."""
-    _run_table("selective", data, datasets, jobs, out, fresh)
-
-
-@app.command("partition-refit")
-def partition_refit(
-    data: DataOption,
-    datasets: NamesOption = None,
-    jobs: JobsOption = None,
-    out: OutOption = DEFAULT_OUT,
-    fresh: FreshOption = False,
-) -> None:
-    """What moving the words of a compact tree after learning would gain. Interrupt it any time: it resumes."""
-    _run_table("partition_refit", data, datasets, jobs, out, fresh)
-
-
-@app.command()
-def speed(
-    data: DataOption,
-    datasets: NamesOption = None,
-    repeats: RepeatsOption = 5,
-    out: OutOption = DEFAULT_OUT,
-) -> None:
-    """Fit and predict time, memory and growth of cost against one CART tree, on one thread."""
-    with _plain_errors("Stopped. Nothing was written."):
-        from rich.console import Console
-
-        from ferl.bench.data import load_folder
-        from ferl.bench.tables.speed import run_speed
-
-        console = Console()
-        data_sets = load_folder(data, _names(datasets))
-        out.mkdir(parents=True, exist_ok=True)
-        report = run_speed(data_sets, repeats=repeats, console=console)
-        _publish(report, out, console)
-
-
-@app.command()
-def certificates(data: DataOption, datasets: NamesOption = None, out: OutOption = DEFAULT_OUT) -> None:
-    """How far labels are certified, against the paper's constant and against attacks. In one process."""
-    _run_in_one_process("certificates", data, datasets, out)
-
-
-@app.command()
-def ood(data: DataOption, datasets: NamesOption = None, out: OutOption = DEFAULT_OUT) -> None:
-    """Novelty of classes left out of training, against detectors without rules. In one process."""
-    _run_in_one_process("ood", data, datasets, out)
-
-
-@app.command("support-gate")
-def support_gate(data: DataOption, datasets: NamesOption = None, out: OutOption = DEFAULT_OUT) -> None:
-    """The same trees with and without support gates, on test rows and far outside. In one process."""
-    _run_in_one_process("support_gate", data, datasets, out)
-
-
-@app.command()
-def tables(data: DataOption, datasets: NamesOption = None, out: OutOption = DEFAULT_OUT) -> None:
-    """Categories and missing values as they are, against one-hot encoding and imputation. In one process."""
-    _run_in_one_process("tables", data, datasets, out)
-
-
-@app.command()
-def shift(data: DataOption, datasets: NamesOption = None, out: OutOption = DEFAULT_OUT) -> None:
-    """What prediction sets do when the test rows move away from the training rows. In one process."""
-    _run_in_one_process("shift", data, datasets, out)
-
-
-@app.command()
-def calibration(data: DataOption, datasets: NamesOption = None, out: OutOption = DEFAULT_OUT) -> None:
-    """What temperature and isotonic calibration gain on the test parts. In one process."""
-    _run_in_one_process("calibration", data, datasets, out)
-
-
-@app.command()
-def cuts(
-    repetitions: Annotated[int, typer.Option("--repetitions", min=2, help="Draws for each case.")] = 500,
-    out: OutOption = DEFAULT_OUT,
-) -> None:
-    """How often the interval of a learned threshold holds the true one. Needs no data; in one process."""
-    _run_simulation("cuts", repetitions, out)
-
-
-@app.command()
-def guarantees(
-    repetitions: Annotated[int, typer.Option("--repetitions", min=2, help="Draws from the population.")] = 1000,
-    out: OutOption = DEFAULT_OUT,
-) -> None:
-    """Whether conformal sets and promised error rates hold in repeated draws. Needs no data; in one process."""
-    _run_simulation("guarantees", repetitions, out)
-
-
-def _run_simulation(name: str, repetitions: int, out: Path) -> None:
-    """Run the table of that name: ``run_<name>`` in the file ``tables/<name>.py``, which draws its own rows."""
-    with _plain_errors("Stopped. Nothing was written."):
-        from rich.console import Console
-
-        run = getattr(import_module(f"ferl.bench.tables.{name}"), f"run_{name}")
-        console = Console()
-        out.mkdir(parents=True, exist_ok=True)
-        _publish(run(repetitions=repetitions, console=console), out, console)
-
-
-def _run_in_one_process(name: str, data: Path, datasets: str | None, out: Path) -> None:
-    """Run the table of that name: ``run_<name>`` in the file ``tables/<name>.py``, which keeps no results."""
-    with _plain_errors("Stopped. Nothing was written."):
-        from rich.console import Console
-
-        from ferl.bench.data import load_folder
-
-        run = getattr(import_module(f"ferl.bench.tables.{name}"), f"run_{name}")
-        console = Console()
-        data_sets = load_folder(data, _names(datasets))
-        out.mkdir(parents=True, exist_ok=True)
-        _publish(run(data_sets, console=console), out, console)
-
-
-def _run_table(name: str, data: Path, datasets: str | None, jobs: int | None, out: Path, fresh: bool) -> None:
-    """Run the table of that name: ``run_<name>`` in the file ``tables/<name>.py``."""
+    Example: ferl bench frontier --data DIR
+    """
+    options = Options(data, openml, datasets, jobs, out, docs, fresh, repetitions)
     with _plain_errors(f"Stopped. Finished results are kept in {out}; the same command goes on from there."):
-        from rich.console import Console
-
-        from ferl.bench.facts import n_cores
-
-        run = getattr(import_module(f"ferl.bench.tables.{name}"), f"run_{name}")
-        console = Console()
-        report = run(data, out, names=_names(datasets), n_processes=jobs or n_cores(), fresh=fresh, console=console)
-        _publish(report, out, console)
-
-
-def _publish(report: Report, out: Path, console: Console) -> None:
-    """Write a report, then print it: in this order a closed terminal costs nothing."""
-    from ferl.bench.render import show, write
-
-    messages = write(report, out)
-    show(report, console)
-    for message in messages:
-        console.print(message, markup=False)
+        if list_tables:
+            _list()
+        elif table is None:
+            raise BenchError("which table? `ferl bench --list` names them, `ferl bench all` runs them all")
+        elif table == "all":
+            _run_all(options)
+        else:
+            _run_one(table, options)
 
 
-def _names(datasets: str | None) -> list[str] | None:
-    if datasets is None:
-        return None
-    names = [name.strip() for name in datasets.split(",") if name.strip()]
+def _list() -> None:
+    from rich.console import Console
+
+    from ferl.bench.overview import show_tables
+
+    show_tables(Console())
+
+
+def _run_one(name: str, options: Options) -> None:
+    from rich.console import Console
+
+    from ferl.bench.render import publish
+    from ferl.bench.table import get_table
+
+    table, console = get_table(name), Console()
+    _refuse_unused(name, table, options)
+    data_sets = _load(options, console) if table.needs_data else []
+    options.out.mkdir(parents=True, exist_ok=True)
+    report = table.run(_request(table, options, data_sets, console, fresh=options.fresh))
+    publish(report, options.out, console, docs=options.docs)
+
+
+def _run_all(options: Options) -> None:
+    from rich.console import Console
+
+    from ferl.bench.overview import run_all
+    from ferl.bench.table import all_tables
+
+    if options.repetitions is not None:
+        raise BenchError("--repetitions differ from table to table; with all, each has its own")
+    console = Console()
+    data_sets = _load(options, console)
+    options.out.mkdir(parents=True, exist_ok=True)
+    if options.fresh:
+        _set_aside(options.out / "results.jsonl")
+    requests = {
+        name: (table, _request(table, options, data_sets, console, fresh=False)) for name, table in all_tables().items()
+    }
+    failed = run_all(requests, options.out, console, source=_source(options), docs=options.docs)
+    if failed:
+        typer.echo(f"error: {len(failed)} table(s) failed: {', '.join(failed)}", err=True)
+        raise typer.Exit(1)
+
+
+def _request(table: Table, options: Options, data_sets: list[DataSet], console: Console, *, fresh: bool) -> Request:
+    from ferl.bench.facts import n_cores
+    from ferl.bench.table import Request
+
+    return Request(
+        data_sets=data_sets if table.needs_data else [],
+        out=options.out,
+        console=console,
+        n_processes=1 if table.in_one_process else options.jobs or n_cores(),
+        fresh=fresh,
+        repetitions=options.repetitions or table.repetitions or 1,
+    )
+
+
+def _refuse_unused(name: str, table: Table, options: Options) -> None:
+    """An option that would change nothing is a mistake of who gave it."""
+    unused = {
+        "--data, --openml and --datasets": not table.needs_data
+        and any(given is not None for given in (options.data, options.openml, options.datasets)),
+        "--jobs and --fresh": table.in_one_process and (options.jobs is not None or options.fresh),
+        "--repetitions": table.repetitions is None and options.repetitions is not None,
+    }
+    for option, given in unused.items():
+        if given:
+            raise BenchError(f"{option} do not apply to {name}; `ferl bench --list` says what does")
+
+
+def _load(options: Options, console: Console) -> list[DataSet]:
+    if (options.data is None) == (options.openml is None):
+        raise BenchError("give the data sets either as --data DIR or as --openml NAMES")
+    if options.data is not None:
+        from ferl.bench.data import load_folder
+
+        names = None if options.datasets is None else _names(options.datasets, "--datasets")
+        return load_folder(options.data, names)
+    if options.datasets is not None:
+        raise BenchError("--datasets chooses from --data; list the names in --openml itself")
+    from ferl.bench.openml import load_openml
+
+    assert options.openml is not None
+    return load_openml(_names(options.openml, "--openml"), console)
+
+
+def _source(options: Options) -> str:
+    """How the data sets are given, as it stands on the results page: without the reader's own paths."""
+    return "--data DIR" if options.openml is None else f"--openml {options.openml}"
+
+
+def _set_aside(path: Path) -> None:
+    """Keep earlier results under another name: the tables share theirs, so each would else ignore what another did."""
+    if path.exists():
+        path.replace(path.with_name(f"{path.stem}-before{path.suffix}"))
+
+
+def _names(listed: str, option: str) -> list[str]:
+    names = [name.strip() for name in listed.split(",") if name.strip()]
     if not names:
-        raise BenchError("--datasets was given without a name")
+        raise BenchError(f"{option} was given without a name")
     return names
 
 

@@ -9,13 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from ferl.bench.headline import Headline
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,10 @@ class Report:
         The unrounded figures, for the JSON file.
     draw : callable, optional
         ``draw(figure)`` paints on a matplotlib figure.
+    headlines : sequence of Headline
+        The figures the table is read for, for the page of all results.
+    failures : sequence of str
+        What could not be measured, a line each, for the same page.
     """
 
     name: str
@@ -69,6 +76,8 @@ class Report:
     sections: Sequence[Section]
     data: Mapping[str, object] = field(default_factory=dict)
     draw: Callable[[Any], None] | None = None
+    headlines: Sequence[Headline] = ()
+    failures: Sequence[str] = ()
 
 
 def show(report: Report, console: Console) -> None:
@@ -84,9 +93,40 @@ def show(report: Report, console: Console) -> None:
                 console.print(_indented(note))
 
 
+def publish(report: Report, out: Path, console: Console, *, docs: Path | None = None) -> None:
+    """Write a report, then print it: in this order a closed terminal costs nothing.
+
+    Parameters
+    ----------
+    report : Report
+        The report.
+    out : Path
+        Folder for all of its files.
+    console : Console
+        Where it is printed.
+    docs : Path, optional
+        Folder that gets the page and the picture as well.
+    """
+    messages = write(report, out)
+    if docs is not None:
+        docs.mkdir(parents=True, exist_ok=True)
+        messages.append(f"Copied to {docs}: {', '.join(_copy(report.name, out, docs))}")
+    show(report, console)
+    for message in messages:
+        console.print(message, markup=False)
+
+
+def _copy(name: str, out: Path, docs: Path) -> list[str]:
+    pages = [page for page in (f"{name}.md", f"{name}.png") if (out / page).exists()]
+    for page in pages:
+        _replace(docs / page, (out / page).read_bytes())
+    return pages
+
+
 def write(report: Report, folder: Path) -> list[str]:
     """Write ``<name>.json``, ``<name>.md`` and, if there is a picture, ``<name>.png``; return what to tell the user."""
-    content = {"title": report.title, "facts": dict(report.facts), **report.data}
+    headlines = [headline.as_json() for headline in report.headlines]
+    content = {"title": report.title, "facts": dict(report.facts), "headlines": headlines, **report.data}
     _replace(folder / f"{report.name}.json", (json.dumps(content, indent=2) + "\n").encode())
     _replace(folder / f"{report.name}.md", markdown(report).encode())
     messages, written = [], [f"{report.name}.json", f"{report.name}.md"]
@@ -103,7 +143,7 @@ def markdown(report: Report) -> str:
     """Return a report as Markdown."""
     lines = [f"# {report.title}", "", *(f"- {name}: {fact}" for name, fact in report.facts.items()), ""]
     for section in report.sections:
-        lines += [f"## {section.title}", "", *_markdown_table(section), ""]
+        lines += [f"## {section.title}", "", *markdown_table(section), ""]
         lines += [f"- {note}" for note in section.notes]
         lines += [""] if section.notes else []
     return "\n".join(lines)
@@ -124,7 +164,8 @@ def _rich_table(section: Section) -> Table:
     return table
 
 
-def _markdown_table(section: Section) -> list[str]:
+def markdown_table(section: Section) -> list[str]:
+    """Return the lines of a section's table."""
     width = len(section.header)
     lines = [list(section.header), ["---"] + ["---:"] * (width - 1)]
     lines += [[cell.replace("|", "\\|") for cell in row] + [""] * (width - len(row)) for row in section.rows]
@@ -140,6 +181,12 @@ def _picture(draw: Callable[[Any], None]) -> bytes:
     buffer = BytesIO()
     figure.savefig(buffer, format="png", dpi=150)
     return buffer.getvalue()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file in one step; its folder is made when missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _replace(path, text.encode())
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -1,16 +1,17 @@
-"""Runs (data set, fold, method) jobs in parallel processes, and remembers each result as it comes."""
+"""Runs jobs in parallel processes, and remembers each result as it comes."""
 
 from __future__ import annotations
 
 import multiprocessing
 import signal
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -21,7 +22,29 @@ from ferl.bench.method import Method
 from ferl.bench.protocol import N_FOLDS, evaluate
 from ferl.bench.threads import one_thread
 
-OnResult = Callable[["Job", Result], None]
+OnResult = Callable[["Task", Result], None]
+
+
+class Task(Protocol):
+    """What the runner does: work on one data set whose result has an identity."""
+
+    @property
+    def data(self) -> DataSet:
+        """The data set."""
+
+    @property
+    def weight(self) -> int:
+        """A guess of the work, for the time left."""
+
+    @property
+    def key(self) -> str:
+        """The fingerprint of the result."""
+
+    def do(self) -> Result:
+        """Work; may raise."""
+
+    def result(self, measures: Mapping[str, float], error: str | None = None) -> Result:
+        """Return a result of this task."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +65,15 @@ class Job:
         """The fingerprint of the job's result."""
         return fingerprint(self.data, self.fold, self.method)
 
+    def do(self) -> Result:
+        """Fit and measure, on one thread."""
+        with one_thread():
+            return self.result(evaluate(self.data, self.fold, self.method))
+
+    def result(self, measures: Mapping[str, float], error: str | None = None) -> Result:
+        """Return a result of this job."""
+        return Result(self.data.name, self.fold, self.method.name, measures, error)
+
 
 def plan(data_sets: Iterable[DataSet], methods: Sequence[Method]) -> list[Job]:
     """Return every combination, the largest data sets first so that no long job is left over at the end."""
@@ -49,12 +81,12 @@ def plan(data_sets: Iterable[DataSet], methods: Sequence[Method]) -> list[Job]:
     return [Job(data, fold, method) for data in ordered for fold in range(N_FOLDS) for method in methods]
 
 
-def run(jobs: Sequence[Job], results: ResultFile, *, n_processes: int, console: Console) -> list[Result]:
+def run(jobs: Sequence[Task], results: ResultFile, *, n_processes: int, console: Console) -> list[Result]:
     """Do the jobs whose result is not known yet.
 
     Parameters
     ----------
-    jobs : sequence of Job
+    jobs : sequence of Job or StudyJob
         The jobs.
     results : ResultFile
         Known results; new ones are added as they come, so that an interrupted run can be resumed.
@@ -77,7 +109,7 @@ def run(jobs: Sequence[Job], results: ResultFile, *, n_processes: int, console: 
         with _progress(console) as progress:
             task = progress.add_task("fitting", total=sum(job.weight for job in missing), done=0, jobs=len(missing))
 
-            def on_result(job: Job, result: Result) -> None:
+            def on_result(job: Task, result: Result) -> None:
                 results.add(job.key, result)
                 known[job] = result
                 done = progress.tasks[0].fields["done"] + 1
@@ -87,22 +119,20 @@ def run(jobs: Sequence[Job], results: ResultFile, *, n_processes: int, console: 
     return [known[job] for job in jobs]
 
 
-def run_job(job: Job) -> Result:
-    """Do one job on one thread; an exception becomes a result that carries its message."""
+def run_job(job: Task) -> Result:
+    """Do one job; an exception becomes a result that carries its message."""
     try:
-        with one_thread():
-            measures = evaluate(job.data, job.fold, job.method)
+        return job.do()
     except Exception as error:
         return _failure(job, f"{type(error).__name__}: {error}")
-    return Result(job.data.name, job.fold, job.method.name, measures)
 
 
-def _failure(job: Job, message: str) -> Result:
-    return Result(job.data.name, job.fold, job.method.name, {}, " ".join(message.split()))
+def _failure(job: Task, message: str) -> Result:
+    return job.result({}, " ".join(message.split()))
 
 
-def _compute(jobs: Sequence[Job], n_processes: int, on_result: OnResult) -> None:
-    if n_processes == 1:
+def _compute(jobs: Sequence[Task], n_processes: int, on_result: OnResult) -> None:
+    if min(n_processes, len(jobs)) == 1:
         for job in jobs:
             on_result(job, run_job(job))
         return
@@ -112,9 +142,9 @@ def _compute(jobs: Sequence[Job], n_processes: int, on_result: OnResult) -> None
             on_result(suspect, _run_alone(suspect))
 
 
-def _compute_in_pool(waiting: deque[Job], n_processes: int, on_result: OnResult) -> list[Job]:
+def _compute_in_pool(waiting: deque[Task], n_processes: int, on_result: OnResult) -> list[Task]:
     """Work off `waiting`. When a worker dies, stop and return the jobs one of which killed it."""
-    running: dict[Future[Result], Job] = {}
+    running: dict[Future[Result], Task] = {}
     with _workers(min(n_processes, len(waiting))) as pool:
         try:
             while waiting or running:
@@ -130,7 +160,7 @@ def _compute_in_pool(waiting: deque[Job], n_processes: int, on_result: OnResult)
     return []
 
 
-def _run_alone(job: Job) -> Result:
+def _run_alone(job: Task) -> Result:
     """Do a job in a process of its own, so that only this job pays when the process dies."""
     with _workers(1) as pool:
         try:

@@ -2,8 +2,8 @@
 
 * *Selection*: answer only the rows one is most confident about. `aurc`, `augrc`, `risk_coverage_curve`,
   `accuracy_at_coverage` and `accuracy_under_abstention`.
-* *Calibration*: do probabilities mean what they say. `expected_calibration_error`, `adaptive_calibration_error` and
-  `brier_score`.
+* *Calibration*: do probabilities mean what they say. `expected_calibration_error`, `adaptive_calibration_error`,
+  `brier_score` and `reliability_curve`.
 * *Sets*: answer with every class that cannot be ruled out. `u65`, `u80`, `set_coverage`, `coverage_by_class`,
   `determinacy` and `mean_set_size` take a boolean prediction set of shape (n_rows, n_classes).
 * *Novelty*: tell rows of unknown kinds from known ones. `novelty_auroc`, `novelty_aupr`, `rejection_at_acceptance` and
@@ -14,7 +14,12 @@ equal confidence or novelty, the expectation over their random order counts, so 
 never matters. `SCORERS` has those that scikit-learn's searches and cross-validation can use.
 """
 
-from ferl.metrics.calibration import adaptive_calibration_error, brier_score, expected_calibration_error
+from ferl.metrics.calibration import (
+    adaptive_calibration_error,
+    brier_score,
+    expected_calibration_error,
+    reliability_curve,
+)
 from ferl.metrics.novelty import fpr95, novelty_aupr, novelty_auroc, rejection_at_acceptance
 from ferl.metrics.scorers import SCORERS, Scorer
 from ferl.metrics.selection import accuracy_at_coverage, accuracy_under_abstention, augrc, aurc, risk_coverage_curve
@@ -37,6 +42,7 @@ __all__ = [
     "novelty_aupr",
     "novelty_auroc",
     "rejection_at_acceptance",
+    "reliability_curve",
     "risk_coverage_curve",
     "set_coverage",
     "u65",

@@ -43,10 +43,43 @@ def expected_calibration_error(y_true: ArrayLike, y_pred: ArrayLike, confidence:
     0.15
     """
     correct, certainty = _probable(y_true, y_pred, confidence, n_bins)
-    inner_edges = np.linspace(0.0, 1.0, int(n_bins) + 1)[1:-1]
-    bins = np.searchsorted(inner_edges, certainty, side="left")
-    gaps = np.bincount(bins, weights=correct - certainty, minlength=int(n_bins))
+    gaps = np.bincount(_equal_bins(certainty, n_bins), weights=correct - certainty, minlength=int(n_bins))
     return float(np.abs(gaps).sum() / correct.size)
+
+
+def reliability_curve(
+    y_true: ArrayLike, y_pred: ArrayLike, confidence: ArrayLike, n_bins: int = 15
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """Accuracy reached against the confidence claimed, in the bins of `expected_calibration_error`.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+        True labels.
+    y_pred : array-like of shape (n_rows,)
+        Predicted labels.
+    confidence : array-like of shape (n_rows,)
+        Probability given to the predicted label, in [0, 1].
+    n_bins : int, default=15
+        Number of equally wide bins.
+
+    Returns
+    -------
+    mean_confidence, accuracy : ndarray of shape (n_filled,)
+        Of the rows in each bin that has any, ascending.
+    n_rows : ndarray of shape (n_filled,)
+        Their number.
+
+    Examples
+    --------
+    >>> from ferl.metrics import reliability_curve
+    >>> mean, accuracy, n_rows = reliability_curve([0, 1, 1, 0], [0, 1, 1, 1], [0.9, 0.9, 0.6, 0.6], n_bins=5)
+    >>> mean.round(3), accuracy, n_rows
+    (array([0.6, 0.9]), array([0.5, 1. ]), array([2, 2]))
+    """
+    correct, certainty = _probable(y_true, y_pred, confidence, n_bins)
+    _, bins, n_rows = np.unique(_equal_bins(certainty, n_bins), return_inverse=True, return_counts=True)
+    return np.bincount(bins, weights=certainty) / n_rows, np.bincount(bins, weights=correct) / n_rows, n_rows
 
 
 def adaptive_calibration_error(y_true: ArrayLike, y_pred: ArrayLike, confidence: ArrayLike, n_bins: int = 15) -> float:
@@ -125,6 +158,12 @@ def brier_score(y_true: ArrayLike, probability: ArrayLike, classes: ArrayLike) -
         raise ValueError(f"probability must lie in [0, 1]; got [{table.min():g}, {table.max():g}].")
     truth = np.arange(names.size) == column_of(labels, names)[:, None]
     return float(np.mean(((table - truth) ** 2).sum(axis=1)))
+
+
+def _equal_bins(certainty: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
+    """Number of each row's bin among equally wide ones."""
+    inner_edges = np.linspace(0.0, 1.0, int(n_bins) + 1)[1:-1]
+    return np.searchsorted(inner_edges, certainty, side="left")
 
 
 def _probable(

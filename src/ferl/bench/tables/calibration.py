@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import track
 
 from ferl import metrics
 from ferl.bench.data import DataSet, encode
-from ferl.bench.errors import BenchError
-from ferl.bench.facts import n_cores, versions
-from ferl.bench.protocol import DESCRIPTION, make_folds
+from ferl.bench.headline import Headline
+from ferl.bench.protocol import make_folds
 from ferl.bench.render import Report, Section
-from ferl.bench.threads import one_thread
+from ferl.bench.study import Study
+from ferl.bench.table import Request, Table
 
 if TYPE_CHECKING:
     from ferl import Evidence
@@ -28,6 +26,8 @@ Figures = Mapping[str, float]
 Key = tuple[str, str]
 """Variant and treatment."""
 
+CODE = ("bench/tables/calibration.py", "bench/remembering.py")
+PAPER_ECE = 15.8  # of FERL-deep, as it is
 N_DRAWS = 10
 VARIANTS = ("deep", "medium", "compact")
 TREATMENTS: dict[str, dict[str, Any]] = {
@@ -69,33 +69,10 @@ class Part:
     y: NDArray[np.int64]
 
 
-def run_calibration(data_sets: Sequence[DataSet], *, console: Console) -> Report:
-    """Measure raw and calibrated probabilities of every variant on every data set.
-
-    Parameters
-    ----------
-    data_sets : sequence of DataSet
-        The data sets.
-    console : Console
-        Where progress is shown.
-
-    Returns
-    -------
-    Report
-    """
-    figures: dict[str, dict[Key, Figures]] = {}
-    failures: dict[str, str] = {}
-    with one_thread():
-        for data in track(data_sets, "calibrating", console=console):
-            try:
-                figures[data.name] = measure(data)
-            except ValueError as error:  # a table with missing values, say
-                failures[data.name] = " ".join(str(error).split())
-    if not figures:
-        name, message = next(iter(failures.items()))
-        raise BenchError(f"every data set failed; the first, {name}: {message}")
-    facts = {**versions(), "cores": n_cores(), "protocol": DESCRIPTION, "data sets": len(data_sets)}
-    return make_report(figures, failures, facts)
+def run_calibration(request: Request) -> Report:
+    """Measure raw and calibrated probabilities of every variant on every data set."""
+    studied = request.study(Study("calibrating", measure, CODE)).require_some()
+    return make_report(studied.figures, studied.failures, request.facts())
 
 
 def measure(data: DataSet) -> dict[Key, Figures]:
@@ -203,6 +180,11 @@ def make_report(
             ],
             "failures": dict(failures),
         },
+        headlines=[
+            Headline(f"FERL-deep, {name}: ECE x100", 100 * means["deep", name]["ece"], PAPER_ECE, more_is_better=False)
+            for name in ("as it is", "temperature")
+        ],
+        failures=failed,
     )
 
 
@@ -212,3 +194,11 @@ def _by_data_set(variant: str, figures: Mapping[str, Mapping[Key, Figures]]) -> 
         for name, own in figures.items()
     ]
     return Section(f"ECE x100 by data set, {variant}", ["Data set", *TREATMENTS], rows, in_terminal=False)
+
+
+TABLE = Table(
+    summary="What temperature and isotonic calibration gain on the test parts.",
+    run=run_calibration,
+    chapter="Sets, novelty and proofs",
+    minutes=10,
+)

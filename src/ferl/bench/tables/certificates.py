@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import track
 
 from ferl.bench.attack import Attacker
 from ferl.bench.data import DataSet, encode
-from ferl.bench.facts import n_cores, versions
+from ferl.bench.headline import GOAL, Headline
 from ferl.bench.methods.ferl import fit
-from ferl.bench.protocol import DESCRIPTION, SEED, make_folds
+from ferl.bench.protocol import SEED, make_folds
 from ferl.bench.render import Report, Section
-from ferl.bench.threads import one_thread
+from ferl.bench.study import Study
+from ferl.bench.table import Request, Table
 
 if TYPE_CHECKING:
     from ferl import FERLClassifier
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Figures = dict[str, float]
 
+CODE = ("bench/tables/certificates.py", "bench/attack.py")
 TARGET = 3.0
 MAX_ROWS = 500  # of each test part, for radii
 ATTACKED_ROWS = 30  # of the first test part
@@ -82,36 +82,13 @@ ATTACK_NOTES = (
 )
 
 
-def run_certificates(data_sets: Sequence[DataSet], *, console: Console) -> Report:
-    """Certify and attack test rows of every data set.
-
-    Parameters
-    ----------
-    data_sets : sequence of DataSet
-        The data sets.
-    console : Console
-        Where progress is shown.
-
-    Returns
-    -------
-    Report
-    """
-    figures: dict[str, Figures] = {}
-    failures: dict[str, str] = {}
-    with one_thread():
-        for data in track(data_sets, "certifying", console=console):
-            try:
-                figures[data.name] = measure(data)
-            except ValueError as error:  # a table with missing values, say
-                failures[data.name] = " ".join(str(error).split())
-    facts = {
-        **versions(),
-        "cores": n_cores(),
-        "protocol": DESCRIPTION,
-        "rows": f"radii of up to {MAX_ROWS} test rows of each fold; attacks on up to {ATTACKED_ROWS} of the first fold",
-        "data sets": len(data_sets),
-    }
-    return make_report(figures, failures, facts)
+def run_certificates(request: Request) -> Report:
+    """Certify and attack test rows of every data set."""
+    studied = request.study(Study("certifying", measure, CODE)).require_some()
+    facts = request.facts(
+        rows=f"radii of up to {MAX_ROWS} test rows of each fold; attacks on up to {ATTACKED_ROWS} of the first fold"
+    )
+    return make_report(studied.figures, studied.failures, facts)
 
 
 def measure(data: DataSet) -> Figures:
@@ -218,6 +195,11 @@ def make_report(figures: Mapping[str, Figures], failures: Mapping[str, str], fac
             "failures": dict(failures),
         },
         draw=lambda figure: _draw(figure, figures),
+        headlines=[
+            Headline("Local radius / the paper's global one", medians["ratio"], TARGET, GOAL, decimals=1),
+            Headline("Successful attacks inside the radius", totals["n_successful"], 0, GOAL, False, decimals=0),
+        ],
+        failures=[f"Failed on {name}: {message}" for name, message in failures.items()],
     )
 
 
@@ -257,3 +239,11 @@ def _draw(figure: Any, figures: Mapping[str, Figures]) -> None:
     axes.set_ylabel("local radius, standard deviations")
     axes.set_title("Median certified radius of test rows, deep trees by vote", fontsize="medium")
     axes.grid(alpha=0.3)
+
+
+TABLE = Table(
+    summary="How far labels are certified, against the paper's constant and against attacks.",
+    run=run_certificates,
+    chapter="Sets, novelty and proofs",
+    minutes=15,
+)

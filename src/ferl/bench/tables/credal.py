@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from rich.console import Console
-
-from ferl.bench.cache import ResultFile
 from ferl.bench.conformal import ALPHA, with_adaptive_sets, with_ferl_sets, with_mapie_sets
-from ferl.bench.data import load_folder
-from ferl.bench.facts import n_cores, versions
+from ferl.bench.headline import GOAL, Headline, against_best, against_paper
 from ferl.bench.method import Method, get_method
-from ferl.bench.protocol import DESCRIPTION
 from ferl.bench.render import Report, Section
-from ferl.bench.runner import plan, run
-from ferl.bench.tables.frontier import (
+from ferl.bench.rows import (
     SETS,
     Measure,
     Row,
     data_set_section,
-    make_row,
+    failure_notes,
     method_section,
-    require_some,
     rows_json,
     run_notes,
 )
+from ferl.bench.table import Request, Table
 
 TARGET_METHOD = "FERL-deep"
 TARGET = {"u65": 0.825, "u80": 0.848}
@@ -62,43 +55,11 @@ def conformal_methods() -> list[Method]:
     ]
 
 
-def run_credal(
-    folder: Path, out: Path, *, names: Sequence[str] | None, n_processes: int, fresh: bool, console: Console
-) -> Report:
-    """Measure the prediction sets of every method on every data set and fold.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of CSV files.
-    out : Path
-        Folder of results; known results in it are used again.
-    names : sequence of str, optional
-        Data sets wanted; all by default.
-    n_processes : int
-        Number of parallel processes.
-    fresh : bool
-        Compute everything again.
-    console : Console
-        Where progress is shown.
-
-    Returns
-    -------
-    Report
-    """
-    data_sets = load_folder(folder, names)
+def run_credal(request: Request) -> Report:
+    """Measure the prediction sets of every method on every data set and fold."""
     native, conformal = [get_method(name) for name in NATIVE], conformal_methods()
-    with ResultFile(out / "results.jsonl", fresh=fresh) as cache:
-        results = run(plan(data_sets, [*native, *conformal]), cache, n_processes=n_processes, console=console)
-    rows = [make_row(method, results) for method in (*native, *conformal)]
-    require_some(rows)
-    facts = {
-        **versions(("numpy", "scikit-learn", "MAPIE")),
-        "cores": n_cores(),
-        "processes": n_processes,
-        "protocol": DESCRIPTION,
-        "data sets": len(data_sets),
-    }
+    rows = request.rows([*native, *conformal])
+    facts = request.facts(("numpy", "scikit-learn", "MAPIE"))
     return make_report(rows[: len(native)], rows[len(native) :], facts)
 
 
@@ -115,7 +76,22 @@ def make_report(native: Sequence[Row], conformal: Sequence[Row], facts: Mapping[
             *(_numbered(data_set_section(rows, by_key[key])) for key in BY_DATA_SET),
         ],
         data={"target": TARGET, **rows_json(rows)},
+        headlines=_headlines(native, conformal),
+        failures=failure_notes(rows),
     )
+
+
+def _headlines(native: Sequence[Row], conformal: Sequence[Row]) -> list[Headline]:
+    by_key = {measure.key: measure for measure in SETS}
+    utilities = [(by_key["u65"], True), (by_key["u80"], True)]
+    (own,) = [row for row in native if row.method.name == TARGET_METHOD]
+    reached = [(key, value, wanted) for key, wanted in TARGET.items() if (value := own.centre(key)) is not None]
+    return [
+        *against_paper(native, ("FERL-deep", "FERL-compact"), utilities),
+        *(Headline(f"{TARGET_METHOD}: {key}", value, wanted, GOAL, decimals=3) for key, value, wanted in reached),
+        *against_best(native, "FERL-deep", utilities),
+        *against_best(conformal, "FERL-deep, 1 - p", utilities),
+    ]
 
 
 def _target_notes(rows: Sequence[Row]) -> list[str]:
@@ -135,3 +111,11 @@ def _numbered(section: Section) -> Section:
     names = section.header[1:]
     key = "Columns: " + "; ".join(f"{number} {name}" for number, name in enumerate(names, 1)) + "."
     return replace(section, header=[section.header[0], *(str(i) for i in range(1, len(names) + 1))], notes=[key])
+
+
+TABLE = Table(
+    summary="Prediction sets: by the evidence, by credal rivals, and conformal.",
+    run=run_credal,
+    chapter="Sets, novelty and proofs",
+    minutes=15,
+)

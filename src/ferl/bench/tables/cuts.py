@@ -7,12 +7,12 @@ from math import sqrt
 from statistics import fmean, median
 
 import numpy as np
-from rich.console import Console
 from rich.progress import track
 
 from ferl.bench.facts import n_cores, versions
 from ferl.bench.methods.ferl import fit
 from ferl.bench.render import Report, Section
+from ferl.bench.table import Request, Table
 from ferl.bench.threads import one_thread
 
 N_ROWS = (100, 300, 1000, 3000)
@@ -41,23 +41,12 @@ class Figures:
     share: float
 
 
-def run_cuts(*, repetitions: int, console: Console) -> Report:
-    """Draw tables with a known threshold.
-
-    Parameters
-    ----------
-    repetitions : int
-        Draws for each number of rows and share of wrong labels.
-    console : Console
-        Where progress is shown.
-
-    Returns
-    -------
-    Report
-    """
+def run_cuts(request: Request) -> Report:
+    """Draw tables with a known threshold, so many for each number of rows and share of wrong labels."""
+    repetitions = request.repetitions
     cases = [(b, n, flipped) for b in N_RESAMPLES for n in N_ROWS for flipped in FLIPPED]
     with one_thread():
-        found = [measure(*case, repetitions) for case in track(cases, "drawing", console=console)]
+        found = [measure(*case, repetitions) for case in track(cases, "drawing", console=request.console)]
     header = ["Resamples", "Rows", "Wrong labels", "Coverage of 90 %", "Median error", "Median width", "Share in band"]
     rows = [
         [
@@ -96,3 +85,14 @@ def measure(n_resamples: int, n_rows: int, flipped: float, repetitions: int) -> 
         widths.append(float(high - low))
         shares.append(float(tree.cuts.share[0]))
     return Figures(n_rows, n_resamples, flipped, fmean(covered), median(errors), median(widths), fmean(shares))
+
+
+TABLE = Table(
+    summary="How often the interval of a learned threshold holds the true one.",
+    run=run_cuts,
+    chapter="Sets, novelty and proofs",
+    minutes=5,
+    needs_data=False,
+    in_one_process=True,
+    repetitions=500,
+)

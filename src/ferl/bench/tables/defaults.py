@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 
-from ferl.bench.cache import Result, ResultFile
-from ferl.bench.data import load_folder
-from ferl.bench.facts import n_cores, versions
+from ferl.bench.cache import Result
 from ferl.bench.method import Method
 from ferl.bench.methods.ferl import fit, prediction_set, size
-from ferl.bench.protocol import DESCRIPTION
 from ferl.bench.render import Report
-from ferl.bench.runner import plan, run
-from ferl.bench.tables.frontier import ANSWERS, SETS, Row, make_row, method_section, require_some
+from ferl.bench.rows import ANSWERS, SETS, Row, failure_notes, make_row, method_section, require_some
+from ferl.bench.table import Request, Table
 
 N_SEEDS = 3
 
@@ -55,7 +50,7 @@ ALTERNATIVES: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 @dataclass(frozen=True)
-class Study:
+class Alternatives:
     """Alternatives to compare, the default first, each over some seeds."""
 
     name: str
@@ -82,68 +77,29 @@ def _method(label: str, parameters: Mapping[str, Any], repeat: int) -> Method:
     )
 
 
-def run_defaults(
-    folder: Path, out: Path, *, names: Sequence[str] | None, n_processes: int, fresh: bool, console: Console
-) -> Report:
-    """Measure each alternative to a default on the calibration parts, over several seeds.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of CSV files.
-    out : Path
-        Folder of results; known results in it are used again.
-    names : sequence of str, optional
-        Data sets wanted; all by default.
-    n_processes : int
-        Number of parallel processes.
-    fresh : bool
-        Compute everything again.
-    console : Console
-        Where progress is shown.
-
-    Returns
-    -------
-    Report
-    """
-    study = Study("defaults", "Defaults", ALTERNATIVES, N_SEEDS)
-    return run_study(study, folder, out, names=names, n_processes=n_processes, fresh=fresh, console=console)
+def run_defaults(request: Request) -> Report:
+    """Measure each alternative to a default on the calibration parts, over several seeds."""
+    return run_alternatives(request, Alternatives("defaults", "Defaults", ALTERNATIVES, N_SEEDS))
 
 
-def run_study(
-    study: Study,
-    folder: Path,
-    out: Path,
-    *,
-    names: Sequence[str] | None,
-    n_processes: int,
-    fresh: bool,
-    console: Console,
-) -> Report:
-    """Measure the alternatives of a study; parameters as in :func:`run_defaults`."""
-    data_sets = load_folder(folder, names)
+def run_alternatives(request: Request, study: Alternatives) -> Report:
+    """Measure alternatives on the calibration parts, each with several seeds."""
     repeats = range(study.n_seeds)
     methods = [_method(label, given, repeat) for label, given in study.alternatives for repeat in repeats]
-    with ResultFile(out / "results.jsonl", fresh=fresh) as cache:
-        results = run(plan(data_sets, methods), cache, n_processes=n_processes, console=console)
+    results = request.results(methods)
     rows = [_row(label, study.n_seeds, results) for label, _ in study.alternatives]
     require_some(rows)
     note = "Means over data sets, folds and seeds. The first line is the default; each other line changes one thing."
     return Report(
         name=study.name,
         title=f"{study.title} and their alternatives, judged on the calibration parts (test rows are not looked at)",
-        facts={
-            **versions(),
-            "cores": n_cores(),
-            "protocol": DESCRIPTION,
-            "seeds": f"fold + 100 k, k < {study.n_seeds}",
-            "data sets": len(data_sets),
-        },
+        facts=request.facts(seeds=f"fold + 100 k, k < {study.n_seeds}"),
         sections=[
             method_section("Answers", rows, [replace(measure, spread=None) for measure in ANSWERS], [note]),
             method_section("Prediction sets", rows, SETS),
         ],
         data={row.method.name: {measure.key: row.centre(measure.key) for measure in (*ANSWERS, *SETS)} for row in rows},
+        failures=failure_notes(rows),
     )
 
 
@@ -157,3 +113,11 @@ def _row(label: str, n_seeds: int, results: Sequence[Result]) -> Row:
     }
     failures = [failure for row in repeats for failure in row.failures]
     return Row(replace(repeats[0].method, name=label), means, failures)
+
+
+TABLE = Table(
+    summary="What each default was chosen over, measured on training rows only.",
+    run=run_defaults,
+    chapter="Choices of defaults",
+    minutes=25,
+)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from ferl.bench.render import Report
-from ferl.bench.tables.defaults import Study, run_study
+from ferl.bench.table import Request, Table
+from ferl.bench.tables.defaults import Alternatives, run_alternatives
 
 # Each line changes one thing, or two where it says so.
 CHANGES: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -37,10 +34,17 @@ CHANGES: tuple[tuple[str, dict[str, Any]], ...] = (
 N_SEEDS = 1
 
 
-def run_defaults_compact(
-    folder: Path, out: Path, *, names: Sequence[str] | None, n_processes: int, fresh: bool, console: Console
-) -> Report:
-    """Measure each alternative; parameters as in :func:`ferl.bench.tables.defaults.run_defaults`."""
+def run_defaults_compact(request: Request) -> Report:
+    """Measure each alternative on the calibration parts."""
     alternatives = [(label, {"variant": "compact", **change}) for label, change in CHANGES]
-    study = Study("defaults_compact", "Defaults of compact trees", alternatives, N_SEEDS)
-    return run_study(study, folder, out, names=names, n_processes=n_processes, fresh=fresh, console=console)
+    return run_alternatives(
+        request, Alternatives("defaults_compact", "Defaults of compact trees", alternatives, N_SEEDS)
+    )
+
+
+TABLE = Table(
+    summary="What each default of compact trees was chosen over, on training rows only.",
+    run=run_defaults_compact,
+    chapter="Choices of defaults",
+    minutes=10,
+)

@@ -6,22 +6,16 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 from sklearn.model_selection import train_test_split
 
-from ferl.bench.cache import ResultFile
-from ferl.bench.data import load_folder
-from ferl.bench.facts import n_cores, versions
 from ferl.bench.method import Method
-from ferl.bench.protocol import DESCRIPTION
 from ferl.bench.render import Report
-from ferl.bench.runner import plan, run
-from ferl.bench.tables.frontier import SETS, Measure, Row, make_row, method_section, require_some
+from ferl.bench.rows import SETS, Measure, Row, make_row, method_section, require_some
+from ferl.bench.table import Request, Table
 
 ALPHA = 0.1
 RISK, CONFIDENCE = 0.1, 0.9
@@ -176,19 +170,15 @@ def _method(kind: str, label: str, parameters: Mapping[str, Any]) -> Method:
     )
 
 
-def run_defaults_trust(
-    folder: Path, out: Path, *, names: Sequence[str] | None, n_processes: int, fresh: bool, console: Console
-) -> Report:
-    """Measure each alternative; parameters as in :func:`ferl.bench.tables.defaults.run_defaults`."""
+def run_defaults_trust(request: Request) -> Report:
+    """Measure each alternative on the calibration parts."""
     from ferl import FERLClassifier
 
-    data_sets = load_folder(folder, names)
     native = Method("sets: native", _fit_native, _size, _set_of, is_ours=True, judged_on="calibration")
     sets = [*(_method("sets", *alternative) for alternative in SCORES), native]
     has_novelty = hasattr(FERLClassifier, "novelty")
     abstention = [_method("abstention", *given) for given in ABSTENTION if has_novelty or given[0] != "novelty"]
-    with ResultFile(out / "results.jsonl", fresh=fresh) as cache:
-        results = run(plan(data_sets, [*sets, *abstention]), cache, n_processes=n_processes, console=console)
+    results = request.results([*sets, *abstention])
     set_rows = [_renamed(make_row(method, results)) for method in sets]
     selected = [_with_error(_renamed(make_row(method, results))) for method in abstention]
     require_some([*set_rows, *selected])
@@ -196,7 +186,7 @@ def run_defaults_trust(
         name="defaults_trust",
         title="Defaults of conformal sets and of abstention, judged on the calibration parts (test rows are not "
         "looked at)",
-        facts={**versions(), "cores": n_cores(), "protocol": DESCRIPTION, "data sets": len(data_sets)},
+        facts=request.facts(),
         sections=[
             method_section("Conformal sets", set_rows, SETS, [*NOTES, *_failures(set_rows)]),
             method_section("Abstention", selected, SELECTED, [*ABSTENTION_NOTES, *_failures(selected)]),
@@ -207,6 +197,7 @@ def run_defaults_trust(
                 row.method.name: {measure.key: row.centre(measure.key) for measure in SELECTED} for row in selected
             },
         },
+        failures=_failures([*set_rows, *selected]),
     )
 
 
@@ -231,3 +222,11 @@ def _with_error(row: Row) -> Row:
         return row
     error = {"selective_error": missed / answered}
     return replace(row, data_sets={name: {**own, **error} for name, own in row.data_sets.items()})
+
+
+TABLE = Table(
+    summary="What the defaults of conformal sets and abstention were chosen over, on training rows only.",
+    run=run_defaults_trust,
+    chapter="Choices of defaults",
+    minutes=20,
+)

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 from rich.progress import track
 from scipy import stats
 
 from ferl.bench.facts import n_cores, versions
+from ferl.bench.headline import GOAL, Headline
 from ferl.bench.render import Report, Section
 from ferl.bench.simulation import CLASS_SHARES, Population, make_population
+from ferl.bench.table import Request, Table
 from ferl.bench.threads import one_thread
 
 SEED = 0
@@ -79,27 +80,16 @@ class Estimate:
         return self.mean >= least - TOLERANCE * self.error - 1e-12
 
 
-def run_guarantees(*, repetitions: int, console: Console) -> Report:
-    """Draw, fit, calibrate and compare with the truth, again and again.
-
-    Parameters
-    ----------
-    repetitions : int
-        How often.
-    console : Console
-        Where progress is shown.
-
-    Returns
-    -------
-    Report
-    """
+def run_guarantees(request: Request) -> Report:
+    """Draw, fit, calibrate and compare with the truth, again and again."""
+    repetitions = request.repetitions
     population = make_population(N_POPULATION, SEED)
     found: list[Figures] = []
     with one_thread(), warnings.catch_warnings():
         from ferl.abstention import UnmetRiskWarning
 
         warnings.simplefilter("ignore", UnmetRiskWarning)
-        for repetition in track(range(repetitions), "repeating", console=console):
+        for repetition in track(range(repetitions), "repeating", console=request.console):
             random = np.random.default_rng([SEED, repetition])
             found.append(
                 {
@@ -229,6 +219,8 @@ def make_report(found: Sequence[Mapping[str, float]], facts: Mapping[str, object
     classes, class_data = _class_section(values)
     control, control_data = _control_section(values)
     edge, edge_data = _edge_section(values)
+    checked = [one["holds"] for part in (set_data, class_data, control_data, edge_data) for one in part.values()]
+    n_broken = sum(holds is False for holds in checked)
     return Report(
         name="guarantees",
         title="Guarantees: coverage and promised error rates in repeated draws from a known population",
@@ -241,6 +233,7 @@ def make_report(found: Sequence[Mapping[str, float]], facts: Mapping[str, object
         },
         sections=[sets, classes, control, edge],
         data={"sets": set_data, "classes": class_data, "control": control_data, "edge": edge_data},
+        headlines=[Headline("Guarantees broken in repeated draws", n_broken, 0, GOAL, False, decimals=0)],
     )
 
 
@@ -331,3 +324,14 @@ def _text(estimate: Estimate) -> str:
 
 def _verdict(holds: bool) -> str:
     return "holds" if holds else "BROKEN"
+
+
+TABLE = Table(
+    summary="Whether conformal sets and promised error rates hold in repeated draws.",
+    run=run_guarantees,
+    chapter="Sets, novelty and proofs",
+    minutes=15,
+    needs_data=False,
+    in_one_process=True,
+    repetitions=REPETITIONS,
+)

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import track
 
 from ferl import metrics
 from ferl.bench.data import DataSet, encode
 from ferl.bench.detectors import DETECTORS
 from ferl.bench.errors import BenchError
-from ferl.bench.facts import n_cores, versions
-from ferl.bench.protocol import DESCRIPTION, make_folds
+from ferl.bench.headline import Headline
+from ferl.bench.protocol import make_folds
 from ferl.bench.render import Report, Section
-from ferl.bench.threads import one_thread
+from ferl.bench.study import Study
+from ferl.bench.table import Request, Table
 
 Floats = NDArray[np.float64]
 Figures = dict[str, dict[str, float]]
 """Measures by name, by detector."""
 
+CODE = ("bench/tables/ood.py", "bench/detectors.py")
 MIN_CLASSES = 3
 MIN_ROWS = 10  # of a class that is left out
 MEASURES = {"auroc": "AUROC", "aupr": "AUPR-Out", "fpr95": "FPR95", "rejected": "Rejected at 95 %"}
@@ -73,41 +73,17 @@ def problems(data: DataSet) -> Iterator[Problem]:
             yield Problem(fold.index, X, data.y[known], X_test, is_novel)
 
 
-def run_ood(data_sets: Sequence[DataSet], *, console: Console) -> Report:
-    """Leave out each class of every data set with at least three.
-
-    Parameters
-    ----------
-    data_sets : sequence of DataSet
-        The data sets; those with two classes are left aside.
-    console : Console
-        Where progress is shown.
-
-    Returns
-    -------
-    Report
-    """
-    chosen = [data for data in data_sets if len(data.class_names) >= MIN_CLASSES]
+def run_ood(request: Request) -> Report:
+    """Leave out each class of every data set with at least three; those with two are left aside."""
+    chosen = [data for data in request.data_sets if len(data.class_names) >= MIN_CLASSES]
     if not chosen:
-        raise BenchError(f"none of the {len(data_sets)} data sets has at least {MIN_CLASSES} classes")
-    figures: dict[str, Figures] = {}
-    failures: dict[str, str] = {}
-    with one_thread():
-        for data in track(chosen, "leaving classes out", console=console):
-            try:
-                figures[data.name] = measure(data)
-            except ValueError as error:  # a table with missing values, say
-                failures[data.name] = " ".join(str(error).split())
-    if not figures:
-        raise BenchError(f"no data set could be used: {failures}")
-    facts = {
-        **versions(),
-        "cores": n_cores(),
-        "protocol": DESCRIPTION,
-        "left out": f"each class with at least {MIN_ROWS} rows, from the fitting part of each fold",
-        "data sets": f"{len(figures)} with at least {MIN_CLASSES} classes",
-    }
-    return make_report(figures, failures, facts)
+        raise BenchError(f"none of the {len(request.data_sets)} data sets has at least {MIN_CLASSES} classes")
+    studied = request.study(Study("leaving classes out", measure, CODE), chosen).require_some()
+    facts = request.facts(
+        left_out=f"each class with at least {MIN_ROWS} rows, from the fitting part of each fold",
+        measured_on=f"{len(studied.figures)} data sets with at least {MIN_CLASSES} classes",
+    )
+    return make_report(studied.figures, studied.failures, facts)
 
 
 def measure(data: DataSet) -> Figures:
@@ -163,7 +139,19 @@ def make_report(figures: Mapping[str, Figures], failures: Mapping[str, str], fac
         ],
         data={"mean": means, "data_sets": dict(figures), "paper": PAPER, "failures": dict(failures)},
         draw=lambda figure: _draw(figure, means),
+        headlines=_headlines(means),
+        failures=failed,
     )
+
+
+def _headlines(means: Figures) -> list[Headline]:
+    """Ours against the paper's residual and against its strongest opponent, the distance to the nearest row."""
+    found = []
+    for place, key in enumerate(("auroc", "rejected")):
+        ours, title = means["FERL-deep"][key], f"FERL-deep: {MEASURES[key]}, %"
+        found.append(Headline(title, ours, PAPER["FERL-deep, residual"][place], decimals=1))
+        found.append(Headline(title, ours, means["1-NN"][key], "1-NN", decimals=1))
+    return found
 
 
 def _cell(name: str, key: str, figures: Mapping[str, Figures]) -> str:
@@ -184,3 +172,11 @@ def _draw(figure: Any, means: Figures) -> None:
     axes.set_ylabel("novel rows rejected where 95 % of known rows are accepted, %")
     axes.margins(x=0.2)
     axes.set_title("Telling a class that was left out", fontsize=10)
+
+
+TABLE = Table(
+    summary="Novelty of classes left out of training, against detectors without rules.",
+    run=run_ood,
+    chapter="Sets, novelty and proofs",
+    minutes=15,
+)

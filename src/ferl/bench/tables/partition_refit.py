@@ -5,23 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 
-from ferl.bench.cache import Result, ResultFile
-from ferl.bench.data import load_folder
-from ferl.bench.facts import n_cores, versions
+from ferl.bench.cache import Result
+from ferl.bench.headline import Headline
 from ferl.bench.method import Method, get_method
 from ferl.bench.methods.ferl import fit, size
-from ferl.bench.protocol import DESCRIPTION, N_FOLDS
+from ferl.bench.protocol import N_FOLDS
 from ferl.bench.render import Report, Section
-from ferl.bench.runner import plan, run
-from ferl.bench.tables.frontier import PAPER_DATA_SETS, make_row, require_some
+from ferl.bench.rows import PAPER_DATA_SETS, make_row, require_some
+from ferl.bench.table import Request, Table
 
 if TYPE_CHECKING:
     from ferl import FERLClassifier
@@ -84,44 +81,15 @@ REFITTED = Method(
 )
 
 
-def run_partition_refit(
-    folder: Path, out: Path, *, names: Sequence[str] | None, n_processes: int, fresh: bool, console: Console
-) -> Report:
-    """Measure compact trees before and after their words were moved, on every data set and fold.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of CSV files.
-    out : Path
-        Folder of results; known results in it are used again.
-    names : sequence of str, optional
-        Data sets wanted; all by default.
-    n_processes : int
-        Number of parallel processes.
-    fresh : bool
-        Compute everything again.
-    console : Console
-        Where progress is shown.
-
-    Returns
-    -------
-    Report
-    """
-    data_sets = load_folder(folder, names)
+def run_partition_refit(request: Request) -> Report:
+    """Measure compact trees before and after their words were moved, on every data set and fold."""
     compact = get_method("FERL-compact")
-    with ResultFile(out / "results.jsonl", fresh=fresh) as cache:
-        results = run(plan(data_sets, [compact, REFITTED]), cache, n_processes=n_processes, console=console)
+    results = request.results([compact, REFITTED])
     require_some([make_row(compact, results)])
     require_some([make_row(REFITTED, results)])
-    facts = {
-        **versions(PACKAGES),
-        "cores": n_cores(),
-        "processes": n_processes,
-        "protocol": DESCRIPTION,
-        "refit": f"L-BFGS-B on the cross-entropy of the fitting rows, at most {MAX_ITERATIONS} steps",
-        "data sets": len(data_sets),
-    }
+    facts = request.facts(
+        PACKAGES, refit=f"L-BFGS-B on the cross-entropy of the fitting rows, at most {MAX_ITERATIONS} steps"
+    )
     return make_report(compare(results, compact.name), [one for one in results if one.error is not None], facts)
 
 
@@ -170,6 +138,11 @@ def make_report(
             ],
         },
         draw=lambda figure: _draw(figure, means),
+        headlines=[
+            Headline("Change of accuracy by the refit, points", 100 * _centre(fmean, means, CHANGES[0]), 0.96),
+            Headline("Change of ECE", _centre(fmean, means, CHANGES[1]), -0.002, more_is_better=False, decimals=3),
+        ],
+        failures=[f"{one.method} on {one.data_set}, fold {one.fold}: {one.error}" for one in failures],
     )
 
 
@@ -240,3 +213,11 @@ def _draw(figure: Any, means: Mapping[str, Figures]) -> None:
     axes.set_ylabel("change of test accuracy, points")
     axes.set_title("What moving the words gains, by how far they moved", fontsize="medium")
     axes.grid(alpha=0.3)
+
+
+TABLE = Table(
+    summary="What moving the words of a compact tree after learning would gain.",
+    run=run_partition_refit,
+    chapter="Ablations",
+    minutes=15,
+)

@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
-from ferl.bench.cache import ResultFile
 from ferl.bench.curve import COVERAGES, RISKS
-from ferl.bench.data import load_folder
-from ferl.bench.facts import n_cores, versions
+from ferl.bench.headline import against_best
 from ferl.bench.method import get_method
-from ferl.bench.protocol import DESCRIPTION
 from ferl.bench.render import Report
-from ferl.bench.runner import plan, run
-from ferl.bench.tables.frontier import (
-    Measure,
-    Row,
-    data_set_section,
-    make_row,
-    method_section,
-    require_some,
-    rows_json,
-    run_notes,
-)
+from ferl.bench.rows import Measure, Row, data_set_section, failure_notes, method_section, rows_json, run_notes
+from ferl.bench.table import Request, Table
 
 METHODS = (
     "FERL-deep",
@@ -41,8 +26,8 @@ COLUMNS = (
     Measure("aurc", "AURC x100", 100, spread=1),
     Measure("augrc", "AUGRC x100", 100, spread=1),
     Measure("risk_at_50", "Error % at 50 %", 100),
-    Measure("risk_at_80", "at 80 %", 100),
-    Measure("risk_at_90", "at 90 %", 100),
+    Measure("risk_at_80", "Error % at 80 %", 100),
+    Measure("risk_at_90", "Error % at 90 %", 100),
 )
 NOTES = (
     "In brackets: the paper's figure; ±: standard deviation over data sets; means over data sets of fold means.",
@@ -52,44 +37,10 @@ NOTES = (
 )
 
 
-def run_selective(
-    folder: Path, out: Path, *, names: Sequence[str] | None, n_processes: int, fresh: bool, console: Console
-) -> Report:
-    """Measure risk against coverage of every method on every data set and fold.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of CSV files.
-    out : Path
-        Folder of results; known results in it are used again.
-    names : sequence of str, optional
-        Data sets wanted; all by default.
-    n_processes : int
-        Number of parallel processes.
-    fresh : bool
-        Compute everything again.
-    console : Console
-        Where progress is shown.
-
-    Returns
-    -------
-    Report
-    """
-    data_sets = load_folder(folder, names)
-    methods = [get_method(name) for name in METHODS]
-    with ResultFile(out / "results.jsonl", fresh=fresh) as cache:
-        results = run(plan(data_sets, methods), cache, n_processes=n_processes, console=console)
-    rows = [make_row(method, results) for method in methods]
-    require_some(rows)
-    facts = {
-        **versions(("numpy", "scikit-learn", "xgboost")),
-        "cores": n_cores(),
-        "processes": n_processes,
-        "protocol": DESCRIPTION,
-        "data sets": len(data_sets),
-    }
-    return make_report(rows, facts)
+def run_selective(request: Request) -> Report:
+    """Measure risk against coverage of every method on every data set and fold."""
+    rows = request.rows([get_method(name) for name in METHODS])
+    return make_report(rows, request.facts(("numpy", "scikit-learn", "xgboost")))
 
 
 def make_report(rows: Sequence[Row], facts: Mapping[str, object]) -> Report:
@@ -107,6 +58,8 @@ def make_report(rows: Sequence[Row], facts: Mapping[str, object]) -> Report:
         ],
         data={"coverages": list(COVERAGES), **rows_json(rows)},
         draw=lambda figure: _draw(figure, rows),
+        headlines=against_best(rows, "FERL-deep", [(COLUMNS[2], False), (COLUMNS[4], False)]),
+        failures=failure_notes(rows),
     )
 
 
@@ -126,3 +79,11 @@ def _draw(figure: Any, rows: Sequence[Row]) -> None:
     axes.grid(alpha=0.3)
     if rows:
         axes.legend(fontsize="small")
+
+
+TABLE = Table(
+    summary="How the error falls when the least certain rows are set aside.",
+    run=run_selective,
+    chapter="Sets, novelty and proofs",
+    minutes=12,
+)

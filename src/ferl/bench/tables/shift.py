@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import Any, TypeVar
-
-from rich.console import Console
-from rich.progress import track
+from typing import Any
 
 from ferl.bench.conformal import ALPHA
-from ferl.bench.data import DataSet
 from ferl.bench.errors import BenchError
-from ferl.bench.facts import n_cores, versions
-from ferl.bench.protocol import DESCRIPTION
+from ferl.bench.headline import Headline
 from ferl.bench.render import Report, Section
 from ferl.bench.shift import (
     LEVELS,
@@ -30,10 +25,11 @@ from ferl.bench.shift import (
     numeric_sets,
     under_noise,
 )
-from ferl.bench.threads import one_thread
+from ferl.bench.study import Study
+from ferl.bench.table import Request, Table
 
 ByLevel = dict[float, Figures]
-T = TypeVar("T")
+CODE = ("bench/shift.py", "bench/conformal.py")
 
 
 @dataclass(frozen=True)
@@ -81,61 +77,35 @@ NOTES = (
 )
 
 
-def run_shift(data_sets: Sequence[DataSet], *, console: Console) -> Report:
+def run_shift(request: Request) -> Report:
     """Move the test rows of the data sets and read prediction sets.
-
-    Parameters
-    ----------
-    data_sets : sequence of DataSet
-        The data sets.
-    console : Console
-        Where progress is shown.
-
-    Returns
-    -------
-    Report
 
     Raises
     ------
     BenchError
         None of the data sets can be used.
     """
-    failures: dict[str, str] = {}
-    with one_thread():
-        noisy = _measure(under_noise, numeric_sets(data_sets), "adding noise", failures, console)
-        halved = _measure(above_the_middle, half_sets(data_sets), "halving", failures, console)
-    if not noisy and not halved:
+    noise = request.study(Study("adding noise", under_noise, CODE), numeric_sets(request.data_sets))
+    halves = request.study(Study("halving", above_the_middle, CODE), half_sets(request.data_sets))
+    failures = {
+        f"{name} ({doing})": reason
+        for doing, part in (("adding noise", noise.failures), ("halving", halves.failures))
+        for name, reason in part.items()
+    }
+    if not noise.figures and not halves.figures:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in failures.items())
         raise BenchError(
             f"no data set is numeric with at least {MIN_ROWS} rows and could be measured. {reasons}".strip()
         )
-    chosen = [data.name for data in noise_sets(data_sets) if data.name in noisy]
-    facts = {
-        **versions(),
-        "cores": n_cores(),
-        "protocol": f"{DESCRIPTION}; seeds are the first {N_SEEDS} folds",
-        "noise on": f"{', '.join(chosen)}: of the numeric data sets with at least {MIN_ROWS} rows and {MIN_CLASSES} "
+    chosen = [data.name for data in noise_sets(request.data_sets) if data.name in noise.figures]
+    facts = request.facts(
+        seeds=f"the first {N_SEEDS} folds",
+        noise_on=f"{', '.join(chosen)}: of the numeric data sets with at least {MIN_ROWS} rows and {MIN_CLASSES} "
         f"classes the first {N_NOISE_SETS} in alphabetical order",
-        "half range on": f"{', '.join(halved)}: of the numeric data sets with at least {MIN_ROWS} rows the first "
+        half_range_on=f"{', '.join(halves.figures)}: of the numeric data sets with at least {MIN_ROWS} rows the first "
         f"{N_HALF_SETS}; the feature whose middle divides the rows most evenly is held out",
-    }
-    return make_report(noisy, chosen, halved, failures, facts)
-
-
-def _measure(
-    measure: Callable[[DataSet], T],
-    data_sets: Sequence[DataSet],
-    doing: str,
-    failures: dict[str, str],
-    console: Console,
-) -> dict[str, T]:
-    measured = {}
-    for data in track(data_sets, doing, console=console):
-        try:
-            measured[data.name] = measure(data)
-        except (BenchError, ValueError) as error:  # a table with missing values, say
-            failures[f"{data.name} ({doing})"] = " ".join(str(error).split())
-    return measured
+    )
+    return make_report(noise.figures, chosen, halves.figures, failures, facts)
 
 
 def make_report(
@@ -170,7 +140,20 @@ def make_report(
             "failures": dict(failures),
         },
         draw=(lambda figure: _draw(figure, seven)) if seven else None,
+        headlines=_headlines(seven, halved),
+        failures=_failed(failures),
     )
+
+
+def _headlines(noisy: Mapping[str, ByLevel], halved: Mapping[str, Figures]) -> list[Headline]:
+    """Coverage of the DS set where the paper states it; for the same coverage a smaller set is better."""
+    means, halves = _means(noisy) if noisy else {}, _mean(list(halved.values()))
+    cases = [(f"noise {level:g}", means.get(level, {}), paper) for level, paper in PAPER_NOISE.items()]
+    return [
+        Headline(f"DS set, {name}: coverage, %", 100 * own["ds_coverage"], paper["ds_coverage"], decimals=1)
+        for name, own, paper in [*cases, ("half range", halves, PAPER_HALVES)]
+        if own
+    ]
 
 
 def _failed(failures: Mapping[str, str]) -> list[str]:
@@ -279,3 +262,11 @@ def _draw(figure: Any, noisy: Mapping[str, ByLevel]) -> None:
     figure.suptitle(
         f"Prediction sets under noise, mean over {len(noisy)} data sets; bands: 1.96 standard errors", fontsize="medium"
     )
+
+
+TABLE = Table(
+    summary="What prediction sets do when the test rows move away from the training rows.",
+    run=run_shift,
+    chapter="Sets, novelty and proofs",
+    minutes=10,
+)

@@ -8,16 +8,17 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 from rich.progress import Progress, TextColumn
 from sklearn.datasets import make_classification
 
 from ferl.bench.data import DataSet, encode
 from ferl.bench.facts import n_cores, versions
+from ferl.bench.headline import GOAL, Headline
 from ferl.bench.memory import peak_multiple
 from ferl.bench.method import get_method
 from ferl.bench.race import growth_exponent, race
 from ferl.bench.render import Report, Section
+from ferl.bench.table import Request, Table
 from ferl.bench.threads import one_thread
 
 PEER, COMPACT, MEDIUM, DEEP = "CART", "FERL-compact", "FERL-medium", "FERL-deep"
@@ -46,30 +47,16 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Finding:
-    """A section and its unrounded figures."""
+    """A section, its unrounded figures, and those to be read first."""
 
     section: Section
     data: Mapping[str, object] = field(default_factory=dict)
+    headlines: Sequence[Headline] = ()
 
 
-def run_speed(data_sets: Sequence[DataSet], *, repeats: int, console: Console, sizes: Sizes | None = None) -> Report:
-    """Run all races.
-
-    Parameters
-    ----------
-    data_sets : sequence of DataSet
-        For the race of the fits.
-    repeats : int
-        Rounds of every race; the median counts.
-    console : Console
-        Where progress is shown.
-    sizes : Sizes, optional
-        Sizes of the generated problems.
-
-    Returns
-    -------
-    Report
-    """
+def run_speed(request: Request, sizes: Sizes | None = None) -> Report:
+    """Run all races; the sizes are those of the generated problems."""
+    data_sets, repeats = request.data_sets, request.repetitions
     sizes = Sizes() if sizes is None else sizes
     parts: dict[str, Callable[[Step], Finding]] = {
         "fit": partial(_fit_section, data_sets, repeats),
@@ -79,7 +66,7 @@ def run_speed(data_sets: Sequence[DataSet], *, repeats: int, console: Console, s
     }
     # No refresh thread: between two measurements it would be harmless, during one it would be part of it.
     columns = (TextColumn("{task.description}"),)
-    with one_thread(), Progress(*columns, console=console, auto_refresh=False, transient=True) as bar:
+    with one_thread(), Progress(*columns, console=request.console, auto_refresh=False, transient=True) as bar:
         task = bar.add_task("")
         findings = {}
         for name, part in parts.items():
@@ -96,6 +83,8 @@ def run_speed(data_sets: Sequence[DataSet], *, repeats: int, console: Console, s
         facts=facts,
         sections=[finding.section for finding in findings.values()],
         data={name: finding.data for name, finding in findings.items()},
+        headlines=[headline for finding in findings.values() for headline in finding.headlines],
+        failures=[f"{name}: {finding.data['error']}" for name, finding in findings.items() if "error" in finding.data],
     )
 
 
@@ -122,7 +111,8 @@ def _fit_section(data_sets: Sequence[DataSet], repeats: int, step: Step) -> Find
     targets = {DEEP: TARGETS["fit"], COMPACT: TARGETS["fit_compact"]}
     notes = [f"{name} / {PEER}, ratio of the sums: {_verdict(ratios[name], most)}" for name, most in targets.items()]
     data_out = {"seconds": times, "sum_seconds": sums, "ratio_of_sums": ratios, "targets": targets}
-    return Finding(Section("Fit, whole data sets", header, rows, notes), data_out)
+    goals = [_goal(f"{name} / {PEER}, fit", ratios[name], most) for name, most in targets.items()]
+    return Finding(Section("Fit, whole data sets", header, rows, notes), data_out, goals)
 
 
 def _fit_row(name: str, seconds: Mapping[str, float]) -> list[str]:
@@ -174,7 +164,8 @@ def _predict_section(sizes: Sizes, repeats: int, step: Step) -> Finding:
         f"{DEEP} has {ours.n_rules_} rules, {PEER} {peer.get_n_leaves()} leaves.",
     ]
     data = {"seconds": seconds, "ratios": ratios, "targets": {key: TARGETS[key] for key in ratios}}
-    return Finding(Section(title, ["Call", "ms", "Ratio"], rows, notes), data)
+    goals = [_goal(f"{key}, ratio", value, TARGETS[key]) for key, value in ratios.items()]
+    return Finding(Section(title, ["Call", "ms", "Ratio"], rows, notes), data, goals)
 
 
 def _memory_section(sizes: Sizes, step: Step) -> Finding:
@@ -189,7 +180,8 @@ def _memory_section(sizes: Sizes, step: Step) -> Finding:
         f"Growth of the resident high-water mark in a fresh process, in multiples of the input's {X.nbytes:,} bytes."
     ]
     data = {"multiples": multiples, "input_bytes": X.nbytes, "target": TARGETS["memory"]}
-    return Finding(Section(title, ["Method", "Multiple of the input"], rows, notes), data)
+    goals = [_goal("Extra memory of a fit, in inputs", multiples[DEEP], TARGETS["memory"])]
+    return Finding(Section(title, ["Method", "Multiple of the input"], rows, notes), data, goals)
 
 
 def _growth_section(sizes: Sizes, repeats: int, step: Step) -> Finding:
@@ -227,3 +219,17 @@ def _fit_on_all_rows(X: NDArray[np.float64], y: NDArray[np.int64]) -> object:
 
 def _verdict(value: float, target: float) -> str:
     return f"{value:.2f} (target <= {target:g}: {'met' if value <= target else 'not met'})"
+
+
+def _goal(what: str, value: float, target: float) -> Headline:
+    return Headline(what, value, target, GOAL, more_is_better=False)
+
+
+TABLE = Table(
+    summary="Fit and predict time, memory and growth of cost against one CART tree, on one thread.",
+    run=run_speed,
+    chapter="Speed",
+    minutes=5,
+    in_one_process=True,
+    repetitions=5,
+)

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import track
 
 from ferl import metrics
 from ferl.bench.data import DataSet, encode
 from ferl.bench.errors import BenchError
-from ferl.bench.facts import n_cores, versions
+from ferl.bench.headline import Headline
 from ferl.bench.methods.ferl import fit
-from ferl.bench.protocol import DESCRIPTION, Fold, make_folds
+from ferl.bench.protocol import Fold, make_folds
 from ferl.bench.render import Report, Section
-from ferl.bench.threads import one_thread
+from ferl.bench.study import Study
+from ferl.bench.table import Request, Table
 
 Floats = NDArray[np.float64]
 Figures = dict[str, float]
 
+CODE = ("bench/tables/support_gate.py",)
 N_OUTSIDE_SETS = 7  # as many as in the paper, which does not name them
 N_OUTSIDE_FOLDS = 2
 OUTSIDE = (1.0, 2.0)  # how far rows are moved, in ranges of each feature
@@ -51,39 +52,21 @@ NOTES = (
 )
 
 
-def run_support_gate(data_sets: Sequence[DataSet], *, console: Console) -> Report:
-    """Compare the two on every data set.
-
-    Parameters
-    ----------
-    data_sets : sequence of DataSet
-        The data sets.
-    console : Console
-        Where progress is shown.
-
-    Returns
-    -------
-    Report
-    """
-    outside = [data.name for data in data_sets if not data.categorical.shape[1]][:N_OUTSIDE_SETS]
+def run_support_gate(request: Request) -> Report:
+    """Compare the two on every data set."""
+    outside = [data.name for data in request.data_sets if not data.categorical.shape[1]][:N_OUTSIDE_SETS]
     if not outside:
-        raise BenchError(f"none of the {len(data_sets)} data sets is without categories")
-    figures: dict[str, dict[bool, Figures]] = {}
-    failures: dict[str, str] = {}
-    with one_thread():
-        for data in track(data_sets, "toggling gates", console=console):
-            try:
-                figures[data.name] = measure(data, data.name in outside)
-            except ValueError as error:  # a table with missing values, say
-                failures[data.name] = " ".join(str(error).split())
-    facts = {
-        **versions(),
-        "cores": n_cores(),
-        "protocol": DESCRIPTION,
-        "moved outside": ", ".join(name for name in outside if name in figures),
-        "data sets": len(figures),
-    }
-    return make_report(figures, failures, facts)
+        raise BenchError(f"none of the {len(request.data_sets)} data sets is without categories")
+    moved = [data for data in request.data_sets if data.name in outside]
+    others = [data for data in request.data_sets if data.name not in outside]
+    studied = request.study(_study(True), moved).merge(request.study(_study(False), others)).require_some()
+    facts = request.facts(moved_outside=", ".join(name for name in outside if name in studied.figures))
+    return make_report(studied.figures, studied.failures, facts)
+
+
+def _study(with_outside: bool) -> Study[dict[bool, Figures]]:
+    measure_both = partial(measure, with_outside=with_outside)
+    return Study("toggling gates", measure_both, CODE, {"with_outside": with_outside})
 
 
 def measure(data: DataSet, with_outside: bool) -> dict[bool, Figures]:
@@ -159,6 +142,11 @@ def make_report(
             "data_sets": {name: {GATES[gate]: own[gate] for gate in GATES} for name, own in figures.items()},
             "failures": dict(failures),
         },
+        headlines=[
+            Headline(f"Bounded: {COLUMNS[key][0]}, %", means[True][key], PAPER[True][list(COLUMNS).index(key)])
+            for key in ("accuracy", "set_coverage", "firing_auroc", "ignorance_auroc")
+        ],
+        failures=failed,
     )
 
 
@@ -168,3 +156,11 @@ def _beside(gate: bool) -> list[tuple[tuple[str, tuple[str, str]], float]]:
 
 def _cell(value: float, form: str, paper: float) -> str:
     return f"{value:{form}} [{paper:{form}}]"
+
+
+TABLE = Table(
+    summary="The same trees with and without support gates, on test rows and far outside.",
+    run=run_support_gate,
+    chapter="Ablations",
+    minutes=3,
+)

@@ -10,15 +10,15 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.progress import track
 
 from ferl.bench.data import DataSet
-from ferl.bench.facts import n_cores, versions
+from ferl.bench.headline import GOAL, Headline
 from ferl.bench.mixed import Fit, MixedTable, as_objects, boosted, generate, native, of_data_set, prepared, with_holes
 from ferl.bench.protocol import DESCRIPTION, make_folds
 from ferl.bench.race import race
 from ferl.bench.render import Report, Section
+from ferl.bench.table import Request, Table
 from ferl.bench.threads import one_thread
 
 NATIVE, SMALLER, PREPARED = "FERL-deep, native", "FERL-medium, native", "FERL-deep, one-hot + median"
@@ -81,29 +81,16 @@ def cases(data_sets: Sequence[DataSet]) -> Iterator[Case]:
             yield Case(f"generated, {share:.0%} missing", table.take(first), table.take(~first), seed)
 
 
-def run_tables(data_sets: Sequence[DataSet], *, console: Console) -> Report:
-    """Fit every form on every table, then race a large mixed frame.
-
-    Parameters
-    ----------
-    data_sets : sequence of DataSet
-        Those without categories are left aside.
-    console : Console
-        Where progress is shown.
-
-    Returns
-    -------
-    Report
-    """
+def run_tables(request: Request) -> Report:
+    """Fit every form on every table, then race a large mixed frame; data sets without categories are left aside."""
     found: dict[str, dict[str, list[dict[str, float]]]] = {}
     with one_thread():
-        for case in track(list(cases(data_sets)), "mixed tables", console=console):
+        for case in track(list(cases(request.data_sets)), "mixed tables", console=request.console):
             for name, fit in _forms().items():
                 found.setdefault(case.name, {}).setdefault(name, []).append(measure(case, name, fit))
-        console.print("a large frame ...")
+        request.console.print("a large frame ...")
         seconds = large_frame(LARGE_ROWS)
-    facts = {**versions(), "cores": n_cores()}
-    return make_report(found, seconds, facts)
+    return make_report(found, seconds, request.facts())
 
 
 def measure(case: Case, name: str, fit: Fit) -> dict[str, float]:
@@ -176,6 +163,10 @@ def make_report(
             Section(title, ["Frame", "s", "Ratio"], speed, SPEED_NOTES),
         ],
         data={"mean": means, "seconds": dict(seconds), "ratio": ratio},
+        headlines=[
+            Headline("Native handling: accuracy, %", ours["accuracy"], theirs["accuracy"], "one-hot + median"),
+            Headline("Mixed frame / numbers alone, fit time", ratio, TARGET, GOAL, more_is_better=False),
+        ],
     )
 
 
@@ -185,3 +176,12 @@ MEASURES = ("accuracy", "size", "milliseconds")
 def _cell(own: Mapping[str, float]) -> str:
     size = "-" if np.isnan(own["size"]) else f"{own['size']:.0f}"
     return f"{own['accuracy']:.1f} / {size} / {own['milliseconds']:.0f}"
+
+
+TABLE = Table(
+    summary="Categories and missing values as they are, against one-hot encoding and imputation.",
+    run=run_tables,
+    chapter="Answers",
+    minutes=5,
+    in_one_process=True,
+)

@@ -1,0 +1,151 @@
+"""The evidence of one row: what is proven for each class, and what is not excluded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ferl.plot.canvas import INK, PALE, axes_for, bare, class_colours, shortened, tint
+from ferl.rules import checked_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    from ferl.classifier import FERLClassifier
+    from ferl.evidence import Evidence
+
+_LONGEST_NAME = 24
+_MAX_NAMED = 4  # classes that a title lists
+
+
+def plot_evidence(
+    estimator: FERLClassifier,
+    x: ArrayLike,
+    *,
+    class_names: Sequence[str] | None = None,
+    legend: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Belief and plausibility of every class for one row.
+
+    A bar is full up to the belief and pale from there to the plausibility: the pale part, as long for all classes, is
+    the ignorance. The diamond is the pignistic probability, which the label maximises. A class whose bar does not
+    reach the dashed line, the largest belief, is ruled out and grey; the others are the prediction set.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Fitted.
+    x : array-like of shape (n_features,) or (1, n_features), or data frame of one row
+        The row.
+    class_names : sequence of str, optional
+        Names of the classes, in the order of ``classes_``; by default the labels themselves.
+    legend : bool
+        Say below what the parts of the bars are.
+    ax : matplotlib Axes, optional
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLClassifier
+    >>> from ferl.plot import plot_evidence
+    >>> iris = load_iris()
+    >>> clf = FERLClassifier("medium", random_state=0).fit(iris.data, iris.target)
+    >>> ax = plot_evidence(clf, iris.data[0], class_names=iris.target_names, ax=Figure().subplots())
+    >>> ax.get_title(loc="left")
+    'setosa'
+    """
+    _, labels = checked_names(estimator, "plot_evidence", None, class_names)
+    evidence = _of_one_row(estimator, x)
+    names = [shortened(label, _LONGEST_NAME) for label in labels]
+    ax = axes_for("plot_evidence", ax, (5.2, 1.1 + 0.36 * len(names)))
+    belief, ignorance = evidence.belief[0], float(evidence.ignorance[0])
+    in_set = evidence.prediction_set()[0]
+    own = class_colours(len(names))
+    colours = [colour if inside else "#9a9a9a" for colour, inside in zip(own, in_set, strict=True)]
+    places = np.arange(len(names))
+    ax.barh(places, 1.0, 0.62, color="#f4f4f4", label="_track")
+    pale = [tint(colour, 0.35) for colour in colours]
+    ax.barh(places, ignorance, 0.62, left=belief, color=pale, label="plausibility")
+    ax.barh(places, belief, 0.62, color=colours, label="belief")
+    line = ax.axvline(float(belief.max()), color=INK, linestyle="--", linewidth=1, label="largest belief")
+    (diamonds,) = ax.plot(
+        evidence.pignistic[0],
+        places,
+        linestyle="none",
+        marker="D",
+        markersize=4.5,
+        markerfacecolor="white",
+        markeredgecolor=INK,
+        label="pignistic probability",
+        clip_on=False,
+    )
+    _finish(ax, names, in_set, ignorance)
+    if legend:
+        _draw_legend(ax, diamonds, line)
+    return ax
+
+
+def _of_one_row(estimator: FERLClassifier, x: ArrayLike) -> Evidence:
+    # As a list of one row: an array of one would turn numbers into text beside a category.
+    row: Any = [list(x)] if np.ndim(x) == 1 else x  # type: ignore[arg-type]
+    evidence = estimator.predict_evidence(row)
+    if len(evidence) != 1:
+        raise ValueError(f"plot_evidence is about one row; x has {len(evidence)}. Call it once for each.")
+    return evidence
+
+
+def _finish(ax: Axes, names: list[str], in_set: NDArray[np.bool_], ignorance: float) -> None:
+    ax.set_yticks(range(len(names)), names)
+    for text, inside in zip(ax.get_yticklabels(), in_set, strict=True):
+        text.set_color(INK if inside else "#8a8a8a")
+    ax.tick_params(axis="y", length=0)
+    ax.set_xlim(0, 1)
+    ax.set_ylim(len(names) - 0.45, -0.55)
+    bare(ax)
+    ax.set_xlabel("mass of evidence")
+    ax.set_title(_answer(names, in_set), loc="left", fontsize=10)
+    ax.set_title(f"ignorance {ignorance:.2f}", loc="right", fontsize=9, color="#666666")
+
+
+def _draw_legend(ax: Axes, diamonds: Line2D, line: Line2D) -> None:
+    from matplotlib.patches import Patch
+    from matplotlib.transforms import ScaledTranslation
+
+    # In points below the Axes, so that it clears the label of the axis whatever the height of the Axes.
+    below = ax.transAxes + ScaledTranslation(0, -32 / 72, cast("Figure", ax.figure).dpi_scale_trans)
+    words = ["belief", "up to plausibility", "pignistic probability", "largest belief"]
+    ax.legend(
+        [Patch(color="#666666"), Patch(color=PALE), diamonds, line],
+        words,
+        fontsize=7.5,
+        frameon=False,
+        ncols=4,
+        columnspacing=1.2,
+        handlelength=1.6,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0),
+        bbox_transform=below,
+    )
+
+
+def _answer(names: list[str], in_set: NDArray[np.bool_]) -> str:
+    """The prediction set as a reader says it."""
+    chosen = [name for name, inside in zip(names, in_set, strict=True) if inside]
+    if len(chosen) == 1:
+        return chosen[0]
+    if len(chosen) == len(names):
+        return "no answer: no class is ruled out"
+    more = f" and {len(chosen) - _MAX_NAMED} more" if len(chosen) > _MAX_NAMED else ""
+    return " or ".join(chosen[:_MAX_NAMED]) + more

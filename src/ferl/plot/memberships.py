@@ -1,0 +1,166 @@
+"""Membership functions of one feature: the words of a compact tree, or the bands of a learned tree's splits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ferl.plot.canvas import INK, axes_for, bare, class_colours, plain, shortened, tint
+from ferl.rules import Bound, checked_names, level_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ferl.classifier import FERLClassifier
+    from ferl.partition import LinguisticVariable
+    from ferl.tree import FuzzyTree
+
+Floats = NDArray[np.float64]
+_LONGEST_NAME = 18
+
+
+def plot_memberships(
+    estimator: FERLClassifier,
+    feature: int | str,
+    *,
+    feature_names: Sequence[str] | None = None,
+    max_splits: int = 6,
+    ax: Axes | None = None,
+) -> Axes:
+    """How much each value of a feature belongs to a word, or to the left side of a split.
+
+    Compact trees: a line for each word of the feature. Others: a line for each split on it, which falls from one to
+    zero inside the band; where lines are many, those of the heaviest splits. Features that are categories: a group of
+    bars for each category, of its memberships in the left sides of the splits (or in the words that rules use).
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Fitted.
+    feature : int or str
+        Its number or its name.
+    feature_names : sequence of str, optional
+        Names of the features; by default those of the training table.
+    max_splits : int
+        Draw at most so many splits.
+    ax : matplotlib Axes, optional
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLClassifier
+    >>> from ferl.plot import plot_memberships
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = FERLClassifier("medium", max_rules=3, random_state=0).fit(X, y)
+    >>> ax = plot_memberships(clf, 2, ax=Figure().subplots())
+    >>> [line.get_label() for line in ax.lines]
+    ['below 2.46 ±0.09']
+    """
+    if max_splits < 1:
+        raise ValueError(f"max_splits is {max_splits}; it must be at least 1.")
+    names, _ = checked_names(estimator, "plot_memberships", feature_names, None)
+    place = _place(feature, names[: estimator.n_features_in_])
+    tree = estimator.tree_
+    variable = estimator.partition_[place] if estimator.partition_ is not None else None
+    nodes = _conditions_on(tree, place)
+    if variable is None and not nodes.size:
+        used = ", ".join(names[j] for j in np.unique(tree.feature[1:]) if j < estimator.n_features_in_)
+        raise ValueError(f"No rule asks for feature {names[place]!r}; there are conditions on: {used or 'none'}.")
+    ax = axes_for("plot_memberships", ax, (5.6, 3.0))
+    levels = level_names(estimator).get(place)
+    if levels is not None:
+        _draw_categories(ax, tree, nodes[:max_splits], levels)
+    elif variable is not None:
+        _draw_words(ax, variable, _span(tree, place, [end for own in variable.sets for end in own.ends]))
+    else:
+        ends = tree.trapezoid[nodes, 2:].ravel().tolist()
+        _draw_bands(ax, tree, nodes[:max_splits], _span(tree, place, ends))
+    if levels is None and len(nodes) > max_splits and variable is None:
+        ax.set_title(f"the {max_splits} heaviest of {len(nodes)} splits", fontsize=9, loc="right")
+    unit = f" ({plain(variable.unit)})" if variable is not None and variable.unit else ""
+    ax.set_xlabel(plain(names[place]) + unit)
+    ax.set_ylabel("membership")
+    ax.set_ylim(0, 1.04)
+    bare(ax)
+    return ax
+
+
+def _place(feature: int | str, names: list[str]) -> int:
+    if isinstance(feature, str):
+        if feature not in names:
+            raise ValueError(f"There is no feature {feature!r}; the features are {', '.join(names)}.")
+        return names.index(feature)
+    if not 0 <= feature < len(names):
+        raise ValueError(f"feature is {feature}; there are features 0 to {len(names) - 1}.")
+    return int(feature)
+
+
+def _conditions_on(tree: FuzzyTree, feature: int) -> NDArray[np.intp]:
+    """Nodes with a condition on the feature, heaviest parent first: of a split the left side, of words all, once each.
+
+    Words may stand at several nodes; the first of those with the same word is enough.
+    """
+    nodes = np.flatnonzero(tree.feature == feature)
+    if tree.word:
+        first = {tree.word[node]: node for node in nodes[::-1]}
+        return np.array(sorted(first.values()), dtype=np.intp)
+    left = nodes[nodes == tree.parent[nodes] + 1]  # a split's left side comes right after it
+    return np.asarray(left[np.argsort(-tree.weight[tree.parent[left]], kind="stable")])
+
+
+def _span(tree: FuzzyTree, feature: int, ends: Sequence[float]) -> tuple[float, float]:
+    """Values to draw: those that training rows had at any condition on the feature, and all ends of its sets."""
+    seen = tree.support[tree.feature == feature].ravel()
+    values = [value for value in (*seen.tolist(), *ends) if math.isfinite(value)]
+    low, high = min(values), max(values)
+    margin = 0.04 * (high - low) or 1.0
+    return low - margin, high + margin
+
+
+def _draw_words(ax: Axes, variable: LinguisticVariable, span: tuple[float, float]) -> None:
+    for own, colour in zip(variable.sets, class_colours(len(variable.sets)), strict=True):
+        corners = sorted({span[0], span[1], *(end for end in own.ends if math.isfinite(end))})
+        # Just outside an upright side the membership is zero: without these values it would be drawn as a slope.
+        values = np.array([x for end in corners for x in (np.nextafter(end, -np.inf), end, np.nextafter(end, np.inf))])
+        membership = own.membership(values)
+        ax.plot(values, membership, color=colour, linewidth=1.8, label=plain(own.name))
+        ax.fill_between(values, membership, color=colour, alpha=0.10, linewidth=0)
+        core = (max(own.b, span[0]) + min(own.c, span[1])) / 2
+        ax.text(core, 1.05, shortened(own.name, _LONGEST_NAME), color=colour, ha="center", va="bottom", fontsize=9)
+    ax.set_xlim(*span)
+
+
+def _draw_bands(ax: Axes, tree: FuzzyTree, nodes: NDArray[np.intp], span: tuple[float, float]) -> None:
+    for node, colour in zip(nodes, class_colours(len(nodes)), strict=True):
+        low, high = tree.trapezoid[node, 2:]
+        bound = Bound((low + high) / 2, (high - low) / 2)
+        ax.axvspan(low, high, color=tint(colour, 0.22), linewidth=0, zorder=0)
+        ax.plot([span[0], low, high, span[1]], [1, 1, 0, 0], color=colour, linewidth=1.8, label=f"below {bound.text()}")
+    ax.set_xlim(*span)
+    ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))
+
+
+def _draw_categories(ax: Axes, tree: FuzzyTree, nodes: NDArray[np.intp], levels: Sequence[object]) -> None:
+    assert tree.categories is not None
+    width = 0.8 / len(nodes)
+    for turn, (node, colour) in enumerate(zip(nodes, class_colours(len(nodes)), strict=True)):
+        membership = np.nan_to_num(tree.categories.of(int(node)))
+        shift = (turn - (len(nodes) - 1) / 2) * width
+        name = tree.word[node] if tree.word else f"split of {tree.weight[tree.parent[node]]:.0f} rows"
+        places = np.arange(len(membership)) + shift
+        ax.bar(places, membership, width * 0.9, color=colour, label=shortened(name, 2 * _LONGEST_NAME))
+    crowded = sum(len(str(level)) for level in levels) > 40
+    named = [shortened(level, _LONGEST_NAME) for level in levels]
+    ax.set_xticks(range(len(levels)), named, rotation=45 if crowded else 0, ha="right" if crowded else "center")
+    ax.axhline(0, color=INK, linewidth=0.8)
+    ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))

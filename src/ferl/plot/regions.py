@@ -1,0 +1,208 @@
+"""Decision regions over two features: where each label is given, how sure, and where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ferl.frames import encode_rows, with_indicators
+from ferl.plot.canvas import INK, axes_for, class_colours, plain, rgb, shortened
+from ferl.rules import checked_names, level_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ferl.classifier import FERLClassifier
+    from ferl.evidence import Evidence
+
+Floats = NDArray[np.float64]
+_STRENGTH = 0.6  # of a class's colour where there is no ignorance: points of that class still stand out
+_MARGIN = 0.25  # of the rows' range, on each side: ignorance grows outside it
+_JITTER = 0.28  # of points around a category
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One side of the picture: a feature, the values drawn, and those the classifier is asked for."""
+
+    feature: int
+    name: str
+    drawn: Floats
+    asked: Floats
+    levels: Sequence[Any] | None
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        return float(self.drawn[0]), float(self.drawn[-1])
+
+
+def plot_decision_regions(
+    estimator: FERLClassifier,
+    X: ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    features: tuple[int | str, int | str] = (0, 1),
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
+    n_steps: int = 200,
+    ax: Axes | None = None,
+) -> Axes:
+    """Which label is given where, over two features.
+
+    The colour is that of the label; it fades to white as ignorance grows. Lines cross where the prediction set has
+    several classes, in both directions where it is the whole frame, an abstention. The picture reaches beyond the rows,
+    where they end and ignorance begins.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Fitted.
+    X : array-like or data frame of shape (n_rows, n_features)
+        Rows, drawn as points. Features that are not drawn have their median, or their most frequent category, so that
+        with more than two features the points need not lie in regions of their own colour.
+    y : array-like of shape (n_rows,), optional
+        Their labels, the colours of the points. None: no points.
+    features : pair of int or str
+        Numbers or names of the features to the right and upwards; numbers or categories.
+    feature_names, class_names : sequence of str, optional
+        Names to print; by default those of the training table, and the labels.
+    n_steps : int
+        Number of values of each feature that are asked for.
+    ax : matplotlib Axes, optional
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLClassifier
+    >>> from ferl.plot import plot_decision_regions
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = FERLClassifier("medium", random_state=0).fit(X[:, 2:], y)
+    >>> ax = plot_decision_regions(clf, X[:, 2:], y, n_steps=50, ax=Figure().subplots())
+    >>> ax.images[0].get_array().shape  # red, green, blue
+    (50, 50, 3)
+    """
+    names, labels = checked_names(estimator, "plot_decision_regions", feature_names, class_names)
+    if n_steps < 2:
+        raise ValueError(f"n_steps is {n_steps}; it must be at least 2.")
+    rows = encode_rows(estimator, estimator.columns_, X)
+    right, up = (_side(estimator, rows, names, feature, n_steps) for feature in features)
+    if right.feature == up.feature:
+        raise ValueError(f"features are {features!r}; name two different ones.")
+    evidence = _evidence_on_grid(estimator, rows, right, up)
+    ax = axes_for("plot_decision_regions", ax, (5.6, 4.4))
+    colours = class_colours(len(labels))
+    extent = (*right.limits, *up.limits)
+    painted = region_colours(evidence, colours).reshape(len(up.drawn), len(right.drawn), 3)
+    ax.imshow(painted, origin="lower", extent=extent, aspect="auto", interpolation="nearest")
+    doubtful = _hatch(ax, evidence, right, up)
+    if y is not None:
+        _draw_points(ax, estimator, rows, np.asarray(y), right, up, colours)
+    _finish(ax, right, up)
+    _legend(ax, labels, colours, doubtful)
+    return ax
+
+
+def region_colours(evidence: Evidence, colours: Sequence[str]) -> Floats:
+    """Colour of each row's label, white in the proportion of its ignorance; shape (n_rows, 3)."""
+    label = np.array([rgb(colour) for colour in colours])[evidence.pignistic.argmax(axis=1)]
+    strength = _STRENGTH * (1 - evidence.ignorance[:, None])
+    return np.asarray(np.clip(1 + strength * (label - 1), 0.0, 1.0))
+
+
+def _side(estimator: FERLClassifier, rows: Floats, names: list[str], feature: int | str, n_steps: int) -> _Side:
+    own = names[: estimator.n_features_in_]
+    if isinstance(feature, str) and feature not in own:
+        raise ValueError(f"There is no feature {feature!r}; the features are {', '.join(own)}.")
+    place = own.index(feature) if isinstance(feature, str) else int(feature)
+    if not 0 <= place < len(own):
+        raise ValueError(f"features names {place}; there are features 0 to {len(own) - 1}.")
+    levels = level_names(estimator).get(place)
+    if levels is not None:
+        drawn = np.linspace(-0.5, len(levels) - 0.5, n_steps)
+        return _Side(place, own[place], drawn, np.clip(np.round(drawn), 0, len(levels) - 1), levels)
+    known = rows[:, place][~np.isnan(rows[:, place])]
+    if not known.size:
+        raise ValueError(f"Feature {own[place]!r} is missing in all rows of X; draw another one.")
+    margin = _MARGIN * np.ptp(known) or 1.0
+    drawn = np.linspace(known.min() - margin, known.max() + margin, n_steps)
+    return _Side(place, own[place], drawn, drawn, None)
+
+
+def _evidence_on_grid(estimator: FERLClassifier, rows: Floats, right: _Side, up: _Side) -> Evidence:
+    """Evidence over the grid, upwards slowest, all other features held at their middle."""
+    grid = np.tile(_middle(estimator, rows), (len(up.asked) * len(right.asked), 1))
+    grid[:, right.feature] = np.tile(right.asked, len(up.asked))
+    grid[:, up.feature] = np.repeat(up.asked, len(right.asked))
+    return estimator._evidence(with_indicators(np.asfortranarray(grid), estimator.missing_features_))
+
+
+def _middle(estimator: FERLClassifier, rows: Floats) -> Floats:
+    """Median of each feature, or its most frequent category; missing where all are."""
+    levels, middle = level_names(estimator), np.full(rows.shape[1], np.nan)
+    for j, column in enumerate(rows.T):
+        known = column[~np.isnan(column)]
+        if known.size:
+            middle[j] = np.bincount(known.astype(np.intp)).argmax() if j in levels else np.median(known)
+    return middle
+
+
+def _hatch(ax: Axes, evidence: Evidence, right: _Side, up: _Side) -> dict[str, str]:
+    """Lines over the regions without a single answer; returns what they mean, for the legend."""
+    size = evidence.prediction_set().sum(axis=1).reshape(len(up.drawn), len(right.drawn))
+    n_classes = evidence.belief.shape[1]
+    kinds = {"several classes": ((size > 1) & (size < n_classes), "////"), "no answer": (size == n_classes, "xxxx")}
+    shown: dict[str, str] = {}
+    for meaning, (region, hatch) in kinds.items():
+        if region.any():
+            shown[meaning] = hatch
+            covered = ax.contourf(
+                right.drawn, up.drawn, region.astype(float), [0.5, 1.5], colors="none", hatches=[hatch]
+            )
+            covered.set(edgecolor="#00000055", linewidth=0.0, label=meaning)
+    return shown
+
+
+def _draw_points(
+    ax: Axes, estimator: FERLClassifier, rows: Floats, y: NDArray[Any], right: _Side, up: _Side, colours: list[str]
+) -> None:
+    if len(y) != len(rows):
+        raise ValueError(f"y has {len(y)} labels; X has {len(rows)} rows.")
+    rng = np.random.default_rng(0)  # where points of a category lie beside each other says nothing
+    x_y = rows[:, [right.feature, up.feature]].copy()
+    for column, side in enumerate((right, up)):
+        if side.levels is not None:
+            x_y[:, column] += rng.uniform(-_JITTER, _JITTER, len(rows))
+    for label, colour in zip(estimator.classes_, colours, strict=True):
+        own = x_y[y == label]  # a row with a missing value has no place and is left out by matplotlib
+        ax.scatter(own[:, 0], own[:, 1], s=18, color=colour, edgecolor="white", linewidth=0.6, label=plain(label))
+
+
+def _finish(ax: Axes, right: _Side, up: _Side) -> None:
+    for axis, side in ((ax.xaxis, right), (ax.yaxis, up)):
+        if side.levels is not None:
+            axis.set_ticks(range(len(side.levels)), [shortened(level, 14) for level in side.levels])
+    ax.set_xlabel(plain(right.name))
+    ax.set_ylabel(plain(up.name))
+    ax.set_xlim(*right.limits)
+    ax.set_ylim(*up.limits)
+
+
+def _legend(ax: Axes, labels: list[Any], colours: list[str], doubtful: dict[str, str]) -> None:
+    from matplotlib.patches import Patch
+
+    patches = [Patch(color=colour, label=shortened(label, 20)) for label, colour in zip(labels, colours, strict=True)]
+    patches += [
+        Patch(facecolor="white", edgecolor=INK, hatch=hatch, label=meaning) for meaning, hatch in doubtful.items()
+    ]
+    patches.append(Patch(facecolor="white", edgecolor="#bbbbbb", label="ignorance: fades to white"))
+    ax.legend(handles=patches, fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0))
