@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
     from ferl.detector import NoveltyDetector
     from ferl.evidence import Evidence
+    from ferl.explanation import Explanation, Overview, overview
     from ferl.model_io import ModelFileError, load_model, save_model
     from ferl.rules import export_text, rules_frame
     from ferl.splits import splits_frame
@@ -17,13 +18,16 @@ __version__ = "0.1.0"
 __all__ = [
     "CertifiedCache",
     "Evidence",
+    "Explanation",
     "FERLClassifier",
     "FuzzyTree",
     "ModelFileError",
     "NoveltyDetector",
+    "Overview",
     "__version__",
     "export_text",
     "load_model",
+    "overview",
     "rules_frame",
     "save_model",
     "splits_frame",
@@ -33,12 +37,15 @@ __all__ = [
 _HOME = {
     "CertifiedCache": "ferl.certified_cache",
     "Evidence": "ferl.evidence",
+    "Explanation": "ferl.explanation",
     "FERLClassifier": "ferl.classifier",
     "FuzzyTree": "ferl.tree",
     "ModelFileError": "ferl.model_io",
     "NoveltyDetector": "ferl.detector",
+    "Overview": "ferl.explanation",
     "export_text": "ferl.rules",
     "load_model": "ferl.model_io",
+    "overview": "ferl.explanation",
     "rules_frame": "ferl.rules",
     "save_model": "ferl.model_io",
     "splits_frame": "ferl.splits",

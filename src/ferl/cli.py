@@ -1,4 +1,4 @@
-"""The command line: ``ferl demo``, ``fit``, ``predict``, ``inspect`` and ``bench``."""
+"""The command line: ``ferl demo``, ``fit``, ``predict``, ``explain``, ``inspect`` and ``bench``."""
 
 from __future__ import annotations
 
@@ -145,6 +145,36 @@ def predict(
 
         wanted = Wanted(every_class, only_answers, novelty, prefix)
         run_predict(model, table, out, FileForm(separator, _names(missing)), wanted, as_json, jobs)
+
+
+@app.command()
+def explain(
+    model: Annotated[Path, typer.Argument(help="Model file, from ferl fit or save_model.")],
+    table: Annotated[Path, typer.Argument(help="CSV or Parquet file with the columns that the model was fitted on.")],
+    row: Annotated[int, typer.Option(help="Which row, counted from 1; the header does not count.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Print plain text, without colours, 100 columns wide.")
+    ] = False,
+    html: Annotated[Path | None, typer.Option(help="Also write an HTML file.", metavar="FILE")] = None,
+    changes: Annotated[bool, typer.Option(help="Whether to search for what would change the label.")] = True,
+    separator: SeparatorOption = None,
+    missing: MissingOption = "",
+    debug: DebugOption = False,
+) -> None:
+    """Tell the story of one row: rules, evidence, doubt, novelty, and the nearest change that alters the label.
+
+    The file is read only as far as the row.
+
+    Example: ferl explain model.json new.csv --row 3
+    """
+    with plain_errors(debug, "Stopped."):
+        from ferl.commands.explain import StoryForm, run_explain
+        from ferl.commands.tables import FileForm
+
+        if as_json and plain:
+            raise ValueError("--json and --plain are both given; choose one.")
+        run_explain(model, table, row, FileForm(separator, _names(missing)), StoryForm(as_json, plain, html, changes))
 
 
 @app.command()

@@ -127,6 +127,11 @@ def unit_of_distance(tree: FuzzyTree) -> Floats:
     return np.asarray(np.sqrt(np.maximum(inside, LEAST_SHARE * _total_variance(profile))))
 
 
+def total_spread(tree: FuzzyTree) -> Floats:
+    """Standard deviation of each feature over all training rows, shape (n_features,); never 0."""
+    return np.asarray(np.sqrt(_total_variance(_profile(tree))))
+
+
 def _neighbour(tree: FuzzyTree, X: Floats, n_out: int, n_threads: int) -> Floats:
     profile = _profile(tree)
     out = np.zeros((len(X), n_out))

@@ -1,4 +1,4 @@
-"""What a fitted classifier says besides its answers: novelty, lost support, certificates, stability. One line each."""
+"""What a fitted classifier says besides its answers: novelty, certificates, explanations ... One line each."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ferl.certificate import Certificate, certified_radius, certify
+from ferl.explanation import Explanation, explain, feature_importances
 from ferl.frames import add_up_indicators, check_rows
 from ferl.novelty import lost_support, novelty, novelty_attribution
 from ferl.stability import StabilityReport, report_stability
@@ -120,6 +121,39 @@ class Readings:
         Certificate
         """
         return certify(self, x, scale)
+
+    @property
+    def feature_importances_(self: Any) -> Floats:
+        """What the conditions on each feature explain of the training labels, shape (n_features,), with sum one.
+
+        The weighted Gini decrease, as in scikit-learn; see :func:`ferl.explanation.feature_importances`.
+        """
+        return feature_importances(self)
+
+    def explain(self: Any, x: Any, *, counterfactual: bool = True) -> Explanation:
+        """One row's story: rules, evidence, doubt, novelty, and the nearest change that would alter the label.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features), data frame of one row, Series, or dict
+            The row; a dict has a value for each feature, None where it is missing.
+        counterfactual : bool
+            Whether to search for changes of single features that alter the label, most of the work.
+
+        Returns
+        -------
+        Explanation
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from ferl import FERLClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(X, y)
+        >>> clf.explain(X[70]).summary
+        '2 with belief 0.94, because x2 > 2.46 ±0.09 and x3 > 1.68 ±0.06.'
+        """
+        return explain(self, x, counterfactual=counterfactual)
 
     def stability_report(self: Any, X: ArrayLike | None = None) -> StabilityReport:
         """How fast the answers can change, and what in the tree decides it.

@@ -127,12 +127,14 @@ def read_rules(tree: FuzzyTree, inner: bool = False) -> list[Rule]:
     """The rules of a tree, strongest support first; ``inner``: and their beginnings, which end at inner nodes."""
     ends = range(1, tree.n_nodes) if inner and tree.n_nodes > 1 else tree.leaves
     rules = [
-        Rule(int(node), _conditions(tree, int(node)), tree.consequent[node], float(tree.weight[node])) for node in ends
+        Rule(int(node), read_conditions(tree, int(node)), tree.consequent[node], float(tree.weight[node]))
+        for node in ends
     ]
     return sorted(rules, key=lambda rule: -rule.support)
 
 
-def _conditions(tree: FuzzyTree, leaf: int) -> tuple[Condition, ...]:
+def read_conditions(tree: FuzzyTree, leaf: int) -> tuple[Condition, ...]:
+    """What the path to a node asks; the first condition on a feature has its tightest bounds."""
     path = tree.path(leaf)
     if tree.word:
         return tuple(Condition(int(tree.feature[node]), None, None, tree.word[node]) for node in path)

@@ -1,0 +1,12 @@
+"""Explanations: one row's story, and the whole model's, in words that need no legend.
+
+:func:`explain` reads one row: which rules fired, what each gave to belief, where the doubt comes from, how unlike the
+training rows it is, and the nearest change of one feature that alters the label. :func:`overview` reads the model.
+"""
+
+from ferl.explanation.build import explain
+from ferl.explanation.importance import feature_importances
+from ferl.explanation.model_overview import Overview, overview
+from ferl.explanation.story import Explanation
+
+__all__ = ["Explanation", "Overview", "explain", "feature_importances", "overview"]
