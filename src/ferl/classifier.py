@@ -390,7 +390,11 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         Evidence
         """
         check_is_fitted(self)
-        return evidence_of_rows(self, check_rows(self, X))
+        return self._evidence(check_rows(self, X))
+
+    def _evidence(self, rows: Floats) -> Evidence:
+        """Evidence of rows as the tree reads them."""
+        return evidence_of_rows(self, rows)
 
     def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Classes that cannot be ruled out, bool of shape (n_rows, n_classes); the whole row is an abstention."""

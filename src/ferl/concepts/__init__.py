@@ -1,0 +1,28 @@
+"""Concept bottlenecks: a detector names concepts, calibration makes its numbers honest, rules decide from them.
+
+:class:`ConceptBottleneckFERL` is the estimator. :class:`TorchDetector` trains a network (``pip install
+'ferl[concepts]'``), :func:`resnet50` is one for images; everything else works without torch. :func:`load_cub` and
+:func:`load_awa2` read the two standard folders, :func:`load_digit_strokes` the offline example.
+"""
+
+from ferl.concepts.calibration import ConceptCalibrator
+from ferl.concepts.crossfit import SeenConcepts, calibrate_seen, see_concepts
+from ferl.concepts.detectors import ConceptDetector
+from ferl.concepts.estimator import ConceptBottleneckFERL
+from ferl.concepts.explanation import Anomaly, ConceptExplanation, Correction
+from ferl.concepts.interventions import intervene
+from ferl.concepts.torch_detector import TorchDetector
+
+__all__ = [
+    "Anomaly",
+    "ConceptBottleneckFERL",
+    "ConceptCalibrator",
+    "ConceptDetector",
+    "ConceptExplanation",
+    "Correction",
+    "SeenConcepts",
+    "TorchDetector",
+    "calibrate_seen",
+    "intervene",
+    "see_concepts",
+]

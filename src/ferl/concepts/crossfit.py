@@ -42,7 +42,9 @@ class SeenConcepts:
     splits: list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 
-def see_concepts(detector: ConceptDetector, X: Any, concepts: Floats, y: NDArray[Any], cv: Any, seed: int) -> SeenConcepts:
+def see_concepts(
+    detector: ConceptDetector, X: Any, concepts: Floats, y: NDArray[Any], cv: Any, seed: int
+) -> SeenConcepts:
     """Fit a detector and judge the rows it is fitted on.
 
     Parameters
@@ -78,7 +80,9 @@ def folds(y: NDArray[Any], cv: Any, seed: int) -> list[tuple[NDArray[np.intp], N
     """The folds as pairs of row numbers; none where ``cv`` is None."""
     if cv is None:
         return []
-    splitter = StratifiedKFold(cv, shuffle=True, random_state=seed) if isinstance(cv, int | np.integer) else check_cv(cv)
+    splitter = (
+        StratifiedKFold(cv, shuffle=True, random_state=seed) if isinstance(cv, int | np.integer) else check_cv(cv)
+    )
     n_most = int(np.unique(y, return_counts=True)[1].max())
     if isinstance(cv, int | np.integer) and n_most < cv:
         raise ValueError(f"cv={cv} folds, but no class has more than {n_most} rows. Use at most {n_most} folds.")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
@@ -73,6 +74,11 @@ def concept_labels(
         )
     _refuse_other_values(value)
     return ConceptLabels(value, _checked_names(names or own_names, value.shape[1]))
+
+
+def named_table(concepts: Floats, names: Sequence[str]) -> pa.Table:
+    """Concepts of rows as a table with their names, for the head; NaN is a missing value."""
+    return pa.table([pa.array(concepts[:, column]) for column in range(len(names))], names=list(names))
 
 
 def _of_classes(y: NDArray[Any], class_concepts: Any) -> Floats:
