@@ -6,7 +6,7 @@
 """
 
 from ferl.concepts.calibration import ConceptCalibrator
-from ferl.concepts.crossfit import SeenConcepts, calibrate_seen, see_concepts
+from ferl.concepts.crossfit import SeenConcepts, see_concepts
 from ferl.concepts.detectors import ConceptDetector
 from ferl.concepts.estimator import ConceptBottleneckFERL
 from ferl.concepts.explanation import Anomaly, ConceptExplanation, Correction
@@ -22,7 +22,6 @@ __all__ = [
     "Correction",
     "SeenConcepts",
     "TorchDetector",
-    "calibrate_seen",
     "intervene",
     "see_concepts",
 ]

@@ -16,7 +16,9 @@ class ConceptCalibrator(BaseEstimator):
     """One rising line for each concept, by isotonic regression.
 
     Fit it on probabilities of rows that the detector has not seen: it would otherwise learn that the detector is
-    never wrong.
+    never wrong. The head may learn from the same rows afterwards. Lines of their own for each fold, fitted on the other
+    folds, gained nothing over four sets: -0.9 to +0.4 points of accuracy, on training rows. Where a detector knows few
+    values they even tell the head which fold a row was in.
 
     Attributes
     ----------

@@ -79,11 +79,14 @@ class ConceptDetector(BaseEstimator):
             found = np.tile(self.constant_, (_n_rows(X), 1))
             varying = np.isnan(self.constant_)
             if varying.any():
-                found[:, varying] = _probabilities(self.detector_, X)
+                found[:, varying] = _probabilities(self.detector_, X)[:, : varying.sum()]
         return _checked(found, len(self.constant_))
 
     def _targets(self, concepts: Floats) -> NDArray[Any]:
         """Targets for an estimator: integers, unless it can do without some of them."""
+        if concepts.shape[1] == 1:
+            # A single column is no multi-output problem to scikit-learn; a copy of it makes it one.
+            concepts = np.repeat(concepts, 2, axis=1)
         if getattr(self.detector_, "accepts_missing_concepts", False):
             return concepts
         n_unknown = int(np.isnan(concepts).sum())
@@ -111,14 +114,7 @@ def _probabilities(estimator: Any, X: Any) -> Floats:
     found = estimator.predict_proba(X)
     if isinstance(found, list):
         return np.column_stack([one[:, -1] for one in found])
-    found = np.asarray(found, dtype=np.float64)
-    # One concept: a plain binary classifier, with a column for absence as well.
-    return found[:, -1:] if found.shape[1] == 2 and _n_targets(estimator) == 1 else found
-
-
-def _n_targets(estimator: Any) -> int:
-    last = estimator[-1] if hasattr(estimator, "steps") else estimator
-    return int(getattr(last, "n_outputs_", getattr(last, "n_concepts_", 0)) or 0)
+    return np.asarray(found, dtype=np.float64)
 
 
 def _range(concepts: Floats) -> tuple[Floats, Floats]:

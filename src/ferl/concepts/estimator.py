@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ferl._sklearn import HasMethods, StrOptions, fit_context
 from ferl.classifier import FERLClassifier
-from ferl.concepts.crossfit import calibrate_seen, see_concepts
+from ferl.concepts.calibration import ConceptCalibrator
+from ferl.concepts.crossfit import see_concepts
 from ferl.concepts.detectors import ConceptDetector
 from ferl.concepts.explanation import ConceptExplanation, explain_concepts
 from ferl.concepts.interventions import intervene
@@ -23,6 +24,10 @@ from ferl.wrapping import checked_labels
 
 Floats = NDArray[np.float64]
 Known = Mapping[str, Any]
+
+# Concepts that a network sees are noisier than measurements: wider bands and larger leaves than for tables. Chosen on
+# training rows of four sets (docs/concepts.md).
+HEAD_SETTINGS: dict[str, Any] = {"band_scale": 2.0, "min_leaf_weight": 5.0}
 
 
 class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
@@ -40,7 +45,8 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         probabilities of shape (n_rows, n_concepts) and is used as it is. "precomputed": X holds the probabilities.
         None: a logistic regression for each concept on standardised features.
     head : FERLClassifier, optional
-        The rules. None: ``FERLClassifier()``; with more classes than its 150 rules give it a larger ``max_rules``.
+        The rules. None: ``FERLClassifier(band_scale=2, min_leaf_weight=5)``. With more classes than its 150 rules give
+        one with a larger ``max_rules``.
     class_concepts : mapping, or array-like or data frame of shape (n_classes, n_concepts), optional
         Concepts of each class, 1 or 0: a row for each label, or in the sorted order of the labels. Needed where ``fit``
         gets no concepts of each row.
@@ -72,7 +78,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
     Notes
     -----
     With a callable or precomputed probabilities there is no detector to cross-fit: give rows that it was not trained
-    on. Calibration is cross-fitted even so.
+    on, or probabilities that are out-of-fold already.
 
     Examples
     --------
@@ -147,8 +153,9 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         seen = see_concepts(detector, X, truth.value, labels, self.cv, seed)
         calibrator, trained_on = None, seen.probability
         if self.calibration is not None:
-            calibrator, trained_on = calibrate_seen(seen, truth.value)
-        head = _seeded(FERLClassifier() if self.head is None else clone(self.head), seed)
+            calibrator = ConceptCalibrator().fit(seen.probability, truth.value)
+            trained_on = calibrator.transform(seen.probability)
+        head = _seeded(FERLClassifier(**HEAD_SETTINGS) if self.head is None else self.head, seed)
         self.head_ = head.fit(named_table(trained_on, truth.names), labels)
         self.detector_, self.calibrator_ = seen.detector, calibrator
         self.concept_names_, self.training_concepts_ = truth.names, trained_on

@@ -16,7 +16,6 @@ from ferl.bench.concepts.data import ConceptSet
 from ferl.bench.errors import require
 from ferl.bench.facts import code_digest, versions
 from ferl.concepts import ConceptCalibrator, ConceptDetector, TorchDetector, see_concepts
-from ferl.concepts.crossfit import SeenConcepts, calibrate_seen, folds
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -53,16 +52,13 @@ class View:
     seconds: float
     cpu_seconds: float
 
-    def concepts(self, data: ConceptSet, seed: int, *, crossfit: bool, calibrated: bool) -> tuple[Floats, Floats]:
+    def concepts(self, data: ConceptSet, *, crossfit: bool, calibrated: bool) -> tuple[Floats, Floats]:
         """Concepts of training rows, as a head learns from them, and of the other rows."""
         probability = self.cross_fitted if crossfit else self.in_sample
         if not calibrated:
             return probability, self.new
-        truth, y = data.concepts[self.rows], data.y[self.rows]
-        seen = SeenConcepts(ConceptDetector(), probability, folds(y, N_FOLDS, seed) if crossfit else [])
-        calibrator: ConceptCalibrator
-        calibrator, training = calibrate_seen(seen, truth)
-        return training, calibrator.transform(self.new)
+        calibrator = ConceptCalibrator().fit(probability, data.concepts[self.rows])
+        return calibrator.transform(probability), calibrator.transform(self.new)
 
 
 def see(data: ConceptSet, seed: int, folder: Path, *, left_out: Rows | None = None) -> View:
@@ -88,9 +84,8 @@ def see(data: ConceptSet, seed: int, folder: Path, *, left_out: Rows | None = No
     if not path.exists():
         _keep(path, _train(data, seed, classes))
     with np.load(path, allow_pickle=False) as arrays:
-        stored = {name: arrays[name] for name in arrays.files}
-    times = {name: float(stored.pop(name)) for name in ("seconds", "cpu_seconds")}
-    return View(**stored, **times)
+        stored: dict[str, Any] = {name: arrays[name] for name in arrays.files}
+    return View(**stored | {name: float(stored[name]) for name in ("seconds", "cpu_seconds")})
 
 
 def _train(data: ConceptSet, seed: int, left_out: list[int]) -> dict[str, Any]:
