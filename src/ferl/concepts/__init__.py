@@ -11,6 +11,7 @@ from ferl.concepts.detectors import ConceptDetector
 from ferl.concepts.estimator import ConceptBottleneckFERL
 from ferl.concepts.explanation import Anomaly, ConceptExplanation, Correction
 from ferl.concepts.interventions import intervene
+from ferl.concepts.resnet import resnet50, resnet50_detector
 from ferl.concepts.torch_detector import TorchDetector
 
 __all__ = [
@@ -23,5 +24,7 @@ __all__ = [
     "SeenConcepts",
     "TorchDetector",
     "intervene",
+    "resnet50",
+    "resnet50_detector",
     "see_concepts",
 ]

@@ -25,13 +25,14 @@ class Schedule:
 
 
 def require_torch(package: str = "torch") -> Any:
-    """Import torch, or say what to install."""
+    """Import torch, or a package that builds on it, or say what to install."""
     try:
         return import_module(package)
     except ModuleNotFoundError as error:
-        remedy = "pip install 'ferl[concepts]'" if package == "torch" else f"pip install {package}"
+        missing = package.partition(".")[0]
+        remedy = "pip install 'ferl[concepts]'" if missing == "torch" else f"pip install {missing}"
         raise ModuleNotFoundError(
-            f"This detector needs {package}, which is not installed ({remedy}). Detectors of scikit-learn, functions "
+            f"This detector needs {missing}, which is not installed ({remedy}). Detectors of scikit-learn, functions "
             "and precomputed concepts work without it."
         ) from error
 

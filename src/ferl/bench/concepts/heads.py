@@ -18,8 +18,9 @@ Figures = dict[str, dict[str, float]]
 """Accuracy and sizes, by head."""
 
 FERL, CART, CART_SMALL, LR = "FERL-deep", "CART", "CART, as many leaves", "LR"
-LR_TREE, LR_RULE = "LR, concepts of the tree", "LR, concepts of a rule"
-HEADS = (FERL, CART, CART_SMALL, LR_TREE, LR_RULE, LR)
+LR_TREE, LR_CLASS, LR_DECISION = "LR, concepts of the tree", "LR, so many a class", "LR, so many a decision"
+LEAST_FIRING = 0.01  # of a rule that counts as part of a decision
+HEADS = (FERL, CART, CART_SMALL, LR_TREE, LR_CLASS, LR_DECISION, LR)
 
 
 def judge_heads(X: Floats, y: Labels, X_test: Floats, y_test: Labels, seed: int, most_rules: int) -> Figures:
@@ -46,13 +47,14 @@ def judge_heads(X: Floats, y: Labels, X_test: Floats, y_test: Labels, seed: int,
     ours = fit({**HEAD_SETTINGS, "max_rules": budget}, X, y, seed)
     small = DecisionTreeClassifier(random_state=seed, max_leaf_nodes=max(2, ours.n_rules_)).fit(X, y)
     regression = _regression().fit(X, y)
-    n_tree, n_rule = concepts_of_tree(ours), concepts_of_rule(ours)
+    n_tree, n_asked = concepts_of_tree(ours), concepts_of_decision(ours, X)
     labels = {
         FERL: ours.predict(X_test),
         CART: cart.predict(X_test),
         CART_SMALL: small.predict(X_test),
         LR_TREE: _with_best_concepts(regression, X, y, X_test, n_tree),
-        LR_RULE: _with_best_of_class(regression, X, y, X_test, n_rule),
+        LR_CLASS: _with_best_of_class(regression, X, y, X_test, n_asked),
+        LR_DECISION: _with_best_of_row(regression, X, X_test, n_asked),
         LR: regression.predict(X_test),
     }
     sizes = {
@@ -60,7 +62,8 @@ def judge_heads(X: Floats, y: Labels, X_test: Floats, y_test: Labels, seed: int,
         CART: {"leaves": cart.get_n_leaves(), "concepts": len(set(cart.tree_.feature[cart.tree_.feature >= 0]))},
         CART_SMALL: {"leaves": small.get_n_leaves()},
         LR_TREE: {"concepts": n_tree},
-        LR_RULE: {"concepts": n_rule},
+        LR_CLASS: {"concepts": n_asked},
+        LR_DECISION: {"concepts": n_asked},
         LR: {"concepts": X.shape[1]},
     }
     return {
@@ -74,11 +77,14 @@ def concepts_of_tree(model: Any) -> int:
     return len(np.unique(model.tree_.feature[1:]))
 
 
-def concepts_of_rule(model: Any) -> int:
-    """Number of concepts that a rule asks about: the mean over rules, weighted by the training rows behind them."""
+def concepts_of_decision(model: Any, X: Floats) -> int:
+    """Number of concepts that all rules together ask about which fire for a row: the mean over rows, rounded."""
     tree = model.tree_
-    n_asked = [len({int(tree.feature[node]) for node in tree.path(int(leaf))}) for leaf in tree.leaves]
-    return max(1, round(float(np.average(n_asked, weights=tree.weight[tree.leaves]))))
+    asked = np.zeros((len(tree.leaves), X.shape[1]), dtype=bool)
+    for place, leaf in enumerate(tree.leaves):
+        asked[place, [int(tree.feature[node]) for node in tree.path(int(leaf))]] = True
+    fires = tree.fire(X)[:, tree.leaves] >= LEAST_FIRING
+    return max(1, round(float((fires.astype(np.int64) @ asked > 0).sum(axis=1).mean())))
 
 
 def _with_best_concepts(full: Any, X: Floats, y: Labels, X_test: Floats, n_concepts: int) -> Labels:
@@ -98,6 +104,21 @@ def _with_best_of_class(full: Any, X: Floats, y: Labels, X_test: Floats, n_conce
         own = _regression().fit(X[:, chosen], y == label)
         scores[:, place] = own.predict_proba(X_test[:, chosen])[:, 1]
     return np.asarray(classes[scores.argmax(axis=1)])
+
+
+def _with_best_of_row(full: Any, X: Floats, X_test: Floats, n_concepts: int) -> Labels:
+    """The full regression, each row with only the concepts that speak most for or against its label.
+
+    The others are set to their means: would the explanation by its largest parts be the decision?
+    """
+    mean, classes = X.mean(axis=0), full.classes_
+    label = np.searchsorted(classes, full.predict(X_test))
+    own = full.coef_[label] if len(full.coef_) > 1 else np.tile(full.coef_, (len(X_test), 1))
+    part = np.abs(own * (X_test - mean))
+    kept = np.argsort(-part, axis=1, kind="stable")[:, :n_concepts]
+    rows = np.tile(mean, (len(X_test), 1))
+    np.put_along_axis(rows, kept, np.take_along_axis(X_test, kept, axis=1), axis=1)
+    return np.asarray(full.predict(rows))
 
 
 def _regression() -> Any:
