@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-LEAST_SHARE = 0.05  # of a row's novelty, for a concept to be called anomalous
+LEAST_SHARE = 0.1  # of a row's novelty, for a concept to be listed
 MOST_SHOWN = 5  # lines of a list in text; to_dict has them all
 
 
 @dataclass(frozen=True)
 class Anomaly:
-    """A concept that is unlike those of the training rows.
+    """A concept that makes a row unlike the training rows.
 
     Attributes
     ----------
@@ -38,12 +38,16 @@ class Anomaly:
         Between which probabilities nine in ten of the training rows lie that the row is compared with.
     share : float
         Its share of the row's novelty.
+    is_unusual : bool
+        Whether the value itself lies clearly outside the usual ones. Where none does, it is their combination that is
+        new, or nothing much: ask :class:`ferl.NoveltyDetector`.
     """
 
     concept: str
     value: float | None
     usual: tuple[float, float] | None
     share: float
+    is_unusual: bool
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,7 @@ class ConceptExplanation(Readable):
     known : tuple of str
         Concepts that somebody corrected.
     anomalies : tuple of Anomaly
-        Concepts that make the row unlike the training rows, the worst first.
+        Concepts with at least a tenth of the row's novelty, the largest share first.
     corrections : tuple of Correction
         For each concept that the rules ask about, the correction that changes most; the largest change first.
     """
@@ -113,7 +117,8 @@ class ConceptExplanation(Readable):
     @cached_property
     def _sections(self) -> list[Section]:
         lead = Section("", (self.summary,), is_lead=True)
-        rest = [section for section in self.head._sections if not section.is_lead]
+        # Novelty is told in concepts already.
+        rest = [one for one in self.head._sections if not one.is_lead and not one.title.startswith("How unlike")]
         return [lead, *self._own_sections(), *rest]
 
     def to_dict(self) -> dict[str, Any]:
@@ -129,8 +134,9 @@ class ConceptExplanation(Readable):
         }
 
     def _sentences(self) -> Iterable[str]:
-        if self.anomalies:
-            yield f"Most anomalous: {_anomaly_sentence(self.anomalies[0])}."
+        unusual = [one for one in self.anomalies if one.is_unusual]
+        if unusual:
+            yield f"Most anomalous: {_anomaly_sentence(unusual[0])}."
         if self.corrections and self.corrections[0].change > 0:
             best = self.corrections[0]
             then = "the answer stays" if best.label == self.label else f"the answer becomes {best.label}"
@@ -144,7 +150,8 @@ class ConceptExplanation(Readable):
                 (one.concept, _number(one.value), _between(one.usual), f"{one.share:.0%}")
                 for one in self.anomalies[:MOST_SHOWN]
             )
-            yield Section("Anomalous concepts", table=Table(("Concept", "Here", "Usual", "Of the novelty"), rows))
+            title = f"Concepts unlike those of the training rows (novelty {self.head.novelty:.3g})"
+            yield Section(title, table=Table(("Concept", "Here", "Usual", "Of the novelty"), rows))
         moving = [one for one in self.corrections if one.change > 0][:MOST_SHOWN]
         if moving:
             cells = tuple(_cells(one) for one in moving)
@@ -187,10 +194,10 @@ def _anomalies(story: Explanation) -> tuple[Anomaly, ...]:
     found = []
     for part in story.novelty_parts:
         share = part.part / story.novelty if story.novelty > 0 else 0.0
-        if share >= LEAST_SHARE and part.is_unusual:
+        if share >= LEAST_SHARE:
             usual = part.usual
             between = None if usual is None or usual.low is None or usual.high is None else (usual.low, usual.high)
-            found.append(Anomaly(part.feature, part.value, between, share))
+            found.append(Anomaly(part.feature, part.value, between, share, part.is_unusual))
     return tuple(found)
 
 
