@@ -18,9 +18,10 @@ Figures = dict[str, dict[str, float]]
 """Accuracy and sizes, by head."""
 
 FERL, CART, CART_SMALL, LR = "FERL-deep", "CART", "CART, as many leaves", "LR"
-LR_TREE, LR_CLASS, LR_DECISION = "LR, concepts of the tree", "LR, so many a class", "LR, so many a decision"
+LR_TREE, LR_SAME = "LR, concepts of the tree", "LR, as many as a decision"
+LR_CLASS, LR_ROW = "LR, as many for each class", "LR, as many for each row"
 LEAST_FIRING = 0.01  # of a rule that counts as part of a decision
-HEADS = (FERL, CART, CART_SMALL, LR_TREE, LR_CLASS, LR_DECISION, LR)
+HEADS = (FERL, CART, CART_SMALL, LR_TREE, LR_SAME, LR_CLASS, LR_ROW, LR)
 
 
 def judge_heads(X: Floats, y: Labels, X_test: Floats, y_test: Labels, seed: int, most_rules: int) -> Figures:
@@ -53,8 +54,9 @@ def judge_heads(X: Floats, y: Labels, X_test: Floats, y_test: Labels, seed: int,
         CART: cart.predict(X_test),
         CART_SMALL: small.predict(X_test),
         LR_TREE: _with_best_concepts(regression, X, y, X_test, n_tree),
+        LR_SAME: _with_best_concepts(regression, X, y, X_test, n_asked),
         LR_CLASS: _with_best_of_class(regression, X, y, X_test, n_asked),
-        LR_DECISION: _with_best_of_row(regression, X, X_test, n_asked),
+        LR_ROW: _with_best_of_row(regression, X, X_test, n_asked),
         LR: regression.predict(X_test),
     }
     sizes = {
@@ -62,8 +64,9 @@ def judge_heads(X: Floats, y: Labels, X_test: Floats, y_test: Labels, seed: int,
         CART: {"leaves": cart.get_n_leaves(), "concepts": len(set(cart.tree_.feature[cart.tree_.feature >= 0]))},
         CART_SMALL: {"leaves": small.get_n_leaves()},
         LR_TREE: {"concepts": n_tree},
+        LR_SAME: {"concepts": n_asked},
         LR_CLASS: {"concepts": n_asked},
-        LR_DECISION: {"concepts": n_asked},
+        LR_ROW: {"concepts": n_asked},
         LR: {"concepts": X.shape[1]},
     }
     return {

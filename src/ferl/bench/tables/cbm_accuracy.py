@@ -10,7 +10,7 @@ import numpy as np
 from rich.progress import Progress
 
 from ferl.bench.concepts.data import READERS, ConceptSet, load_concept_set
-from ferl.bench.concepts.heads import CART, FERL, HEADS, LR, LR_CLASS, LR_DECISION, LR_TREE, Figures, judge_heads
+from ferl.bench.concepts.heads import CART, FERL, HEADS, LR, LR_CLASS, LR_ROW, LR_SAME, LR_TREE, Figures, judge_heads
 from ferl.bench.concepts.seeing import N_FOLDS, View, see
 from ferl.bench.facts import n_cores, versions
 from ferl.bench.headline import Headline
@@ -45,10 +45,11 @@ NOTES = (
     f"FERL: {', '.join(f'{name}={value}' for name, value in HEAD_SETTINGS.items())}, never more rules than CART has "
     "leaves. LR, concepts of the tree: regression on as many concepts as the FERL tree asks about, those with the "
     "largest weights.",
-    "As many concepts as the rules ask about that fire for a row, on average: LR, so many a class: one regression for "
-    "each class, on its own choice of concepts. LR, so many a decision: the full regression, each row with only the "
-    "concepts that weigh most for its label, the others at their means. The paper does not say which it restricts; its "
-    "figure stands beside the first.",
+    "A decision: as many concepts as the rules ask about that fire for a row, on average. LR, as many as a decision: "
+    "regression on that many, the same for all rows, those with the largest weights. As many for each class: one "
+    "regression for each class, on its own choice. As many for each row: the full regression, each row with only the "
+    "concepts that weigh most for its label, the others at their means. The paper does not say which of these it "
+    "restricts; its figure stands beside the first.",
 )
 Measured = dict[tuple[bool, bool], list[Figures]]
 """Figures of the seeds, by kind of concepts."""
@@ -133,7 +134,8 @@ def _cell(name: str, head: str, stage: tuple[bool, bool], seeds: list[Figures]) 
     crossfit, calibrated = stage
     paper = PAPER.get(name, {}).get(head)
     beside = f" [{paper[calibrated]:.2f}]" if paper is not None and crossfit else ""
-    return f"{fmean(values):.2f} ±{stdev(values):.2f}{beside}"
+    spread = f" ±{stdev(values):.2f}" if len(values) > 1 else ""
+    return f"{fmean(values):.2f}{spread}{beside}"
 
 
 def _mean(seeds: list[Figures], head: str, key: str) -> str:
@@ -146,7 +148,7 @@ def _verdicts(seeds: list[Figures]) -> list[str]:
     ours = _accuracy(seeds, FERL)
     found = [
         f"FERL against {head}: {ours - _accuracy(seeds, head):+.2f} points."
-        for head in (CART, LR_TREE, LR_CLASS, LR_DECISION, LR)
+        for head in (CART, LR_TREE, LR_SAME, LR_CLASS, LR_ROW, LR)
     ]
     return [" ".join(found)]
 
