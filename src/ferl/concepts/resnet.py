@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ferl.concepts.torch_detector import TorchDetector
 from ferl.concepts.training import require_torch
-
-if TYPE_CHECKING:
-    import torch
 
 # Of the images of ImageNet, as its networks expect them.
 _MEAN, _SPREAD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -40,7 +37,7 @@ def resnet50_detector(*, weights: str | None = "DEFAULT", size: int = 224, **par
     return TorchDetector(partial(resnet50, weights=weights), inputs=partial(read_images, size=size), **settings)
 
 
-def resnet50(row_shape: tuple[int, ...], n_concepts: int, *, weights: str | None = "DEFAULT") -> torch.nn.Module:
+def resnet50(row_shape: tuple[int, ...], n_concepts: int, *, weights: str | None = "DEFAULT") -> Any:
     """A ResNet-50 with one logit for each concept.
 
     Parameters
@@ -61,10 +58,10 @@ def resnet50(row_shape: tuple[int, ...], n_concepts: int, *, weights: str | None
         raise ValueError(f"An image has the shape {row_shape}; a ResNet takes (3, height, width).")
     network: Any = torchvision.models.resnet50(weights=weights)
     network.fc = torch.nn.Linear(network.fc.in_features, n_concepts)
-    return network  # type: ignore[no-any-return]
+    return network
 
 
-def read_images(paths: Any, training: bool, *, size: int = 224) -> torch.Tensor:
+def read_images(paths: Any, training: bool, *, size: int = 224) -> Any:
     """Image files as a tensor of shape (n_images, 3, size, size).
 
     Parameters
@@ -88,4 +85,4 @@ def read_images(paths: Any, training: bool, *, size: int = 224) -> torch.Tensor:
     )
     change = v2.Compose([*crop, v2.ToDtype(torch.float32, scale=True), v2.Normalize(_MEAN, _SPREAD)])
     decode = require_torch("torchvision.io").decode_image
-    return torch.stack([change(decode(str(path), mode="RGB")) for path in np.asarray(paths, dtype=object)])  # type: ignore[no-any-return]
+    return torch.stack([change(decode(str(path), mode="RGB")) for path in np.asarray(paths, dtype=object)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 from ferl._sklearn import Interval, fit_context, take_rows
 from ferl.concepts.training import Schedule, best_epoch, require_torch
 from ferl.progress import epochs_bar
-
-if TYPE_CHECKING:
-    import torch
 
 Floats = NDArray[np.float64]
 
@@ -195,15 +192,14 @@ class TorchDetector(BaseEstimator):
             self.mean_ = values.mean(axis=0).astype(np.float32)
             self.scale_ = np.where(spread > 0, spread, 1.0).astype(np.float32)
 
-    def _tensor(self, X: Any, rows: NDArray[np.intp], training: bool) -> torch.Tensor:
+    def _tensor(self, X: Any, rows: NDArray[np.intp], training: bool) -> Any:
         chosen = take_rows(X, rows)
         if self.inputs is not None:
-            tensor: torch.Tensor = self.inputs(chosen, training)
-            return tensor
+            return self.inputs(chosen, training)
         values = np.asarray(chosen, dtype=np.float32)
         if self.mean_ is not None:
             values = (values - self.mean_) / self.scale_
-        return require_torch().from_numpy(np.ascontiguousarray(values))  # type: ignore[no-any-return]
+        return require_torch().from_numpy(np.ascontiguousarray(values))
 
     def _module(self, torch: Any, X: Any) -> Any:
         if isinstance(self.module, torch.nn.Module):

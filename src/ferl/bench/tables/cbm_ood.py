@@ -112,16 +112,19 @@ def measure(data: ConceptSet, view: View, seed: int, is_novel: NDArray[np.bool_]
 
 
 def _unseen_kinds(data: ConceptSet, seed: int, request: Request, named: list[Named]) -> dict[str, Figures]:
-    """Each kind that is in no class against the test rows, with all classes known."""
-    found = {}
-    for kind in data.unknown_kinds:
-        view = see(data, seed, request.out)
-        chosen = np.isin(data.part[view.new_rows], ("test", kind))
-        is_novel = data.part[view.new_rows[chosen]] == kind
-        found[f"{data.name}: {kind}, never annotated"] = measure(data, view, seed, is_novel, chosen)
-        if seed == SEEDS[0]:
-            X, new = view.concepts(data, crossfit=True, calibrated=True)
-            rows = new[data.part[view.new_rows] == kind]
+    """Kinds that are in no class, together and each alone, against the test rows, with all classes known."""
+    kinds = data.unknown_kinds
+    if not kinds:
+        return {}
+    view, found = see(data, seed, request.out), {}
+    part = data.part[view.new_rows]
+    for title, own in {f"{len(kinds)} kinds": kinds, **{kind: [kind] for kind in kinds}}.items():
+        chosen = np.isin(part, ["test", *own])
+        found[f"{data.name}: {title}, never annotated"] = measure(data, view, seed, part[chosen] != "test", chosen)
+    if seed == SEEDS[0]:
+        X, new = view.concepts(data, crossfit=True, calibrated=True)
+        for kind in kinds:
+            rows = new[part == kind]
             named.append(name_anomalies(kind, X, data.y[view.rows], rows, data.concept_names, MOST_RULES[data.name]))
     return found
 
