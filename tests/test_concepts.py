@@ -82,6 +82,19 @@ def test_out_of_fold_concepts_come_from_detectors_that_had_not_seen_the_row():
     assert (seen.probability != concepts).any()
 
 
+def test_without_a_refit_the_detectors_of_the_folds_answer_together():
+    X, y, concepts = birds(n_rows=60)
+    new = birds(n_rows=20, seed=1)[0]
+    tree = ConceptDetector(DecisionTreeClassifier(random_state=0))
+    seen = see_concepts(tree, X, concepts, y, 3, 0, refit=False)
+    alone = [clone(tree).fit(X[others], concepts[others]).predict_proba(new) for others, _ in folds(y, 3, 0)]
+    np.testing.assert_allclose(seen.detector.predict_proba(new), np.mean(alone, axis=0))
+    model = bottleneck(detector=tree.detector, cv=3, refit=False).fit(X, y)
+    assert model.predict_concepts(new).shape == (20, 3)
+    with pytest.raises(ValueError, match="cv=None has no folds"):
+        bottleneck(cv=None, refit=False).fit(X, y)
+
+
 def test_cross_fitting_keeps_a_head_from_trusting_a_detector_that_knows_its_rows_by_heart():
     X, y, _ = birds(n_rows=400, noise=0.8)
     X_new, y_new, _ = birds(n_rows=400, noise=0.8, seed=1)

@@ -2,7 +2,7 @@
 
 A detector that has seen a row in training names its concepts better than it ever will again. A head fitted on such
 concepts trusts them too much. So every training row is judged by a detector that was fitted without its fold; the
-detector for new rows is then fitted on all of them.
+detector for new rows is then fitted on all of them, or is the mean of those of the folds.
 """
 
 from __future__ import annotations
@@ -23,23 +23,41 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
+class FoldDetectors:
+    """The detectors of the folds, answering together."""
+
+    detectors: tuple[ConceptDetector, ...]
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Mean probability of each concept, shape (n_rows, n_concepts)."""
+        return np.asarray(np.mean([detector.predict_proba(X) for detector in self.detectors], axis=0))
+
+
+@dataclass(frozen=True, eq=False)
 class SeenConcepts:
     """A detector for new rows, and what was seen of the training rows.
 
     Attributes
     ----------
-    detector : ConceptDetector
-        Fitted on all rows.
+    detector : ConceptDetector or FoldDetectors
+        Fitted on all rows, or those of the folds together.
     probability : ndarray of shape (n_rows, n_concepts)
         Of the training rows, by detectors that have not seen them; not calibrated.
     """
 
-    detector: ConceptDetector
+    detector: ConceptDetector | FoldDetectors
     probability: Floats
 
 
 def see_concepts(
-    detector: ConceptDetector, X: Any, concepts: Floats, y: NDArray[Any], cv: Any, seed: int
+    detector: ConceptDetector,
+    X: Any,
+    concepts: Floats,
+    y: NDArray[Any],
+    cv: Any,
+    seed: int,
+    *,
+    refit: bool = True,
 ) -> SeenConcepts:
     """Fit a detector and judge the rows it is fitted on.
 
@@ -57,20 +75,26 @@ def see_concepts(
         Folds. None: the rows are judged by the detector that has seen them.
     seed : int
         How rows are shuffled into folds.
+    refit : bool
+        Whether new rows are judged by a detector fitted on all rows, or by those of the folds together.
 
     Returns
     -------
     SeenConcepts
     """
-    is_crossed = cv is not None and not detector.is_given
-    splits = folds(y, cv, seed) if is_crossed else []  # a wrong cv is refused before a network is trained
-    deployed = clone(detector).fit(X, concepts)
-    if not is_crossed:
-        return SeenConcepts(deployed, deployed.predict_proba(X))
-    probability = np.empty(concepts.shape)
-    for fold in cross_fit(detector, X, concepts, splits, stratified=False, seed=seed):
+    if detector.is_given or cv is None:
+        if not refit and not detector.is_given:
+            raise ValueError(
+                "refit=False lets the detectors of the folds answer, and cv=None has no folds. Give cv=5, say, or "
+                "leave refit=True."
+            )
+        alone = clone(detector).fit(X, concepts)
+        return SeenConcepts(alone, alone.predict_proba(X))
+    probability, fitted = np.empty(concepts.shape), []
+    for fold in cross_fit(detector, X, concepts, folds(y, cv, seed), stratified=False, seed=seed):
         probability[fold.unseen] = fold.estimator.predict_proba(fold.rows)
-    return SeenConcepts(deployed, probability)
+        fitted.append(fold.estimator)
+    return SeenConcepts(clone(detector).fit(X, concepts) if refit else FoldDetectors(tuple(fitted)), probability)
 
 
 def folds(y: NDArray[Any], cv: Any, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:

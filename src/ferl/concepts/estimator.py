@@ -56,14 +56,17 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         Whether to calibrate, one isotonic regression for each concept.
     cv : int, cross-validation splitter, list of splits or None
         Folds for cross-fitting: calibration and head learn from concepts of rows that the detector had not seen.
-        Afterwards it is fitted on all rows. None: they learn from concepts that are cleaner than any they will meet.
+        None: they learn from concepts that are cleaner than any they will meet.
+    refit : bool
+        Whether the detector is fitted once more, on all rows, to judge new ones. False: the detectors of the folds
+        judge them together, by their mean; slower, and steadier.
     random_state : int, RandomState or None
         Seed of folds, and of detector and head where these have no seed of their own.
 
     Attributes
     ----------
-    detector_ : ConceptDetector
-        Fitted on all rows.
+    detector_ : ConceptDetector or FoldDetectors
+        What judges new rows.
     calibrator_ : ConceptCalibrator or None
         The calibration.
     head_ : FERLClassifier
@@ -103,6 +106,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         "concept_names": ["array-like", None],
         "calibration": [StrOptions({"isotonic"}), None],
         "cv": ["cv_object"],
+        "refit": ["boolean"],
         "random_state": ["random_state"],
     }
 
@@ -115,6 +119,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         concept_names: Sequence[str] | None = None,
         calibration: str | None = "isotonic",
         cv: Any = 5,
+        refit: bool = True,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.detector = detector
@@ -123,6 +128,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         self.concept_names = concept_names
         self.calibration = calibration
         self.cv = cv
+        self.refit = refit
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=False)
@@ -150,7 +156,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         truth = concept_labels(labels, concepts, self.class_concepts, self.concept_names)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         detector = ConceptDetector(_seeded(self.detector, seed))
-        seen = see_concepts(detector, X, truth.value, labels, self.cv, seed)
+        seen = see_concepts(detector, X, truth.value, labels, self.cv, seed, refit=self.refit)
         calibrator, trained_on = None, seen.probability
         if self.calibration is not None:
             calibrator = ConceptCalibrator().fit(seen.probability, truth.value)
