@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "canonical.h"
+#include "sample.h"
 #include "resample.h"
 #include "split.h"
 #include "types.h"

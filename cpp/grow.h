@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "band.h"
-#include "canonical.h"
 #include "parallel.h"
+#include "sample.h"
 #include "tree.h"
 #include "types.h"
 

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "canonical.h"
 #include "parallel.h"
+#include "sample.h"
 #include "tree.h"
 #include "types.h"
 

@@ -3,11 +3,15 @@
 //
 // Sums are kept in fixed point: integers add up to the same bits in any order, so the result depends neither on the
 // order of the rows nor on how they are cut into blocks, threads or machines, and partial results can be merged.
+// Firings and weights are rounded each by itself and then multiplied, so that a row of weight 2 is the row twice.
 #pragma once
 
+#include <cstdint>
+#include <mutex>
 #include <vector>
 
-#include "canonical.h"
+#include "exemplars.h"
+#include "hash.h"
 #include "parallel.h"
 #include "tree.h"
 #include "types.h"
@@ -15,52 +19,55 @@
 
 namespace ferl {
 
-// Values are summed in units of their feature's range, which must be the same wherever sums are to be merged.
-struct FeatureRanges {
-  std::vector<double> centre, half;  // [feature]
-
-  explicit FeatureRanges(const TableView& table);  // over the rows that have weight
+struct MomentOptions {
+  int n_classes;
+  std::vector<double> low, high;  // of each feature over all rows: values are summed in units of its range
+  double most_weight;             // the largest of a row. A weight is kept to 2^-45 of it
+  std::size_t n_exemplars;        // rows that each node keeps
+  std::uint64_t seed;             // of the rows' keys, and the columns these are made of
+  std::vector<Column> columns;
 };
 
-struct MomentOptions {
-  double most_weight;       // an upper bound of a row's weight. A weight is kept to 2^-62 of it
-  std::size_t n_exemplars;  // rows that each node keeps
+__extension__ using Sum = __int128;  // 50 bits for a firing, 45 for a weight, 32 for the number of rows
+
+// The sums as parallel arrays: what one process tells another.
+struct MomentSums {
+  std::vector<Sum> of_class;              // [node][class]
+  std::vector<Sum> first, second, known;  // [node][feature]: of values, their squares, and the weight that has any
+  std::vector<double> low, high;  // [node]: range of the node's own feature over the rows that reached its parent
 };
 
 class Moments {
  public:
-  Moments(std::size_t n_nodes, int n_classes, const FeatureRanges& ranges, const MomentOptions& options);
+  Moments(const Tree& tree, MomentOptions options);
 
-  // `first`: place of the table's first row among all canonical rows.
-  void add(const Tree& tree, const TableView& table, std::size_t first);
-  void merge(const Moments& other);
-  // A row that reaches a split is shared by its two sides, so the sums over features above splits are those of the sides:
-  // taken once, at the end.
-  void add_up_splits(const Tree& tree);
+  void add(const TableView& table, int n_threads, Monitor& monitor);
+  void add(const MomentSums& sums, const ExemplarTable& exemplars);
 
-  std::vector<double> class_weight() const;  // [node][class]: firing times weight
-  std::vector<double> low, high;  // [node]: range of the node's own feature over the rows that reached its parent
-  std::vector<double> mean() const, variance() const;  // [node][feature], weighted by firing; zero where nothing fires
-  // The first canonical rows that reach a node with more than a trifle. Canonical order is random, so they are a fair
-  // sample; and it is the same in whatever pieces the rows come.
-  std::vector<std::vector<std::size_t>> exemplars;
+  const MomentSums& sums() const { return sums_; }
+  ExemplarTable exemplars() { return exemplars_.table(); }
+
+  // [node][class]: firing times weight; [node][feature]: weighted by firing, zero where nothing fires.
+  std::vector<double> class_weight() const, mean() const, variance() const;
 
  private:
-  __extension__ using Sum = __int128;  // 62 bits for one row, 32 for the number of rows
+  struct Piece;
 
-  void add_features(std::size_t node, const Block& block, const TableView& table, const Firing& firing);
-  void add_exemplars(std::size_t node, const Firing& firing, std::size_t first);
-  double mean_in_ranges(std::size_t cell) const;
+  void add_block(const Block& block, Piece& piece) const;
+  void add_features(std::size_t node, const Block& block, Piece& piece, const Firing& firing) const;
+  void add_exemplars(std::size_t node, const Block& block, Piece& piece, const Firing& firing) const;
+  MomentSums with_splits() const;
+  double mean_in_ranges(const MomentSums& sums, std::size_t cell) const;
+  MomentSums no_sums() const;
 
-  const FeatureRanges& ranges_;
-  std::size_t n_classes_, n_exemplars_;
-  double unit_, feature_unit_;  // powers of two, so that scaling rounds nothing
-  std::vector<Sum> sums_;                     // [node][class]
-  std::vector<Sum> first_, second_, known_;  // [node][feature]: of values, their squares, and the weight that has any
+  const Tree& tree_;
+  MomentOptions options_;
+  RowHash hash_;
+  std::vector<double> centre_, half_;  // [feature]
+  double weight_unit_;                 // a power of two, so that scaling rounds nothing
+  MomentSums sums_;
+  ExemplarKeeper exemplars_;
+  std::mutex mutex_;
 };
-
-// Over all canonical rows of the table.
-Moments take_moments(const Tree& tree, const TableView& table, const CanonicalRows& canonical,
-                     const FeatureRanges& ranges, std::size_t n_exemplars, int n_threads, Monitor& monitor);
 
 }  // namespace ferl

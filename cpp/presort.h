@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "canonical.h"
 #include "parallel.h"
+#include "sample.h"
 #include "types.h"
 
 namespace ferl {

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "hash.h"
+
 namespace ferl {
 
 namespace {

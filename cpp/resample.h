@@ -8,7 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "canonical.h"
+#include "parallel.h"
+#include "sample.h"
 #include "simd.h"
 #include "types.h"
 

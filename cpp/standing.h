@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "canonical.h"
+#include "sample.h"
 #include "kernels.h"
 #include "types.h"
 

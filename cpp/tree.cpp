@@ -41,4 +41,18 @@ bool Tree::are_two_sides(const Node& left, const Node& right) {
          rise.start < fall.start;
 }
 
+Tree make_tree(const GrownTree& grown) {
+  Tree tree(grown.parent);
+  for (std::size_t o = 1; o < tree.size(); ++o) {
+    const double* ends = grown.trapezoid.data() + 4 * o;
+    Node& node = tree.nodes[o];
+    node.column = grown.column[o];
+    node.membership = Trapezoid(ends[0], ends[1], ends[2], ends[3]);
+    node.share = grown.share[o];
+    node.category = grown.category[o];
+  }
+  tree.mark_splits();
+  return tree;
+}
+
 }  // namespace ferl

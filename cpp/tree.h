@@ -98,4 +98,7 @@ struct Tree {
   static bool are_two_sides(const Node& left, const Node& right);
 };
 
+// The tree that inference walks; its gates are always open.
+Tree make_tree(const GrownTree& grown);
+
 }  // namespace ferl

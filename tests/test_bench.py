@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -31,10 +32,18 @@ CART = get_method("CART")
 
 OURS = ["FERL-compact", "FERL-compact, MDLP", "FERL-medium", "FERL-deep"]
 METHODS = [
+    "C4.5",
     "CART",
     "CDT",
     "CDT (C4.5)",
+    "EBM",
+    "EDL(64)",
+    "ex_fuzzy DeepFERL",
+    "ex_fuzzy DeepFERL, soft vote",
+    "ex_fuzzy FERL compact",
     *OURS,
+    "FIGS",
+    "HSTree",
     "Logistic regression",
     "MLP(64)",
     "NCC",
@@ -369,8 +378,10 @@ def invoke(*arguments: object) -> Any:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-def test_frontier_command_writes_all_files(folder: Path, tmp_path: Path) -> None:
+def test_frontier_command_writes_all_files(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
+    for package in ("ex_fuzzy", "imodels", "interpret", "torch"):  # slow, and they have tests of their own
+        monkeypatch.setitem(sys.modules, package, None)
     out = tmp_path / "out"
     result = invoke("frontier", "--data", folder, "--datasets", "mixed", "--jobs", 1, "--out", out)
     assert result.exit_code == 0, result.output
@@ -386,6 +397,9 @@ def test_frontier_command_writes_all_files(folder: Path, tmp_path: Path) -> None
     text = (out / "frontier.md").read_text()
     assert "random_state=0" in text
     assert "| CART |" in text
+    assert "| FURIA | not yet [78.51] | [17.42] |" in text
+    assert "| EDL(64) | failed |" in text
+    assert "torch is not installed (pip install 'ferl[bench-torch]')" in text
     assert "| mixed |" in text
     assert (out / "frontier.png").read_bytes().startswith(b"\x89PNG")
 

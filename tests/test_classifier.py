@@ -145,7 +145,7 @@ def test_class_weight_is_a_factor_on_sample_weight(iris):
 
 
 @pytest.mark.parametrize("growth_rows", [100, 50_000])
-def test_row_order_and_duplication_change_no_bit_with_class_weights_and_samples(growth_rows):
+def test_row_order_changes_no_bit_and_duplication_only_rounding_with_class_weights_and_samples(growth_rows):
     rng = np.random.default_rng(0)
     X, y = make_classification(400, 5, weights=[0.8], random_state=0)
     weight, order = rng.uniform(0.5, 3, 400), rng.permutation(400)
@@ -154,7 +154,15 @@ def test_row_order_and_duplication_change_no_bit_with_class_weights_and_samples(
     assert_identical(base, clf.fit(X[order], y[order], sample_weight=weight[order]).tree_)
     twice = rng.integers(1, 3, 400)
     weighted = clf.fit(X, y, sample_weight=twice).tree_
-    assert_identical(weighted, clf.fit(np.repeat(X, twice, axis=0), np.repeat(y, twice)).tree_)
+    repeated = clf.fit(np.repeat(X, twice, axis=0), np.repeat(y, twice)).tree_
+    np.testing.assert_array_equal(weighted.trapezoid, repeated.trapezoid)
+    np.testing.assert_array_equal(weighted.support, repeated.support)
+    # The weight of a class is any number; sums keep it to 2^-45.
+    np.testing.assert_allclose(weighted.class_weight, repeated.class_weight, rtol=1e-12)
+    np.testing.assert_allclose(weighted.consequent, repeated.consequent, rtol=1e-12)
+    equal = clf.set_params(class_weight={0: 0.75, 1: 3.5})  # numbers that binary fractions hold
+    weighted = equal.fit(X, y, sample_weight=twice).tree_
+    assert_identical(weighted, equal.fit(np.repeat(X, twice, axis=0), np.repeat(y, twice)).tree_)
 
 
 def test_balanced_classes_carry_equal_weight():

@@ -13,9 +13,12 @@ runner = CliRunner()
 
 
 @pytest.mark.parametrize("data", ["iris", "wine", "breast_cancer"])
-def test_demo_shows_rules_evidence_a_set_of_two_and_an_abstention(data):
-    result = runner.invoke(app, ["demo", "--data", data], env={"COLUMNS": "120"})
+def test_demo_shows_rules_evidence_a_set_of_two_and_an_abstention(data, tmp_path):
+    report = tmp_path / "report.html"
+    result = runner.invoke(app, ["demo", "--data", data, "--report", str(report)], env={"COLUMNS": "120"})
     assert result.exit_code == 0
+    assert "report.html" in result.output
+    assert "rows that were held out" in report.read_text(encoding="utf-8")
     for part in ("accuracy", "if ", "then ", "belief", "plausibility", "ignorance", "A clear case", "abstains"):
         assert part in result.output
     assert "support lost" in result.output
@@ -24,15 +27,16 @@ def test_demo_shows_rules_evidence_a_set_of_two_and_an_abstention(data):
 
 
 def test_demo_writes_its_picture_and_refuses_a_folder_that_is_not_there(tmp_path):
-    picture = tmp_path / "demo.svg"
-    assert runner.invoke(app, ["demo", "--picture", str(picture)]).exit_code == 0
+    picture, report = tmp_path / "demo.svg", str(tmp_path / "report.html")
+    assert runner.invoke(app, ["demo", "--picture", str(picture), "--report", report]).exit_code == 0
     svg = picture.read_text(encoding="utf-8")
     assert svg.startswith("<svg")
     assert "url(http" not in svg
-    assert [path.name for path in tmp_path.iterdir()] == ["demo.svg"]
-    refused = runner.invoke(app, ["demo", "--picture", str(tmp_path / "no" / "demo.svg")])
-    assert refused.exit_code == 2
-    assert "does not exist" in refused.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["demo.svg", "report.html"]
+    for option in ("--picture", "--report"):
+        refused = runner.invoke(app, ["demo", option, str(tmp_path / "no" / "demo")])
+        assert refused.exit_code == 2
+        assert "does not exist" in refused.output
 
 
 def test_version_and_help():

@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from ferl.detector import NoveltyDetector
     from ferl.evidence import Evidence
     from ferl.explanation import Explanation, Overview, overview
+    from ferl.export import export_graphviz, export_latex
     from ferl.model_io import ModelFileError, load_model, save_model
+    from ferl.plot import plot_tree
     from ferl.rules import export_text, rules_frame
     from ferl.splits import splits_frame
     from ferl.tree import FuzzyTree
@@ -25,9 +27,12 @@ __all__ = [
     "NoveltyDetector",
     "Overview",
     "__version__",
+    "export_graphviz",
+    "export_latex",
     "export_text",
     "load_model",
     "overview",
+    "plot_tree",
     "rules_frame",
     "save_model",
     "splits_frame",
@@ -42,9 +47,12 @@ _HOME = {
     "FuzzyTree": "ferl.tree",
     "ModelFileError": "ferl.model_io",
     "NoveltyDetector": "ferl.detector",
-    "Overview": "ferl.explanation",
+    "export_graphviz": "ferl.export",
+    "export_latex": "ferl.export",
     "export_text": "ferl.rules",
     "load_model": "ferl.model_io",
+    "plot_tree": "ferl.plot",
+    "Overview": "ferl.explanation",
     "overview": "ferl.explanation",
     "rules_frame": "ferl.rules",
     "save_model": "ferl.model_io",

@@ -7,41 +7,60 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
-def fit_tree(
-    x: Floats,
-    n_categories: Ints,
-    y: Ints,
-    weight: Floats,
-    n_classes: int,
-    seed: int,
-    growth_rows: int,
-    options: dict[str, Any],
-    report: Callable[[int], object] | None,
-) -> dict[str, Any]: ...
-def fit_linguistic(
-    x: Floats,
-    n_categories: Ints,
-    y: Ints,
-    weight: Floats,
-    n_classes: int,
-    seed: int,
-    growth_rows: int,
+class Sample:
+    n_rows: int
+    x: Floats
+    y: Ints
+    weight: Floats
+    place: NDArray[np.uint64]
+
+class Sampler:
+    low: Floats
+    high: Floats
+    most_weight: float
+    def __init__(
+        self, n_categories: Ints, n_classes: int, seed: int, n_rows: int, n_class_rows: int, columns: Ints
+    ) -> None: ...
+    def add(self, x: Floats, y: Ints, weight: Floats, first_place: int, n_threads: int) -> None: ...
+    def state(self) -> dict[str, Any]: ...
+    def merge(self, state: dict[str, Any]) -> None: ...
+    def finish(self) -> Sample: ...
+
+class Moments:
+    def __init__(
+        self,
+        parent: Ints,
+        feature: Ints,
+        trapezoid: Floats,
+        share: Floats,
+        category_start: Ints,
+        category: Floats,
+        n_categories: Ints,
+        n_classes: int,
+        low: Floats,
+        high: Floats,
+        most_weight: float,
+        n_exemplars: int,
+        seed: int,
+        columns: Ints,
+    ) -> None: ...
+    def add(
+        self, x: Floats, y: Ints, weight: Floats, n_threads: int, report: Callable[[int], object] | None
+    ) -> None: ...
+    def state(self) -> dict[str, Any]: ...
+    def merge(self, state: dict[str, Any]) -> None: ...
+    def finish(self) -> dict[str, Any]: ...
+
+def grow_tree(sample: Sample, options: dict[str, Any], report: Callable[[int], object] | None) -> dict[str, Any]: ...
+def grow_words(
+    sample: Sample,
     term_feature: Ints,
     term_trapezoid: Floats,
     term_is_complement: Ints,
     options: dict[str, Any],
     report: Callable[[int], object] | None,
 ) -> dict[str, Any]: ...
-def resample(
-    x: Floats,
-    n_categories: Ints,
-    y: Ints,
-    weight: Floats,
-    n_classes: int,
-    seed: int,
-    growth_rows: int,
-    n_resamples: int,
-) -> tuple[NDArray[np.uint32], Floats, Floats]: ...
+def resample(sample: Sample, n_resamples: int) -> Floats: ...
 
 class Tree:
     def __init__(

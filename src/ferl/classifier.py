@@ -14,12 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ferl._sklearn import Interval, StrOptions, fit_context
 from ferl.evidence import Evidence, evidence_of_rows
-from ferl.frames import check_rows, class_units, learn_table, row_weights, with_indicators
-from ferl.growth import Grown, TrainingRows, grow
+from ferl.frames import check_rows, learn_table, weights_and_factors, with_indicators
+from ferl.growth import Grown, grow
 from ferl.partition import LinguisticVariable
 from ferl.pruning import prune, pruning_path
 from ferl.readings import Readings
 from ferl.rules import column_names, level_names
+from ferl.training import Block, RowsInMemory
 
 Floats = NDArray[np.float64]
 
@@ -306,20 +307,12 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
 
     def _grow(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Grown, NDArray[Any]]:
         table, columns, classes, codes = learn_table(self, X, y, self.categorical_features)
-        weight = row_weights(sample_weight, self.class_weight, classes, codes)
-        times = row_weights(sample_weight, None, classes, codes)
+        weight, unit = weights_and_factors(sample_weight, self.class_weight, classes, codes)
         self.columns_ = columns
         missing = np.isnan(table[weight > 0]).any(axis=0) if self.missing_conditions else np.zeros(0, dtype=bool)
         self.missing_features_ = tuple(np.flatnonzero(missing).tolist())
-        rows = TrainingRows(
-            with_indicators(table, self.missing_features_),
-            codes,
-            weight,
-            len(classes),
-            column_names(self),
-            class_units(weight, times, codes, len(classes)),
-            level_names(self),
-        )
+        block = Block(with_indicators(table, self.missing_features_), codes, weight)
+        rows = RowsInMemory.of_table(block, column_names(self), unit, level_names(self))
         return grow(self, rows), classes
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -390,11 +383,7 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         Evidence
         """
         check_is_fitted(self)
-        return self._evidence(check_rows(self, X))
-
-    def _evidence(self, rows: Floats) -> Evidence:
-        """Evidence of rows as the tree reads them."""
-        return evidence_of_rows(self, rows)
+        return evidence_of_rows(self, check_rows(self, X))
 
     def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Classes that cannot be ruled out, bool of shape (n_rows, n_classes); the whole row is an abstention."""

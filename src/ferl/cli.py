@@ -1,4 +1,4 @@
-"""The command line: ``ferl demo``, ``fit``, ``predict``, ``explain``, ``inspect`` and ``bench``."""
+"""The command line: ``ferl demo``, ``fit``, ``predict``, ``explain``, ``report``, ``inspect``, ``export`` and more."""
 
 from __future__ import annotations
 
@@ -38,6 +38,13 @@ class Variant(StrEnum):
     compact = "compact"
 
 
+class Precision(StrEnum):
+    """Types of numbers in ONNX files."""
+
+    float64 = "float64"
+    float32 = "float32"
+
+
 class DemoData(StrEnum):
     """Data sets that come with scikit-learn."""
 
@@ -66,15 +73,19 @@ def main(
 @app.command()
 def demo(
     data: Annotated[DemoData, typer.Option(help="Which of scikit-learn's embedded data sets to use.")] = DemoData.iris,
+    report: Annotated[Path, typer.Option(help="Where to write the report, an HTML file.")] = Path("ferl_demo.html"),
     picture: Annotated[Path | None, typer.Option(help="Also write what is printed as an SVG picture.")] = None,
+    debug: DebugOption = False,
 ) -> None:
-    """Fit an embedded data set; show the rules, the evidence of three rows, and an abstention."""
-    from ferl.demo import run
+    """Fit an embedded data set; show the rules, the evidence of three rows, an abstention, and write a report."""
+    with plain_errors(debug, "Stopped."):
+        from ferl.commands.errors import CommandError
+        from ferl.demo import run
 
-    if picture is not None and not picture.parent.is_dir():
-        typer.echo(f"The folder {picture.parent} does not exist; create it or choose another place.", err=True)
-        raise typer.Exit(2)
-    run(data.value, picture)
+        for path in filter(None, (picture, report)):
+            if not path.parent.is_dir():
+                raise CommandError(f"The folder {path.parent} does not exist; create it or choose another place.")
+        run(data.value, picture, report)
 
 
 @app.command()
@@ -178,6 +189,32 @@ def explain(
 
 
 @app.command()
+def report(
+    model: Annotated[Path, typer.Argument(help="Model file, from ferl fit or save_model.")],
+    table: Annotated[Path, typer.Argument(help="CSV or Parquet file with the columns that the model was fitted on.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the page, an HTML file.")],
+    target: Annotated[str | None, typer.Option(help="Column that holds the labels, for metrics.")] = None,
+    title: Annotated[str | None, typer.Option(help="Heading of the page.  [default: the model's name]")] = None,
+    separator: SeparatorOption = None,
+    missing: MissingOption = "",
+    jobs: JobsOption = -1,
+    debug: DebugOption = False,
+) -> None:
+    """Write a page on a model and a table: rules, tree, metrics, doubtful and novel rows, and a what-if form.
+
+    One file that needs no network. It contains the model, with the training rows that it keeps, and at most 150 rows of
+    the table.
+
+    Example: ferl report model.json new.csv --target outcome -o report.html
+    """
+    with plain_errors(debug, "Stopped. No report was written."):
+        from ferl.commands.report import Wanted, run_report
+        from ferl.commands.tables import FileForm
+
+        run_report(model, table, out, FileForm(separator, _names(missing)), Wanted(target, title), jobs)
+
+
+@app.command()
 def inspect(
     model: Annotated[Path, typer.Argument(help="Model file, from ferl fit or save_model.")],
     rules: Annotated[bool, typer.Option("--rules", help="Print the rules as well.")] = False,
@@ -192,6 +229,26 @@ def inspect(
         from ferl.commands.inspect import run_inspect
 
         run_inspect(model, rules, as_json)
+
+
+@app.command()
+def export(
+    model: Annotated[Path, typer.Argument(help="Model file, from ferl fit or save_model.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the ONNX file.")],
+    novelty: Annotated[bool, typer.Option(help="Whether novelty is an output; it makes most of the file.")] = True,
+    dtype: Annotated[Precision, typer.Option(help="Numbers that come in and go out.")] = Precision.float64,
+    debug: DebugOption = False,
+) -> None:
+    """Write a model as an ONNX file, which runs without Python and without ferl.
+
+    Needs the package onnx: pip install "ferl[onnx]".
+
+    Example: ferl export model.json -o model.onnx
+    """
+    with plain_errors(debug, "Stopped. No file was written."):
+        from ferl.commands.export import run_export
+
+        run_export(model, out, novelty, dtype.value)
 
 
 def _names(listed: str) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
@@ -22,6 +23,7 @@ from ferl.classifier import FERLClassifier
 from ferl.detector import NoveltyDetector
 from ferl.evidence import Evidence
 from ferl.metrics import mean_set_size, set_coverage
+from ferl.report import write_report
 from ferl.rules import Rule, probability_text, read_rules
 
 Floats = NDArray[np.float64]
@@ -46,7 +48,7 @@ def _load(name: str) -> _Data:
     return _Data(name.replace("_", " "), features, classes.tolist(), (split[0], split[1]), (split[2], split[3]))
 
 
-def run(name: str, picture: Path | None) -> None:
+def run(name: str, picture: Path | None, report: Path) -> None:
     """Fit a tree of each variant, and print rules, accuracy, and the evidence of a few rows.
 
     Parameters
@@ -55,6 +57,8 @@ def run(name: str, picture: Path | None) -> None:
         Data set embedded in scikit-learn.
     picture : Path, optional
         Where to write the output as an SVG picture as well.
+    report : Path
+        Where to write the medium tree as a page for a browser.
     """
     data = _load(name)
     console = Console(record=picture is not None, width=100 if picture is not None else None)
@@ -75,6 +79,31 @@ def run(name: str, picture: Path | None) -> None:
         svg = re.sub(r"@font-face \{.*?\}", "", console.export_svg(title=f"ferl demo --data {name}"), flags=re.DOTALL)
         replace_text(picture, svg)
         console.print(f"picture: {picture}")
+    console.print(
+        f"The medium tree as a page to look at, with a form to try rows of your own: {demo_report(name, report)}"
+    )
+
+
+def demo_report(name: str, path: str | Path) -> Path:
+    """Write the report of a medium tree on an embedded data set, and on the rows that were held out.
+
+    Parameters
+    ----------
+    name : {"iris", "wine", "breast_cancer"}
+        The data set.
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    Path
+        The same.
+    """
+    data = _load(name)
+    tables = [pa.table(dict(zip(data.features, X.T, strict=True))) for X in data.X]
+    model = FERLClassifier("medium", random_state=0).fit(tables[0], data.y[0])
+    held_out = f"{len(data.y[1])} rows that were held out"
+    return write_report(model, tables[1], data.y[1], path, title=data.title.capitalize(), table=held_out)
 
 
 def _summary(data: _Data, models: dict[str, tuple[FERLClassifier, float]]) -> RenderableType:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from ferl import _core, monotone
-from ferl.categories import category_terms, level_order, level_weights, recode, restore
+from ferl.categories import category_terms, level_order, restore
 from ferl.consequents import consequents
+from ferl.frames import refuse_extreme_scales
 from ferl.partition import (
     LinguisticVariable,
     Terms,
@@ -25,6 +26,7 @@ from ferl.partition import (
 from ferl.presets import setting
 from ferl.progress import rules_bar
 from ferl.threads import n_threads
+from ferl.training import Facts, Orders, Rows, Sampling, Summing
 from ferl.tree import Categories, Cuts, FuzzyTree, Profile
 
 if TYPE_CHECKING:
@@ -37,42 +39,9 @@ Words = list[LinguisticVariable | None]
 CRITERIA = {"compact": ("consistent", "cci"), "medium": ("gini", "cci"), "deep": ("gini", "cci")}
 BUILDERS = ("quantile", "width", "mdlp")
 UNBOUNDED = np.iinfo(np.int32).max  # no tree gets there
-
-
-@dataclass(frozen=True)
-class TrainingRows:
-    """A checked table.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-        Values; NaN where one is missing. A category is its code.
-    codes : ndarray of shape (n_rows,), int32
-        Place of each row's label among the classes.
-    weight : ndarray of shape (n_rows,)
-        How often each row counts.
-    n_classes : int
-        Number of classes.
-    names : list of str
-        Names of the features.
-    class_unit : ndarray of shape (n_classes,)
-        What one row of each class weighs: the weight of the class.
-    levels : dict
-        Of each categorical feature, by its number: its categories, in the order of their codes.
-    """
-
-    X: Floats
-    codes: NDArray[np.int32]
-    weight: Floats
-    n_classes: int
-    names: list[str]
-    class_unit: Floats
-    levels: dict[int, Sequence[Any]] = field(default_factory=dict)
-
-    @property
-    def n_levels(self) -> NDArray[np.int32]:
-        """Number of categories of each feature; 0: it holds numbers."""
-        return np.array([len(self.levels.get(j, ())) for j in range(self.X.shape[1])], dtype=np.int32)
+ALL_ROWS = 2**48
+RARE_SHARE = 10  # of a sample, one part in so many is shared out equally among the classes
+_CONDITIONS = ("parent", "feature", "trapezoid", "share", "category_start", "category")
 
 
 @dataclass(frozen=True)
@@ -84,50 +53,76 @@ class Grown:
     n_growth_rows: int
 
 
-def grow(estimator: FERLClassifier, rows: TrainingRows) -> Grown:
+def grow(estimator: FERLClassifier, rows: Rows) -> Grown:
     """Grow a tree with an estimator's parameters.
 
     Parameters
     ----------
     estimator : FERLClassifier
-        Its parameters are read; nothing is written.
-    rows : TrainingRows
-        The table.
+        Its parameters and ``columns_`` are read; nothing is written.
+    rows : Rows
+        The training rows.
 
     Returns
     -------
     Grown
     """
     _check_criterion(estimator)
-    partition = _choose_partition(estimator, rows)
+    facts, threads = rows.facts, n_threads(estimator.n_jobs)
+    constraint = monotone.signs(estimator, facts.names, facts.n_levels, facts.n_classes)
     seed = int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max))
-    growth_rows = len(rows.X) if estimator.growth_rows is None else min(estimator.growth_rows, len(rows.X))
-    found = None if partition is None else terms(partition)
-    weights = {
-        j: level_weights(rows.X[:, j], rows.codes, rows.weight, len(levels), rows.n_classes)
-        for j, levels in rows.levels.items()
-    }
-    orders = {j: level_order(own) for j, own in weights.items()}
-    if found is not None:
-        found = category_terms(found, rows.levels, orders, weights)
-    table = (recode(rows.X, orders), rows.n_levels, rows.codes, rows.weight, rows.n_classes, seed, growth_rows)
-    constraint = monotone.signs(estimator, rows.names, rows.n_levels, rows.n_classes)
+    orders = {j: level_order(own) for j, own in facts.level_weight.items()}
     with rules_bar(setting(estimator, "max_rules"), estimator.verbose > 0) as report:
-        if found is None:
-            options = _split_options(estimator, rows.X.shape[1])
-            options["class_unit"] = rows.class_unit.tolist()
+        sampling, sampler = _sampled(estimator, rows, seed, orders)
+        n_features = len(estimator.columns_.levels)
+        refuse_extreme_scales(estimator.columns_, sampler.low[:n_features], sampler.high[:n_features])
+        sample = sampler.finish()
+        partition = _choose_partition(estimator, sample, facts)
+        found = None
+        if partition is None:
+            options = _split_options(estimator, len(facts.names))
+            # A class without weight has no rows; any unit will do.
+            options["class_unit"] = np.where(facts.class_unit > 0, facts.class_unit, 1.0).tolist()
             options["monotone"] = [] if constraint is None else constraint.tolist()
-            grown = _core.fit_tree(*table, options, report)
+            grown = _core.grow_tree(sample, options, report)
         else:
+            found = category_terms(terms(partition), facts.levels, orders, facts.level_weight)
             found_terms = (found.feature, found.trapezoid, found.is_complement)
-            grown = _core.fit_linguistic(*table, *found_terms, _linguistic_options(estimator), report)
-        n_growth_rows = grown.pop("n_growth_rows")
-        tree = restore(_tree(estimator, grown, found, rows.n_levels), orders, weights)
+            grown = _core.grow_words(sample, *found_terms, _linguistic_options(estimator), report)
+        summing = Summing(
+            {name: grown[name] for name in _CONDITIONS},
+            sampling.n_levels,
+            facts.n_classes,
+            sampler.low,
+            sampler.high,
+            sampler.most_weight,
+            int(min(setting(estimator, "n_exemplars"), UNBOUNDED)),
+            seed,
+            sampling.columns,
+            orders,
+        )
+        learned = rows.fold(summing, threads, report).finish()
+        tree = restore(_tree(estimator, grown | learned, found, facts.n_levels), orders, facts.level_weight)
         if constraint is not None:
             tree = replace(tree, consequent=monotone.constrain(tree, constraint))
         if report is not None:
             report(len(tree.leaves))
-    return Grown(tree, partition, n_growth_rows)
+    return Grown(tree, partition, sample.n_rows)
+
+
+def _sampled(estimator: FERLClassifier, rows: Rows, seed: int, orders: Orders) -> tuple[Sampling, _core.Sampler]:
+    facts, threads = rows.facts, n_threads(estimator.n_jobs)
+    n_rows = ALL_ROWS if estimator.growth_rows is None else int(min(estimator.growth_rows, ALL_ROWS))
+    n_class_rows = 0 if n_rows == ALL_ROWS else n_rows // (RARE_SHARE * facts.n_classes)
+    columns = np.arange(len(facts.names), dtype=np.int32)
+    while True:
+        sampling = Sampling(facts.n_levels, facts.n_classes, seed, n_rows, n_class_rows, columns, orders)
+        sampler = rows.fold(sampling, threads)
+        # Columns without any value must not change what is drawn; that there are none is seen only now.
+        valued = columns[(sampler.low <= sampler.high)[columns]]
+        if len(valued) == len(columns):
+            return sampling, sampler
+        columns = valued
 
 
 def _tree(estimator: FERLClassifier, grown: dict[str, Any], found: Terms | None, n_levels: Ints) -> FuzzyTree:
@@ -152,8 +147,8 @@ def _check_criterion(estimator: FERLClassifier) -> None:
         )
 
 
-def _choose_partition(estimator: FERLClassifier, rows: TrainingRows) -> Words | None:
-    """The words of a linguistic tree: from the table, or those given."""
+def _choose_partition(estimator: FERLClassifier, sample: _core.Sample, facts: Facts) -> Words | None:
+    """The words of a linguistic tree: from the rows it is grown on, or those given."""
     wish = estimator.partition
     if estimator.variant != "compact":
         if not isinstance(wish, str) or wish != "quantile":
@@ -163,24 +158,25 @@ def _choose_partition(estimator: FERLClassifier, rows: TrainingRows) -> Words | 
             )
         return None
     if not isinstance(wish, str):
-        return _arranged(wish, rows)
-    return [None if j in rows.levels else variable for j, variable in enumerate(_built_partition(estimator, rows))]
+        return _arranged(wish, facts)
+    built = _built_partition(estimator, sample, facts.names)
+    return [None if j in facts.levels else variable for j, variable in enumerate(built)]
 
 
-def _arranged(wish: Sequence[LinguisticVariable | None], rows: TrainingRows) -> Words:
+def _arranged(wish: Sequence[LinguisticVariable | None], facts: Facts) -> Words:
     """The words given; the words of a categorical feature are its categories, whatever an expert says."""
-    partition = arrange(wish, rows.names)
+    partition = arrange(wish, facts.names)
     named = {variable.name for variable in partition if variable is not None}
-    for j in rows.levels:
-        if rows.names[j] in named and rows.names.count(rows.names[j]) == 1:
+    for j in facts.levels:
+        if facts.names[j] in named and facts.names.count(facts.names[j]) == 1:
             raise ValueError(
-                f"partition has words for {rows.names[j]!r}, which holds categories; these are its words already. "
+                f"partition has words for {facts.names[j]!r}, which holds categories; these are its words already. "
                 "Leave them out of the partition."
             )
-    return [None if j in rows.levels else variable for j, variable in enumerate(partition)]
+    return [None if j in facts.levels else variable for j, variable in enumerate(partition)]
 
 
-def _built_partition(estimator: FERLClassifier, rows: TrainingRows) -> Words:
+def _built_partition(estimator: FERLClassifier, sample: _core.Sample, names: list[str]) -> Words:
     wish = estimator.partition
     if wish not in BUILDERS:
         raise ValueError(
@@ -188,9 +184,9 @@ def _built_partition(estimator: FERLClassifier, rows: TrainingRows) -> Words:
             "them from a file, pass ferl.partition.load_partition(path)."
         )
     if wish == "mdlp":
-        return mdlp_partition(rows.X, rows.codes, rows.names, estimator.n_sets, rows.weight)
+        return mdlp_partition(sample.x, sample.y, names, estimator.n_sets, sample.weight)
     build = quantile_partition if wish == "quantile" else width_partition
-    return build(rows.X, rows.names, estimator.n_sets, rows.weight)
+    return build(sample.x, names, estimator.n_sets, sample.weight)
 
 
 def _words(grown: dict[str, Any], found: Terms | None) -> tuple[str, ...]:
@@ -210,7 +206,6 @@ def _common_options(estimator: FERLClassifier) -> dict[str, Any]:
         "min_gain": float(setting(estimator, "min_gain")),
         "patience": int(min(estimator.patience, UNBOUNDED)),
         "min_coverage": float(estimator.min_coverage),
-        "n_exemplars": int(min(setting(estimator, "n_exemplars"), UNBOUNDED)),
         "n_threads": n_threads(estimator.n_jobs),
     }
 

@@ -40,7 +40,7 @@ def novelty(estimator: FERLClassifier, X: ArrayLike, measure: str | None = None)
 
 def novelty_of_rows(estimator: Fitted, rows: Floats, measure: str | None = None) -> Floats:
     """Novelty of rows as the tree reads them, shape (n_rows,)."""
-    if _measure(estimator, measure) == "residual":
+    if chosen_measure(estimator, measure) == "residual":
         return np.asarray(_residual(estimator, rows).sum(axis=1))
     return neighbour_distance(estimator.tree_, rows, threads_of(estimator.n_jobs))
 
@@ -111,29 +111,32 @@ def residual_parts(tree: FuzzyTree, X: Floats, n_threads: int = 1) -> Floats:
     -------
     ndarray of shape (n_rows, n_features)
     """
-    profile = _profile(tree)
-    free = _free_features(tree)
-    variance = np.maximum(profile.variance, LEAST_SHARE * _total_variance(profile))
-    precision = free / variance / np.maximum(free.sum(axis=1, keepdims=True), 1)
     out = np.zeros(X.shape)
-    tree.core().residual(profile.mean, precision, X, n_threads, out)
+    tree.core().residual(profile_of(tree).mean, precision(tree), X, n_threads, out)
     return out
+
+
+def precision(tree: FuzzyTree) -> Floats:
+    """What a squared distance from the mean of a node counts in the residual, shape (n_nodes, n_features)."""
+    profile, free = profile_of(tree), _free_features(tree)
+    variance = np.maximum(profile.variance, LEAST_SHARE * total_variance(profile))
+    return np.asarray(free / variance / np.maximum(free.sum(axis=1, keepdims=True), 1))
 
 
 def unit_of_distance(tree: FuzzyTree) -> Floats:
     """Standard deviation of each feature inside leaves, shape (n_features,)."""
-    profile, weight = _profile(tree), tree.weight[tree.leaves]
+    profile, weight = profile_of(tree), tree.weight[tree.leaves]
     inside = weight @ profile.variance[tree.leaves] / weight.sum()
-    return np.asarray(np.sqrt(np.maximum(inside, LEAST_SHARE * _total_variance(profile))))
+    return np.asarray(np.sqrt(np.maximum(inside, LEAST_SHARE * total_variance(profile))))
 
 
 def total_spread(tree: FuzzyTree) -> Floats:
     """Standard deviation of each feature over all training rows, shape (n_features,); never 0."""
-    return np.asarray(np.sqrt(_total_variance(_profile(tree))))
+    return np.asarray(np.sqrt(total_variance(profile_of(tree))))
 
 
 def _neighbour(tree: FuzzyTree, X: Floats, n_out: int, n_threads: int) -> Floats:
-    profile = _profile(tree)
+    profile = profile_of(tree)
     out = np.zeros((len(X), n_out))
     tree.core().neighbour_distance(
         profile.exemplar_row,
@@ -157,13 +160,13 @@ def _checked(estimator: FERLClassifier, X: ArrayLike, measure: str | None) -> tu
     from sklearn.utils.validation import check_is_fitted  # which reading a model file does without
 
     check_is_fitted(estimator)
-    measure = _measure(estimator, measure)
+    measure = chosen_measure(estimator, measure)
     return check_rows(estimator, X), measure
 
 
-def _measure(estimator: Fitted, measure: str | None) -> str:
+def chosen_measure(estimator: Fitted, measure: str | None) -> str:
     """The measure asked for, or the one that this model has."""
-    has_exemplars = len(_profile(estimator.tree_).exemplar_row) > 0
+    has_exemplars = len(profile_of(estimator.tree_).exemplar_row) > 0
     if measure is None:
         measure = "neighbour" if has_exemplars else "residual"
     if measure not in MEASURES:
@@ -177,7 +180,7 @@ def _measure(estimator: Fitted, measure: str | None) -> str:
 
 
 def _free_features(tree: FuzzyTree) -> NDArray[np.bool_]:
-    n_features = _profile(tree).mean.shape[1]
+    n_features = profile_of(tree).mean.shape[1]
     # Categories have no mean to be away from; where there is nothing else, no feature counts.
     numbers = tree.n_levels(n_features) == 0
     free = np.tile(numbers, (tree.n_nodes, 1))
@@ -187,13 +190,14 @@ def _free_features(tree: FuzzyTree) -> NDArray[np.bool_]:
     return free
 
 
-def _total_variance(profile: Profile) -> Floats:
+def total_variance(profile: Profile) -> Floats:
     """Variance over all rows. A constant feature has that of its own magnitude, or of one where it is zero."""
     total, mean = profile.variance[0], profile.mean[0]
     return np.maximum(np.where(total > 0, total, np.where(mean != 0, mean**2, 1.0)), LEAST_VARIANCE)
 
 
-def _profile(tree: FuzzyTree) -> Profile:
+def profile_of(tree: FuzzyTree) -> Profile:
+    """What the training rows of the nodes look like, of a tree that knows."""
     if tree.profile is None:
         raise ValueError("The tree has no profile of its training rows; novelty needs a tree that was fitted.")
     return tree.profile

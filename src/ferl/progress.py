@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 @contextmanager
@@ -36,6 +37,35 @@ def rules_bar(max_rules: int, show: bool) -> Iterator[Callable[[int], object] | 
 
         yield move
         progress.update(task, total=max(n_rules, 1), completed=max(n_rules, 1))  # growth may stop before max_rules
+
+
+@contextmanager
+def rows_bar(n_rows: int | None, show: bool) -> Iterator[Callable[[str, int], object]]:
+    """A bar of the rows read so far; yields the function that is told what is done, and to how many rows.
+
+    Parameters
+    ----------
+    n_rows : int or None
+        How many there are; None: nobody knows.
+    show : bool
+        Whether there is a bar at all.
+    """
+    if not show:
+        yield lambda title, done: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    rows = TextColumn("{task.completed:,} rows")
+    columns = (TextColumn("{task.description}"), BarColumn(), rows, TimeRemainingColumn())
+    with Progress(*columns) as progress:
+        tasks: dict[str, Any] = {}
+
+        def move(title: str, done: int) -> None:
+            if title not in tasks:
+                tasks[title] = progress.add_task(title, total=n_rows)
+            progress.update(tasks[title], completed=done)
+
+        yield move
 
 
 @contextmanager

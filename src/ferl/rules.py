@@ -80,7 +80,7 @@ class Condition:
         if self.word:
             return f"{name} is {self.word}"
         if self.categories:
-            return f"{name} in {{{_listed_categories(self.categories, levels)}}}"
+            return f"{name} in {{{listed_categories(self.categories, levels)}}}"
         lower, upper = (
             None if bound is None else bound.text(decimals, with_share) for bound in (self.lower, self.upper)
         )
@@ -89,7 +89,7 @@ class Condition:
         return f"{name} > {lower}" if upper is None else f"{lower} < {name} < {upper}"
 
 
-def _listed_categories(categories: tuple[tuple[int, float], ...], levels: Sequence[Any] | None) -> str:
+def listed_categories(categories: tuple[tuple[int, float], ...], levels: Sequence[Any] | None) -> str:
     """Those that belong most first; with their membership, where it is not one."""
     ordered = sorted(categories, key=lambda own: -own[1])
     names = [level_text(code if levels is None else levels[code]) for code, _ in ordered]
@@ -380,6 +380,12 @@ def checked_names(
     estimator: FERLClassifier, caller: str, features: Sequence[str] | None, labels: Sequence[str] | None
 ) -> tuple[list[str], list[Any]]:
     """Names of features and classes for a reader; an error that names `caller` where they do not fit the estimator."""
+    classes = checked_classes(estimator, caller, labels)
+    return [in_sentence(name) for name in column_names(estimator, features)], classes
+
+
+def checked_classes(estimator: Any, caller: str, labels: Sequence[str] | None) -> list[Any]:
+    """Names of classes for a reader, of anything that answers with evidence."""
     if not hasattr(estimator, "predict_evidence"):
         raise TypeError(
             f"{caller} got a {type(estimator).__name__}; pass the fitted FERLClassifier inside it, for example "
@@ -391,11 +397,11 @@ def checked_names(
         raise ValueError(f"class_names has {len(classes)} names; there are {len(estimator.classes_)} classes.")
     if len({str(label) for label in classes}) != len(classes):
         raise ValueError(f"class_names are {[str(label) for label in classes]}; two of them read the same.")
-    return [_in_sentence(name) for name in column_names(estimator, features)], classes
+    return classes
 
 
-def _in_sentence(name: str) -> str:
-    """A feature's name without what would break a line of text."""
+def in_sentence(name: str) -> str:
+    """A name without what would break a line of text."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in name).split()) or repr(name)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
+from ferl.training import weight_scale
 from oracle.categories import category_band, cross_fitted_left, parts_of_rows, tally
 
 Floats = NDArray[np.float64]
@@ -133,7 +135,11 @@ def take_sample(
 ) -> Sample:
     """The rows that growth works on: the one thing taken over from the core."""
     levels = np.zeros(x.shape[1], dtype=np.int32) if n_levels is None else n_levels
-    row, merged, share = _core.resample(x, levels, y, weight, n_classes, seed, rows, n_resamples)
+    valued = np.flatnonzero(~np.isnan(x[weight > 0]).all(axis=0)).astype(np.int32)
+    sampler = _core.Sampler(levels, n_classes, seed, rows, 0, valued)
+    sampler.add(x, y, weight * weight_scale(math.fsum(weight), np.count_nonzero(weight)), 0, 1)
+    sample = sampler.finish()
+    row, merged, share = sample.place.astype(int), sample.weight, _core.resample(sample, n_resamples)
     are_counts = np.abs(merged - np.round(merged)).max() <= 1e-9 * merged.min()
     return Sample(
         x[row], y[row], merged, share, n_classes, levels, np.round(merged) if are_counts else np.ones(len(row))

@@ -14,13 +14,15 @@ class NotInstalledError(Exception):
     """A method needs a package that is not installed; its row says so, the others are measured."""
 
 
-def require(package: str) -> Any:
+def require(package: str, extra: str = "bench") -> Any:
     """Import a package that only one method needs.
 
     Parameters
     ----------
     package : str
         Name of the module.
+    extra : str, default="bench"
+        The extra of ferl that brings it.
 
     Returns
     -------
@@ -35,4 +37,4 @@ def require(package: str) -> Any:
         return import_module(package)
     except ModuleNotFoundError as error:
         missing = (error.name or package).partition(".")[0]  # the package, or one that it needs
-        raise NotInstalledError(f"{missing} is not installed (pip install 'ferl[bench]')") from error
+        raise NotInstalledError(f"{missing} is not installed (pip install 'ferl[{extra}]')") from error

@@ -15,7 +15,7 @@ import ferl
 # What every result depends on, whichever the method.
 _SHARED_CODE = ("metrics/*.py", "bench/curve.py", "bench/data.py", "bench/protocol.py")
 # The library itself, besides the compiled core: all but the benchmark.
-_OUR_CODE = ("*.py", "abstention/*.py", "calibration/*.py", "conformal/*.py", "partition/*.py")
+_OUR_CODE = ("*.py", "abstention/*.py", "calibration/*.py", "conformal/*.py", "frames/*.py", "partition/*.py")
 
 
 def versions(packages: tuple[str, ...] = ("numpy", "scikit-learn")) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +48,10 @@ class Method:
         training rows; test rows are for the tables alone.
     measures : callable, optional
         ``measures(fitted)`` returns further measures by name, of the fitted object itself and not of its answers.
+    readings : callable, optional
+        ``readings(fitted, X)`` returns further measures by name, of its answers to the rows it is judged on.
+    is_interpretable : bool
+        Whether people can follow how it answers; the paper ranks such methods among themselves.
     """
 
     name: str
@@ -62,6 +66,8 @@ class Method:
     paper: Mapping[str, float] = field(default_factory=dict)
     judged_on: str = "test"
     measures: Callable[[Any], Mapping[str, float]] | None = None
+    readings: Callable[[Any, NDArray[np.float64]], Mapping[str, float]] | None = None
+    is_interpretable: bool = True
 
 
 def all_methods() -> list[Method]:
@@ -75,3 +81,14 @@ def all_methods() -> list[Method]:
 def get_method(name: str) -> Method:
     """Return the method of that name."""
     return next(method for method in all_methods() if method.name == name)
+
+
+def packages_of(methods: Iterable[Method]) -> tuple[str, ...]:
+    """Return the distributions whose versions decide the results of the methods."""
+    return tuple(dict.fromkeys(package for method in methods for package in method.packages))
+
+
+def known_methods(names: Sequence[str]) -> list[Method]:
+    """Return those of the methods that there are, in the order of the names."""
+    known = {method.name: method for method in all_methods()}
+    return [known[name] for name in names if name in known]

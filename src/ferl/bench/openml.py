@@ -96,9 +96,9 @@ def _fetch(name: str) -> DataSet:
             # Several versions, or one that is marked as doubtful: the number above is the one meant.
             warnings.filterwarnings("ignore", category=UserWarning, module="sklearn.datasets")
             bunch = fetch_openml(**which, as_frame=True, parser="pandas", n_retries=1)
-    except URLError as error:
+    except (URLError, TimeoutError) as error:
         raise BenchError(
-            f"{name} is not in the cache {get_data_home()}, and openml.org cannot be reached ({error.reason}); "
+            f"{name} is not in the cache {get_data_home()}, and openml.org cannot be reached ({error}); "
             "connect once, or give a folder with --data"
         ) from error
     except ValueError as error:

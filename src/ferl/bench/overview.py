@@ -14,7 +14,9 @@ from rich.table import Table as RichTable
 from ferl.bench.errors import BenchError
 from ferl.bench.facts import n_cores, versions
 from ferl.bench.headline import Headline
+from ferl.bench.protocol import DESCRIPTION
 from ferl.bench.render import Report, Section, markdown_table, publish, write_text
+from ferl.bench.rows import PAPER_DATA_SETS
 from ferl.bench.table import CHAPTERS, Request, Table, all_tables
 
 PAGE = "results.md"
@@ -40,8 +42,8 @@ def show_tables(console: Console) -> None:
     console.print(listed)
     total = sum(table.minutes for table in tables.values())
     console.print(
-        f"\nMinutes: about, on the paper's 30 data sets with two processes and no known result; all together "
-        f"{total:g} ({total / 60:.1f} h) or less, because tables share results."
+        f"\nMinutes: about, on the paper's 30 data sets with two idle cores and the extra 'bench', each after the "
+        f"tables above it (they share results); all together {total:g}, or {total / 60:.1f} hours."
     )
 
 
@@ -75,21 +77,27 @@ def run_all(
         Names of the tables that failed.
     """
     outcomes: dict[str, Outcome] = {}
+    n_data_sets = max((len(request.data_sets) for _, request in requests.values()), default=0)
     start = perf_counter()
     for number, (name, (table, request)) in enumerate(requests.items(), start=1):
         console.rule(f"{number} of {len(requests)}: {name}")
         outcomes[name] = _attempt(name, table, request, docs)
         console.print(f"{name}: {_duration(outcomes[name].seconds)}, {_duration(perf_counter() - start)} in all")
         # After every table: an interrupted run leaves a page of what is there.
-        text = results_page(outcomes, source, n_wanted=len(requests))
+        text = results_page(outcomes, source, n_data_sets=n_data_sets, n_wanted=len(requests))
         for folder in (out, docs):
             if folder is not None:
                 write_text(folder / PAGE, text)
+    for line in _missing(outcomes):
+        console.print(f"Not measured: {line}", markup=False)
     for name, outcome in outcomes.items():
         if outcome.error is not None:
             console.print(f"{name} failed: {outcome.error}", markup=False, style="red")
     n_behind = sum(headline.is_behind for headline in _headlines(outcomes).values())
-    console.print(f"{PAGE}: {len(_headlines(outcomes))} figures compared, behind in {n_behind}.")
+    console.print(
+        f"{len(outcomes)} tables in {_duration(perf_counter() - start)}. {PAGE}: {len(_headlines(outcomes))} figures "
+        f"compared, behind in {n_behind}."
+    )
     return [name for name, outcome in outcomes.items() if outcome.error is not None]
 
 
@@ -107,7 +115,9 @@ def _attempt(name: str, table: Table, request: Request, docs: Path | None) -> Ou
     return Outcome(table, perf_counter() - start, report)
 
 
-def results_page(outcomes: Mapping[str, Outcome], source: str, *, n_wanted: int | None = None) -> str:
+def results_page(
+    outcomes: Mapping[str, Outcome], source: str, *, n_data_sets: int = PAPER_DATA_SETS, n_wanted: int | None = None
+) -> str:
     """Return the page of all results.
 
     Parameters
@@ -116,6 +126,8 @@ def results_page(outcomes: Mapping[str, Outcome], source: str, *, n_wanted: int 
         What became of each table, by name.
     source : str
         The options that give the data sets.
+    n_data_sets : int
+        How many data sets there are; with another number than the paper's its figures do not compare.
     n_wanted : int, optional
         How many tables were asked for, when not all of them are done yet.
 
@@ -124,7 +136,13 @@ def results_page(outcomes: Mapping[str, Outcome], source: str, *, n_wanted: int 
     str
         Markdown.
     """
-    facts = {**versions(PACKAGES), "cores": n_cores(), "time": _duration(sum(one.seconds for one in outcomes.values()))}
+    facts = {
+        **versions(PACKAGES),
+        "cores": n_cores(),
+        "protocol": DESCRIPTION,
+        "data sets": n_data_sets,
+        "time": _duration(sum(one.seconds for one in outcomes.values())),
+    }
     lines = [
         "# Results",
         "",
@@ -136,6 +154,11 @@ def results_page(outcomes: Mapping[str, Outcome], source: str, *, n_wanted: int 
     ]
     if n_wanted is not None and len(outcomes) < n_wanted:
         lines += [f"**Not finished: {len(outcomes)} of {n_wanted} tables.**", ""]
+    if n_data_sets != PAPER_DATA_SETS:
+        lines += [
+            f"**The paper's figures are over {PAPER_DATA_SETS} data sets, these over {n_data_sets}: not comparable.**",
+            "",
+        ]
     lines += _behind_section(outcomes)
     for chapter in CHAPTERS:
         own = {name: outcome for name, outcome in outcomes.items() if outcome.table.chapter == chapter}
@@ -167,13 +190,17 @@ def _behind_section(outcomes: Mapping[str, Outcome]) -> list[str]:
 
 
 def _missing_section(outcomes: Mapping[str, Outcome]) -> list[str]:
+    body = [f"- {line}" for line in _missing(outcomes)]
+    return ["## Not measured", "", *(body or ["Everything was."]), ""]
+
+
+def _missing(outcomes: Mapping[str, Outcome]) -> list[str]:
     """What could not be run: a rival that is not installed, a data set it cannot do. Tables share rivals."""
     missing: dict[str, list[str]] = {}
     for name, outcome in outcomes.items():
         for line in outcome.report.failures if outcome.report is not None else ():
             missing.setdefault(line, []).append(name)
-    body = [f"- {line} ({', '.join(tables)})" for line, tables in missing.items()]
-    return ["## Not measured", "", *(body or ["Everything was."]), ""]
+    return [f"{line} ({', '.join(tables)})" for line, tables in missing.items()]
 
 
 def _comparison(headlines: Sequence[Headline]) -> list[str]:

@@ -107,6 +107,8 @@ def evaluate(data: DataSet, fold_index: int, method: Method) -> dict[str, float]
         measured |= measure_sets(y_test, sets, fitted.classes_, len(data.class_names))
     if method.measures is not None:
         measured |= method.measures(fitted)
+    if method.readings is not None:
+        measured |= method.readings(fitted, X_test)
     return measured
 
 

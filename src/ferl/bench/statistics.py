@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
+
+from ferl.plot import average_ranks
 
 Floats = NDArray[np.float64]
 
@@ -65,37 +66,19 @@ def friedman(scores: Mapping[str, ArrayLike], *, more_is_better: bool) -> Friedm
     >>> {name: round(rank, 3) for name, rank in test.ranks.items()}
     {'a': 1.0, 'b': 2.333, 'c': 2.667}
     """
+    ranks = average_ranks(scores, higher_is_better=more_is_better)
+    mean_ranks = dict(sorted(ranks.items(), key=lambda item: item[1]))
     table = np.column_stack([np.asarray(own, dtype=np.float64) for own in scores.values()])
     n, k = table.shape
     if k < 3 or n < 2:
         raise ValueError(f"got {k} methods on {n} data sets; Friedman's test takes at least 3 on 2.")
-    ranks = stats.rankdata(-table if more_is_better else table, axis=1)
-    means = ranks.mean(axis=0)
-    order = np.argsort(means, kind="stable")
-    names = list(scores)
-    mean_ranks = {names[place]: float(means[place]) for place in order}
-    if (ranks == ranks[:, :1]).all():  # nothing but ties: the statistic would be 0 / 0
+    if (table == table[:, :1]).all():  # nothing but ties: the statistic would be 0 / 0
         return Friedman(mean_ranks, 0.0, 1.0, 0.0, 1.0, n)
     statistic, p_value = (float(value) for value in stats.friedmanchisquare(*table.T))
     rest = n * (k - 1) - statistic
     f_statistic = (n - 1) * statistic / rest if rest > 0 else float("inf")
     f_p_value = float(stats.f.sf(f_statistic, k - 1, (k - 1) * (n - 1)))
     return Friedman(mean_ranks, statistic, p_value, f_statistic, f_p_value, n)
-
-
-def critical_difference(n_methods: int, n_data_sets: int, alpha: float = 0.05) -> float:
-    """Return by how much two mean ranks must differ at least for Nemenyi's test to tell them apart.
-
-    Examples
-    --------
-    Demsar's (2006) tabulated value for five methods is 2.728:
-
-    >>> from ferl.bench.statistics import critical_difference
-    >>> round(critical_difference(5, 30) / (5 * 6 / (6 * 30)) ** 0.5, 3)
-    2.728
-    """
-    quantile = float(stats.studentized_range.ppf(1 - alpha, n_methods, np.inf)) / sqrt(2)
-    return quantile * sqrt(n_methods * (n_methods + 1) / (6 * n_data_sets))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

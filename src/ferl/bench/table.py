@@ -115,7 +115,8 @@ class Table:
     chapter : str
         Which of `CHAPTERS` it belongs to.
     minutes : float
-        About how long it takes on the paper's 30 data sets with two processes, when no result is known.
+        About how long it takes on the paper's 30 data sets with two idle cores, after the tables before it: they share
+        results.
     needs_data : bool
         False for a simulation, which draws its own rows.
     in_one_process : bool

@@ -67,11 +67,10 @@ def _read(estimator: FERLClassifier, file: TableFile, place: int) -> OneRow:
     if place < 1:
         raise CommandError(f"--row is {place}; rows are counted from 1, the header not among them.")
     reader = RowReader(estimator, file.names, file.path, file.form)
-    row = _row_of(file, place)
-    _, values = reader.read(row)
+    read = reader.read(_row_of(file, place))
     features = {name: f for f, name in enumerate(reader.features)}
-    unseen: dict[int, Any] = {features[name]: next(iter(found)) for name, found in reader.unseen.items()}
-    return OneRow(values, unseen)
+    unseen: dict[int, Any] = {features[name]: next(iter(found)) for name, found in read.unseen.items()}
+    return OneRow(read.rows, unseen)
 
 
 def _row_of(file: TableFile, place: int) -> pa.Table:

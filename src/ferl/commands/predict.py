@@ -46,10 +46,16 @@ class Wanted:
 
 def run_predict(model: Path, table: Path, out: str, form: FileForm, wanted: Wanted, as_json: bool, jobs: int) -> None:
     """Read a table, write it with the answers of a model, and say which categories training did not have."""
-    file = TableFile(table, form)
-    judge = _Judge(read_model(model), file, wanted, format_of(out, as_json))
+    n_rows = judge_file(read_model(model), TableFile(table, form), out, wanted, as_json, jobs)
+    if out != "-":
+        typer.echo(f"{n_rows:,} rows judged; answers in {out}", err=True)
+
+
+def judge_file(model: Fitted, file: TableFile, out: str, wanted: Wanted, as_json: bool, jobs: int | None) -> int:
+    """As :func:`run_predict`, for a model in memory; the number of rows."""
+    judge = _Judge(model, file, wanted, format_of(out, as_json))
     n_rows = 0
-    with progress(f"judging {table.name}", file.size) as moved, open_sink(out, judge.form, judge.schema) as sink:
+    with progress(f"judging {file.path.name}", file.size) as moved, open_sink(out, judge.form, judge.schema) as sink:
 
         def judged(batch: pa.Table) -> tuple[Batch, Any]:
             read = judge.rows.read(batch)
@@ -62,8 +68,7 @@ def run_predict(model: Path, table: Path, out: str, form: FileForm, wanted: Want
             n_rows += len(read.rows)
     for line in judge.rows.unseen_lines():
         typer.echo(line, err=True)
-    if out != "-":
-        typer.echo(f"{n_rows:,} rows judged; answers in {out}", err=True)
+    return n_rows
 
 
 class _Judge:

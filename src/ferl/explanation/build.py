@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl.certificate import CERTIFIED, check_scale, proven_radius
+from ferl.evidence import evidence_of_rows
 from ferl.explanation.changes import nearest_changes
 from ferl.explanation.doubt import split_ignorance
 from ferl.explanation.row import OneRow, read_row
@@ -15,9 +16,10 @@ from ferl.explanation.simple_rules import SimpleRules
 from ferl.explanation.sources import fired_sources
 from ferl.explanation.story import Certified, Explanation, FiredRule
 from ferl.explanation.usual import NoveltyPart, is_unusual, novelty_parts, reached_rules, usual_values
+from ferl.explanation.words import spoken
 from ferl.frames import add_up_indicators
 from ferl.novelty import lost_support, total_spread, unit_of_distance
-from ferl.rules import feature_names, level_names
+from ferl.rules import column_names, feature_names, level_names
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
@@ -48,11 +50,12 @@ def explain_row(estimator: FERLClassifier, one: OneRow, *, counterfactual: bool 
     Explanation
     """
     row, names = one.values, feature_names(estimator)
-    evidence = estimator._evidence(row)
+    evidence = evidence_of_rows(estimator, row)
     place = int(evidence.pignistic[0].argmax())
     parts = _novelty(estimator, one, names)
     lost = add_up_indicators(lost_support(estimator, row), estimator.missing_features_)[0]
     values = row[0, : len(names)]
+    rules = _fired_rules(estimator, row, evidence, place)
     return Explanation(
         label=evidence.classes.tolist()[place],
         classes=tuple(evidence.classes.tolist()),
@@ -63,7 +66,7 @@ def explain_row(estimator: FERLClassifier, one: OneRow, *, counterfactual: bool 
         ignorance=float(evidence.ignorance[0]),
         conflict=float(evidence.conflict[0]),
         doubt=split_ignorance(estimator, row, evidence),
-        rules=_fired_rules(estimator, row, evidence, place),
+        rules=rules,
         novelty=float(sum(part.part for part in parts)),
         novelty_parts=parts,
         lost_support=tuple((names[f], float(lost[f])) for f in np.argsort(-lost, kind="stable") if lost[f] > 0),
@@ -71,6 +74,7 @@ def explain_row(estimator: FERLClassifier, one: OneRow, *, counterfactual: bool 
         changes=nearest_changes(estimator, row, place, one.unseen) if counterfactual else None,
         missing=tuple(names[f] for f in np.flatnonzero(np.isnan(values))),
         unseen=tuple((names[f], value) for f, value in sorted(one.unseen.items())),
+        words=_words(estimator, rules),
     )
 
 
@@ -99,6 +103,16 @@ def _fired_rules(estimator: FERLClassifier, row: Floats, evidence: Evidence, pla
             )
         )
     return tuple(rules)
+
+
+def _words(estimator: FERLClassifier, rules: tuple[FiredRule, ...]) -> tuple[str, ...]:
+    """What the words of these rules mean."""
+    tree, names = estimator.tree_, column_names(estimator)
+    if not tree.word or estimator.partition_ is None:
+        return ()
+    tested = sorted({int(tree.feature[node]) for rule in rules for node in tree.path(rule.node)})
+    variables = [(estimator.partition_[f], spoken(names[f])) for f in tested]
+    return tuple(variable.text(name) for variable, name in variables if variable is not None)
 
 
 def _novelty(estimator: FERLClassifier, one: OneRow, names: list[str]) -> tuple[NoveltyPart, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl.evidence import read_evidence
-from ferl.growth import setting
+from ferl.presets import setting
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier

@@ -7,14 +7,15 @@ These values come from the core itself; bounds on firings, and on how far the la
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl.evidence import reliability
+from ferl.evidence import evidence_of_rows, reliability
 from ferl.explanation.sources import MOST_FIRING, is_source_of
-from ferl.growth import setting
+from ferl.presets import setting
 from ferl.tree import Categories, FuzzyTree, levels
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class RowConditions:
         """Places of the labels that ``predict`` gives when the column has these values, shape (n_values,)."""
         rows = np.repeat(self.row, len(values), axis=0)
         rows[:, column] = values
-        return np.asarray(self.estimator._evidence(rows).pignistic.argmax(axis=1))
+        return np.asarray(evidence_of_rows(self.estimator, rows).pignistic.argmax(axis=1))
 
 
 def _ends(tree: FuzzyTree) -> NDArray[np.intp]:
@@ -169,10 +170,10 @@ class Line:
             ahead, magnitude = self._ahead_in_odds(low, high, p)
         slack = _ROUNDING * (len(self._nodes) + p.shape[1] + 8.0) * (1 + magnitude)
         safe = ahead > slack
-        # Where all that fires says exactly the same of two classes they tie, and the first is the label.
-        differs = (p != p[:, c, None]).astype(np.float64)
-        tied = (high > 0).astype(np.float64) @ differs == 0
-        safe |= tied & (np.arange(p.shape[1]) >= c)
+        # Where nothing that may fire speaks more for a class than for the label, the class is at most equal, to the
+        # last bit: all sums, products and maxima are monotone. Of equals the first is the label.
+        against = (p > p[:, c, None]).astype(np.float64)
+        safe |= (self._may_count(high).astype(np.float64) @ against == 0) & (np.arange(p.shape[1]) >= c)
         return np.asarray(safe.all(axis=1))
 
     def _firings(self, one: Floats, other: Floats) -> tuple[Floats, Floats]:
@@ -190,21 +191,65 @@ class Line:
         return lowest, highest
 
     def _ahead_in_odds(self, low: Floats, high: Floats, p: Floats) -> tuple[Floats, Floats]:
-        """Least advantage of the label in the rules that take maxima, and its magnitude; (n_intervals, n_classes)."""
-        least = _odds(low)[:, :, None] * p[:, self._label, None]
-        most = _odds(high)[:, :, None] * p
-        if self._conditions.estimator.combination == "cautious":
-            own, others = least.max(axis=1), most.max(axis=1)
-            return own / np.maximum(others, np.finfo(np.float64).tiny) - 1, np.zeros(others.shape)
+        """Least advantage of the label where odds are maxima over paths, and its magnitude."""
+        ratio = _odds(low), _odds(high)
         ahead, magnitude = np.zeros((len(low), p.shape[1])), np.zeros((len(low), p.shape[1]))
-        tree, place = self._conditions.tree, {int(node): k for k, node in enumerate(self._nodes)}
-        for node in self._nodes[tree.is_leaf[self._nodes]]:
-            path = [place[step] for step in tree.path(int(node)) or [0]]
-            own = np.log1p(least[:, path].max(axis=1))
-            others = np.log1p(most[:, path].max(axis=1))
-            ahead += own - others
-            magnitude += own + others
+        for path in self._paths:
+            least = _path_ahead(ratio[0][:, path], ratio[1][:, path], p[path], self._label)
+            if self._conditions.estimator.combination == "chain":  # a path counts only where its end fires at all
+                fires, may_fire = low[:, path[-1:]] > 0, high[:, path[-1:]] > 0
+                least = np.where(fires, least, np.where(may_fire, np.minimum(least, 0.0), 0.0))
+            ahead += least
+            magnitude += np.abs(least)
         return ahead, magnitude
+
+    def _may_count(self, high: Floats) -> NDArray[np.bool_]:
+        """Which sources may have a say, shape (n_intervals, n_nodes): on a path, only if its end may fire."""
+        if self._conditions.estimator.combination != "chain":
+            return np.asarray(high > 0)
+        counts = np.zeros(high.shape, dtype=bool)
+        for path in self._paths:
+            counts[:, path] |= high[:, path[-1:]] > 0
+        return counts
+
+    @cached_property
+    def _paths(self) -> list[list[int]]:
+        """Sources whose odds are compared with each other, by their places; under the cautious rule all of them."""
+        if self._conditions.estimator.combination == "cautious":
+            return [list(range(len(self._nodes)))]
+        tree, place = self._conditions.tree, {int(node): k for k, node in enumerate(self._nodes)}
+        leaves = self._nodes[tree.is_leaf[self._nodes]]
+        return [[place[step] for step in tree.path(int(leaf))] for leaf in leaves]
+
+
+def _path_ahead(low: Floats, high: Floats, p: Floats, c: int) -> Floats:
+    """Least ``log(1 + E(c)) - log(1 + E(j))``, where E is the largest ``ratio * p`` over the sources of a path.
+
+    The source whose odds for j are the largest has its own odds for c as well; so the advantage is at least that of
+    the worst single source, with what is certain of E(c). Along its ratio this falls, then rises or falls: it is least
+    at an end, or where its own odds for c reach what is certain.
+
+    Parameters
+    ----------
+    low, high : ndarray of shape (n_intervals, n_sources)
+        Bounds on the ratio of belief to ignorance of each source.
+    p : ndarray of shape (n_sources, n_classes)
+        Their distributions.
+    c : int
+        The class.
+
+    Returns
+    -------
+    ndarray of shape (n_intervals, n_classes)
+    """
+    own = p[:, c]
+    certain = (low * own).max(axis=1, keepdims=True)
+    reached = np.divide(certain, own, out=np.full(low.shape, np.inf), where=own > 0)
+    least = np.full((len(low), *p.shape), np.inf)
+    for ratio in (low, high, np.clip(reached, low, high)):
+        ahead = np.log1p(np.maximum(certain, ratio * own))[:, :, None] - np.log1p(ratio[:, :, None] * p)
+        least = np.minimum(least, ahead)
+    return np.asarray(least.min(axis=1))
 
 
 def _pairs(core: object, points: Floats, n_tested: int, gated: bool) -> Floats:

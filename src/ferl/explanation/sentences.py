@@ -30,7 +30,7 @@ CAUSES = {
 def sections(story: Explanation) -> list[Section]:
     """The whole page."""
     page = [Section("", (story.summary,), is_lead=True), _evidence(story), _prediction_set(story), _rules(story)]
-    page += [_ignorance(story), _novelty(story), _stability(story)]
+    page += [Section("What the words mean", story.words), _ignorance(story), _novelty(story), _stability(story)]
     return [section for section in page if section.lines or section.table is not None]
 
 
@@ -83,7 +83,7 @@ def _what_lacks(story: Explanation) -> str:
 
 
 def _where_lost(story: Explanation) -> str:
-    return f", {clause}" if (clause := _unlike(story)) else ""
+    return f" because {clause}" if (clause := _unlike(story)) else ""
 
 
 def _unlike(story: Explanation) -> str:
@@ -179,7 +179,7 @@ def _rule_line(rule: FiredRule, story: Explanation, label: str) -> str:
     place = story.place
     name = "A beginning of rules" if rule.number is None else f"Rule {rule.number}"
     condition = f"if {rule.conditions}" if rule.conditions else "always"
-    says = f"{spoken(rule.label)} ({share_text(rule.confidence)} of the training rows there)"
+    says = f"{spoken(rule.label)} with confidence {share_text(rule.confidence)}"
     gives = f"It gives {rule.belief[place]:.3f} of the belief {story.belief[place]:.3f} in {label}"
     return (
         f"{name} fires by {share_text(rule.firing)}: {condition}, then {says}. {gives}; without it that belief would "

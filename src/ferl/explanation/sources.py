@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl.evidence import reliability
-from ferl.growth import setting
+from ferl.presets import setting
 from ferl.tree import FuzzyTree
 
 if TYPE_CHECKING:

@@ -102,6 +102,8 @@ class Explanation(Readable):
         Features whose value is missing.
     unseen : tuple of (str, object)
         Features whose category training did not have, and the category.
+    words : tuple of str
+        What the words of the rules mean; empty where rules have none.
 
     Examples
     --------
@@ -135,6 +137,7 @@ class Explanation(Readable):
     changes: tuple[Change, ...] | None
     missing: tuple[str, ...]
     unseen: tuple[tuple[str, Any], ...]
+    words: tuple[str, ...] = ()
 
     @property
     def abstains(self) -> bool:
@@ -189,6 +192,7 @@ class Explanation(Readable):
             "changes": None if self.changes is None else [change.to_dict() for change in self.changes],
             "missing": list(self.missing),
             "unseen": [{"feature": name, "value": plain(value)} for name, value in self.unseen],
+            "words": list(self.words),
         }
 
 

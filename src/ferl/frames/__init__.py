@@ -4,20 +4,32 @@
 :func:`learn_table` for training rows, :func:`encode_rows` for rows to judge.
 """
 
-from ferl.frames.checks import class_units, refuse_missing_labels, row_weights
-from ferl.frames.columns import Columns
+from ferl.frames.checks import (
+    check_weight_span,
+    checked_sample_weight,
+    class_factors,
+    refuse_missing_labels,
+    row_weights,
+    weights_and_factors,
+)
+from ferl.frames.columns import Columns, merge_columns
 from ferl.frames.indicators import INDICATOR_LEVELS, add_up_indicators, with_indicators
-from ferl.frames.tables import check_rows, encode_rows, learn_table
+from ferl.frames.tables import check_rows, encode_rows, learn_table, refuse_extreme_scales
 
 __all__ = [
     "INDICATOR_LEVELS",
     "Columns",
     "add_up_indicators",
     "check_rows",
-    "class_units",
+    "check_weight_span",
+    "checked_sample_weight",
+    "class_factors",
     "encode_rows",
     "learn_table",
+    "merge_columns",
+    "refuse_extreme_scales",
     "refuse_missing_labels",
     "row_weights",
+    "weights_and_factors",
     "with_indicators",
 ]

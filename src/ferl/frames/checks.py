@@ -91,50 +91,63 @@ def row_weights(
     -------
     ndarray of shape (n_rows,)
     """
-    weight = _checked_sample_weight(sample_weight, len(codes))
-    if class_weight is None:
-        return _checked_span(weight)
-    if isinstance(class_weight, str):
-        # fsum: the same in any order of the rows.
-        total = np.array([math.fsum(weight[codes == c]) for c in range(len(classes))])
-        factor = np.divide(math.fsum(weight), len(classes) * total, out=np.ones(len(classes)), where=total > 0)
-    else:
-        factor = _factors(class_weight, classes)
-    with np.errstate(over="ignore", under="ignore"):
-        return _checked_span(np.asarray(weight * factor[codes]))
+    return weights_and_factors(sample_weight, class_weight, classes, codes)[0]
 
 
-def class_units(weight: Floats, times: Floats, codes: NDArray[np.int32], n_classes: int) -> Floats:
-    """What one row of each class weighs, from the rows' weights and how often each counts; 1 for an empty class."""
-    unit = np.ones(n_classes)
-    known = (times > 0) & (weight > 0)
-    unit[codes[known]] = weight[known] / times[known]
-    return unit
-
-
-def _checked_span(weight: Floats) -> Floats:
-    """Weights that sums can hold side by side."""
+def weights_and_factors(
+    sample_weight: ArrayLike | None,
+    class_weight: Mapping[Any, float] | str | None,
+    classes: NDArray[Any],
+    codes: NDArray[np.int32],
+) -> tuple[Floats, Floats]:
+    """As :func:`row_weights`, and what a row of each class weighs, shape (n_classes,)."""
+    weight = checked_sample_weight(sample_weight, len(codes))
+    factor = class_factors(class_weight, classes, _class_totals(class_weight, weight, codes, len(classes)))
+    if class_weight is not None:
+        with np.errstate(over="ignore", under="ignore"):
+            weight = np.asarray(weight * factor[codes])
     positive = weight[weight > 0]
-    if not positive.size:
+    with np.errstate(over="ignore"):
+        check_weight_span(positive.min(initial=np.inf), positive.max(initial=0.0), float(positive.sum()))
+    return weight, factor
+
+
+def _class_totals(class_weight: Any, weight: Floats, codes: NDArray[np.int32], n_classes: int) -> Floats:
+    if not isinstance(class_weight, str):
+        return np.ones(n_classes)
+    # fsum: the same in any order of the rows.
+    return np.array([math.fsum(weight[codes == c]) for c in range(n_classes)])
+
+
+def class_factors(class_weight: Mapping[Any, float] | str | None, classes: NDArray[Any], totals: Floats) -> Floats:
+    """What a row of each class weighs, shape (n_classes,); ``totals``: weight of each class, for "balanced"."""
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, str):
+        return np.divide(math.fsum(totals), len(classes) * totals, out=np.ones(len(classes)), where=totals > 0)
+    return _factors(class_weight, classes)
+
+
+def check_weight_span(low: float, high: float, total: float) -> None:
+    """Refuse weights that sums cannot hold side by side: from their smallest and largest, and their sum."""
+    if not high > 0:
         raise ValueError(
             "sample_weight and class_weight together leave every row a weight of zero, so there is nothing to fit."
         )
-    with np.errstate(over="ignore"):
-        total = float(positive.sum())
     if not _TOTAL_WEIGHT[0] <= total <= _TOTAL_WEIGHT[1]:
         raise ValueError(
             f"The weights sum to {total:.3g}; sums from {_TOTAL_WEIGHT[0]:.0e} to {_TOTAL_WEIGHT[1]:.0e} can be "
             "fitted. Divide all of them by one number."
         )
-    if positive.max() > _WEIGHT_SPAN * positive.min():
+    if high > _WEIGHT_SPAN * low:
         raise ValueError(
-            f"The weights reach from {positive.min():.3g} to {positive.max():.3g}; the largest may be at most "
+            f"The weights reach from {low:.3g} to {high:.3g}; the largest may be at most "
             f"{_WEIGHT_SPAN:.0e} times the smallest. Give negligible rows a weight of 0."
         )
-    return weight
 
 
-def _checked_sample_weight(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
+def checked_sample_weight(sample_weight: ArrayLike | None, n_rows: int, may_be_zero: bool = False) -> Floats:
+    """Weights as doubles, one for each row; ``may_be_zero``: all of them may be, in a part of a table."""
     if sample_weight is None:
         return np.ones(n_rows)
     weight = np.asarray(sample_weight, dtype=np.float64)
@@ -148,7 +161,7 @@ def _checked_sample_weight(sample_weight: ArrayLike | None, n_rows: int) -> Floa
         raise ValueError(
             f"sample_weight[{row}] is {weight[row]}; weights must be finite and not negative. Use 0 to leave a row out."
         )
-    if not weight.any():
+    if not weight.any() and not may_be_zero:
         raise ValueError("All sample weights are zero, so there is nothing to fit. Give at least one row some weight.")
     return np.ascontiguousarray(weight)
 

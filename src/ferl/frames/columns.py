@@ -223,6 +223,45 @@ class Columns:
             raise ValueError(infinity_message(self.label(int(np.argmax(infinite)))))
 
 
+def merge_columns(known: Columns, others: Columns) -> Columns:
+    """The columns of two tables that are parts of one: their categories together.
+
+    Examples
+    --------
+    >>> from ferl.frames import Columns, merge_columns
+    >>> merge_columns(Columns.learn([[1.0, "b"]]), Columns.learn([[2.0, "a"]])).levels
+    (None, array(['a', 'b'], dtype=object))
+    """
+    if known.names != others.names or len(known.levels) != len(others.levels):
+        if known.names is not None and others.names is not None:
+            _refuse_other_names(set(known.names), set(others.names))
+        raise ValueError(
+            "Batches have different columns, or the same in another order. Give every batch the columns of the first."
+        )
+    pairs = zip(known.levels, others.levels, strict=True)
+    return Columns(known.names, tuple(_merged(known.label(j), *pair) for j, pair in enumerate(pairs)))
+
+
+def _merged(label: str, known: NDArray[Any] | None, others: NDArray[Any] | None) -> NDArray[Any] | None:
+    if known is None and others is None:
+        return None
+    # A column without any value has no levels, whatever its type.
+    if known is None or others is None or (len(known) and len(others) and known.dtype.kind != others.dtype.kind):
+        kinds = ["numbers" if own is None else _LEVEL_KINDS[own.dtype.kind] for own in (known, others)]
+        if {"whole numbers", "numbers with fractions"} == set(kinds):
+            return np.union1d(np.asarray(known, dtype=np.float64), np.asarray(others, dtype=np.float64))
+        raise ValueError(
+            f"{label} holds {kinds[0]} in some batches and {kinds[1]} in others. Give it one type, or name it in "
+            "categorical_features."
+        )
+    if not len(known) or not len(others):
+        return others if not len(known) else known
+    return np.array(sorted({*known.tolist(), *others.tolist()}), dtype=known.dtype)
+
+
+_LEVEL_KINDS = {"O": "text", "b": "booleans", "i": "whole numbers", "f": "numbers with fractions"}
+
+
 def _refuse_other_names(known: set[str], given: set[str]) -> None:
     """Name what is missing and what is too much, in scikit-learn's words."""
     parts = []

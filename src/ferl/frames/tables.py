@@ -65,7 +65,7 @@ def learn_table(
     check_classification_targets(y)
     columns = Columns.learn(table, categorical_features)
     encoded = columns.encode(table)
-    _refuse_extreme_scales(columns, encoded)
+    refuse_extreme_scales(columns, np.fmin.reduce(encoded, axis=0), np.fmax.reduce(encoded, axis=0))
     classes, codes = np.unique(y, return_inverse=True)
     return _core_ready(encoded), columns, classes, codes.astype(np.int32)
 
@@ -103,8 +103,8 @@ def check_rows(estimator: Any, X: Any) -> Floats:
     return with_indicators(encode_rows(estimator, estimator.columns_, X), estimator.missing_features_)
 
 
-def _refuse_extreme_scales(columns: Columns, X: Floats) -> None:
-    low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)  # missing values are passed over
+def refuse_extreme_scales(columns: Columns, low: Floats, high: Floats) -> None:
+    """Name the first feature whose range cannot be divided into bands; ``low`` above ``high``: it has no value."""
     with np.errstate(over="ignore"):
         width = high - low
     narrow = (width > 0) & (width < _NARROWEST)

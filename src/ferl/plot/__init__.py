@@ -9,6 +9,7 @@ from ferl.plot.curves import plot_reliability, plot_risk_coverage
 from ferl.plot.evidence import plot_evidence
 from ferl.plot.memberships import plot_memberships
 from ferl.plot.regions import plot_decision_regions
+from ferl.plot.tree import plot_tree
 
 __all__ = [
     "average_ranks",
@@ -19,4 +20,5 @@ __all__ = [
     "plot_memberships",
     "plot_reliability",
     "plot_risk_coverage",
+    "plot_tree",
 ]

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from ferl.colours import PALETTE
 from ferl.metrics import aurc, expected_calibration_error, reliability_curve, risk_coverage_curve
-from ferl.plot.canvas import FAINT, PALETTE, axes_for, bare, plain
+from ferl.plot.canvas import FAINT, axes_for, bare, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ferl.plot.canvas import INK, PALE, axes_for, bare, class_colours, shortened, tint
-from ferl.rules import checked_names
+from ferl.colours import class_colours, tint
+from ferl.plot.canvas import INK, PALE, axes_for, bare, shortened
+from ferl.rules import checked_classes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
+    from ferl.calibration import CalibratedFERL
     from ferl.classifier import FERLClassifier
     from ferl.evidence import Evidence
 
@@ -24,7 +26,7 @@ _MAX_NAMED = 4  # classes that a title lists
 
 
 def plot_evidence(
-    estimator: FERLClassifier,
+    estimator: FERLClassifier | CalibratedFERL,
     x: ArrayLike,
     *,
     class_names: Sequence[str] | None = None,
@@ -39,7 +41,7 @@ def plot_evidence(
 
     Parameters
     ----------
-    estimator : FERLClassifier
+    estimator : FERLClassifier or CalibratedFERL
         Fitted.
     x : array-like of shape (n_features,) or (1, n_features), or data frame of one row
         The row.
@@ -66,7 +68,7 @@ def plot_evidence(
     >>> ax.get_title(loc="left")
     'setosa'
     """
-    _, labels = checked_names(estimator, "plot_evidence", None, class_names)
+    labels = checked_classes(estimator, "plot_evidence", class_names)
     evidence = _of_one_row(estimator, x)
     names = [shortened(label, _LONGEST_NAME) for label in labels]
     ax = axes_for("plot_evidence", ax, (5.2, 1.1 + 0.36 * len(names)))
@@ -97,7 +99,7 @@ def plot_evidence(
     return ax
 
 
-def _of_one_row(estimator: FERLClassifier, x: ArrayLike) -> Evidence:
+def _of_one_row(estimator: FERLClassifier | CalibratedFERL, x: ArrayLike) -> Evidence:
     # As a list of one row: an array of one would turn numbers into text beside a category.
     row: Any = [list(x)] if np.ndim(x) == 1 else x  # type: ignore[arg-type]
     evidence = estimator.predict_evidence(row)
@@ -114,9 +116,8 @@ def _finish(ax: Axes, names: list[str], in_set: NDArray[np.bool_], ignorance: fl
     ax.set_xlim(0, 1)
     ax.set_ylim(len(names) - 0.45, -0.55)
     bare(ax)
-    ax.set_xlabel("mass of evidence")
+    ax.set_xlabel(f"mass of evidence (ignorance {ignorance:.2f})")
     ax.set_title(_answer(names, in_set), loc="left", fontsize=10)
-    ax.set_title(f"ignorance {ignorance:.2f}", loc="right", fontsize=9, color="#666666")
 
 
 def _draw_legend(ax: Axes, diamonds: Line2D, line: Line2D) -> None:
@@ -146,6 +147,6 @@ def _answer(names: list[str], in_set: NDArray[np.bool_]) -> str:
     if len(chosen) == 1:
         return chosen[0]
     if len(chosen) == len(names):
-        return "no answer: no class is ruled out"
+        return "no answer"
     more = f" and {len(chosen) - _MAX_NAMED} more" if len(chosen) > _MAX_NAMED else ""
     return " or ".join(chosen[:_MAX_NAMED]) + more

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl.plot.canvas import INK, axes_for, bare, class_colours, plain, shortened, tint
+from ferl.colours import class_colours, tint
+from ferl.plot.canvas import INK, axes_for, bare, plain, shortened
 from ferl.rules import Bound, checked_names, level_names
 
 if TYPE_CHECKING:

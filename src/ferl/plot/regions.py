@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ferl.colours import class_colours, rgb
+from ferl.evidence import evidence_of_rows
 from ferl.frames import encode_rows, with_indicators
-from ferl.plot.canvas import INK, axes_for, class_colours, plain, rgb, shortened
+from ferl.plot.canvas import INK, axes_for, plain, shortened
 from ferl.rules import checked_names, level_names
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ Floats = NDArray[np.float64]
 _STRENGTH = 0.6  # of a class's colour where there is no ignorance: points of that class still stand out
 _MARGIN = 0.25  # of the rows' range, on each side: ignorance grows outside it
 _JITTER = 0.28  # of points around a category
+_UNKNOWN = "not a class of training"
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ def plot_decision_regions(
         Rows, drawn as points. Features that are not drawn have their median, or their most frequent category, so that
         with more than two features the points need not lie in regions of their own colour.
     y : array-like of shape (n_rows,), optional
-        Their labels, the colours of the points. None: no points.
+        Their labels, the colours of the points; labels that training did not have are crosses. None: no points.
     features : pair of int or str
         Numbers or names of the features to the right and upwards; numbers or categories.
     feature_names, class_names : sequence of str, optional
@@ -143,7 +146,7 @@ def _evidence_on_grid(estimator: FERLClassifier, rows: Floats, right: _Side, up:
     grid = np.tile(_middle(estimator, rows), (len(up.asked) * len(right.asked), 1))
     grid[:, right.feature] = np.tile(right.asked, len(up.asked))
     grid[:, up.feature] = np.repeat(up.asked, len(right.asked))
-    return estimator._evidence(with_indicators(np.asfortranarray(grid), estimator.missing_features_))
+    return evidence_of_rows(estimator, with_indicators(np.asfortranarray(grid), estimator.missing_features_))
 
 
 def _middle(estimator: FERLClassifier, rows: Floats) -> Floats:
@@ -185,6 +188,9 @@ def _draw_points(
     for label, colour in zip(estimator.classes_, colours, strict=True):
         own = x_y[y == label]  # a row with a missing value has no place and is left out by matplotlib
         ax.scatter(own[:, 0], own[:, 1], s=18, color=colour, edgecolor="white", linewidth=0.6, label=plain(label))
+    unknown = ~np.isin(y, estimator.classes_)
+    if unknown.any():
+        ax.scatter(x_y[unknown, 0], x_y[unknown, 1], s=22, color=INK, marker="x", linewidth=1, label=_UNKNOWN)
 
 
 def _finish(ax: Axes, right: _Side, up: _Side) -> None:
@@ -205,4 +211,5 @@ def _legend(ax: Axes, labels: list[Any], colours: list[str], doubtful: dict[str,
         Patch(facecolor="white", edgecolor=INK, hatch=hatch, label=meaning) for meaning, hatch in doubtful.items()
     ]
     patches.append(Patch(facecolor="white", edgecolor="#bbbbbb", label="ignorance: fades to white"))
-    ax.legend(handles=patches, fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0))
+    crosses = [own for own in ax.collections if own.get_label() == _UNKNOWN]
+    ax.legend(handles=[*patches, *crosses], fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0))

@@ -35,6 +35,11 @@ def prediction_set(fitted: FERLClassifier, X: NDArray[np.float64]) -> NDArray[np
     return sets
 
 
+def readings(fitted: FERLClassifier, X: NDArray[np.float64]) -> dict[str, float]:
+    """Return the mean ignorance."""
+    return {"ignorance": float(fitted.predict_evidence(X).ignorance.mean())}
+
+
 def _method(name: str, parameters: dict[str, Any], paper: dict[str, float]) -> Method:
     return Method(
         name=f"FERL-{name}",
@@ -44,6 +49,7 @@ def _method(name: str, parameters: dict[str, Any], paper: dict[str, float]) -> M
         parameters=parameters,
         is_ours=True,
         paper=paper,
+        readings=readings,
     )
 
 

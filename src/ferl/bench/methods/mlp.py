@@ -24,4 +24,11 @@ def fit(X: NDArray[np.float64], y: NDArray[np.int64], seed: int) -> MLPClassifie
         return network.fit(X, y)
 
 
-METHODS = (Method(name="MLP(64)", fit=fit, parameters={"n_units": N_UNITS, "max_iter": MAX_ITERATIONS}),)
+METHODS = (
+    Method(
+        name="MLP(64)",
+        fit=fit,
+        parameters={"n_units": N_UNITS, "max_iter": MAX_ITERATIONS},
+        is_interpretable=False,
+    ),
+)

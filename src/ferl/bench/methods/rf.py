@@ -28,5 +28,6 @@ METHODS = (
         size=size,
         parameters={"n_trees": N_TREES},
         paper={"accuracy": 86.62, "aurc": 6.26},
+        is_interpretable=False,
     ),
 )

@@ -44,5 +44,6 @@ METHODS = (
         parameters={"n_rounds": N_ROUNDS},
         packages=("numpy", "scikit-learn", "xgboost"),
         paper={"accuracy": 85.58, "aurc": 6.60},
+        is_interpretable=False,
     ),
 )

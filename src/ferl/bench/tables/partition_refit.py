@@ -139,8 +139,13 @@ def make_report(
         },
         draw=lambda figure: _draw(figure, means),
         headlines=[
-            Headline("Change of accuracy by the refit, points", 100 * _centre(fmean, means, CHANGES[0]), 0.96),
-            Headline("Change of ECE", _centre(fmean, means, CHANGES[1]), -0.002, more_is_better=False, decimals=3),
+            # The less there is to gain, the better the words were.
+            Headline(
+                "Accuracy to be gained by moving the words, points",
+                100 * _centre(fmean, means, CHANGES[0]),
+                0.96,
+                more_is_better=False,
+            )
         ],
         failures=[f"{one.method} on {one.data_set}, fold {one.fold}: {one.error}" for one in failures],
     )
@@ -219,5 +224,5 @@ TABLE = Table(
     summary="What moving the words of a compact tree after learning would gain.",
     run=run_partition_refit,
     chapter="Ablations",
-    minutes=15,
+    minutes=4,
 )

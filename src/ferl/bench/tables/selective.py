@@ -85,5 +85,5 @@ TABLE = Table(
     summary="How the error falls when the least certain rows are set aside.",
     run=run_selective,
     chapter="Sets, novelty and proofs",
-    minutes=12,
+    minutes=1,
 )

@@ -268,5 +268,5 @@ TABLE = Table(
     summary="What prediction sets do when the test rows move away from the training rows.",
     run=run_shift,
     chapter="Sets, novelty and proofs",
-    minutes=10,
+    minutes=1,
 )

@@ -162,5 +162,5 @@ TABLE = Table(
     summary="The same trees with and without support gates, on test rows and far outside.",
     run=run_support_gate,
     chapter="Ablations",
-    minutes=3,
+    minutes=1,
 )

@@ -182,6 +182,6 @@ TABLE = Table(
     summary="Categories and missing values as they are, against one-hot encoding and imputation.",
     run=run_tables,
     chapter="Answers",
-    minutes=5,
+    minutes=4,
     in_one_process=True,
 )

@@ -1,0 +1,93 @@
+#include "exemplars.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "hash.h"
+
+namespace ferl {
+
+ExemplarKeeper::ExemplarKeeper(std::size_t n_nodes, std::size_t n_columns, std::size_t n_kept)
+    : n_columns_(n_columns),
+      n_kept_(n_kept),
+      bound_(n_nodes, std::numeric_limits<std::uint64_t>::max()),
+      of_node_(n_nodes) {}
+
+NodeId ExemplarKeeper::add_row(std::uint64_t key, const double* x, std::ptrdiff_t column_stride) {
+  key_.push_back(key);
+  for (std::size_t j = 0; j < n_columns_; ++j) x_.push_back(canonical_value(x[static_cast<std::ptrdiff_t>(j) * column_stride]));
+  return static_cast<NodeId>(key_.size() - 1);
+}
+
+void ExemplarKeeper::add(std::size_t node, NodeId row) {
+  of_node_[node].push_back(row);
+  if (of_node_[node].size() > 2 * n_kept_) prune(node);
+}
+
+bool ExemplarKeeper::before(NodeId a, NodeId b) const {
+  if (key_[a] != key_[b]) return key_[a] < key_[b];
+  const double *u = x_.data() + a * n_columns_, *v = x_.data() + b * n_columns_;
+  return std::lexicographical_compare(u, u + n_columns_, v, v + n_columns_,
+                                      [](double one, double other) { return value_bits(one) < value_bits(other); });
+}
+
+bool ExemplarKeeper::same_row(NodeId a, NodeId b) const { return !before(a, b) && !before(b, a); }
+
+void ExemplarKeeper::prune(std::size_t node) {
+  auto& rows = of_node_[node];
+  std::sort(rows.begin(), rows.end(), [&](NodeId a, NodeId b) { return before(a, b); });
+  rows.erase(std::unique(rows.begin(), rows.end(), [&](NodeId a, NodeId b) { return same_row(a, b); }), rows.end());
+  if (rows.size() < n_kept_ || n_kept_ == 0) return;
+  rows.resize(n_kept_);
+  bound_[node] = key_[rows.back()];
+}
+
+void ExemplarKeeper::merge(const ExemplarTable& other) {
+  std::vector<NodeId> place(other.key.size(), -1);
+  for (std::size_t node = 0; node < of_node_.size(); ++node)
+    for (std::size_t k = 0; k < other.n_most; ++k) {
+      const NodeId row = other.exemplar[node * other.n_most + k];
+      if (row < 0 || !wants(node, other.key[row])) break;  // by ascending key
+      if (place[row] < 0) place[row] = add_row(other.key[row], other.x.data() + row * n_columns_, 1);
+      add(node, place[row]);
+    }
+  if (key_.size() > drop_above_) drop_unused_rows();
+}
+
+void ExemplarKeeper::drop_unused_rows() {
+  ExemplarTable kept = table();
+  key_ = std::move(kept.key);
+  x_ = std::move(kept.x);
+  for (std::size_t node = 0; node < of_node_.size(); ++node) {
+    of_node_[node].clear();
+    for (std::size_t k = 0; k < kept.n_most && kept.exemplar[node * kept.n_most + k] >= 0; ++k)
+      of_node_[node].push_back(kept.exemplar[node * kept.n_most + k]);
+  }
+  drop_above_ = std::max(drop_above_, 2 * key_.size());
+}
+
+ExemplarTable ExemplarKeeper::table() {
+  ExemplarTable out;
+  std::vector<NodeId> all;
+  for (std::size_t node = 0; node < of_node_.size(); ++node) {
+    prune(node);
+    all.insert(all.end(), of_node_[node].begin(), of_node_[node].end());
+    out.n_most = std::max(out.n_most, of_node_[node].size());
+  }
+  const auto less = [&](NodeId a, NodeId b) { return before(a, b); };
+  std::sort(all.begin(), all.end(), less);
+  all.erase(std::unique(all.begin(), all.end(), [&](NodeId a, NodeId b) { return same_row(a, b); }), all.end());
+  for (const NodeId row : all) {
+    out.key.push_back(key_[row]);
+    out.x.insert(out.x.end(), x_.begin() + static_cast<std::ptrdiff_t>(row * n_columns_),
+                 x_.begin() + static_cast<std::ptrdiff_t>((row + 1) * n_columns_));
+  }
+  for (const auto& rows : of_node_)
+    for (std::size_t k = 0; k < out.n_most; ++k)
+      out.exemplar.push_back(
+          k < rows.size() ? static_cast<NodeId>(std::lower_bound(all.begin(), all.end(), rows[k], less) - all.begin())
+                          : -1);
+  return out;
+}
+
+}  // namespace ferl

@@ -1,0 +1,33 @@
+#include "hash.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "ramp.h"
+
+namespace ferl {
+
+std::uint64_t mix(std::uint64_t bits) {  // the finaliser of SplitMix64 (Steele, Lea & Flood 2014)
+  bits += 0x9e3779b97f4a7c15U;
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9U;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebU;
+  return bits ^ (bits >> 31);
+}
+
+double canonical_value(double value) { return is_missing(value) ? kNaN : value + 0.0; }
+
+std::uint64_t value_bits(double value) { return std::bit_cast<std::uint64_t>(canonical_value(value)); }
+
+void RowHash::operator()(const TableView& table, std::size_t first, std::size_t n, std::uint64_t* keys) const {
+  constexpr std::size_t kBlock = 64;  // interleaved chains hide the latency of the hash
+  for (std::size_t from = 0; from < n; from += kBlock) {
+    const std::size_t size = std::min(kBlock, n - from);
+    std::uint64_t* hash = keys + from;
+    for (std::size_t i = 0; i < size; ++i)
+      hash[i] = mix(seed_ ^ mix(static_cast<std::uint64_t>(table.y[first + from + i])));
+    for (const Column j : columns_)
+      for (std::size_t i = 0; i < size; ++i) hash[i] = mix(hash[i] ^ value_bits(table.x(first + from + i, j)));
+  }
+}
+
+}  // namespace ferl

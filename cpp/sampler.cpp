@@ -1,0 +1,213 @@
+#include "sampler.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+
+#include "ramp.h"
+#include "sort.h"
+
+namespace ferl {
+
+namespace {
+
+constexpr std::uint64_t kAnyKey = std::numeric_limits<std::uint64_t>::max();
+constexpr std::size_t kPieceRows = 8192;
+
+template <class T>
+void append(std::vector<T>& to, const std::vector<T>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+}  // namespace
+
+Sampler::Sampler(SamplerOptions options)
+    : low(options.n_columns, kInfinity),
+      high(options.n_columns, -kInfinity),
+      options_(std::move(options)),
+      hash_(options_.seed, options_.columns),
+      bound_(kAnyKey),
+      class_bound_(options_.n_classes) {
+  for (auto& bound : class_bound_) bound = kAnyKey;
+  const std::size_t n_classes = options_.n_classes, n_kept = options_.n_rows + n_classes * options_.n_class_rows;
+  compact_above_ = n_kept < options_.n_rows ? options_.n_rows : n_kept;  // no overflow where all rows are wanted
+  compact_above_ = std::max(compact_above_, 2 * std::min(compact_above_, std::size_t{1} << 40));
+}
+
+void Sampler::add(const TableView& table, std::uint64_t first_place, int n_threads, Monitor& monitor) {
+  const std::size_t n = table.x.n_rows, n_pieces = (n + kPieceRows - 1) / kPieceRows;
+  parallel_for(
+      n_pieces, n_threads,
+      [&](std::size_t piece) {
+        add_piece(table, first_place, piece * kPieceRows, std::min(kPieceRows, n - piece * kPieceRows));
+      },
+      [&] { monitor.tick(0); });
+}
+
+void Sampler::add_piece(const TableView& table, std::uint64_t first_place, std::size_t first, std::size_t n) {
+  const std::size_t d = options_.n_columns;
+  std::vector<std::uint64_t> keys(n);
+  hash_(table, first, n, keys.data());
+  std::vector<double> own_low(d, kInfinity), own_high(d, -kInfinity);
+  for (std::size_t j = 0; j < d; ++j)
+    for (std::size_t i = first; i < first + n; ++i) {
+      const double x = table.x(i, j);  // both comparisons fail where it is missing
+      const bool counts = table.weight[i] > 0;
+      own_low[j] = counts && x < own_low[j] ? x : own_low[j];
+      own_high[j] = counts && x > own_high[j] ? x : own_high[j];
+    }
+  Candidates found;
+  double own_most = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t row = first + i;
+    const double weight = table.weight[row];
+    if (!(weight > 0)) continue;
+    own_most = std::max(own_most, weight);
+    if (!may_enter(keys[i], table.y[row])) continue;
+    found.key.push_back(keys[i]);
+    found.place.push_back(first_place + row);
+    found.count.push_back(1);
+    found.y.push_back(table.y[row]);
+    found.weight.push_back(weight);
+    for (std::size_t j = 0; j < d; ++j) found.x.push_back(canonical_value(table.x(row, j)));
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (std::size_t j = 0; j < d; ++j) {
+    low[j] = std::min(low[j], own_low[j]);
+    high[j] = std::max(high[j], own_high[j]);
+  }
+  most_weight = std::max(most_weight, own_most);
+  add(found);
+}
+
+void Sampler::add(const Candidates& candidates) {
+  append(held_.key, candidates.key);
+  append(held_.place, candidates.place);
+  append(held_.count, candidates.count);
+  append(held_.y, candidates.y);
+  append(held_.weight, candidates.weight);
+  append(held_.x, candidates.x);
+  is_compact_ = is_compact_ && candidates.size() == 0;
+  if (held_.size() > compact_above_) {
+    compact();
+    // Where many rows are equal but for their weights, little was dropped: do not try again for every piece.
+    compact_above_ = std::max(compact_above_, 2 * held_.size());
+  }
+}
+
+bool Sampler::may_enter(std::uint64_t key, Label y) const {
+  return key <= bound_.load(std::memory_order_relaxed) || key <= class_bound_[y].load(std::memory_order_relaxed);
+}
+
+// By key; rows that happen to share one by their content, and equal rows by their weight.
+int Sampler::compare(std::size_t a, std::size_t b) const {
+  const auto order = [](const auto& u, const auto& v) { return u < v ? -1 : v < u ? 1 : 0; };
+  if (const int o = order(held_.key[a], held_.key[b]); o != 0) return o;
+  if (const int o = order(held_.y[a], held_.y[b]); o != 0) return o;
+  const std::size_t d = options_.n_columns;
+  for (std::size_t j = 0; j < d; ++j)
+    if (const int o = order(value_bits(held_.x[a * d + j]), value_bits(held_.x[b * d + j])); o != 0) return o;
+  return 0;
+}
+
+bool Sampler::same_row(std::size_t a, std::size_t b) const { return compare(a, b) == 0; }
+
+std::vector<std::size_t> Sampler::by_key() const {
+  std::vector<KeyedRow> sorted(held_.size());
+  for (std::size_t i = 0; i < sorted.size(); ++i) sorted[i] = {held_.key[i], static_cast<Row>(i)};
+  RowSorter{}(sorted);
+  std::vector<std::size_t> order;
+  for (const KeyedRow& own : sorted) order.push_back(own.row);
+  for (std::size_t from = 0, to; from < order.size(); from = to) {  // few share a key
+    for (to = from + 1; to < order.size() && sorted[to].key == sorted[from].key;) ++to;
+    if (to == from + 1) continue;
+    std::sort(order.begin() + static_cast<std::ptrdiff_t>(from), order.begin() + static_cast<std::ptrdiff_t>(to),
+              [&](std::size_t a, std::size_t b) {
+                const int o = compare(a, b);
+                return o != 0 ? o < 0 : held_.weight[a] < held_.weight[b];
+              });
+  }
+  return order;
+}
+
+void Sampler::compact() {
+  if (is_compact_) return;
+  std::vector<std::size_t> order = by_key();
+  std::vector<std::size_t> kept, of_class(options_.n_classes, 0);
+  std::size_t n_distinct = 0;
+  bool keeps = false;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const std::size_t own = order[i];
+    if (i == 0 || !same_row(own, order[i - 1])) {
+      const Label y = held_.y[own];
+      keeps = n_distinct < options_.n_rows || of_class[y] < options_.n_class_rows;
+      if (++n_distinct == options_.n_rows) bound_ = held_.key[own];
+      if (++of_class[y] == options_.n_class_rows) class_bound_[y] = held_.key[own];
+    } else if (held_.weight[own] == held_.weight[order[i - 1]]) {
+      if (!keeps) continue;
+      held_.count[kept.back()] += held_.count[own];
+      held_.place[kept.back()] = std::min(held_.place[kept.back()], held_.place[own]);
+      order[i] = kept.back();  // what the next one is compared with
+      continue;
+    }
+    if (keeps) kept.push_back(own);
+  }
+  // Nobody enters for the sake of its class where no class is promised any rows.
+  if (options_.n_class_rows == 0)
+    for (auto& bound : class_bound_) bound = 0;
+  reorder(kept);
+  is_compact_ = true;
+}
+
+void Sampler::reorder(const std::vector<std::size_t>& kept) {
+  const std::size_t d = options_.n_columns;
+  Candidates next;
+  next.x.reserve(kept.size() * d);
+  for (const std::size_t own : kept) {
+    next.key.push_back(held_.key[own]);
+    next.place.push_back(held_.place[own]);
+    next.count.push_back(held_.count[own]);
+    next.y.push_back(held_.y[own]);
+    next.weight.push_back(held_.weight[own]);
+    next.x.insert(next.x.end(), held_.x.begin() + static_cast<std::ptrdiff_t>(own * d),
+                  held_.x.begin() + static_cast<std::ptrdiff_t>((own + 1) * d));
+  }
+  held_ = std::move(next);
+}
+
+const Candidates& Sampler::candidates() {
+  compact();
+  return held_;
+}
+
+Sample Sampler::finish() {
+  compact();
+  if (held_.size() == 0) throw std::invalid_argument("No row has a positive weight.");
+  const std::size_t d = options_.n_columns;
+  Sample sample;
+  sample.n_columns = d;
+  sample.n_classes = options_.n_classes;
+  sample.n_categories = options_.n_categories;
+  std::vector<std::size_t> first;  // of each distinct row among the candidates
+  for (std::size_t i = 0; i < held_.size(); ++i) {
+    const double weight = held_.weight[i] * static_cast<double>(held_.count[i]);
+    if (i > 0 && same_row(i, i - 1)) {  // by ascending weight, so the sum is the same however the rows came
+      sample.weight.back() += weight;
+      sample.place.back() = std::min(sample.place.back(), held_.place[i]);
+      continue;
+    }
+    first.push_back(i);
+    sample.key.push_back(held_.key[i]);
+    sample.place.push_back(held_.place[i]);
+    sample.y.push_back(held_.y[i]);
+    sample.weight.push_back(weight);
+  }
+  const std::size_t n = sample.n_rows = first.size();
+  sample.x.resize(n * d);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < d; ++j) sample.x[j * n + i] = held_.x[first[i] * d + j];
+  return sample;
+}
+
+}  // namespace ferl

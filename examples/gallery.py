@@ -1,0 +1,142 @@
+"""The pictures of docs/plots.md.
+
+Run it with ``python examples/gallery.py``; it needs ``pip install "ferl[plot]"`` and takes a few seconds. Another
+folder than docs/plots can be given. The picture that Graphviz draws is left out where ``dot`` is not installed.
+"""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.model_selection import cross_val_predict
+from sklearn.tree import DecisionTreeClassifier
+
+from ferl import FERLClassifier, export_graphviz, plot_tree
+from ferl.plot import (
+    average_ranks,
+    plot_critical_difference,
+    plot_decision_regions,
+    plot_evidence,
+    plot_memberships,
+    plot_reliability,
+    plot_risk_coverage,
+)
+
+matplotlib.use("Agg")  # pictures go to files
+DOCS = Path(__file__).parent.parent / "docs"
+FOLDER = Path(sys.argv[1]) if len(sys.argv) > 1 else DOCS / "plots"
+IRIS = load_iris()
+FLOWERS, KINDS = IRIS.data, IRIS.target_names[IRIS.target]
+PARTS = ["sepal length", "sepal width", "petal length", "petal width"]
+
+
+def save(figure, name):
+    """Write a picture in the quality of a printed page."""
+    figure.savefig(FOLDER / f"{name}.png", dpi=110)
+    print(f"{name}.png: {(FOLDER / f'{name}.png').stat().st_size / 1000:.0f} kB")
+
+
+def sheet(width, height, n_columns=1):
+    """A figure with its Axes."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(1, n_columns)
+
+
+def patients(n=600, seed=0):
+    """A table with categories and gaps, and who fell ill."""
+    rng = np.random.default_rng(seed)
+    age = rng.uniform(20, 80, n)
+    region = rng.choice(["coast", "hills", "north", "plain", "south"], n)
+    smoker = rng.choice(["never", "formerly", "yes"], n, p=[0.5, 0.2, 0.3])
+    risk = 0.07 * (age - 50) + 1.6 * (smoker == "yes") + 1.2 * np.isin(region, ["coast", "south"])
+    ill = np.where(rng.logistic(size=n) < risk - 1, "ill", "well")
+    table = np.column_stack([age.round(1).astype(object), region, smoker]).astype(object)
+    table[rng.random(table.shape) < 0.1] = None
+    return table, ill, ["age", "region", "smoker"]
+
+
+def trees():
+    """A tree of splits, one of words, one with categories."""
+    wine = load_wine()
+    names = [name.replace("_", " ").replace("/", " / ") for name in wine.feature_names]
+    labels = np.array(["cultivar 1", "cultivar 2", "cultivar 3"])[wine.target]
+    learned = FERLClassifier("medium", random_state=0).fit(wine.data, labels)
+    save(plot_tree(learned, feature_names=names).figure, "tree")
+    words = FERLClassifier("compact", random_state=0).fit(FLOWERS, KINDS)
+    save(plot_tree(words, feature_names=PARTS).figure, "tree_words")
+    table, ill, columns = patients()
+    mixed = FERLClassifier("medium", max_rules=9, random_state=0).fit(table, ill)
+    save(plot_tree(mixed, feature_names=columns).figure, "tree_categories")
+    if shutil.which("dot"):
+        dot = export_graphviz(
+            FERLClassifier("medium", max_rules=4, random_state=0).fit(FLOWERS, KINDS), feature_names=PARTS
+        )
+        subprocess.run(["dot", "-Tpng", "-Gdpi=70", "-o", FOLDER / "graphviz.png"], input=dot, text=True, check=True)
+
+
+def evidence():
+    """Three flowers: one clear, one between two kinds, one that is none."""
+    clf = FERLClassifier("medium", random_state=0).fit(FLOWERS, KINDS)
+    between = FLOWERS[np.argmax(clf.predict_set(FLOWERS).sum(axis=1) == 2)]
+    figure, panels = sheet(11, 2.6, 3)
+    for ax, flower, title in zip(panels, (FLOWERS[0], between, [9, 1, 2.5, 6]), "abc", strict=True):
+        plot_evidence(clf, flower, legend=title == "b", ax=ax)
+        ax.set_title(f"({title}) {ax.get_title(loc='left')}", loc="left", fontsize=10)
+    save(figure, "evidence")
+
+
+def memberships():
+    """Words of a compact tree, and bands of a learned one."""
+    figure, panels = sheet(11, 3.2, 2)
+    words = FERLClassifier("compact", random_state=0).fit(FLOWERS, KINDS)
+    plot_memberships(words, "petal length", feature_names=PARTS, ax=panels[0])
+    bands = FERLClassifier("medium", random_state=0).fit(FLOWERS, KINDS)
+    plot_memberships(bands, "petal length", feature_names=PARTS, max_splits=4, ax=panels[1])
+    save(figure, "memberships")
+
+
+def regions():
+    """The two features of iris that matter."""
+    figure, ax = sheet(6.2, 4.0)
+    clf = FERLClassifier("medium", random_state=0).fit(FLOWERS[:, 2:], KINDS)
+    plot_decision_regions(clf, FLOWERS[:, 2:], KINDS, feature_names=PARTS[2:], n_steps=150, ax=ax)
+    save(figure, "regions")
+
+
+def curves():
+    """FERL and CART on rows left out of training."""
+    data = load_breast_cancer()
+    models = {
+        "FERL-deep": FERLClassifier(random_state=0),
+        "CART, leaves of 5": DecisionTreeClassifier(min_samples_leaf=5, random_state=0),
+    }
+    risk, reliability = sheet(5.6, 3.8), sheet(4.6, 4.4)
+    for name, model in models.items():
+        proba = cross_val_predict(model, data.data, data.target, cv=5, method="predict_proba")
+        answers = (data.target, proba.argmax(axis=1), proba.max(axis=1))
+        plot_risk_coverage(*answers, label=name, ax=risk[1])
+        plot_reliability(*answers, n_bins=10, label=name, ax=reliability[1])
+    save(risk[0], "risk_coverage")
+    save(reliability[0], "reliability")
+
+
+def ranks():
+    """The accuracies of docs/frontier.md, over its data sets."""
+    page = (DOCS / "frontier.md").read_text(encoding="utf-8")
+    section = page.partition("## Acc % by data set")[2].partition("\n## ")[0]
+    table = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("|")]
+    methods, rows = table[0][1:], [row[1:] for row in table[2:]]
+    scores = {name: [float(row[column]) for row in rows] for column, name in enumerate(methods)}
+    figure, ax = sheet(8, 3.6)
+    plot_critical_difference(average_ranks(scores), len(rows), ax=ax)
+    save(figure, "critical_difference")
+
+
+FOLDER.mkdir(parents=True, exist_ok=True)
+for draw in (trees, evidence, memberships, regions, curves, ranks):
+    draw()

@@ -1,0 +1,71 @@
+"""Rows a second under onnxruntime, against ``predict_proba`` and ``novelty`` of Python in one run; one thread each.
+
+The compiled core visits only the branches that a row reaches; a graph of standard operators computes all of them. Rows
+go through the graph in batches, since its intermediate results then stay in the cache. Needs ``ferl[onnx]``.
+
+    python examples/onnx_throughput.py [n_rows]
+"""
+
+import sys
+import time
+
+import numpy as np
+import onnxruntime
+from sklearn.datasets import make_classification
+
+from ferl import FERLClassifier
+from ferl.onnx import to_onnx
+
+BATCHES = (1, 250, 1000, 10_000)
+
+
+def session_of(content: bytes) -> onnxruntime.InferenceSession:
+    """A session of one thread."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(content, options)
+
+
+def best_time(work, times: int = 3) -> float:
+    """Seconds of the processor, in the fastest of some runs: others on the machine do not count."""
+    seconds = []
+    for _ in range(times):
+        started = time.process_time()
+        work()
+        seconds.append(time.process_time() - started)
+    return min(seconds)
+
+
+def report(name: str, n_rows: int, seconds: float) -> None:
+    """One line: how long, how many rows a second."""
+    print(f"{name:44} {seconds / n_rows * 1e6:8.2f} us a row  {n_rows / seconds:12,.0f} rows/s")
+
+
+def main() -> None:
+    """Fit a deep tree, then race."""
+    n_rows = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    X, y = make_classification(20_000 + n_rows, n_features=20, n_informative=10, n_classes=3, random_state=0)
+    clf = FERLClassifier(random_state=0, n_jobs=1).fit(X[:20_000], y[:20_000])
+    rows = X[20_000:]
+    print(f"{clf.n_rules_} rules, {n_rows:,} x {rows.shape[1]} rows, one thread, fastest of three runs")
+    report("Python, predict_proba", n_rows, best_time(lambda: clf.predict_proba(rows)))
+    report("Python, novelty", n_rows, best_time(lambda: clf.novelty(rows)))
+    for novelty in (False, "residual", "neighbour"):
+        content = to_onnx(clf, novelty=novelty).SerializeToString()
+        session = session_of(content)
+        print(f"ONNX, novelty={novelty!r}: {len(content) / 1e6:.2f} MB")
+        for batch in BATCHES:
+            used = rows[: min(n_rows, 1000 * batch)]
+            parts = np.array_split(used, -(-len(used) // batch))
+
+            def judge(parts=parts, session=session) -> None:
+                for part in parts:
+                    session.run(None, {"X": part})
+
+            report(f"  batches of {batch:,}", len(used), best_time(judge))
+        found = session.run(["pignistic"], {"X": rows[:1000]})[0]
+        print(f"  largest difference of a probability: {np.abs(found - clf.predict_proba(rows[:1000])).max():.1e}")
+
+
+if __name__ == "__main__":
+    main()

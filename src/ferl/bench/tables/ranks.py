@@ -1,0 +1,216 @@
+"""The ranks table: Friedman's test, Nemenyi's diagram, and FERL-deep against every other method in pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from ferl.bench.headline import Headline
+from ferl.bench.method import Method, all_methods, packages_of
+from ferl.bench.render import Report, Section
+from ferl.bench.rows import Measure, Row, failure_notes, rows_json, run_notes
+from ferl.bench.statistics import Difference, Friedman, friedman, holm, paired_difference
+from ferl.bench.table import Request, Table
+from ferl.plot import critical_difference, plot_critical_difference
+
+OURS = "FERL-deep"
+ALPHA = 0.05
+MEASURES = ((Measure("accuracy", "Accuracy", 100), True), (Measure("aurc", "AURC", 100), False))
+PAPER_RANKS = {"accuracy": 2.97, "aurc": 2.57}
+PAPER_P = {"accuracy": 1e-12, "aurc": 6e-23}
+PAPER_METHODS = 13
+NOTES = (
+    "Ranks of data-set means, 1 is best, equal ones share theirs. Folds of one data set are not independent "
+    "observations, so that each data set counts once.",
+    f"Differs: whether the mean rank is further from {OURS}'s than the critical difference of Nemenyi's test at "
+    f"{ALPHA:g}.",
+)
+PAIR_NOTES = (
+    f"{OURS} minus the other, means over data sets, in points; first brackets: 95 % bootstrap interval; last brackets: "
+    "the difference of the paper's means. Won: data sets on which ours is better / equal / worse.",
+    "p: Wilcoxon's signed-rank test, two-sided; Holm: corrected over the other methods of the table. The paper "
+    "corrects accuracy only.",
+)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Methods ranked by one measure.
+
+    Attributes
+    ----------
+    measure : Measure
+        The measure.
+    more_is_better : bool
+        Its direction.
+    test : Friedman
+        Mean ranks and the test of their equality.
+    pairs : dict
+        Ours minus the other by its name, in the measure's units.
+    holm : dict
+        Corrected p-values of the pairs.
+    paper : dict
+        The paper's difference, for the methods it has.
+    """
+
+    measure: Measure
+    more_is_better: bool
+    test: Friedman
+    pairs: dict[str, Difference]
+    holm: dict[str, float]
+    paper: dict[str, float]
+
+    @property
+    def critical(self) -> float:
+        """By how much mean ranks must differ for Nemenyi's test."""
+        return critical_difference(len(self.test.ranks), self.test.n_data_sets, ALPHA)
+
+    def as_json(self) -> dict[str, object]:
+        """Return a plain dict."""
+        pairs = {name: {**vars(pair), "holm": self.holm[name]} for name, pair in self.pairs.items()}
+        # Methods in the same order on every data set have an infinite F, which JSON does not know.
+        f_statistic = self.test.f_statistic if isfinite(self.test.f_statistic) else None
+        test = {**vars(self.test), "f_statistic": f_statistic}
+        return {"test": test, "critical_difference": self.critical, "pairs": pairs, "paper": self.paper}
+
+
+def run_ranks(request: Request, methods: Sequence[Method] | None = None) -> Report:
+    """Rank every method (default: all registered ones) on every data set."""
+    chosen = all_methods() if methods is None else list(methods)
+    rows = request.rows(chosen)
+    return make_report(rows, request.facts(("scipy", *packages_of(chosen))))
+
+
+def compare(rows: Sequence[Row]) -> list[Comparison]:
+    """Compare rows that have the same data sets, by every measure."""
+    names = sorted(rows[0].data_sets)
+    found = []
+    for measure, more in MEASURES:
+        scores = {row.method.name: [row.data_sets[name][measure.key] for name in names] for row in rows}
+        pairs = {
+            name: paired_difference(_scaled(scores[OURS], measure), _scaled(own, measure))
+            for name, own in scores.items()
+            if name != OURS
+        }
+        adjusted = holm([pair.p_value for pair in pairs.values()])
+        test = friedman(scores, more_is_better=more)
+        corrected = dict(zip(pairs, adjusted, strict=True))
+        found.append(Comparison(measure, more, test, pairs, corrected, _paper_differences(rows, measure.key)))
+    return found
+
+
+def _paper_differences(rows: Sequence[Row], key: str) -> dict[str, float]:
+    stated = {row.method.name: row.method.paper[key] for row in rows if key in row.method.paper}
+    return {name: stated[OURS] - figure for name, figure in stated.items() if OURS in stated and name != OURS}
+
+
+def complete_rows(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
+    """Return the rows with every data set, and a note for each of the others: a rank takes all methods."""
+    names = {name for row in rows for name in row.data_sets}
+    complete = [row for row in rows if set(row.data_sets) == names]
+    left_out = [
+        f"{row.method.name} is not ranked: measured on {len(row.data_sets)} of {len(names)} data sets."
+        for row in rows
+        if set(row.data_sets) != names
+    ]
+    return complete, left_out
+
+
+def make_report(rows: Sequence[Row], facts: Mapping[str, object]) -> Report:
+    """Turn rows into the report."""
+    complete, left_out = complete_rows(rows)
+    families = {
+        "Interpretable methods": [row for row in complete if row.method.is_interpretable],
+        "All methods": complete,
+    }
+    compared = {
+        family: compare(own)
+        for family, own in families.items()
+        if len(own) >= 3 and len(own[0].data_sets) >= 2 and OURS in {row.method.name for row in own}
+    }
+    sections = []
+    for family, comparisons in compared.items():
+        sections.append(_rank_section(family, comparisons, [*NOTES, *left_out, *run_notes(rows)]))
+        sections += [_pair_section(family, comparison) for comparison in comparisons]
+    if not compared:
+        sections.append(Section("Ranks", ["Too few methods or data sets"], [], [*left_out, *run_notes(rows)]))
+    return Report(
+        name="ranks",
+        title="Ranks: Friedman, Nemenyi and Wilcoxon over data sets",
+        facts=facts,
+        sections=sections,
+        data={
+            "families": {family: {one.measure.key: one.as_json() for one in own} for family, own in compared.items()},
+            **rows_json(rows),
+        },
+        draw=(lambda figure: _draw(figure, compared)) if compared else None,
+        headlines=[headline for family, own in compared.items() for headline in _headlines(family, own)],
+        failures=failure_notes(rows),
+    )
+
+
+def _rank_section(family: str, comparisons: Sequence[Comparison], notes: Sequence[str]) -> Section:
+    names = list(comparisons[0].test.ranks)
+    body = [[name] for name in names]
+    header, tests = ["Method"], []
+    for one in comparisons:
+        test, own = one.test, one.test.ranks
+        header += [f"{one.measure.title} rank", "Differs"]
+        for row, name in zip(body, names, strict=True):
+            differs = abs(own[name] - own[OURS]) > one.critical
+            row += [f"{own[name]:.2f}", "" if name == OURS else "yes" if differs else "no"]
+        tests.append(
+            f"{one.measure.title}: Friedman's chi-square {test.statistic:.1f}, p {test.p_value:.1e}; Iman and "
+            f"Davenport's F {test.f_statistic:.1f}, p {test.f_p_value:.1e}; critical difference {one.critical:.2f}. "
+            f"The paper, {PAPER_METHODS} interpretable methods: {OURS} {PAPER_RANKS[one.measure.key]:.2f}, "
+            f"p {PAPER_P[one.measure.key]:.0e}."
+        )
+    return Section(f"{family}: mean ranks", header, body, [*tests, *notes])
+
+
+def _pair_section(family: str, one: Comparison) -> Section:
+    body = []
+    for name, pair in sorted(one.pairs.items(), key=lambda item: item[1].mean):
+        counts = (pair.wins, pair.ties, pair.losses)[:: 1 if one.more_is_better else -1]
+        paper = f" [{one.paper[name]:+.2f}]" if name in one.paper else ""
+        mean = f"{pair.mean:+.2f} [{pair.low:+.2f}, {pair.high:+.2f}]{paper}"
+        p_values = [f"{pair.p_value:.2g}", f"{one.holm[name]:.2g}"]
+        body.append([name, mean, f"{pair.deviation:.2f}", " / ".join(map(str, counts)), *p_values])
+    header = ["Against", "Difference", "Std over sets", "Won", "p", "Holm"]
+    return Section(f"{family}: {OURS} in pairs, {one.measure.title} x100", header, body, PAIR_NOTES)
+
+
+def _headlines(family: str, comparisons: Sequence[Comparison]) -> list[Headline]:
+    """Our mean rank against the best other: the aim is to be first among the interpretable."""
+    found = []
+    for one in comparisons:
+        others = {name: rank for name, rank in one.test.ranks.items() if name != OURS}
+        best = min(others, key=lambda name: others[name])
+        what = f"{OURS}: mean {one.measure.title} rank, {family.lower()}"
+        found.append(Headline(what, one.test.ranks[OURS], others[best], best, more_is_better=False))
+    return found
+
+
+def _scaled(values: Sequence[float], measure: Measure) -> list[float]:
+    return [measure.scale * value for value in values]
+
+
+def _draw(figure: Any, compared: Mapping[str, Sequence[Comparison]]) -> None:
+    """Demsar's diagrams of the first family, one a measure."""
+    family, comparisons = next(iter(compared.items()))
+    n_methods = len(comparisons[0].test.ranks)
+    figure.set_size_inches(8, len(comparisons) * (1.6 + 0.25 * n_methods))
+    axes = figure.subplots(len(comparisons), 1)
+    for ax, one in zip(axes, comparisons, strict=True):
+        plot_critical_difference(one.test.ranks, one.test.n_data_sets, ALPHA, ax=ax)
+        ax.set_title(f"{family}, {one.measure.title}", fontsize="medium", pad=45)
+
+
+TABLE = Table(
+    summary="Friedman's test, the critical-difference diagram, and Holm-corrected Wilcoxon tests.",
+    run=run_ranks,
+    chapter="Answers",
+    minutes=1,
+)

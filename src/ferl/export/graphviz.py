@@ -1,0 +1,198 @@
+"""The tree in DOT, the language of Graphviz."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any, TextIO
+
+import numpy as np
+
+from ferl.atomic import replace_text
+from ferl.colours import class_colours, tint
+from ferl.folding import Folded, fold
+from ferl.rules import (
+    LEAST_LISTED,
+    Bound,
+    checked_names,
+    in_sentence,
+    level_names,
+    listed_categories,
+    probability_text,
+)
+
+if TYPE_CHECKING:
+    from ferl.classifier import FERLClassifier
+    from ferl.tree import FuzzyTree
+
+_FILL = 0.4  # of a class's colour: black letters can be read on it
+
+
+def export_graphviz(
+    estimator: FERLClassifier,
+    out_file: str | PathLike[str] | TextIO | None = None,
+    *,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
+    max_depth: int | None = None,
+    max_rules: int | None = None,
+    decimals: int | None = None,
+    filled: bool = True,
+    rotate: bool = False,
+) -> str | None:
+    r"""The tree of a fitted classifier as a graph in DOT.
+
+    An inner node of learned splits holds the threshold with its band, and its branches say which side they are. In a
+    tree of words a node holds its condition. Leaves, and all nodes of a tree of words, hold the label with its
+    confidence and the support.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Fitted.
+    out_file : str, path or text file, optional
+        Where to write. None: the text is returned.
+    feature_names, class_names : sequence of str, optional
+        Names to print; by default those of the training table, and the labels.
+    max_depth : int, optional
+        Fold up what lies below this depth; 0 is the root alone.
+    max_rules : int, optional
+        Show at most this many ends of paths, the heaviest subtrees unfolded first.
+    decimals : int, optional
+        Digits after the point of thresholds; by default as many as a band's half-width gives meaning to.
+    filled : bool
+        Fill nodes with the colour of their most probable class.
+    rotate : bool
+        From left to right instead of downwards.
+
+    Returns
+    -------
+    str or None
+        The text; None when it was written to a file. ``dot -Tsvg tree.dot -o tree.svg`` draws it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLClassifier, export_graphviz
+    >>> iris = load_iris()
+    >>> clf = FERLClassifier("medium", max_rules=2, random_state=0).fit(iris.data, iris.target)
+    >>> print(export_graphviz(clf, class_names=iris.target_names, filled=False))
+    digraph ferl {
+        graph [rankdir=TB]
+        node [shape=box, style="rounded", fontname="Helvetica"]
+        edge [fontname="Helvetica", fontsize=10]
+        0 [label="x2\n2.46 ±0.09\nsupport 150.0 (100%)"]
+        1 [label="setosa 0.98\nsupport 50.0 (33%)"]
+        2 [label="versicolor 0.49\nsupport 100.0 (67%)"]
+        0 -> 1 [label="below"]
+        0 -> 2 [label="above"]
+    }
+    """
+    names, labels = checked_names(estimator, "export_graphviz", feature_names, class_names)
+    if decimals is not None and decimals < 0:
+        raise ValueError(f"decimals is {decimals}; it must be at least 0, or None.")
+    folded = fold(estimator.tree_, max_depth, max_rules)
+    texts = [in_sentence(str(label)) for label in labels]
+    graph = _Graph(estimator.tree_, folded, names, texts, level_names(estimator), decimals, filled)
+    text = "\n".join(graph.lines("LR" if rotate else "TB"))
+    if out_file is None:
+        return text
+    if isinstance(out_file, str | PathLike):
+        replace_text(out_file, text + "\n")
+    else:
+        out_file.write(text + "\n")
+    return None
+
+
+def quoted(text: str) -> str:
+    r"""Text as a string of DOT that shows it letter by letter.
+
+    A backslash would begin an escape, an ampersand an entity, and a quotation mark end the string; line breaks stay.
+
+    Examples
+    --------
+    >>> print(quoted('a "b" \\N &lt; <i>'))
+    "a \"b\" \\N &amp;lt; <i>"
+    """
+    escaped = text.replace("\\", "\\\\").replace("&", "&amp;").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+@dataclass(frozen=True)
+class _Graph:
+    """A tree and how its parts are called."""
+
+    tree: FuzzyTree
+    folded: Folded
+    names: list[str]
+    labels: list[str]
+    levels: dict[int, Sequence[Any]]
+    decimals: int | None
+    filled: bool
+
+    @property
+    def colours(self) -> list[str]:
+        return class_colours(len(self.labels))
+
+    def lines(self, direction: str) -> list[str]:
+        style = "rounded, filled" if self.filled else "rounded"
+        return [
+            "digraph ferl {",
+            f"    graph [rankdir={direction}]",
+            f'    node [shape=box, style="{style}", fontname="Helvetica"]',
+            '    edge [fontname="Helvetica", fontsize=10]',
+            *(f"    {self._node(node)}" for node in self.folded.nodes),
+            *(f"    {edge}" for node, children in self.folded.children.items() for edge in self._edges(node, children)),
+            "}",
+        ]
+
+    def _node(self, node: int) -> str:
+        attributes = [f"label={quoted(chr(10).join(self._said(node)))}"]
+        if self.filled:
+            label = int(np.argmax(self.tree.consequent[node]))
+            attributes.append(f'fillcolor="{tint(self.colours[label], _FILL)}"')
+        if node in self.folded.n_hidden:
+            attributes.append("peripheries=2")
+        return f"{node} [{', '.join(attributes)}]"
+
+    def _said(self, node: int) -> list[str]:
+        """Lines of a node's text."""
+        is_split = node in self.folded.children and not self.tree.word
+        said = self._split(self.folded.children[node][0]) if is_split else [*self._word(node), self._answer(node)]
+        weight = float(self.tree.weight[node])
+        said.append(f"support {weight:.1f} ({weight / float(self.tree.weight[0]):.0%})")
+        if node in self.folded.n_hidden:
+            said.append(f"... {self.folded.n_hidden[node]} rules")
+        return said
+
+    def _split(self, side: int) -> list[str]:
+        """The split above this left side."""
+        feature = int(self.tree.feature[side])
+        if feature in self.levels:
+            return [self.names[feature]]
+        low, high = (float(end) for end in self.tree.trapezoid[side, 2:])
+        return [self.names[feature], Bound((low + high) / 2, (high - low) / 2).text(self.decimals)]
+
+    def _word(self, node: int) -> list[str]:
+        if not self.tree.word or node == 0:
+            return ["all rows"] if self.tree.word else []
+        return [f"{self.names[self.tree.feature[node]]} is {self.tree.word[node]}"]
+
+    def _answer(self, node: int) -> str:
+        shares = self.tree.consequent[node]
+        best = int(np.argmax(shares))
+        return f"{self.labels[best]} {probability_text(float(shares[best]))}"
+
+    def _edges(self, node: int, children: list[int]) -> list[str]:
+        if self.tree.word:
+            return [f"{node} -> {child}" for child in children]
+        feature = int(self.tree.feature[children[0]])
+        sides = ("below", "above") if feature not in self.levels else tuple(self._categories(c) for c in children)
+        return [f"{node} -> {child} [label={quoted(side)}]" for child, side in zip(children, sides, strict=True)]
+
+    def _categories(self, side: int) -> str:
+        assert self.tree.categories is not None
+        membership = np.nan_to_num(self.tree.categories.of(side))
+        inside = tuple((code, float(own)) for code, own in enumerate(membership) if own >= LEAST_LISTED)
+        return listed_categories(inside, self.levels[int(self.tree.feature[side])])

@@ -1,0 +1,167 @@
+"""The rules as a table in LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ferl.rules import (
+    Bound,
+    Condition,
+    Rule,
+    checked_names,
+    in_sentence,
+    level_names,
+    listed_categories,
+    probability_text,
+    read_rules,
+)
+
+if TYPE_CHECKING:
+    from ferl.classifier import FERLClassifier
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"{''}",
+    "`": r"\textasciigrave{}",
+    "'": r"{'}",  # two of them would become a quotation mark
+    "-": r"{-}",  # and two of these a dash
+    "±": r"\ensuremath{\pm}",
+    "\u00a0": "~",
+}
+
+
+def escaped(text: str) -> str:
+    r"""Text as LaTeX prints it, letter by letter.
+
+    Examples
+    --------
+    >>> print(escaped(r"50% of $x_1 & {y}\z"))
+    50\% of \$x\_1 \& \{y\}\textbackslash{}z
+    """
+    return "".join(_SPECIAL.get(letter, letter) for letter in text)
+
+
+def export_latex(
+    estimator: FERLClassifier,
+    *,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
+    decimals: int | None = None,
+    max_rules: int | None = None,
+    caption: str | None = None,
+    label: str | None = None,
+    width: str = r"0.55\linewidth",
+) -> str:
+    r"""Rules of a fitted classifier as a table in LaTeX, strongest support first.
+
+    The document needs ``\usepackage{booktabs}``. Names are escaped; letters outside of ASCII stay as they are, so
+    that some of them (Greek, say) need LuaLaTeX or XeLaTeX. Below the rules of a compact tree stands what its words
+    mean.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Fitted.
+    feature_names, class_names : sequence of str, optional
+        Names to print; by default those of the training table, and the labels.
+    decimals : int, optional
+        Digits after the point of thresholds; by default as many as a band's half-width gives meaning to.
+    max_rules : int, optional
+        Print at most this many rules, and say how many are left out.
+    caption : str, optional
+        Caption of the table, which makes it a floating one. LaTeX, not escaped: it may hold formulas and references.
+    label : str, optional
+        For ``\ref``; needs a caption.
+    width : str
+        Width of the column of conditions, a length of LaTeX.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLClassifier, export_latex
+    >>> iris = load_iris()
+    >>> clf = FERLClassifier("medium", max_rules=3, random_state=0).fit(iris.data, iris.target)
+    >>> print(export_latex(clf, class_names=iris.target_names, max_rules=2))
+    \begin{tabular}{@{}rp{0.55\linewidth}lrr@{}}
+    \toprule
+     & If & then & Confidence & Support \\
+    \midrule
+    1 & x2 $> 2.46 \pm 0.09$ and x3 $< 1.68 \pm 0.06$ & versicolor & 0.89 & 52.6 \\
+    2 & x2 $< 2.46 \pm 0.09$ & setosa & 0.98 & 50.0 \\
+    \multicolumn{5}{@{}l@{}}{\ldots{} and 1 more} \\
+    \bottomrule
+    \end{tabular}
+    """
+    names, labels = checked_names(estimator, "export_latex", feature_names, class_names)
+    for name, value in (("decimals", decimals), ("max_rules", max_rules)):
+        if value is not None and value < 0:
+            raise ValueError(f"{name} is {value}; it must be at least 0, or None.")
+    if label is not None and caption is None:
+        raise ValueError(f"label is {label!r} and caption None; LaTeX numbers tables by their captions, so give one.")
+    rules = read_rules(estimator.tree_)
+    shown, levels = rules[:max_rules], level_names(estimator)
+    lines = [rf"\begin{{tabular}}{{@{{}}rp{{{width}}}lrr@{{}}}}", r"\toprule"]
+    lines += [r" & If & then & Confidence & Support \\", r"\midrule"]
+    for place, rule in enumerate(shown, 1):
+        conditions = " and ".join(_condition(own, names, levels, decimals) for own in rule.conditions) or "always"
+        answer = escaped(in_sentence(str(labels[rule.label])))
+        confidence = probability_text(float(rule.consequent[rule.label]))
+        lines.append(rf"{place} & {conditions} & {answer} & {confidence} & {rule.support:.1f} \\")
+    if len(shown) < len(rules):
+        lines.append(_note(rf"\ldots{{}} and {len(rules) - len(shown)} more"))
+    lines += _meanings(estimator, shown, names)
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    return "\n".join(lines if caption is None else _floating(lines, caption, label))
+
+
+def _condition(condition: Condition, names: list[str], levels: dict[int, Sequence[Any]], decimals: int | None) -> str:
+    name = escaped(names[condition.feature])
+    if condition.word:
+        return rf"{name} is \emph{{{escaped(condition.word)}}}"
+    if condition.categories:
+        inside = listed_categories(condition.categories, levels.get(condition.feature))
+        return rf"{name} $\in$ \{{{escaped(inside)}\}}"
+    lower, upper = (None if own is None else _band(own, decimals) for own in (condition.lower, condition.upper))
+    if lower is None:
+        return f"{name} $< {upper}$"
+    return f"{name} $> {lower}$" if upper is None else f"${lower} <$ {name} $< {upper}$"
+
+
+def _band(bound: Bound, decimals: int | None) -> str:
+    """Threshold and half-width, inside a formula."""
+    return bound.text(decimals).replace("±", r"\pm ")
+
+
+def _note(text: str) -> str:
+    return rf"\multicolumn{{5}}{{@{{}}l@{{}}}}{{{text}}} \\"
+
+
+def _meanings(estimator: FERLClassifier, rules: list[Rule], names: list[str]) -> list[str]:
+    """What the words of these rules mean."""
+    used = sorted({condition.feature for rule in rules for condition in rule.conditions if condition.word})
+    variables = estimator.partition_ if estimator.partition_ is not None else [None] * len(names)
+    known = [(variables[j], names[j]) for j in used if j < len(variables) and variables[j] is not None]
+    notes = [_note(rf"\footnotesize {escaped(own.text(name))}") for own, name in known if own is not None]
+    return [r"\midrule", *notes] if notes else []
+
+
+def _floating(lines: list[str], caption: str, label: str | None) -> list[str]:
+    named = [] if label is None else [rf"\label{{{label}}}"]
+    return [r"\begin{table}", r"\centering", rf"\caption{{{caption}}}", *named, *lines, r"\end{table}"]

@@ -1,0 +1,179 @@
+"""The evidence of all sources, combined in a graph: as cpp/evidence.cpp, for all rows at once.
+
+Dempster's rule is associative, so sources are combined in pairs, then pairs of pairs, and so on: as many steps as the
+logarithm of their number. With ``A(c) = Q(c) - T`` two blocks give ``A = A1 (A2 + T2) + T1 A2`` and ``T = T1 T2``:
+every term is non-negative, and nothing cancels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ferl.evidence import reliability
+from ferl.onnx.firing import Firings
+from ferl.onnx.graph import Graph, Value
+from ferl.presets import setting
+from ferl.tree import FuzzyTree, levels
+
+if TYPE_CHECKING:
+    from ferl.classifier import FERLClassifier
+
+Floats = NDArray[np.float64]
+
+MOST_FIRING = 1 - 1e-12  # as in cpp/evidence.cpp
+_LEAST_SUM = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True)
+class Masses:
+    """Masses of sources, or of blocks of them.
+
+    Attributes
+    ----------
+    mass : Value
+        On single classes, shape (n_sources, n_classes, n_rows).
+    frame : Value
+        On the whole frame, shape (n_sources, 1, n_rows).
+    """
+
+    mass: Value
+    frame: Value
+
+
+def add_evidence(graph: Graph, estimator: FERLClassifier, firings: Firings) -> tuple[Value, Value]:
+    """Belief, shape (n_classes, n_rows), and ignorance, shape (1, n_rows)."""
+    tree, combination = estimator.tree_, estimator.combination
+    if combination not in _COMBINATIONS:
+        raise ValueError(f"combination is {combination!r}; it must be {', '.join(map(repr, _COMBINATIONS))}.")
+    sources = source_nodes(tree, setting(estimator, "sources"))
+    return _COMBINATIONS[combination](graph, tree, firings, sources, reliability(tree, estimator.discount))
+
+
+def source_nodes(tree: FuzzyTree, sources: str) -> NDArray[np.intp]:
+    """The nodes that are sources: the leaves, or every node but the root."""
+    if sources not in ("leaves", "all"):
+        raise ValueError(f"sources is {sources!r}; it must be 'leaves' or 'all'.")
+    return tree.leaves if sources == "leaves" or tree.n_nodes == 1 else np.arange(1, tree.n_nodes)
+
+
+def _phi(graph: Graph, firings: Firings, nodes: NDArray[np.intp], trust: Floats) -> Value:
+    phi = firings.of(graph, nodes)
+    return phi if (trust[nodes] == 1).all() else graph("Mul", phi, trust[nodes][:, None])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Dempster's rule
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _dempster(
+    graph: Graph, tree: FuzzyTree, firings: Firings, sources: NDArray[np.intp], trust: Floats
+) -> tuple[Value, Value]:
+    phi = graph.insert_axis(_phi(graph, firings, sources, trust), 1)
+    masses = Masses(graph("Mul", phi, tree.consequent[sources][:, :, None]), graph("Sub", 1.0, phi))
+    # Leaves of splits share a row, so the firings sum to one at most. Then max Q >= 1 / C, and nothing underflows.
+    shares_rows = not tree.word and len(sources) == len(tree.leaves)
+    return _normalised(graph, _combined(graph, masses, len(sources), rescale=not shares_rows))
+
+
+def _combined(graph: Graph, masses: Masses, n_sources: int, rescale: bool) -> Masses:
+    """All sources as one."""
+    odd: list[Masses] = []  # blocks without a partner
+    while n_sources > 1:
+        half = n_sources // 2
+        sizes = [half, half, 1] if n_sources % 2 else [half, half]
+        parts = [
+            Masses(mass, frame)
+            for mass, frame in zip(
+                graph.several("Split", len(sizes), masses.mass, np.array(sizes)),
+                graph.several("Split", len(sizes), masses.frame, np.array(sizes)),
+                strict=True,
+            )
+        ]
+        masses, n_sources = _pairwise(graph, parts[0], parts[1], rescale), half
+        odd += parts[2:]
+    for block in odd:
+        masses = _pairwise(graph, masses, block, rescale)
+    return masses
+
+
+def _pairwise(graph: Graph, one: Masses, other: Masses, rescale: bool) -> Masses:
+    through = graph("Mul", one.mass, graph("Add", other.mass, other.frame))
+    mass = graph("Add", through, graph("Mul", one.frame, other.mass))
+    frame = graph("Mul", one.frame, other.frame)
+    if not rescale:
+        return Masses(mass, frame)
+    # Sources that exclude each other have the sum 0 and keep it.
+    total = graph("Max", graph("Add", frame, graph.total(mass, 1)), _LEAST_SUM)
+    return Masses(graph("Div", mass, total), graph("Div", frame, total))
+
+
+def _normalised(graph: Graph, masses: Masses) -> tuple[Value, Value]:
+    """Belief and ignorance; sources that exclude each other say nothing together."""
+    mass, frame = graph.remove_axis(masses.mass, 0), graph.remove_axis(masses.frame, 0)
+    total = graph("Add", frame, graph.total(mass, 0))
+    says_something = graph("Greater", total, 0.0)
+    divisor = graph("Where", says_something, total, 1.0)
+    return graph("Div", mass, divisor), graph("Where", says_something, graph("Div", frame, divisor), 1.0)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The other rules
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _odds(graph: Graph, tree: FuzzyTree, phi: Value, nodes: NDArray[np.intp]) -> Value:
+    """Masses against that of the frame, e(c) = m(c) / m(frame), shape (n_nodes, n_classes, n_rows)."""
+    capped = graph("Min", phi, MOST_FIRING)
+    ratio = graph("Div", capped, graph("Sub", 1.0, capped))
+    return graph("Mul", graph.insert_axis(ratio, 1), tree.consequent[nodes][:, :, None])
+
+
+def _cautious(
+    graph: Graph, tree: FuzzyTree, firings: Firings, sources: NDArray[np.intp], trust: Floats
+) -> tuple[Value, Value]:
+    """The largest odds of each class over the sources."""
+    odds = _odds(graph, tree, _phi(graph, firings, sources, trust), sources)
+    largest = graph("ReduceMax", odds, axes=[0], keepdims=0)
+    total = graph("Add", graph.total(largest, 0), 1.0)
+    return graph("Div", largest, total), graph("Div", 1.0, total)
+
+
+def _chain(
+    graph: Graph, tree: FuzzyTree, firings: Firings, sources: NDArray[np.intp], trust: Floats
+) -> tuple[Value, Value]:
+    """Cautious along each path, Dempster across the paths that a row goes to the end."""
+    leaves, above = [], np.zeros(tree.n_nodes, dtype=np.int64)
+    ends: list[Value] = []
+    odds: Value | None = None
+    for nodes in levels(tree.parent) or [np.array([0])]:
+        own = _odds(graph, tree, _phi(graph, firings, nodes, trust), nodes)
+        odds = own if odds is None else graph("Max", own, graph.take(odds, above[tree.parent[nodes]]))
+        above[nodes] = np.arange(len(nodes))
+        at_end = nodes[tree.is_leaf[nodes]]
+        if len(at_end):
+            leaves.append(at_end)
+            ends.append(graph.take(odds, above[at_end]))
+    n_leaves = len(tree.leaves)
+    is_reached = graph("Greater", firings.of(graph, np.concatenate(leaves)), 0.0)
+    counted = graph("Where", graph.insert_axis(is_reached, 1), graph.join(ends), 0.0)
+    total = graph("Add", graph.total(counted, 1), 1.0)
+    masses = Masses(graph("Div", counted, total), graph("Div", 1.0, total))
+    return _normalised(graph, _combined(graph, masses, n_leaves, rescale=True))
+
+
+def _vote(
+    graph: Graph, tree: FuzzyTree, firings: Firings, sources: NDArray[np.intp], trust: Floats
+) -> tuple[Value, Value]:
+    """The mixture of the sources' distributions."""
+    phi = _phi(graph, firings, sources, trust)
+    total = graph.total(phi, 0)
+    votes = graph("MatMul", tree.consequent[sources].T, phi)
+    return graph("Div", votes, graph("Max", total, 1.0)), graph("Max", graph("Sub", 1.0, total), 0.0)
+
+
+_COMBINATIONS = {"dempster": _dempster, "cautious": _cautious, "chain": _chain, "vote": _vote}

@@ -1,0 +1,184 @@
+"""A fitted classifier as one ONNX model."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ferl.onnx.evidence import add_evidence
+from ferl.onnx.firing import add_conditions, add_firings, add_rows
+from ferl.onnx.graph import IR_VERSION, ML_OPSET, OPSET, Graph, Value
+from ferl.onnx.inputs import OUTPUTS, add_inputs, check_dtype, column_inputs
+from ferl.onnx.novelty import add_novelty
+from ferl.quoting import shown
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+    from ferl.classifier import FERLClassifier
+
+
+def to_onnx(clf: FERLClassifier, *, novelty: bool | str = True, dtype: str = "float64") -> ModelProto:
+    """A fitted classifier as an ONNX model, of standard operators only.
+
+    The answers are those of Python up to rounding, about 1e-12: label, evidence, set and novelty, for any number of
+    rows at once, with categories, unseen categories and missing values. ``docs/onnx.md`` has examples.
+
+    Parameters
+    ----------
+    clf : FERLClassifier
+        A fitted classifier, of any variant and combination.
+    novelty : bool or {"neighbour", "residual"}
+        Whether novelty is among the outputs: the model's own measure, or this one; see
+        :meth:`ferl.FERLClassifier.novelty`. The exemplars of "neighbour", which are training rows, make most of the
+        file.
+    dtype : {"float64", "float32"}
+        Type of numbers that come in and go out. Inside all is double precision: single precision would round values
+        across narrow bands.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Inputs: ``X`` of shape (n_rows, n_features) if all features are numbers. Otherwise one input of shape
+        (n_rows, 1) for each feature, by its name; categories that are text are strings, with "" for a missing value,
+        other categories are doubles. (:func:`ferl.onnx.onnx_inputs` makes them of any table.)
+
+        Outputs: ``label`` (n_rows,), ``pignistic``, ``belief``, ``plausibility`` (n_rows, n_classes), ``ignorance``
+        (n_rows,), ``set``, bool of shape (n_rows, n_classes), and ``novelty`` (n_rows,). Labels are strings, int64,
+        bool or double, as in ``clf.classes_``.
+
+    Raises
+    ------
+    ImportError
+        If the package onnx is not installed: ``pip install "ferl[onnx]"``.
+
+    Examples
+    --------
+    >>> import onnxruntime
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLClassifier
+    >>> from ferl.onnx import onnx_inputs, to_onnx
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = FERLClassifier(random_state=0).fit(X, y)
+    >>> session = onnxruntime.InferenceSession(to_onnx(clf).SerializeToString())
+    >>> label, ignorance = session.run(["label", "ignorance"], onnx_inputs(clf, X[:3]))
+    >>> label.tolist()
+    [0, 0, 0]
+    >>> bool(abs(ignorance - clf.predict_evidence(X[:3]).ignorance).max() < 1e-12)
+    True
+    """
+    graph = Graph()
+    _check(clf, novelty, dtype)
+    inputs, encoded = add_inputs(graph, clf, dtype)
+    results = _add_answers(graph, clf, encoded, novelty)
+    for name, value in results.items():
+        is_number = name not in ("label", "set")
+        graph.name(graph.cast(value, dtype) if dtype != "float64" and is_number else value, name)
+    outputs = [_declared(graph, clf, name, dtype) for name in results]
+    helper = graph.onnx.helper
+    model: ModelProto = helper.make_model(
+        helper.make_graph(graph.nodes, "ferl", inputs, outputs, graph.constants),
+        opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)],
+        ir_version=IR_VERSION,
+        producer_name="ferl",
+        producer_version=_version(),
+        doc_string="A fuzzy rule tree: label, evidence, prediction set and novelty of each row.",
+    )
+    helper.set_model_props(model, _properties(clf))
+    return model
+
+
+def _check(clf: Any, novelty: bool | str, dtype: str) -> None:
+    from ferl.classifier import FERLClassifier
+
+    if not isinstance(clf, FERLClassifier):
+        raise TypeError(
+            f"clf is a {type(clf).__name__}; a fitted FERLClassifier can be exported. Export the classifier inside it, "
+            "and apply what is around it to the outputs."
+        )
+    check_is_fitted(clf)
+    check_dtype(dtype)
+    if not isinstance(novelty, bool | str):
+        raise ValueError(f"novelty is {novelty!r}; it must be True, False, 'neighbour' or 'residual'.")
+    if not clf.discount >= 0 or not clf.gate_margin > 0:  # they may have changed since fit
+        raise ValueError(
+            f"discount is {clf.discount} and gate_margin {clf.gate_margin}; they must be at least 0 and above 0."
+        )
+
+
+def _add_answers(graph: Graph, clf: FERLClassifier, encoded: Value, novelty: bool | str) -> dict[str, Value]:
+    """All outputs by their names, rows first."""
+    tree = clf.tree_
+    rows = add_rows(graph, encoded, clf.n_features_in_, clf.missing_features_)
+    margin = clf.gate_margin if clf.support_gate else None
+    conditions = add_conditions(graph, tree, rows, margin) if tree.n_nodes > 1 else None
+    firings = add_firings(graph, tree, rows, conditions, clf.support_gate)
+    belief, ignorance = add_evidence(graph, clf, firings)
+    plausibility = graph("Add", belief, ignorance)
+    pignistic = graph("Add", belief, graph("Div", ignorance, float(tree.n_classes)))
+    largest = graph("ReduceMax", belief, axes=[0], keepdims=1)
+    matrices = {
+        "pignistic": pignistic,
+        "belief": belief,
+        "plausibility": plausibility,
+        "set": graph("GreaterOrEqual", plausibility, largest),
+    }
+    found = {name: graph("Transpose", value, perm=[1, 0]) for name, value in matrices.items()}
+    code = graph("ArgMax", pignistic, axis=0, keepdims=0)
+    found["label"] = graph("Gather", _labels(clf.classes_), code)
+    found["ignorance"] = graph.remove_axis(ignorance, 0)
+    if novelty is not False:
+        measure = None if novelty is True else novelty
+        ungated = add_firings(graph, tree, rows, conditions, False) if clf.support_gate else firings
+        found["novelty"] = add_novelty(graph, clf, rows, conditions, firings, ungated, measure)
+    return {name: found[name] for name in OUTPUTS if name in found}
+
+
+def _labels(classes: NDArray[Any]) -> NDArray[Any]:
+    """The labels in a type that ONNX and all languages have: text, int64, bool or float64."""
+    kind = classes.dtype.kind
+    if kind in "iu" and classes.max() <= np.iinfo(np.int64).max:
+        return classes.astype(np.int64)
+    if kind == "f":
+        return classes.astype(np.float64)
+    if kind == "b" or (kind in "OUT" and all(isinstance(label, str) for label in classes.tolist())):
+        return classes
+    raise ValueError(
+        f"The labels are {shown(classes.tolist())}, of {classes.dtype}; labels that are text, integers up to 2**63, "
+        "floats or booleans can be exported. Fit with such labels."
+    )
+
+
+def _declared(graph: Graph, clf: FERLClassifier, name: str, dtype: str) -> Any:
+    """Type and shape of an output."""
+    helper = graph.onnx.helper
+    width = [clf.tree_.n_classes] if name in ("pignistic", "belief", "plausibility", "set") else []
+    labels = _labels(clf.classes_)
+    own: Any = {"label": object if labels.dtype.kind in "OUT" else labels.dtype, "set": bool}.get(name, dtype)
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(own)), ["n_rows", *width])
+
+
+def _properties(clf: FERLClassifier) -> dict[str, str]:
+    """What a reader of the file may want to know, as JSON where it is not one word."""
+    columns, inputs = clf.columns_, column_inputs(clf)
+    names = columns.names or [f"x{feature}" for feature in range(clf.n_features_in_)]
+    properties: dict[str, Any] = {
+        "ferl_version": _version(),
+        "variant": clf.variant,
+        "combination": clf.combination,
+        "classes": json.dumps(clf.classes_.tolist(), ensure_ascii=False),
+        "features": json.dumps(list(names), ensure_ascii=False),
+    }
+    if inputs is not None:
+        properties["inputs"] = json.dumps({own.name: own.form for own in inputs}, ensure_ascii=False)
+    return properties
+
+
+def _version() -> str:
+    from ferl import __version__
+
+    return __version__

@@ -1,0 +1,9 @@
+"""The report: a model and a table as one HTML file, with a page where any row can be tried out.
+
+:func:`write_report` is all that is needed. ``table_reading`` judges the rows, ``summarise`` turns model and rows into a
+plain dict, ``render`` makes HTML of it; ``static/ferl.js`` is the model's arithmetic in the browser.
+"""
+
+from ferl.report.writing import report_html, write_report
+
+__all__ = ["report_html", "write_report"]

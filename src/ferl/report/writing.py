@@ -1,0 +1,131 @@
+"""Reports from Python: a fitted classifier and a table in, a file out."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ferl.atomic import replace_text
+from ferl.frames import check_rows
+from ferl.frames.reading import Table, read_table
+from ferl.quoting import shown
+from ferl.report.render import render
+from ferl.report.summarise import summarise
+from ferl.report.table_reading import NO_LABEL, OTHER_LABEL, Cell, Codes, TableReading
+
+if TYPE_CHECKING:
+    from ferl.classifier import FERLClassifier
+
+BLOCK_ROWS = 65_536  # judged at a time
+
+
+def write_report(
+    estimator: FERLClassifier,
+    X: ArrayLike,
+    y: ArrayLike | None = None,
+    path: str | os.PathLike[str] = "report.html",
+    *,
+    title: str = "Rules, evidence and doubt",
+    table: str = "the table",
+) -> Path:
+    """Write a report on a fitted classifier and a table: one HTML file that needs no network.
+
+    It shows the rules, the tree, how good the answers are, the rows without an answer and the rows unlike training, and
+    it has a page that judges any row you type, in the browser. The file contains the model with the training rows that
+    it keeps (none with ``n_exemplars=0``) and up to 150 rows of the table.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Fitted.
+    X : array-like or data frame of shape (n_rows, n_features)
+        Rows to judge; best those that were not used for fitting.
+    y : array-like of shape (n_rows,), optional
+        Their labels; None or NaN where one is not known. None: metrics are left out.
+    path : str or path-like
+        The file; it is replaced as a whole.
+    title : str
+        Heading of the page.
+    table : str
+        What the page calls the table.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLClassifier
+    >>> from ferl.report import write_report
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = FERLClassifier("medium", random_state=0).fit(X[::2], y[::2])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_report(clf, X[1::2], y[1::2], f"{folder}/iris.html")
+    ...     path.read_text(encoding="utf-8")[:15]
+    '<!doctype html>'
+    """
+    replace_text(path, report_html(estimator, X, y, title=title, table=table))
+    return Path(path)
+
+
+def report_html(
+    estimator: FERLClassifier,
+    X: ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    title: str = "Rules, evidence and doubt",
+    table: str = "the table",
+) -> str:
+    """The text of :func:`write_report`'s file."""
+    if not hasattr(estimator, "predict_evidence"):
+        raise TypeError(
+            f"write_report got a {type(estimator).__name__}; pass the fitted FERLClassifier inside it, for example "
+            "pipeline[-1] or search.best_estimator_."
+        )
+    check_is_fitted(estimator)
+    given = read_table(X, estimator)
+    rows = check_rows(estimator, given)
+    truth = None if y is None else label_codes(estimator, y, len(rows))
+    reading = TableReading(estimator)
+    for first in range(0, len(rows), BLOCK_ROWS):
+        block = slice(first, first + BLOCK_ROWS)
+        reading.add(rows[block], None if truth is None else truth[block], _cells(estimator, given, first))
+    return render(summarise(estimator, reading, title, table))
+
+
+def _cells(estimator: FERLClassifier, given: Table, first: int) -> Cell:
+    """Values of categorical columns as the table holds them, by the row of a block and the feature."""
+
+    def cell(row: int, feature: int) -> Any:
+        known, names = estimator.columns_.names, given.names
+        place = feature if known is None or names is None else names.index(known[feature])
+        factor = given.columns[place].factor
+        return factor.values[factor.codes[first + row]]
+
+    return cell
+
+
+def label_codes(estimator: FERLClassifier, y: Any, n_rows: int) -> Codes:
+    """Labels as places in ``classes_``; ``NO_LABEL`` where one is missing, ``OTHER_LABEL`` for those of no class."""
+    labels: NDArray[Any] = np.asarray(y, dtype=object).ravel()
+    if len(labels) != n_rows:
+        raise ValueError(f"y has {len(labels)} labels and X has {n_rows} rows; every row needs its label.")
+    place = {label: code for code, label in enumerate(estimator.classes_.tolist())}
+    found = [
+        NO_LABEL if label is None or label != label else place.get(label, OTHER_LABEL) for label in labels.tolist()
+    ]
+    codes = np.array(found, dtype=np.int32)
+    if len(codes) and (codes == OTHER_LABEL).all():
+        raise ValueError(
+            f"No label of y ({shown(labels[0])}, for example) is one of the model's classes, "
+            f"{shown(estimator.classes_.tolist())}. Pass labels as they were in training."
+        )
+    return codes

@@ -1,0 +1,64 @@
+"""ONNX models run by a real runtime, for the tests of the export."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+
+from ferl import FERLClassifier
+from ferl.onnx import onnx_inputs, to_onnx
+
+NAMES = ["label", "pignistic", "belief", "plausibility", "ignorance", "set", "novelty"]
+MARGIN = 1e-9  # labels and sets may differ where Python itself is nearer to a tie than this
+
+
+def session_of(model: onnx.ModelProto) -> onnxruntime.InferenceSession:
+    onnx.checker.check_model(model, full_check=True)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def run(session: onnxruntime.InferenceSession, feed: dict[str, Any]) -> dict[str, Any]:
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(None, feed), strict=True))
+
+
+def assert_answers(
+    found: dict[str, Any], model: FERLClassifier, rows: Any, measure: str | None = None, tolerance: float = 1e-11
+) -> None:
+    """What a runtime says is what Python says."""
+    evidence = model.predict_evidence(rows)
+    expected = {name: getattr(evidence, name) for name in ("pignistic", "belief", "plausibility", "ignorance")}
+    for name, value in expected.items():
+        assert found[name].shape == value.shape
+        np.testing.assert_allclose(found[name], value, rtol=0, atol=tolerance, err_msg=name)
+    if "novelty" in found:
+        np.testing.assert_allclose(
+            found["novelty"], model.novelty(rows, measure=measure), rtol=10 * tolerance, atol=10 * tolerance
+        )
+    ranked = np.sort(evidence.pignistic, axis=1)
+    lead = np.inf if ranked.shape[1] == 1 else ranked[:, -1] - ranked[:, -2]
+    is_clear = np.broadcast_to(_is_clear(lead, tolerance), len(ranked))
+    np.testing.assert_array_equal(found["label"][is_clear], model.predict(rows)[is_clear])
+    is_clear = _is_clear(np.abs(evidence.plausibility - evidence.belief.max(axis=1, keepdims=True)), tolerance)
+    np.testing.assert_array_equal(found["set"][is_clear], evidence.prediction_set()[is_clear])
+
+
+def _is_clear(gap: Any, tolerance: float) -> Any:
+    """Not nearly a tie. Exact ties count: what is equal is computed alike."""
+    return (gap > MARGIN + tolerance) | (gap == 0)
+
+
+def assert_exports(
+    model: FERLClassifier, rows: Any, measure: str | None = None, feed: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Export a model, run it on rows, and compare."""
+    session = session_of(to_onnx(model, novelty=measure or True))
+    found = run(session, onnx_inputs(model, rows) if feed is None else feed)
+    assert list(found) == NAMES
+    assert_answers(found, model, rows, measure)
+    return found

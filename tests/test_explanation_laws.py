@@ -1,0 +1,219 @@
+"""Laws of explanations: parts add up, doubt is split exactly, and no smaller change alters the label."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ferl import FERLClassifier
+from ferl.explanation.build import explain_row
+from ferl.explanation.changes import TOLERANCE
+from ferl.explanation.row import OneRow
+from ferl.explanation.sources import fired_sources
+from law_examples import COMBINATIONS, RULES, SOURCES, Floats, Table, fit, rows_near, tables
+from table_examples import Mixed, fit_mixed, mixed_tables, rows_beside
+
+FEW = settings(max_examples=12, deadline=None, derandomize=True, database=None)
+VARIANTS = st.sampled_from(["deep", "compact"])
+OPTIONS = st.fixed_dictionaries(
+    {
+        "variant": VARIANTS,
+        "discount": st.sampled_from([0.0, 4.0]),
+        "support_gate": st.booleans(),
+        "consequents": st.sampled_from(["shrinkage", "raw"]),
+    }
+)
+
+
+def stories(model: FERLClassifier, rows: Floats, **options: Any) -> list[Any]:
+    return [explain_row(model, OneRow(row[None]), **options) for row in rows]
+
+
+def mixed_models(table: Mixed, seed: int, **options: Any) -> tuple[FERLClassifier, pd.DataFrame]:
+    return fit_mixed(table, missing_conditions=seed % 2 == 0, **options), rows_beside(table, seed, 8)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Belief
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def assert_parts_add_up(story: Any) -> None:
+    parts = np.array([rule.belief for rule in story.rules]).reshape(-1, len(story.classes))
+    assert (parts >= 0).all()
+    np.testing.assert_allclose(parts.sum(axis=0), story.belief, atol=1e-12)
+    assert all(0 <= bel <= 1 + 1e-12 for rule in story.rules for bel in rule.belief_without)
+    if len(story.rules) == 1:
+        assert story.rules[0].belief_without == (0.0,) * len(story.classes)
+
+
+@COMBINATIONS
+@SOURCES
+@FEW
+@given(table=tables(), seed=st.integers(0, 99), options=OPTIONS)
+def test_what_the_rules_give_adds_up_to_the_belief(combination, sources, table: Table, seed, options):
+    model = fit(table, combination=combination, sources=sources, **options)
+    for story in stories(model, rows_near(table[0], seed, 8), counterfactual=False):
+        assert_parts_add_up(story)
+
+
+@COMBINATIONS
+@FEW
+@given(table=mixed_tables(), seed=st.integers(0, 99))
+def test_so_it_does_with_categories_and_missing_values(combination, table: Mixed, seed):
+    model, rows = mixed_models(table, seed, combination=combination)
+    for place in range(len(rows)):
+        assert_parts_add_up(model.explain(rows.iloc[place], counterfactual=False))
+
+
+@FEW
+@given(table=tables(), seed=st.integers(0, 99), variant=VARIANTS, combination=st.sampled_from(["dempster", "chain"]))
+def test_weights_of_evidence_determine_belief(table: Table, seed, variant, combination):
+    """What the parts are shares of is the whole evidence: belief follows from the sums of the weights alone."""
+    model = fit(table, variant=variant, combination=combination)
+    rows = rows_near(table[0], seed, 12)
+    firing = model.tree_.fire(rows)
+    for own, belief in zip(firing, model.predict_evidence(rows).belief, strict=True):
+        sources = fired_sources(model, own)
+        weight = np.log1p(sources.odds).sum(axis=0)
+        if np.isfinite(weight).all() and (weight < 30).all():
+            mass = np.expm1(weight)
+            np.testing.assert_allclose(mass / (1 + mass.sum()), belief, atol=1e-9)
+
+
+@COMBINATIONS
+@FEW
+@given(table=tables(), seed=st.integers(0, 99))
+def test_belief_without_a_rule_is_that_of_a_tree_where_it_is_silent(combination, table: Table, seed):
+    """Against the core, told not to believe the rule's node at all."""
+    if combination == "chain":  # a path is silent only when the nodes it shares with others are
+        combination = "dempster"
+    model = fit(table, combination=combination, sources="all")
+    tree = model.tree_
+    for row in rows_near(table[0], seed, 4):
+        for rule in explain_row(model, OneRow(row[None]), counterfactual=False).rules:
+            believed = np.ones(tree.n_nodes)
+            believed[rule.node] = 0.0
+            belief, ignorance, conflict = np.empty((1, tree.n_classes)), np.empty(1), np.empty(1)
+            tree.core().combine(
+                tree.consequent, believed, row[None], combination, True, True, 1, belief, ignorance, conflict
+            )
+            np.testing.assert_allclose(rule.belief_without, belief[0], atol=1e-9)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Ignorance
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@COMBINATIONS
+@SOURCES
+@FEW
+@given(table=tables(), seed=st.integers(0, 99), options=OPTIONS)
+def test_the_causes_of_doubt_add_up_to_the_ignorance(combination, sources, table: Table, seed, options):
+    model = fit(table, combination=combination, sources=sources, **options)
+    for story in stories(model, rows_near(table[0], seed, 8), counterfactual=False):
+        parts = vars(story.doubt)
+        assert min(parts.values()) >= 0
+        assert sum(parts.values()) == pytest.approx(story.ignorance, abs=1e-12)
+        if not options["support_gate"]:
+            assert parts["lost_support"] == 0
+        if options["discount"] == 0:
+            assert parts["thin_support"] <= 1e-12
+        if combination in ("vote", "cautious"):
+            assert parts["conflict"] == 0
+
+
+@FEW
+@given(table=tables(), combination=st.sampled_from(RULES))
+def test_far_outside_all_doubt_is_lost_support(table: Table, combination):
+    model = fit(table, combination=combination)
+    if model.n_rules_ > 1:
+        far = table[0].max(axis=0) + 100 * np.ptp(table[0], axis=0)
+        (story,) = stories(model, far[None], counterfactual=False)
+        assert story.ignorance == 1
+        assert story.doubt.lost_support == pytest.approx(1 - story.doubt.weak_firing)
+        assert story.doubt.main == "lost_support" or story.doubt.weak_firing > 0.5
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Changes
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def labels_along(model: FERLClassifier, row: Floats, feature: int, values: Floats) -> Any:
+    rows = np.repeat(row[None], len(values), axis=0)
+    rows[:, feature] = values
+    return model.predict(rows)
+
+
+@COMBINATIONS
+@settings(FEW, max_examples=8)
+@given(table=tables(), seed=st.integers(0, 99), options=OPTIONS)
+def test_the_nearest_change_alters_the_label_and_no_smaller_one_does(combination, table: Table, seed, options):
+    model = fit(table, combination=combination, **options)
+    X = table[0]
+    spread = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+    for row in rows_near(X, seed, 3):
+        if np.abs(row).max() > 1e6 * np.abs(X).max():
+            continue  # distances would be rounded
+        (story,) = stories(model, row[None])
+        assert [change.distance for change in story.changes] == sorted(change.distance for change in story.changes)
+        found = {change.feature: change for change in story.changes}
+        for feature in range(X.shape[1]):
+            change = found.get(f"x{feature}")
+            reach = np.abs(X[:, feature]).max() + np.abs(row[feature]) + 3 * np.ptp(X[:, feature])
+            if change is None:  # nowhere, on a dense grid
+                grid = np.linspace(-reach, reach, 4001)
+                assert (labels_along(model, row, feature, grid) == story.label).all()
+                continue
+            at_change = labels_along(model, row, feature, np.array([change.to, change.exact]))
+            assert (at_change != story.label).all()
+            assert at_change[0] == change.label
+            inside = change.proven * spread[feature] * (1 - 1e-9)
+            both_sides = row[feature] + np.linspace(-inside, inside, 2001)
+            assert (labels_along(model, row, feature, both_sides) == story.label).all()
+            assert abs(change.exact - row[feature]) <= abs(change.to - row[feature]) * (1 + 1e-12)
+
+
+@FEW
+@given(table=tables(), seed=st.integers(0, 99), combination=st.sampled_from(["dempster", "cautious", "vote"]))
+def test_the_proof_goes_all_the_way(table: Table, seed, combination):
+    """Between what is proven and the change lies no more than the tolerance, or what the numbers can resolve."""
+    X = table[0]
+    model = fit(table, combination=combination)
+    spread = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+    for row in rows_near(X, seed, 3):
+        (story,) = stories(model, row[None])
+        for change in story.changes:
+            unit = spread[int(change.feature[1:])]
+            gap = abs(change.exact - change.value) - change.proven * unit
+            assert gap <= 2 * TOLERANCE * unit + 16 * np.spacing(np.abs(change.exact) + np.abs(change.value))
+
+
+@COMBINATIONS
+@FEW
+@given(table=mixed_tables(), seed=st.integers(0, 99))
+def test_changes_of_categories_are_found_exactly_where_there_are_any(combination, table: Mixed, seed):
+    model, rows = mixed_models(table, seed, combination=combination)
+    for place in range(4):
+        row = rows.iloc[[place]]
+        story = model.explain(row)
+        found = {change.feature: change for change in story.changes}
+        for name in table.categories:
+            levels = model.categories_[model.columns_.names.index(name)]
+            others = pd.concat([row] * len(levels), ignore_index=True)
+            others[name] = levels
+            flips = levels[model.predict(others) != story.label].tolist() if not row[name].isna().item() else []
+            assert (name in found) == bool(flips)
+            assert name not in found or found[name].to in flips
+        for name in table.numbers:
+            if name in found:
+                changed = row.copy()
+                changed[name] = found[name].to
+                assert model.predict(changed)[0] == found[name].label != story.label

@@ -1,0 +1,252 @@
+"""What a report says, without a browser: the dict, the text of the file, and the command."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from ferl import FERLClassifier, load_model, save_model
+from ferl.cli import app
+from ferl.frames import check_rows
+from ferl.metrics import aurc, expected_calibration_error, mean_set_size, set_coverage
+from ferl.report import report_html, write_report
+from ferl.report.measures import measures
+from ferl.report.render import render, script_json
+from ferl.report.summarise import summarise
+from ferl.report.table_reading import TableReading
+from ferl.report.tree_view import View
+from ferl.report.writing import label_codes
+from table_examples import fit_mixed, mixed_table, rows_beside
+
+runner = CliRunner()
+
+
+def ferl(*arguments, code=0):
+    result = runner.invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "160"})
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def table():
+    return mixed_table(np.random.default_rng(0), n=300, n_classes=3)
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    return fit_mixed(table)
+
+
+def read(model, rows, y=None, block=10_000, **options):
+    """A table judged in blocks."""
+    encoded = check_rows(model, rows)
+    truth = None if y is None else label_codes(model, y, len(encoded))
+    reading = TableReading(model, **options)
+    for first in range(0, len(encoded), block):
+        part = slice(first, first + block)
+        reading.add(encoded[part], None if truth is None else truth[part])
+    return reading
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The dict
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_metrics_are_those_of_the_library(model, table):
+    found = measures(read(model, table.frame, table.y, block=77), ["a", "b", "c"])
+    proba, label, sets = (getattr(model, name)(table.frame) for name in ("predict_proba", "predict", "predict_set"))
+    confidence = proba.max(axis=1)
+    assert found["accuracy"] == (label == table.y).mean()
+    assert found["aurc"] == aurc(table.y, label, confidence)
+    assert found["ece"] == expected_calibration_error(table.y, label, confidence)
+    assert found["set_coverage"] == set_coverage(table.y, sets, model.classes_)
+    assert sum(bin_["n_rows"] for bin_ in found["reliability"]) == 300
+    gap = sum(own["share"] * abs(own["accuracy"] - own["confidence"]) for own in found["reliability"])
+    assert gap == pytest.approx(found["ece"])
+    counts = np.array([row["counts"] for row in found["confusion"]["rows"]])
+    expected = pd.crosstab(table.y, label).reindex(index=range(3), columns=range(3), fill_value=0)
+    np.testing.assert_array_equal(counts, expected)
+    assert found["risk_coverage"][-1] == [1.0, pytest.approx((label != table.y).mean())]
+
+
+def test_blocks_do_not_matter(model, table):
+    rows = rows_beside(table, 0, 200)
+    whole, parts = (summarise(model, read(model, rows, block=n), "t", "r") for n in (10_000, 17))
+    for name in ("ignorance", "conflict"):  # sums of floats
+        assert whole["table"].pop(name) == pytest.approx(parts["table"].pop(name))
+    assert json.dumps(whole) == json.dumps(parts)
+
+
+def test_listed_rows_are_the_most_ignorant_and_the_most_novel(model, table):
+    rows = rows_beside(table, 0, 200)
+    summary = summarise(model, read(model, rows, block=31, n_listed=10), "t", "r")
+    novelty, sets = model.novelty(rows), model.predict_set(rows)
+    ignorance = np.where(sets.all(axis=1), model.predict_evidence(rows).ignorance, -1.0)
+    n_abstained = int(sets.all(axis=1).sum())
+    assert n_abstained > 10
+    assert [row["number"] - 1 for row in summary["abstained"]] == np.argsort(-ignorance, kind="stable")[:10].tolist()
+    assert [row["number"] - 1 for row in summary["novel"]] == np.argsort(-novelty, kind="stable")[:10].tolist()
+    assert [row["novelty"] for row in summary["novel"]] == pytest.approx(np.sort(novelty)[::-1][:10])
+    assert summary["table"]["n_abstained"] == n_abstained
+    assert summary["table"]["set_size"] == pytest.approx(mean_set_size(sets))
+    assert all(row["reason"].endswith(".") for row in summary["abstained"] + summary["novel"])
+
+
+def test_offered_rows_are_the_first_ones_and_those_listed(model, table):
+    rows = rows_beside(table, 0, 200)
+    summary = summarise(model, read(model, rows, n_listed=5, n_first=20), "t", "r")
+    numbers = [row["number"] for row in summary["page"]["rows"]]
+    listed = {row["number"] for row in summary["abstained"] + summary["novel"]}
+    assert numbers == sorted(listed | set(range(1, 21)))
+
+
+@pytest.mark.parametrize("variant", ["deep", "compact"])
+def test_rules_and_tree_are_complete(table, variant):
+    model = fit_mixed(table, variant=variant)
+    summary = summarise(model, read(model, table.frame), "t", "r")
+    tree = model.tree_
+    assert [node["node"] for node in summary["tree"]] == list(range(tree.n_nodes))
+    expected = np.arange(1, tree.n_nodes) if variant == "compact" else tree.leaves
+    assert sorted(rule["node"] for rule in summary["rules"]) == expected.tolist()
+    assert sum(node["n_closed"] for node in summary["tree"]) == (~tree.is_leaf).sum()
+    assert bool(summary["words"]) == (variant == "compact")
+    assert sum(feature["n_conditions"] for feature in summary["features"]) == tree.n_nodes - 1
+    assert sum(feature["share"] for feature in summary["features"]) == pytest.approx(1)
+
+
+def test_rows_without_a_label_and_with_other_labels_are_said_so(model, table):
+    y = table.y.astype(object)
+    y[:10], y[10:14] = None, "other"
+    found = measures(read(model, table.frame, y), View.of(model).classes)
+    assert (found["n_rows"], found["n_without_label"], found["n_other_labels"]) == (290, 10, 4)
+    assert found["confusion"]["rows"][-1]["name"] == "other labels"
+    assert sum(found["confusion"]["rows"][-1]["counts"]) == 4
+    assert found["accuracy"] == (model.predict(table.frame[10:]).astype(object) == y[10:]).mean()
+
+
+def test_categories_that_training_did_not_have_are_named(model, table):
+    rows = rows_beside(table, 0, 200)
+    summary = report_html(model, rows)
+    assert "never seen, a category that training did not have" in summary
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The file
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_same_model_and_table_give_the_same_file(model, table):
+    assert report_html(model, table.frame, table.y) == report_html(model, table.frame, table.y)
+
+
+def test_names_are_escaped_and_json_cannot_end_its_script(table):
+    hostile = {"x0": "</script><b>", "x1": "a'\"&", "c0": "<!--\u2028", "c1": "y" * 10_000}
+    named = table.frame.rename(columns=hostile)
+    model = FERLClassifier(random_state=0).fit(named, table.y)
+    page = report_html(model, named, table.y, title="<h1>", table="</title>")
+    assert page.count("<script") == 3
+    assert page.count("</script") == 3
+    assert "<b>" not in page
+    assert "&lt;/script&gt;&lt;b&gt;" in page
+    assert "y" * 2001 not in page
+    embedded = re.search(r'<script type="application/json" id="page-data">(.*?)</script>', page, re.DOTALL).group(1)
+    assert not set("<>&\u2028\u2029") & set(embedded)
+    assert json.loads(embedded)["features"][0]["name"] == "</script><b>"
+
+
+def test_json_of_any_text_reads_back():
+    for text in ("</script>", "<!--", "\u2028\u2029&", "\ud800", "😀"):
+        written = script_json({"text": text})
+        assert not set("<>&\u2028\u2029") & set(written)
+        assert json.loads(written)["text"] == text
+
+
+def test_the_policy_allows_the_scripts_of_the_page_and_nothing_else(model, table):
+    page = report_html(model, table.frame)
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page).group(1).replace("&#39;", "'")
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert policy.count("'sha256-") == 3
+    assert not re.search(r"unsafe|https?:|\*", policy)
+    assert not re.search(r"""(?:src|href)=["'](?!#)""", page)  # nothing is fetched
+    assert " style=" not in page  # the policy would refuse it
+    assert not re.search(r"\son\w+=", page)
+
+
+def test_scripts_make_no_markup_of_text(model, table):
+    page = report_html(model, table.frame)
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function", page)
+
+
+def test_an_empty_table_gives_a_report_of_the_model(model):
+    page = render(summarise(model, TableReading(model), "t", "nothing"))
+    assert "No label of nothing is known" in page
+    assert "The table has no rows." in page
+
+
+def test_a_model_of_one_class_never_abstains():
+    X = np.arange(20.0)[:, None]
+    only = FERLClassifier(random_state=0).fit(X, ["yes"] * 20)
+    assert "None: every answer rules out some class." in report_html(only, X, ["yes"] * 20)
+
+
+def test_wrong_arguments_are_named_with_the_remedy(model, table, tmp_path):
+    with pytest.raises(ValueError, match="y has 2 labels and X has 300 rows"):
+        write_report(model, table.frame, [0, 1], tmp_path / "r.html")
+    with pytest.raises(ValueError, match=r"No label of y .* is one of the model's classes"):
+        write_report(model, table.frame, ["no"] * 300, tmp_path / "r.html")
+    with pytest.raises(TypeError, match="write_report got a str; pass the fitted FERLClassifier"):
+        write_report("model", table.frame)
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The command
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, model, table):
+    place = tmp_path_factory.mktemp("command")
+    save_model(model, place / "model.json")
+    table.frame.assign(y=table.y, extra="ignored").to_csv(place / "table.csv", index=False)
+    return place
+
+
+def test_the_command_writes_what_python_writes(folder, model, table):
+    out = folder / "report.html"
+    result = ferl("report", folder / "model.json", folder / "table.csv", "--target", "y", "-o", out, "--title", "T")
+    assert "300 rows judged" in result.output
+    loaded = load_model(folder / "model.json").set_params(n_jobs=-1)
+    assert out.read_text(encoding="utf-8") == report_html(loaded, table.frame, table.y, title="T", table="table.csv")
+
+
+def test_without_a_target_the_page_says_that_metrics_are_missing(folder):
+    ferl("report", folder / "model.json", folder / "table.csv", "-o", folder / "plain.html")
+    assert "No label of table.csv is known" in (folder / "plain.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("Y2", "has no column 'Y2'"),
+        ("x0", "'x0' is a feature of the model"),
+        ("extra", "No value of column 'extra' (for example 'ignored') is a class of the model"),
+    ],
+)
+def test_a_wrong_target_is_one_line_with_the_remedy(folder, target, words):
+    out = folder / "none.html"
+    result = ferl("report", folder / "model.json", folder / "table.csv", "--target", target, "-o", out, code=2)
+    assert words in result.output
+    assert len(result.output.strip().splitlines()) == 1
+    assert not out.exists()
+
+
+def test_a_missing_folder_is_said_before_the_table_is_read(folder):
+    result = ferl("report", folder / "model.json", folder / "table.csv", "-o", folder / "no" / "r.html", code=2)
+    assert "does not exist; create it" in result.output

@@ -1,0 +1,240 @@
+"""The report in a real browser: keyboard, colours, widths, hostile names, no network, no errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_classification
+
+from browser import chromium, console, open_page, requests, set_width
+from ferl import FERLClassifier
+from ferl.demo import demo_report
+from ferl.report import write_report
+
+HOSTILE = [
+    "</script><script>document.title='owned'</script>",
+    '"><img src=x onerror="document.title=\'owned\'">',
+    "{{ 7 * 7 }} & ' \" <b>\u2028\u2029",
+    "😀 emoji, \u202eright to left, \x00\x07 control",
+    "long" * 2500,
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as driver:
+        yield driver
+
+
+@pytest.fixture(scope="module")
+def iris(tmp_path_factory):
+    return demo_report("iris", tmp_path_factory.mktemp("report") / "iris.html")
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """Hostile names of columns, labels and categories."""
+    rng = np.random.default_rng(0)
+    category = rng.choice(HOSTILE, 300)
+    frame = pd.DataFrame({name: rng.normal(size=300) for name in HOSTILE[:-1]} | {HOSTILE[-1]: category})
+    labels = np.where(frame[HOSTILE[0]] > 0, HOSTILE[0], np.where(category == HOSTILE[1], HOSTILE[4], HOSTILE[3]))
+    model = FERLClassifier(random_state=0).fit(frame, labels)
+    rows = frame.copy()
+    rows.loc[:9, HOSTILE[-1]] = "<i>never</i> seen"
+    path = tmp_path_factory.mktemp("report") / "hostile.html"
+    return write_report(model, rows, labels, path, title=HOSTILE[0], table=HOSTILE[1])
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """150 rules on 60 features."""
+    X, y = make_classification(1500, 60, n_informative=30, n_classes=5, random_state=0)
+    model = FERLClassifier(random_state=0).fit(X, y)
+    assert model.n_rules_ > 100
+    return write_report(model, X[:30], y[:30], tmp_path_factory.mktemp("report") / "large.html")
+
+
+def value_of(browser, key):
+    return float(
+        browser.execute_script("return document.querySelector(`[data-key='${arguments[0]}']`).dataset.value", key)
+    )
+
+
+def press(browser, *keys):
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    ActionChains(browser).send_keys(*keys).perform()
+
+
+@pytest.mark.parametrize("page", ["iris", "hostile", "large"])
+def test_the_page_asks_for_nothing_and_logs_nothing(browser, request, page):
+    path = request.getfixturevalue(page)
+    open_page(browser, path)
+    browser.execute_script("[...document.querySelectorAll('button')].slice(-12).forEach((button) => button.click())")
+    browser.execute_script("document.querySelectorAll('.tools button').forEach((button) => button.click())")
+    assert console(browser) == []
+    assert requests(browser) == [path.resolve().as_uri()]
+
+
+def test_hostile_names_stay_text(browser, hostile):
+    open_page(browser, hostile)
+    assert browser.title == HOSTILE[0]
+    assert browser.execute_script("return document.scripts.length") == 3
+    assert browser.execute_script("return document.querySelectorAll('img, iframe, b, i:not(.legend i)').length") == 0
+    legends = browser.execute_script("return [...document.querySelectorAll('legend')].map((own) => own.textContent)")
+    assert {name for name in legends if "script" in name or "img" in name} == {HOSTILE[0], HOSTILE[1]}
+    assert len(set(legends)) == 5
+    assert max(map(len, legends)) <= 70
+
+
+def test_a_script_that_is_not_of_the_page_does_not_run(browser, iris):
+    open_page(browser, iris)
+    browser.execute_script(
+        "const own = document.createElement('script'); own.textContent = 'window.owned = 1'; document.body.append(own);"
+    )
+    assert browser.execute_script("return window.owned") is None
+    assert any("Content Security Policy" in line for line in console(browser))
+
+
+@pytest.mark.parametrize("page", ["iris", "hostile", "large"])
+@pytest.mark.parametrize("width", [320, 360, 1200])
+def test_the_page_never_scrolls_sideways(browser, request, page, width):
+    open_page(browser, request.getfixturevalue(page))
+    set_width(browser, width)
+    browser.execute_script("document.querySelectorAll('details').forEach((own) => (own.open = true))")
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The what-if form
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_keyboard_alone_changes_a_value_and_the_answer(browser, iris):
+    from selenium.webdriver.common.keys import Keys
+
+    open_page(browser, iris)
+    browser.execute_script("document.getElementById('row-choice').focus()")
+    press(browser, Keys.TAB, Keys.TAB)  # over the reset button, to the first slider
+    assert browser.switch_to.active_element.get_attribute("aria-label") == "petal length, slider"
+    press(browser, Keys.END)
+    assert browser.execute_script("return document.getElementById('verdict').dataset.label") != "setosa"
+    assert browser.switch_to.active_element.get_attribute("aria-valuetext") == "6.6"
+    press(browser, Keys.TAB, Keys.CONTROL + "a" + Keys.NULL, "60")
+    assert browser.execute_script("return document.getElementById('verdict').textContent").startswith("Abstains")
+    assert value_of(browser, "ignorance") == 1
+    press(browser, Keys.TAB, Keys.SPACE)  # the value is missing
+    assert 0 < value_of(browser, "ignorance") < 1
+    browser.execute_script("document.getElementById('reset').focus()")
+    press(browser, Keys.ENTER)
+    assert browser.execute_script("return document.getElementById('verdict').dataset.label") == "setosa"
+
+
+def test_what_the_page_shows_is_what_python_says(browser, iris, tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"size": rng.normal(size=200), "kind": rng.choice(["a", "b", "c"], 200)})
+    y = np.where((X["size"] > 0) ^ (X["kind"] == "b"), "yes", "no")
+    model = FERLClassifier("medium", random_state=0).fit(X, y)
+    open_page(browser, write_report(model, X, y, tmp_path / "page.html"))
+    typed = """
+    const box = document.querySelector("input[type=number]"), menu = document.querySelector("#controls select");
+    box.value = arguments[0]; box.dispatchEvent(new Event("input"));
+    menu.value = arguments[1]; menu.dispatchEvent(new Event("change"));
+    """
+    for size, code, kind in [(0.05, 1, "b"), (-9.5, 0, "a"), (0.4, 3, "never seen")]:
+        browser.execute_script(typed, size, code)
+        row = pd.DataFrame({"size": [size], "kind": [kind]})
+        evidence = model.predict_evidence(row)
+        for c in range(2):
+            assert value_of(browser, f"belief-{c}") == pytest.approx(evidence.belief[0, c], abs=1e-9)
+            assert value_of(browser, f"plausibility-{c}") == pytest.approx(evidence.plausibility[0, c], abs=1e-9)
+        assert value_of(browser, "ignorance") == pytest.approx(evidence.ignorance[0], abs=1e-9)
+        assert value_of(browser, "novelty") == pytest.approx(model.novelty(row)[0], abs=1e-9)
+        assert value_of(browser, "support-lost") == pytest.approx(model.support_deficit(row).sum(), abs=1e-9)
+
+
+def test_a_listed_row_opens_in_the_form(browser, iris):
+    open_page(browser, iris)
+    button = "document.querySelector('#novel button[data-row]')"
+    number = browser.execute_script(f"return {button}.dataset.row")
+    browser.execute_script(f"{button}.click()")
+    menu = "document.getElementById('row-choice')"
+    assert browser.execute_script(f"return {menu}.selectedOptions[0].textContent").startswith(f"Row {number}:")
+    assert browser.execute_script(f"return document.activeElement === {menu}")
+    row = browser.execute_script("return ferlPage.data.rows.find((row) => row.number === Number(arguments[0]))", number)
+    boxes = "return [...document.querySelectorAll('#controls input[type=number]')].map((own) => Number(own.value))"
+    assert sorted(browser.execute_script(boxes)) == sorted(row["values"])
+
+
+def test_every_control_has_a_name(browser, hostile):
+    open_page(browser, hostile)
+    nameless = """
+    return [...document.querySelectorAll("input, select, button")].filter((own) =>
+      !(own.getAttribute("aria-label") || own.textContent.trim() || (own.labels && own.labels.length))).length
+    """
+    assert browser.execute_script(nameless) == 0
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tables and colours
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_rules_can_be_sorted_and_filtered(browser, large):
+    open_page(browser, large)
+    support = (
+        "return [...document.querySelectorAll('#rule-table tbody tr')].map((row) => Number(row.cells[4].dataset.key))"
+    )
+    first = browser.execute_script(support)
+    browser.execute_script("document.querySelectorAll('#rule-table thead button')[3].click()")
+    assert browser.execute_script(support) == sorted(first)
+    browser.execute_script(
+        "const own = document.getElementById('rule-filter'); own.value = 'x44 '; own.dispatchEvent(new Event('input'))"
+    )
+    rows = "return [...document.querySelectorAll('#rule-table tbody tr')].filter((row) => !row.hidden)"
+    texts = browser.execute_script(f"{rows}.map((row) => row.textContent)")
+    assert 0 < len(texts) < len(first)
+    assert all("x44 " in text for text in texts)
+
+
+CONTRASTS = """
+const root = getComputedStyle(document.documentElement);
+const luminance = (name) => {
+  const hex = root.getPropertyValue(name).trim();
+  const [r, g, b] = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255)
+    .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const ratio = (one, other) => {
+  const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+  return (high + 0.05) / (low + 0.05);
+};
+const found = {};
+for (const ground of ["--paper", "--panel"]) {
+  for (const text of ["--ink", "--soft", "--accent", "--warn", "--bad"])
+    found[text + ground] = ratio(text, ground) / 4.5;
+  for (let c = 0; c < 8; ++c) found[`--c${c}` + ground] = ratio(`--c${c}`, ground) / 3;
+}
+return found;
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read_in_both_schemes(browser, iris, scheme):
+    open_page(browser, iris)
+    set_width(browser, 1200, scheme)
+    ground = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 22, 29)"}[scheme]
+    poor = {pair: ratio for pair, ratio in browser.execute_script(CONTRASTS).items() if ratio < 1}
+    assert poor == {}
+
+
+def test_the_theme_button_overrules_the_system(browser, iris):
+    open_page(browser, iris)
+    set_width(browser, 1200, "light")
+    browser.execute_script("localStorage.removeItem('ferl-theme'); location.reload()")
+    for theme, ground in (("light", "rgb(255, 255, 255)"), ("dark", "rgb(18, 22, 29)"), ("auto", "rgb(255, 255, 255)")):
+        browser.execute_script("document.getElementById('theme').click()")
+        assert browser.execute_script("return document.getElementById('theme').dataset.theme") == theme
+        assert browser.execute_script("return getComputedStyle(document.body).backgroundColor") == ground

@@ -1,0 +1,220 @@
+"""Fits from batches are those from memory, to the last bit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ferl import FERLClassifier
+from ferl.streaming import fit_batches, fit_parquet, predict_batches, predict_parquet
+from ferl.streaming.exact import ExactSums
+from ferl.tree import FuzzyTree
+
+
+def people(n_rows: int = 3000, seed: int = 0, n_classes: int = 3) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+    """Numbers, text, booleans, integers; values missing; many equal rows; labels and weights."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n_rows).round(2)
+    city = rng.choice(["Oslo", "Bergen", "Rome", "Atlantis"], n_rows, p=[0.5, 0.3, 0.19, 0.01])
+    frame = pd.DataFrame(
+        {
+            "x": np.where(rng.random(n_rows) < 0.1, np.nan, x),
+            "size": rng.integers(0, 20, n_rows),
+            "city": np.where(rng.random(n_rows) < 0.1, None, city),
+            "member": rng.random(n_rows) < 0.4,
+            "z": rng.normal(size=n_rows).round(1),
+        }
+    )
+    score = np.nan_to_num(x) + (city == "Rome") - 0.1 * frame["size"] + rng.normal(scale=0.5, size=n_rows)
+    y = np.array(["a", "b", "c"])[np.digitize(score, np.quantile(score, [0.4, 0.9][: n_classes - 1]))]
+    return frame, y, rng.choice([0.0, 0.5, 1.0, 2.0, 0.3], n_rows)
+
+
+def in_batches(size: int, X: Any, y: Any, weight: Any = None) -> list[tuple[Any, ...]]:
+    cuts = [slice(i, i + size) for i in range(0, len(y), size)]
+    take = (lambda own: X.iloc[own]) if isinstance(X, pd.DataFrame) else (lambda own: X[own])
+    return [(take(own), y[own]) if weight is None else (take(own), y[own], weight[own]) for own in cuts]
+
+
+def same_tree(one: FuzzyTree, other: FuzzyTree) -> None:
+    for field in fields(FuzzyTree):
+        compare(field.name, getattr(one, field.name), getattr(other, field.name))
+
+
+def compare(name: str, one: Any, other: Any) -> None:
+    if hasattr(one, "__dataclass_fields__"):
+        for field in fields(one):
+            compare(f"{name}.{field.name}", getattr(one, field.name), getattr(other, field.name))
+    else:
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(other), err_msg=name)
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "deep": {},
+    "compact": {"variant": "compact"},
+    "mdlp": {"variant": "compact", "partition": "mdlp"},
+    "sampled": {"growth_rows": 500},
+    "sampled compact": {"variant": "compact", "growth_rows": 400},
+    "balanced": {"variant": "medium", "class_weight": "balanced"},
+    "class weights": {"class_weight": {"a": 0.3, "b": 2.0, "c": 1.7}, "growth_rows": 800},
+    "missing": {"missing_conditions": True, "max_rules": 30},
+    "integers as categories": {"categorical_features": ["size", "city", "member"], "growth_rows": 1000},
+    "no exemplars": {"n_exemplars": 0},
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("case", CASES)
+def test_a_fit_in_batches_is_the_fit_in_memory(case: str, weighted: bool) -> None:
+    X, y, weight = people()
+    model = FERLClassifier(**CASES[case], random_state=0)
+    own = weight if weighted else None
+    whole = model.fit(X, y, own)
+    for size in (137, 3000):
+        stream = fit_batches(in_batches(size, X, y, own), estimator=model)
+        same_tree(whole.tree_, stream.tree_)
+        assert stream.classes_.tolist() == whole.classes_.tolist()
+        assert stream.columns_ == whole.columns_
+        assert stream.n_growth_rows_ == whole.n_growth_rows_
+        assert stream.missing_features_ == whole.missing_features_
+        np.testing.assert_array_equal(stream.predict_proba(X), whole.predict_proba(X))
+
+
+@settings(max_examples=15, deadline=None)
+@given(size=st.integers(1, 400), seed=st.integers(0, 10**6), n_jobs=st.integers(1, 3))
+def test_any_batch_size_and_number_of_threads_give_the_same_bits(size: int, seed: int, n_jobs: int) -> None:
+    X, y, weight = people(400, seed)
+    model = FERLClassifier("medium", growth_rows=150, random_state=0)
+    whole = model.fit(X, y, weight)
+    same_tree(whole.tree_, fit_batches(in_batches(size, X, y, weight), estimator=model.set_params(n_jobs=n_jobs)).tree_)
+
+
+def test_the_order_of_rows_changes_nothing() -> None:
+    X, y, weight = people()
+    place = np.random.default_rng(1).permutation(len(y))
+    model = FERLClassifier(growth_rows=700, random_state=0)
+    mixed = fit_batches(in_batches(500, X.iloc[place], y[place], weight[place]), estimator=model)
+    same_tree(model.fit(X, y, weight).tree_, mixed.tree_)
+
+
+def test_an_iterator_is_kept_in_a_file_and_a_function_is_called_again() -> None:
+    X, y, _ = people(600)
+    batches = in_batches(100, X, y)
+    model = FERLClassifier(random_state=0)
+    whole = model.fit(X, y)
+    same_tree(whole.tree_, fit_batches(iter(batches), estimator=model).tree_)
+    same_tree(whole.tree_, fit_batches(lambda: iter(batches), estimator=model).tree_)
+
+
+def test_arrays_without_names() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(500, 4)), rng.integers(0, 2, 500)
+    X[:, 2] = np.nan  # a column without any value must not change what is drawn
+    model = FERLClassifier(random_state=3, growth_rows=100)
+    stream = fit_batches(in_batches(60, X, y), estimator=model)
+    same_tree(model.fit(X, y).tree_, stream.tree_)
+    assert not hasattr(stream, "feature_names_in_")
+
+
+def write_parquet(folder: Path, X: pd.DataFrame, y: np.ndarray, weight: np.ndarray, n_files: int) -> None:
+    for k, own in enumerate(np.array_split(np.arange(len(y)), n_files)):
+        table = pa.Table.from_pandas(X.iloc[own].assign(label=y[own], weight=weight[own]), preserve_index=False)
+        city = table.schema.get_field_index("city")
+        if k % 2:  # text in one file, a dictionary in the next
+            table = table.set_column(city, "city", table["city"].cast(pa.string()))
+        pq.write_table(table, folder / f"part{k}.parquet", row_group_size=200)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"missing_conditions": True}, {"categorical_features": ["size", "city", "member"]}]
+)
+def test_parquet_gives_the_fit_in_memory(tmp_path: Path, options: dict[str, Any]) -> None:
+    X, y, weight = people(1500)
+    write_parquet(tmp_path, X, y, weight, 3)
+    model = FERLClassifier("medium", growth_rows=600, random_state=0, **options)
+    whole = model.fit(X, y, weight)
+    stream = fit_parquet(tmp_path, "label", estimator=model, weights="weight", batch_rows=170)
+    same_tree(whole.tree_, stream.tree_)
+    assert stream.feature_names_in_.tolist() == list(X.columns)
+    fewer = fit_parquet(str(tmp_path), target="label", estimator=FERLClassifier(random_state=0), features=["x", "z"])
+    same_tree(FERLClassifier(random_state=0).fit(X[["x", "z"]], y).tree_, fewer.tree_)
+
+
+def test_a_rare_class_gets_rows_into_the_sample_and_only_there() -> None:
+    rng = np.random.default_rng(0)
+    n_rows = 20_000
+    X = rng.normal(size=(n_rows, 3))
+    y = (np.arange(n_rows) < 40).astype(int)
+    X[:40] += np.array([4, 0, 0])
+    model = FERLClassifier("medium", growth_rows=1000, random_state=0).fit(X, y)
+    assert 1000 < model.n_growth_rows_ <= 1040  # all 40, although two of a thousand are its share
+    assert model.tree_.class_weight[0, 1] == 40
+    assert (model.predict(rng.normal(size=(200, 3)) + np.array([4, 0, 0])) == 1).mean() > 0.6
+    same_tree(model.tree_, fit_batches(in_batches(999, X, y), estimator=model).tree_)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(0, 1e9), max_size=40), st.integers(0, 40))
+def test_exact_sums_are_those_of_fsum(values: list[float], cut: int) -> None:
+    first, second = ExactSums(1), ExactSums(1)
+    for sums, own in ((first, values[:cut]), (second, values[cut:])):
+        sums.add(np.zeros(len(own), dtype=np.intp), np.array(own))
+    first.merge(second)
+    assert first.totals()[0] == first.total() == math.fsum(values)
+
+
+def test_answers_in_batches(tmp_path: Path) -> None:
+    X, y, _ = people(800)
+    model = FERLClassifier(random_state=0).fit(X, y)
+    blocks = [evidence.belief for evidence in predict_batches(model, (X.iloc[i : i + 90] for i in range(0, 800, 90)))]
+    np.testing.assert_array_equal(np.vstack(blocks), model.predict_evidence(X).belief)
+    pq.write_table(pa.Table.from_pandas(X), tmp_path / "new.parquet")
+    assert predict_parquet(model, tmp_path / "new.parquet", tmp_path / "answers.parquet") == 800
+    assert pq.read_table(tmp_path / "answers.parquet")["novelty"].to_numpy() == pytest.approx(model.novelty(X))
+
+
+def test_bad_input_says_what_to_do(tmp_path: Path) -> None:
+    X, y, weight = people(300)
+    batches = in_batches(100, X, y)
+    with pytest.raises(TypeError, match="Batch 1 is of type ndarray; every batch must be a tuple"):
+        fit_batches([batches[0], np.zeros(3)])
+    with pytest.raises(ValueError, match="There is no row with a positive weight"):
+        fit_batches([])
+    with pytest.raises(ValueError, match="'x' holds numbers in some batches and text in others"):
+        fit_batches([batches[0], (X.iloc[:5].assign(x="one"), y[:5])])
+    with pytest.raises(ValueError, match="Some labels are text and others are not"):
+        fit_batches([batches[0], (X.iloc[:5], [1, 2, 1, 2, 1])])
+    with pytest.raises(ValueError, match="seen at fit time, yet now missing"):
+        fit_batches([batches[0], (X.iloc[:5][["x", "z"]], y[:5])])
+    with pytest.raises(ValueError, match="y contains NaN: 1 labels are missing, the first in row 1"):
+        fit_batches([(X.iloc[:2], ["a", None])])
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        fit_parquet(tmp_path / "nothing", "label")
+    write_parquet(tmp_path, X, y, weight, 1)
+    with pytest.raises(ValueError, match="There is no column 'lable'; the columns are 'x'"):
+        fit_parquet(tmp_path, "lable")
+    with pytest.raises(TypeError, match="int is neither a path nor a pyarrow dataset"):
+        fit_parquet(3, "label")
+    with pytest.raises(ValueError, match="batch_rows is 0"):
+        fit_parquet(tmp_path, "label", batch_rows=0)
+    with pytest.raises(ValueError, match="Column 'x' holds a value of magnitude 1e\\+200"):
+        fit_batches([(X.assign(x=1e200), y)])
+
+
+def test_the_estimator_given_is_not_changed_and_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    X, y, _ = people(300)
+    model = FERLClassifier(random_state=0, verbose=1)
+    fitted = fit_batches(in_batches(100, X, y), estimator=model)
+    assert not hasattr(model, "tree_")
+    assert fitted.verbose == 1
+    assert "choosing rows" in capsys.readouterr().out
