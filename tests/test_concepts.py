@@ -48,6 +48,17 @@ def test_class_tables_and_row_labels_that_say_the_same_give_the_same_model(fitte
     np.testing.assert_array_equal(in_order.fit(X, y).predict_proba(X), fitted.predict_proba(X))
 
 
+def test_a_frame_of_classes_is_read_by_its_index_whatever_the_order(fitted):
+    X, y, _ = birds()
+    frame = pd.DataFrame(TABLE, index=NAMES).T
+    for table in (frame, frame.iloc[::-1]):
+        model = ConceptBottleneckFERL(class_concepts=table, random_state=0).fit(X, y)
+        assert model.concept_names_ == tuple(NAMES)
+        np.testing.assert_array_equal(model.predict_proba(X), fitted.predict_proba(X))
+    with pytest.raises(ValueError, match="no row for the class 'swan'"):
+        ConceptBottleneckFERL(class_concepts=frame.rename({"swan": "goose"})).fit(X, y)
+
+
 @pytest.mark.parametrize(
     "detector",
     [

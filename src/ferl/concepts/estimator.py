@@ -48,8 +48,8 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         The rules. None: ``FERLClassifier(band_scale=2, min_leaf_weight=5)``. With more classes than its 150 rules give
         one with a larger ``max_rules``.
     class_concepts : mapping, or array-like or data frame of shape (n_classes, n_concepts), optional
-        Concepts of each class, 1 or 0: a row for each label, or in the sorted order of the labels. Needed where ``fit``
-        gets no concepts of each row.
+        Concepts of each class, 1 or 0: a row for each label (a dict, or a data frame with the labels as its index), or
+        in the sorted order of the labels. Needed where ``fit`` gets no concepts of each row.
     concept_names : sequence of str, optional
         Names of the concepts. None: those of the data frame that the concepts come in, or "concept 0", ...
     calibration : {"isotonic"} or None

@@ -44,7 +44,8 @@ def concept_labels(
     concepts : array-like or data frame of shape (n_rows, n_concepts), optional
         Labels of the rows.
     class_concepts : mapping, or array-like or data frame of shape (n_classes, n_concepts), optional
-        Labels of the classes: a row for each class by name, or in the sorted order of the classes that are in ``y``.
+        Labels of the classes: a row for each class by name (a dict, or a data frame with the labels as its index), or
+        in the sorted order of the classes that are in ``y``.
     names : sequence of str, optional
         Names of the concepts. None: those of the data frame's columns, or "concept 0", "concept 1", ...
 
@@ -83,6 +84,7 @@ def named_table(concepts: Floats, names: Sequence[str]) -> pa.Table:
 
 def _of_classes(y: NDArray[Any], class_concepts: Any) -> Floats:
     classes, codes = np.unique(y, return_inverse=True)
+    class_concepts = _by_label(class_concepts)
     if isinstance(class_concepts, Mapping):
         missing = [label for label in classes.tolist() if label not in class_concepts]
         if missing:
@@ -98,6 +100,17 @@ def _of_classes(y: NDArray[Any], class_concepts: Any) -> Floats:
             "order, or a dict from label to row, which may hold further classes."
         )
     return table[codes]
+
+
+def _by_label(class_concepts: Any) -> Any:
+    """A data frame whose index holds labels as a mapping; anything else as it is."""
+    index = getattr(class_concepts, "index", None)
+    if isinstance(class_concepts, Mapping) or index is None or callable(index):
+        return class_concepts
+    labels = index.tolist()
+    if labels == list(range(len(labels))):  # rows that were only counted
+        return class_concepts
+    return dict(zip(labels, np.asarray(class_concepts), strict=True))
 
 
 def _table(values: Any) -> Floats:
