@@ -66,3 +66,25 @@ def rows_bar(n_rows: int | None, show: bool) -> Iterator[Callable[[str, int], ob
             progress.update(tasks[title], completed=done)
 
         yield move
+
+
+@contextmanager
+def epochs_bar(epochs: int, show: bool) -> Iterator[Callable[[int], object] | None]:
+    """A bar of the epochs a network was trained for; yields the function that moves it, or None as above.
+
+    Parameters
+    ----------
+    epochs : int
+        Where the bar ends; training may stop before.
+    show : bool
+        Whether there is a bar at all.
+    """
+    if not show:
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("training the detector"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns) as progress:
+        task = progress.add_task("train", total=epochs)
+        yield lambda epoch: progress.update(task, completed=epoch)

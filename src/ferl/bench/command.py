@@ -35,6 +35,7 @@ class Options:
     docs: Path | None
     fresh: bool
     repetitions: int | None
+    concepts: Path | None
 
 
 @app.command()
@@ -61,12 +62,15 @@ def bench(
             "--repetitions", "--repeats", min=1, help="Rounds of a race, draws of a simulation; each has its default."
         ),
     ] = None,
+    concepts: Annotated[
+        Path | None, typer.Option("--concepts", help="Folder of image features with concepts, for the cbm tables.")
+    ] = None,
 ) -> None:
     """Measure FERL against its peers: every figure in the docs comes from here. Interrupt it any time: it resumes.
 
     Example: ferl bench frontier --data DIR
     """
-    options = Options(data, openml, datasets, jobs, out, docs, fresh, repetitions)
+    options = Options(data, openml, datasets, jobs, out, docs, fresh, repetitions, concepts)
     with _plain_errors(f"Stopped. Finished results are kept in {out}; the same command goes on from there."):
         if list_tables:
             _list()
@@ -114,7 +118,9 @@ def _run_all(options: Options) -> None:
     if options.fresh:
         _set_aside(options.out / "results.jsonl")
     requests = {
-        name: (table, _request(table, options, data_sets, console, fresh=False)) for name, table in all_tables().items()
+        name: (table, _request(table, options, data_sets, console, fresh=False))
+        for name, table in all_tables().items()
+        if options.concepts is not None or not table.needs_concepts
     }
     failed = run_all(requests, options.out, console, source=_source(options), docs=options.docs)
     if failed:
@@ -133,6 +139,7 @@ def _request(table: Table, options: Options, data_sets: list[DataSet], console: 
         n_processes=1 if table.in_one_process else options.jobs or n_cores(),
         fresh=fresh,
         repetitions=options.repetitions or table.repetitions or 1,
+        concepts=options.concepts,
     )
 
 
@@ -143,6 +150,7 @@ def _refuse_unused(name: str, table: Table, options: Options) -> None:
         and any(given is not None for given in (options.data, options.openml, options.datasets)),
         "--jobs and --fresh": table.in_one_process and (options.jobs is not None or options.fresh),
         "--repetitions": table.repetitions is None and options.repetitions is not None,
+        "--concepts": not table.needs_concepts and options.concepts is not None,
     }
     for option, given in unused.items():
         if given:

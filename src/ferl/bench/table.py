@@ -47,6 +47,8 @@ class Request:
         Compute everything again.
     repetitions : int
         Rounds of a race, or draws of a simulation.
+    concepts : Path, optional
+        Folder of image features with concepts.
     """
 
     data_sets: Sequence[DataSet]
@@ -55,6 +57,14 @@ class Request:
     n_processes: int = 1
     fresh: bool = False
     repetitions: int = 1
+    concepts: Path | None = None
+
+    def require_concepts(self) -> Path:
+        """Return the folder of image features with concepts; refuse to go on without one."""
+        if self.concepts is None or not self.concepts.is_dir():
+            given = "none was given" if self.concepts is None else f"{self.concepts} does not exist"
+            raise BenchError(f"this table needs a folder of image features with concepts, --concepts DIR; {given}")
+        return self.concepts
 
     def results(self, methods: Sequence[Method]) -> list[Result]:
         """Return the result of every method on every data set and fold, known or computed now."""
@@ -113,6 +123,8 @@ class Table:
         True for races and simulations, which are neither divided nor remembered.
     repetitions : int, optional
         Default number of rounds or draws, for tables that have them.
+    needs_concepts : bool
+        True for tables of concept bottlenecks, which read ``--concepts DIR`` and no other data.
     """
 
     summary: str
@@ -122,6 +134,7 @@ class Table:
     needs_data: bool = True
     in_one_process: bool = False
     repetitions: int | None = None
+    needs_concepts: bool = False
 
 
 def all_tables() -> dict[str, Table]:

@@ -92,14 +92,15 @@ def measure(data: DataSet) -> Figures:
     for problem in problems(data):
         for fit in DETECTORS:
             for name, score in fit(problem.X, problem.y, problem.fold).items():
-                for key, value in _measures(problem.is_novel, score(problem.X_test)).items():
+                for key, value in novelty_measures(problem.is_novel, score(problem.X_test)).items():
                     found.setdefault(name, {}).setdefault(key, []).append(100 * value)
     if not found:
         raise ValueError("no class can be left out")
     return {name: {key: fmean(values) for key, values in own.items()} for name, own in found.items()}
 
 
-def _measures(is_novel: NDArray[np.bool_], score: Floats) -> dict[str, float]:
+def novelty_measures(is_novel: NDArray[np.bool_], score: Floats) -> dict[str, float]:
+    """Return the measures of a score that is higher for novel rows."""
     rejected = metrics.rejection_at_acceptance(is_novel, score)
     return {
         "auroc": metrics.novelty_auroc(is_novel, score),

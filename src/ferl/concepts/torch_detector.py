@@ -1,0 +1,226 @@
+"""A concept detector trained with torch: sigmoid outputs, cross-entropy, AdamW, cosine schedule, early stopping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ferl._sklearn import Interval, fit_context, take_rows
+from ferl.concepts.training import Schedule, best_epoch, require_torch
+from ferl.progress import epochs_bar
+
+Floats = NDArray[np.float64]
+
+
+class TorchDetector(BaseEstimator):
+    """A network that names concepts, trained here.
+
+    Parameters
+    ----------
+    module : torch.nn.Module or callable, optional
+        The network: its output is one logit for each concept. A callable makes it, ``module(row_shape, n_concepts)``.
+        None: one hidden layer for rows of features, standardised first. :func:`ferl.concepts.resnet50` is one for
+        images.
+    hidden : int
+        Units of the hidden layer; only where ``module`` is None, as ``dropout``.
+    dropout : float
+        Share of them that is silent in each training step.
+    inputs : callable, optional
+        ``inputs(rows, training)`` turns some rows into a tensor of float32: reads image files, say. None: the rows are
+        numbers.
+    epochs : int
+        Passes over the training rows; the learning rate falls to zero along half a cosine.
+    batch_size : int
+        Rows in a step.
+    learning_rate, weight_decay : float
+        Of AdamW.
+    validation : float
+        Share of the rows that only decides when to stop. 0: all epochs, and the last one counts.
+    patience : int
+        Epochs without a better loss on those rows after which training stops; the best epoch counts.
+    device : str, optional
+        "cpu", "cuda", ... None: a GPU where there is one.
+    random_state : int, RandomState or None
+        Seed of weights, batches and validation rows.
+    verbose : int
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    module_ : torch.nn.Module
+        The network, on the CPU.
+    n_epochs_ : int
+        Epochs that counted.
+    losses_ : ndarray of shape (n_epochs,)
+        Loss on the validation rows after each epoch; empty without such rows.
+
+    Notes
+    -----
+    Concept labels that are NaN are left out of the loss. Needs torch: ``pip install 'ferl[concepts]'``.
+    """
+
+    accepts_missing_concepts = True
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "module": [callable, None],
+        "hidden": [Interval(Integral, 1, None, closed="left")],
+        "dropout": [Interval(Real, 0, 1, closed="left")],
+        "inputs": [callable, None],
+        "epochs": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "validation": [Interval(Real, 0, 1, closed="left")],
+        "patience": [Interval(Integral, 1, None, closed="left")],
+        "device": [str, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        module: Any = None,
+        *,
+        hidden: int = 256,
+        dropout: float = 0.3,
+        inputs: Callable[[Any, bool], Any] | None = None,
+        epochs: int = 25,
+        batch_size: int = 128,
+        learning_rate: float = 2e-3,
+        weight_decay: float = 1e-2,
+        validation: float = 0.1,
+        patience: int = 5,
+        device: str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.module = module
+        self.hidden = hidden
+        self.dropout = dropout
+        self.inputs = inputs
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.validation = validation
+        self.patience = patience
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, concepts: NDArray[Any]) -> Self:
+        """Train the network.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, ...)
+            Rows: features, images, or whatever ``inputs`` reads.
+        concepts : ndarray of shape (n_rows, n_concepts)
+            1, 0, or NaN where not known.
+
+        Returns
+        -------
+        TorchDetector
+            The detector itself.
+        """
+        torch = require_torch()
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        targets = np.asarray(concepts, dtype=np.float32)
+        self.n_concepts_ = targets.shape[1]
+        fitting, held_out = self._parts(len(targets), seed)
+        self._learn_scale(X, fitting)
+        device = self._device(torch)
+        # The caller's random numbers are not ours to move.
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            module = self._module(torch, X).to(device)
+            schedule = Schedule(self.epochs, self.learning_rate, self.weight_decay, self.patience)
+            rng = np.random.default_rng(seed)
+
+            def batches(training: bool) -> Iterator[tuple[Any, Any]]:
+                rows = rng.permutation(fitting) if training else held_out
+                for part in _parts_of(rows, self.batch_size):
+                    yield self._tensor(X, part, training).to(device), torch.from_numpy(targets[part]).to(device)
+
+            with epochs_bar(self.epochs, self.verbose > 0) as move:
+                self.n_epochs_, self.losses_ = best_epoch(module, batches, schedule, move, judged=len(held_out) > 0)
+        self.module_ = module.to("cpu").eval()
+        return self
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probability of each concept, shape (n_rows, n_concepts)."""
+        check_is_fitted(self)
+        torch = require_torch()
+        device = self._device(torch)
+        module = self.module_.to(device)
+        found = []
+        with torch.inference_mode():
+            for rows in _parts_of(np.arange(_n_rows(X)), 4 * self.batch_size):
+                logits = module(self._tensor(X, rows, training=False).to(device))
+                found.append(torch.sigmoid(logits.double()).cpu().numpy())
+        module.to("cpu")
+        return np.concatenate(found) if found else np.empty((0, self.n_concepts_))
+
+    def _parts(self, n_rows: int, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        order = np.random.default_rng([seed, n_rows]).permutation(n_rows)
+        n_held_out = round(self.validation * n_rows)
+        if n_rows - n_held_out < 1:
+            raise ValueError(
+                f"validation={self.validation} of {n_rows} rows leaves none to train on. Use a smaller share."
+            )
+        return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
+
+    def _learn_scale(self, X: Any, rows: NDArray[np.intp]) -> None:
+        self.mean_, self.scale_ = None, None
+        if self.module is None and self.inputs is None:
+            values = np.asarray(take_rows(X, rows), dtype=np.float64)
+            if values.ndim != 2:
+                raise ValueError(
+                    f"X has the shape {values.shape}; without a module rows of features are needed. Pass a module, "
+                    "for example module=ferl.concepts.resnet50."
+                )
+            spread = values.std(axis=0)
+            self.mean_ = values.mean(axis=0).astype(np.float32)
+            self.scale_ = np.where(spread > 0, spread, 1.0).astype(np.float32)
+
+    def _tensor(self, X: Any, rows: NDArray[np.intp], training: bool) -> Any:
+        chosen = take_rows(X, rows)
+        if self.inputs is not None:
+            return self.inputs(chosen, training)
+        values = np.asarray(chosen, dtype=np.float32)
+        if self.mean_ is not None:
+            values = (values - self.mean_) / self.scale_
+        return require_torch().from_numpy(np.ascontiguousarray(values))
+
+    def _module(self, torch: Any, X: Any) -> Any:
+        if isinstance(self.module, torch.nn.Module):
+            return deepcopy(self.module)
+        shape = tuple(self._tensor(X, np.arange(1), training=False).shape[1:])
+        if self.module is not None:
+            return self.module(shape, self.n_concepts_)
+        return torch.nn.Sequential(
+            torch.nn.Linear(shape[0], self.hidden),
+            torch.nn.ReLU(),
+            torch.nn.Dropout(self.dropout),
+            torch.nn.Linear(self.hidden, self.n_concepts_),
+        )
+
+    def _device(self, torch: Any) -> str:
+        return self.device or ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _parts_of(rows: NDArray[np.intp], size: int) -> Sequence[NDArray[np.intp]]:
+    return [rows[start : start + size] for start in range(0, len(rows), size)]
+
+
+def _n_rows(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
