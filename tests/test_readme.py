@@ -1,4 +1,4 @@
-"""The examples of the README and of docs/trust.md run as they stand."""
+"""The examples of the README, of docs/trust.md and of docs/large_data.md run as they stand."""
 
 import re
 from pathlib import Path
@@ -21,7 +21,7 @@ def run_blocks(path):
 
 def test_the_examples_of_the_readme_run(capsys):
     n_blocks, names = run_blocks(README)
-    assert n_blocks == 4
+    assert n_blocks == 5
     out = capsys.readouterr().out
     assert float(out.split()[0]) > 0.9
     assert "then benign" in out
@@ -39,6 +39,12 @@ def test_the_examples_of_the_page_on_trust_run(capsys):
     evidence = names["evidence"]
     assert (evidence.belief <= evidence.pignistic).all()
     assert (names["labels"][~names["answered"]] == None).all()  # noqa: E711 - element by element
+
+
+def test_the_example_of_the_page_on_large_data_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run_blocks(README.parent / "docs" / "large_data.md")[0] == 1
+    assert "5000 rows judged" in capsys.readouterr().out
 
 
 def test_the_ten_line_example_needs_no_more_than_the_library_itself():
