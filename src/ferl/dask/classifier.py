@@ -63,7 +63,7 @@ n_features_in_, feature_names_in_
     >>> from sklearn.datasets import load_iris
     >>> from ferl.dask import DaskFERLClassifier
     >>> X, y = (da.from_array(own, chunks=len(own) // 5) for own in load_iris(return_X_y=True))
-    >>> with Client(processes=False, n_workers=1, dashboard_address=None) as client:
+    >>> with Client(processes=False, n_workers=1, dashboard_address=":0") as client:
     ...     model = DaskFERLClassifier(random_state=0).fit(X, y)
     ...     proba = model.predict_proba(X)  # nothing is computed yet
     ...     accuracy = (model.predict(X) == y).mean().compute()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -78,8 +80,15 @@ class Parts:
     def delayed(self, features: Sequence[str] | None = None) -> list[tuple[Any, Any, Any]]:
         """Of each partition: rows, labels, and weights or None, all delayed; ``features``: the only columns of X."""
         rows = _delayed(self.X if features is None else self.X[list(features)])
-        weights = [None] * len(rows) if self.sample_weight is None else _delayed(self.sample_weight)
-        return list(zip(rows, _delayed(self.y), weights, strict=True))
+        return list(zip(rows, self._labels, self._weights, strict=True))
+
+    @cached_property
+    def _labels(self) -> list[Any]:
+        return _delayed(self.y)
+
+    @cached_property
+    def _weights(self) -> list[Any]:
+        return [None] * len(self._labels) if self.sample_weight is None else _delayed(self.sample_weight)
 
 
 def batch_of(X: Any, y: Any, sample_weight: Any, place: int) -> Batch:
@@ -94,7 +103,15 @@ def batch_of(X: Any, y: Any, sample_weight: Any, place: int) -> Batch:
 
 
 def _delayed(collection: Any) -> list[Any]:
-    return list(np.ravel(collection.to_delayed()))
+    """The partitions of a collection, each with what it takes to compute it: no more columns than needed, say.
+
+    Dask would also make other partitions of them, by reading small files together. Here it must not: labels are
+    optimised apart, and would be cut in other places than their rows. Where it does all the same, as versions do that
+    have no such setting, nothing is optimised.
+    """
+    with dask.config.set({"optimization.tune.active": False}):
+        parts = list(np.ravel(collection.to_delayed()))
+    return parts if len(parts) == _n_parts(collection) else list(np.ravel(collection.to_delayed(optimize_graph=False)))
 
 
 def _n_parts(collection: Any) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -128,7 +130,8 @@ def _surveyed(X: Any, y: Any, sample_weight: Any, place: int, choice: Any, look_
     batch = batch_of(X, y, sample_weight, place)
     if not len(X):
         return _Found(sizes=(0,))
-    return _Found(Survey.of(batch, choice, look_for_missing), (len(X),))
+    with _named(place):
+        return _Found(Survey.of(batch, choice, look_for_missing), (len(X),))
 
 
 def _merged_surveys(one: _Found, other: _Found) -> _Found:
@@ -141,8 +144,9 @@ def _merged_surveys(one: _Found, other: _Found) -> _Found:
 def _tallied(X: Any, y: Any, sample_weight: Any, place: int, form: RowForm, levels: Levels, size: int) -> Tally:
     _refuse_other_size(len(X), size, place)
     tally = Tally.start(form, levels)
-    if size:
-        tally_batch(tally, batch_of(X, y, sample_weight, place), form, levels)
+    with _named(place):
+        if size:
+            tally_batch(tally, batch_of(X, y, sample_weight, place), form, levels)
     return tally
 
 
@@ -157,8 +161,9 @@ def _folded(
 ) -> dict[str, Any]:
     _refuse_other_size(len(X), size, place)
     state = step.start()
-    if size:
-        step.add(state, form.block(batch_of(X, y, sample_weight, place), first_place), _THREADS)
+    with _named(place):
+        if size:
+            step.add(state, form.block(batch_of(X, y, sample_weight, place), first_place), _THREADS)
     return dict(state.state())
 
 
@@ -167,6 +172,16 @@ def _merged_states(one: dict[str, Any], other: dict[str, Any], step: Fold[Any]) 
     state.merge(one)
     state.merge(other)
     return dict(state.state())
+
+
+@contextmanager
+def _named(place: int) -> Iterator[None]:
+    """Errors speak of rows of a partition; a note says of which one."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        error.add_note(f"In partition {place}.")
+        raise
 
 
 def _refuse_other_size(n_rows: int, size: int, place: int) -> None:
