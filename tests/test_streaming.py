@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -18,59 +17,7 @@ from hypothesis import strategies as st
 from ferl import FERLClassifier
 from ferl.streaming import fit_batches, fit_parquet, predict_batches, predict_parquet
 from ferl.streaming.exact import ExactSums
-from ferl.tree import FuzzyTree
-
-
-def people(n_rows: int = 3000, seed: int = 0, n_classes: int = 3) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
-    """Numbers, text, booleans, integers; values missing; many equal rows; labels and weights."""
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=n_rows).round(2)
-    city = rng.choice(["Oslo", "Bergen", "Rome", "Atlantis"], n_rows, p=[0.5, 0.3, 0.19, 0.01])
-    frame = pd.DataFrame(
-        {
-            "x": np.where(rng.random(n_rows) < 0.1, np.nan, x),
-            "size": rng.integers(0, 20, n_rows),
-            "city": np.where(rng.random(n_rows) < 0.1, None, city),
-            "member": rng.random(n_rows) < 0.4,
-            "z": rng.normal(size=n_rows).round(1),
-        }
-    )
-    score = np.nan_to_num(x) + (city == "Rome") - 0.1 * frame["size"] + rng.normal(scale=0.5, size=n_rows)
-    y = np.array(["a", "b", "c"])[np.digitize(score, np.quantile(score, [0.4, 0.9][: n_classes - 1]))]
-    return frame, y, rng.choice([0.0, 0.5, 1.0, 2.0, 0.3], n_rows)
-
-
-def in_batches(size: int, X: Any, y: Any, weight: Any = None) -> list[tuple[Any, ...]]:
-    cuts = [slice(i, i + size) for i in range(0, len(y), size)]
-    take = (lambda own: X.iloc[own]) if isinstance(X, pd.DataFrame) else (lambda own: X[own])
-    return [(take(own), y[own]) if weight is None else (take(own), y[own], weight[own]) for own in cuts]
-
-
-def same_tree(one: FuzzyTree, other: FuzzyTree) -> None:
-    for field in fields(FuzzyTree):
-        compare(field.name, getattr(one, field.name), getattr(other, field.name))
-
-
-def compare(name: str, one: Any, other: Any) -> None:
-    if hasattr(one, "__dataclass_fields__"):
-        for field in fields(one):
-            compare(f"{name}.{field.name}", getattr(one, field.name), getattr(other, field.name))
-    else:
-        np.testing.assert_array_equal(np.asarray(one), np.asarray(other), err_msg=name)
-
-
-CASES: dict[str, dict[str, Any]] = {
-    "deep": {},
-    "compact": {"variant": "compact"},
-    "mdlp": {"variant": "compact", "partition": "mdlp"},
-    "sampled": {"growth_rows": 500},
-    "sampled compact": {"variant": "compact", "growth_rows": 400},
-    "balanced": {"variant": "medium", "class_weight": "balanced"},
-    "class weights": {"class_weight": {"a": 0.3, "b": 2.0, "c": 1.7}, "growth_rows": 800},
-    "missing": {"missing_conditions": True, "max_rules": 30},
-    "integers as categories": {"categorical_features": ["size", "city", "member"], "growth_rows": 1000},
-    "no exemplars": {"n_exemplars": 0},
-}
+from stream_examples import CASES, in_batches, people, same_tree
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -218,3 +165,28 @@ def test_the_estimator_given_is_not_changed_and_progress_is_shown(capsys: pytest
     assert not hasattr(model, "tree_")
     assert fitted.verbose == 1
     assert "choosing rows" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("nothing", [None, np.nan])
+@pytest.mark.parametrize("column", ["city", "member", "x"])
+def test_a_batch_in_which_a_column_has_no_value_does_not_contradict_the_others(column: str, nothing: Any) -> None:
+    X, y, _ = people(600)
+    X = X.astype({"city": object, "member": object})
+    X.loc[100:199, column] = nothing
+    model = FERLClassifier(random_state=0)
+    batches = [(part.infer_objects(), labels) for part, labels in in_batches(100, X, y)]
+    if column == "city":
+        batches[1] = (batches[1][0].assign(city=pd.Series(nothing, index=X.index[100:200], dtype=float)), y[100:200])
+    whole = model.fit(X, y)
+    for order in (batches, batches[::-1]):
+        stream = fit_batches(order, estimator=model)
+        same_tree(whole.tree_, stream.tree_)
+        assert stream.columns_ == whole.columns_
+
+
+def test_a_column_without_any_value_stays_what_it_is_in_memory() -> None:
+    X, y, _ = people(300)
+    model = FERLClassifier(random_state=0)
+    for nothing in (pd.Series(None, index=X.index, dtype=object), pd.Series(np.nan, index=X.index)):
+        whole = model.fit(X.assign(city=nothing), y)
+        assert fit_batches(in_batches(100, X.assign(city=nothing), y), estimator=model).columns_ == whole.columns_

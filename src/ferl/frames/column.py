@@ -100,6 +100,13 @@ class Column:
         return Factor(distinct.to_pylist(), array.indices.cast(pa.int64()).fill_null(-1).to_numpy())
 
     @property
+    def has_values(self) -> bool:
+        """Whether any value is not missing."""
+        if self.kind != "number" or self.is_declared:
+            return bool(self.factor.held)
+        return not np.isnan(self.numbers()).all()
+
+    @property
     def example(self) -> str:
         """A value that a row holds, quoted."""
         return shown(self.factor.held[0])

@@ -171,6 +171,13 @@ class Columns:
                 found[feature if self.names is None else self.names[feature]] = values
         return found
 
+    def valued(self, X: Any) -> NDArray[np.bool_]:
+        """Which columns of the table that these were learned from have any value, shape (n_features,)."""
+        table = read_table(X)
+        if table.block is not None:
+            return np.asarray(~np.isnan(table.block).all(axis=0))
+        return np.array([column.has_values for column in table.columns], dtype=np.bool_)
+
     def to_dict(self) -> dict[str, Any]:
         """A plain form for model files, which JSON can hold; :meth:`from_dict` reads it back."""
         return columns_to_form(self.names, self.levels)
@@ -243,9 +250,10 @@ def merge_columns(known: Columns, others: Columns) -> Columns:
 
 
 def _merged(label: str, known: NDArray[Any] | None, others: NDArray[Any] | None) -> NDArray[Any] | None:
-    if known is None and others is None:
-        return None
     # A column without any value has no levels, whatever its type.
+    has_levels = any(own is not None and len(own) for own in (known, others))
+    if (known is None or others is None) and not has_levels:
+        return None
     if known is None or others is None or (len(known) and len(others) and known.dtype.kind != others.dtype.kind):
         kinds = ["numbers" if own is None else _LEVEL_KINDS[own.dtype.kind] for own in (known, others)]
         if {"whole numbers", "numbers with fractions"} == set(kinds):

@@ -82,11 +82,10 @@ def rows_in_batches(estimator: FERLClassifier, batches: Batches, moved: Moved) -
     form = replace(form, columns=look.all_columns(form.columns))
     remember(estimator, form)
     levels = level_names(estimator)
-    tally = _tally(batches, form, levels, moved)
-    tally.check()
-    form = replace(form, scale=weight_scale(tally.of_class.total(), tally.n_rows))
-    n_classes = len(form.classes)
-    facts = Facts(n_classes, column_names(estimator), form.factor, levels, tally.level_weight(n_classes))
+    tally = Tally.start(form, levels)
+    for batch in _read(batches, moved, "weighing categories", tallied_names(form, levels)):
+        tally_batch(tally, batch, form, levels)
+    form, facts = weighed(estimator, form, levels, tally)
     return RowsInBatches(facts, batches, form, moved)
 
 
@@ -101,9 +100,17 @@ def remember(estimator: FERLClassifier, form: RowForm) -> None:
         estimator.feature_names_in_ = np.array(columns.names, dtype=object)
 
 
+def weighed(estimator: FERLClassifier, form: RowForm, levels: Levels, tally: Tally) -> tuple[RowForm, Facts]:
+    """The form with its scale of weights, and what is known of all rows, once all of them are in the tally."""
+    tally.check()
+    n_classes = len(form.classes)
+    facts = Facts(n_classes, column_names(estimator), form.factor, levels, tally.level_weight(n_classes))
+    return replace(form, scale=weight_scale(tally.of_class.total(), tally.n_rows)), facts
+
+
 @dataclass(frozen=True)
 class FirstLook:
-    """Which columns of a Parquet file can hold categories; the others are not read to find out.
+    """Which columns of a table with types can hold categories; the others are not read to find out.
 
     Attributes
     ----------
@@ -122,14 +129,22 @@ class FirstLook:
     @classmethod
     def at(cls, batches: Batches, estimator: FERLClassifier) -> FirstLook:
         """From the types that the files declare."""
-        if not isinstance(batches, ParquetBatches) or estimator.missing_conditions:
+        if not isinstance(batches, ParquetBatches):
             return cls(None, estimator.categorical_features, None)
-        names = batches.features
+        return cls.at_columns(batches.features, batches.holds_numbers, estimator)
+
+    @classmethod
+    def at_columns(
+        cls, names: tuple[str, ...], holds_numbers: Callable[[str], bool], estimator: FERLClassifier
+    ) -> FirstLook:
+        """From the names of a table's columns, and which of them hold numbers by their types."""
+        if estimator.missing_conditions:
+            return cls(None, estimator.categorical_features, None)
         chosen = chosen_features(estimator.categorical_features, names, len(names))
         wanted = [
             name
             for place, name in enumerate(names)
-            if not batches.holds_numbers(name) or (chosen is not None and chosen[place])
+            if not holds_numbers(name) or (chosen is not None and chosen[place])
         ] or [names[0]]
         if chosen is None:
             return cls(wanted, "from_dtype", names)
@@ -151,21 +166,27 @@ def _read(batches: Batches, moved: Moved, title: str, features: list[str] | None
         moved(title, n_rows)
 
 
-def _tally(batches: Batches, form: RowForm, levels: Levels, moved: Moved) -> Tally:
-    tally = Tally.start(form, levels)
-    names, n_features = form.columns.names, len(form.columns.levels)
-    needed = sorted({j for j in levels if j < n_features} | set(form.missing_features))
-    features = None if names is None else [names[j] for j in needed] or [names[0]]
-    for batch in _read(batches, moved, "weighing categories", features):
-        codes = form.codes(batch)
-        tally.add(form, _level_codes(batch, form, needed, levels), codes, form.weight(batch, codes))
-    return tally
+def tallied_names(form: RowForm, levels: Levels) -> list[str] | None:
+    """The only columns that a tally looks at, at least one; None: they have no names."""
+    names = form.columns.names
+    return None if names is None else [names[j] for j in _tallied(form, levels)] or [names[0]]
 
 
-def _level_codes(batch: Batch, form: RowForm, needed: list[int], levels: Levels) -> dict[int, Floats]:
+def tally_batch(tally: Tally, batch: Batch, form: RowForm, levels: Levels) -> None:
+    """Take the rows of a batch into a tally."""
+    codes = form.codes(batch)
+    tally.add(form, _level_codes(batch, form, levels), codes, form.weight(batch, codes))
+
+
+def _tallied(form: RowForm, levels: Levels) -> list[int]:
+    return sorted({j for j in levels if j < len(form.columns.levels)} | set(form.missing_features))
+
+
+def _level_codes(batch: Batch, form: RowForm, levels: Levels) -> dict[int, Floats]:
     """Codes of the categorical columns of a batch, indicators among them."""
     if not levels:
         return {}
+    needed = _tallied(form, levels)
     names, n_features = form.columns.names, len(form.columns.levels)
     if names is None:
         encoded = form.columns.encode(batch.X)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl.frames import Columns, check_weight_span, checked_sample_weight, class_factors, merge_columns, with_indicators
+from ferl.frames.reading import read_table
 from ferl.streaming.batches import Batch, labels_of
 from ferl.streaming.exact import ExactSums
 from ferl.training import Block, Levels
@@ -30,6 +31,9 @@ class Survey:
     ----------
     columns : Columns or None
         None: no row yet.
+    valued : ndarray of bool or None
+        By feature, whether a row has a value. In a part without any, its type says nothing of the others: pandas makes
+        floats of a text column that is empty.
     classes : ndarray or None
         The labels, sorted.
     has_missing : ndarray of bool or None
@@ -43,6 +47,7 @@ class Survey:
     """
 
     columns: Columns | None = None
+    valued: NDArray[np.bool_] | None = None
     classes: NDArray[Any] | None = None
     has_missing: NDArray[np.bool_] | None = None
     n_rows: int = 0
@@ -54,8 +59,9 @@ class Survey:
     def of(cls, batch: Batch, categorical_features: Any, look_for_missing: bool) -> Survey:
         """Of one batch."""
         weight = batch_weight(batch)
-        columns = Columns.learn(batch.X, categorical_features)
-        missing = np.isnan(columns.encode(batch.X)[weight > 0]) if look_for_missing else None
+        table = read_table(batch.X)
+        columns = Columns.learn(table, categorical_features)
+        missing = np.isnan(columns.encode(table)[weight > 0]) if look_for_missing else None
         has_missing = None if missing is None else np.asarray(missing.any(axis=0))
         classes, codes = np.unique(labels_of(batch.y), return_inverse=True)
         totals = {}
@@ -65,13 +71,13 @@ class Survey:
             totals[label].add(np.zeros(len(own), dtype=np.intp), own)
         positive = weight[weight > 0]
         low, high = float(positive.min(initial=np.inf)), float(positive.max(initial=0.0))
-        return cls(columns, classes, has_missing, len(positive), totals, low, high)
+        return cls(columns, columns.valued(table), classes, has_missing, len(positive), totals, low, high)
 
     def merge(self, other: Survey) -> None:
         """Take in what another one has seen."""
         if other.columns is None or other.classes is None:
             return
-        self.columns = other.columns if self.columns is None else merge_columns(self.columns, other.columns)
+        self._merge_columns(other)
         self.classes = other.classes if self.classes is None else _merged_labels(self.classes, other.classes)
         if other.has_missing is not None:
             self.has_missing = other.has_missing if self.has_missing is None else self.has_missing | other.has_missing
@@ -79,6 +85,21 @@ class Survey:
         for label, sums in other.totals.items():
             self.totals.setdefault(label, ExactSums(1)).merge(sums)
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+
+    def _merge_columns(self, other: Survey) -> None:
+        """The categories of both; where one has no values at all, those of the other."""
+        assert other.columns is not None
+        assert other.valued is not None
+        if self.columns is None or self.valued is None:
+            self.columns, self.valued = other.columns, other.valued
+            return
+        known, others = self.columns, other.columns
+        if len(known.levels) == len(others.levels):
+            pairs = list(zip(known.levels, others.levels, self.valued, other.valued, strict=True))
+            known = Columns(known.names, tuple(b if has_b and not has_a else a for a, b, has_a, has_b in pairs))
+            others = Columns(others.names, tuple(b if has_b or not has_a else a for a, b, has_a, has_b in pairs))
+        self.columns = merge_columns(known, others)
+        self.valued = self.valued | other.valued
 
 
 def batch_weight(batch: Batch) -> Floats:

@@ -1,0 +1,102 @@
+"""Lazy answers: a task for each partition, in which a local model judges its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ferl.dask.cluster import constant
+from ferl.dask.parts import one_column_chunk
+
+if TYPE_CHECKING:
+    from ferl.classifier import FERLClassifier
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a model is asked about rows, and what its answer looks like.
+
+    Attributes
+    ----------
+    method : str
+        Of the model; "predict_evidence": its numbers side by side.
+    dtype : dtype
+        Of the answer.
+    columns : sequence or None
+        One entry for each column of the answer. None: it is one value a row.
+    options : dict
+        Keyword arguments of the method.
+    series_dtype : dtype or None
+        Of the answer as a Series, if it is another one: what pandas makes of text depends on its version, and on
+        whether there is any.
+    """
+
+    method: str
+    dtype: Any
+    columns: Sequence[Any] | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    series_dtype: Any = None
+
+    def answer(self, model: FERLClassifier, part: Any) -> NDArray[Any]:
+        """The model's answer for some rows; there may be none."""
+        if not len(part):
+            return np.empty((0,) if self.columns is None else (0, len(self.columns)), dtype=self.dtype)
+        if self.method == "predict_evidence":
+            evidence = model.predict_evidence(part)
+            return np.column_stack([evidence.belief, evidence.ignorance, evidence.conflict])
+        return np.asarray(getattr(model, self.method)(part, **self.options))
+
+    def in_frame(self, values: NDArray[Any], index: Any) -> pd.Series | pd.DataFrame:
+        """An answer with the index of its rows."""
+        if self.columns is not None:
+            return pd.DataFrame(values, index=index, columns=list(self.columns))
+        dtype = self.dtype if self.series_dtype is None else self.series_dtype
+        return pd.Series(values, index=index, dtype=dtype, name=self.method)
+
+
+def ask(model: FERLClassifier, X: Any, question: Question) -> Any:
+    """A model's answers for a dask table, one partition after the other, when they are computed.
+
+    Parameters
+    ----------
+    model : FERLClassifier
+        Fitted, local: it is sent along once, and then to every worker that needs it.
+    X : dask DataFrame or Array of shape (n_rows, n_features)
+        Rows.
+    question : Question
+        What is asked.
+
+    Returns
+    -------
+    dask Array, or dask Series or DataFrame with the index of X
+        In the partitions of X.
+    """
+    told = constant(model)
+    if not isinstance(X, da.Array):
+        empty = np.empty((0,) if question.columns is None else (0, len(question.columns)), dtype=question.dtype)
+        return X.map_partitions(_framed, told, question, meta=question.in_frame(empty, X._meta.index))
+    if X.ndim != 2 or X.shape[1] != model.n_features_in_:
+        raise ValueError(
+            f"X has shape {X.shape}, but the training table had {model.n_features_in_} features. Pass the same "
+            "columns, in the same order."
+        )
+    X = one_column_chunk(X)
+    if question.columns is None:
+        return X.map_blocks(_asked, told, question, drop_axis=1, dtype=question.dtype, meta=np.empty(0, question.dtype))
+    n_columns = len(question.columns)
+    meta = np.empty((0, n_columns), dtype=question.dtype)
+    return X.map_blocks(_asked, told, question, chunks=(X.chunks[0], (n_columns,)), dtype=question.dtype, meta=meta)
+
+
+def _asked(block: Any, model: FERLClassifier, question: Question) -> NDArray[Any]:
+    return question.answer(model, block)
+
+
+def _framed(part: Any, model: FERLClassifier, question: Question) -> pd.Series | pd.DataFrame:
+    return question.in_frame(question.answer(model, part), part.index)

@@ -1,0 +1,274 @@
+"""DaskFERLClassifier: the classifier for tables on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from ferl._sklearn import HasMethods
+from ferl.classifier import FERLClassifier
+from ferl.dask.answers import Question, ask
+from ferl.dask.cluster import running_client
+from ferl.dask.evidence import DaskEvidence
+from ferl.dask.parts import Parts, is_dask_table
+from ferl.dask.rows import rows_on_cluster
+from ferl.growth import Grown, grow
+from ferl.partition import LinguisticVariable
+
+_DOUBLE = np.dtype(np.float64)
+
+
+class DaskFERLClassifier(FERLClassifier):
+    """:class:`ferl.FERLClassifier` for tables that are spread over a Dask cluster.
+
+    The model is that of ``FERLClassifier.fit`` on all rows at once, to the last bit, however the rows are partitioned.
+    Every partition sends its labels and categories, its part of the sample that the tree is grown on (at most
+    ``growth_rows`` distinct rows, and some more of rare classes), and its sums; they are merged by pairs. Growth itself
+    runs on the client.
+
+    Rows are computed again for each of these looks, four or five in all. Call ``X.persist()`` and ``y.persist()``
+    before if they fit into the memory of the cluster.
+
+    Answers for dask tables are lazy: arrays for arrays; for data frames a Series, or a DataFrame with one column for
+    each class or feature, with the index of X. Other tables are judged at once, as by the parent class.
+
+    Parameters
+    ----------
+    variant, max_rules, max_depth, min_leaf_weight, min_gain, patience, min_coverage, criterion, partition, n_sets, \
+min_rule_worth, n_resamples, band, band_scale, two_mode, n_banded_features, consequents, shrinkage, combination, \
+sources, discount, support_gate, gate_margin, ccp_alpha, growth_rows, n_exemplars, class_weight, categorical_features, \
+missing_conditions, monotonic_cst, random_state, verbose
+        As in :class:`ferl.FERLClassifier`. With ``growth_rows=None`` all distinct rows come to the client.
+    n_jobs : int, optional
+        Threads of the growth, on the client. Tasks use one thread each: the cluster runs as many as it has cores.
+    client : distributed.Client, optional
+        The cluster's. None: the default one, which is the one made last. Copies by pickle have none.
+
+    Attributes
+    ----------
+    classes_, tree_, partition_, n_rules_, lipschitz_, n_growth_rows_, columns_, categories_, missing_features_, \
+n_features_in_, feature_names_in_
+        As in :class:`ferl.FERLClassifier`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl.dask import DaskFERLClassifier
+    >>> X, y = (da.from_array(own, chunks=len(own) // 5) for own in load_iris(return_X_y=True))
+    >>> with Client(processes=False, n_workers=1, dashboard_address=":0") as client:
+    ...     model = DaskFERLClassifier(random_state=0).fit(X, y)
+    ...     proba = model.predict_proba(X)  # nothing is computed yet
+    ...     accuracy = (model.predict(X) == y).mean().compute()
+    >>> proba.chunks
+    ((30, 30, 30, 30, 30), (3,))
+    >>> bool(accuracy > 0.95)
+    True
+    >>> model.to_local()
+    FERLClassifier(random_state=0)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **FERLClassifier._parameter_constraints,
+        "client": [HasMethods(["compute", "close"]), None],
+    }
+
+    def __init__(
+        self,
+        variant: str = "deep",
+        *,
+        max_rules: int | None = None,
+        max_depth: int | None = None,
+        min_leaf_weight: float = 2.0,
+        min_gain: float | None = None,
+        patience: int = 3,
+        min_coverage: float = 0.0,
+        criterion: str | None = None,
+        partition: str | Sequence[LinguisticVariable | None] = "quantile",
+        n_sets: int = 3,
+        min_rule_worth: float = 0.045,
+        n_resamples: int = 25,
+        band: str = "mean_std",
+        band_scale: float = 1.0,
+        two_mode: bool = True,
+        n_banded_features: int | None = 1,
+        consequents: str = "shrinkage",
+        shrinkage: float = 5.0,
+        combination: str = "dempster",
+        sources: str | None = None,
+        discount: float = 0.0,
+        support_gate: bool = True,
+        gate_margin: float = 1.0,
+        ccp_alpha: float = 0.0,
+        growth_rows: int | None = 50_000,
+        n_exemplars: int | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
+        categorical_features: Sequence[str | int | bool] | str | None = "from_dtype",
+        missing_conditions: bool = False,
+        monotonic_cst: Sequence[int] | Mapping[str, int] | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+        client: Any = None,
+    ) -> None:
+        super().__init__(
+            variant,
+            max_rules=max_rules,
+            max_depth=max_depth,
+            min_leaf_weight=min_leaf_weight,
+            min_gain=min_gain,
+            patience=patience,
+            min_coverage=min_coverage,
+            criterion=criterion,
+            partition=partition,
+            n_sets=n_sets,
+            min_rule_worth=min_rule_worth,
+            n_resamples=n_resamples,
+            band=band,
+            band_scale=band_scale,
+            two_mode=two_mode,
+            n_banded_features=n_banded_features,
+            consequents=consequents,
+            shrinkage=shrinkage,
+            combination=combination,
+            sources=sources,
+            discount=discount,
+            support_gate=support_gate,
+            gate_margin=gate_margin,
+            ccp_alpha=ccp_alpha,
+            growth_rows=growth_rows,
+            n_exemplars=n_exemplars,
+            class_weight=class_weight,
+            categorical_features=categorical_features,
+            missing_conditions=missing_conditions,
+            monotonic_cst=monotonic_cst,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.client = client
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the rules.
+
+        Parameters
+        ----------
+        X : dask DataFrame or Array of shape (n_rows, n_features)
+            Numbers and categories, with or without missing values. Numbers of rows need not be known, and partitions
+            may be empty.
+        y : dask Series or Array of shape (n_rows,)
+            Labels, in the partitions of X.
+        sample_weight : dask Series or Array of shape (n_rows,), optional
+            How often each row counts, in the partitions of X.
+
+        Returns
+        -------
+        DaskFERLClassifier
+            The estimator itself.
+        """
+        super().fit(X, y, sample_weight)
+        return self
+
+    def _grow(self, X: Any, y: Any, sample_weight: Any) -> tuple[Grown, NDArray[Any]]:
+        rows = rows_on_cluster(self, Parts.checked(X, y, sample_weight), running_client(self.client))
+        return grow(self, rows), rows.form.classes
+
+    def to_local(self) -> FERLClassifier:
+        """A :class:`ferl.FERLClassifier` with the same parameters and the same model, if there is one."""
+        parameters = self.get_params(deep=False)
+        del parameters["client"]
+        local = FERLClassifier(**parameters)
+        local.__dict__.update({name: own for name, own in vars(self).items() if name.endswith("_")})
+        return local
+
+    def predict(self, X: Any) -> Any:
+        """Most probable label of each row, shape (n_rows,); lazy for a dask table."""
+        if not is_dask_table(X):
+            return super().predict(X)
+        check_is_fitted(self)
+        series_dtype = pd.Series(self.classes_).dtype
+        return self._ask(X, Question("predict", self.classes_.dtype, series_dtype=series_dtype))
+
+    def predict_proba(self, X: Any) -> Any:
+        """Pignistic probability, shape (n_rows, n_classes); lazy for a dask table."""
+        if not is_dask_table(X):
+            return super().predict_proba(X)
+        return self._ask_by_class(X, "predict_proba", _DOUBLE)
+
+    def predict_set(self, X: Any) -> Any:
+        """Classes that cannot be ruled out, bool of shape (n_rows, n_classes); lazy for a dask table."""
+        if not is_dask_table(X):
+            return super().predict_set(X)
+        return self._ask_by_class(X, "predict_set", np.dtype(np.bool_))
+
+    def predict_evidence(self, X: Any) -> Any:
+        """Belief, plausibility, ignorance and conflict of each row.
+
+        Parameters
+        ----------
+        X : dask DataFrame or Array, or another table, of shape (n_rows, n_features)
+            Rows to judge.
+
+        Returns
+        -------
+        DaskEvidence or Evidence
+            For a dask table: dask arrays by the same names, which share their work when they are computed together.
+        """
+        if not is_dask_table(X):
+            return super().predict_evidence(X)
+        check_is_fitted(self)
+        columns = self._ask(X, Question("predict_evidence", _DOUBLE, range(len(self.classes_) + 2)))
+        return DaskEvidence.from_columns(getattr(columns, "values", columns), self.classes_)
+
+    def novelty(self, X: Any, *, measure: str | None = None) -> Any:
+        """How unlike the training rows each row is, shape (n_rows,); lazy for a dask table."""
+        if not is_dask_table(X):
+            return super().novelty(X, measure=measure)
+        return self._ask(X, Question("novelty", _DOUBLE, options={"measure": measure}))
+
+    def novelty_attribution(self, X: Any, *, measure: str | None = None) -> Any:
+        """What each feature adds to :meth:`novelty`, shape (n_rows, n_features); lazy for a dask table."""
+        if not is_dask_table(X):
+            return super().novelty_attribution(X, measure=measure)
+        return self._ask_by_feature(X, "novelty_attribution", measure=measure)
+
+    def support_deficit(self, X: Any) -> Any:
+        """Routing mass lost at closed gates, shape (n_rows, n_features); lazy for a dask table."""
+        if not is_dask_table(X):
+            return super().support_deficit(X)
+        return self._ask_by_feature(X, "support_deficit")
+
+    def certified_radius(self, X: Any, *, scale: ArrayLike | None = None) -> Any:
+        """Max-norm radius in which :meth:`predict` cannot change, shape (n_rows,); lazy for a dask table."""
+        if not is_dask_table(X):
+            return super().certified_radius(X, scale=scale)
+        return self._ask(X, Question("certified_radius", _DOUBLE, options={"scale": scale}))
+
+    def _ask_by_class(self, X: Any, method: str, dtype: Any) -> Any:
+        check_is_fitted(self)
+        return self._ask(X, Question(method, dtype, self.classes_.tolist()))
+
+    def _ask_by_feature(self, X: Any, method: str, **options: Any) -> Any:
+        check_is_fitted(self)
+        names = self.columns_.names or range(self.n_features_in_)
+        return self._ask(X, Question(method, _DOUBLE, names, options))
+
+    def _ask(self, X: Any, question: Question) -> Any:
+        check_is_fitted(self)
+        return ask(self.to_local().set_params(n_jobs=None), X, question)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A connection cannot be sent anywhere; where the copy wakes up, the default client is the right one.
+        return {**super().__getstate__(), "client": None}
+
+    def __sklearn_clone__(self) -> Self:
+        # Two estimators can share a connection, which cannot be copied.
+        own = {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
+        return type(self)(**{name: clone(value, safe=False) for name, value in own.items()}, client=self.client)

@@ -1,0 +1,192 @@
+"""Training rows in the partitions of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from dask import delayed
+
+from ferl.dask.cluster import computed, constant, reduced
+from ferl.dask.parts import Parts, batch_of
+from ferl.rules import level_names
+from ferl.streaming.rows import FirstLook, remember, tallied_names, tally_batch, weighed
+from ferl.streaming.survey import RowForm, Survey, Tally
+from ferl.training import Facts, Fold, Levels, State
+
+if TYPE_CHECKING:
+    from ferl.classifier import FERLClassifier
+
+# Where there is more than one core, Dask has one task on each.
+_THREADS = 1
+
+
+@dataclass(frozen=True)
+class RowsOnCluster:
+    """Training rows that are looked at where they are.
+
+    Attributes
+    ----------
+    facts : Facts
+        What is known of all rows.
+    client : distributed.Client
+        The door to the cluster.
+    parts : Parts
+        The rows.
+    form : RowForm
+        How they become numbers.
+    sizes : tuple of int
+        Number of rows of each partition.
+    """
+
+    facts: Facts
+    client: Any
+    parts: Parts
+    form: RowForm
+    sizes: tuple[int, ...]
+
+    def fold(self, step: Fold[State], n_threads: int, report: Any = None) -> State:
+        """All rows taken in: each partition by a task of its own, the results merged by pairs in a fixed order.
+
+        Exact sums and samples do not depend on that order; it is fixed all the same.
+        """
+        told, form = constant(step), constant(self.form)
+        task = delayed(_folded, pure=False)
+        firsts = [0, *accumulate(self.sizes)]
+        states = [
+            task(told, form, *part, place, firsts[place], self.sizes[place])
+            for place, part in enumerate(self.parts.delayed())
+        ]
+        state = step.start()
+        state.merge(computed(self.client, reduced(states, _merged_states, told)))
+        return state
+
+
+def rows_on_cluster(estimator: FERLClassifier, parts: Parts, client: Any) -> RowsOnCluster:
+    """Look at labels, categories and weights of all rows; the estimator remembers its columns, as in a fit.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Its parameters say what is looked for; it gets ``columns_``, ``missing_features_`` and its features.
+    parts : Parts
+        The rows.
+    client : distributed.Client
+        The door to the cluster.
+
+    Returns
+    -------
+    RowsOnCluster
+    """
+    names = parts.names
+    if names is None:
+        look = FirstLook(None, estimator.categorical_features, None)
+    else:
+        look = FirstLook.at_columns(names, parts.holds_numbers, estimator)
+    found = _survey(parts, client, look, estimator.missing_conditions)
+    form = RowForm.settle(found.survey, estimator.class_weight)
+    form = replace(form, columns=look.all_columns(form.columns))
+    remember(estimator, form)
+    levels = level_names(estimator)
+    form, facts = weighed(estimator, form, levels, _tally(parts, client, form, levels, found.sizes))
+    return RowsOnCluster(facts, client, parts, form, found.sizes)
+
+
+@dataclass
+class _Found:
+    """What a survey of some partitions says, and how many rows each of them has."""
+
+    survey: Survey = field(default_factory=Survey)
+    sizes: tuple[int, ...] = ()
+
+
+def _survey(parts: Parts, client: Any, look: FirstLook, look_for_missing: bool) -> _Found:
+    task, choice = delayed(_surveyed, pure=False), constant(look.categorical_features)
+    surveys = [task(*part, place, choice, look_for_missing) for place, part in enumerate(parts.delayed(look.features))]
+    found: _Found = computed(client, reduced(surveys, _merged_surveys))
+    return found
+
+
+def _tally(parts: Parts, client: Any, form: RowForm, levels: Levels, sizes: tuple[int, ...]) -> Tally:
+    task, told, own = delayed(_tallied, pure=False), constant(form), constant(levels)
+    tallies = [
+        task(*part, place, told, own, sizes[place])
+        for place, part in enumerate(parts.delayed(tallied_names(form, levels)))
+    ]
+    tally: Tally = computed(client, reduced(tallies, _merged_tallies))
+    return tally
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tasks: they run in workers, perhaps more than once, and change nothing that they are given
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _surveyed(X: Any, y: Any, sample_weight: Any, place: int, choice: Any, look_for_missing: bool) -> _Found:
+    batch = batch_of(X, y, sample_weight, place)
+    if not len(X):
+        return _Found(sizes=(0,))
+    with _named(place):
+        return _Found(Survey.of(batch, choice, look_for_missing), (len(X),))
+
+
+def _merged_surveys(one: _Found, other: _Found) -> _Found:
+    survey = Survey()
+    survey.merge(one.survey)
+    survey.merge(other.survey)
+    return _Found(survey, one.sizes + other.sizes)
+
+
+def _tallied(X: Any, y: Any, sample_weight: Any, place: int, form: RowForm, levels: Levels, size: int) -> Tally:
+    _refuse_other_size(len(X), size, place)
+    tally = Tally.start(form, levels)
+    with _named(place):
+        if size:
+            tally_batch(tally, batch_of(X, y, sample_weight, place), form, levels)
+    return tally
+
+
+def _merged_tallies(one: Tally, other: Tally) -> Tally:
+    tally = deepcopy(one)
+    tally.merge(other)
+    return tally
+
+
+def _folded(
+    step: Fold[Any], form: RowForm, X: Any, y: Any, sample_weight: Any, place: int, first_place: int, size: int
+) -> dict[str, Any]:
+    _refuse_other_size(len(X), size, place)
+    state = step.start()
+    with _named(place):
+        if size:
+            step.add(state, form.block(batch_of(X, y, sample_weight, place), first_place), _THREADS)
+    return dict(state.state())
+
+
+def _merged_states(one: dict[str, Any], other: dict[str, Any], step: Fold[Any]) -> dict[str, Any]:
+    state = step.start()
+    state.merge(one)
+    state.merge(other)
+    return dict(state.state())
+
+
+@contextmanager
+def _named(place: int) -> Iterator[None]:
+    """Errors speak of rows of a partition; a note says of which one."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        error.add_note(f"In partition {place}.")
+        raise
+
+
+def _refuse_other_size(n_rows: int, size: int, place: int) -> None:
+    if n_rows != size:
+        raise ValueError(
+            f"Partition {place} of X had {size} rows and now has {n_rows}. Its rows are computed anew for every look "
+            "at them and must be the same each time; if they are drawn at random, persist X and y first."
+        )

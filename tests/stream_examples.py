@@ -1,0 +1,63 @@
+"""Tables and comparisons for fits that do not see all rows at once."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ferl.tree import FuzzyTree
+
+
+def people(n_rows: int = 3000, seed: int = 0, n_classes: int = 3) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+    """Numbers, text, booleans, integers; values missing; many equal rows; labels and weights."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n_rows).round(2)
+    city = rng.choice(["Oslo", "Bergen", "Rome", "Atlantis"], n_rows, p=[0.5, 0.3, 0.19, 0.01])
+    frame = pd.DataFrame(
+        {
+            "x": np.where(rng.random(n_rows) < 0.1, np.nan, x),
+            "size": rng.integers(0, 20, n_rows),
+            "city": np.where(rng.random(n_rows) < 0.1, None, city),
+            "member": rng.random(n_rows) < 0.4,
+            "z": rng.normal(size=n_rows).round(1),
+        }
+    )
+    score = np.nan_to_num(x) + (city == "Rome") - 0.1 * frame["size"] + rng.normal(scale=0.5, size=n_rows)
+    y = np.array(["a", "b", "c"])[np.digitize(score, np.quantile(score, [0.4, 0.9][: n_classes - 1]))]
+    return frame, y, rng.choice([0.0, 0.5, 1.0, 2.0, 0.3], n_rows)
+
+
+def in_batches(size: int, X: Any, y: Any, weight: Any = None) -> list[tuple[Any, ...]]:
+    cuts = [slice(i, i + size) for i in range(0, len(y), size)]
+    take = (lambda own: X.iloc[own]) if isinstance(X, pd.DataFrame) else (lambda own: X[own])
+    return [(take(own), y[own]) if weight is None else (take(own), y[own], weight[own]) for own in cuts]
+
+
+def same_tree(one: FuzzyTree, other: FuzzyTree) -> None:
+    for field in fields(FuzzyTree):
+        compare(field.name, getattr(one, field.name), getattr(other, field.name))
+
+
+def compare(name: str, one: Any, other: Any) -> None:
+    if hasattr(one, "__dataclass_fields__"):
+        for field in fields(one):
+            compare(f"{name}.{field.name}", getattr(one, field.name), getattr(other, field.name))
+    else:
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(other), err_msg=name)
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "deep": {},
+    "compact": {"variant": "compact"},
+    "mdlp": {"variant": "compact", "partition": "mdlp"},
+    "sampled": {"growth_rows": 500},
+    "sampled compact": {"variant": "compact", "growth_rows": 400},
+    "balanced": {"variant": "medium", "class_weight": "balanced"},
+    "class weights": {"class_weight": {"a": 0.3, "b": 2.0, "c": 1.7}, "growth_rows": 800},
+    "missing": {"missing_conditions": True, "max_rules": 30},
+    "integers as categories": {"categorical_features": ["size", "city", "member"], "growth_rows": 1000},
+    "no exemplars": {"n_exemplars": 0},
+}

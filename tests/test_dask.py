@@ -1,0 +1,415 @@
+"""Fits on a real cluster are those from memory, to the last bit; answers are lazy, and the same."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import pickle
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from ferl import FERLClassifier, load_model, save_model
+from ferl.dask import DaskFERLClassifier
+from stream_examples import CASES, people, same_tree
+
+FEATURES = ["x", "size", "city", "member", "z"]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalCluster]:
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as own:
+        yield own
+
+
+@pytest.fixture(scope="module")
+def client(cluster: LocalCluster) -> Iterator[Client]:
+    # Not the default one, so that an estimator which forgets its client is found out.
+    with Client(cluster, set_as_default=False) as own:
+        yield own
+
+
+def in_parts(frame: pd.DataFrame, cuts: list[int], change: Callable[[pd.DataFrame, int], Any] | None = None) -> Any:
+    """A dask frame cut at these rows; ``change`` sees every partition when it is computed, and its number."""
+    ends = list(zip([0, *cuts], [*cuts, len(frame)], strict=True))
+    parts = [frame.iloc[first:last] for first, last in ends]
+    own = (lambda part, place: part) if change is None else change
+    return dd.from_map(lambda part, place: own(part, place), parts, range(len(parts)), meta=frame.iloc[:0])
+
+
+def people_in_parts(n_rows: int, cuts: list[int], **options: Any) -> tuple[Any, Any, Any]:
+    X, y, weight = people(n_rows)
+    frame = in_parts(X.assign(label=y, weight=weight), cuts, **options)
+    return frame[FEATURES], frame["label"], frame["weight"]
+
+
+def same_model(one: FERLClassifier, other: FERLClassifier) -> None:
+    same_tree(one.tree_, other.tree_)
+    assert one.columns_ == other.columns_
+    assert one.classes_.tolist() == other.classes_.tolist()
+    assert one.n_growth_rows_ == other.n_growth_rows_
+    assert one.missing_features_ == other.missing_features_
+    assert one.n_features_in_ == other.n_features_in_
+
+
+@pytest.mark.parametrize("case", ["sampled compact", "balanced", "class weights", "missing", "integers as categories"])
+def test_a_fit_on_a_cluster_is_the_fit_in_memory(client: Client, case: str) -> None:
+    X, y, weight = people()
+    whole = FERLClassifier(**CASES[case], random_state=0).fit(X, y, weight)
+    model = DaskFERLClassifier(**CASES[case], random_state=0, client=client)
+    same_model(whole, model.fit(*people_in_parts(len(y), [700, 750, 1600])))
+    assert model.feature_names_in_.tolist() == FEATURES
+
+
+@pytest.mark.parametrize("cuts", [[], [0, 0, 1, 1, 2, 590, 600], list(range(0, 600, 60))])
+def test_empty_and_unequal_partitions_change_nothing(client: Client, cuts: list[int]) -> None:
+    X, y, _ = people(600)
+    own_X, own_y, _ = people_in_parts(600, cuts)
+    options = {"growth_rows": 200, "random_state": 0, "missing_conditions": True}
+    same_model(FERLClassifier(**options).fit(X, y), DaskFERLClassifier(**options, client=client).fit(own_X, own_y))
+
+
+def test_categories_and_labels_may_be_in_one_partition_only_and_columns_without_value_in_another(
+    client: Client,
+) -> None:
+    X, y, weight = people(900)
+    # Objects, which Dask would turn into text: a partition without a value does not even know what the others hold.
+    X = X.astype({"city": object, "member": object})
+    X.loc[:299, "city"] = None
+    X.loc[300:599, ["x", "member"]] = None
+    X.loc[600:, "city"] = X.loc[600:, "city"].replace({"Oslo": "Tromsø"})
+    y = np.where(np.arange(900) == 899, "d", np.where((y == "c") & (np.arange(900) >= 300), "a", y))
+    options = {"growth_rows": 300, "random_state": 0}
+    with dask.config.set({"dataframe.convert-string": False}):
+        frame = in_parts(X.assign(label=y, weight=weight), [300, 600])
+        model = DaskFERLClassifier(**options, client=client).fit(frame[FEATURES], frame["label"], frame["weight"])
+    same_model(FERLClassifier(**options).fit(X, y, weight), model)
+    assert model.classes_.tolist() == ["a", "b", "c", "d"]
+    assert "Tromsø" in model.categories_[2]
+
+
+def test_declared_categories_with_other_categories_in_every_partition(client: Client) -> None:
+    X, y, _ = people(400)
+    frame = dd.from_pandas(X.assign(label=y), npartitions=3)
+    frame["city"] = frame["city"].astype("category")  # each partition finds its own
+    frame["label"] = frame["label"].astype("category")
+    model = DaskFERLClassifier(random_state=0, client=client).fit(frame[FEATURES], frame["label"])
+    same_model(FERLClassifier(random_state=0).fit(X.astype({"city": "category"}), y), model)
+
+
+def test_arrays_with_chunks_across_columns_and_of_unknown_size(client: Client) -> None:
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.normal(size=(500, 4)), rng.integers(0, 3, 500), rng.choice([0.0, 0.5, 2.0], 500)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    X[:, 2] = np.nan  # a column without any value must not change what is drawn
+    whole = FERLClassifier(growth_rows=100, random_state=3).fit(X, y, weight)
+    own_X, own_y, own_weight = (da.from_array(own, chunks=(170, 3)[: own.ndim]) for own in (X, y, weight))
+    model = DaskFERLClassifier(growth_rows=100, random_state=3, client=client).fit(own_X, own_y, own_weight)
+    same_model(whole, model)
+    assert not hasattr(model, "feature_names_in_")
+    chosen = own_X[:, 0] < 0.5  # how many rows that leaves is known in the end only
+    less = X[:, 0] < 0.5
+    model.fit(own_X[chosen], own_y[chosen])
+    same_model(FERLClassifier(growth_rows=100, random_state=3).fit(X[less], y[less]), model)
+
+
+@pytest.mark.parametrize("filesystem", [None, "arrow"])
+def test_files_that_dask_would_read_together_are_partitions_of_their_own(
+    client: Client, tmp_path: Path, filesystem: Any
+) -> None:
+    X, y, weight = people(800)
+    whole = X.assign(label=y, weight=weight, row=np.arange(800), unused=1.5)
+    for first in range(0, 800, 100):
+        whole.iloc[first : first + 100].to_parquet(tmp_path / f"part{first}.parquet")
+    table = dd.read_parquet(tmp_path, filesystem=filesystem)
+    table = table[table["row"] >= 250]
+    model = DaskFERLClassifier(random_state=0, client=client).fit(table[FEATURES], table["label"], table["weight"])
+    same_model(FERLClassifier(random_state=0).fit(X[250:], y[250:], weight[250:]), model)
+
+
+def test_the_path_of_pruning_is_that_in_memory(client: Client) -> None:
+    X, y, _ = people(600)
+    own_X, own_y, _ = people_in_parts(600, [100])
+    path = DaskFERLClassifier(random_state=0, client=client).cost_complexity_pruning_path(own_X, own_y)
+    whole = FERLClassifier(random_state=0).cost_complexity_pruning_path(X, y)
+    np.testing.assert_array_equal(path.ccp_alphas, whole.ccp_alphas)
+    np.testing.assert_array_equal(path.impurities, whole.impurities)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Failures
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("look", [1, 12])
+def test_a_worker_that_is_killed_during_the_fit_costs_time_only(client: Client, tmp_path: Path, look: int) -> None:
+    # Rows, labels and weights are read apart, in four passes: looks 1 to 3 are the survey's, 10 to 12 are for the sums.
+    log = tmp_path / "looks"
+
+    def deadly(part: pd.DataFrame, place: int) -> pd.DataFrame:
+        if place == 1:
+            with log.open("a") as file:
+                file.write(f"{os.getpid()}\n")
+            if len(log.read_text().split()) == look:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return part
+
+    X, y, weight = people(600)
+    model = DaskFERLClassifier(growth_rows=200, random_state=0, client=client)
+    model.fit(*people_in_parts(600, [200, 400], change=deadly))
+    killed = int(log.read_text().split()[look - 1])
+    assert killed not in client.run(os.getpid).values()
+    assert len(log.read_text().split()) > 12  # somebody else has read these rows again
+    same_model(FERLClassifier(growth_rows=200, random_state=0).fit(X, y, weight), model)
+
+
+def test_a_client_that_goes_away_during_the_fit_leaves_no_model_behind(cluster: LocalCluster, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+
+    def endless(part: pd.DataFrame, place: int) -> pd.DataFrame:
+        started.touch()
+        time.sleep(2)
+        return part
+
+    own = Client(cluster, set_as_default=False)
+    model = DaskFERLClassifier(random_state=0, client=own).fit(*people_in_parts(300, [100]))
+
+    def leave() -> None:
+        while not started.exists():
+            time.sleep(0.01)
+        own.close()
+
+    leaving = threading.Thread(target=leave)
+    leaving.start()
+    with pytest.raises(RuntimeError, match=r"client was closed during the fit, so nothing was fitted\. Start one"):
+        model.fit(*people_in_parts(300, [100, 200], change=endless))
+    leaving.join()
+    with pytest.raises(NotFittedError):
+        model.predict(people(300)[0])
+    with pytest.raises(RuntimeError, match="The Dask client is closed, so nothing can be fitted"):
+        model.fit(*people_in_parts(300, [100]))
+
+
+def test_without_a_client_the_error_says_how_to_start_one() -> None:
+    with pytest.raises(RuntimeError, match=r"There is no Dask client. Start one with distributed.Client\("):
+        DaskFERLClassifier().fit(*people_in_parts(300, [100]))
+    with pytest.raises(ValueError, match="The 'client' parameter of DaskFERLClassifier must be"):
+        DaskFERLClassifier(client="tcp://127.0.0.1:8786").fit(*people_in_parts(300, [100]))
+
+
+def test_the_default_client_is_taken(cluster: LocalCluster) -> None:
+    with Client(cluster):
+        model = DaskFERLClassifier(random_state=0).fit(*people_in_parts(300, [100]))
+    X, y, weight = people(300)
+    same_model(FERLClassifier(random_state=0).fit(X, y, weight), model)
+
+
+def test_rows_that_are_others_at_the_second_look_are_noticed(client: Client, tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+
+    def changing(part: pd.DataFrame, place: int) -> pd.DataFrame:
+        if place == 0:
+            with seen.open("a") as file:
+                file.write("x")
+            return part.iloc[:-1] if len(seen.read_text()) > 2 else part
+        return part
+
+    X, y, _ = people_in_parts(300, [100], change=changing)
+    with pytest.raises(ValueError, match=r"Partition 0 of X had 100 rows and now has 99.* persist X and y first"):
+        DaskFERLClassifier(client=client).fit(X, y)
+
+
+def test_without_dask_the_error_names_the_extra() -> None:
+    code = "import sys; sys.modules['distributed'] = None; import ferl.dask"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert 'pip install "ferl[dask]"' in done.stderr.splitlines()[-1]
+
+
+def test_bad_input_says_what_to_do(client: Client) -> None:
+    model = DaskFERLClassifier(client=client)
+    X, y, weight = people_in_parts(300, [100])
+    with pytest.raises(TypeError, match=r"X is of type pandas.DataFrame; it must be a dask DataFrame.*from_pandas"):
+        model.fit(people(300)[0], y)
+    with pytest.raises(TypeError, match=r"X is of type dask.Array with 1 dimensions"):
+        model.fit(da.zeros(10), da.zeros(10))
+    with pytest.raises(TypeError, match=r"y is of type numpy\.ndarray; it must be a dask Series"):
+        model.fit(X, people(300)[1])
+    with pytest.raises(TypeError, match=r"sample_weight is of type dask\.DataFrame"):
+        model.fit(X, y, weight.to_frame())
+    with pytest.raises(ValueError, match=r"X has 2 partitions and y has 3\. Cut both in the same places"):
+        model.fit(X, people_in_parts(300, [100, 200])[1])
+    with pytest.raises(
+        ValueError, match=r"Partition (0 of X has 100|1 of X has 200) rows and that of sample_weight has (99|201)"
+    ):
+        model.fit(X, y, people_in_parts(300, [99])[2])
+    array, labels = da.zeros((10, 2), chunks=(5, 2)), da.zeros(10, chunks=(4, 6))
+    with pytest.raises(ValueError, match=r"chunks of X have 5, 5 rows and those of y 4, 6. Pass y.rechunk\("):
+        model.fit(array, labels)
+    frame = people(300)[0].assign(label=people(300)[1])
+    halves = dd.from_pandas(frame, npartitions=2)
+    with pytest.raises(ValueError, match=r"X is divided at 0, 150, 299 and y at 0, 10, 299. Pass y.repartition\("):
+        model.fit(halves[FEATURES], halves["label"].repartition(divisions=[0, 10, 299]))
+    with pytest.raises(ValueError, match="y contains NaN: 1 labels are missing, the first in row 50") as caught:
+        model.fit(halves[FEATURES], dd.from_pandas(frame["label"].where(frame.index != 200), npartitions=2))
+    assert caught.value.__notes__ == ["In partition 1."]
+    with pytest.raises(ValueError, match="There is no row with a positive weight"):
+        model.fit(X, y, weight * 0)
+    assert not hasattr(model, "tree_")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Answers
+# ---------------------------------------------------------------------------------------------------------------------
+
+ANSWERS = (
+    "predict",
+    "predict_proba",
+    "predict_set",
+    "novelty",
+    "novelty_attribution",
+    "support_deficit",
+    "certified_radius",
+)
+
+
+@pytest.fixture(scope="module")
+def fitted(client: Client) -> tuple[DaskFERLClassifier, FERLClassifier]:
+    X, y, weight = people(600)
+    options = {"combination": "vote", "random_state": 0}
+    model = DaskFERLClassifier(**options, client=client, n_jobs=2).fit(*people_in_parts(600, [100]))
+    return model, FERLClassifier(**options).fit(X, y, weight)
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_answers_for_data_frames_keep_the_index(
+    client: Client, fitted: tuple[DaskFERLClassifier, FERLClassifier], answer: str
+) -> None:
+    model, whole = fitted
+    X = people(600)[0].set_index(np.arange(600) * 3)
+    lazy = getattr(model, answer)(in_parts(X[FEATURES[::-1]], [0, 250]))  # the first partition is empty
+    assert lazy.npartitions == 3
+    computed = client.compute(lazy).result()
+    np.testing.assert_array_equal(np.asarray(computed), getattr(whole, answer)(X))
+    assert computed.index.equals(X.index)
+    if isinstance(computed, pd.Series):
+        assert computed.dtype == lazy.dtype
+    else:
+        assert computed.dtypes.equals(lazy.dtypes)
+        assert computed.columns.tolist() in (["a", "b", "c"], FEATURES)
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_answers_for_arrays_have_their_chunks(client: Client, answer: str) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 4)), rng.integers(0, 3, 300)
+    whole = FERLClassifier(random_state=0).fit(X, y)
+    model = DaskFERLClassifier(random_state=0)
+    model.__dict__.update({name: own for name, own in vars(whole).items() if name.endswith("_")})
+    lazy = getattr(model, answer)(da.from_array(X, chunks=((120, 0, 180), (1, 3))))
+    expected = getattr(whole, answer)(X)
+    assert (lazy.shape, lazy.dtype, lazy.chunks[0]) == (expected.shape, expected.dtype, (120, 0, 180))
+    np.testing.assert_array_equal(client.compute(lazy).result(), expected)
+    with pytest.raises(ValueError, match="X has shape \\(300, 3\\), but the training table had 4 features"):
+        getattr(model, answer)(da.from_array(X[:, :3]))
+
+
+def test_evidence_is_lazy_and_has_the_same_names(
+    cluster: LocalCluster, fitted: tuple[DaskFERLClassifier, FERLClassifier]
+) -> None:
+    model, whole = fitted
+    X = people(600)[0]
+    lazy, expected = model.predict_evidence(in_parts(X, [250])), whole.predict_evidence(X)
+    assert repr(lazy) == "<DaskEvidence: 2 partitions, 3 classes, not computed>"
+    with Client(cluster):
+        computed = lazy.compute()
+        for name in ("belief", "ignorance", "conflict", "plausibility", "pignistic"):
+            np.testing.assert_array_equal(getattr(lazy, name).compute(), getattr(expected, name), err_msg=name)
+            np.testing.assert_array_equal(getattr(computed, name), getattr(expected, name), err_msg=name)
+        np.testing.assert_array_equal(lazy.prediction_set().compute(), expected.prediction_set())
+
+
+def test_other_tables_are_judged_at_once(fitted: tuple[DaskFERLClassifier, FERLClassifier]) -> None:
+    model, whole = fitted
+    X, y, _ = people(50)
+    for answer in ANSWERS:
+        np.testing.assert_array_equal(getattr(model, answer)(X), getattr(whole, answer)(X))
+    np.testing.assert_array_equal(model.predict_evidence(X).belief, whole.predict_evidence(X).belief)
+    assert model.score(X, y) == whole.score(X, y)
+
+
+def test_answers_before_the_fit_are_refused() -> None:
+    for answer in (*ANSWERS, "predict_evidence"):
+        with pytest.raises(NotFittedError):
+            getattr(DaskFERLClassifier(), answer)(da.zeros((3, 2)))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The estimator
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_constructor_is_that_of_the_local_classifier_plus_the_client() -> None:
+    own, local = (inspect.signature(kind).parameters for kind in (DaskFERLClassifier, FERLClassifier))
+    assert list(own.values()) == [*local.values(), own["client"]]
+    assert own["client"].default is None
+    changed = {name: object() for name in own}
+    assert DaskFERLClassifier(**changed).get_params(deep=False) == changed
+    for method in (*ANSWERS, "fit", "predict_evidence"):
+        assert list(inspect.signature(getattr(DaskFERLClassifier, method)).parameters) == list(
+            inspect.signature(getattr(FERLClassifier, method)).parameters
+        )
+
+
+def test_local_copies_have_the_model_and_no_client(
+    fitted: tuple[DaskFERLClassifier, FERLClassifier], tmp_path: Path
+) -> None:
+    model, whole = fitted
+    local = model.to_local()
+    assert type(local) is FERLClassifier
+    same_model(whole, local)
+    assert local.get_params() == {**whole.get_params(), "n_jobs": 2}
+    save_model(local, tmp_path / "model.json")
+    same_tree(load_model(tmp_path / "model.json").tree_, whole.tree_)
+    sent = pickle.loads(pickle.dumps(model))
+    assert sent.client is None
+    assert model.client is not None
+    same_model(whole, sent)
+    assert not hasattr(DaskFERLClassifier().to_local(), "tree_")
+
+
+def test_a_clone_shares_the_client(client: Client) -> None:
+    model = DaskFERLClassifier(max_rules=7, class_weight={"a": 2.0}, client=client)
+    other = clone(model)
+    assert other.get_params() == model.get_params()
+    assert other.client is client
+    assert other.class_weight is not model.class_weight
+
+
+def test_the_examples_of_the_page_run(capsys: pytest.CaptureFixture[str], monkeypatch: Any, tmp_path: Path) -> None:
+    page = Path(__file__).parent.parent / "docs" / "dask.md"
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for block in blocks:
+        exec(compile(block, str(page), "exec"), names)
+    assert len(blocks) == 4
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].startswith("  1. if city is")
+    assert len(pd.read_parquet("answers.parquet")) == 20_000
+    same_tree(names["model"].tree_, names["local"].tree_)
