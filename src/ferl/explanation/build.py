@@ -56,6 +56,7 @@ def explain_row(estimator: FERLClassifier, one: OneRow, *, counterfactual: bool 
     lost = add_up_indicators(lost_support(estimator, row), estimator.missing_features_)[0]
     values = row[0, : len(names)]
     rules = _fired_rules(estimator, row, evidence, place)
+    changes = nearest_changes(estimator, row, place, one.unseen) if counterfactual else None
     return Explanation(
         label=evidence.classes.tolist()[place],
         classes=tuple(evidence.classes.tolist()),
@@ -71,7 +72,8 @@ def explain_row(estimator: FERLClassifier, one: OneRow, *, counterfactual: bool 
         novelty_parts=parts,
         lost_support=tuple((names[f], float(lost[f])) for f in np.argsort(-lost, kind="stable") if lost[f] > 0),
         certified=_certified(estimator, row, evidence),
-        changes=nearest_changes(estimator, row, place, one.unseen) if counterfactual else None,
+        changes=None if changes is None else changes.found,
+        unproven=() if changes is None else changes.unproven,
         missing=tuple(names[f] for f in np.flatnonzero(np.isnan(values))),
         unseen=tuple((names[f], value) for f, value in sorted(one.unseen.items())),
         words=_words(estimator, rules),

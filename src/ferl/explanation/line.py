@@ -119,7 +119,7 @@ class Line:
     Attributes
     ----------
     can_matter : bool
-        Whether any condition on the column is within reach of the row.
+        Whether the column decides how strongly any source within reach of the row fires.
     """
 
     def __init__(self, conditions: RowConditions, column: int, label: int) -> None:
@@ -127,7 +127,8 @@ class Line:
         base = conditions.base(column)
         self._conditions, self._label = conditions, label
         self._tested = np.flatnonzero((tree.feature == column) & (base > 0))
-        self.can_matter = len(self._tested) > 0
+        speaks = conditions.is_source & (base > 0)
+        self.can_matter = any(speaks[node : conditions.end[node]].any() for node in self._tested)
         if not self.can_matter:
             return
         is_used = base > 0
