@@ -79,12 +79,11 @@ def demo(
 ) -> None:
     """Fit an embedded data set; show the rules, the evidence of three rows, an abstention, and write a report."""
     with plain_errors(debug, "Stopped."):
-        from ferl.commands.errors import CommandError
+        from ferl.commands.places import check_place
         from ferl.demo import run
 
         for path in filter(None, (picture, report)):
-            if not path.parent.is_dir():
-                raise CommandError(f"The folder {path.parent} does not exist; create it or choose another place.")
+            check_place(path)
         run(data.value, picture, report)
 
 

@@ -102,8 +102,7 @@ def demo_report(name: str, path: str | Path) -> Path:
     data = _load(name)
     tables = [pa.table(dict(zip(data.features, X.T, strict=True))) for X in data.X]
     model = FERLClassifier("medium", random_state=0).fit(tables[0], data.y[0])
-    held_out = f"{len(data.y[1])} rows that were held out"
-    return write_report(model, tables[1], data.y[1], path, title=data.title.capitalize(), table=held_out)
+    return write_report(model, tables[1], data.y[1], path, title=data.title.capitalize(), table="the held-out rows")
 
 
 def _summary(data: _Data, models: dict[str, tuple[FERLClassifier, float]]) -> RenderableType:

@@ -14,6 +14,7 @@ import typer
 from ferl.commands.answers import answer_columns, answer_names
 from ferl.commands.errors import CommandError
 from ferl.commands.ordered import in_order
+from ferl.commands.places import check_place
 from ferl.commands.rows import Batch, RowReader
 from ferl.commands.tables import FileForm, TableFile
 from ferl.commands.writing import format_of, open_sink
@@ -46,6 +47,9 @@ class Wanted:
 
 def run_predict(model: Path, table: Path, out: str, form: FileForm, wanted: Wanted, as_json: bool, jobs: int) -> None:
     """Read a table, write it with the answers of a model, and say which categories training did not have."""
+    if out != "-":
+        check_place(Path(out), model, table)
+    threads = n_threads(jobs)  # refused, if at all, before anything is written
     file = TableFile(table, form)
     judge = _Judge(read_model(model), file, wanted, format_of(out, as_json))
     n_rows = 0
@@ -56,7 +60,7 @@ def run_predict(model: Path, table: Path, out: str, form: FileForm, wanted: Want
             return read, sink.prepare(judge.answered(batch, read))
 
         # Several batches at a time, each on one thread, and written in their order.
-        for read, prepared in in_order(judged, file.batches(moved), n_threads(jobs)):
+        for read, prepared in in_order(judged, file.batches(moved), threads):
             sink.write(prepared)
             judge.rows.count(read)
             n_rows += len(read.rows)

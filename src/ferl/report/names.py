@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
+from unicodedata import bidirectional
 
 from ferl.categories import level_text
 
@@ -24,7 +25,12 @@ def plain(text: Any, most: int = MAX_FULL) -> str:
     """
     head = str(text)[: 4 * most]
     line = " ".join("".join(letter if letter.isprintable() else " " for letter in head).split())
-    return line if len(line) <= most and len(str(text)) <= 4 * most else f"{line[: most - 1]}…"
+    return cut(line, most) if len(str(text)) <= 4 * most else f"{line[: most - 1]}…"
+
+
+def cut(line: str, most: int = MAX_FULL) -> str:
+    """A line, shortened where it is too long."""
+    return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 def shown_names(values: Sequence[Any], most: int = MAX_LETTERS) -> list[str]:
@@ -49,4 +55,10 @@ def shown_names(values: Sequence[Any], most: int = MAX_LETTERS) -> list[str]:
     names = [plain(value, most) or level_text("") for value in values]
     while twice := {name for name, count in Counter(names).items() if count > 1}:
         names = [f"{name} ({place})" if name in twice else name for place, name in enumerate(names, 1)]
-    return names
+    return [_set_apart(name) for name in names]
+
+
+def _set_apart(name: str) -> str:
+    """A name that is written from right to left, marked so that it does not turn round what stands beside it."""
+    is_reversed = any(bidirectional(letter) in ("R", "AL", "AN") for letter in name)
+    return f"\u2068{name}\u2069" if is_reversed else name

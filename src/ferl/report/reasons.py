@@ -71,8 +71,13 @@ def _named_parts(view: View, row: Floats, parts: Floats) -> list[dict[str, Any]]
     if not total > 0:
         return []
     order = [int(j) for j in np.argsort(-parts, kind="stable")[:MAX_PARTS] if parts[j] >= LEAST_SHARE * total]
+    is_finite = math.isfinite(total)
     return [
-        {"name": view.features[j], "value": value_text(view, j, row[j]), "share": float(parts[j] / total)}
+        {
+            "name": view.features[j],
+            "value": value_text(view, j, row[j]),
+            "share": float(parts[j] / total) if is_finite else None,
+        }
         for j in order
     ]
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl.explanation import feature_importances
+from ferl.frames import add_up_indicators
 from ferl.report.measures import measures
 from ferl.report.names import plain
 from ferl.report.page_model import numbers, page_model, slider_step, training_range
@@ -113,19 +115,13 @@ def _classes(view: View) -> list[dict[str, Any]]:
 
 
 def _features(view: View) -> list[dict[str, Any]]:
-    """The features: what they hold, how often rules ask for them, and their share of all that splits gained."""
+    """The features: what they hold, how often rules ask for them, and how much that explains."""
     estimator, tree = view.estimator, view.estimator.tree_
     width = estimator.n_features_in_
-    feature_of = [*range(width), *estimator.missing_features_]
-    conditions, gain = np.zeros(width, dtype=int), np.zeros(width)
-    for node in range(1, tree.n_nodes):
-        conditions[feature_of[tree.feature[node]]] += 1
-    for node in np.flatnonzero(~tree.is_leaf).tolist():
-        below = np.flatnonzero(tree.parent == node)
-        for child in below:
-            gain[feature_of[tree.feature[child]]] += max(tree.gain[node], 0.0) / len(below)
+    asked = np.bincount(tree.feature[1:], minlength=width + len(estimator.missing_features_))
+    conditions = add_up_indicators(asked[None].astype(np.float64), estimator.missing_features_)[0]
+    importance = feature_importances(estimator)
     names = feature_names(estimator)
-    total = gain.sum() or 1.0
     return [
         {
             "name": view.features[j],
@@ -133,7 +129,7 @@ def _features(view: View) -> list[dict[str, Any]]:
             "kind": "number" if estimator.columns_.levels[j] is None else "category",
             "n_levels": 0 if (levels := estimator.columns_.levels[j]) is None else len(levels),
             "n_conditions": int(conditions[j]),
-            "share": float(gain[j] / total),
+            "importance": float(importance[j]),
         }
         for j in range(width)
     ]
