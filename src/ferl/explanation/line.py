@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl.evidence import evidence_of_rows, reliability
-from ferl.explanation.sources import MOST_FIRING, is_source_of
+from ferl.evidence import MOST_FIRING, evidence_of_rows, reliability
+from ferl.explanation.sources import is_source_of
 from ferl.presets import setting
 from ferl.tree import Categories, FuzzyTree, levels
 

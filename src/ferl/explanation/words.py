@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ferl.quoting import one_line
+
 MAX_LETTERS = 60  # of a name or a label
 
 
@@ -21,7 +23,7 @@ def spoken(value: Any) -> str:
     ('two lines', 'xxx…')
     """
     text = str(value)
-    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split()) or repr(text)
+    line = one_line(text) or repr(text)
     return line if len(line) <= MAX_LETTERS else f"{line[: MAX_LETTERS - 1]}…"
 
 

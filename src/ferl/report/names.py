@@ -8,23 +8,24 @@ from typing import Any
 from unicodedata import bidirectional
 
 from ferl.categories import level_text
+from ferl.quoting import one_line
 
 MAX_LETTERS = 60
 MAX_FULL = 2000  # of a name where there is room for all of it
 
 
-def plain(text: Any, most: int = MAX_FULL) -> str:
+def shown_line(text: Any, most: int = MAX_FULL) -> str:
     r"""A text in one line, without letters that cannot be shown, and cut where it is too long.
 
     Examples
     --------
-    >>> plain("two\nlines \ud800")
+    >>> shown_line("two\nlines \ud800")
     'two lines'
-    >>> plain("x" * 10, most=4)
+    >>> shown_line("x" * 10, most=4)
     'xxx…'
     """
     head = str(text)[: 4 * most]
-    line = " ".join("".join(letter if letter.isprintable() else " " for letter in head).split())
+    line = one_line(head)
     return cut(line, most) if len(str(text)) <= 4 * most else f"{line[: most - 1]}…"
 
 
@@ -52,7 +53,7 @@ def shown_names(values: Sequence[Any], most: int = MAX_LETTERS) -> list[str]:
     >>> shown_names(["age", "a very long name, first", "a very long name, second"], most=12)
     ['age', 'a very long… (2)', 'a very long… (3)']
     """
-    names = [plain(value, most) or level_text("") for value in values]
+    names = [shown_line(value, most) or level_text("") for value in values]
     while twice := {name for name, count in Counter(names).items() if count > 1}:
         names = [f"{name} ({place})" if name in twice else name for place, name in enumerate(names, 1)]
     return [_set_apart(name) for name in names]

@@ -9,13 +9,15 @@ from numpy.typing import NDArray
 
 from ferl.explanation import feature_importances
 from ferl.frames import add_up_indicators
+from ferl.presets import changed_parameters
 from ferl.report.measures import measures
-from ferl.report.names import plain
+from ferl.report.names import shown_line
 from ferl.report.page_model import numbers, page_model, slider_step, training_range
 from ferl.report.reasons import listed_row
 from ferl.report.table_reading import Rows, TableReading
 from ferl.report.tree_view import View, rule_rows, tree_rows
 from ferl.rules import feature_names
+from ferl.word_meanings import word_meanings
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
@@ -50,7 +52,7 @@ def summarise(estimator: FERLClassifier, reading: TableReading, title: str, tabl
     rules = rule_rows(view)
     features = _features(view)
     return {
-        "title": plain(title),
+        "title": shown_line(title),
         "version": __version__,
         "table": _table(reading, table),
         "model": _model(estimator),
@@ -58,7 +60,7 @@ def summarise(estimator: FERLClassifier, reading: TableReading, title: str, tabl
         "features": features,
         "rules": rules,
         "tree": tree_rows(view, rules),
-        "words": _words(view),
+        "words": word_meanings(estimator, view.style.names),
         "measures": measures(reading, view.classes),
         "abstained": [listed_row(view, reading.abstained.rows, place) for place in range(len(reading.abstained.rows))],
         "novel": [listed_row(view, reading.novel.rows, place) for place in range(len(reading.novel.rows))],
@@ -75,7 +77,7 @@ def _table(reading: TableReading, name: str) -> dict[str, Any]:
     n = max(reading.n_rows, 1)
     sizes = np.arange(len(reading.set_sizes))
     return {
-        "name": plain(name),
+        "name": shown_line(name),
         "n_rows": reading.n_rows,
         "n_abstained": reading.n_abstained,
         "n_unsupported": reading.n_unsupported,
@@ -90,8 +92,7 @@ def _table(reading: TableReading, name: str) -> dict[str, Any]:
 def _model(estimator: FERLClassifier) -> dict[str, Any]:
     tree = estimator.tree_
     assert tree.profile is not None
-    defaults = type(estimator)().get_params()
-    changed = {name: value for name, value in estimator.get_params().items() if str(value) != str(defaults[name])}
+    changed = changed_parameters(estimator)
     return {
         "variant": estimator.variant,
         "n_rules": estimator.n_rules_,
@@ -102,14 +103,14 @@ def _model(estimator: FERLClassifier) -> dict[str, Any]:
         "measure": "neighbour" if len(tree.profile.exemplar_row) else "residual",
         "combination": estimator.combination,
         "support_gate": bool(estimator.support_gate),
-        "parameters": {name: plain(value, 80) for name, value in changed.items() if name != "n_jobs"},
+        "parameters": {name: shown_line(value, 80) for name, value in changed.items() if name != "n_jobs"},
     }
 
 
 def _classes(view: View) -> list[dict[str, Any]]:
     weight = view.estimator.tree_.class_weight[0]
     return [
-        {"name": name, "share": float(weight[c] / weight.sum()), "full_name": plain(view.estimator.classes_[c])}
+        {"name": name, "share": float(weight[c] / weight.sum()), "full_name": shown_line(view.estimator.classes_[c])}
         for c, name in enumerate(view.classes)
     ]
 
@@ -125,7 +126,7 @@ def _features(view: View) -> list[dict[str, Any]]:
     return [
         {
             "name": view.features[j],
-            "full_name": plain(names[j]),
+            "full_name": shown_line(names[j]),
             "kind": "number" if estimator.columns_.levels[j] is None else "category",
             "n_levels": 0 if (levels := estimator.columns_.levels[j]) is None else len(levels),
             "n_conditions": int(conditions[j]),
@@ -133,15 +134,6 @@ def _features(view: View) -> list[dict[str, Any]]:
         }
         for j in range(width)
     ]
-
-
-def _words(view: View) -> list[str]:
-    estimator = view.estimator
-    if not estimator.tree_.word or estimator.partition_ is None:
-        return []
-    used = sorted(set(estimator.tree_.feature[1:].tolist()))
-    variables = [(j, estimator.partition_[j]) for j in used if j < len(estimator.partition_)]
-    return [variable.text(view.features[j]) for j, variable in variables if variable is not None]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
