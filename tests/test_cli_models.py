@@ -461,9 +461,18 @@ def test_inspect_tells_what_is_in_a_model(folder):
     assert any(line.lstrip().startswith("1. if") for line in summary["rules"])
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "inspect"])
+@pytest.mark.parametrize("command", ["fit", "predict", "explain", "report", "inspect", "export"])
 def test_help_has_an_example(command):
-    assert f"Example: ferl {command} " in " ".join(ferl(command, "--help").output.replace("│", " ").split())
+    assert f"Example: ferl {command} " in help_of(command)
+
+
+def test_help_shows_what_stands_in_brackets():
+    assert 'pip install "ferl[onnx]"' in help_of("export")
+    assert "[default: a comma; .tsv: a tab]" in help_of("predict")
+
+
+def help_of(command):
+    return " ".join(ferl(command, "--help").output.replace("│", " ").split())
 
 
 def test_predicting_from_a_file_does_without_scikit_learn(tmp_path, folder):

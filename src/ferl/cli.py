@@ -14,6 +14,7 @@ from ferl.commands.errors import plain_errors
 app = typer.Typer(
     help="Fuzzy rule trees that justify their answers and say when not to trust them.",
     no_args_is_help=True,
+    rich_markup_mode="markdown",  # else [onnx] would be taken for a colour, and lines would break where the source does
     pretty_exceptions_enable=False,
     add_completion=False,
 )
