@@ -18,7 +18,7 @@ def test_demo_shows_rules_evidence_a_set_of_two_and_an_abstention(data, tmp_path
     result = runner.invoke(app, ["demo", "--data", data, "--report", str(report)], env={"COLUMNS": "120"})
     assert result.exit_code == 0
     assert "report.html" in result.output
-    assert "rows that were held out" in report.read_text(encoding="utf-8")
+    assert "judged on the held-out rows" in report.read_text(encoding="utf-8")
     for part in ("accuracy", "if ", "then ", "belief", "plausibility", "ignorance", "A clear case", "abstains"):
         assert part in result.output
     assert "support lost" in result.output

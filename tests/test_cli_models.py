@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -146,6 +148,10 @@ def test_weights_missing_spellings_separators_and_missing_labels(tmp_path):
         (["--target", "y", "--set", "max_rules"], "write name=value"),
         (["--target", "y", "--set", "max_rules=-3"], "max_rules"),
         (["--target", "y", "--test", "2"], "--test is 2.0; it must be a share"),
+        (
+            ["--target", "y", "--drop", "name", "--test", "0.9999"],
+            "leaves none of 400 rows to fit. Choose a smaller share.",
+        ),
         (["--target", "y", "--weights", "city"], "weights that are not numbers"),
         (["--target", "y", "--separator", ";"], "Is the separator another one"),
         (["--target", "y", "--separator", "ab"], "one character"),
@@ -308,6 +314,8 @@ def test_mistakes_in_tables_are_one_line_with_the_remedy(tmp_path, folder, chang
         (b"age,city,code,x\n1,2\n", "table.csv cannot be read: CSV parse error: Expected 4 columns, got 2"),
         (b"age,age,city,code,x\n1,1,2,3,4\n", "several columns called 'age'"),
         (b"age,city,code,x\n1,\xff\xfe,101,3\n", "Save it as UTF-8"),
+        ("age,city,code,x\n1,2,3,4\n".encode("utf-16"), "Save it as UTF-8"),
+        (b"age,city,code,x\n1,\x1b[31m2\n", "[31m2. Check the separator (--separator)"),
         (b"PAR1 no\n", "has no column 'age'"),
     ],
 )
@@ -316,6 +324,7 @@ def test_odd_files_are_one_line(tmp_path, folder, content, message):
     result = ferl("predict", folder / "model.json", tmp_path / "table.csv", "-o", tmp_path / "out.csv", code=2)
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
+    assert "\x1b" not in result.stderr
     assert os.listdir(tmp_path) == ["table.csv"]
 
 
@@ -324,7 +333,9 @@ def test_mistakes_in_paths_are_one_line(tmp_path, folder):
     for arguments, message in [
         (("predict", model, new, "-o", tmp_path / "out.xls"), "ends in none of .csv, .parquet"),
         (("predict", model, tmp_path / "no.csv", "-o", "-"), "no.csv is no file"),
-        (("predict", tmp_path / "no.json", new, "-o", "-"), "No such file"),
+        (("predict", tmp_path / "no.json", new, "-o", "-"), "no.json: No such file or directory. Check the path."),
+        (("predict", tmp_path, new, "-o", "-"), "Is a directory. Name a file in it."),
+        (("predict", model, new, "-o", "-", "--jobs", "0"), "n_jobs is 0"),
         (("predict", new, new, "-o", "-"), "new.csv: it is not JSON"),
         (("predict", model, new, "-o", tmp_path / "no" / "out.csv"), "does not exist; create it"),
         (("fit", folder / "train.csv", "--target", "y", "-o", tmp_path / "no" / "m.json"), "does not exist; create it"),
@@ -333,8 +344,47 @@ def test_mistakes_in_paths_are_one_line(tmp_path, folder):
         result = ferl(*arguments, code=2)
         assert message in result.stderr
         assert result.stderr.count("\n") == 1
+    odd = tmp_path / "no.parquet"
+    odd.write_bytes(b"x")
+    assert "no.parquet cannot be read" in ferl("predict", model, odd, "-o", "-", code=2).stderr
     debugged = runner.invoke(app, ["inspect", str(new), "--debug"])
     assert type(debugged.exception).__name__ == "ModelFileError"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="named pipes differ")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("predict", "model.json", "new.csv", "--json"),
+        ("report", "model.json", "new.csv"),
+        ("fit", "train.csv", "--target", "y"),
+        ("explain", "model.json", "new.csv", "--row", "1", "--html"),
+        ("export", "model.json"),
+        ("demo",),
+    ],
+)
+def test_a_place_that_would_cost_a_file_is_refused_before_any_work(tmp_path, folder, command):
+    for name in ("model.json", "new.csv", "train.csv"):
+        shutil.copy(folder / name, tmp_path / name)
+    os.mkfifo(tmp_path / "pipe")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    where = {"explain": (), "demo": ("--report",)}.get(command[0], ("-o",))
+    arguments = [tmp_path / own if own in before else own for own in command]
+    places = [(name, "would replace the file that is read") for name in command if name in before]
+    places += [(".", "is a folder. Name a file in it."), ("pipe", "is no regular file")]
+    for place, message in places:
+        result = ferl(*arguments, *where, tmp_path / place, code=2)
+        assert message in result.stderr
+        assert result.stderr.count("\n") == 1
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+
+
+def test_a_folder_that_may_not_be_written_to_is_refused(tmp_path, folder, monkeypatch):
+    # Not by the folder's mode: root may write anywhere.
+    monkeypatch.setattr(os, "access", lambda path, mode: os.path.realpath(tmp_path) != str(path))
+    result = ferl("predict", folder / "model.json", folder / "new.csv", "-o", tmp_path / "out.csv", code=2)
+    assert "You may not write into the folder" in result.stderr
 
 
 def test_a_model_without_names_takes_columns_by_their_places(tmp_path):
@@ -411,9 +461,18 @@ def test_inspect_tells_what_is_in_a_model(folder):
     assert any(line.lstrip().startswith("1. if") for line in summary["rules"])
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "inspect"])
+@pytest.mark.parametrize("command", ["fit", "predict", "explain", "report", "inspect", "export"])
 def test_help_has_an_example(command):
-    assert f"Example: ferl {command} " in " ".join(ferl(command, "--help").output.replace("│", " ").split())
+    assert f"Example: ferl {command} " in help_of(command)
+
+
+def test_help_shows_what_stands_in_brackets():
+    assert 'pip install "ferl[onnx]"' in help_of("export")
+    assert "[default: a comma; .tsv: a tab]" in help_of("predict")
+
+
+def help_of(command):
+    return " ".join(ferl(command, "--help").output.replace("│", " ").split())
 
 
 def test_predicting_from_a_file_does_without_scikit_learn(tmp_path, folder):

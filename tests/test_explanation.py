@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from io import StringIO
 from pathlib import Path
@@ -184,6 +185,41 @@ def test_the_story_agrees_with_the_readings_of_the_model(iris):
         assert story.novelty == pytest.approx(model.novelty(row)[0])
         spread = frame.to_numpy().std(axis=0)
         assert story.certified.radius == pytest.approx(model.certified_radius(row, scale=spread)[0])
+
+
+@pytest.mark.parametrize("combination", RULES)
+@pytest.mark.parametrize("sources", ["leaves", "all"])
+def test_a_row_beyond_the_reach_of_all_rules_has_a_story(combination, sources):
+    X, y = load_iris(return_X_y=True)
+    model = FERLClassifier(random_state=0, combination=combination, sources=sources).fit(X, y)
+    for far in (1e150, -1e150):
+        story = model.explain([far] * 4)
+        assert story.abstains
+        assert story.rules == ()
+        assert all(not change.is_silent for change in story.changes)
+        assert "None: the row fits no rule." in str(story)
+
+
+def test_no_change_is_called_proven_only_where_it_is(iris):
+    frame, model = iris
+    lost = model.explain([1e150] * 4)
+    assert "Proven: no change of a single value makes it anything but setosa." in lost.to_text(200)
+    searched = replace(lost, unproven=("petal width",))
+    line = "No change of petal width alone was found that makes it anything but setosa; that is searched, not proven."
+    assert line in searched.to_text(200)
+    assert searched.to_dict()["unproven"] == ["petal width"]
+    assert "Proven: no change" not in str(searched)
+    assert "Proven: no change" not in str(model.explain(frame.iloc[83]))
+
+
+def test_what_cannot_be_measured_is_said_in_words(iris):
+    _, model = iris
+    assert "Nobody can say: all values are missing." in str(model.explain([None] * 4))
+    beyond = model.explain([1e308] * 4)
+    assert beyond.novelty == np.inf
+    assert "Novelty is too large to be told." in str(beyond)
+    assert "nan" not in str(beyond)
+    assert " -0 " not in str(model.explain([-0.0] * 4))
 
 
 def test_the_search_for_changes_can_be_left_out(iris):

@@ -318,3 +318,11 @@ except ImportError as error:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == 'ferl.onnx needs the package onnx: pip install "ferl[onnx]".'
+
+
+@pytest.mark.parametrize("combination", COMBINATIONS)
+def test_a_single_rule_that_is_discounted_loses_no_digits(iris, combination):
+    """onnxruntime takes a single factor into a matrix product as a float32."""
+    X, y = iris
+    assert_exports(FERLClassifier("compact", max_rules=1, discount=3.0, combination=combination).fit(X, y), X)
+    assert_exports(FERLClassifier(max_rules=1, discount=3.0, combination=combination).fit(X, y), X)

@@ -176,7 +176,9 @@ def test_export_refuses_places_where_nothing_should_be_written(tmp_path, monkeyp
     save_model(model, tmp_path / "model.json")
     before = (tmp_path / "model.json").read_bytes()
     assert "does not exist" in ferl("export", tmp_path / "model.json", "-o", tmp_path / "no" / "m.onnx", code=2)
-    assert "the model file itself" in ferl("export", tmp_path / "model.json", "-o", tmp_path / "model.json", code=2)
+    assert "would replace the file that is read" in ferl(
+        "export", tmp_path / "model.json", "-o", tmp_path / "model.json", code=2
+    )
     assert (tmp_path / "model.json").read_bytes() == before
     monkeypatch.setitem(sys.modules, "onnx", None)  # as if it were not installed
     told = ferl("export", tmp_path / "model.json", "-o", tmp_path / "m.onnx", code=2)

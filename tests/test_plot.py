@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_digits, load_iris
 from sklearn.pipeline import make_pipeline
@@ -184,7 +186,7 @@ def test_bars_of_categories_are_their_memberships(ax: Any, mixed: FERLClassifier
 
 def test_features_that_no_rule_asks_for_are_refused(medium: FERLClassifier) -> None:
     stump = FERLClassifier("medium", max_rules=2, random_state=0).fit(IRIS.data, LABELS)
-    with pytest.raises(ValueError, match=r"No rule asks for feature 'x0'; there are conditions on: x2\."):
+    with pytest.raises(ValueError, match=r"No rule asks for feature 'x0'\. Choose one that they ask: \['x2'\]"):
         plot_memberships(stump, 0)
     with pytest.raises(ValueError, match="There is no feature 'height'"):
         plot_memberships(medium, "height")
@@ -380,3 +382,12 @@ def test_without_matplotlib_the_error_says_what_to_install(medium: FERLClassifie
 def test_importing_the_plots_does_not_import_matplotlib() -> None:
     code = "import sys, ferl, ferl.plot; ferl.plot_tree; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_names_with_control_letters_draw_without_a_warning() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"one\x00\x1b$": rng.choice(["a\x07", "$b"], 100)})
+    model = FERLClassifier("compact", random_state=0).fit(table, table.iloc[:, 0])
+    ax = plot_memberships(model, 0, ax=figure_module.Figure().subplots())
+    ax.figure.savefig(io.BytesIO())
+    assert ax.get_xlabel() == r"one \$"

@@ -117,7 +117,8 @@ def test_rules_and_tree_are_complete(table, variant):
     assert sum(node["n_closed"] for node in summary["tree"]) == (~tree.is_leaf).sum()
     assert bool(summary["words"]) == (variant == "compact")
     assert sum(feature["n_conditions"] for feature in summary["features"]) == tree.n_nodes - 1
-    assert sum(feature["share"] for feature in summary["features"]) == pytest.approx(1)
+    importance = [feature["importance"] for feature in summary["features"]]
+    assert importance == pytest.approx(model.feature_importances_.tolist())
 
 
 def test_rows_without_a_label_and_with_other_labels_are_said_so(model, table):

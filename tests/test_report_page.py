@@ -238,3 +238,70 @@ def test_the_theme_button_overrules_the_system(browser, iris):
         browser.execute_script("document.getElementById('theme').click()")
         assert browser.execute_script("return document.getElementById('theme').dataset.theme") == theme
         assert browser.execute_script("return getComputedStyle(document.body).backgroundColor") == ground
+
+
+def test_paper_gets_light_colours_the_whole_tree_and_no_form(browser, iris):
+    open_page(browser, iris)
+    set_width(browser, 1200, "dark")
+    browser.execute_script("document.documentElement.dataset.theme = 'dark'; dispatchEvent(new Event('beforeprint'))")
+    dark = {"name": "prefers-color-scheme", "value": "dark"}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": [dark]})
+    paper = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+    closed = browser.execute_script("return document.querySelectorAll('details:not([open])').length")
+    form = browser.execute_script("return getComputedStyle(document.getElementById('what-if')).display")
+    browser.execute_script("dispatchEvent(new Event('afterprint'))")
+    closed_again = browser.execute_script("return document.querySelectorAll('.tree details:not([open])').length")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+    assert (paper, closed, form) == ("rgb(255, 255, 255)", 0, "none")
+    assert closed_again > 0
+
+
+def test_numbers_of_any_size_stay_short(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    model = FERLClassifier("medium", random_state=0).fit(X, X[:, 0] > 0)
+    rows = np.vstack([X[:3], np.full((1, 3), 1e150), np.full((1, 3), 1.7e308), np.full((1, 3), np.nan)])
+    open_page(browser, write_report(model, rows, None, tmp_path / "far.html"))
+    body = browser.execute_script("return document.body.innerText")
+    assert "nan" not in body.lower().split()
+    assert max(map(len, body.split())) < 40
+    for values, novelty in (
+        ([1.7e308] * 3, "beyond all numbers"),
+        ([1e150] * 3, "e+150"),
+        ([float("nan")] * 3, "0.000"),
+    ):
+        browser.execute_script("ferlPage.load(arguments[0].map(Number))", [str(value) for value in values])
+        shown = browser.execute_script("return document.getElementById('novelty').textContent")
+        assert novelty in shown
+    assert console(browser) == []
+
+
+def test_of_many_classes_the_most_probable_are_shown(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 3)), rng.integers(0, 30, 600)
+    model = FERLClassifier("medium", random_state=0).fit(X, y)
+    open_page(browser, write_report(model, X[:5], y[:5], tmp_path / "many.html"))
+    shown = browser.execute_script(
+        "return [...document.querySelectorAll('#masses [data-key^=belief]')]"
+        ".map((own) => Number(own.dataset.key.slice('belief-'.length)))"
+    )
+    probability = model.predict_proba(X[:1])[0]
+    assert len(shown) == 12
+    assert probability[shown].min() >= np.delete(probability, shown).max()
+    assert "and 18 classes that are less probable" in browser.execute_script("return document.body.innerText")
+    assert "18 more classes" in browser.execute_script("return document.getElementById('summary').innerText")
+
+
+def test_a_name_from_right_to_left_leaves_its_condition_in_order(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    name = "\u0645\u0631\u062d\u0628\u0627"
+    frame = pd.DataFrame({name: rng.normal(size=200)})
+    model = FERLClassifier("medium", max_rules=2, random_state=0).fit(frame, frame[name] > 0)
+    open_page(browser, write_report(model, frame, None, tmp_path / "rtl.html"))
+    ends = browser.execute_script(
+        "const text = document.querySelector('#rule-table .conditions li').firstChild;"
+        "const left = (place) => { const range = document.createRange(); range.setStart(text, place);"
+        " range.setEnd(text, place + 1); return range.getBoundingClientRect().left; };"
+        "return [left(text.data.search(/[<>]/)), left(text.data.search(/[0-9]/)), left(text.data.indexOf('\u00b1'))];"
+    )
+    assert ends == sorted(ends)

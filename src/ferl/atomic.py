@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -24,6 +25,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         Where to write. It is gone after the block, however that ends.
     """
     target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():  # a device or a pipe would be gone, a folder stands in the way
+        raise OSError(errno.EINVAL, "not a regular file, so it cannot be replaced by one", str(path))
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         yield beside

@@ -14,6 +14,7 @@ from ferl.commands.errors import plain_errors
 app = typer.Typer(
     help="Fuzzy rule trees that justify their answers and say when not to trust them.",
     no_args_is_help=True,
+    rich_markup_mode="markdown",  # else [onnx] would be taken for a colour, and lines would break where the source does
     pretty_exceptions_enable=False,
     add_completion=False,
 )
@@ -79,12 +80,11 @@ def demo(
 ) -> None:
     """Fit an embedded data set; show the rules, the evidence of three rows, an abstention, and write a report."""
     with plain_errors(debug, "Stopped."):
-        from ferl.commands.errors import CommandError
+        from ferl.commands.places import check_place
         from ferl.demo import run
 
         for path in filter(None, (picture, report)):
-            if not path.parent.is_dir():
-                raise CommandError(f"The folder {path.parent} does not exist; create it or choose another place.")
+            check_place(path)
         run(data.value, picture, report)
 
 

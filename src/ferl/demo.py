@@ -25,6 +25,7 @@ from ferl.evidence import Evidence
 from ferl.metrics import mean_set_size, set_coverage
 from ferl.report import write_report
 from ferl.rules import Rule, probability_text, read_rules
+from ferl.word_meanings import word_meanings
 
 Floats = NDArray[np.float64]
 _BAR = 30
@@ -70,7 +71,7 @@ def run(name: str, picture: Path | None, report: Path) -> None:
         models[variant] = (model, time.perf_counter() - started)
     console.print(_summary(data, models))
     compact, medium = models["compact"][0], models["medium"][0]
-    console.print(_rules_panel("compact", compact, data, _meanings(compact, data)))
+    console.print(_rules_panel("compact", compact, data, word_meanings(compact, data.features)))
     console.print(_rules_panel("medium", medium, data, [_BAND_NOTE]))
     console.print(_answers_panel(medium, data))
     console.print(_novelty_panel(medium, data))
@@ -102,8 +103,7 @@ def demo_report(name: str, path: str | Path) -> Path:
     data = _load(name)
     tables = [pa.table(dict(zip(data.features, X.T, strict=True))) for X in data.X]
     model = FERLClassifier("medium", random_state=0).fit(tables[0], data.y[0])
-    held_out = f"{len(data.y[1])} rows that were held out"
-    return write_report(model, tables[1], data.y[1], path, title=data.title.capitalize(), table=held_out)
+    return write_report(model, tables[1], data.y[1], path, title=data.title.capitalize(), table="the held-out rows")
 
 
 def _summary(data: _Data, models: dict[str, tuple[FERLClassifier, float]]) -> RenderableType:
@@ -129,13 +129,6 @@ _BAND_NOTE = (
     "±: inside this band around a threshold both sides of the split fire, in shares. (%): share of bootstrap resamples "
     "whose best cut lies inside it."
 )
-
-
-def _meanings(model: FERLClassifier, data: _Data) -> list[str]:
-    """What the words of a compact tree mean."""
-    assert model.partition_ is not None
-    used = sorted(set(model.tree_.feature[1:].tolist()))
-    return [variable.text(data.features[j]) for j in used if (variable := model.partition_[j])]
 
 
 def _rules_panel(variant: str, model: FERLClassifier, data: _Data, legend: list[str], most: int = 6) -> Panel:

@@ -17,6 +17,9 @@ Floats = NDArray[np.float64]
 
 # Evidence counts grow without bound as ignorance vanishes; below this they would say nothing more.
 _LEAST_IGNORANCE = 1e-9
+MOST_FIRING = (
+    1 - 1e-12
+)  # of a source in combinations that take maxima, which need some ignorance; as in cpp/evidence.cpp
 
 
 @dataclass(frozen=True, eq=False, repr=False)

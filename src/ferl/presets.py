@@ -1,4 +1,4 @@
-"""What parameters that are None mean, by variant."""
+"""What parameters that are None mean, by variant, and which ones a user has set."""
 
 from __future__ import annotations
 
@@ -36,3 +36,9 @@ def setting(estimator: Any, name: str) -> Any:
     """A parameter, or the variant's value where it is None."""
     value = getattr(estimator, name)
     return PRESETS[estimator.variant][name] if value is None else value
+
+
+def changed_parameters(estimator: Any) -> dict[str, Any]:
+    """The parameters that differ from the defaults, with their values."""
+    defaults = type(estimator)().get_params()
+    return {name: value for name, value in estimator.get_params().items() if str(value) != str(defaults[name])}

@@ -1,4 +1,4 @@
-"""How errors quote what they were given."""
+"""Text of others in lines of ours: names, labels, and values that an error quotes."""
 
 from __future__ import annotations
 
@@ -19,3 +19,14 @@ def shown(value: object, nested: bool = False) -> str:
     except ValueError:  # Python does not print integers of more than 4300 digits
         return "a number of thousands of digits"
     return text if len(text) <= 60 else f"{text[:50]}..."
+
+
+def one_line(text: str) -> str:
+    r"""A text without what would break a line, or give orders to a terminal.
+
+    Examples
+    --------
+    >>> one_line("two\nlines  \x1b[31m")
+    'two lines [31m'
+    """
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())

@@ -18,7 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ferl.categories import level_text
 from ferl.frames import INDICATOR_LEVELS
+from ferl.quoting import one_line
 from ferl.tree import FuzzyTree
+from ferl.word_meanings import word_meanings
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
@@ -402,7 +404,7 @@ def checked_classes(estimator: Any, caller: str, labels: Sequence[str] | None) -
 
 def in_sentence(name: str) -> str:
     """A name without what would break a line of text."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in name).split()) or repr(name)
+    return one_line(name) or repr(name)
 
 
 def _legend(estimator: FERLClassifier, rules: list[Rule], names: list[str], shares: bool) -> list[str]:
@@ -411,11 +413,8 @@ def _legend(estimator: FERLClassifier, rules: list[Rule], names: list[str], shar
         has_bands = any(own.lower or own.upper for rule in rules for own in rule.conditions)
         has_shares = shares and estimator.tree_.cuts is not None and has_bands
         return ["(%): share of resamples whose best cut lies inside the band"] if has_shares else []
-    lines = []
-    for j in sorted({condition.feature for rule in rules for condition in rule.conditions}):
-        variable = estimator.partition_[j]
-        if variable is not None:
-            lines.append(f"     {variable.text(names[j])}")
+    asked = {condition.feature for rule in rules for condition in rule.conditions}
+    lines = [f"     {line}" for line in word_meanings(estimator, names, asked)]
     return ["where", *lines] if lines else []
 
 

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 
 import typer
 
+from ferl.quoting import one_line
+
 
 class CommandError(ValueError):
     """A mistake of the user; the message says what to do."""
@@ -35,8 +37,25 @@ def plain_errors(debug: bool, on_interrupt: str) -> Iterator[None]:
     except (ValueError, TypeError, KeyError, NotImplementedError, OSError) as error:
         if debug:
             raise
-        typer.echo(f"error: {' '.join(str(error).split())}", err=True)
+        typer.echo(f"error: {_told(error)}", err=True)
         raise typer.Exit(2) from error
     except KeyboardInterrupt:
         typer.echo(f"\n{on_interrupt}", err=True)
         raise typer.Exit(130) from None
+
+
+def _told(error: Exception) -> str:
+    """What happened and what to do, without letters of the user's data that a terminal would take for orders."""
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror:
+        file = "" if error.filename is None else f"{error.filename}: "
+        text = f"{file}{error.strerror}. {_REMEDIES.get(type(error), 'Choose another place.')}"
+    return one_line(text)
+
+
+_REMEDIES: dict[type[OSError], str] = {
+    FileNotFoundError: "Check the path.",
+    IsADirectoryError: "Name a file in it.",
+    NotADirectoryError: "Check the path.",
+    PermissionError: "Ask who owns it for the right to, or choose another place.",
+}

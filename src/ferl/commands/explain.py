@@ -15,6 +15,7 @@ from rich.console import Console
 from ferl.atomic import replace_text
 from ferl.classifier import FERLClassifier
 from ferl.commands.errors import CommandError
+from ferl.commands.places import check_place
 from ferl.commands.rows import RowReader
 from ferl.commands.tables import FileForm, TableFile
 from ferl.explanation.build import explain_row
@@ -45,8 +46,8 @@ class StoryForm:
 
 def run_explain(model: Path, table: Path, place: int, form: FileForm, told: StoryForm) -> None:
     """Tell the story of one row; rows are counted from 1, the header not among them."""
-    if told.html is not None and not told.html.parent.is_dir():
-        raise CommandError(f"The folder {told.html.parent} does not exist; create it or choose another place.")
+    if told.html is not None:
+        check_place(told.html, model, table)
     estimator = load_model(model)
     file = TableFile(table, form)
     story = explain_row(estimator, _read(estimator, file, place), counterfactual=told.with_changes)

@@ -8,6 +8,7 @@ import typer
 
 from ferl.atomic import replacing
 from ferl.commands.errors import CommandError
+from ferl.commands.places import check_place
 from ferl.model_io import load_model
 from ferl.onnx import to_onnx
 from ferl.onnx.graph import onnx_module
@@ -15,10 +16,7 @@ from ferl.onnx.graph import onnx_module
 
 def run_export(model: Path, out: Path, with_novelty: bool, dtype: str) -> None:
     """Write a model as ONNX, checked as onnx checks it, and say what its inputs and outputs are."""
-    if not out.resolve().parent.is_dir():
-        raise CommandError(f"The folder {out.parent} does not exist; create it or choose another place.")
-    if out.resolve() == model.resolve():
-        raise CommandError(f"{out} is the model file itself; choose another place for the ONNX file.")
+    check_place(out, model)
     try:
         onnx = onnx_module()
     except ImportError as error:

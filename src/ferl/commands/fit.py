@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from sklearn.model_selection import train_test_split
 
 from ferl.classifier import FERLClassifier
 from ferl.commands.errors import CommandError
+from ferl.commands.places import check_place
 from ferl.commands.tables import FileForm, TableFile, known_text, spelled_number, text_as_numbers
 from ferl.metrics import aurc
 from ferl.model_io import save_model
@@ -74,8 +76,7 @@ def run_fit(
     jobs: int,
 ) -> None:
     """Read a table, fit, print what came out, and write the model."""
-    if not out.resolve().parent.is_dir():
-        raise CommandError(f"The folder {out.parent} does not exist; create it or choose another place.")
+    check_place(out, table)
     file = TableFile(table, form)
     choice.check(file)
     estimator = _estimator(parameters).set_params(n_jobs=jobs)
@@ -216,7 +217,9 @@ def _weights(column: pa.ChunkedArray, name: str) -> NDArray[np.float64]:
 def _split(y: NDArray[Any], share: float, seed: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Rows to fit and rows to test, with the same shares of classes where each class has rows for both."""
     counts = np.unique(y, return_counts=True)[1]
-    n_test = round(share * len(y))
+    n_test = math.ceil(share * len(y))  # as train_test_split counts
+    if n_test >= len(y):
+        raise CommandError(f"--test is {share}, which leaves none of {len(y):,} rows to fit. Choose a smaller share.")
     can_stratify = counts.min() >= 2 and min(n_test, len(y) - n_test) >= len(counts)
     fitted_on, tested_on = train_test_split(
         np.arange(len(y)), test_size=share, stratify=y if can_stratify else None, random_state=seed

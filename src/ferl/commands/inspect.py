@@ -13,6 +13,7 @@ from rich.text import Text
 
 from ferl.classifier import FERLClassifier
 from ferl.model_io import load_model
+from ferl.presets import changed_parameters
 from ferl.rules import export_text, feature_names
 
 _MAX_SHOWN = 5
@@ -51,8 +52,7 @@ def summarise(estimator: FERLClassifier) -> dict[str, Any]:
         }
         for feature, (name, levels) in enumerate(zip(feature_names(estimator), columns.levels, strict=True))
     ]
-    defaults = FERLClassifier().get_params()
-    changed = {name: value for name, value in estimator.get_params().items() if str(value) != str(defaults[name])}
+    changed = changed_parameters(estimator)
     return {
         "variant": estimator.variant,
         "n_rules": estimator.n_rules_,

@@ -14,6 +14,7 @@ import typer
 from ferl.commands.answers import answer_columns, answer_names
 from ferl.commands.errors import CommandError
 from ferl.commands.ordered import in_order
+from ferl.commands.places import check_place
 from ferl.commands.rows import Batch, RowReader
 from ferl.commands.tables import FileForm, TableFile
 from ferl.commands.writing import format_of, open_sink
@@ -46,6 +47,8 @@ class Wanted:
 
 def run_predict(model: Path, table: Path, out: str, form: FileForm, wanted: Wanted, as_json: bool, jobs: int) -> None:
     """Read a table, write it with the answers of a model, and say which categories training did not have."""
+    if out != "-":
+        check_place(Path(out), model, table)
     n_rows = judge_file(read_model(model), TableFile(table, form), out, wanted, as_json, jobs)
     if out != "-":
         typer.echo(f"{n_rows:,} rows judged; answers in {out}", err=True)
@@ -53,6 +56,7 @@ def run_predict(model: Path, table: Path, out: str, form: FileForm, wanted: Want
 
 def judge_file(model: Fitted, file: TableFile, out: str, wanted: Wanted, as_json: bool, jobs: int | None) -> int:
     """As :func:`run_predict`, for a model in memory; the number of rows."""
+    threads = n_threads(jobs)  # refused, if at all, before anything is written
     judge = _Judge(model, file, wanted, format_of(out, as_json))
     n_rows = 0
     with progress(f"judging {file.path.name}", file.size) as moved, open_sink(out, judge.form, judge.schema) as sink:
@@ -62,7 +66,7 @@ def judge_file(model: Fitted, file: TableFile, out: str, wanted: Wanted, as_json
             return read, sink.prepare(judge.answered(batch, read))
 
         # Several batches at a time, each on one thread, and written in their order.
-        for read, prepared in in_order(judged, file.batches(moved), n_threads(jobs)):
+        for read, prepared in in_order(judged, file.batches(moved), threads):
             sink.write(prepared)
             judge.rows.count(read)
             n_rows += len(read.rows)

@@ -13,6 +13,7 @@ import typer
 from ferl.atomic import replace_text
 from ferl.classifier import FERLClassifier
 from ferl.commands.errors import CommandError
+from ferl.commands.places import check_place
 from ferl.commands.predict import progress
 from ferl.commands.rows import RowReader
 from ferl.commands.spelling import Spelling
@@ -42,10 +43,7 @@ class Wanted:
 
 def run_report(model: Path, table: Path, out: Path, form: FileForm, wanted: Wanted, jobs: int) -> None:
     """Read a table batch by batch, and write what a model says of it."""
-    if not out.resolve().parent.is_dir():
-        raise CommandError(f"The folder {out.parent} does not exist; create it or choose another place.")
-    if out.is_dir():
-        raise CommandError(f"{out} is a folder. Name a file in it, such as {out / 'report.html'}.")
+    check_place(out, model, table)
     estimator = load_model(model).set_params(n_jobs=jobs)
     file = TableFile(table, form)
     labels = None if wanted.target is None else _Labels(estimator, file, wanted.target)

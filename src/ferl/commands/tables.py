@@ -20,6 +20,9 @@ from ferl.quoting import shown
 # with blocks of 1, 2 and 4 MB, and the same time. A row must fit into a block.
 BLOCK_BYTES = 1 << 20
 BATCH_ROWS = 65_536  # of a Parquet file
+PARQUET = (".parquet", ".pq")
+_UTF16_STARTS = (b"\xff\xfe", b"\xfe\xff")
+_MAX_SAID = 160  # letters of what Arrow says, which may quote the file
 
 
 @dataclass(frozen=True)
@@ -59,10 +62,11 @@ class TableFile:
     def __init__(self, path: Path, form: FileForm) -> None:
         self.path = path
         self.form = form
-        self.is_parquet = path.suffix.lower() in (".parquet", ".pq")
+        self.is_parquet = path.suffix.lower() in PARQUET
         if not path.is_file():
             raise CommandError(f"{path} is no file. Check the path.")
-        self.schema = pq.read_schema(path) if self.is_parquet else self._csv_schema()
+        with _named_errors(path):
+            self.schema = pq.read_schema(path) if self.is_parquet else self._csv_schema()
         self.names: list[str] = list(self.schema.names)
         twice = [name for name, count in Counter(self.names).items() if count > 1]
         if twice:
@@ -101,7 +105,7 @@ class TableFile:
                 moved(file.tell())
 
     def _csv_schema(self) -> pa.Schema:
-        with _named_errors(self.path), self._open_csv(str(self.path), BLOCK_BYTES, []) as reader:
+        with self._open_csv(str(self.path), BLOCK_BYTES, []) as reader:
             return pa.schema([(name, pa.string()) for name in reader.schema.names])
 
     def _open_csv(self, source: Any, block: int, names: list[str]) -> Any:
@@ -132,8 +136,19 @@ class _named_errors:
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, pa.ArrowInvalid):
-            remedy = " Save it as UTF-8." if "UTF8" in str(error) else ""
-            raise CommandError(f"{self.path.name} cannot be read: {error}.{remedy}") from error
+            said = str(error)[:_MAX_SAID].rstrip(". ")
+            raise CommandError(f"{self.path.name} cannot be read: {said}. {self._remedy(str(error))}") from error
+
+    def _remedy(self, said: str) -> str:
+        if self.path.suffix.lower() in PARQUET:
+            return "Is it a Parquet file?"
+        if "Empty" in said:
+            return "It needs a header and rows."
+        with self.path.open("rb") as file:
+            is_utf16 = file.read(2) in _UTF16_STARTS
+        if "UTF8" in said or is_utf16:
+            return "Save it as UTF-8."
+        return "Check the separator (--separator), and the quotes around text."
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -108,7 +108,7 @@ def open_sink(out: str, form: str, schema: pa.Schema) -> Iterator[Sink]:
     Parameters
     ----------
     out : str
-        A path, or "-" for standard output.
+        A path that can be written to, or "-" for standard output.
     form : {"csv", "json", "parquet"}
         The format.
     schema : pyarrow.Schema
@@ -119,8 +119,6 @@ def open_sink(out: str, form: str, schema: pa.Schema) -> Iterator[Sink]:
         yield CsvSink(file, schema.names) if form == "csv" else JsonSink(file)
         file.flush()
         return
-    if not Path(out).resolve().parent.is_dir():
-        raise CommandError(f"The folder {Path(out).parent} does not exist; create it or choose another place.")
     with replacing(out) as beside:
         if form == "parquet":
             sink = ParquetSink(beside, schema)

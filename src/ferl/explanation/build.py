@@ -20,6 +20,7 @@ from ferl.explanation.words import spoken
 from ferl.frames import add_up_indicators
 from ferl.novelty import lost_support, total_spread, unit_of_distance
 from ferl.rules import column_names, feature_names, level_names
+from ferl.word_meanings import word_meanings
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
@@ -56,6 +57,7 @@ def explain_row(estimator: FERLClassifier, one: OneRow, *, counterfactual: bool 
     lost = add_up_indicators(lost_support(estimator, row), estimator.missing_features_)[0]
     values = row[0, : len(names)]
     rules = _fired_rules(estimator, row, evidence, place)
+    changes = nearest_changes(estimator, row, place, one.unseen) if counterfactual else None
     return Explanation(
         label=evidence.classes.tolist()[place],
         classes=tuple(evidence.classes.tolist()),
@@ -71,7 +73,8 @@ def explain_row(estimator: FERLClassifier, one: OneRow, *, counterfactual: bool 
         novelty_parts=parts,
         lost_support=tuple((names[f], float(lost[f])) for f in np.argsort(-lost, kind="stable") if lost[f] > 0),
         certified=_certified(estimator, row, evidence),
-        changes=nearest_changes(estimator, row, place, one.unseen) if counterfactual else None,
+        changes=None if changes is None else changes.found,
+        unproven=() if changes is None else changes.unproven,
         missing=tuple(names[f] for f in np.flatnonzero(np.isnan(values))),
         unseen=tuple((names[f], value) for f, value in sorted(one.unseen.items())),
         words=_words(estimator, rules),
@@ -107,12 +110,9 @@ def _fired_rules(estimator: FERLClassifier, row: Floats, evidence: Evidence, pla
 
 def _words(estimator: FERLClassifier, rules: tuple[FiredRule, ...]) -> tuple[str, ...]:
     """What the words of these rules mean."""
-    tree, names = estimator.tree_, column_names(estimator)
-    if not tree.word or estimator.partition_ is None:
-        return ()
-    tested = sorted({int(tree.feature[node]) for rule in rules for node in tree.path(rule.node)})
-    variables = [(estimator.partition_[f], spoken(names[f])) for f in tested]
-    return tuple(variable.text(name) for variable, name in variables if variable is not None)
+    tree = estimator.tree_
+    asked = {int(tree.feature[node]) for rule in rules for node in tree.path(rule.node)}
+    return tuple(word_meanings(estimator, [spoken(name) for name in column_names(estimator)], asked))
 
 
 def _novelty(estimator: FERLClassifier, one: OneRow, names: list[str]) -> tuple[NoveltyPart, ...]:

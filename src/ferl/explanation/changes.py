@@ -56,10 +56,9 @@ class Change:
     distance : float
         From ``value`` to ``to`` in spreads (standard deviations over the training rows); 1 for another category.
     proven : float
-        The label provably stays for changes of the feature alone up to this many spreads, in the direction of the
-        change. The proof goes all the way to ``exact``, but for 1e-7, except where two classes nearly tie on the way
-        and, under "chain", where a path begins to fire, a jump; what lies behind is searched. Of categories all were
-        tried: 1.
+        The label provably stays for changes of the feature alone up to this many spreads, up or down. The proof goes
+        all the way to ``exact``, but for 1e-7, except where two classes nearly tie on the way and, under "chain",
+        where a path begins to fire, a jump; what lies behind is searched. Of categories all were tried: 1.
     """
 
     feature: str
@@ -76,7 +75,23 @@ class Change:
         return {name: plain(value) for name, value in vars(self).items()}
 
 
-def nearest_changes(estimator: FERLClassifier, row: Floats, label: int, unseen: dict[int, Any]) -> tuple[Change, ...]:
+@dataclass(frozen=True)
+class Changes:
+    """What the search along every feature found.
+
+    Attributes
+    ----------
+    found : tuple of Change
+        The nearest change of each feature that has one, nearest first.
+    unproven : tuple of str
+        Features of which none was found, without a proof that there is none.
+    """
+
+    found: tuple[Change, ...]
+    unproven: tuple[str, ...]
+
+
+def nearest_changes(estimator: FERLClassifier, row: Floats, label: int, unseen: dict[int, Any]) -> Changes:
     """The nearest change of each feature that alters the label, nearest first; features that cannot are left out.
 
     A missing value has no distance from others: such features are left out as well.
@@ -94,12 +109,13 @@ def nearest_changes(estimator: FERLClassifier, row: Floats, label: int, unseen: 
 
     Returns
     -------
-    tuple of Change
+    Changes
     """
     conditions = RowConditions(estimator, row)
     names, categories = feature_names(estimator), level_names(estimator)
     spread = total_spread(estimator.tree_)
     found: list[Change] = []
+    unproven: list[str] = []
     for feature in np.unique(estimator.tree_.feature[1:]).tolist():
         if feature >= len(names) or math.isnan(row[0, feature]):
             continue
@@ -108,10 +124,11 @@ def nearest_changes(estimator: FERLClassifier, row: Floats, label: int, unseen: 
                 conditions, feature, label, names[feature], list(categories[feature]), unseen.get(feature)
             )
         else:
-            change = _other_number(conditions, feature, label, names[feature], float(spread[feature]))
+            change, is_proven = _other_number(conditions, feature, label, names[feature], float(spread[feature]))
+            unproven += [names[feature]] * (not is_proven)
         if change is not None:
             found.append(change)
-    return tuple(sorted(found, key=lambda change: change.distance))
+    return Changes(tuple(sorted(found, key=lambda change: change.distance)), tuple(unproven))
 
 
 def _other_category(
@@ -131,23 +148,26 @@ def _other_category(
     return Change(name, value, levels[best], levels[best], new, is_silent, 1.0, 1.0)
 
 
-def _other_number(conditions: RowConditions, feature: int, label: int, name: str, spread: float) -> Change | None:
+def _other_number(
+    conditions: RowConditions, feature: int, label: int, name: str, spread: float
+) -> tuple[Change | None, bool]:
+    """The nearest number with another label, or else whether it is proven that there is none."""
     line = Line(conditions, feature, label)
     if not line.can_matter:
-        return None
+        return None, True
     value = float(conditions.row[0, feature])
     # Below this two values are the same to the eye, and near the resolution of the numbers nothing can be told apart.
     tolerance = _CAUTIOUS_TOLERANCE if conditions.estimator.combination == "cautious" else TOLERANCE
     width = max(tolerance * spread, 4 * math.ulp(value))
     sides = [_first_flip(conditions, line, feature, label, value, outward, width) for outward in (-1, 1)]
-    flips = [(abs(side.at - value), side) for side in sides if math.isfinite(side.at)]
-    if not flips:
-        return None
-    nearest = min(flips, key=lambda flip: flip[0])[1]
+    proven = min(abs(side.proven - value) for side in sides)
+    nearest = min(sides, key=lambda side: abs(side.at - value))
+    if math.isinf(nearest.at):
+        return None, math.isinf(proven)
     to = _rounded(conditions, feature, value, nearest.at, label)
     new, is_silent = _answer(conditions, feature, to)
-    distance, proven = abs(to - value) / spread, abs(nearest.proven - value) / spread
-    return Change(name, value, to, nearest.at, new, is_silent, distance, proven)
+    change = Change(name, value, to, nearest.at, new, is_silent, abs(to - value) / spread, proven / spread)
+    return change, True
 
 
 def _answer(conditions: RowConditions, feature: int, value: float) -> tuple[Any, bool]:
@@ -219,7 +239,8 @@ def _away(at: float, places: int, upward: bool) -> float:
     """Rounded to decimal places, up or down; exactly, as a decimal number."""
     with localcontext(Context(prec=400)):
         step = Decimal(1).scaleb(-places)
-        return float(Decimal(at).quantize(step, rounding=ROUND_CEILING if upward else ROUND_FLOOR))
+        rounded = Decimal(at).quantize(step, rounding=ROUND_CEILING if upward else ROUND_FLOOR)
+        return float(rounded) + 0.0  # no negative zero
 
 
 def _is_whole(conditions: RowConditions, feature: int) -> bool:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl.evidence import evidence_of_rows, reliability
-from ferl.explanation.sources import MOST_FIRING, is_source_of
+from ferl.evidence import MOST_FIRING, evidence_of_rows, reliability
+from ferl.explanation.sources import is_source_of
 from ferl.presets import setting
 from ferl.tree import Categories, FuzzyTree, levels
 
@@ -119,7 +119,7 @@ class Line:
     Attributes
     ----------
     can_matter : bool
-        Whether any condition on the column is within reach of the row.
+        Whether the column decides how strongly any source within reach of the row fires.
     """
 
     def __init__(self, conditions: RowConditions, column: int, label: int) -> None:
@@ -127,7 +127,8 @@ class Line:
         base = conditions.base(column)
         self._conditions, self._label = conditions, label
         self._tested = np.flatnonzero((tree.feature == column) & (base > 0))
-        self.can_matter = len(self._tested) > 0
+        speaks = conditions.is_source & (base > 0)
+        self.can_matter = any(speaks[node : conditions.end[node]].any() for node in self._tested)
         if not self.can_matter:
             return
         is_used = base > 0

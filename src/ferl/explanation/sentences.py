@@ -99,7 +99,7 @@ def _unlike(story: Explanation) -> str:
 
 def _value_beside_usual(part: NoveltyPart, story: Explanation) -> str:
     if any(name == part.feature for name, _ in story.unseen):
-        return f"{spoken(part.value)}, a category that training did not have"
+        return f"{value_text(part.value)}, a category that training did not have"
     usual = usual_text(part.usual)
     if usual and _is_outside(part):
         return f"{value_text(part.value)}, while {usual} is usual"
@@ -209,22 +209,29 @@ def _ignorance(story: Explanation) -> Section:
 
 def _novelty(story: Explanation) -> Section:
     title = "How unlike the training rows it is"
-    if not story.novelty > 0:
-        return Section(title, ("Not at all: a training row has the same values.",))
+    if len(story.missing) == len(story.novelty_parts):
+        return Section(title, ("Nobody can say: all values are missing.",))
+    if story.novelty == 0:
+        return Section(title, ("Not at all: novelty is 0.",))
     lines = [
         f"{spoken(name)} is {value_text(value)}, a category that training did not have." for name, value in story.unseen
     ]
     parts = [part for part in story.novelty_parts if part.part >= 0.005 * story.novelty][:MAX_FEATURES]
     rows = tuple(
-        (spoken(part.feature), value_text(part.value), usual_text(part.usual), f"{part.part / story.novelty:.0%}")
+        (spoken(part.feature), value_text(part.value), usual_text(part.usual), _share(part.part, story.novelty))
         for part in parts
     )
     for name, lost in story.lost_support[:MAX_FEATURES]:
         lines.append(
             f"At {spoken(name)} {share_text(lost)} of the firing is lost: rules saw no such value in training."
         )
-    lines.insert(0, f"Novelty is {story.novelty:.3g}.")
+    amount = f"{story.novelty:.3g}" if math.isfinite(story.novelty) else "too large to be told"
+    lines.insert(0, f"Novelty is {amount}.")
     return Section(title, tuple(lines), Table(("feature", "value", "usual here", "share"), rows))
+
+
+def _share(part: float, novelty: float) -> str:
+    return f"{part / novelty:.0%}" if math.isfinite(novelty) else ""
 
 
 def _stability(story: Explanation) -> Section:
@@ -242,18 +249,23 @@ def _stability(story: Explanation) -> Section:
         else:
             lines.append(f"Nothing is proven: {label} has no margin before other classes.")
     if story.changes is not None:
-        lines += _change_lines(story.changes, label)
+        lines += _change_lines(story, story.changes, label)
     if story.missing:
         lines.append("Values that are missing are taken to stay so.")
     return Section("What would change the label", tuple(lines))
 
 
-def _change_lines(changes: tuple[Change, ...], label: str) -> list[str]:
-    if not changes:
-        return [f"No change of a single value makes it anything but {label}."]
+def _change_lines(story: Explanation, changes: tuple[Change, ...], label: str) -> list[str]:
+    searched = listed([spoken(name) for name in story.unproven[:MAX_FEATURES]])
+    if not changes and not searched:
+        return [f"Proven: no change of a single value makes it anything but {label}."]
     lines = [_change_line(change) for change in changes[:MAX_FEATURES]]
     if len(changes) > MAX_FEATURES:
         lines.append(f"... and {len(changes) - MAX_FEATURES} more features, further away.")
+    if searched:
+        lines.append(
+            f"No change of {searched} alone was found that makes it anything but {label}; that is searched, not proven."
+        )
     return lines
 
 

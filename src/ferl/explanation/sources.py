@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl.evidence import reliability
+from ferl.evidence import MOST_FIRING, reliability
 from ferl.presets import setting
 from ferl.tree import FuzzyTree
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
 
 Floats = NDArray[np.float64]
-
-MOST_FIRING = 1 - 1e-12  # of a source in rules that take maxima; as in cpp/evidence.cpp
 
 
 @dataclass(frozen=True, eq=False)

@@ -98,6 +98,8 @@ class Explanation(Readable):
         None where labels cannot be certified (``combination`` "cautious" and "chain").
     changes : tuple of Change or None
         Nearest change of each single feature that alters the label, nearest first; None if they were not asked for.
+    unproven : tuple of str
+        Features of which no such change was found, without a proof that there is none.
     missing : tuple of str
         Features whose value is missing.
     unseen : tuple of (str, object)
@@ -135,6 +137,7 @@ class Explanation(Readable):
     lost_support: tuple[tuple[str, float], ...]
     certified: Certified | None
     changes: tuple[Change, ...] | None
+    unproven: tuple[str, ...]
     missing: tuple[str, ...]
     unseen: tuple[tuple[str, Any], ...]
     words: tuple[str, ...] = ()
@@ -190,6 +193,7 @@ class Explanation(Readable):
             "lost_support": [{"feature": name, "firing": lost} for name, lost in self.lost_support],
             "certified": None if self.certified is None else _certified_form(self.certified),
             "changes": None if self.changes is None else [change.to_dict() for change in self.changes],
+            "unproven": list(self.unproven),
             "missing": list(self.missing),
             "unseen": [{"feature": name, "value": plain(value)} for name, value in self.unseen],
             "words": list(self.words),

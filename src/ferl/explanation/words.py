@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ferl.quoting import one_line
+
 MAX_LETTERS = 60  # of a name or a label
 
 
@@ -21,19 +23,19 @@ def spoken(value: Any) -> str:
     ('two lines', 'xxx…')
     """
     text = str(value)
-    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split()) or repr(text)
+    line = one_line(text) or repr(text)
     return line if len(line) <= MAX_LETTERS else f"{line[: MAX_LETTERS - 1]}…"
 
 
 def number_text(value: float) -> str:
     """A number as a reader wants it: up to six significant digits, and all digits of whole numbers."""
     whole = math.isfinite(value) and value == math.floor(value) and abs(value) < 1e15
-    return f"{value:.0f}" if whole else f"{value:.6g}"
+    return f"{value + 0.0:.0f}" if whole else f"{value:.6g}"  # adding makes 0 of -0
 
 
 def exact_text(value: float) -> str:
     """A number with all the digits that tell it from its neighbours."""
-    return f"{value:.0f}" if value == math.floor(value) and abs(value) < 1e15 else repr(value)
+    return f"{value + 0.0:.0f}" if value == math.floor(value) and abs(value) < 1e15 else repr(value)
 
 
 def value_text(value: Any) -> str:

@@ -142,7 +142,7 @@ def _parsed(content: bytes) -> Any:
     except ModelFileError:
         raise
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"it is not JSON: {str(error)[:200]}.") from error
+        raise ModelFileError(f"it is not JSON: {str(error)[:200]}. Pass a file that save_model wrote.") from error
 
 
 def _nesting(content: bytes) -> int:

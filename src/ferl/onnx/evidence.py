@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl.evidence import reliability
+from ferl.evidence import MOST_FIRING, reliability
 from ferl.onnx.firing import Firings
 from ferl.onnx.graph import Graph, Value
 from ferl.presets import setting
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-MOST_FIRING = 1 - 1e-12  # as in cpp/evidence.cpp
 _LEAST_SUM = float(np.finfo(np.float64).tiny)
 
 
@@ -170,9 +169,10 @@ def _vote(
     graph: Graph, tree: FuzzyTree, firings: Firings, sources: NDArray[np.intp], trust: Floats
 ) -> tuple[Value, Value]:
     """The mixture of the sources' distributions."""
-    phi = _phi(graph, firings, sources, trust)
-    total = graph.total(phi, 0)
-    votes = graph("MatMul", tree.consequent[sources].T, phi)
+    phi, own = firings.of(graph, sources), trust[sources]
+    # Trust is part of the constants: onnxruntime takes a single factor into the product behind it as a float32.
+    total = graph("MatMul", own[None], phi)
+    votes = graph("MatMul", (own[:, None] * tree.consequent[sources]).T, phi)
     return graph("Div", votes, graph("Max", total, 1.0)), graph("Max", graph("Sub", 1.0, total), 0.0)
 
 

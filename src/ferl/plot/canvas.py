@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from ferl.quoting import one_line
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -33,13 +35,13 @@ def axes_for(caller: str, ax: Axes | None, size: tuple[float, float]) -> Axes:
 
 
 def plain(text: object) -> str:
-    """Text as it is: a dollar sign would start a formula, and a line break a second line."""
-    return " ".join(str(text).replace("$", r"\$").split())
+    """Text as it is: a dollar would start a formula, a line break a second line, and no font has control letters."""
+    return one_line(str(text)).replace("$", r"\$")
 
 
 def shortened(text: object, length: int) -> str:
     """Text of at most this many letters."""
-    whole = " ".join(str(text).split())
+    whole = one_line(str(text))
     return plain(whole if len(whole) <= length else whole[: length - 1] + "…")
 
 

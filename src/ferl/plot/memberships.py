@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ferl.colours import class_colours, tint
 from ferl.plot.canvas import INK, axes_for, bare, plain, shortened
+from ferl.quoting import shown
 from ferl.rules import Bound, checked_names, level_names
 
 if TYPE_CHECKING:
@@ -75,8 +76,9 @@ def plot_memberships(
     variable = estimator.partition_[place] if estimator.partition_ is not None else None
     nodes = _conditions_on(tree, place)
     if variable is None and not nodes.size:
-        used = ", ".join(names[j] for j in np.unique(tree.feature[1:]) if j < estimator.n_features_in_)
-        raise ValueError(f"No rule asks for feature {names[place]!r}; there are conditions on: {used or 'none'}.")
+        used = [names[j] for j in np.unique(tree.feature[1:]) if j < estimator.n_features_in_]
+        asked = f"Choose one that they ask: {shown(used)}." if used else "The tree asks for none."
+        raise ValueError(f"No rule asks for feature {shown(names[place])}. {asked}")
     ax = axes_for("plot_memberships", ax, (5.6, 3.0))
     levels = level_names(estimator).get(place)
     if levels is not None:
@@ -99,7 +101,7 @@ def plot_memberships(
 def _place(feature: int | str, names: list[str]) -> int:
     if isinstance(feature, str):
         if feature not in names:
-            raise ValueError(f"There is no feature {feature!r}; the features are {', '.join(names)}.")
+            raise ValueError(f"There is no feature {shown(feature)}; the features are {shown(names)}.")
         return names.index(feature)
     if not 0 <= feature < len(names):
         raise ValueError(f"feature is {feature}; there are features 0 to {len(names) - 1}.")

@@ -13,7 +13,8 @@ from ferl.explanation import Explanation
 from ferl.explanation.build import explain_row
 from ferl.explanation.row import OneRow
 from ferl.explanation.usual import novelty_parts
-from ferl.report.names import plain
+from ferl.explanation.words import number_text
+from ferl.report.names import shown_line
 from ferl.report.table_reading import NO_LABEL, OTHER_LABEL, Rows
 from ferl.report.tree_view import View
 
@@ -56,7 +57,7 @@ def listed_row(view: View, rows: Rows, place: int) -> dict[str, Any]:
         "ignorance": float(evidence.ignorance[0]),
         "novelty": float(parts.sum()),
         "parts": _named_parts(view, row[0], parts),
-        "reason": plain(_story(view, rows, place).summary, MAX_REASON),
+        "reason": shown_line(_story(view, rows, place).summary, MAX_REASON),
     }
 
 
@@ -71,8 +72,13 @@ def _named_parts(view: View, row: Floats, parts: Floats) -> list[dict[str, Any]]
     if not total > 0:
         return []
     order = [int(j) for j in np.argsort(-parts, kind="stable")[:MAX_PARTS] if parts[j] >= LEAST_SHARE * total]
+    is_finite = math.isfinite(total)
     return [
-        {"name": view.features[j], "value": value_text(view, j, row[j]), "share": float(parts[j] / total)}
+        {
+            "name": view.features[j],
+            "value": value_text(view, j, row[j]),
+            "share": float(parts[j] / total) if is_finite else None,
+        }
         for j in order
     ]
 
@@ -82,6 +88,6 @@ def value_text(view: View, feature: int, value: float) -> str:
     if math.isnan(value):
         return "missing"
     if view.estimator.columns_.levels[feature] is None:
-        return f"{value:.4g}"
+        return number_text(value)
     levels = view.style.levels.get(feature, ())
     return str(levels[int(value)]) if value < len(levels) else "not in training"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ def render(summary: dict[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["amount"] = amount
     return environment.get_template("report.html").render(
         **summary,
         policy=_policy(style, scripts),
@@ -46,6 +48,19 @@ def render(summary: dict[str, Any]) -> str:
         page_script=Markup(scripts[1]),
         page_json=Markup(script_json(summary["page"])),
     )
+
+
+def amount(value: float) -> str:
+    """A number that is not negative and may be of any size, short; as ``amount`` in page.js.
+
+    Examples
+    --------
+    >>> amount(0.8126), amount(2.5e150), amount(float("inf"))
+    ('0.81', '2.5e+150', 'beyond all numbers')
+    """
+    if not math.isfinite(value):
+        return "beyond all numbers"
+    return f"{value:.2f}" if value < 10_000 else f"{value:.3g}"
 
 
 def script_json(value: Any) -> str:

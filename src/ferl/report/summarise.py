@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl.explanation import feature_importances
+from ferl.frames import add_up_indicators
+from ferl.presets import changed_parameters
 from ferl.report.measures import measures
-from ferl.report.names import plain
+from ferl.report.names import shown_line
 from ferl.report.page_model import numbers, page_model, slider_step, training_range
 from ferl.report.reasons import listed_row
 from ferl.report.table_reading import Rows, TableReading
 from ferl.report.tree_view import View, rule_rows, tree_rows
 from ferl.rules import feature_names
+from ferl.word_meanings import word_meanings
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
@@ -48,7 +52,7 @@ def summarise(estimator: FERLClassifier, reading: TableReading, title: str, tabl
     rules = rule_rows(view)
     features = _features(view)
     return {
-        "title": plain(title),
+        "title": shown_line(title),
         "version": __version__,
         "table": _table(reading, table),
         "model": _model(estimator),
@@ -56,7 +60,7 @@ def summarise(estimator: FERLClassifier, reading: TableReading, title: str, tabl
         "features": features,
         "rules": rules,
         "tree": tree_rows(view, rules),
-        "words": _words(view),
+        "words": word_meanings(estimator, view.style.names),
         "measures": measures(reading, view.classes),
         "abstained": [listed_row(view, reading.abstained.rows, place) for place in range(len(reading.abstained.rows))],
         "novel": [listed_row(view, reading.novel.rows, place) for place in range(len(reading.novel.rows))],
@@ -73,7 +77,7 @@ def _table(reading: TableReading, name: str) -> dict[str, Any]:
     n = max(reading.n_rows, 1)
     sizes = np.arange(len(reading.set_sizes))
     return {
-        "name": plain(name),
+        "name": shown_line(name),
         "n_rows": reading.n_rows,
         "n_abstained": reading.n_abstained,
         "n_unsupported": reading.n_unsupported,
@@ -88,8 +92,7 @@ def _table(reading: TableReading, name: str) -> dict[str, Any]:
 def _model(estimator: FERLClassifier) -> dict[str, Any]:
     tree = estimator.tree_
     assert tree.profile is not None
-    defaults = type(estimator)().get_params()
-    changed = {name: value for name, value in estimator.get_params().items() if str(value) != str(defaults[name])}
+    changed = changed_parameters(estimator)
     return {
         "variant": estimator.variant,
         "n_rules": estimator.n_rules_,
@@ -100,52 +103,37 @@ def _model(estimator: FERLClassifier) -> dict[str, Any]:
         "measure": "neighbour" if len(tree.profile.exemplar_row) else "residual",
         "combination": estimator.combination,
         "support_gate": bool(estimator.support_gate),
-        "parameters": {name: plain(value, 80) for name, value in changed.items() if name != "n_jobs"},
+        "parameters": {name: shown_line(value, 80) for name, value in changed.items() if name != "n_jobs"},
     }
 
 
 def _classes(view: View) -> list[dict[str, Any]]:
     weight = view.estimator.tree_.class_weight[0]
     return [
-        {"name": name, "share": float(weight[c] / weight.sum()), "full_name": plain(view.estimator.classes_[c])}
+        {"name": name, "share": float(weight[c] / weight.sum()), "full_name": shown_line(view.estimator.classes_[c])}
         for c, name in enumerate(view.classes)
     ]
 
 
 def _features(view: View) -> list[dict[str, Any]]:
-    """The features: what they hold, how often rules ask for them, and their share of all that splits gained."""
+    """The features: what they hold, how often rules ask for them, and how much that explains."""
     estimator, tree = view.estimator, view.estimator.tree_
     width = estimator.n_features_in_
-    feature_of = [*range(width), *estimator.missing_features_]
-    conditions, gain = np.zeros(width, dtype=int), np.zeros(width)
-    for node in range(1, tree.n_nodes):
-        conditions[feature_of[tree.feature[node]]] += 1
-    for node in np.flatnonzero(~tree.is_leaf).tolist():
-        below = np.flatnonzero(tree.parent == node)
-        for child in below:
-            gain[feature_of[tree.feature[child]]] += max(tree.gain[node], 0.0) / len(below)
+    asked = np.bincount(tree.feature[1:], minlength=width + len(estimator.missing_features_))
+    conditions = add_up_indicators(asked[None].astype(np.float64), estimator.missing_features_)[0]
+    importance = feature_importances(estimator)
     names = feature_names(estimator)
-    total = gain.sum() or 1.0
     return [
         {
             "name": view.features[j],
-            "full_name": plain(names[j]),
+            "full_name": shown_line(names[j]),
             "kind": "number" if estimator.columns_.levels[j] is None else "category",
             "n_levels": 0 if (levels := estimator.columns_.levels[j]) is None else len(levels),
             "n_conditions": int(conditions[j]),
-            "share": float(gain[j] / total),
+            "importance": float(importance[j]),
         }
         for j in range(width)
     ]
-
-
-def _words(view: View) -> list[str]:
-    estimator = view.estimator
-    if not estimator.tree_.word or estimator.partition_ is None:
-        return []
-    used = sorted(set(estimator.tree_.feature[1:].tolist()))
-    variables = [(j, estimator.partition_[j]) for j in used if j < len(estimator.partition_)]
-    return [variable.text(view.features[j]) for j, variable in variables if variable is not None]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ferl.presets import setting
-from ferl.report.names import plain, shown_names
+from ferl.report.names import cut, shown_names
 from ferl.report.page_model import training_range
 from ferl.rules import LEAST_LISTED, Bound, Condition, TextStyle, column_names, level_names, read_rules
 from ferl.tree import FuzzyTree
@@ -92,7 +92,7 @@ def _spoken(view: View, conditions: tuple[Condition, ...]) -> list[str]:
 
 def _kept_together(text: str) -> str:
     """A threshold stays with its band where a line wraps."""
-    return plain(text).replace(" ±", "\u00a0±")
+    return cut(text).replace(" ±", "\u00a0±")
 
 
 def class_shares(consequent: Any) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ const ferlPage = (() => {
   const byId = (id) => document.getElementById(id);
   const MOST_PARTS = 8; // features of a row's novelty that are shown
   const MOST_FIRED = 30; // rules
+  const MOST_CLASSES = 12;
   const MOST_OPEN = 12; // features that are all shown at once
 
   function element(tag, properties = {}, ...children) {
@@ -37,6 +38,8 @@ const ferlPage = (() => {
   }
 
   const fixed = (value, digits = 3) => value.toFixed(digits);
+  const amount = (value) =>
+    !isFinite(value) ? "beyond all numbers" : value < 1e4 ? fixed(value) : value.toPrecision(3);
   const short = (value) => String(Number(value.toPrecision(6)));
   const tint = (c) => `c${c % 8}`;
 
@@ -148,12 +151,27 @@ const ferlPage = (() => {
     const answer = engine.judge(state.values);
     page.answer = answer;
     showVerdict(answer);
-    byId("masses").replaceChildren(...classes.map((name, c) => massLine(name, c, answer)));
+    showMasses(answer);
     byId("doubt").replaceChildren(
       doubtLine("ignorance", answer.ignorance), doubtLine("conflict", answer.conflict),
       doubtLine("support lost", answer.supportDeficit.reduce((sum, part) => sum + part, 0)));
     showNovelty(answer);
     showFired(answer);
+  }
+
+  function showMasses(answer) {
+    const byProbability = classes.map((_, c) => c).sort((one, other) => answer.pignistic[other] - answer.pignistic[one]);
+    const lines = byProbability.slice(0, MOST_CLASSES).sort((one, other) => one - other)
+      .map((c) => massLine(classes[c], c, answer));
+    const hidden = classes.length - lines.length;
+    if (hidden > 0) lines.push(element("p", { className: "note" }, `and ${hidden} classes that are less probable`));
+    byId("masses").replaceChildren(...lines);
+  }
+
+  // Some names, and how many more there are.
+  function several(names) {
+    const hidden = names.length - MOST_CLASSES;
+    return names.slice(0, MOST_CLASSES).join(", ") + (hidden > 0 ? ` and ${hidden} more` : "");
   }
 
   function showVerdict(answer) {
@@ -163,7 +181,7 @@ const ferlPage = (() => {
     verdict.className = `verdict${abstains ? " abstains" : inside.length > 1 ? " several" : ""}`;
     verdict.dataset.label = classes[answer.label];
     verdict.dataset.set = JSON.stringify(inside);
-    verdict.textContent = abstains ? "Abstains: every class stays possible" : inside.length > 1 ? `One of ${inside.length}: ${inside.join(", ")}` : inside[0];
+    verdict.textContent = abstains ? "Abstains: every class stays possible" : inside.length > 1 ? `One of ${inside.length}: ${several(inside)}` : inside[0];
     note.textContent = `Most probable: ${classes[answer.label]}, with probability ${fixed(answer.pignistic[answer.label])}` +
       (state.truth ? `. ${isChanged() ? "The label of the row as it was:" : "Its label is"} ${state.truth}.` : ".");
   }
@@ -186,16 +204,16 @@ const ferlPage = (() => {
   }
 
   function showNovelty(answer) {
-    byId("novelty").replaceChildren(figure(answer.novelty, fixed(answer.novelty), "novelty"));
+    byId("novelty").replaceChildren(figure(answer.novelty, amount(answer.novelty), "novelty"));
     const order = features.map((_, j) => j).filter((j) => answer.noveltyByFeature[j] > 0)
       .sort((i, j) => answer.noveltyByFeature[j] - answer.noveltyByFeature[i]);
     const lines = order.slice(0, MOST_PARTS).map((j) => {
-      const part = answer.noveltyByFeature[j], share = part / answer.novelty;
+      const part = answer.noveltyByFeature[j], share = isFinite(answer.novelty) ? part / answer.novelty : Number(!isFinite(part));
       return element("div", { className: "meter" }, element("span", {}, features[j].name),
-        bar(`${features[j].name} ${fixed(part)}`, [share, "fill"]), figure(part, fixed(part), `novelty-${j}`));
+        bar(`${features[j].name} ${amount(part)}`, [share, "fill"]), figure(part, amount(part), `novelty-${j}`));
     });
     if (order.length > MOST_PARTS) lines.push(element("p", { className: "note" }, `and ${order.length - MOST_PARTS} smaller parts`));
-    if (!order.length) lines.push(element("p", { className: "note" }, "None: a training row has the same values."));
+    if (!order.length) lines.push(element("p", { className: "note" }, state.values.every(Number.isNaN) ? "Nobody can say: all values are missing." : "None."));
     byId("novelty-parts").replaceChildren(...lines);
   }
 
@@ -279,6 +297,16 @@ const ferlPage = (() => {
     byId("close-all").addEventListener("click", () => all.forEach((node) => (node.open = false)));
   }
 
+  // Paper cannot be unfolded.
+  function unfoldedPrint() {
+    let closed = [];
+    window.addEventListener("beforeprint", () => {
+      closed = [...document.querySelectorAll("details:not([open])")];
+      closed.forEach((own) => (own.open = true));
+    });
+    window.addEventListener("afterprint", () => closed.forEach((own) => (own.open = false)));
+  }
+
   function choosableTheme() {
     const button = byId("theme"), names = { auto: "as the system has them", light: "light", dark: "dark" };
     // Where storage is forbidden the choice lasts as long as the page.
@@ -319,6 +347,7 @@ const ferlPage = (() => {
   fillRows();
   sortableRules();
   foldableTree();
+  unfoldedPrint();
   choosableTheme();
   markedSection();
   return page;
