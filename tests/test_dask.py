@@ -413,3 +413,8 @@ def test_the_examples_of_the_page_run(capsys: pytest.CaptureFixture[str], monkey
     assert printed[0].startswith("  1. if city is")
     assert len(pd.read_parquet("answers.parquet")) == 20_000
     same_tree(names["model"].tree_, names["local"].tree_)
+
+
+def test_partial_fit_points_to_the_local_model() -> None:
+    with pytest.raises(NotImplementedError, match=r"to_local\(\)\.partial_fit"):
+        DaskFERLClassifier().partial_fit([[1.0]], [0])

@@ -176,7 +176,13 @@ n_features_in_, feature_names_in_
         super().fit(X, y, sample_weight)
         return self
 
-    def _grow(self, X: Any, y: Any, sample_weight: Any) -> tuple[Grown, NDArray[Any]]:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Not on a cluster: ``to_local().partial_fit(X, y)`` goes on with this model, block by block."""
+        raise NotImplementedError(
+            "partial_fit takes blocks that are in memory. Go on with the local model: to_local().partial_fit(X, y)."
+        )
+
+    def _grow(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> tuple[Grown, NDArray[Any]]:
         rows = rows_on_cluster(self, Parts.checked(X, y, sample_weight), running_client(self.client))
         return grow(self, rows), rows.form.classes
 
