@@ -14,14 +14,16 @@ from ferl import FERLClassifier
 digest = hashlib.sha256()
 for n_classes in (2, 3, 11):
     X, y = make_classification(1500, 9, n_informative=7, n_classes=n_classes, random_state=n_classes)
-    clf = FERLClassifier(random_state=0).fit(X, y, sample_weight=np.linspace(0.5, 3, 1500))
-    tree, evidence = clf.tree_, clf.predict_evidence(1.3 * X)
-    arrays = [tree.trapezoid, tree.class_weight, evidence.belief, evidence.ignorance, evidence.conflict]
-    arrays += [tree.cuts.interval, tree.cuts.share, *vars(tree.profile).values()]
-    for measure in ("neighbour", "residual"):
-        arrays += [read(1.3 * X, measure=measure) for read in (clf.novelty, clf.novelty_attribution)]
-    for array in arrays:
-        digest.update(array.tobytes())
+    X[::7, 2] = np.nan
+    for weight in (None, np.linspace(0.5, 3, 1500)):
+        clf = FERLClassifier(random_state=0).fit(X, y, sample_weight=weight)
+        tree, evidence = clf.tree_, clf.predict_evidence(1.3 * X)
+        arrays = [tree.trapezoid, tree.class_weight, evidence.belief, evidence.ignorance, evidence.conflict]
+        arrays += [tree.cuts.interval, tree.cuts.share, *vars(tree.profile).values()]
+        for measure in ("neighbour", "residual"):
+            arrays += [read(1.3 * X, measure=measure) for read in (clf.novelty, clf.novelty_attribution)]
+        for array in arrays:
+            digest.update(array.tobytes())
 print(digest.hexdigest())
 """
 
