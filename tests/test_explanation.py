@@ -175,6 +175,14 @@ def test_the_summary_gives_answer_and_reason(iris):
     assert "versicolor stays possible: its plausibility" in str(two)
 
 
+def test_two_classes_are_both(iris):
+    frame, _ = iris
+    model = FERLClassifier(random_state=0).fit(frame, frame["petal width"] > 1)
+    assert model.explain([1e9] * 4).summary.startswith(
+        "No answer, both classes stay possible (False would be the guess)"
+    )
+
+
 def test_the_story_agrees_with_the_readings_of_the_model(iris):
     frame, model = iris
     for place in (0, 70, 83, 120):

@@ -43,7 +43,8 @@ def summarise(story: Explanation) -> str:
     """One sentence: the answer and the main reason for it."""
     label = spoken(story.label)
     if story.abstains:
-        start = f"No answer, all {len(story.classes)} classes stay possible ({label} would be the guess)"
+        every = "both" if len(story.classes) == 2 else f"all {len(story.classes)}"
+        start = f"No answer, {every} classes stay possible ({label} would be the guess)"
         return f"{start}: {reason_for_doubt(story)}."
     kept = [spoken(own) for own in story.prediction_set]
     if len(kept) > 1:
