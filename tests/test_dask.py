@@ -307,6 +307,8 @@ def test_answers_for_data_frames_keep_the_index(
     computed = client.compute(lazy).result()
     np.testing.assert_array_equal(np.asarray(computed), getattr(whole, answer)(X))
     assert computed.index.equals(X.index)
+    with pytest.raises(ValueError, match="yet now missing:\n- city"):
+        getattr(model, answer)(in_parts(X[["x", "z", "size", "member"]], []))
     if isinstance(computed, pd.Series):
         assert computed.dtype == lazy.dtype
     else:

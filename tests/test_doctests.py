@@ -14,6 +14,7 @@ ENTRY_POINTS = (
     "ferl.calibration.classifier",
     "ferl.classifier",
     "ferl.conformal.classifier",
+    "ferl.dask.classifier",
     "ferl.consequents",
     "ferl.evidence",
     "ferl.frames.columns",
