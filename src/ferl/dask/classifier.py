@@ -176,7 +176,9 @@ n_features_in_, feature_names_in_
         super().fit(X, y, sample_weight)
         return self
 
-    def _grow(self, X: Any, y: Any, sample_weight: Any) -> tuple[Grown, NDArray[Any]]:
+    def _grow(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> tuple[Grown, NDArray[Any]]:
+        if classes is not None:
+            raise ValueError("A fit on a cluster finds its classes itself. Update to_local() with tables in memory.")
         rows = rows_on_cluster(self, Parts.checked(X, y, sample_weight), running_client(self.client))
         return grow(self, rows), rows.form.classes
 
