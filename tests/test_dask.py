@@ -157,9 +157,9 @@ def test_the_path_of_pruning_is_that_in_memory(client: Client) -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("look", [1, 12])
+@pytest.mark.parametrize("look", [1, 4])
 def test_a_worker_that_is_killed_during_the_fit_costs_time_only(client: Client, tmp_path: Path, look: int) -> None:
-    # Rows, labels and weights are read apart, in four passes: looks 1 to 3 are the survey's, 10 to 12 are for the sums.
+    # Four passes read the rows: the first is the survey, the last takes the sums.
     log = tmp_path / "looks"
 
     def deadly(part: pd.DataFrame, place: int) -> pd.DataFrame:
@@ -175,7 +175,7 @@ def test_a_worker_that_is_killed_during_the_fit_costs_time_only(client: Client, 
     model.fit(*people_in_parts(600, [200, 400], change=deadly))
     killed = int(log.read_text().split()[look - 1])
     assert killed not in client.run(os.getpid).values()
-    assert len(log.read_text().split()) > 12  # somebody else has read these rows again
+    assert len(log.read_text().split()) >= 5  # somebody else has read these rows again
     same_model(FERLClassifier(growth_rows=200, random_state=0).fit(X, y, weight), model)
 
 
@@ -227,7 +227,7 @@ def test_rows_that_are_others_at_the_second_look_are_noticed(client: Client, tmp
         if place == 0:
             with seen.open("a") as file:
                 file.write("x")
-            return part.iloc[:-1] if len(seen.read_text()) > 2 else part
+            return part.iloc[:-1] if len(seen.read_text()) > 1 else part
         return part
 
     X, y, _ = people_in_parts(300, [100], change=changing)
@@ -270,6 +270,8 @@ def test_bad_input_says_what_to_do(client: Client) -> None:
     assert caught.value.__notes__ == ["In partition 1."]
     with pytest.raises(ValueError, match="There is no row with a positive weight"):
         model.fit(X, y, weight * 0)
+    with pytest.raises(ValueError, match="finds its classes itself"):
+        model._grow(X, y, None, ["a", "b"])
     assert not hasattr(model, "tree_")
 
 
@@ -307,6 +309,8 @@ def test_answers_for_data_frames_keep_the_index(
     computed = client.compute(lazy).result()
     np.testing.assert_array_equal(np.asarray(computed), getattr(whole, answer)(X))
     assert computed.index.equals(X.index)
+    with pytest.raises(ValueError, match="yet now missing:\n- city"):
+        getattr(model, answer)(in_parts(X[["x", "z", "size", "member"]], []))
     if isinstance(computed, pd.Series):
         assert computed.dtype == lazy.dtype
     else:

@@ -15,6 +15,7 @@ ENTRY_POINTS = (
     "ferl.classifier",
     "ferl.conformal.classifier",
     "ferl.consequents",
+    "ferl.dask.classifier",
     "ferl.evidence",
     "ferl.frames.columns",
     "ferl.metrics.selection",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ferl.dask.cluster import constant
 from ferl.dask.parts import one_column_chunk
+from ferl.frames.columns import refuse_other_names
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
@@ -79,6 +80,7 @@ def ask(model: FERLClassifier, X: Any, question: Question) -> Any:
     """
     told = constant(model)
     if not isinstance(X, da.Array):
+        _refuse_other_columns(model, X)
         empty = np.empty((0,) if question.columns is None else (0, len(question.columns)), dtype=question.dtype)
         return X.map_partitions(_framed, told, question, meta=question.in_frame(empty, X._meta.index))
     if X.ndim != 2 or X.shape[1] != model.n_features_in_:
@@ -92,6 +94,13 @@ def ask(model: FERLClassifier, X: Any, question: Question) -> Any:
     n_columns = len(question.columns)
     meta = np.empty((0, n_columns), dtype=question.dtype)
     return X.map_blocks(_asked, told, question, chunks=(X.chunks[0], (n_columns,)), dtype=question.dtype, meta=meta)
+
+
+def _refuse_other_columns(model: FERLClassifier, X: Any) -> None:
+    """What the workers would say, before they are asked."""
+    known, given = model.columns_.names, list(X.columns)
+    if known is not None and all(type(name) is str for name in given):
+        refuse_other_names(set(known), set(given))
 
 
 def _asked(block: Any, model: FERLClassifier, question: Question) -> NDArray[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import dask
@@ -12,6 +11,7 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+from dask import delayed
 
 from ferl.streaming.batches import Batch
 
@@ -77,22 +77,26 @@ class Parts:
         dtype = self.X.dtypes[feature]
         return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
 
-    def delayed(self, features: Sequence[str] | None = None) -> list[tuple[Any, Any, Any]]:
-        """Of each partition: rows, labels, and weights or None, all delayed; ``features``: the only columns of X."""
-        rows = _delayed(self.X if features is None else self.X[list(features)])
-        return list(zip(rows, self._labels, self._weights, strict=True))
+    def delayed(self, features: Sequence[str] | None = None) -> list[Any]:
+        """Of each partition, delayed: its rows, labels, and weights or None; ``features``: the only columns of X."""
+        X = self.X if features is None else self.X[list(features)]
+        columns = [self.y] if self.sample_weight is None else [self.y, self.sample_weight]
+        if all(isinstance(own, dd.DataFrame | dd.Series) for own in (X, *columns)):
+            # One expression: what the three have in common, such as a file, is read once.
+            meta = pd.Series(dtype=object)
+            return _delayed(
+                X.map_partitions(_packed, *columns, meta=meta, enforce_metadata=False, align_dataframes=False)
+            )
+        return [delayed(_packed, pure=False)(*own) for own in zip(*map(_delayed, (X, *columns)), strict=True)]
 
-    @cached_property
-    def _labels(self) -> list[Any]:
-        return _delayed(self.y)
 
-    @cached_property
-    def _weights(self) -> list[Any]:
-        return [None] * len(self._labels) if self.sample_weight is None else _delayed(self.sample_weight)
+def _packed(X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]:
+    return X, y, sample_weight
 
 
-def batch_of(X: Any, y: Any, sample_weight: Any, place: int) -> Batch:
+def batch_of(part: tuple[Any, Any, Any], place: int) -> Batch:
     """A partition as it is in a worker; ``place``: its number, for the error."""
+    X, y, sample_weight = part
     for name, column in (("y", y), ("sample_weight", sample_weight)):
         if column is not None and len(column) != len(X):
             raise ValueError(
@@ -105,9 +109,9 @@ def batch_of(X: Any, y: Any, sample_weight: Any, place: int) -> Batch:
 def _delayed(collection: Any) -> list[Any]:
     """The partitions of a collection, each with what it takes to compute it: no more columns than needed, say.
 
-    Dask would also make other partitions of them, by reading small files together. Here it must not: labels are
-    optimised apart, and would be cut in other places than their rows. Where it does all the same, as versions do that
-    have no such setting, nothing is optimised.
+    Dask would also make other partitions of them, by reading small files together. Here it must not: every pass asks
+    for other columns, and a partition must be the same rows in all of them. Where Dask does so all the same, as
+    versions do that have no such setting, nothing is optimised.
     """
     with dask.config.set({"optimization.tune.active": False}):
         parts = list(np.ravel(collection.to_delayed()))

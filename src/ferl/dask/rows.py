@@ -14,12 +14,15 @@ from dask import delayed
 from ferl.dask.cluster import computed, constant, reduced
 from ferl.dask.parts import Parts, batch_of
 from ferl.rules import level_names
+from ferl.streaming.batches import Batch
 from ferl.streaming.rows import FirstLook, remember, tallied_names, tally_batch, weighed
 from ferl.streaming.survey import RowForm, Survey, Tally
 from ferl.training import Facts, Fold, Levels, State
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
+
+Part = tuple[Any, Any, Any]  # rows, labels, and weights or None
 
 # Where there is more than one core, Dask has one task on each.
 _THREADS = 1
@@ -58,7 +61,7 @@ class RowsOnCluster:
         task = delayed(_folded, pure=False)
         firsts = [0, *accumulate(self.sizes)]
         states = [
-            task(told, form, *part, place, firsts[place], self.sizes[place])
+            task(part, place, told, form, firsts[place], self.sizes[place])
             for place, part in enumerate(self.parts.delayed())
         ]
         state = step.start()
@@ -106,7 +109,7 @@ class _Found:
 
 def _survey(parts: Parts, client: Any, look: FirstLook, look_for_missing: bool) -> _Found:
     task, choice = delayed(_surveyed, pure=False), constant(look.categorical_features)
-    surveys = [task(*part, place, choice, look_for_missing) for place, part in enumerate(parts.delayed(look.features))]
+    surveys = [task(part, place, choice, look_for_missing) for place, part in enumerate(parts.delayed(look.features))]
     found: _Found = computed(client, reduced(surveys, _merged_surveys))
     return found
 
@@ -114,7 +117,7 @@ def _survey(parts: Parts, client: Any, look: FirstLook, look_for_missing: bool) 
 def _tally(parts: Parts, client: Any, form: RowForm, levels: Levels, sizes: tuple[int, ...]) -> Tally:
     task, told, own = delayed(_tallied, pure=False), constant(form), constant(levels)
     tallies = [
-        task(*part, place, told, own, sizes[place])
+        task(part, place, told, own, sizes[place])
         for place, part in enumerate(parts.delayed(tallied_names(form, levels)))
     ]
     tally: Tally = computed(client, reduced(tallies, _merged_tallies))
@@ -126,12 +129,13 @@ def _tally(parts: Parts, client: Any, form: RowForm, levels: Levels, sizes: tupl
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _surveyed(X: Any, y: Any, sample_weight: Any, place: int, choice: Any, look_for_missing: bool) -> _Found:
-    batch = batch_of(X, y, sample_weight, place)
-    if not len(X):
+def _surveyed(part: Part, place: int, choice: Any, look_for_missing: bool) -> _Found:
+    batch = batch_of(part, place)
+    n_rows = len(batch.X)
+    if not n_rows:
         return _Found(sizes=(0,))
     with _named(place):
-        return _Found(Survey.of(batch, choice, look_for_missing), (len(X),))
+        return _Found(Survey.of(batch, choice, look_for_missing), (n_rows,))
 
 
 def _merged_surveys(one: _Found, other: _Found) -> _Found:
@@ -141,12 +145,12 @@ def _merged_surveys(one: _Found, other: _Found) -> _Found:
     return _Found(survey, one.sizes + other.sizes)
 
 
-def _tallied(X: Any, y: Any, sample_weight: Any, place: int, form: RowForm, levels: Levels, size: int) -> Tally:
-    _refuse_other_size(len(X), size, place)
+def _tallied(part: Part, place: int, form: RowForm, levels: Levels, size: int) -> Tally:
+    batch = _same_rows(part, place, size)
     tally = Tally.start(form, levels)
     with _named(place):
         if size:
-            tally_batch(tally, batch_of(X, y, sample_weight, place), form, levels)
+            tally_batch(tally, batch, form, levels)
     return tally
 
 
@@ -156,14 +160,12 @@ def _merged_tallies(one: Tally, other: Tally) -> Tally:
     return tally
 
 
-def _folded(
-    step: Fold[Any], form: RowForm, X: Any, y: Any, sample_weight: Any, place: int, first_place: int, size: int
-) -> dict[str, Any]:
-    _refuse_other_size(len(X), size, place)
+def _folded(part: Part, place: int, step: Fold[Any], form: RowForm, first_place: int, size: int) -> dict[str, Any]:
+    batch = _same_rows(part, place, size)
     state = step.start()
     with _named(place):
         if size:
-            step.add(state, form.block(batch_of(X, y, sample_weight, place), first_place), _THREADS)
+            step.add(state, form.block(batch, first_place), _THREADS)
     return dict(state.state())
 
 
@@ -184,9 +186,12 @@ def _named(place: int) -> Iterator[None]:
         raise
 
 
-def _refuse_other_size(n_rows: int, size: int, place: int) -> None:
-    if n_rows != size:
+def _same_rows(part: Part, place: int, size: int) -> Batch:
+    """A partition that has been looked at before, and had so many rows then."""
+    batch = batch_of(part, place)
+    if len(batch.X) != size:
         raise ValueError(
-            f"Partition {place} of X had {size} rows and now has {n_rows}. Its rows are computed anew for every look "
-            "at them and must be the same each time; if they are drawn at random, persist X and y first."
+            f"Partition {place} of X had {size} rows and now has {len(batch.X)}. Its rows are computed anew for every "
+            "look at them and must be the same each time; if they are drawn at random, persist X and y first."
         )
+    return batch

@@ -215,7 +215,7 @@ class Columns:
             return range(len(self.levels))
         if table.names == self.names:
             return range(len(self.levels))
-        _refuse_other_names(set(self.names), set(table.names))
+        refuse_other_names(set(self.names), set(table.names))
         place = {name: place for place, name in enumerate(table.names)}
         return [place[name] for name in self.names]
 
@@ -241,7 +241,7 @@ def merge_columns(known: Columns, others: Columns) -> Columns:
     """
     if known.names != others.names or len(known.levels) != len(others.levels):
         if known.names is not None and others.names is not None:
-            _refuse_other_names(set(known.names), set(others.names))
+            refuse_other_names(set(known.names), set(others.names))
         raise ValueError(
             "Batches have different columns, or the same in another order. Give every batch the columns of the first."
         )
@@ -270,7 +270,7 @@ def _merged(label: str, known: NDArray[Any] | None, others: NDArray[Any] | None)
 _LEVEL_KINDS = {"O": "text", "b": "booleans", "i": "whole numbers", "f": "numbers with fractions"}
 
 
-def _refuse_other_names(known: set[str], given: set[str]) -> None:
+def refuse_other_names(known: set[str], given: set[str]) -> None:
     """Name what is missing and what is too much, in scikit-learn's words."""
     parts = []
     if given - known:

@@ -97,7 +97,7 @@ def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
     if isinstance(frame, nw.LazyFrame):
         raise TypeError(
             f"{type(X).__name__} is a query that has not been run; its rows are not there yet. Run it first, for "
-            "example with X.collect()."
+            "example with X.collect(), or X.compute() if it is of Dask; ferl.dask takes it as it is."
         )
     return None
 
