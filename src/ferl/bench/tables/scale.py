@@ -147,7 +147,7 @@ def fit_cart(folder: Path, n_tested: int) -> dict[str, float]:
     model = DecisionTreeClassifier(max_leaf_nodes=150, random_state=SEED).fit(numbers, y)
     seconds = perf_counter() - started
     X_test, y_test = held_out_rows(n_tested)
-    return {"seconds": seconds, "accuracy": model.score(as_numbers(X_test), y_test), "rules": model.get_n_leaves()}
+    return {"seconds": seconds, "accuracy": model.score(as_numbers(X_test), y_test), "rules": int(model.get_n_leaves())}
 
 
 def fit_lightgbm(folder: Path, n_tested: int) -> dict[str, float]:
@@ -161,7 +161,7 @@ def fit_lightgbm(folder: Path, n_tested: int) -> dict[str, float]:
     X_test, y_test = held_out_rows(n_tested)
     for name in X_test.select_dtypes("category"):
         X_test[name] = X_test[name].cat.set_categories(X[name].cat.categories)
-    return {"seconds": seconds, "accuracy": float((model.predict(X_test) == y_test).mean()), "rules": np.nan}
+    return {"seconds": seconds, "accuracy": float((model.predict(X_test) == y_test).mean())}
 
 
 def fit_stream(folder: Path, n_tested: int) -> dict[str, float]:
