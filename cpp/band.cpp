@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "kernels.h"
+#include "parallel.h"
 
 namespace ferl {
 
@@ -75,21 +76,33 @@ Spread nearer_half(std::vector<double> cuts, double threshold) {
   return {threshold, root_mean_square_from(cuts, threshold)};
 }
 
+// Calls sweep(group) for every group of resamples, on several threads where there are rows enough.
+template <class Sweep>
+void over_groups(const SortedRows& rows, const Resamples& resamples, int n_threads, const Sweep& sweep) {
+  constexpr std::size_t kWorthThreads = 8'000;
+  parallel_for(
+      static_cast<std::size_t>(resamples.n_groups()), rows.row.size() >= kWorthThreads ? n_threads : 1,
+      [&](std::size_t group) { sweep(static_cast<int>(group)); }, [] {});
+}
+
 // Where the cuts fall in two places, the band between them splits nothing. Told by the rows each resample left out:
 // the resamples' own crisp cuts beat the ramp there by more than one standard deviation.
 bool crisp_cuts_win(const SortedRows& rows, const Resamples& resamples, int n_classes,
-                    const std::vector<double>& lane_cuts, Band band) {
+                    const std::vector<double>& lane_cuts, Band band, int n_threads) {
   std::vector<double> advantage, membership;
   const Ramp ramp(band);
   for (const double value : rows.value) membership.push_back(ramp(value));
-  for (int group = 0; group < resamples.n_groups(); ++group) {
+  std::vector<double> of_lane(lane_cuts.size());
+  over_groups(rows, resamples, n_threads, [&](int group) {
     std::vector<LaneCell> all(n_classes), crisp(n_classes), soft(n_classes);
-    const double* cuts = lane_cuts.data() + group * kLanes;
-    kernels().tally_absent(lane_rows(rows, resamples, group, n_classes), cuts, membership.data(), all.data(),
-                                crisp.data(), soft.data());
+    const int first = group * kLanes;
+    kernels().tally_absent(lane_rows(rows, resamples, group, n_classes), lane_cuts.data() + first, membership.data(),
+                           all.data(), crisp.data(), soft.data());
     for (int lane = 0; lane < kLanes; ++lane)
-      if (!std::isnan(cuts[lane])) advantage.push_back(gini_decrease(all, crisp, lane) - gini_decrease(all, soft, lane));
-  }
+      of_lane[first + lane] = gini_decrease(all, crisp, lane) - gini_decrease(all, soft, lane);
+  });
+  for (std::size_t lane = 0; lane < lane_cuts.size(); ++lane)
+    if (!std::isnan(lane_cuts[lane])) advantage.push_back(of_lane[lane]);
   const double mean = mean_of(advantage);
   return mean > root_mean_square_from(advantage, mean);
 }
@@ -103,7 +116,7 @@ Band band_of(const SortedRows& rows, const Cut& cut, const Resamples& resamples,
   if (cuts.empty()) return band({cut.threshold, 0});
   const Spread spread = spread_of(cuts, options.form);
   const Band wide = band(spread);
-  if (options.two_mode && spread.half_width > 0 && crisp_cuts_win(rows, resamples, n_classes, lane_cuts, wide))
+  if (options.two_mode && spread.half_width > 0 && crisp_cuts_win(rows, resamples, n_classes, lane_cuts, wide, options.n_threads))
     return band(nearer_half(cuts, cut.threshold));
   return wide;
 }
@@ -129,9 +142,9 @@ void SortedRows::gather(const NodeView& node, const Row* order, std::size_t n_ro
 }
 
 std::vector<double> resampled_cuts(const SortedRows& rows, const Resamples& resamples, int n_classes,
-                                   double min_leaf_weight) {
+                                   double min_leaf_weight, int n_threads) {
   std::vector<double> cuts(static_cast<std::size_t>(resamples.n_groups()) * kLanes);
-  for (int group = 0; group < resamples.n_groups(); ++group) {
+  over_groups(rows, resamples, n_threads, [&](int group) {
     const LaneRows lanes = lane_rows(rows, resamples, group, n_classes);
     double* of_group = cuts.data() + group * kLanes;
     if (n_classes == 2) {
@@ -140,7 +153,7 @@ std::vector<double> resampled_cuts(const SortedRows& rows, const Resamples& resa
       std::vector<LaneCell> total(n_classes), left(n_classes);
       kernels().cuts_many_classes(lanes, min_leaf_weight, total.data(), left.data(), of_group);
     }
-  }
+  });
   return cuts;
 }
 
@@ -173,7 +186,7 @@ Candidate band_candidate(const NodeView& node, Column column, const SortedRows& 
                          const Resamples& resamples, const BandOptions& options) {
   const auto n_classes = static_cast<int>(node.class_weight.size());
   Candidate candidate;
-  const auto lane_cuts = resampled_cuts(rows, resamples, n_classes, options.min_leaf_weight);
+  const auto lane_cuts = resampled_cuts(rows, resamples, n_classes, options.min_leaf_weight, options.n_threads);
   std::vector<double> cuts;
   for (const double c : lane_cuts)
     if (!std::isnan(c)) cuts.push_back(c);

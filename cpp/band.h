@@ -21,6 +21,7 @@ struct BandOptions {
   double scale = 1;
   bool two_mode = true;
   double min_leaf_weight = 2;
+  int n_threads = 1;  // for one band
 };
 
 // What a split gains, in units of weight so that gains compare across nodes. Candidates compare by `first`, then
@@ -66,7 +67,7 @@ Gain gain_of(const std::vector<double>& class_weight, double weight, const std::
 
 // The Gini-optimal cut of each resample, between two adjacent values present in it; NaN where nothing separates.
 std::vector<double> resampled_cuts(const SortedRows& rows, const Resamples& resamples, int n_classes,
-                                   double min_leaf_weight);
+                                   double min_leaf_weight, int n_threads);
 
 // An interval that leaves out 5 % of the cuts on either side, at least one, and reaches to the next of the sorted values
 // beyond them: where in the gap between two values a cut lies, no row can say. The share in the band is of all resamples,

@@ -226,7 +226,7 @@ nb::dict grow_words(const Sample& sample, const Codes& term_feature, const CMatr
 // For the oracle, which grows its own tree on the same rows and resamples.
 nb::object resample(const Sample& sample, int n_resamples) {
   auto monitor = python_monitor(nb::none());
-  const Resamples resamples(sample, n_resamples, monitor);
+  const Resamples resamples(sample, n_resamples, 1, monitor);
   std::vector<double> counts;
   for (Row i = 0; i < sample.n_rows; ++i)
     for (int b = 0; b < n_resamples; ++b)

@@ -37,7 +37,9 @@ bool ExemplarKeeper::same_row(const Kept& a, const Kept& b) const {
 
 void ExemplarKeeper::prune(std::size_t node) {
   auto& rows = of_node_[node];
-  std::sort(rows.begin(), rows.end(), [&](const Kept& a, const Kept& b) { return before(a, b); });
+  // The keys here, where they are compared without a call: nearly all differ.
+  std::sort(rows.begin(), rows.end(),
+            [&](const Kept& a, const Kept& b) { return a.key != b.key ? a.key < b.key : before(a, b); });
   rows.erase(std::unique(rows.begin(), rows.end(), [&](const Kept& a, const Kept& b) { return same_row(a, b); }),
              rows.end());
   if (rows.size() < n_kept_ || n_kept_ == 0) return;
@@ -71,25 +73,28 @@ void ExemplarKeeper::drop_unused_rows() {
 
 ExemplarTable ExemplarKeeper::table() {
   ExemplarTable out;
-  std::vector<Kept> all;
+  std::vector<bool> is_used(key_.size(), false);
   for (std::size_t node = 0; node < of_node_.size(); ++node) {
     prune(node);
-    all.insert(all.end(), of_node_[node].begin(), of_node_[node].end());
     out.n_most = std::max(out.n_most, of_node_[node].size());
+    for (const Kept& own : of_node_[node]) is_used[own.row] = true;
   }
-  const auto less = [&](const Kept& a, const Kept& b) { return before(a, b); };
-  std::sort(all.begin(), all.end(), less);
-  all.erase(std::unique(all.begin(), all.end(), [&](const Kept& a, const Kept& b) { return same_row(a, b); }), all.end());
-  for (const Kept& own : all) {
-    out.key.push_back(own.key);
-    out.x.insert(out.x.end(), x_.begin() + static_cast<std::ptrdiff_t>(own.row * n_columns_),
-                 x_.begin() + static_cast<std::ptrdiff_t>((own.row + 1) * n_columns_));
+  std::vector<Kept> rows;
+  for (std::size_t row = 0; row < key_.size(); ++row)
+    if (is_used[row]) rows.push_back({key_[row], static_cast<NodeId>(row)});
+  std::sort(rows.begin(), rows.end(),
+            [&](const Kept& a, const Kept& b) { return a.key != b.key ? a.key < b.key : before(a, b); });
+  std::vector<NodeId> place(key_.size(), -1);  // among the rows that are told; equal rows share one
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i == 0 || !same_row(rows[i], rows[i - 1])) {
+      out.key.push_back(rows[i].key);
+      const auto first = x_.begin() + static_cast<std::ptrdiff_t>(rows[i].row * n_columns_);
+      out.x.insert(out.x.end(), first, first + static_cast<std::ptrdiff_t>(n_columns_));
+    }
+    place[rows[i].row] = static_cast<NodeId>(out.key.size() - 1);
   }
-  for (const auto& rows : of_node_)
-    for (std::size_t k = 0; k < out.n_most; ++k)
-      out.exemplar.push_back(
-          k < rows.size() ? static_cast<NodeId>(std::lower_bound(all.begin(), all.end(), rows[k], less) - all.begin())
-                          : -1);
+  for (const auto& own : of_node_)
+    for (std::size_t k = 0; k < out.n_most; ++k) out.exemplar.push_back(k < own.size() ? place[own[k].row] : -1);
   return out;
 }
 

@@ -12,7 +12,7 @@ namespace ferl {
 namespace {
 
 // Below this many (row, feature) pairs starting a thread costs more than it saves.
-constexpr std::size_t kWorthThreads = 100'000;
+constexpr std::size_t kWorthThreads = 20'000;
 
 // A node while the tree grows. Its rows are held as a sparse list; its sorted orders are made from its parent's only
 // when it is scored, which nodes that cannot reach the top of the queue never are.
@@ -45,10 +45,8 @@ struct Entry {
 class Grower {
  public:
   Grower(const Sample& sample, const GrowOptions& options, Monitor& monitor)
-      : sample_(sample), options_(options), monitor_(monitor), resamples_(sample, options.n_resamples, monitor),
-        copies_(copies_of_rows(sample, options.class_unit)), row_in_node_(sample.n_rows) {
-    for (std::size_t i = 0; i < sample.n_rows; ++i) row_in_node_[i] = {0.0, sample.y[i]};
-  }
+      : sample_(sample), options_(options), monitor_(monitor), resamples_(sample, options.n_resamples, options.n_threads, monitor),
+        copies_(copies_of_rows(sample, options.class_unit)) {}
 
   GrownTree run() {
     add_root();
@@ -59,8 +57,7 @@ class Grower {
       const Entry entry = queue_.top();
       queue_.pop();
       if (!entry.scored) {
-        score(entry.node);
-        if (nodes_[entry.node].best.column >= 0) queue_.push({nodes_[entry.node].best.gain, true, entry.node});
+        score_with_next(entry.node);
         continue;
       }
       const bool weak = entry.gain.first < options_.min_gain * nodes_[0].weight;
@@ -74,7 +71,10 @@ class Grower {
   }
 
  private:
-  void report() { monitor_.tick(nodes_.size() / 2 + 1); }  // the number of leaves
+  void report() {  // the number of leaves
+    if (n_at_once_ == 1) monitor_.tick(nodes_.size() / 2 + 1);  // else several threads come here
+  }
+  int threads_in_node() const { return n_at_once_ == 1 ? options_.n_threads : 1; }
 
   void add_root() {
     GrowingNode root;
@@ -123,18 +123,19 @@ class Grower {
     const std::size_t n = node.rows.size(), n_columns = from.columns.size();
     Orders all{n, from.columns, std::vector<Row>(n * n_columns)};
     std::vector<Cut> cuts(n_columns);
-    constexpr std::size_t kChunk = 4;
+    // Several columns a task where they are short. Categories take longer than numbers, so where lists are long, one.
+    const std::size_t chunk = n < 2000 ? 4 : 1;
     auto task = [&](std::size_t t) {
       // Compaction writes one past the end, where the next list lies, perhaps filled by another thread: so in private,
       // and then copied.
       thread_local std::vector<Row> list;
       list.resize(n + 1);
-      for (std::size_t k = t * kChunk; k < std::min((t + 1) * kChunk, n_columns); ++k) {
+      for (std::size_t k = t * chunk; k < std::min((t + 1) * chunk, n_columns); ++k) {
         const Row* source = from.list(k);
         std::size_t size = 0;
         for (std::size_t i = 0; i < from.n_rows; ++i) {
           list[size] = source[i];
-          size += row_in_node_[source[i]].weight > 0;
+          size += view.row[source[i]].weight > 0;
         }
         std::copy_n(list.data(), n, all.list(k));
         const double* x = sample_.column(from.columns[k]);
@@ -147,8 +148,8 @@ class Grower {
         cuts[k] = cut_column(known.view(), from.columns[k], list.data(), n_known);
       }
     };
-    const int n_threads = from.n_rows * n_columns >= kWorthThreads ? options_.n_threads : 1;
-    parallel_for((n_columns + kChunk - 1) / kChunk, n_threads, task, [&] { report(); });
+    const int n_threads = from.n_rows * n_columns >= kWorthThreads ? threads_in_node() : 1;
+    parallel_for((n_columns + chunk - 1) / chunk, n_threads, task, [&] { report(); });
     node.orders = std::make_shared<Orders>(drop_constant(std::move(all), cuts));
     return cuts;
   }
@@ -220,14 +221,35 @@ class Grower {
     return gain_of(view.class_weight, view.weight, left, Criterion::cci);
   }
 
-  void score(std::size_t index) {
+  // The node, and with several threads those that wait behind it: they will be wanted soon, and if not, the tree is
+  // the same. A node is work enough for a thread; what is inside of one has too many ends that others wait for.
+  void score_with_next(std::size_t index) {
+    std::vector<std::size_t> batch{index};
+    const auto most = static_cast<std::size_t>(nodes_.size() > 1 ? options_.n_threads : 1);
+    while (batch.size() < most && !queue_.empty() && !queue_.top().scored) {
+      batch.push_back(queue_.top().node);
+      queue_.pop();
+    }
+    while (row_in_node_.size() < batch.size()) {
+      row_in_node_.emplace_back(sample_.n_rows);
+      for (std::size_t i = 0; i < sample_.n_rows; ++i) row_in_node_.back()[i] = {0.0, sample_.y[i]};
+    }
+    n_at_once_ = batch.size();
+    parallel_for(
+        batch.size(), static_cast<int>(batch.size()), [&](std::size_t k) { score(batch[k], row_in_node_[k]); }, [] {});
+    n_at_once_ = 1;
+    for (const std::size_t own : batch)
+      if (nodes_[own].best.column >= 0) queue_.push({nodes_[own].best.gain, true, own});
+  }
+
+  void score(std::size_t index, std::vector<RowInNode>& row_in_node) {
     GrowingNode& node = nodes_[index];
-    for (std::size_t k = 0; k < node.rows.size(); ++k) row_in_node_[node.rows[k]].weight = node.weights[k];
-    const NodeView view{row_in_node_, node.class_weight, node.weight};
+    for (std::size_t k = 0; k < node.rows.size(); ++k) row_in_node[node.rows[k]].weight = node.weights[k];
+    const NodeView view{row_in_node, node.class_weight, node.weight};
     const auto cuts = cut_features(node, view);
     node.parent_orders.reset();
     node.best = best_candidate(node, view, cuts);
-    for (const Row r : node.rows) row_in_node_[r].weight = 0;
+    for (const Row r : node.rows) row_in_node[r].weight = 0;
     if (node.best.column < 0) release(node);
   }
 
@@ -245,6 +267,8 @@ class Grower {
     if (options_.n_banded < ranked.size()) move_best_to_front(ranked, options_.n_banded);
     const std::size_t n_first = std::min(options_.n_banded, ranked.size());
     std::vector<Candidate> candidates(n_first);
+    BandOptions options = options_.band;
+    options.n_threads = n_first > 1 ? 1 : threads_in_node();  // several bands at a time, or one by several threads
     auto band = [&](std::size_t place) {
       thread_local SortedRows sorted;
       const std::size_t k = ranked[place].second;
@@ -255,13 +279,13 @@ class Grower {
       const NodeView seen = known.view();
       if (const int n_categories = sample_.n_categories[column]; n_categories > 0)
         return category_candidate({seen, orders.list(k), n_known, x}, column, n_categories, cuts[k], resamples_,
-                                  options_.band);
+                                  options);
       sorted.gather(seen, orders.list(k), n_known, x, resamples_);
-      Candidate candidate = band_candidate(seen, column, sorted, cuts[k], resamples_, options_.band);
+      Candidate candidate = band_candidate(seen, column, sorted, cuts[k], resamples_, options);
       if (!options_.monotone.empty() && candidate.rise * options_.monotone[column] < 0) candidate.column = -1;
       return candidate;
     };
-    const int n_threads = orders.n_rows * n_first >= kWorthThreads / 10 ? options_.n_threads : 1;
+    const int n_threads = n_first > 1 && orders.n_rows * n_first >= kWorthThreads / 10 ? threads_in_node() : 1;
     parallel_for(
         n_first, n_threads, [&](std::size_t place) { candidates[place] = band(place); },
         [&] { report(); });
@@ -358,7 +382,8 @@ class Grower {
   Monitor& monitor_;
   Resamples resamples_;
   std::vector<double> copies_;  // [row]
-  std::vector<RowInNode> row_in_node_;
+  std::vector<std::vector<RowInNode>> row_in_node_;  // one for each node that is scored at the same time
+  std::size_t n_at_once_ = 1;
   std::vector<GrowingNode> nodes_;
   std::priority_queue<Entry> queue_;
 };

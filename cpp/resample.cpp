@@ -48,13 +48,12 @@ class UnitPoisson {
 
 }  // namespace
 
-Resamples::Resamples(const Sample& sample, int n_resamples, Monitor& monitor)
+Resamples::Resamples(const Sample& sample, int n_resamples, int n_threads, Monitor& monitor)
     : n_rows_(sample.n_rows), n_resamples_(n_resamples), n_groups_((n_resamples + kLanes - 1) / kLanes) {
   counts_.resize(static_cast<std::size_t>(n_groups_) * n_rows_ * kLanes);
   occurrence_.resize(n_rows_);
   const UnitPoisson unit_poisson;
-  for (std::size_t i = 0; i < n_rows_; ++i) {
-    if (i % 1024 == 0) monitor.tick(0);
+  auto draw = [&](std::size_t i) {
     const double weight = sample.weight[i];
     occurrence_[i] = 1.0 / std::min(weight, kCap);
     for (int b = 0; b < n_resamples_; b += 2) {
@@ -68,7 +67,14 @@ Resamples::Resamples(const Sample& sample, int n_resamples, Monitor& monitor)
             static_cast<std::uint8_t>(count);
       }
     }
-  }
+  };
+  constexpr std::size_t kPieceRows = 4096;
+  parallel_for(
+      (n_rows_ + kPieceRows - 1) / kPieceRows, n_threads,
+      [&](std::size_t piece) {
+        for (std::size_t i = piece * kPieceRows; i < std::min((piece + 1) * kPieceRows, n_rows_); ++i) draw(i);
+      },
+      [&] { monitor.tick(0); });
 }
 
 }  // namespace ferl

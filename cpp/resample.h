@@ -17,7 +17,7 @@ namespace ferl {
 
 class Resamples {
  public:
-  Resamples(const Sample& sample, int n_resamples, Monitor& monitor);
+  Resamples(const Sample& sample, int n_resamples, int n_threads, Monitor& monitor);
 
   int n_resamples() const { return n_resamples_; }
   int n_groups() const { return n_groups_; }  // of kLanes resamples; the lanes past the last resample are all zero
