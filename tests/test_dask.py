@@ -270,8 +270,6 @@ def test_bad_input_says_what_to_do(client: Client) -> None:
     assert caught.value.__notes__ == ["In partition 1."]
     with pytest.raises(ValueError, match="There is no row with a positive weight"):
         model.fit(X, y, weight * 0)
-    with pytest.raises(ValueError, match="finds its classes itself"):
-        model._grow(X, y, None, ["a", "b"])
     assert not hasattr(model, "tree_")
 
 

@@ -62,7 +62,7 @@ class Certificate:
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> clf = FERLClassifier(random_state=0).fit(X, y)
     >>> print(clf.certificate(X.iloc[[70]]))
-    2, as long as no feature moves by more than 0.09664 (next: 1)
+    2, as long as no number moves by more than 0.09664 (next: 1)
       petal width (cm)   may move 0.105 alone; if it stays, the others may move 0.6632
       sepal width (cm)   may move 0.6688 alone; if it stays, the others may move 0.1009
       petal length (cm)  may move 2.271 alone; if it stays, the others may move 0.1
@@ -89,7 +89,7 @@ class Certificate:
             return f"{self.label}, whatever the values"
         if self.radius == 0:
             return f"{self.label}, without a margin: nothing is certified"
-        lines = [f"{self.label}, as long as no feature moves by more than {self.radius:.4g}"]
+        lines = [f"{self.label}, as long as no number moves by more than {self.radius:.4g}"]
         if self.runner_up is not None:
             lines[0] += f" (next: {self.runner_up})"
         if not math.isnan(self.global_radius):

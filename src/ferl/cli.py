@@ -98,6 +98,9 @@ def fit(
     drop: Annotated[str, typer.Option(help="Columns to leave out, with commas between.")] = "",
     weights: Annotated[str | None, typer.Option(help="Column that says how often each row counts.")] = None,
     test: Annotated[float | None, typer.Option(help="Share of the rows to hold out and test the model on.")] = None,
+    held_out: Annotated[
+        Path | None, typer.Option(help="Where to write the rows held out by --test, a .csv or .parquet file.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the resamples and of the rows held out.", min=0)] = 0,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any parameter of FERLClassifier.")
@@ -120,9 +123,11 @@ def fit(
 
         if test is not None and not 0 < test < 1:
             raise ValueError(f"--test is {test}; it must be a share between 0 and 1, such as 0.25.")
+        if held_out is not None and test is None:
+            raise ValueError("--held-out is for the rows that --test holds out; add --test 0.25, say.")
         parameters = {"variant": variant.value, "random_state": seed, **parsed_settings(settings or [])}
         choice = Choice(target, weights, _names(categorical), _names(drop))
-        run_fit(table, out, choice, FileForm(separator, _names(missing)), parameters, test, jobs)
+        run_fit(table, out, choice, FileForm(separator, _names(missing)), parameters, test, held_out, jobs)
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -130,13 +131,17 @@ class Readings:
         """
         return feature_importances(self)
 
-    def explain(self: Any, x: Any, *, counterfactual: bool = True) -> Explanation:
+    def explain(
+        self: Any, x: Any, *, feature_names: Sequence[str] | None = None, counterfactual: bool = True
+    ) -> Explanation:
         """One row's story: rules, evidence, doubt, novelty, and the nearest change that would alter the label.
 
         Parameters
         ----------
         x : array-like of shape (n_features,) or (1, n_features), data frame of one row, Series, or dict
             The row; a dict has a value for each feature, None where it is missing.
+        feature_names : sequence of str, optional
+            Names to print; by default those of the training table.
         counterfactual : bool
             Whether to search for changes of single features that alter the label, most of the work.
 
@@ -153,7 +158,7 @@ class Readings:
         >>> clf.explain(X[70]).summary
         '2 with belief 0.94, because x2 > 2.46 ±0.09 and x3 > 1.68 ±0.06.'
         """
-        return explain(self, x, counterfactual=counterfactual)
+        return explain(self, x, feature_names=feature_names, counterfactual=counterfactual)
 
     def stability_report(self: Any, X: ArrayLike | None = None) -> StabilityReport:
         """How fast the answers can change, and what in the tree decides it.

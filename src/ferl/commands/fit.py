@@ -22,6 +22,7 @@ from ferl.classifier import FERLClassifier
 from ferl.commands.errors import CommandError
 from ferl.commands.places import check_place
 from ferl.commands.tables import FileForm, TableFile, known_text, spelled_number, text_as_numbers
+from ferl.commands.writing import format_of, open_sink
 from ferl.metrics import aurc
 from ferl.model_io import save_model
 from ferl.quoting import shown
@@ -73,14 +74,18 @@ def run_fit(
     form: FileForm,
     parameters: dict[str, Any],
     test: float | None,
+    held_out: Path | None,
     jobs: int,
 ) -> None:
-    """Read a table, fit, print what came out, and write the model."""
+    """Read a table, fit, print what came out, and write the model, and the rows held out."""
     check_place(out, table)
+    if held_out is not None:
+        check_place(held_out, table, out)
     file = TableFile(table, form)
     choice.check(file)
     estimator = _estimator(parameters).set_params(n_jobs=jobs)
-    X, y, weight = _training_rows(file, choice)
+    table_rows = _labelled_rows(file, choice.target)
+    X, y, weight = _training_rows(table_rows, file, choice)
     fitted_on = np.arange(len(y))
     if test is not None:
         fitted_on, tested_on = _split(y, test, estimator.random_state)
@@ -89,6 +94,10 @@ def run_fit(
     typer.echo(f"training accuracy  {estimator.score(X.take(fitted_on), y[fitted_on]):.1%} of {len(fitted_on):,} rows")
     if test is not None:
         _print_test(estimator, X.take(tested_on), y[tested_on])
+        if held_out is not None:
+            with open_sink(str(held_out), format_of(str(held_out), False), table_rows.schema) as sink:
+                sink.write(sink.prepare(table_rows.take(np.sort(tested_on))))
+            typer.echo(f"rows held out      {held_out}")
     save_model(estimator.set_params(n_jobs=parameters.get("n_jobs")), out)
     typer.echo(f"model              {out}")
 
@@ -129,17 +138,22 @@ def parsed_settings(settings: Sequence[str]) -> dict[str, Any]:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _training_rows(file: TableFile, choice: Choice) -> tuple[pa.Table, NDArray[Any], NDArray[np.float64] | None]:
+def _labelled_rows(file: TableFile, target: str) -> pa.Table:
+    """The rows of a file that have a label."""
     table = file.read()
-    labels = table[choice.target]
-    if not file.is_parquet:
-        labels = known_text(labels, file.form.missing)
+    labels = table[target] if file.is_parquet else known_text(table[target], file.form.missing)
     if labels.null_count:
-        typer.echo(f"note: {labels.null_count} rows have no {choice.target!r} and are left out", err=True)
-        has_label = pc.is_valid(labels)
-        table, labels = table.filter(has_label), labels.filter(has_label)
+        typer.echo(f"note: {labels.null_count} rows have no {target!r} and are left out", err=True)
+        table = table.filter(pc.is_valid(labels))
     if not table.num_rows:
-        raise CommandError(f"{file.path.name} has no row with a {choice.target!r}, so there is nothing to fit.")
+        raise CommandError(f"{file.path.name} has no row with a {target!r}, so there is nothing to fit.")
+    return table
+
+
+def _training_rows(
+    table: pa.Table, file: TableFile, choice: Choice
+) -> tuple[pa.Table, NDArray[Any], NDArray[np.float64] | None]:
+    labels = table[choice.target]
     weight = None if choice.weights is None else _weights(table[choice.weights], choice.weights)
     left_out = {choice.target, choice.weights, *choice.drop}
     columns = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ferl.explanation.story import Certified, Explanation, FiredRule
 from ferl.explanation.usual import NoveltyPart, is_unusual, novelty_parts, reached_rules, usual_values
 from ferl.explanation.words import spoken
 from ferl.frames import add_up_indicators
+from ferl.naming import with_names
 from ferl.novelty import lost_support, total_spread, unit_of_distance
 from ferl.rules import column_names, feature_names, level_names
 from ferl.word_meanings import word_meanings
@@ -29,9 +31,12 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
-def explain(estimator: FERLClassifier, x: Any, *, counterfactual: bool = True) -> Explanation:
+def explain(
+    estimator: FERLClassifier, x: Any, *, feature_names: Sequence[str] | None = None, counterfactual: bool = True
+) -> Explanation:
     """One row's story; see :meth:`ferl.FERLClassifier.explain`."""
-    return explain_row(estimator, read_row(estimator, x), counterfactual=counterfactual)
+    one = read_row(estimator, x)
+    return explain_row(with_names(estimator, feature_names), one, counterfactual=counterfactual)
 
 
 def explain_row(estimator: FERLClassifier, one: OneRow, *, counterfactual: bool = True) -> Explanation:

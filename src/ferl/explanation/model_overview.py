@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,9 @@ from ferl.explanation.simple_rules import SimpleRules
 from ferl.explanation.story import usual_form
 from ferl.explanation.usual import Usual, usual_values
 from ferl.explanation.words import listed, plain, share_text, spoken
-from ferl.rules import feature_names, level_names
+from ferl.naming import with_names
+from ferl.rules import feature_names as names_of
+from ferl.rules import level_names
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
@@ -182,20 +185,23 @@ class Overview(Readable):
         }
 
 
-def overview(estimator: FERLClassifier) -> Overview:
+def overview(estimator: FERLClassifier, *, feature_names: Sequence[str] | None = None) -> Overview:
     """A model at a glance: what matters, its rules by support, and what each class looks like to it.
 
     Parameters
     ----------
     estimator : FERLClassifier
         Fitted.
+    feature_names : sequence of str, optional
+        Names to print; by default those of the training table.
 
     Returns
     -------
     Overview
     """
     check_is_fitted(estimator)
-    tree, names = estimator.tree_, feature_names(estimator)
+    estimator = with_names(estimator, feature_names)
+    tree, names = estimator.tree_, names_of(estimator)
     importance = feature_importances(estimator)
     matter = [f for f in np.argsort(-importance, kind="stable").tolist() if importance[f] > 0]
     rules, leaf_of = _rules(estimator)
@@ -225,7 +231,7 @@ def _rules(estimator: FERLClassifier) -> tuple[tuple[RuleSummary, ...], dict[int
 def _profile(
     estimator: FERLClassifier, c: int, rules: tuple[RuleSummary, ...], leaf_of: dict[int, int], matter: list[int]
 ) -> ClassProfile:
-    tree, names = estimator.tree_, feature_names(estimator)
+    tree, names = estimator.tree_, names_of(estimator)
     label = estimator.classes_.tolist()[c]
     speaking = tuple(rule.number for rule in rules if rule.label == label)
     leaves: NDArray[np.intp] = np.array([leaf_of[number] for number in speaking], dtype=np.intp)

@@ -224,7 +224,7 @@ def _novelty(story: Explanation) -> Section:
     )
     for name, lost in story.lost_support[:MAX_FEATURES]:
         lines.append(
-            f"At {spoken(name)} {share_text(lost)} of the firing is lost: rules saw no such value in training."
+            f"Lost at {spoken(name)}: {share_text(lost)} of the firing, since rules saw no such value in training."
         )
     amount = f"{story.novelty:.3g}" if math.isfinite(story.novelty) else "too large to be told"
     lines.insert(0, f"Novelty is {amount}.")
