@@ -19,8 +19,9 @@ from sklearn.pipeline import make_pipeline
 import oracle
 from ferl import FERLClassifier, export_text, rules_frame, splits_frame
 from ferl.pruning import prune, pruning_path
+from ferl.rules import read_rules
 from ferl.tree import Cuts, FuzzyTree
-from law_examples import LAW, Table, fit, same_nodes, tables
+from law_examples import LAW, Floats, Table, fit, same_nodes, tables
 from oracle_examples import N_CONTINUOUS, Case, continuous_case, fit_case, random_table, tied_case
 
 COLUMNS = ["feature", "threshold", "half_width", "low", "high", "share", "support", "gain", "node"]
@@ -284,3 +285,34 @@ def test_a_line_is_never_broken_between_a_band_and_its_share(width: int) -> None
     assert max(map(len, text.splitlines())) <= width
     assert not re.search(r"^\s*(±|\(\d+%\))", text, flags=re.MULTILINE)
     assert len(re.findall(BAND, text)) == len(re.findall(BAND + r" \(\d+%\)", text)) > 100
+
+
+def test_a_rule_names_a_feature_once_with_the_interval_where_all_its_splits_agree() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    tree = FERLClassifier(random_state=0).fit(X, y).tree_
+    n_merged = 0
+    for rule in read_rules(tree):
+        assert len({condition.feature for condition in rule.conditions}) == len(rule.conditions)
+        for condition in rule.conditions:
+            nodes = [node for node in tree.path(rule.node) if tree.feature[node] == condition.feature]
+            n_merged += len(nodes) > 1
+            ends = tree.trapezoid[nodes]
+            points = np.unique(ends[np.isfinite(ends)])
+            grid = np.concatenate([points, (points[1:] + points[:-1]) / 2, [points[0] - 1, points[-1] + 1]])
+            fits = np.prod([membership(grid, *own) for own in ends], axis=0)
+            inside, touched = np.ones(len(grid), dtype=bool), np.ones(len(grid), dtype=bool)
+            for bound, sign in ((condition.lower, -1), (condition.upper, 1)):
+                if bound is not None:
+                    away = sign * (grid - bound.theta)
+                    slack = 1e-9 * max(abs(bound.theta), 1)
+                    inside &= away <= -bound.half_width + slack
+                    touched &= away < bound.half_width - slack
+            assert (fits[inside] > 1 - 1e-6).all()
+            assert (fits[~touched] < 1e-6).all()
+    assert n_merged > 20
+
+
+def membership(x: Floats, a: float, b: float, c: float, d: float) -> Floats:
+    rises = np.ones(len(x)) if np.isinf(a) else np.clip((x - a) / (b - a), 0, 1)
+    falls = np.ones(len(x)) if np.isinf(d) else np.clip((d - x) / (d - c), 0, 1)
+    return np.asarray(rises * falls)

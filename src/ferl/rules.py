@@ -8,7 +8,6 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -108,8 +107,8 @@ def listed_categories(categories: tuple[tuple[int, float], ...], levels: Sequenc
 class Rule:
     """A path from the root to a leaf.
 
-    Conditions on one feature are merged where that changes nothing: a bound is left out when a tighter one is already
-    exclusive wherever it acts. Bounds whose bands overlap multiply, so both are kept.
+    Conditions on one feature are merged into one interval, with a band on either side: it fits fully where all of them
+    do, and not at all where one of them does not. (Inside a band several bounds multiply; the tree has each of them.)
     """
 
     node: int
@@ -136,7 +135,7 @@ def read_rules(tree: FuzzyTree, inner: bool = False) -> list[Rule]:
 
 
 def read_conditions(tree: FuzzyTree, leaf: int) -> tuple[Condition, ...]:
-    """What the path to a node asks; the first condition on a feature has its tightest bounds."""
+    """What the path to a node asks, each feature once."""
     path = tree.path(leaf)
     if tree.word:
         return tuple(Condition(int(tree.feature[node]), None, None, tree.word[node]) for node in path)
@@ -147,9 +146,9 @@ def read_conditions(tree: FuzzyTree, leaf: int) -> tuple[Condition, ...]:
             conditions.append(Condition(feature, None, None, categories=_categories(tree, nodes)))
             continue
         sides = [(*tree.trapezoid[node], _share(tree, node)) for node in nodes]
-        lower = _needed([(a, b, share) for a, b, _, _, share in sides if np.isfinite(a)], outward=-1)
-        upper = _needed([(c, d, share) for _, _, c, d, share in sides if np.isfinite(d)], outward=1)
-        conditions += [Condition(feature, low, high) for low, high in zip_longest(lower, upper)]
+        lower = _merged([(a, b, share) for a, b, _, _, share in sides if np.isfinite(a)], outward=-1)
+        upper = _merged([(c, d, share) for _, _, c, d, share in sides if np.isfinite(d)], outward=1)
+        conditions.append(Condition(feature, lower, upper))
     return tuple(conditions)
 
 
@@ -165,15 +164,17 @@ def _share(tree: FuzzyTree, node: int) -> float:
     return math.nan if tree.cuts is None else float(tree.cuts.share[tree.parent[node]])
 
 
-def _needed(bands: list[tuple[float, float, float]], outward: int) -> list[Bound]:
-    """Bounds that are not implied by a tighter one, tightest first; a band: its ends, and its share of resamples."""
-    needed: list[tuple[float, float, float]] = []
-    for low, high, share in sorted(bands, key=lambda band: outward * band[0]):
-        # Implied: it is full wherever the tightest bound is not yet zero.
-        implied = needed and (low >= needed[0][1] if outward > 0 else high <= needed[0][0])
-        if not implied:
-            needed.append((low, high, share))
-    return [Bound((low + high) / 2, (high - low) / 2, share) for low, high, share in needed]
+def _merged(bands: list[tuple[float, float, float]], outward: int) -> Bound | None:
+    """One bound for all on one side of a feature; a band: its ends, and its share of resamples.
+
+    It is full where all of them are, and zero where one of them is. The share is that of the band that is zero first.
+    """
+    if not bands:
+        return None
+    tightest = min if outward > 0 else max
+    low, high = (tightest(band[end] for band in bands) for end in (0, 1))
+    decisive = tightest(bands, key=lambda band: band[1] if outward > 0 else band[0])
+    return Bound((low + high) / 2, (high - low) / 2, decisive[2])
 
 
 def feature_names(estimator: FERLClassifier, given: Sequence[str] | None = None) -> list[str]:
