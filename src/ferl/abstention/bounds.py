@@ -165,11 +165,14 @@ def fixed_sequence(ladder: Ladder, starts: Floats, risk: float, delta: float) ->
     level, reached = 0.0, None
     # Starts above every calibration value answer none of them and fail.
     for step in range(max(0, min(begins)), len(p_values)):
-        here = begins.get(step, [])
+        # A start at the value itself is there when the value is tested, one below it is not.
+        value = float(ladder.value[step])
+        below = [start for start in begins.get(step, []) if start < value]
+        level += share * (len(begins.get(step, [])) - len(below))
         if level > 0 and p_values[step] <= level:
-            level, reached = level + share * len(here), float(ladder.value[step])
-        elif here and p_values[step] <= share:
-            level, reached = share * len(here), here[0]
+            level, reached = level + share * len(below), value
+        elif below and p_values[step] <= share:
+            level, reached = share * len(below), below[0]
         else:
             level = 0.0
     # The interval of the lowest value has no lower end.
