@@ -30,7 +30,7 @@ from ferl.bench.tables.speed import Sizes, run_speed
 
 CART = get_method("CART")
 
-OURS = ["FERL-compact", "FERL-compact, MDLP", "FERL-medium", "FERL-deep"]
+OURS = ["FERL-compact", "FERL-compact, MDLP", "FERL-medium", "FERL-deep, vote", "FERL-deep"]
 METHODS = [
     "C4.5",
     "CART",

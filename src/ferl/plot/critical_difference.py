@@ -200,4 +200,4 @@ def _draw_scale(ax: Axes, low: int, high: int, difference: float) -> None:
     ax.plot([low, low + difference], [1, 1], transform=above, label="critical difference", **line)
     beside: dict[str, Any] = {"xycoords": edge, "textcoords": "offset points", "fontsize": 9}
     ax.annotate(f"critical difference {difference:.2f}", (low, 1), xytext=(0, 32), ha="left", va="bottom", **beside)
-    ax.annotate("average rank (1 is best)", (high, 1), xytext=(0, 27), ha="right", va="center", color=FAINT, **beside)
+    ax.annotate("average rank (1 is best)", (high, 1), xytext=(0, 32), ha="right", va="bottom", color=FAINT, **beside)

@@ -24,7 +24,7 @@ from ferl.bench.rows import (
 from ferl.bench.table import Request, Table
 
 BY_DATA_SET = ("accuracy", "aurc", "size")
-OURS = ("FERL-deep", "FERL-medium", "FERL-compact")
+OURS = ("FERL-deep, vote", "FERL-deep", "FERL-medium", "FERL-compact")
 
 
 def run_frontier(request: Request, methods: Sequence[Method] | None = None) -> Report:
@@ -70,7 +70,12 @@ def _headlines(rows: Sequence[Row]) -> list[Headline]:
     further = [*compared, (by_key["ece"], False)]
     readable = [row for row in rows if row.method.is_ours or row.method.is_interpretable]
     opaque = [row for row in rows if row.method.is_ours or not row.method.is_interpretable]
-    rivals = [headline for own in (readable, opaque) for headline in against_best(own, "FERL-deep", compared)]
+    rivals = [
+        headline
+        for own in (readable, opaque)
+        for reading in OURS[:2]
+        for headline in against_best(own, reading, compared)
+    ]
     return [*against_paper(rows, OURS, further), *rivals]
 
 

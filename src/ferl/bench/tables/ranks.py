@@ -15,7 +15,6 @@ from ferl.bench.statistics import Difference, Friedman, friedman, holm, paired_d
 from ferl.bench.table import Request, Table
 from ferl.plot import critical_difference, plot_critical_difference
 
-OURS = "FERL-deep"
 ALPHA = 0.05
 MEASURES = ((Measure("accuracy", "Accuracy", 100), True), (Measure("aurc", "AURC", 100), False))
 PAPER_RANKS = {"accuracy": 2.97, "aurc": 2.57}
@@ -24,14 +23,54 @@ PAPER_METHODS = 13
 NOTES = (
     "Ranks of data-set means, 1 is best, equal ones share theirs. Folds of one data set are not independent "
     "observations, so that each data set counts once.",
-    f"Differs: whether the mean rank is further from {OURS}'s than the critical difference of Nemenyi's test at "
-    f"{ALPHA:g}.",
 )
 PAIR_NOTES = (
-    f"{OURS} minus the other, means over data sets, in points; first brackets: 95 % bootstrap interval; last brackets: "
-    "the difference of the paper's means. Won: data sets on which ours is better / equal / worse.",
+    "FERL-deep minus the other, means over data sets, in points; first brackets: 95 % bootstrap interval; last "
+    "brackets: the difference of the paper's means. Won: data sets on which ours is better / equal / worse.",
     "p: Wilcoxon's signed-rank test, two-sided; Holm: corrected over the other methods of the table. The paper "
     "corrects accuracy only.",
+)
+# Two readings of the same trees: a rank must not count a tree twice.
+VOTES = ("FERL-deep, vote", "ex_fuzzy DeepFERL, soft vote")
+DEMPSTER = ("FERL-deep", "ex_fuzzy DeepFERL")
+
+
+@dataclass(frozen=True)
+class Family:
+    """Methods that are ranked among themselves, with one reading of each evidential tree.
+
+    Attributes
+    ----------
+    title : str
+        What they are.
+    ours : str
+        The method the others are compared with.
+    others : tuple of str
+        Readings that are left out.
+    only_interpretable : bool
+        Whether to leave out what nobody can follow.
+    note : str
+        Which reading it is.
+    """
+
+    title: str
+    ours: str
+    others: tuple[str, ...]
+    only_interpretable: bool
+    note: str
+
+    def of(self, rows: Sequence[Row]) -> list[Row]:
+        """Return the rows that belong to it."""
+        kept = [row for row in rows if row.method.name not in self.others]
+        return [row for row in kept if row.method.is_interpretable] if self.only_interpretable else kept
+
+
+BY_VOTE = "Deep trees answer by the vote of their leaves, as in the paper's main table."
+BY_DEMPSTER = "Deep trees answer by Dempster's rule, the default of the library and the paper's ablation."
+FAMILIES = (
+    Family("Interpretable methods", VOTES[0], DEMPSTER, only_interpretable=True, note=BY_VOTE),
+    Family("Interpretable methods, Dempster's rule", DEMPSTER[0], VOTES, only_interpretable=True, note=BY_DEMPSTER),
+    Family("All methods", VOTES[0], DEMPSTER, only_interpretable=False, note=BY_VOTE),
 )
 
 
@@ -41,6 +80,8 @@ class Comparison:
 
     Attributes
     ----------
+    ours : str
+        The method the others are compared with.
     measure : Measure
         The measure.
     more_is_better : bool
@@ -55,6 +96,7 @@ class Comparison:
         The paper's difference, for the methods it has.
     """
 
+    ours: str
     measure: Measure
     more_is_better: bool
     test: Friedman
@@ -83,27 +125,28 @@ def run_ranks(request: Request, methods: Sequence[Method] | None = None) -> Repo
     return make_report(rows, request.facts(("scipy", *packages_of(chosen))))
 
 
-def compare(rows: Sequence[Row]) -> list[Comparison]:
-    """Compare rows that have the same data sets, by every measure."""
+def compare(rows: Sequence[Row], ours: str) -> list[Comparison]:
+    """Compare rows that have the same data sets, by every measure; in pairs, the method `ours` with the others."""
     names = sorted(rows[0].data_sets)
     found = []
     for measure, more in MEASURES:
         scores = {row.method.name: [row.data_sets[name][measure.key] for name in names] for row in rows}
         pairs = {
-            name: paired_difference(_scaled(scores[OURS], measure), _scaled(own, measure))
+            name: paired_difference(_scaled(scores[ours], measure), _scaled(own, measure))
             for name, own in scores.items()
-            if name != OURS
+            if name != ours
         }
         adjusted = holm([pair.p_value for pair in pairs.values()])
         test = friedman(scores, more_is_better=more)
         corrected = dict(zip(pairs, adjusted, strict=True))
-        found.append(Comparison(measure, more, test, pairs, corrected, _paper_differences(rows, measure.key)))
+        paper = _paper_differences(rows, ours, measure.key)
+        found.append(Comparison(ours, measure, more, test, pairs, corrected, paper))
     return found
 
 
-def _paper_differences(rows: Sequence[Row], key: str) -> dict[str, float]:
+def _paper_differences(rows: Sequence[Row], ours: str, key: str) -> dict[str, float]:
     stated = {row.method.name: row.method.paper[key] for row in rows if key in row.method.paper}
-    return {name: stated[OURS] - figure for name, figure in stated.items() if OURS in stated and name != OURS}
+    return {name: stated[ours] - figure for name, figure in stated.items() if ours in stated and name != ours}
 
 
 def complete_rows(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
@@ -121,19 +164,16 @@ def complete_rows(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
 def make_report(rows: Sequence[Row], facts: Mapping[str, object]) -> Report:
     """Turn rows into the report."""
     complete, left_out = complete_rows(rows)
-    families = {
-        "Interpretable methods": [row for row in complete if row.method.is_interpretable],
-        "All methods": complete,
-    }
-    compared = {
-        family: compare(own)
-        for family, own in families.items()
-        if len(own) >= 3 and len(own[0].data_sets) >= 2 and OURS in {row.method.name for row in own}
-    }
+    compared: dict[str, list[Comparison]] = {}
     sections = []
-    for family, comparisons in compared.items():
-        sections.append(_rank_section(family, comparisons, [*NOTES, *left_out, *run_notes(rows)]))
-        sections += [_pair_section(family, comparison) for comparison in comparisons]
+    for family in FAMILIES:
+        own = family.of(complete)
+        if len(own) < 3 or len(own[0].data_sets) < 2 or family.ours not in {row.method.name for row in own}:
+            continue
+        compared[family.title] = comparisons = compare(own, family.ours)
+        notes = [family.note, *NOTES, *left_out, *run_notes(rows)]
+        sections.append(_rank_section(family.title, comparisons, notes))
+        sections += [_pair_section(family.title, comparison) for comparison in comparisons]
     if not compared:
         sections.append(Section("Ranks", ["Too few methods or data sets"], [], [*left_out, *run_notes(rows)]))
     return Report(
@@ -159,15 +199,19 @@ def _rank_section(family: str, comparisons: Sequence[Comparison], notes: Sequenc
         test, own = one.test, one.test.ranks
         header += [f"{one.measure.title} rank", "Differs"]
         for row, name in zip(body, names, strict=True):
-            differs = abs(own[name] - own[OURS]) > one.critical
-            row += [f"{own[name]:.2f}", "" if name == OURS else "yes" if differs else "no"]
+            differs = abs(own[name] - own[one.ours]) > one.critical
+            row += [f"{own[name]:.2f}", "" if name == one.ours else "yes" if differs else "no"]
         tests.append(
             f"{one.measure.title}: Friedman's chi-square {test.statistic:.1f}, p {test.p_value:.1e}; Iman and "
             f"Davenport's F {test.f_statistic:.1f}, p {test.f_p_value:.1e}; critical difference {one.critical:.2f}. "
-            f"The paper, {PAPER_METHODS} interpretable methods: {OURS} {PAPER_RANKS[one.measure.key]:.2f}, "
+            f"The paper, {PAPER_METHODS} interpretable methods: FERL-deep {PAPER_RANKS[one.measure.key]:.2f}, "
             f"p {PAPER_P[one.measure.key]:.0e}."
         )
-    return Section(f"{family}: mean ranks", header, body, [*tests, *notes])
+    differs_note = (
+        f"Differs: whether the mean rank is further from {comparisons[0].ours}'s than the critical difference of "
+        f"Nemenyi's test at {ALPHA:g}."
+    )
+    return Section(f"{family}: mean ranks", header, body, [*tests, differs_note, *notes])
 
 
 def _pair_section(family: str, one: Comparison) -> Section:
@@ -179,17 +223,17 @@ def _pair_section(family: str, one: Comparison) -> Section:
         p_values = [f"{pair.p_value:.2g}", f"{one.holm[name]:.2g}"]
         body.append([name, mean, f"{pair.deviation:.2f}", " / ".join(map(str, counts)), *p_values])
     header = ["Against", "Difference", "Std over sets", "Won", "p", "Holm"]
-    return Section(f"{family}: {OURS} in pairs, {one.measure.title} x100", header, body, PAIR_NOTES)
+    return Section(f"{family}: {one.ours} in pairs, {one.measure.title} x100", header, body, PAIR_NOTES)
 
 
 def _headlines(family: str, comparisons: Sequence[Comparison]) -> list[Headline]:
     """Our mean rank against the best other: the aim is to be first among the interpretable."""
     found = []
     for one in comparisons:
-        others = {name: rank for name, rank in one.test.ranks.items() if name != OURS}
+        others = {name: rank for name, rank in one.test.ranks.items() if name != one.ours}
         best = min(others, key=lambda name: others[name])
-        what = f"{OURS}: mean {one.measure.title} rank, {family.lower()}"
-        found.append(Headline(what, one.test.ranks[OURS], others[best], best, more_is_better=False))
+        what = f"{one.ours}: mean {one.measure.title} rank, {family[0].lower()}{family[1:]}"
+        found.append(Headline(what, one.test.ranks[one.ours], others[best], best, more_is_better=False))
     return found
 
 
