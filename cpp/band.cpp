@@ -5,11 +5,13 @@
 #include <numeric>
 
 #include "kernels.h"
-#include "parallel.h"
+#include "logarithm.h"
 
 namespace ferl {
 
 namespace {
+
+constexpr double kLeastRatio = 1e-100;  // below which x log x is nothing
 
 LaneRows lane_rows(const SortedRows& rows, const Resamples& resamples, int group, int n_classes) {
   return {rows.row.size(), rows.row.data(), rows.y.data(), rows.value.data(), rows.weight.data(),
@@ -76,24 +78,23 @@ Spread nearer_half(std::vector<double> cuts, double threshold) {
   return {threshold, root_mean_square_from(cuts, threshold)};
 }
 
-// Calls sweep(group) for every group of resamples, on several threads where there are rows enough.
+// Calls sweep(group) for every group of resamples, by the crew where there are rows enough.
 template <class Sweep>
-void over_groups(const SortedRows& rows, const Resamples& resamples, int n_threads, const Sweep& sweep) {
-  constexpr std::size_t kWorthThreads = 8'000;
-  parallel_for(
-      static_cast<std::size_t>(resamples.n_groups()), rows.row.size() >= kWorthThreads ? n_threads : 1,
-      [&](std::size_t group) { sweep(static_cast<int>(group)); }, [] {});
+void over_groups(const SortedRows& rows, const Resamples& resamples, Crew& crew, const Sweep& sweep) {
+  constexpr std::size_t kWorthThreads = 2'000;
+  crew.run(static_cast<std::size_t>(resamples.n_groups()), rows.row.size() >= kWorthThreads,
+           [&](std::size_t group) { sweep(static_cast<int>(group)); });
 }
 
 // Where the cuts fall in two places, the band between them splits nothing. Told by the rows each resample left out:
 // the resamples' own crisp cuts beat the ramp there by more than one standard deviation.
 bool crisp_cuts_win(const SortedRows& rows, const Resamples& resamples, int n_classes,
-                    const std::vector<double>& lane_cuts, Band band, int n_threads) {
+                    const std::vector<double>& lane_cuts, Band band, Crew& crew) {
   std::vector<double> advantage, membership;
   const Ramp ramp(band);
   for (const double value : rows.value) membership.push_back(ramp(value));
   std::vector<double> of_lane(lane_cuts.size());
-  over_groups(rows, resamples, n_threads, [&](int group) {
+  over_groups(rows, resamples, crew, [&](int group) {
     std::vector<LaneCell> all(n_classes), crisp(n_classes), soft(n_classes);
     const int first = group * kLanes;
     kernels().tally_absent(lane_rows(rows, resamples, group, n_classes), lane_cuts.data() + first, membership.data(),
@@ -108,7 +109,7 @@ bool crisp_cuts_win(const SortedRows& rows, const Resamples& resamples, int n_cl
 }
 
 Band band_of(const SortedRows& rows, const Cut& cut, const Resamples& resamples, const std::vector<double>& lane_cuts,
-             const std::vector<double>& cuts, int n_classes, const BandOptions& options) {
+             const std::vector<double>& cuts, int n_classes, const BandOptions& options, Crew& crew) {
   const double floor = 1e-3 * (rows.value.back() - rows.value.front());
   auto band = [&](Spread spread) {
     return Band::around(spread.theta, std::max(options.scale * spread.half_width, floor));
@@ -116,14 +117,34 @@ Band band_of(const SortedRows& rows, const Cut& cut, const Resamples& resamples,
   if (cuts.empty()) return band({cut.threshold, 0});
   const Spread spread = spread_of(cuts, options.form);
   const Band wide = band(spread);
-  if (options.two_mode && spread.half_width > 0 && crisp_cuts_win(rows, resamples, n_classes, lane_cuts, wide, options.n_threads))
+  if (options.two_mode && spread.half_width > 0 && crisp_cuts_win(rows, resamples, n_classes, lane_cuts, wide, crew))
     return band(nearer_half(cuts, cut.threshold));
   return wide;
 }
 
 double largest(const std::vector<double>& values) { return *std::max_element(values.begin(), values.end()); }
 
+// Sum over classes of own * log(share on this side / share in the node): what this side adds to the decrease of entropy.
+double divergence(const std::vector<double>& own, double own_weight, const std::vector<double>& all, double weight) {
+  double sum = 0;
+  for (std::size_t c = 0; c < own.size(); ++c) {
+    const double ratio = own[c] * weight / (own_weight * all[c]);
+    if (ratio >= kLeastRatio) sum += own[c] * logarithm(ratio);
+  }
+  return sum;
+}
+
 }  // namespace
+
+Gain most_gain(const std::vector<double>& class_weight, double weight, Criterion criterion) {
+  const double gini = weight - purity(class_weight, weight);
+  if (criterion == Criterion::gini) return {gini, 0};
+  if (criterion == Criterion::cci) return {weight - largest(class_weight), gini};
+  double entropy = 0;
+  for (const double w : class_weight)
+    if (w >= kLeastRatio * weight) entropy -= w * logarithm(w / weight);
+  return {entropy, gini};
+}
 
 void SortedRows::gather(const NodeView& node, const Row* order, std::size_t n_rows, const double* x,
                         const Resamples& resamples) {
@@ -142,9 +163,9 @@ void SortedRows::gather(const NodeView& node, const Row* order, std::size_t n_ro
 }
 
 std::vector<double> resampled_cuts(const SortedRows& rows, const Resamples& resamples, int n_classes,
-                                   double min_leaf_weight, int n_threads) {
+                                   double min_leaf_weight, Crew& crew) {
   std::vector<double> cuts(static_cast<std::size_t>(resamples.n_groups()) * kLanes);
-  over_groups(rows, resamples, n_threads, [&](int group) {
+  over_groups(rows, resamples, crew, [&](int group) {
     const LaneRows lanes = lane_rows(rows, resamples, group, n_classes);
     double* of_group = cuts.data() + group * kLanes;
     if (n_classes == 2) {
@@ -163,6 +184,12 @@ Gain gain_of(const std::vector<double>& class_weight, double weight, const std::
   if (criterion == Criterion::gini) return {gini, 0};
   std::vector<double> right_class_weight(class_weight);
   for (std::size_t c = 0; c < class_weight.size(); ++c) right_class_weight[c] -= left_class_weight[c];
+  if (criterion == Criterion::entropy) {
+    const double left = std::accumulate(left_class_weight.begin(), left_class_weight.end(), 0.0);
+    const double gain = divergence(left_class_weight, left, class_weight, weight) +
+                        divergence(right_class_weight, weight - left, class_weight, weight);
+    return {gain > 1e-12 * weight ? gain : 0, gini};
+  }
   const double cci = largest(left_class_weight) + largest(right_class_weight) - largest(class_weight);
   // Where the majority class stays the same the difference is rounding, which must not decide over Gini.
   return {cci > 1e-12 * weight ? cci : 0, gini};
@@ -183,14 +210,14 @@ CutSpread cut_spread(std::vector<double> cuts, const std::vector<double>& values
 }
 
 Candidate band_candidate(const NodeView& node, Column column, const SortedRows& rows, const Cut& cut,
-                         const Resamples& resamples, const BandOptions& options) {
+                         const Resamples& resamples, const BandOptions& options, Crew& crew) {
   const auto n_classes = static_cast<int>(node.class_weight.size());
   Candidate candidate;
-  const auto lane_cuts = resampled_cuts(rows, resamples, n_classes, options.min_leaf_weight, options.n_threads);
+  const auto lane_cuts = resampled_cuts(rows, resamples, n_classes, options.min_leaf_weight, crew);
   std::vector<double> cuts;
   for (const double c : lane_cuts)
     if (!std::isnan(c)) cuts.push_back(c);
-  candidate.band = band_of(rows, cut, resamples, lane_cuts, cuts, n_classes, options);
+  candidate.band = band_of(rows, cut, resamples, lane_cuts, cuts, n_classes, options, crew);
   candidate.cuts = cut_spread(std::move(cuts), rows.value, candidate.band, resamples.n_resamples());
   const Ramp ramp(candidate.band);
   std::vector<double> left(n_classes, 0.0);

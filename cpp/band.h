@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "category.h"
+#include "crew.h"
 #include "ramp.h"
 #include "resample.h"
 #include "split.h"
@@ -13,7 +14,7 @@
 namespace ferl {
 
 enum class BandForm { mean_std, median_mad };
-enum class Criterion { gini, cci };
+enum class Criterion { gini, entropy, cci };
 
 struct BandOptions {
   BandForm form = BandForm::mean_std;
@@ -21,11 +22,10 @@ struct BandOptions {
   double scale = 1;
   bool two_mode = true;
   double min_leaf_weight = 2;
-  int n_threads = 1;  // for one band
 };
 
 // What a split gains, in units of weight so that gains compare across nodes. Candidates compare by `first`, then
-// `second`: Gini decrease and nothing, or CCI and the Gini decrease.
+// `second`: Gini decrease and nothing, or decrease of entropy or CCI and the Gini decrease.
 struct Gain {
   double first = 0, second = 0;
   bool better_than(const Gain& other) const {
@@ -61,13 +61,16 @@ struct SortedRows {
   void gather(const NodeView& node, const Row* order, std::size_t n_rows, const double* x, const Resamples& resamples);
 };
 
+// The most any split of a node can gain: that of one which leaves no impurity.
+Gain most_gain(const std::vector<double>& class_weight, double weight, Criterion criterion);
+
 // Gain of a complementary fuzzy split with these left class weights; never negative.
 Gain gain_of(const std::vector<double>& class_weight, double weight, const std::vector<double>& left_class_weight,
              Criterion criterion);
 
 // The Gini-optimal cut of each resample, between two adjacent values present in it; NaN where nothing separates.
 std::vector<double> resampled_cuts(const SortedRows& rows, const Resamples& resamples, int n_classes,
-                                   double min_leaf_weight, int n_threads);
+                                   double min_leaf_weight, Crew& crew);
 
 // An interval that leaves out 5 % of the cuts on either side, at least one, and reaches to the next of the sorted values
 // beyond them: where in the gap between two values a cut lies, no row can say. The share in the band is of all resamples,
@@ -80,6 +83,6 @@ Candidate category_candidate(const CategoryRows& rows, Column column, int n_cate
 
 // The candidate of one feature; column -1 when either child would be lighter than the minimum.
 Candidate band_candidate(const NodeView& node, Column column, const SortedRows& rows, const Cut& cut,
-                         const Resamples& resamples, const BandOptions& options);
+                         const Resamples& resamples, const BandOptions& options, Crew& crew);
 
 }  // namespace ferl

@@ -132,9 +132,12 @@ GrowOptions grow_options(const nb::dict& given) {
   GrowOptions o;
   const auto band = nb::cast<std::string>(given["band"]), criterion = nb::cast<std::string>(given["criterion"]);
   require(band == "mean_std" || band == "median_mad", "The band must be mean_std or median_mad.");
-  require(criterion == "gini" || criterion == "cci", "The criterion must be gini or cci.");
+  require(criterion == "gini" || criterion == "entropy" || criterion == "cci",
+          "The criterion must be gini, entropy or cci.");
   o.band.form = band == "mean_std" ? BandForm::mean_std : BandForm::median_mad;
-  o.band.criterion = criterion == "gini" ? Criterion::gini : Criterion::cci;
+  o.band.criterion = criterion == "gini"      ? Criterion::gini
+                     : criterion == "entropy" ? Criterion::entropy
+                                              : Criterion::cci;
   o.band.scale = nb::cast<double>(given["band_scale"]);
   o.band.two_mode = nb::cast<bool>(given["two_mode"]);
   // A hair less, so that rounding does not refuse two rows a leaf weight of two.
@@ -226,7 +229,8 @@ nb::dict grow_words(const Sample& sample, const Codes& term_feature, const CMatr
 // For the oracle, which grows its own tree on the same rows and resamples.
 nb::object resample(const Sample& sample, int n_resamples) {
   auto monitor = python_monitor(nb::none());
-  const Resamples resamples(sample, n_resamples, 1, monitor);
+  Crew crew(1, [&] { monitor.tick(0); });
+  const Resamples resamples(sample, n_resamples, crew);
   std::vector<double> counts;
   for (Row i = 0; i < sample.n_rows; ++i)
     for (int b = 0; b < n_resamples; ++b)

@@ -11,7 +11,7 @@ namespace ferl {
 
 namespace {
 
-// Below this many (row, feature) pairs starting a thread costs more than it saves.
+// Below this many (row, feature) pairs calling the crew costs more than it saves.
 constexpr std::size_t kWorthThreads = 20'000;
 
 // A node while the tree grows. Its rows are held as a sparse list; its sorted orders are made from its parent's only
@@ -45,8 +45,8 @@ struct Entry {
 class Grower {
  public:
   Grower(const Sample& sample, const GrowOptions& options, Monitor& monitor)
-      : sample_(sample), options_(options), monitor_(monitor), resamples_(sample, options.n_resamples, options.n_threads, monitor),
-        copies_(copies_of_rows(sample, options.class_unit)) {}
+      : sample_(sample), options_(options), monitor_(monitor), crew_(options.n_threads, [this] { report(); }),
+        resamples_(sample, options.n_resamples, crew_), copies_(copies_of_rows(sample, options.class_unit)) {}
 
   GrownTree run() {
     add_root();
@@ -71,17 +71,14 @@ class Grower {
   }
 
  private:
-  void report() {  // the number of leaves
-    if (n_at_once_ == 1) monitor_.tick(nodes_.size() / 2 + 1);  // else several threads come here
-  }
-  int threads_in_node() const { return n_at_once_ == 1 ? options_.n_threads : 1; }
+  void report() { monitor_.tick(nodes_.size() / 2 + 1); }  // the number of leaves
 
   void add_root() {
     GrowingNode root;
     root.rows.resize(sample_.n_rows);
     std::iota(root.rows.begin(), root.rows.end(), 0);
     root.weights = sample_.weight;
-    root.parent_orders = std::make_shared<Orders>(presort(sample_, options_.n_threads, monitor_));
+    root.parent_orders = std::make_shared<Orders>(presort(sample_, crew_));
     finish(root);
     nodes_.push_back(std::move(root));
     enqueue(0);
@@ -93,16 +90,9 @@ class Grower {
     node.weight = std::accumulate(node.class_weight.begin(), node.class_weight.end(), 0.0);
   }
 
-  // The most any split can gain: that of one which leaves no impurity.
-  Gain most_gain(const GrowingNode& node) const {
-    const double gini = node.weight - purity(node.class_weight, node.weight);
-    if (options_.band.criterion == Criterion::gini) return {gini, 0};
-    return {node.weight - *std::max_element(node.class_weight.begin(), node.class_weight.end()), gini};
-  }
-
   void enqueue(std::size_t index) {
     GrowingNode& node = nodes_[index];
-    const Gain most = most_gain(node);
+    const Gain most = most_gain(node.class_weight, node.weight, options_.band.criterion);
     const bool open = node.depth < options_.max_depth && node.weight >= 2 * options_.band.min_leaf_weight &&
                       node.weight >= options_.min_coverage * nodes_[0].weight &&
                       std::max(most.first, most.second) > 1e-12 * node.weight;
@@ -148,8 +138,7 @@ class Grower {
         cuts[k] = cut_column(known.view(), from.columns[k], list.data(), n_known);
       }
     };
-    const int n_threads = from.n_rows * n_columns >= kWorthThreads ? threads_in_node() : 1;
-    parallel_for((n_columns + chunk - 1) / chunk, n_threads, task, [&] { report(); });
+    crew_.run((n_columns + chunk - 1) / chunk, from.n_rows * n_columns >= kWorthThreads, task);
     node.orders = std::make_shared<Orders>(drop_constant(std::move(all), cuts));
     return cuts;
   }
@@ -214,11 +203,11 @@ class Grower {
   Gain crisp_gain(const NodeView& view, const Row* order, std::size_t n_rows, const double* x, const Cut& cut) const {
     if (options_.band.criterion == Criterion::gini) return {cut.gain, 0};
     if (!cut.left_class_weight.empty())
-      return gain_of(view.class_weight, view.weight, cut.left_class_weight, Criterion::cci);
+      return gain_of(view.class_weight, view.weight, cut.left_class_weight, options_.band.criterion);
     std::vector<double> left(view.class_weight.size(), 0.0);
     for (std::size_t k = 0; k < n_rows && x[order[k]] <= cut.threshold; ++k)
       left[view.row[order[k]].y] += view.row[order[k]].weight;
-    return gain_of(view.class_weight, view.weight, left, Criterion::cci);
+    return gain_of(view.class_weight, view.weight, left, options_.band.criterion);
   }
 
   // The node, and with several threads those that wait behind it: they will be wanted soon, and if not, the tree is
@@ -234,10 +223,7 @@ class Grower {
       row_in_node_.emplace_back(sample_.n_rows);
       for (std::size_t i = 0; i < sample_.n_rows; ++i) row_in_node_.back()[i] = {0.0, sample_.y[i]};
     }
-    n_at_once_ = batch.size();
-    parallel_for(
-        batch.size(), static_cast<int>(batch.size()), [&](std::size_t k) { score(batch[k], row_in_node_[k]); }, [] {});
-    n_at_once_ = 1;
+    crew_.run(batch.size(), true, [&](std::size_t k) { score(batch[k], row_in_node_[k]); });
     for (const std::size_t own : batch)
       if (nodes_[own].best.column >= 0) queue_.push({nodes_[own].best.gain, true, own});
   }
@@ -267,8 +253,6 @@ class Grower {
     if (options_.n_banded < ranked.size()) move_best_to_front(ranked, options_.n_banded);
     const std::size_t n_first = std::min(options_.n_banded, ranked.size());
     std::vector<Candidate> candidates(n_first);
-    BandOptions options = options_.band;
-    options.n_threads = n_first > 1 ? 1 : threads_in_node();  // several bands at a time, or one by several threads
     auto band = [&](std::size_t place) {
       thread_local SortedRows sorted;
       const std::size_t k = ranked[place].second;
@@ -279,23 +263,20 @@ class Grower {
       const NodeView seen = known.view();
       if (const int n_categories = sample_.n_categories[column]; n_categories > 0)
         return category_candidate({seen, orders.list(k), n_known, x}, column, n_categories, cuts[k], resamples_,
-                                  options);
+                                  options_.band);
       sorted.gather(seen, orders.list(k), n_known, x, resamples_);
-      Candidate candidate = band_candidate(seen, column, sorted, cuts[k], resamples_, options);
+      Candidate candidate = band_candidate(seen, column, sorted, cuts[k], resamples_, options_.band, crew_);
       if (!options_.monotone.empty() && candidate.rise * options_.monotone[column] < 0) candidate.column = -1;
       return candidate;
     };
-    const int n_threads = n_first > 1 && orders.n_rows * n_first >= kWorthThreads / 10 ? threads_in_node() : 1;
-    parallel_for(
-        n_first, n_threads, [&](std::size_t place) { candidates[place] = band(place); },
-        [&] { report(); });
+    crew_.run(n_first, orders.n_rows * n_first >= kWorthThreads / 10,
+              [&](std::size_t place) { candidates[place] = band(place); });
     Candidate best;
     for (const Candidate& candidate : candidates)
       if (candidate.column >= 0 && (best.column < 0 || candidate.gain.better_than(best.gain))) best = candidate;
     for (std::size_t place = n_first; place < ranked.size() && best.column < 0; ++place) {
       move_best_to_front(ranked, 1, place);
       best = band(place);
-      report();
     }
     return best;
   }
@@ -317,23 +298,22 @@ class Grower {
       GrowingNode& node = nodes_[index];
       const double* x = sample_.column(node.best.column);
       const Ramp ramp(node.best.band);
-      for (std::size_t k = 0; k < node.rows.size(); ++k) {
-        const Row r = node.rows[k];
-        const double membership = node.best.left(x[r], ramp), least = kNegligibleFiring * sample_.weight[r];
-        const double weight[2] = {node.weights[k] * membership, node.weights[k] * (1 - membership)};
-        for (int side = 0; side < 2; ++side) {
-          if (weight[side] <= least) continue;
-          children[side].rows.push_back(r);
-          children[side].weights.push_back(weight[side]);
+      std::vector<double> left(node.rows.size());
+      for (std::size_t k = 0; k < left.size(); ++k) left[k] = node.best.left(x[node.rows[k]], ramp);
+      crew_.run(2, left.size() >= kWorthThreads / 2, [&](std::size_t side) {
+        GrowingNode& child = children[side];
+        for (std::size_t k = 0; k < left.size(); ++k) {
+          const double weight = node.weights[k] * (side == 0 ? left[k] : 1 - left[k]);
+          if (weight <= kNegligibleFiring * sample_.weight[node.rows[k]]) continue;
+          child.rows.push_back(node.rows[k]);
+          child.weights.push_back(weight);
         }
-      }
-      for (int side = 0; side < 2; ++side) {
-        children[side].parent = static_cast<NodeId>(index);
-        children[side].depth = node.depth + 1;
-        children[side].condition = condition_of(node.best, side == 0);
-        children[side].parent_orders = node.orders;
-        finish(children[side]);
-      }
+        child.parent = static_cast<NodeId>(index);
+        child.depth = node.depth + 1;
+        child.condition = condition_of(node.best, side == 0);
+        child.parent_orders = node.orders;
+        finish(child);
+      });
       node.left_child = static_cast<NodeId>(nodes_.size());
       release(node);
     }
@@ -380,12 +360,12 @@ class Grower {
   const Sample& sample_;
   const GrowOptions& options_;
   Monitor& monitor_;
+  std::vector<GrowingNode> nodes_;
+  std::priority_queue<Entry> queue_;
+  Crew crew_;
   Resamples resamples_;
   std::vector<double> copies_;  // [row]
   std::vector<std::vector<RowInNode>> row_in_node_;  // one for each node that is scored at the same time
-  std::size_t n_at_once_ = 1;
-  std::vector<GrowingNode> nodes_;
-  std::priority_queue<Entry> queue_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "band.h"
+#include "crew.h"
 #include "parallel.h"
 #include "sample.h"
 #include "tree.h"

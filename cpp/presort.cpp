@@ -7,7 +7,7 @@
 
 namespace ferl {
 
-Orders presort(const Sample& sample, int n_threads, Monitor& monitor) {
+Orders presort(const Sample& sample, Crew& crew) {
   Orders orders;
   orders.n_rows = sample.n_rows;
   orders.columns.resize(sample.n_columns);
@@ -29,7 +29,7 @@ Orders presort(const Sample& sample, int n_threads, Monitor& monitor) {
       for (std::size_t i = 0; i < sample.n_rows; ++i) list[i] = keyed[i].row;
     }
   };
-  parallel_for(n_tasks, n_threads, sort_columns, [&] { monitor.tick(0); });
+  crew.run(n_tasks, true, sort_columns);
   return orders;
 }
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "parallel.h"
+#include "crew.h"
 #include "sample.h"
 #include "types.h"
 
@@ -21,6 +21,6 @@ struct Orders {
   Row* list(std::size_t k) { return rows.data() + k * n_rows; }
 };
 
-Orders presort(const Sample& sample, int n_threads, Monitor& monitor);
+Orders presort(const Sample& sample, Crew& crew);
 
 }  // namespace ferl

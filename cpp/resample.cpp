@@ -48,7 +48,7 @@ class UnitPoisson {
 
 }  // namespace
 
-Resamples::Resamples(const Sample& sample, int n_resamples, int n_threads, Monitor& monitor)
+Resamples::Resamples(const Sample& sample, int n_resamples, Crew& crew)
     : n_rows_(sample.n_rows), n_resamples_(n_resamples), n_groups_((n_resamples + kLanes - 1) / kLanes) {
   counts_.resize(static_cast<std::size_t>(n_groups_) * n_rows_ * kLanes);
   occurrence_.resize(n_rows_);
@@ -69,12 +69,9 @@ Resamples::Resamples(const Sample& sample, int n_resamples, int n_threads, Monit
     }
   };
   constexpr std::size_t kPieceRows = 4096;
-  parallel_for(
-      (n_rows_ + kPieceRows - 1) / kPieceRows, n_threads,
-      [&](std::size_t piece) {
-        for (std::size_t i = piece * kPieceRows; i < std::min((piece + 1) * kPieceRows, n_rows_); ++i) draw(i);
-      },
-      [&] { monitor.tick(0); });
+  crew.run((n_rows_ + kPieceRows - 1) / kPieceRows, true, [&](std::size_t piece) {
+    for (std::size_t i = piece * kPieceRows; i < std::min((piece + 1) * kPieceRows, n_rows_); ++i) draw(i);
+  });
 }
 
 }  // namespace ferl

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "parallel.h"
+#include "crew.h"
 #include "sample.h"
 #include "simd.h"
 #include "types.h"
@@ -17,7 +17,7 @@ namespace ferl {
 
 class Resamples {
  public:
-  Resamples(const Sample& sample, int n_resamples, int n_threads, Monitor& monitor);
+  Resamples(const Sample& sample, int n_resamples, Crew& crew);
 
   int n_resamples() const { return n_resamples_; }
   int n_groups() const { return n_groups_; }  // of kLanes resamples; the lanes past the last resample are all zero

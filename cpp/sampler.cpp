@@ -1,6 +1,7 @@
 #include "sampler.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -20,6 +21,28 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
+// The n_wanted-th smallest of n keys that differ, or no limit: sought among those below a guess.
+class KeyLimit {
+ public:
+  KeyLimit(std::size_t n, std::size_t n_wanted) : n_wanted_(n_wanted) {
+    const double wanted = static_cast<double>(n_wanted), most = wanted + 8 * std::sqrt(wanted);
+    if (n_wanted > 0 && most < static_cast<double>(n)) guess_ = static_cast<std::uint64_t>(most / n * 0x1p64);
+  }
+  void see(std::uint64_t key) {
+    if (key <= guess_) keys_.push_back(key);
+  }
+  std::uint64_t limit() {
+    std::sort(keys_.begin(), keys_.end());
+    keys_.erase(std::unique(keys_.begin(), keys_.end()), keys_.end());
+    return guess_ > 0 && keys_.size() >= n_wanted_ ? keys_[n_wanted_ - 1] : kAnyKey;
+  }
+
+ private:
+  std::size_t n_wanted_;
+  std::uint64_t guess_ = 0;
+  std::vector<std::uint64_t> keys_;
+};
+
 }  // namespace
 
 Sampler::Sampler(SamplerOptions options)
@@ -29,7 +52,8 @@ Sampler::Sampler(SamplerOptions options)
       hash_(options_.seed, options_.columns),
       bound_(kAnyKey),
       class_bound_(options_.n_classes) {
-  for (auto& bound : class_bound_) bound = kAnyKey;
+  // Nobody enters for the sake of its class where no class is promised any rows.
+  for (auto& bound : class_bound_) bound = options_.n_class_rows > 0 ? kAnyKey : 0;
   const std::size_t n_classes = options_.n_classes, n_kept = options_.n_rows + n_classes * options_.n_class_rows;
   compact_above_ = n_kept < options_.n_rows ? options_.n_rows : n_kept;  // no overflow where all rows are wanted
   compact_above_ = std::max(compact_above_, 2 * std::min(compact_above_, std::size_t{1} << 40));
@@ -37,18 +61,27 @@ Sampler::Sampler(SamplerOptions options)
 
 void Sampler::add(const TableView& table, std::uint64_t first_place, int n_threads, Monitor& monitor) {
   const std::size_t n = table.x.n_rows, n_pieces = (n + kPieceRows - 1) / kPieceRows;
-  parallel_for(
-      n_pieces, n_threads,
-      [&](std::size_t piece) {
-        add_piece(table, first_place, piece * kPieceRows, std::min(kPieceRows, n - piece * kPieceRows));
-      },
-      [&] { monitor.tick(0); });
+  std::vector<std::uint64_t> keys(n);
+  const auto over_pieces = [&](const auto& task) {
+    parallel_for(
+        n_pieces, n_threads,
+        [&](std::size_t piece) {
+          const std::size_t first = piece * kPieceRows;
+          task(first, std::min(kPieceRows, n - first));
+        },
+        [&] { monitor.tick(0); });
+  };
+  over_pieces([&](std::size_t first, std::size_t size) { see_piece(table, first, size, keys.data() + first); });
+  lower_bounds(table, keys);
+  over_pieces([&](std::size_t first, std::size_t size) {
+    take_piece(table, first_place, first, size, keys.data() + first);
+  });
 }
 
-void Sampler::add_piece(const TableView& table, std::uint64_t first_place, std::size_t first, std::size_t n) {
+// Keys of rows, and what counts however the sample turns out.
+void Sampler::see_piece(const TableView& table, std::size_t first, std::size_t n, std::uint64_t* keys) {
+  hash_(table, first, n, keys);
   const std::size_t d = options_.n_columns;
-  std::vector<std::uint64_t> keys(n);
-  hash_(table, first, n, keys.data());
   std::vector<double> own_low(d, kInfinity), own_high(d, -kInfinity);
   for (std::size_t j = 0; j < d; ++j)
     for (std::size_t i = first; i < first + n; ++i) {
@@ -57,27 +90,49 @@ void Sampler::add_piece(const TableView& table, std::uint64_t first_place, std::
       own_low[j] = counts && x < own_low[j] ? x : own_low[j];
       own_high[j] = counts && x > own_high[j] ? x : own_high[j];
     }
-  Candidates found;
-  double own_most = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::size_t row = first + i;
-    const double weight = table.weight[row];
-    if (!(weight > 0)) continue;
-    own_most = std::max(own_most, weight);
-    if (!may_enter(keys[i], table.y[row])) continue;
-    found.key.push_back(keys[i]);
-    found.place.push_back(first_place + row);
-    found.count.push_back(1);
-    found.y.push_back(table.y[row]);
-    found.weight.push_back(weight);
-    for (std::size_t j = 0; j < d; ++j) found.x.push_back(canonical_value(table.x(row, j)));
-  }
+  const double own_most = n == 0 ? 0 : *std::max_element(table.weight + first, table.weight + first + n);
   const std::lock_guard<std::mutex> lock(mutex_);
   for (std::size_t j = 0; j < d; ++j) {
     low[j] = std::min(low[j], own_low[j]);
     high[j] = std::max(high[j], own_high[j]);
   }
   most_weight = std::max(most_weight, own_most);
+}
+
+// Before rows are copied: of so many keys, which are as good as uniform, few can be among the smallest. Where rows are
+// equal, so are keys, and the guess may be too low; then it is not used.
+void Sampler::lower_bounds(const TableView& table, const std::vector<std::uint64_t>& keys) {
+  if (keys.size() < 2 * options_.n_rows) return;
+  std::vector<std::size_t> n_of_class(options_.n_classes, 0);
+  for (std::size_t i = 0; i < keys.size(); ++i) n_of_class[table.y[i]] += table.weight[i] > 0;
+  const std::size_t n_rows = std::accumulate(n_of_class.begin(), n_of_class.end(), std::size_t{0});
+  KeyLimit all(n_rows, options_.n_rows);
+  std::vector<KeyLimit> of_class;
+  for (const std::size_t n : n_of_class) of_class.emplace_back(n, options_.n_class_rows);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (!(table.weight[i] > 0)) continue;
+    all.see(keys[i]);
+    of_class[table.y[i]].see(keys[i]);
+  }
+  bound_ = std::min(bound_.load(), all.limit());
+  for (std::size_t c = 0; c < of_class.size(); ++c)
+    class_bound_[c] = std::min(class_bound_[c].load(), of_class[c].limit());
+}
+
+void Sampler::take_piece(const TableView& table, std::uint64_t first_place, std::size_t first, std::size_t n,
+                         const std::uint64_t* keys) {
+  Candidates found;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t row = first + i;
+    if (!(table.weight[row] > 0) || !may_enter(keys[i], table.y[row])) continue;
+    found.key.push_back(keys[i]);
+    found.place.push_back(first_place + row);
+    found.count.push_back(1);
+    found.y.push_back(table.y[row]);
+    found.weight.push_back(table.weight[row]);
+    for (std::size_t j = 0; j < options_.n_columns; ++j) found.x.push_back(canonical_value(table.x(row, j)));
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
   add(found);
 }
 
@@ -153,9 +208,6 @@ void Sampler::compact() {
     }
     if (keeps) kept.push_back(own);
   }
-  // Nobody enters for the sake of its class where no class is promised any rows.
-  if (options_.n_class_rows == 0)
-    for (auto& bound : class_bound_) bound = 0;
   reorder(kept);
   is_compact_ = true;
 }
@@ -205,8 +257,10 @@ Sample Sampler::finish() {
   }
   const std::size_t n = sample.n_rows = first.size();
   sample.x.resize(n * d);
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < d; ++j) sample.x[j * n + i] = held_.x[first[i] * d + j];
+  constexpr std::size_t kTile = 64;  // rows that stay in the cache while their columns are written
+  for (std::size_t from = 0; from < n; from += kTile)
+    for (std::size_t j = 0; j < d; ++j)
+      for (std::size_t i = from; i < std::min(from + kTile, n); ++i) sample.x[j * n + i] = held_.x[first[i] * d + j];
   return sample;
 }
 

@@ -56,7 +56,10 @@ class Sampler {
   double most_weight = 0;  // of a row
 
  private:
-  void add_piece(const TableView& table, std::uint64_t first_place, std::size_t first, std::size_t n);
+  void see_piece(const TableView& table, std::size_t first, std::size_t n, std::uint64_t* keys);
+  void lower_bounds(const TableView& table, const std::vector<std::uint64_t>& keys);
+  void take_piece(const TableView& table, std::uint64_t first_place, std::size_t first, std::size_t n,
+                  const std::uint64_t* keys);
   bool may_enter(std::uint64_t key, Label y) const;
   int compare(std::size_t a, std::size_t b) const;
   bool same_row(std::size_t a, std::size_t b) const;

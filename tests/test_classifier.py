@@ -79,6 +79,7 @@ def test_the_larger_budget_only_adds_splits(cancer):
         {"min_gain": 0.02, "patience": 0},
         {"min_coverage": 0.2},
         {"criterion": "cci"},
+        {"criterion": "entropy"},
         {"n_resamples": 8},
         {"band": "median_mad"},
         {"band_scale": 2.0},

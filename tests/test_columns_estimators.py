@@ -72,11 +72,9 @@ def test_estimators_learn_names_and_find_them_in_any_order():
         (MIXED, [None, "a"], "1 labels are missing, the first in row 0"),
         (MIXED, [0.5, 1.7], "Unknown label type"),
         (MIXED.iloc[:0], [], "0 sample.* by TableTree.*Pass at least one row"),
-        (MIXED.assign(age=[1e200, NAN]), [0, 1], r"Column 'age' holds a value of magnitude 1e\+200.*replace it by NaN"),
-        (np.array([[0.0, NAN], [1e-310, NAN]]), [0, 1], "Feature 0 varies by 1e-310 only.*Rescale"),
         (np.array([[0.0, NAN], [-np.inf, NAN]]), [0, 1], "Feature 0 holds infinity"),
     ],
-    ids=range(8),
+    ids=range(6),
 )
 def test_unusable_training_tables_are_refused(table, labels, message):
     with pytest.raises(ValueError, match=message):

@@ -67,7 +67,7 @@ def test_stored_gains_are_the_fuzzy_gini_decrease_and_never_negative(table: Tabl
 
 
 @LAW
-@given(tables(), st.sampled_from(["gini", "cci"]), st.sampled_from([None, 40]))
+@given(tables(), st.sampled_from(["gini", "entropy", "cci"]), st.sampled_from([None, 40]))
 def test_gini_impurity_never_rises_down_the_tree(table: Table, criterion: str, growth_rows: int | None) -> None:
     tree = fit(table, criterion=criterion, growth_rows=growth_rows).tree_
     for o in np.flatnonzero(~tree.is_leaf):

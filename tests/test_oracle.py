@@ -147,9 +147,10 @@ def test_patience_goes_through_weak_splits_to_a_strong_one() -> None:
     assert n_rules[1] == n_rules[2] >= 4
 
 
+@pytest.mark.parametrize("criterion", ["cci", "entropy"])
 @pytest.mark.parametrize("seed", range(N_CONTINUOUS))
-def test_with_cci_every_split_reaches_the_best_cci_of_its_node(seed: int) -> None:
-    case = continuous_case(seed, "cci")
+def test_every_split_reaches_the_best_of_its_node_by_the_criterion(seed: int, criterion: str) -> None:
+    case = continuous_case(seed, criterion)
     for o, node in enumerate(replay(case)):
         if node.gain is not None:
             assert node.best is not None
@@ -172,9 +173,10 @@ def test_with_cci_ties_are_broken_by_gini() -> None:
     assert n_ties > 10
 
 
-def test_with_cci_and_without_ties_the_tree_is_the_oracles_node_by_node() -> None:
+@pytest.mark.parametrize("criterion", ["cci", "entropy"])
+def test_by_another_criterion_the_tree_is_the_oracles_node_by_node(criterion: str) -> None:
     for seed in range(N_CONTINUOUS):
-        assert_same_tree(continuous_case(seed, "cci"))
+        assert_same_tree(continuous_case(seed, criterion))
 
 
 def test_at_the_root_two_rows_are_heavy_enough_for_a_leaf_weight_of_two() -> None:

@@ -108,7 +108,7 @@ def assert_same_tree(case: TableCase) -> None:
         np.testing.assert_allclose(own, category, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("criterion", ["gini", "cci"])
+@pytest.mark.parametrize("criterion", ["gini", "entropy", "cci"])
 @pytest.mark.parametrize("seed", range(N_TABLES))
 def test_the_tree_is_the_oracles_node_by_node(seed: int, criterion: str) -> None:
     assert_same_tree(table_case(seed, criterion))

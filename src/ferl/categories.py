@@ -30,7 +30,11 @@ def level_weights(column: Floats, codes: Ints, weight: Floats, n_levels: int, n_
     The same bits in any order of the rows, and for a row twice as for a row of twice the weight.
     """
     known = ~np.isnan(column)
-    cell, own = column[known].astype(np.intp) * n_classes + codes[known], weight[known]
+    if not known.all():
+        column, codes, weight = column[known], codes[known], weight[known]
+    cell, own = column.astype(np.intp), weight
+    cell *= n_classes
+    cell += codes
     total = np.bincount(cell, own, minlength=n_levels * n_classes).astype(np.float64)
     if (own != np.floor(own)).any():  # whole numbers add up without rounding
         order = np.argsort(cell, kind="stable")
@@ -73,7 +77,9 @@ def recode(X: Floats, orders: dict[int, NDArray[np.intp]]) -> None:
     for j, order in orders.items():
         place = np.full(len(order) + 1, math.nan)  # the last is what a missing value looks up
         place[order] = np.arange(len(order))
-        X[:, j] = place[np.nan_to_num(X[:, j], nan=len(order)).astype(np.intp)]
+        code = X[:, j]
+        code[np.isnan(code)] = len(order)
+        np.take(place, code.astype(np.intp), out=code)
 
 
 def restore(tree: FuzzyTree, orders: dict[int, NDArray[np.intp]], weights: dict[int, Floats]) -> FuzzyTree:

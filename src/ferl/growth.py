@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Words = list[LinguisticVariable | None]
 
-CRITERIA = {"compact": ("consistent", "cci"), "medium": ("gini", "cci"), "deep": ("gini", "cci")}
+CRITERIA = {"compact": ("consistent", "cci"), "medium": ("gini", "entropy", "cci"), "deep": ("gini", "entropy", "cci")}
 BUILDERS = ("quantile", "width", "mdlp")
 UNBOUNDED = np.iinfo(np.int32).max  # no tree gets there
 ALL_ROWS = 2**48

@@ -141,7 +141,7 @@ class RowsInMemory:
     @cached_property
     def _scaled(self) -> Block:
         weight = self.block.weight
-        scale = weight_scale(math.fsum(weight), int(np.count_nonzero(weight)))
+        scale = weight_scale(exact_sum(weight), int(np.count_nonzero(weight)))
         return self.block if scale == 1.0 else replace(self.block, weight=weight * scale)
 
     def fold(self, step: Fold[State], n_threads: int, report: Any = None) -> State:
@@ -154,6 +154,14 @@ class RowsInMemory:
         # Once: a second look at the rows finds them recoded.
         self.__dict__["_scaled"] = self._scaled.recoded(orders)
         return self._scaled
+
+
+def exact_sum(weight: Floats) -> float:
+    """A sum that does not depend on the order of its terms."""
+    # Whole numbers, as nearly all weights are, add up without rounding while the sum has no more than 53 bits.
+    if weight.sum() < 2**53 and (weight == np.floor(weight)).all():
+        return float(weight.sum())
+    return math.fsum(weight.tolist())
 
 
 def weight_scale(total: float, n_rows: int) -> float:

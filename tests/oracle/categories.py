@@ -56,7 +56,8 @@ def principal_direction(table: Floats) -> Floats:
         if not step.any():  # all have the same shares
             break
         direction = step / np.linalg.norm(step)
-    return np.asarray(direction * np.sign(direction[np.argmax(np.abs(direction))]))
+    size = np.abs(direction)  # with two classes left, two parts are equal: the first of them, whatever the rounding
+    return np.asarray(direction * np.sign(direction[np.argmax(size > (1 - 1e-9) * size.max())]))
 
 
 def best_subset(table: Floats, direction: Floats, min_leaf_weight: float) -> Floats | None:

@@ -157,11 +157,20 @@ def gini_gain(left: Floats, total: Floats) -> Floats:
     return np.asarray(left_weight * right_weight / (left_weight + right_weight) * distance)
 
 
+def entropy(class_weight: Floats) -> float:
+    """Entropy of a node in nats, times its weight."""
+    share = class_weight[class_weight > 0] / class_weight.sum()
+    return -float(class_weight.sum() * (share * np.log(share)).sum())
+
+
 def gain_of(left: Floats, total: Floats, criterion: str) -> Gain:
     """What the criterion gives for a split with these class weights on its left side."""
     gini = float(gini_gain(left, total))
     if criterion == "gini":
         return Gain(gini, 0.0)
+    if criterion == "entropy":
+        decrease = entropy(total) - entropy(left) - entropy(total - left)
+        return Gain(decrease if decrease > 1e-12 * total.sum() else 0.0, gini)
     cci = float(left.max() + (total - left).max() - total.max())
     # Where the majority does not change CCI is zero, and Gini decides: rounding must not.
     return Gain(cci if cci > 1e-12 * total.sum() else 0.0, gini)

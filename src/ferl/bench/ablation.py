@@ -26,6 +26,7 @@ COLUMNS = (
     Measure("aurc", "AURC x100", 100, spread=1),
     Measure("ece", "ECE x100", 100, 1),
     Measure("size", "Rules", 1, 1),
+    Measure("conditions", "Conditions", 1, 1),
     Measure("determinacy", "Determ. %", 100, 1),
     Measure("set_coverage", "Set cov. %", 100, 1),
     Measure("set_size", "Set size"),

@@ -111,6 +111,10 @@ class Column:
         """A value that a row holds, quoted."""
         return shown(self.factor.held[0])
 
+    def own_numbers(self) -> NDArray[Any]:
+        """The values as they are where NumPy holds them, otherwise as :meth:`numbers`."""
+        return self.values if isinstance(self.values, np.ndarray) and self.kind != "nothing" else self.numbers()
+
     def numbers(self) -> Floats:
         """The values as float64, NaN where they are missing, shape (n_rows,)."""
         if self.kind == "nothing":

@@ -16,9 +16,11 @@ from ferl.frames.column import Column, infinity_message
 from ferl.frames.form import columns_from_form, columns_to_form
 from ferl.frames.reading import Table, label, read_table
 from ferl.quoting import shown
+from ferl.threads import for_each
 
 Floats = NDArray[np.float64]
 _MAX_NAMES = 5
+WORTH_THREADS = 1_000_000  # cells of a table, below which threads cost more than they save
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +103,7 @@ class Columns:
         """What errors call a feature."""
         return label(feature, self.names)
 
-    def encode(self, X: Any) -> Floats:
+    def encode(self, X: Any, n_threads: int = 1) -> Floats:
         """A table as numbers.
 
         Columns are found by their names, in any order; without names on either side, by their places.
@@ -110,6 +112,8 @@ class Columns:
         ----------
         X : array-like or data frame of shape (n_rows, n_features)
             The table.
+        n_threads : int
+            Number of threads; small tables take one.
 
         Returns
         -------
@@ -125,18 +129,21 @@ class Columns:
             encoded = block.astype(np.float64, copy=False)
         else:
             encoded = np.empty((table.shape[0], len(self.levels)), order="F")
-            for feature, place in enumerate(places):
-                encoded[:, feature] = self._encode_column(feature, table.columns[place])
+
+            def fill(feature: int) -> None:
+                encoded[:, feature] = self._encode_column(feature, table.columns[places[feature]])
+
+            for_each(fill, range(len(places)), n_threads if encoded.size >= WORTH_THREADS else 1)
         self.refuse_infinity(encoded)
         return encoded
 
-    def _encode_column(self, feature: int, column: Column) -> Floats | float:
+    def _encode_column(self, feature: int, column: Column) -> NDArray[Any] | float:
         known = self.levels[feature]
         if known is not None:
             column.refuse_other_kind(known)
             return column.codes(known) if len(known) else math.nan
         if column.kind != "text":
-            return column.numbers()
+            return column.own_numbers()
         if not column.factor.held:
             return math.nan
         raise ValueError(

@@ -11,6 +11,7 @@ from ferl.frames.checks import _LARGEST, _NARROWEST, _core_ready, _remedies, ref
 from ferl.frames.columns import Columns
 from ferl.frames.indicators import with_indicators
 from ferl.frames.reading import read_table
+from ferl.threads import n_threads
 
 Floats = NDArray[np.float64]
 
@@ -61,9 +62,8 @@ def learn_table(
         validate_data(estimator, table.native, skip_check_array=True)
     classes, codes = learn_labels(estimator, y, table.shape)
     columns = Columns.learn(table, categorical_features)
-    encoded = columns.encode(table)
-    refuse_extreme_scales(columns, np.fmin.reduce(encoded, axis=0), np.fmax.reduce(encoded, axis=0))
-    return _core_ready(encoded), columns, classes, codes
+    threads = n_threads(getattr(estimator, "n_jobs", None))
+    return _core_ready(columns.encode(table, threads)), columns, classes, codes
 
 
 def learn_labels(estimator: Any, y: Any, shape: tuple[int, ...]) -> tuple[NDArray[Any], NDArray[np.int32]]:
@@ -76,6 +76,17 @@ def learn_labels(estimator: Any, y: Any, shape: tuple[int, ...]) -> tuple[NDArra
         # The shape is all that labels are compared with; a view of one zero has it.
         _, y = check_X_y(np.broadcast_to(0.0, shape), y, dtype=None, ensure_all_finite=False, estimator=estimator)
     check_classification_targets(y)
+    return distinct_labels(y)
+
+
+def distinct_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    """The distinct labels, sorted, and each row's place among them: `numpy.unique`, without a sort where it can be."""
+    if y.dtype.kind in "iu" and len(y) > 0:
+        low, high = int(y.min()), int(y.max())
+        if high - low < len(y):
+            offset = y.astype(np.int64) - low
+            present = np.bincount(offset) > 0
+            return (np.flatnonzero(present) + low).astype(y.dtype), (np.cumsum(present) - 1).astype(np.int32)[offset]
     classes, codes = np.unique(y, return_inverse=True)
     return classes, codes.astype(np.int32)
 
@@ -105,7 +116,7 @@ def encode_rows(estimator: Any, columns: Columns, X: Any) -> Floats:
         table = read_table(X, estimator)
         if columns.names is None or table.names is None:
             validate_data(estimator, table.native, reset=False, skip_check_array=True)
-        return _core_ready(columns.encode(table))
+        return _core_ready(columns.encode(table, n_threads(getattr(estimator, "n_jobs", None))))
 
 
 def check_rows(estimator: Any, X: Any) -> Floats:

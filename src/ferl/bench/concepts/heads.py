@@ -18,10 +18,10 @@ Figures = dict[str, dict[str, float]]
 """Accuracy and sizes, by head."""
 
 FERL, CART, CART_SMALL, LR = "FERL-deep", "CART", "CART, as many leaves", "LR"
-LR_TREE, LR_SAME = "LR, concepts of the tree", "LR, as many as a decision"
-LR_CLASS, LR_ROW = "LR, as many for each class", "LR, as many for each row"
+LR_SAME, LR_CLASS, LR_ROW = "Concept-restricted LR", "LR, as many for each class", "LR, as many for each row"
+LR_TREE = "LR, as many as the whole tree"
 LEAST_FIRING = 0.01  # of a rule that counts as part of a decision
-HEADS = (FERL, CART, CART_SMALL, LR_TREE, LR_SAME, LR_CLASS, LR_ROW, LR)
+HEADS = (FERL, CART, CART_SMALL, LR_SAME, LR_CLASS, LR_ROW, LR_TREE, LR)
 
 
 def judge_heads(X: Floats, y: Labels, X_test: Floats, y_test: Labels, seed: int, most_rules: int) -> Figures:
@@ -41,7 +41,8 @@ def judge_heads(X: Floats, y: Labels, X_test: Floats, y_test: Labels, seed: int,
     Returns
     -------
     dict of dict
-        "accuracy" in percent; "leaves" and "concepts" (that a head asks about) where a head has them.
+        "accuracy" in percent; "leaves", "decision" (concepts that decide over a row, on average) and "concepts" (that
+        a head asks about at all) where a head has them.
     """
     cart = DecisionTreeClassifier(random_state=seed).fit(X, y)
     budget = min(most_rules, int(cart.get_n_leaves()))
@@ -60,14 +61,14 @@ def judge_heads(X: Floats, y: Labels, X_test: Floats, y_test: Labels, seed: int,
         LR: regression.predict(X_test),
     }
     sizes = {
-        FERL: {"leaves": ours.n_rules_, "concepts": n_tree},
-        CART: {"leaves": cart.get_n_leaves(), "concepts": len(set(cart.tree_.feature[cart.tree_.feature >= 0]))},
-        CART_SMALL: {"leaves": small.get_n_leaves()},
-        LR_TREE: {"concepts": n_tree},
-        LR_SAME: {"concepts": n_asked},
-        LR_CLASS: {"concepts": n_asked},
-        LR_ROW: {"concepts": n_asked},
-        LR: {"concepts": X.shape[1]},
+        FERL: {"leaves": ours.n_rules_, "decision": n_asked, "concepts": n_tree},
+        CART: {"leaves": cart.get_n_leaves(), **_asked_by_cart(cart, X)},
+        CART_SMALL: {"leaves": small.get_n_leaves(), **_asked_by_cart(small, X)},
+        LR_SAME: {"decision": n_asked, "concepts": n_asked},
+        LR_CLASS: {"decision": n_asked},
+        LR_ROW: {"decision": n_asked},
+        LR_TREE: {"decision": n_tree, "concepts": n_tree},
+        LR: {"decision": X.shape[1], "concepts": X.shape[1]},
     }
     return {
         name: {"accuracy": 100 * float(np.mean(found == y_test)), **{key: float(n) for key, n in sizes[name].items()}}
@@ -88,6 +89,15 @@ def concepts_of_decision(model: Any, X: Floats) -> int:
         asked[place, [int(tree.feature[node]) for node in tree.path(int(leaf))]] = True
     fires = tree.fire(X)[:, tree.leaves] >= LEAST_FIRING
     return max(1, round(float((fires.astype(np.int64) @ asked > 0).sum(axis=1).mean())))
+
+
+def _asked_by_cart(cart: Any, X: Floats) -> dict[str, float]:
+    """Numbers of different concepts on a row's way through the tree, on average, and in the whole tree."""
+    tests = cart.tree_.feature
+    asked = np.zeros((cart.tree_.node_count, X.shape[1]), dtype=np.int64)
+    asked[np.flatnonzero(tests >= 0), tests[tests >= 0]] = 1
+    on_way = (cart.decision_path(X) @ asked > 0).sum(axis=1).mean()
+    return {"decision": float(on_way), "concepts": float((asked.sum(axis=0) > 0).sum())}
 
 
 def _with_best_concepts(full: Any, X: Floats, y: Labels, X_test: Floats, n_concepts: int) -> Labels:

@@ -89,7 +89,7 @@ def see(data: ConceptSet, seed: int, folder: Path, *, left_out: Rows | None = No
 
 
 def _train(data: ConceptSet, seed: int, left_out: list[int]) -> dict[str, Any]:
-    torch = require("torch")
+    torch = require("torch", "concepts")
     # More threads than free cores wait for each other: measured 4 times slower with two on a busy machine.
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -36,8 +36,14 @@ def prediction_set(fitted: FERLClassifier, X: NDArray[np.float64]) -> NDArray[np
 
 
 def readings(fitted: FERLClassifier, X: NDArray[np.float64]) -> dict[str, float]:
-    """Return the mean ignorance."""
-    return {"ignorance": float(fitted.predict_evidence(X).ignorance.mean())}
+    """Return the mean ignorance, and how many features the rules name that fire, weighted by their firing."""
+    tree = fitted.tree_
+    n_named = [len({int(tree.feature[node]) for node in tree.path(int(leaf))}) for leaf in tree.leaves]
+    firing = tree.fire(X)[:, tree.leaves].sum(axis=0)
+    return {
+        "ignorance": float(fitted.predict_evidence(X).ignorance.mean()),
+        "conditions": float(firing @ n_named / max(firing.sum(), 1e-300)),
+    }
 
 
 def _method(name: str, parameters: dict[str, Any], paper: dict[str, float]) -> Method:

@@ -40,6 +40,7 @@ ALTERNATIVES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("laplace", {"consequents": "laplace"}),
     ("raw", {"consequents": "raw"}),
     ("cci", {"criterion": "cci"}),
+    ("entropy", {"criterion": "entropy"}),
     ("vote", {"combination": "vote"}),
     ("cautious", {"combination": "cautious"}),
     ("chain", {"combination": "chain"}),

@@ -1,0 +1,96 @@
+#include "crew.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ferl {
+
+namespace {
+
+// How often an idle thread looks for work before it sleeps. Waking one takes as long as a small node; yielding, it is no
+// burden to others.
+constexpr int kLooks = 200;
+
+}  // namespace
+
+Crew::Crew(int n_threads, std::function<void()> poll) : n_threads_(n_threads), poll_(std::move(poll)) {}
+
+Crew::~Crew() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    is_over_ = true;
+    ++n_calls_;
+  }
+  wake_.notify_all();
+  for (auto& helper : helpers_) helper.join();
+}
+
+void Crew::start() {
+  has_started_ = true;
+  try {
+    for (int t = 1; t < n_threads_; ++t) helpers_.emplace_back([this] { help(); });
+  } catch (...) {
+    // The system grants no more threads or memory: those that started, and the calling one, do the work.
+  }
+}
+
+void Crew::run(std::size_t n_tasks, bool is_worth, const std::function<void(std::size_t)>& task) {
+  Job job{n_tasks, task};
+  if (n_tasks < 2 || n_threads_ < 2 || !is_worth) {
+    work(job);
+  } else {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!has_started_) start();
+      jobs_.push_back(&job);
+      ++n_calls_;
+    }
+    wake_.notify_all();
+    work(job);
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
+    }
+    // Nobody joins any more. Those at work are on their last task of it, which is no longer than this thread's was.
+    while (job.n_helpers.load(std::memory_order_acquire) > 0) std::this_thread::yield();
+  }
+  if (job.error) std::rethrow_exception(job.error);
+}
+
+void Crew::help() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!is_over_) {
+    if (Job* job = oldest_open()) {
+      job->n_helpers.fetch_add(1);
+      lock.unlock();
+      work(*job);
+      job->n_helpers.fetch_sub(1, std::memory_order_release);
+      lock.lock();
+      continue;
+    }
+    const unsigned known = n_calls_;
+    lock.unlock();
+    for (int look = 0; look < kLooks && n_calls_ == known; ++look) std::this_thread::yield();
+    lock.lock();
+    wake_.wait(lock, [&] { return n_calls_ != known; });
+  }
+}
+
+void Crew::work(Job& job) {
+  const bool is_owner = std::this_thread::get_id() == owner_;
+  try {
+    for (std::size_t i; !job.stop && (i = job.next.fetch_add(1)) < job.n_tasks;) {
+      job.task(i);
+      if (is_owner && poll_) poll_();
+    }
+  } catch (...) {
+    if (!job.stop.exchange(true)) job.error = std::current_exception();
+  }
+}
+
+Crew::Job* Crew::oldest_open() const {
+  const auto open = std::find_if(jobs_.begin(), jobs_.end(), [](const Job* job) { return job->is_open(); });
+  return open == jobs_.end() ? nullptr : *open;
+}
+
+}  // namespace ferl
