@@ -19,7 +19,7 @@ PART_ROWS = 250_000  # of a file
 TARGET = "label"
 
 
-def draw(part: int, n_rows: int = PART_ROWS) -> tuple[Floats, list[NDArray[np.int32]], NDArray[np.int8], float]:
+def draw(part: int, n_rows: int) -> tuple[Floats, list[NDArray[np.int32]], NDArray[np.int8], float]:
     """Return numbers, category codes and labels of one part, and the best accuracy that any classifier has on it.
 
     The log-odds add up a line, a product, a wave, a condition, and what each category adds.
@@ -47,7 +47,7 @@ def write_parts(folder: Path, n_rows: int, step: Callable[[str], None]) -> Path:
         if path.exists():
             continue
         step(f"writing rows {part * PART_ROWS:,} to {(part + 1) * PART_ROWS:,}")
-        X, codes, y, _ = draw(part)
+        X, codes, y, _ = draw(part, PART_ROWS)
         columns = {f"x{j}": pa.array(X[:, j].astype(np.float32)) for j in range(N_NUMBERS)}
         for j, own in enumerate(codes):
             names = pa.array([f"v{k}" for k in range(N_LEVELS[j])])

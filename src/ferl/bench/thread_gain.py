@@ -1,0 +1,91 @@
+"""What a second thread gains: the same work on one thread and on two, in turns, in one process."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROUNDS = 5
+YARDSTICK = "SHA-256 of two blocks, for comparison"
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Seconds of some work on one thread and on two: the least of several rounds, the one least disturbed."""
+
+    one: float
+    two: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times faster two threads are."""
+        return self.one / self.two
+
+
+def thread_gains(
+    frame: Any, numbers: NDArray[np.float64], y: NDArray[Any], *, n_whole: int, n_predicted: int, seed: int = 0
+) -> dict[str, Gain]:
+    """Time fits and answers on one thread and on two.
+
+    Parameters
+    ----------
+    frame : data frame
+        A table with categories.
+    numbers : ndarray of shape (n_rows, n_features)
+        Its numbers, in column order.
+    y : ndarray of shape (n_rows,)
+        Labels of both.
+    n_whole : int
+        Rows of the fit whose splits are chosen on all of them.
+    n_predicted : int
+        Rows to answer.
+    seed : int
+        Of the fits.
+
+    Returns
+    -------
+    dict of str to Gain
+        By what was timed; the last, `YARDSTICK`, is what this machine gives to work that shares nothing.
+    """
+    from ferl import FERLClassifier
+
+    def fit(X: Any, labels: Any, n_jobs: int, **parameters: Any) -> FERLClassifier:
+        model = FERLClassifier(random_state=seed, n_jobs=n_jobs, **parameters)
+        model.fit(X, labels)
+        return model
+
+    model = fit(numbers, y, 1)
+    rows = np.asfortranarray(np.resize(numbers, (n_predicted, numbers.shape[1])))
+    whole, whole_y = np.asfortranarray(numbers[:n_whole]), y[:n_whole]
+    shape = f"{len(y):,} rows, {numbers.shape[1]} numbers"
+    work: Mapping[str, Callable[[int], object]] = {
+        f"Fit, {shape}": lambda n: fit(numbers, y, n),
+        f"Fit, {shape} and {frame.shape[1] - numbers.shape[1]} categories": lambda n: fit(frame, y, n),
+        f"Fit, {n_whole:,} rows, splits chosen on all": lambda n: fit(whole, whole_y, n, growth_rows=None),
+        f"predict_proba, {n_predicted:,} rows": lambda n: model.set_params(n_jobs=n).predict_proba(rows),
+        YARDSTICK: _digest,
+    }
+    return {name: _gain(task) for name, task in work.items()}
+
+
+def _gain(task: Callable[[int], object]) -> Gain:
+    seconds: dict[int, list[float]] = {1: [], 2: []}
+    task(2)  # whatever is loaded or allocated at the first call
+    for _ in range(ROUNDS):
+        for n_threads, own in seconds.items():
+            started = perf_counter()
+            task(n_threads)
+            own.append(perf_counter() - started)
+    return Gain(min(seconds[1]), min(seconds[2]))
+
+
+def _digest(n_threads: int) -> None:
+    with ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(lambda block: hashlib.sha256(block).digest(), [bytes(100_000_000)] * 2))
