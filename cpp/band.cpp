@@ -124,11 +124,13 @@ Band band_of(const SortedRows& rows, const Cut& cut, const Resamples& resamples,
 
 double largest(const std::vector<double>& values) { return *std::max_element(values.begin(), values.end()); }
 
-// Sum over classes of own * log(share on this side / share in the node): what this side adds to the decrease of entropy.
+// Sum over classes of own * log(share on this side / share in the node): this side's part of the decrease of entropy.
 double divergence(const std::vector<double>& own, double own_weight, const std::vector<double>& all, double weight) {
   double sum = 0;
   for (std::size_t c = 0; c < own.size(); ++c) {
-    const double ratio = own[c] * weight / (own_weight * all[c]);
+    if (!(own[c] > 0) || !(all[c] > 0)) continue;
+    // Not more than if this side had all of the class: where it has, rounding may say so.
+    const double ratio = std::min(own[c] / all[c], 1.0) * weight / own_weight;
     if (ratio >= kLeastRatio) sum += own[c] * logarithm(ratio);
   }
   return sum;

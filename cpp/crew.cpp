@@ -7,7 +7,7 @@ namespace ferl {
 
 namespace {
 
-// How often an idle thread looks for work before it sleeps. Waking one takes as long as a small node; yielding, it is no
+// How often an idle thread looks around before it sleeps. Waking one takes as long as a small node; yielding, it is no
 // burden to others.
 constexpr int kLooks = 200;
 
@@ -51,8 +51,10 @@ void Crew::run(std::size_t n_tasks, bool is_worth, const std::function<void(std:
       const std::lock_guard<std::mutex> lock(mutex_);
       jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
     }
-    // Nobody joins any more. Those at work are on their last task of it, which is no longer than this thread's was.
-    while (job.n_helpers.load(std::memory_order_acquire) > 0) std::this_thread::yield();
+    // Nobody joins any more; those at work are on their last task of it.
+    for (int look = 0; look < kLooks && job.n_helpers > 0; ++look) std::this_thread::yield();
+    std::unique_lock<std::mutex> lock(mutex_);
+    done_.wait(lock, [&] { return job.n_helpers == 0; });
   }
   if (job.error) std::rethrow_exception(job.error);
 }
@@ -64,8 +66,9 @@ void Crew::help() {
       job->n_helpers.fetch_add(1);
       lock.unlock();
       work(*job);
-      job->n_helpers.fetch_sub(1, std::memory_order_release);
       lock.lock();
+      // The last look at the job: its owner may end with it as soon as this is seen.
+      if (--job->n_helpers == 0) done_.notify_all();
       continue;
     }
     const unsigned known = n_calls_;

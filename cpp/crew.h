@@ -1,5 +1,7 @@
-// Threads that live as long as a piece of work with many short parallel steps, and help each other: a task may itself
-// have tasks, and whoever has nothing to do takes those. std::thread and not OpenMP, see parallel.h.
+// Threads that live as long as a piece of work with many short parallel steps. A task may itself have tasks; helpers
+// without work take those of whatever job is open. std::thread and not OpenMP, see parallel.h.
+//
+// A thread that waits for its own job's last tasks takes no other's: scratch memory of a thread is never in use twice.
 #pragma once
 
 #include <atomic>
@@ -50,6 +52,7 @@ class Crew {
   std::vector<std::thread> helpers_;
   std::mutex mutex_;               // of what follows
   std::condition_variable wake_;   // helpers, when there is a job
+  std::condition_variable done_;   // whoever waits for helpers
   std::vector<Job*> jobs_;         // the oldest first: the largest tasks
   std::atomic<unsigned> n_calls_{0};  // jobs so far; read without the mutex by those who look out for one
   bool has_started_ = false, is_over_ = false;

@@ -96,7 +96,10 @@ class Grower {
     const bool open = node.depth < options_.max_depth && node.weight >= 2 * options_.band.min_leaf_weight &&
                       node.weight >= options_.min_coverage * nodes_[0].weight &&
                       std::max(most.first, most.second) > 1e-12 * node.weight;
-    if (open) queue_.push({most, false, index});
+    // A hair more, so that no gain exceeds it by rounding: then the tree does not depend on which nodes are scored
+    // before they need to be.
+    const Gain bound{most.first * (1 + 1e-9) + 1e-12 * node.weight, most.second};
+    if (open) queue_.push({bound, false, index});
     else release(node);
   }
 
@@ -211,10 +214,11 @@ class Grower {
   }
 
   // The node, and with several threads those that wait behind it: they will be wanted soon, and if not, the tree is
-  // the same. A node is work enough for a thread; what is inside of one has too many ends that others wait for.
+  // the same. Most nodes are small: one is work enough for a thread, and who is done first helps with the other.
   void score_with_next(std::size_t index) {
     std::vector<std::size_t> batch{index};
-    const auto most = static_cast<std::size_t>(nodes_.size() > 1 ? options_.n_threads : 1);
+    const bool is_worth = nodes_.size() > 1 && nodes_[index].rows.size() * sample_.n_columns >= kWorthThreads;
+    const auto most = static_cast<std::size_t>(is_worth ? options_.n_threads : 1);
     while (batch.size() < most && !queue_.empty() && !queue_.top().scored) {
       batch.push_back(queue_.top().node);
       queue_.pop();
@@ -223,7 +227,7 @@ class Grower {
       row_in_node_.emplace_back(sample_.n_rows);
       for (std::size_t i = 0; i < sample_.n_rows; ++i) row_in_node_.back()[i] = {0.0, sample_.y[i]};
     }
-    crew_.run(batch.size(), true, [&](std::size_t k) { score(batch[k], row_in_node_[k]); });
+    crew_.run(batch.size(), is_worth, [&](std::size_t k) { score(batch[k], row_in_node_[k]); });
     for (const std::size_t own : batch)
       if (nodes_[own].best.column >= 0) queue_.push({nodes_[own].best.gain, true, own});
   }

@@ -358,10 +358,11 @@ def interrupts_arrive():
 
 
 @pytest.mark.usefixtures("interrupts_arrive")
-def test_ctrl_c_stops_a_long_fit_and_leaves_the_estimator_unfitted():
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_ctrl_c_stops_a_long_fit_and_leaves_the_estimator_unfitted(n_jobs):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100_000, 60)), rng.integers(0, 2, 100_000)
-    clf = FERLClassifier(random_state=0, growth_rows=None, n_banded_features=None).fit(X[:200], y[:200])
+    clf = FERLClassifier(random_state=0, growth_rows=None, n_banded_features=None, n_jobs=n_jobs).fit(X[:200], y[:200])
     sent = []
 
     def interrupt():

@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
 from ferl.frames import encode_rows, learn_table
+from ferl.frames.tables import distinct_labels
 
 NAN = float("nan")
 MIXED = pd.DataFrame({"age": [30.5, 40.5], "zip": [7, 5], "city": ["Oslo", "Bergen"], "member": [True, False]})
@@ -86,3 +87,24 @@ def test_odd_memory_is_copied_for_the_core():
     rows, *_ = learn_table(TableTree(), records["x"], [0, 1, 0, 1])
     assert rows.flags.aligned
     assert not any(stride % 8 for stride in rows.strides)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array([3, -2, 3, 7]),
+        np.array([127, -128], dtype=np.int8).repeat(200),
+        np.array([250, 3, 250], dtype=np.uint8),
+        np.array([2**63, 2**63 + 1, 2**63], dtype=np.uint64),
+        np.array([-(2**62), 2**62]),
+        np.array([True, False, True]),
+        np.array(["b", "a", "b"]),
+    ],
+    ids=str,
+)
+def test_distinct_labels_are_those_of_numpy(y):
+    classes, codes = distinct_labels(y)
+    expected, inverse = np.unique(y, return_inverse=True)
+    assert classes.dtype == y.dtype
+    np.testing.assert_array_equal(classes, expected)
+    np.testing.assert_array_equal(codes, inverse)

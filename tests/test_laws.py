@@ -173,9 +173,29 @@ def test_equal_weights_below_one_are_no_weights() -> None:
     np.testing.assert_array_equal(one.feature, other.feature)
 
 
+@pytest.mark.parametrize("criterion", ["gini", "entropy", "cci"])
+def test_threads_do_not_decide_which_of_two_equal_nodes_is_split(
+    criterion: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Below the first split both sides can be made pure, and by balanced weights gain the same but for rounding."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)  # it limits the number of threads
+    for seed in (15, 18, 39):
+        rng = np.random.default_rng(seed)
+        y = np.repeat(np.arange(4), rng.integers(8, 40, 4))
+        sides = (10 * (y >= 2), np.where(y < 2, 10 * (y % 2), 5), np.where(y >= 2, 10 * (y % 2), 5))
+        noise = 1200  # features: so many cells that threads score both sides at once
+        X = np.hstack([np.column_stack(sides) + rng.random((len(y), 3)), rng.random((len(y), noise))])
+        trees = [
+            fit((X, y), max_rules=3, n_jobs=n_jobs, class_weight="balanced", criterion=criterion).tree_
+            for n_jobs in (1, 2, 4)
+        ]
+        for tree in trees[1:]:
+            assert_identical(tree, trees[0])
+
+
 def test_the_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)  # it limits the number of threads
-    # Threads start above 100,000 pairs of row and feature; sums over rows go to threads by 16,384 rows.
+    # Threads start above 20,000 pairs of row and feature; sums over rows go to threads by 16,384 rows.
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40_000, 9))
     y = (X[:, 0] > 0) + (X[:, 1] + X[:, 2] + rng.normal(size=len(X)) > 0.5).astype(int)

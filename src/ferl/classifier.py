@@ -47,8 +47,8 @@ class FERLClassifier(Readings, Updating, ClassifierMixin, BaseEstimator):
     min_leaf_weight : float
         Least training weight on either side of a split, or below a word, in rows.
     min_gain : float, optional
-        A split or word that gains less by the criterion, as a share of the whole training weight, is weak. None: 0 for
-        deep and medium, 0.005 for compact.
+        A split or word that gains less by the criterion, as a share of the whole training weight, is weak ("entropy":
+        in nats). None: 0 for deep and medium, 0.005 for compact.
     patience : int
         Weak ones in a row that growth goes through in search of a strong one. If none follows they are taken back.
     min_coverage : float

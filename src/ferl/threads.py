@@ -41,23 +41,23 @@ def _cores() -> int:
     return int(cpu_count())
 
 
-def for_each(task: Callable[[Item], None], items: Iterable[Item], n_threads: int) -> None:
+def for_each(task: Callable[[Item], None], items: Iterable[Item], threads: int) -> None:
     """Call a task for each item, on several threads if there are to be any; the first error in their order is raised.
 
     Examples
     --------
     >>> from ferl.threads import for_each
     >>> found = [0, 0, 0]
-    >>> for_each(lambda k: found.__setitem__(k, k * k), range(3), n_threads=2)
+    >>> for_each(lambda k: found.__setitem__(k, k * k), range(3), threads=2)
     >>> found
     [0, 1, 4]
     """
-    if n_threads == 1:
+    if threads == 1:
         for item in items:
             task(item)
         return
     from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(n_threads) as pool:
+    with ThreadPoolExecutor(threads) as pool:
         for _ in pool.map(task, items):
             pass

@@ -25,9 +25,9 @@ from ferl.wrapping import checked_labels
 Floats = NDArray[np.float64]
 Known = Mapping[str, Any]
 
-# Concepts that a network sees are noisier than measurements: larger leaves than for tables. Classes are many: Gini
-# takes them off one by one, entropy halves them, so that a decision asks about half as many concepts; narrower bands do
-# the rest. Chosen on training rows of four sets (docs/concepts.md).
+# Concepts that a network sees are noisier than measurements: larger leaves than for tables. Somebody may have to check
+# what an answer rests on: entropy, which halves many classes where Gini takes them off one by one, and narrow bands make
+# it rest on few concepts. Chosen on training rows of four sets (docs/concepts.md).
 HEAD_SETTINGS: dict[str, Any] = {"criterion": "entropy", "band_scale": 0.75, "min_leaf_weight": 5.0}
 
 

@@ -129,9 +129,10 @@ class Columns:
             encoded = block.astype(np.float64, copy=False)
         else:
             encoded = np.empty((table.shape[0], len(self.levels)), order="F")
+            columns = table.columns  # read here, once, and not by every thread
 
             def fill(feature: int) -> None:
-                encoded[:, feature] = self._encode_column(feature, table.columns[places[feature]])
+                encoded[:, feature] = self._encode_column(feature, columns[places[feature]])
 
             for_each(fill, range(len(places)), n_threads if encoded.size >= WORTH_THREADS else 1)
         self.refuse_infinity(encoded)

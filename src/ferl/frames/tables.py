@@ -83,7 +83,7 @@ def distinct_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """The distinct labels, sorted, and each row's place among them: `numpy.unique`, without a sort where it can be."""
     if y.dtype.kind in "iu" and len(y) > 0:
         low, high = int(y.min()), int(y.max())
-        if high - low < len(y):
+        if high - low < len(y) and high < 2**63:
             offset = y.astype(np.int64) - low
             present = np.bincount(offset) > 0
             return (np.flatnonzero(present) + low).astype(y.dtype), (np.cumsum(present) - 1).astype(np.int32)[offset]

@@ -18,8 +18,8 @@ Figures = dict[str, dict[str, float]]
 """Accuracy and sizes, by head."""
 
 FERL, CART, CART_SMALL, LR = "FERL-deep", "CART", "CART, as many leaves", "LR"
-LR_SAME, LR_CLASS, LR_ROW = "Concept-restricted LR", "LR, as many for each class", "LR, as many for each row"
-LR_TREE = "LR, as many as the whole tree"
+LR_SAME, LR_TREE = "LR, as many as a decision", "LR, as many as the tree"
+LR_CLASS, LR_ROW = "LR, as many for each class", "LR, as many for each row"
 LEAST_FIRING = 0.01  # of a rule that counts as part of a decision
 HEADS = (FERL, CART, CART_SMALL, LR_SAME, LR_CLASS, LR_ROW, LR_TREE, LR)
 
