@@ -26,8 +26,8 @@ Floats = NDArray[np.float64]
 Known = Mapping[str, Any]
 
 # Concepts that a network sees are noisier than measurements: larger leaves than for tables. Somebody may have to check
-# what an answer rests on: entropy, which halves many classes where Gini takes them off one by one, and narrow bands make
-# it rest on few concepts. Chosen on training rows of four sets (docs/concepts.md).
+# what an answer rests on: entropy, which halves many classes where Gini takes them off one by one, and narrow bands
+# make it rest on few concepts. Chosen on training rows of four sets (docs/concepts.md).
 HEAD_SETTINGS: dict[str, Any] = {"criterion": "entropy", "band_scale": 0.75, "min_leaf_weight": 5.0}
 
 
