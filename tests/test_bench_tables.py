@@ -23,7 +23,7 @@ from ferl.bench.protocol import evaluate, make_folds
 from ferl.bench.render import markdown
 from ferl.bench.rows import Row
 from ferl.bench.table import Request
-from ferl.bench.tables import bands, consequents, criterion, evidence, ranks, runtime, study
+from ferl.bench.tables import bands, consequents, criterion, evidence, ranks, runtime, study, tables
 
 DEEP, CART, LOGISTIC = (get_method(name) for name in ("FERL-deep", "CART", "Logistic regression"))
 
@@ -269,3 +269,27 @@ def test_the_runtime_table_races_the_papers_sets(request_of: Request, monkeypatc
 
 def test_methods_that_are_not_here_are_left_out() -> None:
     assert [method.name for method in known_methods(["CART", "Nobody's", "FERL-deep"])] == ["CART", "FERL-deep"]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Mixed tables
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_mixed_tables_are_those_with_categories_and_generated_ones(
+    request_of: Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"N_ROWS": 80, "N_SEEDS": 1, "MISSING": (0.0, 0.2), "LEVELS": (3, 5), "LARGE_ROWS": 300}.items():
+        monkeypatch.setattr(tables, name, value)
+    rng = np.random.default_rng(0)
+    pets = [f"{rng.normal():.2f},{kind},{int(kind == 'cat')}" for kind in rng.choice(["cat", "dog", "hen"], 60)]
+    (tmp_path / "data" / "pets.csv").write_text("\n".join(["x,kind,class", *pets]) + "\n")
+    report = tables.run_tables(replace(request_of, data_sets=load_folder(tmp_path / "data")))
+    data = as_json(report)
+    assert list(data["mean"]) == ["pets", "generated, 0% missing", "generated, 20% missing"]
+    assert data["mean"]["pets"][tables.NATIVE]["accuracy"] == 100.0
+    assert data["mean"]["pets"][tables.SMALLER]["size"] == 2.0
+    assert "size" not in data["mean"]["pets"]["HistGradientBoosting"]
+    assert " / - / " in report.sections[0].rows[0][-1]
+    assert data["ratio"] == data["seconds"]["mixed"] / data["seconds"]["numbers"]
+    assert [headline.whose for headline in report.headlines] == ["one-hot + median", "the goal"]

@@ -100,14 +100,15 @@ def measure(case: Case, name: str, fit: Fit) -> dict[str, float]:
     elapsed = perf_counter() - start
     rows = case.test.frame() if name in (NATIVE, SMALLER) else as_objects(case.test)
     accuracy = float(np.mean(model.predict(rows) == case.test.y))
-    return {"accuracy": 100 * accuracy, "size": _size(model), "milliseconds": 1000 * elapsed}
+    return {"accuracy": 100 * accuracy, **_size(model), "milliseconds": 1000 * elapsed}
 
 
-def _size(model: Any) -> float:
+def _size(model: Any) -> dict[str, float]:
+    """Return the number of rules or leaves, of a single tree."""
     last = model[-1] if hasattr(model, "steps") else model
     if hasattr(last, "n_rules_"):
-        return float(last.n_rules_)
-    return float(last.get_n_leaves()) if hasattr(last, "get_n_leaves") else float("nan")
+        return {"size": float(last.n_rules_)}
+    return {"size": float(last.get_n_leaves())} if hasattr(last, "get_n_leaves") else {}
 
 
 def large_frame(n_rows: int) -> dict[str, float]:
@@ -137,7 +138,10 @@ def make_report(
         for table, forms in found.items()
     }
     names = list(next(iter(means.values())))
-    average = {name: {key: fmean(own[name][key] for own in means.values()) for key in MEASURES} for name in names}
+    average = {
+        name: {key: fmean(own[name][key] for own in means.values()) for key in next(iter(means.values()))[name]}
+        for name in names
+    }
     rows = [[table, *(_cell(own[name]) for name in names)] for table, own in means.items()]
     rows.append(["mean", *(_cell(average[name]) for name in names)])
     ours, smaller, theirs = average[NATIVE], average[SMALLER], average[PREPARED]
@@ -170,11 +174,8 @@ def make_report(
     )
 
 
-MEASURES = ("accuracy", "size", "milliseconds")
-
-
 def _cell(own: Mapping[str, float]) -> str:
-    size = "-" if np.isnan(own["size"]) else f"{own['size']:.0f}"
+    size = f"{own['size']:.0f}" if "size" in own else "-"
     return f"{own['accuracy']:.1f} / {size} / {own['milliseconds']:.0f}"
 
 
