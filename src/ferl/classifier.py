@@ -379,7 +379,9 @@ class FERLClassifier(Readings, Updating, ClassifierMixin, BaseEstimator):
         its frequency. Where frequencies matter (the expected number of defaults, say) use ``combination="vote"``, or
         calibrate with :class:`ferl.calibration.CalibratedFERL`.
         """
-        return self.predict_evidence(X).pignistic
+        evidence = self.predict_evidence(X)
+        # As `evidence.pignistic`, in the memory of the beliefs, which nobody else has.
+        return np.add(evidence.belief, (evidence.ignorance / len(self.classes_))[:, None], out=evidence.belief)
 
     def predict_evidence(self, X: ArrayLike) -> Evidence:
         """Belief, plausibility, ignorance and conflict of each row.

@@ -135,7 +135,7 @@ class Columns:
                 encoded[:, feature] = self._encode_column(feature, columns[places[feature]])
 
             for_each(fill, range(len(places)), n_threads if encoded.size >= WORTH_THREADS else 1)
-        self.refuse_infinity(encoded)
+        self.refuse_infinity(encoded, n_threads)
         return encoded
 
     def _encode_column(self, feature: int, column: Column) -> NDArray[Any] | float:
@@ -227,15 +227,27 @@ class Columns:
         place = {name: place for place, name in enumerate(table.names)}
         return [place[name] for name in self.names]
 
-    def refuse_infinity(self, encoded: Floats) -> None:
+    def refuse_infinity(self, encoded: Floats, n_threads: int = 1) -> None:
         """Name the first feature of an encoded table that holds infinity."""
         # The sum of a table is finite unless a value is not, or the values are huge: one pass, and rarely a second.
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(encoded.sum()):
-                return
+        if math.isfinite(_sum(encoded, n_threads if encoded.size >= WORTH_THREADS else 1)):
+            return
         infinite = np.isinf(encoded).any(axis=0)
         if infinite.any():
             raise ValueError(infinity_message(self.label(int(np.argmax(infinite)))))
+
+
+def _sum(table: Floats, n_threads: int) -> float:
+    """The sum of a table, by parts that lie together in memory."""
+    parts = np.array_split(table.T if table.flags.f_contiguous else table, n_threads)
+    sums = [0.0] * n_threads
+
+    def add(place: int) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums[place] = float(parts[place].sum())
+
+    for_each(add, range(n_threads), n_threads)
+    return sum(sums)
 
 
 def merge_columns(known: Columns, others: Columns) -> Columns:
