@@ -24,8 +24,10 @@ MAX_GROUPED = 12
 MIN_GROUPED_WEIGHT = 20.0
 
 
-def level_weights(column: Floats, codes: Ints, weight: Floats, n_levels: int, n_classes: int) -> Floats:
-    """Weight of each class in each category of a column, shape (n_levels, n_classes).
+def level_weights(
+    column: Floats, codes: Ints, weight: Floats, n_levels: int, n_classes: int, *, is_whole: bool = False
+) -> Floats:
+    """Weight of each class in each category of a column, shape (n_levels, n_classes); `is_whole`: all weights are.
 
     The same bits in any order of the rows, and for a row twice as for a row of twice the weight.
     """
@@ -36,7 +38,7 @@ def level_weights(column: Floats, codes: Ints, weight: Floats, n_levels: int, n_
     cell *= n_classes
     cell += codes
     total = np.bincount(cell, own, minlength=n_levels * n_classes).astype(np.float64)
-    if (own != np.floor(own)).any():  # whole numbers add up without rounding
+    if not is_whole:  # whole numbers add up without rounding
         order = np.argsort(cell, kind="stable")
         found, start = np.unique(cell[order], return_index=True)
         total[found] = [math.fsum(part) for part in np.split(own[order], start[1:])]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -132,9 +132,9 @@ class RowsInMemory:
     @classmethod
     def of_table(cls, block: Block, names: list[str], class_unit: Floats, levels: Levels) -> RowsInMemory:
         """A table with its labels and weights."""
+        count = partial(level_weights, is_whole=are_whole(block.weight))
         counted = {
-            j: level_weights(block.X[:, j], block.codes, block.weight, len(own), len(class_unit))
-            for j, own in levels.items()
+            j: count(block.X[:, j], block.codes, block.weight, len(own), len(class_unit)) for j, own in levels.items()
         }
         return cls(Facts(len(class_unit), names, class_unit, levels, counted), block)
 
@@ -158,10 +158,12 @@ class RowsInMemory:
 
 def exact_sum(weight: Floats) -> float:
     """A sum that does not depend on the order of its terms."""
-    # Whole numbers, as nearly all weights are, add up without rounding while the sum has no more than 53 bits.
-    if weight.sum() < 2**53 and (weight == np.floor(weight)).all():
-        return float(weight.sum())
-    return math.fsum(weight.tolist())
+    return float(weight.sum()) if are_whole(weight) else math.fsum(weight.tolist())
+
+
+def are_whole(weight: Floats) -> bool:
+    """Whether weights are whole numbers, as nearly all are, whose sums have no more than 53 bits: none is rounded."""
+    return bool(weight.sum() < 2**53 and (weight == np.floor(weight)).all())
 
 
 def weight_scale(total: float, n_rows: int) -> float:

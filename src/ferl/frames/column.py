@@ -104,7 +104,9 @@ class Column:
         """Whether any value is not missing."""
         if self.kind != "number" or self.is_declared:
             return bool(self.factor.held)
-        return not np.isnan(self.numbers()).all()
+        values = self.own_numbers()
+        # Nearly always the first row says so.
+        return len(values) > 0 and not (np.isnan(values[0]) and np.isnan(values).all())
 
     @property
     def example(self) -> str:
@@ -232,7 +234,7 @@ def _is_text(held: Any) -> bool:
 def array_column(label: str, values: NDArray[Any]) -> Column:
     """A column from a NumPy array; text and objects go through Arrow."""
     kind = values.dtype.kind
-    if kind in "iu":
+    if kind in "iu" or values.dtype.newbyteorder("=") == np.float32:
         return Column(label, values.astype(values.dtype.newbyteorder("="), copy=False), "number")
     if kind == "f":
         return Column(label, values.astype(np.float64, copy=False), "number")

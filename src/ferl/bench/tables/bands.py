@@ -43,5 +43,5 @@ TABLE = Table(
     summary="Kind and width of bands, number of resamples and of banded features.",
     run=run_bands,
     chapter="Ablations",
-    minutes=2,
+    minutes=1,
 )

@@ -200,5 +200,5 @@ TABLE = Table(
     summary="What temperature and isotonic calibration gain on the test parts.",
     run=run_calibration,
     chapter="Sets, novelty and proofs",
-    minutes=2,
+    minutes=4,
 )

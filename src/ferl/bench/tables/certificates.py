@@ -249,5 +249,5 @@ TABLE = Table(
     summary="How far labels are certified, against the paper's constant and against attacks.",
     run=run_certificates,
     chapter="Sets, novelty and proofs",
-    minutes=3,
+    minutes=2,
 )

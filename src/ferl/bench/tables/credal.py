@@ -117,5 +117,5 @@ TABLE = Table(
     summary="Prediction sets: by the evidence, by credal rivals, and conformal.",
     run=run_credal,
     chapter="Sets, novelty and proofs",
-    minutes=5,
+    minutes=6,
 )

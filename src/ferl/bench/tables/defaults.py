@@ -120,5 +120,5 @@ TABLE = Table(
     summary="What each default was chosen over, measured on training rows only.",
     run=run_defaults,
     chapter="Choices of defaults",
-    minutes=6,
+    minutes=4,
 )

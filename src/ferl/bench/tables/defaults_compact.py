@@ -46,5 +46,5 @@ TABLE = Table(
     summary="What each default of compact trees was chosen over, on training rows only.",
     run=run_defaults_compact,
     chapter="Choices of defaults",
-    minutes=5,
+    minutes=2,
 )

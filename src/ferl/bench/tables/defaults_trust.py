@@ -228,5 +228,5 @@ TABLE = Table(
     summary="What the defaults of conformal sets and abstention were chosen over, on training rows only.",
     run=run_defaults_trust,
     chapter="Choices of defaults",
-    minutes=4,
+    minutes=3,
 )

@@ -179,5 +179,5 @@ TABLE = Table(
     summary="Novelty of classes left out of training, against detectors without rules.",
     run=run_ood,
     chapter="Sets, novelty and proofs",
-    minutes=5,
+    minutes=2,
 )

@@ -224,5 +224,5 @@ TABLE = Table(
     summary="What moving the words of a compact tree after learning would gain.",
     run=run_partition_refit,
     chapter="Ablations",
-    minutes=4,
+    minutes=2,
 )

@@ -315,7 +315,7 @@ TABLE = Table(
     summary="Fits from a hundred thousand to ten million rows: threads, files larger than memory, a cluster.",
     run=run_scale,
     chapter="Speed",
-    minutes=10,
+    minutes=5,
     needs_data=False,
     in_one_process=True,
 )

@@ -229,7 +229,7 @@ TABLE = Table(
     summary="Fit and predict time, memory and growth of cost against one CART tree, on one thread.",
     run=run_speed,
     chapter="Speed",
-    minutes=5,
+    minutes=3,
     in_one_process=True,
     repetitions=5,
 )

@@ -183,6 +183,6 @@ TABLE = Table(
     summary="Categories and missing values as they are, against one-hot encoding and imputation.",
     run=run_tables,
     chapter="Answers",
-    minutes=4,
+    minutes=1,
     in_one_process=True,
 )
