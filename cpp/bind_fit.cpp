@@ -112,9 +112,9 @@ class BoundSampler {
     sampler_.add({copy(key), copy(place), copy(count), copy(y), copy(weight), copy(x)});
   }
 
-  Sample finish() {
+  Sample finish(int n_threads) {
     nb::gil_scoped_release no_gil;
-    return sampler_.finish();
+    return sampler_.finish(n_threads);
   }
 
   nb::object low() const { return vector_of(sampler_.low); }
@@ -353,7 +353,7 @@ void bind_fit(nb::module_& m) {
       .def("add", &BoundSampler::add, "x"_a, "y"_a, "weight"_a, "first_place"_a, "n_threads"_a)
       .def("state", &BoundSampler::state)
       .def("merge", &BoundSampler::merge, "state"_a)
-      .def("finish", &BoundSampler::finish)
+      .def("finish", &BoundSampler::finish, "n_threads"_a)
       .def_prop_ro("low", &BoundSampler::low)
       .def_prop_ro("high", &BoundSampler::high)
       .def_prop_ro("most_weight", &BoundSampler::most_weight);

@@ -7,9 +7,16 @@
 
 namespace ferl {
 
+namespace {
+
+constexpr std::size_t kWorthTidying = 2'000'000;  // values, 16 MB
+
+}  // namespace
+
 ExemplarKeeper::ExemplarKeeper(std::size_t n_nodes, std::size_t n_columns, std::size_t n_kept)
     : n_columns_(n_columns),
       n_kept_(n_kept),
+      drop_above_(std::max<std::size_t>(4096, kWorthTidying / std::max<std::size_t>(n_columns, 1))),
       bound_(n_nodes, std::numeric_limits<std::uint64_t>::max()),
       of_node_(n_nodes) {}
 
@@ -38,13 +45,30 @@ bool ExemplarKeeper::same_row(const Kept& a, const Kept& b) const {
 void ExemplarKeeper::prune(std::size_t node) {
   auto& rows = of_node_[node];
   // The keys here, where they are compared without a call: nearly all differ.
-  std::sort(rows.begin(), rows.end(),
-            [&](const Kept& a, const Kept& b) { return a.key != b.key ? a.key < b.key : before(a, b); });
-  rows.erase(std::unique(rows.begin(), rows.end(), [&](const Kept& a, const Kept& b) { return same_row(a, b); }),
-             rows.end());
+  const auto comes_before = [&](const Kept& a, const Kept& b) { return a.key != b.key ? a.key < b.key : before(a, b); };
+  const auto sort_distinct = [&](auto end) {
+    std::sort(rows.begin(), end, comes_before);
+    return std::unique(rows.begin(), end, [&](const Kept& a, const Kept& b) { return same_row(a, b); });
+  };
+  if (n_kept_ > 0 && rows.size() > n_kept_) {
+    const auto end = rows.begin() + static_cast<std::ptrdiff_t>(n_kept_);
+    std::nth_element(rows.begin(), end - 1, rows.end(), comes_before);
+    const auto last = sort_distinct(end);
+    const bool are_distinct = last == end;
+    rows.erase(last, are_distinct ? rows.end() : end);
+    if (!are_distinct) rows.erase(sort_distinct(rows.end()), rows.end());  // fewer than wanted: all must be looked at
+  } else {
+    rows.erase(sort_distinct(rows.end()), rows.end());
+  }
   if (rows.size() < n_kept_ || n_kept_ == 0) return;
   rows.resize(n_kept_);
   bound_[node] = rows.back().key;
+}
+
+// A row of another keeper: copied here when a node first wants it.
+void ExemplarKeeper::add_copy(std::size_t node, std::uint64_t key, const double* x, NodeId& place) {
+  if (place < 0) place = add_row(key, x, 1);
+  add(node, place);
 }
 
 void ExemplarKeeper::merge(const ExemplarTable& other) {
@@ -53,13 +77,21 @@ void ExemplarKeeper::merge(const ExemplarTable& other) {
     for (std::size_t k = 0; k < other.n_most; ++k) {
       const NodeId row = other.exemplar[node * other.n_most + k];
       if (row < 0 || !wants(node, other.key[row])) break;  // by ascending key
-      if (place[row] < 0) place[row] = add_row(other.key[row], other.x.data() + row * n_columns_, 1);
-      add(node, place[row]);
+      add_copy(node, other.key[row], other.x.data() + row * n_columns_, place[row]);
     }
-  if (key_.size() > drop_above_) drop_unused_rows();
+  tidy();
 }
 
-void ExemplarKeeper::drop_unused_rows() {
+void ExemplarKeeper::merge(const ExemplarKeeper& other) {
+  std::vector<NodeId> place(other.key_.size(), -1);
+  for (std::size_t node = 0; node < of_node_.size(); ++node)
+    for (const auto& [key, row] : other.of_node_[node])
+      if (wants(node, key)) add_copy(node, key, other.x_.data() + row * n_columns_, place[row]);
+  tidy();
+}
+
+void ExemplarKeeper::tidy() {
+  if (key_.size() <= drop_above_) return;
   ExemplarTable kept = table();
   key_ = std::move(kept.key);
   x_ = std::move(kept.x);

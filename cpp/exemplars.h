@@ -26,6 +26,8 @@ class ExemplarKeeper {
   NodeId add_row(std::uint64_t key, const double* x, std::ptrdiff_t column_stride);
   void add(std::size_t node, NodeId row);
   void merge(const ExemplarTable& other);
+  void merge(const ExemplarKeeper& other);
+  void tidy();  // forgets rows that no node keeps any more, when they have become many; others get new places
   // Take over what another one turns away.
   void copy_bounds(const ExemplarKeeper& other) { bound_ = other.bound_; }
 
@@ -40,14 +42,14 @@ class ExemplarKeeper {
   bool before(const Kept& a, const Kept& b) const;
   bool same_row(const Kept& a, const Kept& b) const;
   void prune(std::size_t node);
-  void drop_unused_rows();
+  void add_copy(std::size_t node, std::uint64_t key, const double* x, NodeId& place);
 
   std::size_t n_columns_, n_kept_;
+  std::size_t drop_above_;  // rows
   std::vector<std::uint64_t> bound_;         // [node]: the largest key it still takes
   std::vector<std::vector<Kept>> of_node_;
   std::vector<std::uint64_t> key_;
   std::vector<double> x_;
-  std::size_t drop_above_ = 4096;  // rows
 };
 
 }  // namespace ferl

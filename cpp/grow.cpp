@@ -12,7 +12,7 @@ namespace ferl {
 namespace {
 
 // Below this many (row, feature) pairs calling the crew costs more than it saves.
-constexpr std::size_t kWorthThreads = 20'000;
+constexpr std::size_t kWorthThreads = 3'000;
 
 // A node while the tree grows. Its rows are held as a sparse list; its sorted orders are made from its parent's only
 // when it is scored, which nodes that cannot reach the top of the queue never are.

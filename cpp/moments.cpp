@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <deque>
+#include <mutex>
 
 #include "kernels.h"
 
@@ -12,7 +14,7 @@ namespace {
 
 constexpr double kFiringUnit = 0x1p-50, kPerFiringUnit = 0x1p50;
 constexpr double kTrifle = 0.05;  // firing of a row that is no example of a node
-constexpr std::size_t kPieceRows = 32 * kBlockRows;
+constexpr std::size_t kPieceRows = 8 * kBlockRows;
 
 double power_of_two_above(double value) {
   int exponent = 0;
@@ -27,21 +29,20 @@ void add_to(std::vector<T>& sums, const std::vector<T>& others) {
 
 }  // namespace
 
-// Some rows in columns of their own, without those of weight zero; and what they add.
+// Some rows in columns of their own, without those of weight zero, and where they are added to.
 struct Moments::Piece {
   std::vector<double> x;  // column-major
   std::vector<Label> y;
   std::vector<double> weight;
   std::vector<std::int64_t> units;  // of weight
   std::vector<std::uint64_t> key;
-  MomentSums sums;
-  ExemplarKeeper exemplars;
+  MomentSums& sums;
+  ExemplarKeeper& exemplars;
   Levels level;
   std::array<NodeId, kBlockRows> kept;  // place of a block's row among the exemplars
 
-  Piece(const TableView& table, std::size_t from, std::size_t to, double weight_unit, MomentSums none,
-        ExemplarKeeper keeper)
-      : sums(std::move(none)), exemplars(std::move(keeper)) {
+  Piece(const TableView& table, std::size_t from, std::size_t to, double weight_unit, Tally& tally)
+      : sums(tally.sums), exemplars(tally.exemplars) {
     std::vector<std::size_t> rows;
     for (std::size_t i = from; i < to; ++i)
       if (table.weight[i] > 0) rows.push_back(i);
@@ -69,35 +70,43 @@ Moments::Moments(const Tree& tree, MomentOptions options)
       options_(std::move(options)),
       hash_(options_.seed, options_.columns),
       weight_unit_(std::ldexp(power_of_two_above(options_.most_weight), -45)),
-      exemplars_(tree.size(), options_.low.size(), options_.n_exemplars) {
+      tally_(no_rows()) {
   for (std::size_t j = 0; j < options_.low.size(); ++j) {
     const double low = options_.low[j], high = options_.high[j];
     centre_.push_back(low <= high ? 0.5 * low + 0.5 * high : 0.0);
     half_.push_back(high > low ? 0.5 * high - 0.5 * low : 1.0);
   }
-  sums_ = no_sums();
 }
 
-MomentSums Moments::no_sums() const {
+Moments::Tally Moments::no_rows() const {
+  const std::size_t n = tree_.size(), d = options_.low.size();
   MomentSums none;
-  none.of_class.assign(tree_.size() * options_.n_classes, 0);
-  none.first.assign(tree_.size() * half_.size(), 0);
+  none.of_class.assign(n * options_.n_classes, 0);
+  none.first.assign(n * d, 0);
   none.second = none.known = none.first;
-  none.low.assign(tree_.size(), kInfinity);
-  none.high.assign(tree_.size(), -kInfinity);
-  return none;
+  none.low.assign(n, kInfinity);
+  none.high.assign(n, -kInfinity);
+  return {std::move(none), ExemplarKeeper(n, d, options_.n_exemplars)};
 }
 
+// Every thread adds to a tally of its own; the first takes that of this object, so that one thread has nothing to merge.
 void Moments::add(const TableView& table, int n_threads, Monitor& monitor) {
   const std::size_t n = table.x.n_rows, d = half_.size(), n_pieces = (n + kPieceRows - 1) / kPieceRows;
+  Tally none = no_rows();
+  none.exemplars.copy_bounds(tally_.exemplars);
+  std::deque<Tally> others;  // of helping threads; a deque, whose members stay where they are
+  std::vector<Tally*> idle{&tally_};
+  std::mutex mutex;
+  const auto take_idle = [&]() -> Tally& {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (idle.empty()) return others.emplace_back(none);
+    Tally& own = *idle.back();
+    idle.pop_back();
+    return own;
+  };
   auto add_piece = [&](std::size_t number) {
-    ExemplarKeeper keeper(tree_.size(), d, options_.n_exemplars);
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      keeper.copy_bounds(exemplars_);
-    }
-    Piece piece(table, number * kPieceRows, std::min((number + 1) * kPieceRows, n), weight_unit_, no_sums(),
-                std::move(keeper));
+    Tally& tally = take_idle();
+    Piece piece(table, number * kPieceRows, std::min((number + 1) * kPieceRows, n), weight_unit_, tally);
     const MatrixView x = piece.view(d);
     if (options_.n_exemplars > 0) {
       piece.key.resize(x.n_rows);
@@ -105,11 +114,15 @@ void Moments::add(const TableView& table, int n_threads, Monitor& monitor) {
     }
     for (std::size_t first = 0; first < x.n_rows; first += kBlockRows)
       add_block({x, first, std::min(kBlockRows, x.n_rows - first)}, piece);
-    const ExemplarTable found = piece.exemplars.table();
-    const std::lock_guard<std::mutex> lock(mutex_);
-    add(piece.sums, found);
+    tally.exemplars.tidy();
+    const std::lock_guard<std::mutex> lock(mutex);
+    idle.push_back(&tally);
   };
   parallel_for(n_pieces, n_threads, add_piece, [&] { monitor.tick(tree_.size() / 2 + 1); });
+  for (Tally& other : others) {
+    add(other.sums);
+    tally_.exemplars.merge(other.exemplars);
+  }
 }
 
 void Moments::add_block(const Block& block, Piece& piece) const {
@@ -180,15 +193,20 @@ void Moments::add_exemplars(std::size_t node, const Block& block, Piece& piece, 
 }
 
 void Moments::add(const MomentSums& sums, const ExemplarTable& exemplars) {
-  add_to(sums_.of_class, sums.of_class);
-  add_to(sums_.first, sums.first);
-  add_to(sums_.second, sums.second);
-  add_to(sums_.known, sums.known);
-  for (std::size_t o = 0; o < sums_.low.size(); ++o) {
-    sums_.low[o] = std::min(sums_.low[o], sums.low[o]);
-    sums_.high[o] = std::max(sums_.high[o], sums.high[o]);
+  add(sums);
+  tally_.exemplars.merge(exemplars);
+}
+
+void Moments::add(const MomentSums& sums) {
+  MomentSums& own = tally_.sums;
+  add_to(own.of_class, sums.of_class);
+  add_to(own.first, sums.first);
+  add_to(own.second, sums.second);
+  add_to(own.known, sums.known);
+  for (std::size_t o = 0; o < own.low.size(); ++o) {
+    own.low[o] = std::min(own.low[o], sums.low[o]);
+    own.high[o] = std::max(own.high[o], sums.high[o]);
   }
-  exemplars_.merge(exemplars);
 }
 
 // Whether every row that reaches a node is shared out among its children in full. Two words may divide all values between
@@ -201,7 +219,7 @@ bool Moments::is_sum_of_sides(std::size_t node) const {
 
 // A row that reaches a split is shared by its two sides, so the sums over features above splits are those of the sides.
 MomentSums Moments::with_splits() const {
-  MomentSums sums = sums_;
+  MomentSums sums = tally_.sums;
   const std::size_t d = half_.size();
   for (std::size_t o = tree_.size(); o-- > 0;) {
     if (!is_sum_of_sides(o)) continue;
@@ -221,7 +239,7 @@ std::vector<double> Moments::in_rows(const std::vector<Sum>& sums) const {
   return out;
 }
 
-std::vector<double> Moments::class_weight() const { return in_rows(sums_.of_class); }
+std::vector<double> Moments::class_weight() const { return in_rows(tally_.sums.of_class); }
 
 std::vector<double> Moments::known_weight() const { return in_rows(with_splits().known); }
 

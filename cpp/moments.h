@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 #include "exemplars.h"
@@ -44,16 +43,22 @@ class Moments {
   void add(const TableView& table, int n_threads, Monitor& monitor);
   void add(const MomentSums& sums, const ExemplarTable& exemplars);
 
-  const MomentSums& sums() const { return sums_; }
-  ExemplarTable exemplars() { return exemplars_.table(); }
+  const MomentSums& sums() const { return tally_.sums; }
+  ExemplarTable exemplars() { return tally_.exemplars.table(); }
 
   // [node][class]: firing times weight; [node][feature]: weighted by firing, zero where nothing fires.
   std::vector<double> class_weight() const, mean() const, variance() const;
   std::vector<double> known_weight() const;  // [node][feature]: behind mean and variance; missing values weigh nothing
 
  private:
+  // What has been taken in so far, by this object or by one thread.
+  struct Tally {
+    MomentSums sums;
+    ExemplarKeeper exemplars;
+  };
   struct Piece;
 
+  void add(const MomentSums& sums);
   void add_block(const Block& block, Piece& piece) const;
   void add_features(std::size_t node, const Block& block, Piece& piece, const Firing& firing) const;
   void add_exemplars(std::size_t node, const Block& block, Piece& piece, const Firing& firing) const;
@@ -61,16 +66,14 @@ class Moments {
   MomentSums with_splits() const;
   std::vector<double> in_rows(const std::vector<Sum>& sums) const;
   double mean_in_ranges(const MomentSums& sums, std::size_t cell) const;
-  MomentSums no_sums() const;
+  Tally no_rows() const;
 
   const Tree& tree_;
   MomentOptions options_;
   RowHash hash_;
   std::vector<double> centre_, half_;  // [feature]
   double weight_unit_;                 // a power of two, so that scaling rounds nothing
-  MomentSums sums_;
-  ExemplarKeeper exemplars_;
-  std::mutex mutex_;
+  Tally tally_;
 };
 
 }  // namespace ferl

@@ -14,7 +14,7 @@ namespace ferl {
 namespace {
 
 constexpr std::uint64_t kAnyKey = std::numeric_limits<std::uint64_t>::max();
-constexpr std::size_t kPieceRows = 8192;
+constexpr std::size_t kPieceRows = 2048;
 
 template <class T>
 void append(std::vector<T>& to, const std::vector<T>& from) {
@@ -26,21 +26,21 @@ class KeyLimit {
  public:
   KeyLimit(std::size_t n, std::size_t n_wanted) : n_wanted_(n_wanted) {
     const double wanted = static_cast<double>(n_wanted), most = wanted + 8 * std::sqrt(wanted);
-    if (n_wanted > 0 && most < static_cast<double>(n)) guess_ = static_cast<std::uint64_t>(most / n * 0x1p64);
+    if (n_wanted > 0 && most < static_cast<double>(n)) guess = static_cast<std::uint64_t>(most / n * 0x1p64);
   }
-  void see(std::uint64_t key) {
-    if (key <= guess_) keys_.push_back(key);
-  }
+
+  std::uint64_t guess = 0;
+  std::vector<KeyedRow> below;  // or at the guess
+
   std::uint64_t limit() {
-    std::sort(keys_.begin(), keys_.end());
-    keys_.erase(std::unique(keys_.begin(), keys_.end()), keys_.end());
-    return guess_ > 0 && keys_.size() >= n_wanted_ ? keys_[n_wanted_ - 1] : kAnyKey;
+    RowSorter{}(below);
+    const auto same = [](const KeyedRow& a, const KeyedRow& b) { return a.key == b.key; };
+    below.erase(std::unique(below.begin(), below.end(), same), below.end());
+    return guess > 0 && below.size() >= n_wanted_ ? below[n_wanted_ - 1].key : kAnyKey;
   }
 
  private:
   std::size_t n_wanted_;
-  std::uint64_t guess_ = 0;
-  std::vector<std::uint64_t> keys_;
 };
 
 }  // namespace
@@ -62,6 +62,7 @@ Sampler::Sampler(SamplerOptions options)
 void Sampler::add(const TableView& table, std::uint64_t first_place, int n_threads, Monitor& monitor) {
   const std::size_t n = table.x.n_rows, n_pieces = (n + kPieceRows - 1) / kPieceRows;
   std::vector<std::uint64_t> keys(n);
+  std::vector<std::size_t> n_of_class(options_.n_classes, 0);
   const auto over_pieces = [&](const auto& task) {
     parallel_for(
         n_pieces, n_threads,
@@ -71,15 +72,18 @@ void Sampler::add(const TableView& table, std::uint64_t first_place, int n_threa
         },
         [&] { monitor.tick(0); });
   };
-  over_pieces([&](std::size_t first, std::size_t size) { see_piece(table, first, size, keys.data() + first); });
-  lower_bounds(table, keys);
+  over_pieces([&](std::size_t first, std::size_t size) {
+    see_piece(table, first, size, keys.data() + first, n_of_class);
+  });
+  if (n >= 2 * options_.n_rows) lower_bounds(table, keys, n_of_class, over_pieces);
   over_pieces([&](std::size_t first, std::size_t size) {
     take_piece(table, first_place, first, size, keys.data() + first);
   });
 }
 
 // Keys of rows, and what counts however the sample turns out.
-void Sampler::see_piece(const TableView& table, std::size_t first, std::size_t n, std::uint64_t* keys) {
+void Sampler::see_piece(const TableView& table, std::size_t first, std::size_t n, std::uint64_t* keys,
+                        std::vector<std::size_t>& n_of_class) {
   hash_(table, first, n, keys);
   const std::size_t d = options_.n_columns;
   std::vector<double> own_low(d, kInfinity), own_high(d, -kInfinity);
@@ -90,33 +94,39 @@ void Sampler::see_piece(const TableView& table, std::size_t first, std::size_t n
       own_low[j] = counts && x < own_low[j] ? x : own_low[j];
       own_high[j] = counts && x > own_high[j] ? x : own_high[j];
     }
+  std::vector<std::size_t> own_of_class(options_.n_classes, 0);
+  for (std::size_t i = first; i < first + n; ++i) own_of_class[table.y[i]] += table.weight[i] > 0;
   const double own_most = n == 0 ? 0 : *std::max_element(table.weight + first, table.weight + first + n);
   const std::lock_guard<std::mutex> lock(mutex_);
   for (std::size_t j = 0; j < d; ++j) {
     low[j] = std::min(low[j], own_low[j]);
     high[j] = std::max(high[j], own_high[j]);
   }
+  for (std::size_t c = 0; c < own_of_class.size(); ++c) n_of_class[c] += own_of_class[c];
   most_weight = std::max(most_weight, own_most);
 }
 
 // Before rows are copied: of so many keys, which are as good as uniform, few can be among the smallest. Where rows are
 // equal, so are keys, and the guess may be too low; then it is not used.
-void Sampler::lower_bounds(const TableView& table, const std::vector<std::uint64_t>& keys) {
-  if (keys.size() < 2 * options_.n_rows) return;
-  std::vector<std::size_t> n_of_class(options_.n_classes, 0);
-  for (std::size_t i = 0; i < keys.size(); ++i) n_of_class[table.y[i]] += table.weight[i] > 0;
-  const std::size_t n_rows = std::accumulate(n_of_class.begin(), n_of_class.end(), std::size_t{0});
-  KeyLimit all(n_rows, options_.n_rows);
-  std::vector<KeyLimit> of_class;
-  for (const std::size_t n : n_of_class) of_class.emplace_back(n, options_.n_class_rows);
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (!(table.weight[i] > 0)) continue;
-    all.see(keys[i]);
-    of_class[table.y[i]].see(keys[i]);
-  }
-  bound_ = std::min(bound_.load(), all.limit());
-  for (std::size_t c = 0; c < of_class.size(); ++c)
-    class_bound_[c] = std::min(class_bound_[c].load(), of_class[c].limit());
+template <class OverPieces>
+void Sampler::lower_bounds(const TableView& table, const std::vector<std::uint64_t>& keys,
+                           const std::vector<std::size_t>& n_of_class, const OverPieces& over_pieces) {
+  std::vector<KeyLimit> limits;  // of each class, and last of all rows
+  for (const std::size_t n : n_of_class) limits.emplace_back(n, options_.n_class_rows);
+  limits.emplace_back(std::accumulate(n_of_class.begin(), n_of_class.end(), std::size_t{0}), options_.n_rows);
+  over_pieces([&](std::size_t first, std::size_t size) {
+    std::vector<std::vector<KeyedRow>> found(limits.size());
+    for (std::size_t i = first; i < first + size; ++i) {
+      if (!(table.weight[i] > 0)) continue;
+      for (const std::size_t place : {static_cast<std::size_t>(table.y[i]), limits.size() - 1})
+        if (keys[i] <= limits[place].guess) found[place].push_back({keys[i], 0});
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (std::size_t place = 0; place < limits.size(); ++place) append(limits[place].below, found[place]);
+  });
+  bound_ = std::min(bound_.load(), limits.back().limit());
+  for (std::size_t c = 0; c < n_of_class.size(); ++c)
+    class_bound_[c] = std::min(class_bound_[c].load(), limits[c].limit());
 }
 
 void Sampler::take_piece(const TableView& table, std::uint64_t first_place, std::size_t first, std::size_t n,
@@ -186,10 +196,11 @@ std::vector<std::size_t> Sampler::by_key() const {
   return order;
 }
 
-void Sampler::compact() {
-  if (is_compact_) return;
-  std::vector<std::size_t> order = by_key();
-  std::vector<std::size_t> kept, of_class(options_.n_classes, 0);
+// Which candidates the sample needs, by key; equal ones of equal weight as one.
+std::vector<Sampler::Kept> Sampler::chosen() {
+  const std::vector<std::size_t> order = by_key();
+  std::vector<Kept> kept;
+  std::vector<std::size_t> of_class(options_.n_classes, 0);
   std::size_t n_distinct = 0;
   bool keeps = false;
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -201,31 +212,32 @@ void Sampler::compact() {
       if (++of_class[y] == options_.n_class_rows) class_bound_[y] = held_.key[own];
     } else if (held_.weight[own] == held_.weight[order[i - 1]]) {
       if (!keeps) continue;
-      held_.count[kept.back()] += held_.count[own];
-      held_.place[kept.back()] = std::min(held_.place[kept.back()], held_.place[own]);
-      order[i] = kept.back();  // what the next one is compared with
+      kept.back().count += held_.count[own];
+      kept.back().place = std::min(kept.back().place, held_.place[own]);
       continue;
     }
-    if (keeps) kept.push_back(own);
+    if (keeps) kept.push_back({own, held_.count[own], held_.place[own]});
   }
-  reorder(kept);
-  is_compact_ = true;
+  return kept;
 }
 
-void Sampler::reorder(const std::vector<std::size_t>& kept) {
+void Sampler::compact() {
+  if (is_compact_) return;
   const std::size_t d = options_.n_columns;
+  const std::vector<Kept> kept = chosen();
   Candidates next;
   next.x.reserve(kept.size() * d);
-  for (const std::size_t own : kept) {
+  for (const auto& [own, count, place] : kept) {
     next.key.push_back(held_.key[own]);
-    next.place.push_back(held_.place[own]);
-    next.count.push_back(held_.count[own]);
+    next.place.push_back(place);
+    next.count.push_back(count);
     next.y.push_back(held_.y[own]);
     next.weight.push_back(held_.weight[own]);
     next.x.insert(next.x.end(), held_.x.begin() + static_cast<std::ptrdiff_t>(own * d),
                   held_.x.begin() + static_cast<std::ptrdiff_t>((own + 1) * d));
   }
   held_ = std::move(next);
+  is_compact_ = true;
 }
 
 const Candidates& Sampler::candidates() {
@@ -233,34 +245,39 @@ const Candidates& Sampler::candidates() {
   return held_;
 }
 
-Sample Sampler::finish() {
-  compact();
-  if (held_.size() == 0) throw std::invalid_argument("No row has a positive weight.");
+Sample Sampler::finish(int n_threads) {
+  const std::vector<Kept> kept = chosen();
+  if (kept.empty()) throw std::invalid_argument("No row has a positive weight.");
   const std::size_t d = options_.n_columns;
   Sample sample;
   sample.n_columns = d;
   sample.n_classes = options_.n_classes;
   sample.n_categories = options_.n_categories;
   std::vector<std::size_t> first;  // of each distinct row among the candidates
-  for (std::size_t i = 0; i < held_.size(); ++i) {
-    const double weight = held_.weight[i] * static_cast<double>(held_.count[i]);
-    if (i > 0 && same_row(i, i - 1)) {  // by ascending weight, so the sum is the same however the rows came
+  for (const auto& [own, count, place] : kept) {
+    const double weight = held_.weight[own] * static_cast<double>(count);
+    if (!first.empty() && same_row(own, first.back())) {  // by ascending weight, so the sum is the same however they came
       sample.weight.back() += weight;
-      sample.place.back() = std::min(sample.place.back(), held_.place[i]);
+      sample.place.back() = std::min(sample.place.back(), place);
       continue;
     }
-    first.push_back(i);
-    sample.key.push_back(held_.key[i]);
-    sample.place.push_back(held_.place[i]);
-    sample.y.push_back(held_.y[i]);
+    first.push_back(own);
+    sample.key.push_back(held_.key[own]);
+    sample.place.push_back(place);
+    sample.y.push_back(held_.y[own]);
     sample.weight.push_back(weight);
   }
   const std::size_t n = sample.n_rows = first.size();
   sample.x.resize(n * d);
   constexpr std::size_t kTile = 64;  // rows that stay in the cache while their columns are written
-  for (std::size_t from = 0; from < n; from += kTile)
-    for (std::size_t j = 0; j < d; ++j)
-      for (std::size_t i = from; i < std::min(from + kTile, n); ++i) sample.x[j * n + i] = held_.x[first[i] * d + j];
+  const auto turn = [&](std::size_t from, std::size_t to) {
+    for (; from < to; from += kTile)
+      for (std::size_t j = 0; j < d; ++j)
+        for (std::size_t i = from; i < std::min(from + kTile, to); ++i) sample.x[j * n + i] = held_.x[first[i] * d + j];
+  };
+  parallel_for(
+      (n + kPieceRows - 1) / kPieceRows, n_threads,
+      [&](std::size_t piece) { turn(piece * kPieceRows, std::min((piece + 1) * kPieceRows, n)); }, [] {});
   return sample;
 }
 

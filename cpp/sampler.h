@@ -49,23 +49,32 @@ class Sampler {
 
   // What another sampler has to be told of the rows seen so far, by ascending key.
   const Candidates& candidates();
-  Sample finish();
+  Sample finish(int n_threads);
 
   // Of each column over the rows that have weight; low > high: it has no value.
   std::vector<double> low, high;
   double most_weight = 0;  // of a row
 
  private:
-  void see_piece(const TableView& table, std::size_t first, std::size_t n, std::uint64_t* keys);
-  void lower_bounds(const TableView& table, const std::vector<std::uint64_t>& keys);
+  // A candidate of the sample: its place among those held, how many rows it stands for, and the first of these.
+  struct Kept {
+    std::size_t own;
+    std::uint64_t count, place;
+  };
+
+  void see_piece(const TableView& table, std::size_t first, std::size_t n, std::uint64_t* keys,
+                 std::vector<std::size_t>& n_of_class);
+  template <class OverPieces>
+  void lower_bounds(const TableView& table, const std::vector<std::uint64_t>& keys,
+                    const std::vector<std::size_t>& n_of_class, const OverPieces& over_pieces);
   void take_piece(const TableView& table, std::uint64_t first_place, std::size_t first, std::size_t n,
                   const std::uint64_t* keys);
   bool may_enter(std::uint64_t key, Label y) const;
   int compare(std::size_t a, std::size_t b) const;
   bool same_row(std::size_t a, std::size_t b) const;
   std::vector<std::size_t> by_key() const;
+  std::vector<Kept> chosen();
   void compact();
-  void reorder(const std::vector<std::size_t>& kept);
 
   SamplerOptions options_;
   RowHash hash_;

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl.partition import Terms
+from ferl.threads import for_each, worth
 from ferl.tree import Categories, FuzzyTree, Profile
 
 Floats = NDArray[np.float64]
@@ -74,14 +75,18 @@ def level_order(weights: Floats) -> NDArray[np.intp]:
     return np.lexsort((*rounded.T[::-1], rounded.sum(axis=1), np.round(share @ direction, 9), own == 0))
 
 
-def recode(X: Floats, orders: dict[int, NDArray[np.intp]]) -> None:
+def recode(X: Floats, orders: dict[int, NDArray[np.intp]], n_threads: int = 1) -> None:
     """Replace each category of a table by its place in the order of its column."""
-    for j, order in orders.items():
+
+    def recode_column(j: int) -> None:
+        order = orders[j]
         place = np.full(len(order) + 1, math.nan)  # the last is what a missing value looks up
         place[order] = np.arange(len(order))
         code = X[:, j]
         code[np.isnan(code)] = len(order)
         np.take(place, code.astype(np.intp), out=code)
+
+    for_each(recode_column, orders, worth(n_threads, (len(X), len(orders))))
 
 
 def restore(tree: FuzzyTree, orders: dict[int, NDArray[np.intp]], weights: dict[int, Floats]) -> FuzzyTree:

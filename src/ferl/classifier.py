@@ -20,6 +20,7 @@ from ferl.partition import LinguisticVariable
 from ferl.pruning import prune, pruning_path
 from ferl.readings import Readings
 from ferl.rules import column_names, level_names
+from ferl.threads import n_threads
 from ferl.training import Block, RowsInMemory
 from ferl.updating import Updating, settle_classes
 
@@ -323,7 +324,7 @@ class FERLClassifier(Readings, Updating, ClassifierMixin, BaseEstimator):
         missing = np.isnan(table[weight > 0]).any(axis=0) if self.missing_conditions else np.zeros(0, dtype=bool)
         self.missing_features_ = tuple(np.flatnonzero(missing).tolist())
         block = Block(with_indicators(table, self.missing_features_), codes, weight)
-        rows = RowsInMemory.of_table(block, column_names(self), unit, level_names(self))
+        rows = RowsInMemory.of_table(block, column_names(self), unit, level_names(self), n_threads(self.n_jobs))
         return grow(self, rows), classes
 
     @fit_context(prefer_skip_nested_validation=True)

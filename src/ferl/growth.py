@@ -76,7 +76,7 @@ def grow(estimator: FERLClassifier, rows: Rows) -> Grown:
         sampling, sampler = _sampled(estimator, rows, seed, orders)
         n_features = len(estimator.columns_.levels)
         refuse_extreme_scales(estimator.columns_, sampler.low[:n_features], sampler.high[:n_features])
-        sample = sampler.finish()
+        sample = sampler.finish(threads)
         partition = _choose_partition(estimator, sample, facts)
         found = None
         if partition is None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 Item = TypeVar("Item")
+WORTH_THREADS = 1_000_000  # cells of a table, below which threads cost more than they save
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -41,7 +43,18 @@ def _cores() -> int:
     return int(cpu_count())
 
 
-def for_each(task: Callable[[Item], None], items: Iterable[Item], threads: int) -> None:
+def worth(threads: int, shape: tuple[int, ...]) -> int:
+    """Number of threads for a pass over a table of this shape: one, if it is small.
+
+    Examples
+    --------
+    >>> worth(2, (200, 10)), worth(2, (1_000_000, 10))
+    (1, 2)
+    """
+    return threads if math.prod(shape) >= WORTH_THREADS else 1
+
+
+def for_each(task: Callable[[Item], object], items: Iterable[Item], threads: int) -> None:
     """Call a task for each item, on several threads if there are to be any; the first error in their order is raised.
 
     Examples

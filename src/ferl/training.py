@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ferl import _core
 from ferl.categories import level_weights, recode
+from ferl.threads import for_each, worth
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -49,10 +50,10 @@ class Block:
     first_place: int = 0
     is_recoded: bool = False
 
-    def recoded(self, orders: Orders) -> Block:
+    def recoded(self, orders: Orders, n_threads: int) -> Block:
         """The rows with categories as places in an order; ``X`` itself is changed, nobody else has it."""
         if not self.is_recoded and orders:
-            recode(self.X, orders)
+            recode(self.X, orders, n_threads)
         return replace(self, is_recoded=True)
 
 
@@ -130,12 +131,18 @@ class RowsInMemory:
     block: Block
 
     @classmethod
-    def of_table(cls, block: Block, names: list[str], class_unit: Floats, levels: Levels) -> RowsInMemory:
+    def of_table(
+        cls, block: Block, names: list[str], class_unit: Floats, levels: Levels, n_threads: int = 1
+    ) -> RowsInMemory:
         """A table with its labels and weights."""
-        count = partial(level_weights, is_whole=are_whole(block.weight))
-        counted = {
-            j: count(block.X[:, j], block.codes, block.weight, len(own), len(class_unit)) for j, own in levels.items()
-        }
+        counted = dict.fromkeys(levels, np.zeros(0))
+        is_whole = are_whole(block.weight)
+
+        def count(j: int) -> None:
+            shape = len(levels[j]), len(class_unit)
+            counted[j] = level_weights(block.X[:, j], block.codes, block.weight, *shape, is_whole=is_whole)
+
+        for_each(count, levels, worth(n_threads, (len(block.X), len(levels))))
         return cls(Facts(len(class_unit), names, class_unit, levels, counted), block)
 
     @cached_property
@@ -147,12 +154,12 @@ class RowsInMemory:
     def fold(self, step: Fold[State], n_threads: int, report: Any = None) -> State:
         """All rows taken in at once."""
         state = step.start()
-        step.add(state, self._recoded(step.orders), n_threads, report)
+        step.add(state, self._recoded(step.orders, n_threads), n_threads, report)
         return state
 
-    def _recoded(self, orders: Orders) -> Block:
+    def _recoded(self, orders: Orders, n_threads: int) -> Block:
         # Once: a second look at the rows finds them recoded.
-        self.__dict__["_scaled"] = self._scaled.recoded(orders)
+        self.__dict__["_scaled"] = self._scaled.recoded(orders, n_threads)
         return self._scaled
 
 
@@ -210,7 +217,7 @@ class Sampling:
 
     def add(self, state: _core.Sampler, block: Block, n_threads: int, report: Any = None) -> None:
         """Take in a block."""
-        block = block.recoded(self.orders)
+        block = block.recoded(self.orders, n_threads)
         state.add(block.X, block.codes, block.weight, block.first_place, n_threads)
 
 
@@ -259,5 +266,5 @@ class Summing:
 
     def add(self, state: _core.Moments, block: Block, n_threads: int, report: Any = None) -> None:
         """Take in a block."""
-        block = block.recoded(self.orders)
+        block = block.recoded(self.orders, n_threads)
         state.add(block.X, block.codes, block.weight, n_threads, report)

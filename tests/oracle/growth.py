@@ -138,7 +138,7 @@ def take_sample(
     valued = np.flatnonzero(~np.isnan(x[weight > 0]).all(axis=0)).astype(np.int32)
     sampler = _core.Sampler(levels, n_classes, seed, rows, 0, valued)
     sampler.add(x, y, weight * weight_scale(math.fsum(weight), np.count_nonzero(weight)), 0, 1)
-    sample = sampler.finish()
+    sample = sampler.finish(1)
     row, merged, share = sample.place.astype(int), sample.weight, _core.resample(sample, n_resamples)
     are_counts = np.abs(merged - np.round(merged)).max() <= 1e-9 * merged.min()
     return Sample(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
 from numbers import Number
 from typing import Any
 
@@ -44,19 +43,23 @@ class Factor:
     Attributes
     ----------
     values : list
-        The values; None or NaN may be among them, and values that no row holds.
+        The values, and last None; None or NaN may be among the others too, and values that no row holds.
     codes : ndarray of shape (n_rows,), int64
-        Each row's place in ``values``; -1 where it is missing.
+        Each row's place in ``values``; that of the last where it is missing.
+    held : list
+        Values that rows hold, without missing ones.
     """
 
     values: list[Any]
     codes: NDArray[np.int64]
+    held: list[Any]
 
-    @cached_property
-    def held(self) -> list[Any]:
-        """Values that rows hold, without missing ones."""
-        counts = np.bincount(self.codes + 1, minlength=len(self.values) + 1)[1:]
-        return [value for value, count in zip(self.values, counts, strict=True) if count and not _is_missing(value)]
+    @classmethod
+    def of_codes(cls, values: list[Any], codes: NDArray[np.int64]) -> Factor:
+        """Find out which values rows hold."""
+        counts = np.bincount(codes, minlength=len(values))
+        pairs = zip(values, counts, strict=True)
+        return cls(values, codes, [value for value, count in pairs if count and not _is_missing(value)])
 
 
 class Column:
@@ -79,25 +82,34 @@ class Column:
         self.values = values
         self.kind = kind
         self.is_declared = is_declared
+        self._factor: Factor | None = None
 
     @property
     def is_category(self) -> bool:
         """Whether its type makes it a category."""
         return self.is_declared or self.kind in ("text", "bool")
 
-    @cached_property
+    @property
     def factor(self) -> Factor:
-        """The column as distinct values, found by Arrow: no loop over rows in Python."""
+        """The column as distinct values, found once."""
+        # Not functools.cached_property: before Python 3.12 its lock lets one thread at a time into all columns.
+        if self._factor is None:
+            self._factor = self._find_factor()
+        return self._factor
+
+    def _find_factor(self) -> Factor:
+        """The distinct values by Arrow: no loop over rows in Python."""
         import pyarrow as pa
 
         if self.kind == "nothing":
-            return Factor([], np.full(len(self.values), -1))
+            return Factor.of_codes([None], np.zeros(len(self.values), dtype=np.int64))
         array = pa.array(self.values, from_pandas=True) if isinstance(self.values, np.ndarray) else self.values
         array = _encoded(array)
         distinct = array.dictionary
         if self.kind == "number" and not pa.types.is_integer(distinct.type):
             distinct = distinct.cast(pa.float64())
-        return Factor(distinct.to_pylist(), array.indices.cast(pa.int64()).fill_null(-1).to_numpy())
+        codes = array.indices.cast(pa.int64()).fill_null(len(distinct)).to_numpy()
+        return Factor.of_codes([*distinct.to_pylist(), None], codes)
 
     @property
     def has_values(self) -> bool:
@@ -152,11 +164,10 @@ class Column:
     def codes(self, levels: NDArray[Any]) -> Floats:
         """Each row's place in ``levels``, ``len(levels)`` for other values, NaN where missing, shape (n_rows,)."""
         # By value, as Python compares: True, 1 and 1.0 are one category, whatever types two libraries have for it.
-        # The last entry is what code -1 looks up.
         places = {level: place for place, level in enumerate(levels.tolist())}
         n_levels = len(levels)
         lookup = [math.nan if _is_missing(value) else places.get(value, n_levels) for value in self.factor.values]
-        return np.array([*lookup, math.nan])[self.factor.codes]
+        return np.array(lookup)[self.factor.codes]
 
     def unseen(self, levels: NDArray[Any]) -> list[Any]:
         """Values that are not among ``levels``, sorted."""

@@ -16,11 +16,10 @@ from ferl.frames.column import Column, infinity_message
 from ferl.frames.form import columns_from_form, columns_to_form
 from ferl.frames.reading import Table, label, read_table
 from ferl.quoting import shown
-from ferl.threads import for_each
+from ferl.threads import for_each, worth
 
 Floats = NDArray[np.float64]
 _MAX_NAMES = 5
-WORTH_THREADS = 1_000_000  # cells of a table, below which threads cost more than they save
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +58,9 @@ class Columns:
     levels: tuple[NDArray[Any] | None, ...]
 
     @classmethod
-    def learn(cls, X: Any, categorical_features: Sequence[str | int | bool] | str | None = "from_dtype") -> Columns:
+    def learn(
+        cls, X: Any, categorical_features: Sequence[str | int | bool] | str | None = "from_dtype", n_threads: int = 1
+    ) -> Columns:
         """The columns of a table.
 
         Parameters
@@ -69,6 +70,8 @@ class Columns:
         categorical_features : "from_dtype", None, or array-like of str, int or bool
             Which features are categories: names, places or a mask; all others are then numbers, and text among them is
             an error. "from_dtype": the columns' types decide; integers are numbers. None: no feature is.
+        n_threads : int
+            Number of threads; small tables take one.
 
         Returns
         -------
@@ -79,9 +82,12 @@ class Columns:
         chosen = chosen_features(categorical_features, table.names, n_features)
         if table.block is not None and (chosen is None or not chosen.any()):
             return cls(table.names, (None,) * n_features)
+        are_categories = [column.is_category for column in table.columns] if chosen is None else chosen.tolist()
+        categories = [column for column, is_category in zip(table.columns, are_categories, strict=True) if is_category]
+        for_each(lambda column: column.factor, categories, worth(n_threads, (table.shape[0], len(categories))))
         levels: list[NDArray[Any] | None] = []
-        for place, column in enumerate(table.columns):
-            if column.is_category if chosen is None else chosen[place]:
+        for column, is_category in zip(table.columns, are_categories, strict=True):
+            if is_category:
                 levels.append(column.levels())
                 continue
             if column.kind == "text" and column.factor.held:
@@ -127,15 +133,17 @@ class Columns:
         if table.block is not None and all(known is None for known in self.levels):
             block = table.block if places == range(len(places)) else table.block[:, places]
             encoded = block.astype(np.float64, copy=False)
-        else:
-            encoded = np.empty((table.shape[0], len(self.levels)), order="F")
-            columns = table.columns  # read here, once, and not by every thread
+            self.refuse_infinity(encoded, n_threads)
+            return encoded
+        encoded = np.empty((table.shape[0], len(self.levels)), order="F")
+        columns = table.columns  # read here, once, and not by every thread
 
-            def fill(feature: int) -> None:
-                encoded[:, feature] = self._encode_column(feature, columns[places[feature]])
+        def fill(feature: int) -> None:
+            own = encoded[:, feature : feature + 1]
+            own[:, 0] = self._encode_column(feature, columns[places[feature]])
+            self.refuse_infinity(own, first_feature=feature)  # while it is in the cache
 
-            for_each(fill, range(len(places)), n_threads if encoded.size >= WORTH_THREADS else 1)
-        self.refuse_infinity(encoded, n_threads)
+        for_each(fill, range(len(places)), worth(n_threads, encoded.shape))
         return encoded
 
     def _encode_column(self, feature: int, column: Column) -> NDArray[Any] | float:
@@ -227,14 +235,14 @@ class Columns:
         place = {name: place for place, name in enumerate(table.names)}
         return [place[name] for name in self.names]
 
-    def refuse_infinity(self, encoded: Floats, n_threads: int = 1) -> None:
-        """Name the first feature of an encoded table that holds infinity."""
+    def refuse_infinity(self, encoded: Floats, n_threads: int = 1, first_feature: int = 0) -> None:
+        """Name the first feature that holds infinity, of an encoded table or of its columns from one on."""
         # The sum of a table is finite unless a value is not, or the values are huge: one pass, and rarely a second.
-        if math.isfinite(_sum(encoded, n_threads if encoded.size >= WORTH_THREADS else 1)):
+        if math.isfinite(_sum(encoded, worth(n_threads, encoded.shape))):
             return
         infinite = np.isinf(encoded).any(axis=0)
         if infinite.any():
-            raise ValueError(infinity_message(self.label(int(np.argmax(infinite)))))
+            raise ValueError(infinity_message(self.label(first_feature + int(np.argmax(infinite)))))
 
 
 def _sum(table: Floats, n_threads: int) -> float:

@@ -61,8 +61,8 @@ def learn_table(
         table = read_table(X, estimator)
         validate_data(estimator, table.native, skip_check_array=True)
     classes, codes = learn_labels(estimator, y, table.shape)
-    columns = Columns.learn(table, categorical_features)
     threads = n_threads(getattr(estimator, "n_jobs", None))
+    columns = Columns.learn(table, categorical_features, threads)
     return _core_ready(columns.encode(table, threads)), columns, classes, codes
 
 
