@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +15,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.utils import check_random_state
 
 import oracle
-from ferl import FuzzyTree
+from ferl import FERLClassifier, FuzzyTree
 from ferl.consequents import consequents
 from ferl.evidence import read_evidence
 from ferl.pruning import node_impurity, prune, pruning_path
@@ -195,7 +196,7 @@ def test_threads_do_not_decide_which_of_two_equal_nodes_is_split(
 
 def test_the_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)  # it limits the number of threads
-    # Threads start above 20,000 pairs of row and feature; sums over rows go to threads by 16,384 rows.
+    # Threads start above 3,000 pairs of row and feature; sums over rows go to threads by 2,048 rows.
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40_000, 9))
     y = (X[:, 0] > 0) + (X[:, 1] + X[:, 2] + rng.normal(size=len(X)) > 0.5).astype(int)
@@ -214,6 +215,33 @@ def test_the_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch) 
             assert one.tobytes() == other.tobytes(), measure
         fired = [m.tree_.fire(new, n_threads=n).tobytes() for m, n in ((models[0], 1), (model, 4))]
         assert fired[0] == fired[1]
+
+
+def test_neither_threads_nor_equal_rows_change_what_is_kept_of_a_table_with_categories(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rows three times are rows of weight three, also where threads read categories and keep exemplars."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)  # it limits the number of threads
+    monkeypatch.setattr("ferl.threads.WORTH_THREADS", 1)
+    rng = np.random.default_rng(0)
+    codes = np.unique(rng.integers(0, (40, 40, 6, 9), size=(5_000, 4)), axis=0)
+    y = (codes[:, 0] + 5 * (codes[:, 2] % 3) + rng.normal(0, 5, len(codes)) > 25).astype(int)
+    frame = pd.DataFrame(
+        {
+            "x": codes[:, 0] / 8,
+            "z": np.where(codes[:, 1] == 0, np.nan, codes[:, 1]),
+            "shape": pd.Categorical([None if code == 5 else f"shape {code}" for code in codes[:, 2]]),
+            "town": [f"town {code}" for code in codes[:, 3]],
+        }
+    )
+    places = rng.permutation(np.repeat(np.arange(len(y)), 3))
+    settings: dict[str, Any] = {"random_state": 0, "max_rules": 12, "n_exemplars": 16, "growth_rows": 1_000}
+    expected = FERLClassifier(**settings).fit(frame, y, np.full(len(y), 3.0))
+    assert len(expected.tree_.leaves) == 12
+    for n_jobs in (1, 2, 5):
+        model = FERLClassifier(**settings, n_jobs=n_jobs).fit(frame.iloc[places], y[places])
+        assert model.columns_ == expected.columns_
+        assert_identical(model.tree_, expected.tree_)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
