@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from ferl.bench.command import app
 from ferl.bench.concepts import seeing
 from ferl.bench.concepts.data import load_concept_set
-from ferl.bench.concepts.heads import FERL, LR, LR_SAME, LR_TREE, concepts_of_decision, judge_heads
+from ferl.bench.concepts.heads import FERL, LR, LR_SAME, LR_TREE, concepts_of_decision, judge_few, judge_heads
 from ferl.bench.concepts.novelty import name_anomalies, novelty_scores
 from ferl.bench.concepts.seeing import see
 from ferl.bench.errors import BenchError
@@ -128,6 +128,14 @@ def test_heads_are_judged_on_the_same_concepts_and_ferl_has_no_more_leaves_than_
     assert figures["CART, as many leaves"]["leaves"] <= figures[FERL]["leaves"]
     assert all(figures[head]["accuracy"] > 60 for head in (FERL, LR, LR_TREE))
     assert figures[LR_SAME]["concepts"] <= figures[LR_TREE]["concepts"] <= figures[LR]["concepts"]
+
+
+def test_few_concepts_are_the_best_ones_of_each_head():
+    noise = np.random.default_rng(2).random((200, 3))
+    (X, y), (X_test, y_test) = concepts_of_rows(), concepts_of_rows(1)
+    found = judge_few(np.hstack([noise, X]), y, np.hstack([noise, X_test]), y_test, 0, 150)
+    assert list(found) == [4, 6]
+    assert min(accuracy for heads in found.values() for accuracy in heads.values()) > 80
 
 
 def test_a_decision_asks_about_the_concepts_of_all_rules_that_fire():

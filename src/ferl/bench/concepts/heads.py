@@ -22,6 +22,7 @@ LR_SAME, LR_TREE = "LR, as many as a decision", "LR, as many as the tree"
 LR_CLASS, LR_ROW = "LR, as many for each class", "LR, as many for each row"
 LEAST_FIRING = 0.01  # of a rule that counts as part of a decision
 HEADS = (FERL, CART, CART_SMALL, LR_SAME, LR_CLASS, LR_ROW, LR_TREE, LR)
+FEW = (4, 6, 8, 12, 16, 24, 32, 48)  # concepts that heads have to do with
 
 
 def judge_heads(X: Floats, y: Labels, X_test: Floats, y_test: Labels, seed: int, most_rules: int) -> Figures:
@@ -74,6 +75,36 @@ def judge_heads(X: Floats, y: Labels, X_test: Floats, y_test: Labels, seed: int,
         name: {"accuracy": 100 * float(np.mean(found == y_test)), **{key: float(n) for key, n in sizes[name].items()}}
         for name, found in labels.items()
     }
+
+
+def judge_few(
+    X: Floats, y: Labels, X_test: Floats, y_test: Labels, seed: int, most_rules: int
+) -> dict[int, dict[str, float]]:
+    """Fit FERL and regression on few concepts, each on its own choice; parameters as in :func:`judge_heads`.
+
+    Each is fitted on all concepts first, and again on those that gained or weighed most.
+
+    Returns
+    -------
+    dict of dict
+        Accuracies in percent of FERL and LR, by the number of concepts.
+    """
+    settings = {**HEAD_SETTINGS, "max_rules": min(most_rules, _n_leaves_of_cart(X, y, seed))}
+    gain = fit(settings, X, y, seed).feature_importances_
+    regression = _regression().fit(X, y)
+    found = {}
+    for n_concepts in (n for n in FEW if n < X.shape[1]):
+        own = np.argsort(-gain, kind="stable")[:n_concepts]
+        labels = {
+            FERL: fit(settings, X[:, own], y, seed).predict(X_test[:, own]),
+            LR: _with_best_concepts(regression, X, y, X_test, n_concepts),
+        }
+        found[n_concepts] = {name: 100 * float(np.mean(label == y_test)) for name, label in labels.items()}
+    return found
+
+
+def _n_leaves_of_cart(X: Floats, y: Labels, seed: int) -> int:
+    return int(DecisionTreeClassifier(random_state=seed).fit(X, y).get_n_leaves())
 
 
 def concepts_of_tree(model: Any) -> int:

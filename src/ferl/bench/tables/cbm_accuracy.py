@@ -21,6 +21,9 @@ from ferl.bench.concepts.heads import (
     LR_SAME,
     LR_TREE,
     Figures,
+    Floats,
+    Labels,
+    judge_few,
     judge_heads,
 )
 from ferl.bench.concepts.seeing import N_FOLDS, View, see
@@ -65,14 +68,21 @@ NOTES = (
     "most. As many for each row: the full regression, each row with only the concepts that weigh most for its label, "
     "the others at their means; to find these it has read them all.",
 )
+FEW_NOTE = (
+    "Calibrated, cross-fitted concepts. FERL and regression on so many concepts, each on its own choice: fitted on "
+    "all, and again on those that gained or weighed most. Mean over seeds."
+)
 Measured = dict[tuple[bool, bool], list[Figures]]
 """Figures of the seeds, by kind of concepts."""
+Few = list[dict[int, dict[str, float]]]
+"""Accuracies on few concepts of the seeds, by the number of concepts."""
 
 
 def run_accuracy(request: Request) -> Report:
     """Fit all heads on all kinds of concepts of the sets in the folder."""
     folder = request.require_concepts()
     measured: dict[str, Measured] = {}
+    few: dict[str, Few] = {}
     seconds: dict[str, tuple[float, float]] = {}
     with one_thread(), Progress(console=request.console) as progress:
         task = progress.add_task("", total=len(READERS) * len(SEEDS))
@@ -84,19 +94,22 @@ def run_accuracy(request: Request) -> Report:
                 views.append(see(data, seed, request.out))
                 for stage, figures in _judge(data, views[-1], seed).items():
                     measured.setdefault(name, {}).setdefault(stage, []).append(figures)
+                few.setdefault(name, []).append(judge_few(*_parts(data, views[-1], BEST), seed, MOST_RULES[name]))
                 progress.advance(task)
             seconds[name] = fmean(v.seconds for v in views), fmean(v.cpu_seconds for v in views)
-    return make_report(measured, seconds, _facts())
+    return make_report(measured, few, seconds, _facts())
 
 
 def _judge(data: ConceptSet, view: View, seed: int) -> dict[tuple[bool, bool], Figures]:
-    y, is_test = data.y[view.rows], np.isin(view.new_rows, data.test)
-    found = {}
-    for crossfit, calibrated in STAGES:
-        X, new = view.concepts(data, crossfit=crossfit, calibrated=calibrated)
-        y_test = data.y[view.new_rows[is_test]]
-        found[crossfit, calibrated] = judge_heads(X, y, new[is_test], y_test, seed, MOST_RULES[data.name])
-    return found
+    return {stage: judge_heads(*_parts(data, view, stage), seed, MOST_RULES[data.name]) for stage in STAGES}
+
+
+def _parts(data: ConceptSet, view: View, stage: tuple[bool, bool]) -> tuple[Floats, Labels, Floats, Labels]:
+    """Concepts and classes of training rows and of test rows."""
+    crossfit, calibrated = stage
+    X, new = view.concepts(data, crossfit=crossfit, calibrated=calibrated)
+    is_test = np.isin(view.new_rows, data.test)
+    return X, data.y[view.rows], new[is_test], data.y[view.new_rows[is_test]]
 
 
 def _facts() -> dict[str, object]:
@@ -109,10 +122,14 @@ def _facts() -> dict[str, object]:
 
 
 def make_report(
-    measured: Mapping[str, Measured], seconds: Mapping[str, tuple[float, float]], facts: Mapping[str, object]
+    measured: Mapping[str, Measured],
+    few: Mapping[str, Few],
+    seconds: Mapping[str, tuple[float, float]],
+    facts: Mapping[str, object],
 ) -> Report:
     """Turn the figures of all sets into the report."""
     sections = [_section(name, own, NOTES if not place else ()) for place, (name, own) in enumerate(measured.items())]
+    sections += [_few_section(name, own, measured[name][BEST]) for name, own in few.items()]
     times = [[name, f"{clock:.0f}", f"{cpu:.0f}"] for name, (clock, cpu) in seconds.items()]
     note = f"All {N_FOLDS + 1} detectors of one seed together, on a machine with other work to do."
     sections.append(Section("Training the detectors", ["Set", "Seconds", "CPU seconds"], times, [note]))
@@ -123,6 +140,7 @@ def make_report(
         sections=sections,
         data={
             "sets": {name: _as_json(own) for name, own in measured.items()},
+            "few": {name: [{str(n): found for n, found in seed.items()} for seed in own] for name, own in few.items()},
             "seconds": {name: list(pair) for name, pair in seconds.items()},
             "paper": PAPER,
         },
@@ -141,6 +159,17 @@ def _section(name: str, own: Measured, notes: tuple[str, ...]) -> Section:
         rows,
         [*notes, *_verdicts(own[BEST])],
     )
+
+
+def _few_section(name: str, few: Few, seeds: list[Figures]) -> Section:
+    rows = []
+    for n_concepts in few[0]:
+        ours, theirs = (fmean(found[n_concepts][head] for found in few) for head in (FERL, LR))
+        rows.append([str(n_concepts), f"{ours:.2f}", f"{theirs:.2f}", f"{ours - theirs:+.2f}"])
+    ours, theirs = _accuracy(seeds, FERL), _accuracy(seeds, LR)
+    rows.append(["all", f"{ours:.2f}", f"{theirs:.2f}", f"{ours - theirs:+.2f}"])
+    note = f"CART on all: {_accuracy(seeds, CART):.2f}."
+    return Section(f"{name}, few concepts", ["Concepts", FERL, LR, "Difference"], rows, [FEW_NOTE, note])
 
 
 def _cell(name: str, head: str, stage: tuple[bool, bool], seeds: list[Figures]) -> str:
