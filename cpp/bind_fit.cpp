@@ -23,21 +23,27 @@ using Words = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::de
 using Places = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // `n_categories`: for each column, 0 where it holds numbers.
-TableView table_view(const Matrix& x, const Codes& n_categories, const Codes& y, const Vector& weight,
-                           int n_classes) {
+TableView table_view(const Matrix& x, const Codes& n_categories, const Codes& y, const Vector& weight, int n_classes,
+                     int n_threads) {
   require(n_categories.shape(0) == x.shape(1), "n_categories must have one number per column of X.");
-  for (std::size_t j = 0; j < x.shape(1); ++j) {
-    const int n = n_categories.data()[j];
-    const auto table = view(x);
-    for (std::size_t i = 0; n > 0 && i < x.shape(0); ++i)
-      require(is_missing(table(i, j)) || (table(i, j) >= 0 && table(i, j) < n),
-              "Every category code must be at least 0 and below n_categories.");
-  }
   require(x.shape(0) == y.shape(0) && x.shape(0) == weight.shape(0), "X, y and weight must have the same length.");
   require(x.shape(0) < std::numeric_limits<Row>::max(), "At most 4,294,967,294 rows can be fitted at once.");
-  require(std::all_of(y.data(), y.data() + y.shape(0), [=](Label c) { return c >= 0 && c < n_classes; }),
-          "Every class code must be at least 0 and below n_classes.");
-  return {view(x), n_categories.data(), y.data(), weight.data(), n_classes};
+  const TableView table{view(x), n_categories.data(), y.data(), weight.data(), n_classes};
+  const std::size_t n = x.shape(0);
+  constexpr std::size_t kPieceRows = 1 << 16;
+  const auto check = [&](std::size_t piece) {
+    const std::size_t first = piece * kPieceRows, end = std::min(first + kPieceRows, n);
+    for (std::size_t j = 0; j < x.shape(1); ++j) {
+      const int n_levels = table.n_categories[j];
+      for (std::size_t i = first; n_levels > 0 && i < end; ++i)
+        require(is_missing(table.x(i, j)) || (table.x(i, j) >= 0 && table.x(i, j) < n_levels),
+                "Every category code must be at least 0 and below n_categories.");
+    }
+    require(std::all_of(table.y + first, table.y + end, [=](Label c) { return c >= 0 && c < n_classes; }),
+            "Every class code must be at least 0 and below n_classes.");
+  };
+  parallel_for((n + kPieceRows - 1) / kPieceRows, n_threads, check, [] {});
+  return table;
 }
 
 template <class T>
@@ -72,7 +78,7 @@ class BoundSampler {
 
   void add(const Matrix& x, const Codes& y, const Vector& weight, std::uint64_t first_place, int n_threads) {
     require(x.shape(1) == n_columns_, "X must have one column per entry of n_categories.");
-    const auto table = table_view(x, n_categories_, y, weight, n_classes_);
+    const auto table = table_view(x, n_categories_, y, weight, n_classes_, n_threads);
     auto monitor = python_monitor(nb::none());
     nb::gil_scoped_release no_gil;
     sampler_.add(table, first_place, n_threads, monitor);
@@ -273,7 +279,7 @@ class BoundMoments {
 
   void add(const Matrix& x, const Codes& y, const Vector& weight, int n_threads, const nb::object& report) {
     require(x.shape(1) == n_columns_, "X must have the columns of the tree.");
-    const auto table = table_view(x, n_categories_, y, weight, n_classes_);
+    const auto table = table_view(x, n_categories_, y, weight, n_classes_, n_threads);
     auto monitor = python_monitor(report);
     nb::gil_scoped_release no_gil;
     moments_.add(table, n_threads, monitor);

@@ -10,13 +10,14 @@ namespace ferl {
 namespace {
 
 constexpr std::size_t kWorthTidying = 2'000'000;  // values, 16 MB
+constexpr std::size_t kFewRows = 256;
 
 }  // namespace
 
 ExemplarKeeper::ExemplarKeeper(std::size_t n_nodes, std::size_t n_columns, std::size_t n_kept)
     : n_columns_(n_columns),
       n_kept_(n_kept),
-      drop_above_(std::max<std::size_t>(4096, kWorthTidying / std::max<std::size_t>(n_columns, 1))),
+      tidy_above_(std::max(kFewRows, kWorthTidying / std::max<std::size_t>(n_columns, 1))),
       bound_(n_nodes, std::numeric_limits<std::uint64_t>::max()),
       of_node_(n_nodes) {}
 
@@ -44,23 +45,19 @@ bool ExemplarKeeper::same_row(const Kept& a, const Kept& b) const {
 
 void ExemplarKeeper::prune(std::size_t node) {
   auto& rows = of_node_[node];
-  // The keys here, where they are compared without a call: nearly all differ.
-  const auto comes_before = [&](const Kept& a, const Kept& b) { return a.key != b.key ? a.key < b.key : before(a, b); };
-  const auto sort_distinct = [&](auto end) {
-    std::sort(rows.begin(), end, comes_before);
-    return std::unique(rows.begin(), end, [&](const Kept& a, const Kept& b) { return same_row(a, b); });
-  };
-  if (n_kept_ > 0 && rows.size() > n_kept_) {
+  const auto same = [&](const Kept& a, const Kept& b) { return same_row(a, b); };
+  bool are_sorted = false;
+  if (rows.size() > n_kept_) {  // nearly always the first ones differ, and the others need not be sorted
     const auto end = rows.begin() + static_cast<std::ptrdiff_t>(n_kept_);
-    std::nth_element(rows.begin(), end - 1, rows.end(), comes_before);
-    const auto last = sort_distinct(end);
-    const bool are_distinct = last == end;
-    rows.erase(last, are_distinct ? rows.end() : end);
-    if (!are_distinct) rows.erase(sort_distinct(rows.end()), rows.end());  // fewer than wanted: all must be looked at
-  } else {
-    rows.erase(sort_distinct(rows.end()), rows.end());
+    std::nth_element(rows.begin(), end, rows.end(), by_key());
+    std::sort(rows.begin(), end, by_key());
+    are_sorted = std::adjacent_find(rows.begin(), end, same) == end;
   }
-  if (rows.size() < n_kept_ || n_kept_ == 0) return;
+  if (!are_sorted) {
+    std::sort(rows.begin(), rows.end(), by_key());
+    rows.erase(std::unique(rows.begin(), rows.end(), same), rows.end());
+  }
+  if (rows.empty() || rows.size() < n_kept_) return;
   rows.resize(n_kept_);
   bound_[node] = rows.back().key;
 }
@@ -91,7 +88,7 @@ void ExemplarKeeper::merge(const ExemplarKeeper& other) {
 }
 
 void ExemplarKeeper::tidy() {
-  if (key_.size() <= drop_above_) return;
+  if (key_.size() <= tidy_above_) return;
   ExemplarTable kept = table();
   key_ = std::move(kept.key);
   x_ = std::move(kept.x);
@@ -100,7 +97,7 @@ void ExemplarKeeper::tidy() {
     for (std::size_t k = 0; k < kept.n_most && kept.exemplar[node * kept.n_most + k] >= 0; ++k)
       add(node, kept.exemplar[node * kept.n_most + k]);
   }
-  drop_above_ = std::max(drop_above_, 2 * key_.size());
+  tidy_above_ = std::max(tidy_above_, 2 * key_.size());
 }
 
 ExemplarTable ExemplarKeeper::table() {
@@ -114,8 +111,7 @@ ExemplarTable ExemplarKeeper::table() {
   std::vector<Kept> rows;
   for (std::size_t row = 0; row < key_.size(); ++row)
     if (is_used[row]) rows.push_back({key_[row], static_cast<NodeId>(row)});
-  std::sort(rows.begin(), rows.end(),
-            [&](const Kept& a, const Kept& b) { return a.key != b.key ? a.key < b.key : before(a, b); });
+  std::sort(rows.begin(), rows.end(), by_key());
   std::vector<NodeId> place(key_.size(), -1);  // among the rows that are told; equal rows share one
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (i == 0 || !same_row(rows[i], rows[i - 1])) {

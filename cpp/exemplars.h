@@ -28,8 +28,9 @@ class ExemplarKeeper {
   void merge(const ExemplarTable& other);
   void merge(const ExemplarKeeper& other);
   void tidy();  // forgets rows that no node keeps any more, when they have become many; others get new places
-  // Take over what another one turns away.
-  void copy_bounds(const ExemplarKeeper& other) { bound_ = other.bound_; }
+  // [node]: the largest key that it still takes. Those of another keeper hold as well if the two are merged later.
+  const std::vector<std::uint64_t>& bounds() const { return bound_; }
+  void set_bounds(const std::vector<std::uint64_t>& bounds) { bound_ = bounds; }
 
   ExemplarTable table();  // of what is kept; each row once, however many nodes it is one of
 
@@ -40,13 +41,16 @@ class ExemplarKeeper {
   };
 
   bool before(const Kept& a, const Kept& b) const;
+  auto by_key() const {  // keys first, where they are compared without a call: nearly all differ
+    return [this](const Kept& a, const Kept& b) { return a.key != b.key ? a.key < b.key : before(a, b); };
+  }
   bool same_row(const Kept& a, const Kept& b) const;
   void prune(std::size_t node);
   void add_copy(std::size_t node, std::uint64_t key, const double* x, NodeId& place);
 
   std::size_t n_columns_, n_kept_;
-  std::size_t drop_above_;  // rows
-  std::vector<std::uint64_t> bound_;         // [node]: the largest key it still takes
+  std::size_t tidy_above_;  // rows
+  std::vector<std::uint64_t> bound_;  // [node]
   std::vector<std::vector<Kept>> of_node_;
   std::vector<std::uint64_t> key_;
   std::vector<double> x_;

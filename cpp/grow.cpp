@@ -11,8 +11,10 @@ namespace ferl {
 
 namespace {
 
-// Below this many (row, feature) pairs calling the crew costs more than it saves.
-constexpr std::size_t kWorthThreads = 3'000;
+// Below these calling the crew costs more than it saves.
+constexpr std::size_t kWorthScoring = 3'000;    // pairs of row and feature whose cuts are sought
+constexpr std::size_t kWorthBanding = 300;      // pairs of row and feature that get bands
+constexpr std::size_t kWorthSplitting = 1'500;  // rows that go to two sides
 
 // A node while the tree grows. Its rows are held as a sparse list; its sorted orders are made from its parent's only
 // when it is scored, which nodes that cannot reach the top of the queue never are.
@@ -141,7 +143,7 @@ class Grower {
         cuts[k] = cut_column(known.view(), from.columns[k], list.data(), n_known);
       }
     };
-    crew_.run((n_columns + chunk - 1) / chunk, from.n_rows * n_columns >= kWorthThreads, task);
+    crew_.run((n_columns + chunk - 1) / chunk, from.n_rows * n_columns >= kWorthScoring, task);
     node.orders = std::make_shared<Orders>(drop_constant(std::move(all), cuts));
     return cuts;
   }
@@ -217,7 +219,7 @@ class Grower {
   // the same. Most nodes are small: one is work enough for a thread, and who is done first helps with the other.
   void score_with_next(std::size_t index) {
     std::vector<std::size_t> batch{index};
-    const bool is_worth = nodes_.size() > 1 && nodes_[index].rows.size() * sample_.n_columns >= kWorthThreads;
+    const bool is_worth = nodes_.size() > 1 && nodes_[index].rows.size() * sample_.n_columns >= kWorthScoring;
     const auto most = static_cast<std::size_t>(is_worth ? options_.n_threads : 1);
     while (batch.size() < most && !queue_.empty() && !queue_.top().scored) {
       batch.push_back(queue_.top().node);
@@ -273,7 +275,7 @@ class Grower {
       if (!options_.monotone.empty() && candidate.rise * options_.monotone[column] < 0) candidate.column = -1;
       return candidate;
     };
-    crew_.run(n_first, orders.n_rows * n_first >= kWorthThreads / 10,
+    crew_.run(n_first, orders.n_rows * n_first >= kWorthBanding,
               [&](std::size_t place) { candidates[place] = band(place); });
     Candidate best;
     for (const Candidate& candidate : candidates)
@@ -304,7 +306,7 @@ class Grower {
       const Ramp ramp(node.best.band);
       std::vector<double> left(node.rows.size());
       for (std::size_t k = 0; k < left.size(); ++k) left[k] = node.best.left(x[node.rows[k]], ramp);
-      crew_.run(2, left.size() >= kWorthThreads / 2, [&](std::size_t side) {
+      crew_.run(2, left.size() >= kWorthSplitting, [&](std::size_t side) {
         GrowingNode& child = children[side];
         for (std::size_t k = 0; k < left.size(); ++k) {
           const double weight = node.weights[k] * (side == 0 ? left[k] : 1 - left[k]);

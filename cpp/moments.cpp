@@ -89,20 +89,26 @@ Moments::Tally Moments::no_rows() const {
   return {std::move(none), ExemplarKeeper(n, d, options_.n_exemplars)};
 }
 
-// Every thread adds to a tally of its own; the first takes that of this object, so that one thread has nothing to merge.
+// No two threads add to one tally at the same time. The first is that of this object: one thread has nothing to merge.
 void Moments::add(const TableView& table, int n_threads, Monitor& monitor) {
   const std::size_t n = table.x.n_rows, d = half_.size(), n_pieces = (n + kPieceRows - 1) / kPieceRows;
-  Tally none = no_rows();
-  none.exemplars.copy_bounds(tally_.exemplars);
-  std::deque<Tally> others;  // of helping threads; a deque, whose members stay where they are
+  const std::vector<std::uint64_t> bounds = tally_.exemplars.bounds();  // before threads change them
+  std::deque<Tally> others;  // whose members stay where they are
   std::vector<Tally*> idle{&tally_};
   std::mutex mutex;
   const auto take_idle = [&]() -> Tally& {
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (!idle.empty()) {
+        Tally& own = *idle.back();
+        idle.pop_back();
+        return own;
+      }
+    }
+    Tally none = no_rows();
+    none.exemplars.set_bounds(bounds);
     const std::lock_guard<std::mutex> lock(mutex);
-    if (idle.empty()) return others.emplace_back(none);
-    Tally& own = *idle.back();
-    idle.pop_back();
-    return own;
+    return others.emplace_back(std::move(none));
   };
   auto add_piece = [&](std::size_t number) {
     Tally& tally = take_idle();

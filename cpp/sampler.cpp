@@ -26,21 +26,30 @@ class KeyLimit {
  public:
   KeyLimit(std::size_t n, std::size_t n_wanted) : n_wanted_(n_wanted) {
     const double wanted = static_cast<double>(n_wanted), most = wanted + 8 * std::sqrt(wanted);
-    if (n_wanted > 0 && most < static_cast<double>(n)) guess = static_cast<std::uint64_t>(most / n * 0x1p64);
+    if (n_wanted > 0 && most < static_cast<double>(n)) guess_ = static_cast<std::uint64_t>(most / n * 0x1p64);
   }
 
-  std::uint64_t guess = 0;
-  std::vector<KeyedRow> below;  // or at the guess
+  bool is_below_guess(std::uint64_t key) const { return key <= guess_; }
+
+  void add(const std::vector<KeyedRow>& below_guess) {
+    // Far more than were to be expected: equal rows. They would fill the memory and tell little.
+    if (below_.size() > 4 * n_wanted_ + 1000) is_useless_ = true;
+    if (is_useless_) below_ = {};
+    else append(below_, below_guess);
+  }
 
   std::uint64_t limit() {
-    RowSorter{}(below);
+    RowSorter{}(below_);
     const auto same = [](const KeyedRow& a, const KeyedRow& b) { return a.key == b.key; };
-    below.erase(std::unique(below.begin(), below.end(), same), below.end());
-    return guess > 0 && below.size() >= n_wanted_ ? below[n_wanted_ - 1].key : kAnyKey;
+    below_.erase(std::unique(below_.begin(), below_.end(), same), below_.end());
+    return guess_ > 0 && below_.size() >= n_wanted_ ? below_[n_wanted_ - 1].key : kAnyKey;
   }
 
  private:
   std::size_t n_wanted_;
+  std::uint64_t guess_ = 0;
+  std::vector<KeyedRow> below_;  // or at the guess; row numbers are not used
+  bool is_useless_ = false;
 };
 
 }  // namespace
@@ -75,6 +84,7 @@ void Sampler::add(const TableView& table, std::uint64_t first_place, int n_threa
   over_pieces([&](std::size_t first, std::size_t size) {
     see_piece(table, first, size, keys.data() + first, n_of_class);
   });
+  // With fewer rows most would enter whatever the bounds.
   if (n >= 2 * options_.n_rows) lower_bounds(table, keys, n_of_class, over_pieces);
   over_pieces([&](std::size_t first, std::size_t size) {
     take_piece(table, first_place, first, size, keys.data() + first);
@@ -89,7 +99,8 @@ void Sampler::see_piece(const TableView& table, std::size_t first, std::size_t n
   std::vector<double> own_low(d, kInfinity), own_high(d, -kInfinity);
   for (std::size_t j = 0; j < d; ++j)
     for (std::size_t i = first; i < first + n; ++i) {
-      const double x = table.x(i, j);  // both comparisons fail where it is missing
+      // Zero without a sign, so that it does not matter which comes first. Both comparisons fail where it is missing.
+      const double x = table.x(i, j) + 0.0;
       const bool counts = table.weight[i] > 0;
       own_low[j] = counts && x < own_low[j] ? x : own_low[j];
       own_high[j] = counts && x > own_high[j] ? x : own_high[j];
@@ -119,10 +130,10 @@ void Sampler::lower_bounds(const TableView& table, const std::vector<std::uint64
     for (std::size_t i = first; i < first + size; ++i) {
       if (!(table.weight[i] > 0)) continue;
       for (const std::size_t place : {static_cast<std::size_t>(table.y[i]), limits.size() - 1})
-        if (keys[i] <= limits[place].guess) found[place].push_back({keys[i], 0});
+        if (limits[place].is_below_guess(keys[i])) found[place].push_back({keys[i], 0});
     }
     const std::lock_guard<std::mutex> lock(mutex_);
-    for (std::size_t place = 0; place < limits.size(); ++place) append(limits[place].below, found[place]);
+    for (std::size_t place = 0; place < limits.size(); ++place) limits[place].add(found[place]);
   });
   bound_ = std::min(bound_.load(), limits.back().limit());
   for (std::size_t c = 0; c < n_of_class.size(); ++c)
@@ -165,7 +176,7 @@ bool Sampler::may_enter(std::uint64_t key, Label y) const {
   return key <= bound_.load(std::memory_order_relaxed) || key <= class_bound_[y].load(std::memory_order_relaxed);
 }
 
-// By key; rows that happen to share one by their content, and equal rows by their weight.
+// By key; rows that happen to share one by their content.
 int Sampler::compare(std::size_t a, std::size_t b) const {
   const auto order = [](const auto& u, const auto& v) { return u < v ? -1 : v < u ? 1 : 0; };
   if (const int o = order(held_.key[a], held_.key[b]); o != 0) return o;
@@ -196,8 +207,8 @@ std::vector<std::size_t> Sampler::by_key() const {
   return order;
 }
 
-// Which candidates the sample needs, by key; equal ones of equal weight as one.
-std::vector<Sampler::Kept> Sampler::chosen() {
+// Which candidates the sample needs, by key; equal ones of equal weight as one. Lowers the bounds to their keys.
+std::vector<Sampler::Kept> Sampler::choose() {
   const std::vector<std::size_t> order = by_key();
   std::vector<Kept> kept;
   std::vector<std::size_t> of_class(options_.n_classes, 0);
@@ -208,8 +219,8 @@ std::vector<Sampler::Kept> Sampler::chosen() {
     if (i == 0 || !same_row(own, order[i - 1])) {
       const Label y = held_.y[own];
       keeps = n_distinct < options_.n_rows || of_class[y] < options_.n_class_rows;
-      if (++n_distinct == options_.n_rows) bound_ = held_.key[own];
-      if (++of_class[y] == options_.n_class_rows) class_bound_[y] = held_.key[own];
+      if (++n_distinct == options_.n_rows) bound_ = std::min(bound_.load(), held_.key[own]);
+      if (++of_class[y] == options_.n_class_rows) class_bound_[y] = std::min(class_bound_[y].load(), held_.key[own]);
     } else if (held_.weight[own] == held_.weight[order[i - 1]]) {
       if (!keeps) continue;
       kept.back().count += held_.count[own];
@@ -224,7 +235,7 @@ std::vector<Sampler::Kept> Sampler::chosen() {
 void Sampler::compact() {
   if (is_compact_) return;
   const std::size_t d = options_.n_columns;
-  const std::vector<Kept> kept = chosen();
+  const std::vector<Kept> kept = choose();
   Candidates next;
   next.x.reserve(kept.size() * d);
   for (const auto& [own, count, place] : kept) {
@@ -246,7 +257,7 @@ const Candidates& Sampler::candidates() {
 }
 
 Sample Sampler::finish(int n_threads) {
-  const std::vector<Kept> kept = chosen();
+  const std::vector<Kept> kept = choose();
   if (kept.empty()) throw std::invalid_argument("No row has a positive weight.");
   const std::size_t d = options_.n_columns;
   Sample sample;
@@ -256,7 +267,7 @@ Sample Sampler::finish(int n_threads) {
   std::vector<std::size_t> first;  // of each distinct row among the candidates
   for (const auto& [own, count, place] : kept) {
     const double weight = held_.weight[own] * static_cast<double>(count);
-    if (!first.empty() && same_row(own, first.back())) {  // by ascending weight, so the sum is the same however they came
+    if (!first.empty() && same_row(own, first.back())) {  // by ascending weight: the sum is the same however they came
       sample.weight.back() += weight;
       sample.place.back() = std::min(sample.place.back(), place);
       continue;
@@ -278,6 +289,8 @@ Sample Sampler::finish(int n_threads) {
   parallel_for(
       (n + kPieceRows - 1) / kPieceRows, n_threads,
       [&](std::size_t piece) { turn(piece * kPieceRows, std::min((piece + 1) * kPieceRows, n)); }, [] {});
+  held_ = {};
+  is_compact_ = true;
   return sample;
 }
 

@@ -49,6 +49,7 @@ class Sampler {
 
   // What another sampler has to be told of the rows seen so far, by ascending key.
   const Candidates& candidates();
+  // The sample; the candidates are forgotten, what is known of all rows is not.
   Sample finish(int n_threads);
 
   // Of each column over the rows that have weight; low > high: it has no value.
@@ -73,7 +74,7 @@ class Sampler {
   int compare(std::size_t a, std::size_t b) const;
   bool same_row(std::size_t a, std::size_t b) const;
   std::vector<std::size_t> by_key() const;
-  std::vector<Kept> chosen();
+  std::vector<Kept> choose();
   void compact();
 
   SamplerOptions options_;

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from ferl import FERLClassifier
 from ferl.streaming import fit_batches, fit_parquet, predict_batches, predict_parquet
@@ -44,6 +45,24 @@ def test_any_batch_size_and_number_of_threads_give_the_same_bits(size: int, seed
     model = FERLClassifier("medium", growth_rows=150, random_state=0)
     whole = model.fit(X, y, weight)
     same_tree(whole.tree_, fit_batches(in_batches(size, X, y, weight), estimator=model.set_params(n_jobs=n_jobs)).tree_)
+
+
+@pytest.mark.parametrize("n_times", [1, 2])
+def test_exemplars_are_the_same_where_more_rows_are_held_than_kept(
+    n_times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So many columns that rows which no node keeps any more are forgotten on the way; and rows that are equal."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)  # it limits the number of threads
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(9_000 // n_times, 400)).round(3), n_times, axis=0)
+    y = (X[:, 0] > 0).astype(int)
+    model = FERLClassifier(random_state=0, max_rules=3, growth_rows=300, n_exemplars=2_500)
+    whole = model.fit(X, y)
+    assert whole.tree_.profile is not None
+    assert (whole.tree_.profile.exemplar[0] >= 0).sum() == 2_500
+    for n_jobs, size in ((3, 9_000), (1, 1_700), (2, 4_100)):
+        fitted = fit_batches(in_batches(size, X, y), estimator=clone(model).set_params(n_jobs=n_jobs))
+        same_tree(whole.tree_, fitted.tree_)
 
 
 def test_the_order_of_rows_changes_nothing() -> None:

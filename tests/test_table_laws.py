@@ -140,7 +140,7 @@ def test_a_column_without_values_changes_nothing(variant: str, table: Mixed, see
 
 def test_the_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)  # it limits the number of threads
-    # Threads start above 100,000 pairs of row and feature; sums over rows go to threads by 8,192 rows.
+    # Threads start above 3,000 pairs of row and feature; sums over rows go to threads by 2,048 rows.
     table = mixed_table(np.random.default_rng(0), 20_000, n_numbers=3, n_levels=(5, 300), n_classes=3)
     rows = rows_beside(table, 0, 5_000)
     for variant in ("deep", "compact"):

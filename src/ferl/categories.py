@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl.partition import Terms
-from ferl.threads import for_each, worth
+from ferl.threads import for_each, threads_for
 from ferl.tree import Categories, FuzzyTree, Profile
 
 Floats = NDArray[np.float64]
@@ -75,7 +75,7 @@ def level_order(weights: Floats) -> NDArray[np.intp]:
     return np.lexsort((*rounded.T[::-1], rounded.sum(axis=1), np.round(share @ direction, 9), own == 0))
 
 
-def recode(X: Floats, orders: dict[int, NDArray[np.intp]], n_threads: int = 1) -> None:
+def recode(X: Floats, orders: dict[int, NDArray[np.intp]], n_threads: int) -> None:
     """Replace each category of a table by its place in the order of its column."""
 
     def recode_column(j: int) -> None:
@@ -86,7 +86,7 @@ def recode(X: Floats, orders: dict[int, NDArray[np.intp]], n_threads: int = 1) -
         code[np.isnan(code)] = len(order)
         np.take(place, code.astype(np.intp), out=code)
 
-    for_each(recode_column, orders, worth(n_threads, (len(X), len(orders))))
+    for_each(recode_column, orders, threads_for(len(X) * len(orders), n_threads))
 
 
 def restore(tree: FuzzyTree, orders: dict[int, NDArray[np.intp]], weights: dict[int, Floats]) -> FuzzyTree:

@@ -58,9 +58,8 @@ class FERLClassifier(Readings, Updating, ClassifierMixin, BaseEstimator):
         Deep and medium: by what features and nodes are chosen; where a feature is cut, Gini says. The weighted Gini
         decrease (None: this); the decrease of "entropy", which halves many classes where Gini takes them off one by
         one, so that rules are shorter; or "cci", the weight that the two children's majority classes classify better
-        than the parent's (ties by Gini). Compact: "consistent" (None: this), what a word
-        changes in accuracy plus mean log-probability of the training rows, by the evidence of all nodes together; or
-        "cci", accuracy alone.
+        than the parent's (ties by Gini). Compact: "consistent" (None: this), what a word changes in accuracy plus mean
+        log-probability of the training rows, by the evidence of all nodes together; or "cci", accuracy alone.
     partition : {"quantile", "width", "mdlp"} or sequence of LinguisticVariable
         Compact only: the words. Sets of equal weight, of equal width, or between cuts that tell the classes apart; or
         those given, which find their features by name. Features without words are not used.

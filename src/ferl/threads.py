@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -43,15 +42,15 @@ def _cores() -> int:
     return int(cpu_count())
 
 
-def worth(threads: int, shape: tuple[int, ...]) -> int:
-    """Number of threads for a pass over a table of this shape: one, if it is small.
+def threads_for(n_cells: int, threads: int) -> int:
+    """Number of threads for a pass over so many cells of a table: one, if they are few.
 
     Examples
     --------
-    >>> worth(2, (200, 10)), worth(2, (1_000_000, 10))
+    >>> threads_for(2_000, 2), threads_for(10_000_000, 2)
     (1, 2)
     """
-    return threads if math.prod(shape) >= WORTH_THREADS else 1
+    return threads if n_cells >= WORTH_THREADS else 1
 
 
 def for_each(task: Callable[[Item], object], items: Iterable[Item], threads: int) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ferl import _core
 from ferl.categories import level_weights, recode
-from ferl.threads import for_each, worth
+from ferl.threads import for_each, threads_for
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -132,17 +132,17 @@ class RowsInMemory:
 
     @classmethod
     def of_table(
-        cls, block: Block, names: list[str], class_unit: Floats, levels: Levels, n_threads: int = 1
+        cls, block: Block, names: list[str], class_unit: Floats, levels: Levels, n_threads: int
     ) -> RowsInMemory:
         """A table with its labels and weights."""
-        counted = dict.fromkeys(levels, np.zeros(0))
+        counted = dict.fromkeys(levels, np.zeros(0))  # in their order, whichever thread is done first
         is_whole = are_whole(block.weight)
 
         def count(j: int) -> None:
             shape = len(levels[j]), len(class_unit)
             counted[j] = level_weights(block.X[:, j], block.codes, block.weight, *shape, is_whole=is_whole)
 
-        for_each(count, levels, worth(n_threads, (len(block.X), len(levels))))
+        for_each(count, levels, threads_for(len(block.X) * len(levels), n_threads))
         return cls(Facts(len(class_unit), names, class_unit, levels, counted), block)
 
     @cached_property

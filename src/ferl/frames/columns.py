@@ -16,7 +16,7 @@ from ferl.frames.column import Column, infinity_message
 from ferl.frames.form import columns_from_form, columns_to_form
 from ferl.frames.reading import Table, label, read_table
 from ferl.quoting import shown
-from ferl.threads import for_each, worth
+from ferl.threads import for_each, threads_for
 
 Floats = NDArray[np.float64]
 _MAX_NAMES = 5
@@ -84,7 +84,7 @@ class Columns:
             return cls(table.names, (None,) * n_features)
         are_categories = [column.is_category for column in table.columns] if chosen is None else chosen.tolist()
         categories = [column for column, is_category in zip(table.columns, are_categories, strict=True) if is_category]
-        for_each(lambda column: column.factor, categories, worth(n_threads, (table.shape[0], len(categories))))
+        for_each(lambda column: column.factor, categories, threads_for(table.shape[0] * len(categories), n_threads))
         levels: list[NDArray[Any] | None] = []
         for column, is_category in zip(table.columns, are_categories, strict=True):
             if is_category:
@@ -139,11 +139,12 @@ class Columns:
         columns = table.columns  # read here, once, and not by every thread
 
         def fill(feature: int) -> None:
-            own = encoded[:, feature : feature + 1]
-            own[:, 0] = self._encode_column(feature, columns[places[feature]])
-            self.refuse_infinity(own, first_feature=feature)  # while it is in the cache
+            own = encoded[:, feature]
+            own[:] = self._encode_column(feature, columns[places[feature]])
+            if self.levels[feature] is None and _holds_infinity(own):  # while it is in the cache
+                raise ValueError(infinity_message(self.label(feature)))
 
-        for_each(fill, range(len(places)), worth(n_threads, encoded.shape))
+        for_each(fill, range(len(places)), threads_for(encoded.size, n_threads))
         return encoded
 
     def _encode_column(self, feature: int, column: Column) -> NDArray[Any] | float:
@@ -235,27 +236,26 @@ class Columns:
         place = {name: place for place, name in enumerate(table.names)}
         return [place[name] for name in self.names]
 
-    def refuse_infinity(self, encoded: Floats, n_threads: int = 1, first_feature: int = 0) -> None:
-        """Name the first feature that holds infinity, of an encoded table or of its columns from one on."""
-        # The sum of a table is finite unless a value is not, or the values are huge: one pass, and rarely a second.
-        if math.isfinite(_sum(encoded, worth(n_threads, encoded.shape))):
-            return
-        infinite = np.isinf(encoded).any(axis=0)
-        if infinite.any():
-            raise ValueError(infinity_message(self.label(first_feature + int(np.argmax(infinite)))))
+    def refuse_infinity(self, encoded: Floats, n_threads: int = 1) -> None:
+        """Name the first feature of an encoded table that holds infinity."""
+        n_parts = threads_for(encoded.size, n_threads)
+        parts = np.array_split(encoded.T if encoded.flags.f_contiguous else encoded, n_parts)  # as they lie in memory
+        found = [False] * n_parts
+
+        def look(place: int) -> None:
+            found[place] = _holds_infinity(parts[place])
+
+        for_each(look, range(n_parts), n_parts)
+        if any(found):
+            infinite = np.isinf(encoded).any(axis=0)
+            raise ValueError(infinity_message(self.label(int(np.argmax(infinite)))))
 
 
-def _sum(table: Floats, n_threads: int) -> float:
-    """The sum of a table, by parts that lie together in memory."""
-    parts = np.array_split(table.T if table.flags.f_contiguous else table, n_threads)
-    sums = [0.0] * n_threads
-
-    def add(place: int) -> None:
-        with np.errstate(over="ignore", invalid="ignore"):
-            sums[place] = float(parts[place].sum())
-
-    for_each(add, range(n_threads), n_threads)
-    return sum(sums)
+def _holds_infinity(numbers: Floats) -> bool:
+    # A sum is finite unless a number is not, or the numbers are huge: one pass, and rarely a second.
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_finite = math.isfinite(float(numbers.sum()))
+    return not is_finite and bool(np.isinf(numbers).any())
 
 
 def merge_columns(known: Columns, others: Columns) -> Columns:
