@@ -157,6 +157,7 @@ GrowOptions grow_options(const nb::dict& given) {
   o.n_banded = nb::cast<std::size_t>(given["n_banded_features"]);
   for (const auto unit : given["class_unit"]) o.class_unit.push_back(nb::cast<double>(unit));
   for (const auto sign : given["monotone"]) o.monotone.push_back(nb::cast<int>(sign));
+  o.n_exemplars = nb::cast<std::size_t>(given["n_exemplars"]);
   o.n_threads = nb::cast<int>(given["n_threads"]);
   return o;
 }
@@ -193,6 +194,7 @@ nb::dict grown_arrays(GrownTree grown) {
   out["category"] = to_numpy(std::move(category), {n_memberships});
   out["category_start"] = to_numpy(std::move(category_start), {n + 1});
   out["cuts"] = to_numpy(std::move(grown.cuts), {n, 3});
+  out["key_bound"] = to_numpy(std::move(grown.key_bound), {n});
   return out;
 }
 
@@ -263,11 +265,12 @@ class BoundMoments {
  public:
   BoundMoments(const Codes& parent, const Codes& feature, const CMatrix& trapezoid, const Vector& share,
                const Codes& category_start, const Vector& category, const Codes& n_categories, int n_classes,
-               const Vector& low, const Vector& high, double most_weight, std::size_t n_exemplars, std::uint64_t seed,
-               const Codes& columns)
+               const Vector& low, const Vector& high, double most_weight, std::size_t n_exemplars,
+               const Words& key_bound, std::uint64_t seed, const Codes& columns)
       : tree_(tree_of(parent, feature, trapezoid, share, category_start, category)), n_columns_(low.shape(0)),
         n_classes_(n_classes), n_categories_(n_categories),
-        moments_(tree_, {n_classes, copy(low), copy(high), most_weight, n_exemplars, seed, copy(columns)}) {
+        moments_(tree_, {n_classes, copy(low), copy(high), most_weight, n_exemplars, copy(key_bound), seed, copy(columns)}) {
+    require(key_bound.shape(0) == tree_.size(), "Every node needs a bound of keys.");
     require(high.shape(0) == n_columns_ && n_categories.shape(0) == n_columns_, "Every column needs a range.");
     require(most_weight > 0, "most_weight must be above 0.");
     for (const Node& node : tree_.nodes)
@@ -369,9 +372,11 @@ void bind_fit(nb::module_& m) {
   m.def("resample", &resample, "sample"_a, "n_resamples"_a);
   nb::class_<BoundMoments>(m, "Moments")
       .def(nb::init<const Codes&, const Codes&, const CMatrix&, const Vector&, const Codes&, const Vector&, const Codes&, int,
-                    const Vector&, const Vector&, double, std::size_t, std::uint64_t, const Codes&>(),
+                    const Vector&, const Vector&, double, std::size_t, const Words&, std::uint64_t,
+                    const Codes&>(),
            "parent"_a, "feature"_a, "trapezoid"_a, "share"_a, "category_start"_a, "category"_a, "n_categories"_a,
-           "n_classes"_a, "low"_a, "high"_a, "most_weight"_a, "n_exemplars"_a, "seed"_a, "columns"_a)
+           "n_classes"_a, "low"_a, "high"_a, "most_weight"_a, "n_exemplars"_a, "key_bound"_a, "seed"_a,
+           "columns"_a)
       .def("add", &BoundMoments::add, "x"_a, "y"_a, "weight"_a, "n_threads"_a, "report"_a.none())
       .def("state", &BoundMoments::state)
       .def("merge", &BoundMoments::merge, "state"_a)

@@ -1,7 +1,6 @@
 #include "exemplars.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "hash.h"
 
@@ -18,7 +17,7 @@ ExemplarKeeper::ExemplarKeeper(std::size_t n_nodes, std::size_t n_columns, std::
     : n_columns_(n_columns),
       n_kept_(n_kept),
       tidy_above_(std::max(kFewRows, kWorthTidying / std::max<std::size_t>(n_columns, 1))),
-      bound_(n_nodes, std::numeric_limits<std::uint64_t>::max()),
+      bound_(n_nodes, kAnyKey),
       of_node_(n_nodes) {}
 
 NodeId ExemplarKeeper::add_row(std::uint64_t key, const double* x, std::ptrdiff_t column_stride) {

@@ -10,6 +10,8 @@
 
 namespace ferl {
 
+constexpr double kExemplarFiring = 0.05;  // a row that fires less is no example of a node
+
 // What is told to others: rows, and for each node the places of its own among them, by ascending key.
 struct ExemplarTable {
   std::vector<std::uint64_t> key;  // [row], ascending

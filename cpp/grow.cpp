@@ -5,6 +5,7 @@
 #include <numeric>
 #include <queue>
 
+#include "exemplars.h"
 #include "presort.h"
 
 namespace ferl {
@@ -29,6 +30,7 @@ struct GrowingNode {
   double weight = 0;
   std::shared_ptr<const Orders> parent_orders, orders;
   Candidate best;
+  std::uint64_t key_bound = kAnyKey;  // of exemplars
 };
 
 // A place in the queue. A node waits under the most it could gain until that is the largest, and is scored then.
@@ -90,6 +92,18 @@ class Grower {
     node.class_weight.assign(sample_.n_classes, 0.0);
     for (std::size_t k = 0; k < node.rows.size(); ++k) node.class_weight[sample_.y[node.rows[k]]] += node.weights[k];
     node.weight = std::accumulate(node.class_weight.begin(), node.class_weight.end(), 0.0);
+    node.key_bound = key_bound(node);
+  }
+
+  // Of the rows that will be the node's exemplars: those with the smallest keys, and the sample is by ascending key.
+  // That there are as many as will be kept is clear from it, if their firing is clearly enough to be one.
+  std::uint64_t key_bound(const GrowingNode& node) const {
+    std::size_t n_found = 0;
+    for (std::size_t k = 0; k < node.rows.size() && options_.n_exemplars > 0; ++k) {
+      n_found += node.weights[k] > 2 * kExemplarFiring * sample_.weight[node.rows[k]];
+      if (n_found == options_.n_exemplars) return sample_.key[node.rows[k]];
+    }
+    return kAnyKey;
   }
 
   void enqueue(std::size_t index) {
@@ -355,7 +369,7 @@ class Grower {
       const auto number = static_cast<NodeId>(tree.parent.size());
       const Candidate split = node.left_child < 0 ? Candidate{} : node.best;
       const double gain = options_.band.criterion == Criterion::gini ? split.gain.first : split.gain.second;
-      tree.add(parent, node.condition, gain, split.cuts);
+      tree.add(parent, node.condition, gain, split.cuts, node.key_bound);
       if (node.left_child < 0) continue;
       stack.push_back({static_cast<std::size_t>(node.left_child) + 1, number});
       stack.push_back({static_cast<std::size_t>(node.left_child), number});

@@ -13,7 +13,6 @@ namespace ferl {
 namespace {
 
 constexpr double kFiringUnit = 0x1p-50, kPerFiringUnit = 0x1p50;
-constexpr double kTrifle = 0.05;  // firing of a row that is no example of a node
 constexpr std::size_t kPieceRows = 8 * kBlockRows;
 
 double power_of_two_above(double value) {
@@ -71,6 +70,7 @@ Moments::Moments(const Tree& tree, MomentOptions options)
       hash_(options_.seed, options_.columns),
       weight_unit_(std::ldexp(power_of_two_above(options_.most_weight), -45)),
       tally_(no_rows()) {
+  tally_.exemplars.set_bounds(options_.key_bound);
   for (std::size_t j = 0; j < options_.low.size(); ++j) {
     const double low = options_.low[j], high = options_.high[j];
     centre_.push_back(low <= high ? 0.5 * low + 0.5 * high : 0.0);
@@ -191,7 +191,7 @@ void Moments::add_features(std::size_t node, const Block& block, Piece& piece, c
 void Moments::add_exemplars(std::size_t node, const Block& block, Piece& piece, const Firing& firing) const {
   for (std::size_t i = 0; i < firing.size; ++i) {
     const std::size_t row = block.first + firing.row[i];
-    if (firing.phi[i] <= kTrifle || !piece.exemplars.wants(node, piece.key[row])) continue;
+    if (firing.phi[i] <= kExemplarFiring || !piece.exemplars.wants(node, piece.key[row])) continue;
     NodeId& place = piece.kept[firing.row[i]];
     if (place < 0) place = piece.exemplars.add_row(piece.key[row], block.x.row(row), block.x.column_stride);
     piece.exemplars.add(node, place);

@@ -22,7 +22,8 @@ struct MomentOptions {
   int n_classes;
   std::vector<double> low, high;  // of each feature over all rows: values are summed in units of its range
   double most_weight;             // the largest of a row. A weight is kept to 2^-45 of it
-  std::size_t n_exemplars;        // rows that each node keeps
+  std::size_t n_exemplars;        // rows that each node keeps,
+  std::vector<std::uint64_t> key_bound;  // [node]: and none of a larger key
   std::uint64_t seed;             // of the rows' keys, and the columns these are made of
   std::vector<Column> columns;
 };

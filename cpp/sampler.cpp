@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <stdexcept>
 
@@ -13,7 +12,6 @@ namespace ferl {
 
 namespace {
 
-constexpr std::uint64_t kAnyKey = std::numeric_limits<std::uint64_t>::max();
 constexpr std::size_t kPieceRows = 2048;
 
 template <class T>

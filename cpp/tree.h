@@ -70,8 +70,10 @@ struct GrownTree {
   std::vector<double> cuts;       // [node][3]: of the split below it, as CutSpread
   std::vector<double> share;      // of the parent's weight: the membership of a missing value
   std::vector<std::vector<double>> category;  // as in Node
+  std::vector<std::uint64_t> key_bound;       // no exemplar of the node has a larger key
 
-  void add(NodeId new_parent, Condition condition, double new_gain, const CutSpread& spread = kNoCuts) {
+  void add(NodeId new_parent, Condition condition, double new_gain, const CutSpread& spread = kNoCuts,
+           std::uint64_t new_key_bound = kAnyKey) {
     parent.push_back(new_parent);
     column.push_back(condition.column);
     trapezoid.insert(trapezoid.end(), condition.ends.begin(), condition.ends.end());
@@ -79,6 +81,7 @@ struct GrownTree {
     category.push_back(std::move(condition.category));
     gain.push_back(new_gain);
     cuts.insert(cuts.end(), {spread.low, spread.high, spread.share});
+    key_bound.push_back(new_key_bound);
   }
 };
 

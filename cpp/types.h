@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace ferl {
@@ -11,6 +12,9 @@ using Row = std::uint32_t;    // sorted orders hold one per row and feature: hal
 using Label = std::int32_t;   // class code 0..C-1, as numpy.unique gives them, narrowed
 using Column = std::int32_t;  // feature number; -1 at the root, which has no condition
 using NodeId = std::int32_t;  // node number; -1: the root has no parent, a leaf no child
+
+// Of rows, as RowHash gives them; this one is a bound that is none.
+inline constexpr std::uint64_t kAnyKey = std::numeric_limits<std::uint64_t>::max();
 
 // A matrix of doubles owned by somebody else, in either memory order.
 struct MatrixView {

@@ -41,6 +41,7 @@ class Moments:
         high: Floats,
         most_weight: float,
         n_exemplars: int,
+        key_bound: NDArray[np.uint64],
         seed: int,
         columns: Ints,
     ) -> None: ...

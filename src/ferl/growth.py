@@ -96,7 +96,8 @@ def grow(estimator: FERLClassifier, rows: Rows) -> Grown:
             sampler.low,
             sampler.high,
             sampler.most_weight,
-            int(min(setting(estimator, "n_exemplars"), UNBOUNDED)),
+            _n_exemplars(estimator),
+            grown.pop("key_bound"),
             seed,
             sampling.columns,
             orders,
@@ -212,6 +213,10 @@ def _common_options(estimator: FERLClassifier) -> dict[str, Any]:
     }
 
 
+def _n_exemplars(estimator: FERLClassifier) -> int:
+    return int(min(setting(estimator, "n_exemplars"), UNBOUNDED))
+
+
 def _split_options(estimator: FERLClassifier, n_features: int) -> dict[str, Any]:
     return {
         **_common_options(estimator),
@@ -220,6 +225,7 @@ def _split_options(estimator: FERLClassifier, n_features: int) -> dict[str, Any]
         "band": estimator.band,
         "band_scale": float(estimator.band_scale),
         "two_mode": bool(estimator.two_mode),
+        "n_exemplars": _n_exemplars(estimator),
         "n_banded_features": min(estimator.n_banded_features or n_features, n_features),
     }
 

@@ -236,7 +236,9 @@ class Summing:
     most_weight : float
         The largest of a row.
     n_exemplars : int
-        Rows that each node keeps.
+        Rows that each node keeps: those with the smallest keys.
+    key_bound : ndarray of shape (n_nodes,), uint64
+        The largest keys that they may have, as far as is known before.
     """
 
     conditions: dict[str, Any]
@@ -246,6 +248,7 @@ class Summing:
     high: Floats
     most_weight: float
     n_exemplars: int
+    key_bound: NDArray[np.uint64]
     seed: int
     columns: Ints
     orders: Orders
@@ -260,6 +263,7 @@ class Summing:
             high=self.high,
             most_weight=self.most_weight,
             n_exemplars=self.n_exemplars,
+            key_bound=self.key_bound,
             seed=self.seed,
             columns=self.columns,
         )

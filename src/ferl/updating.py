@@ -198,6 +198,7 @@ def _sums(estimator: Any, block: Block) -> _Learned:
         high,
         float(block.weight.max()),
         _n_exemplars(estimator),
+        np.full(tree.n_nodes, np.iinfo(np.uint64).max, dtype=np.uint64),
         _KEY_SEED,
         np.arange(n_columns, dtype=np.int32),
         {},
