@@ -20,6 +20,7 @@ SIZES = scale.Sizes(
     streamed=(2_000, 3_000),
     samples=(500, None),
     threaded=1_500,
+    few=1_200,
     whole=1_000,
     predicted=2_000,
     tested=500,
@@ -45,7 +46,7 @@ def test_the_scale_table_measures_what_it_says(small: Request) -> None:
     assert streams["3000"]["accuracy"] == race["FERL-deep, all cores"]["accuracy"] == samples["all rows"]["accuracy"]
     assert samples["500"]["accuracy"] != samples["all rows"]["accuracy"]
     assert streams["2000"]["gigabytes"] == 0.1
-    assert len(threads) == 5
+    assert len(threads) == 6
     assert all(own["one"] > 0 and own["two"] > 0 for own in threads.values())
     assert report.failures == ["cluster: dask is not installed"]
 

@@ -31,7 +31,14 @@ class Gain:
 
 
 def thread_gains(
-    frame: Any, numbers: NDArray[np.float64], y: NDArray[Any], *, n_whole: int, n_predicted: int, seed: int = 0
+    frame: Any,
+    numbers: NDArray[np.float64],
+    y: NDArray[Any],
+    *,
+    n_few: int,
+    n_whole: int,
+    n_predicted: int,
+    seed: int = 0,
 ) -> dict[str, Gain]:
     """Time fits and answers on one thread and on two.
 
@@ -43,6 +50,8 @@ def thread_gains(
         Its numbers, in column order.
     y : ndarray of shape (n_rows,)
         Labels of both.
+    n_few : int
+        Rows of a smaller fit with categories.
     n_whole : int
         Rows of the fit whose splits are chosen on all of them.
     n_predicted : int
@@ -65,10 +74,13 @@ def thread_gains(
     model = fit(numbers, y, 1)
     rows = np.asfortranarray(np.resize(numbers, (n_predicted, numbers.shape[1])))
     whole, whole_y = np.asfortranarray(numbers[:n_whole]), y[:n_whole]
-    shape = f"{len(y):,} rows, {numbers.shape[1]} numbers"
+    few, few_y = frame.iloc[:n_few], y[:n_few]
+    n_numbers, n_categories = numbers.shape[1], frame.shape[1] - numbers.shape[1]
+    mixed = f"{n_numbers} numbers and {n_categories} categories"
     work: Mapping[str, Callable[[int], object]] = {
-        f"Fit, {shape}": lambda n: fit(numbers, y, n),
-        f"Fit, {shape} and {frame.shape[1] - numbers.shape[1]} categories": lambda n: fit(frame, y, n),
+        f"Fit, {len(y):,} rows, {n_numbers} numbers": lambda n: fit(numbers, y, n),
+        f"Fit, {len(y):,} rows, {mixed}": lambda n: fit(frame, y, n),
+        f"Fit, {n_few:,} rows, {mixed}": lambda n: fit(few, few_y, n),
         f"Fit, {n_whole:,} rows, splits chosen on all": lambda n: fit(whole, whole_y, n, growth_rows=None),
         f"predict_proba, {n_predicted:,} rows": lambda n: model.set_params(n_jobs=n).predict_proba(rows),
         YARDSTICK: partial(_digest, [bytes([fill]) * 50_000_000 for fill in (1, 2)]),

@@ -34,6 +34,7 @@ class Sizes:
     streamed: Sequence[int] = (1_000_000, 2_500_000, 5_000_000, 10_000_000)
     samples: Sequence[int | None] = (10_000, 30_000, 50_000, 100_000, None)
     threaded: int = 500_000
+    few: int = 120_000
     whole: int = 200_000
     predicted: int = 1_000_000
     tested: int = 100_000
@@ -178,11 +179,11 @@ def fit_stream(folder: Path, n_tested: int) -> dict[str, float]:
     return {"seconds": seconds, "accuracy": model.score(X_test, y_test)}
 
 
-def gain_by_threads(folder: Path, n_rows: int, n_whole: int, n_predicted: int) -> dict[str, Gain]:
+def gain_by_threads(folder: Path, sizes: Sizes) -> dict[str, Gain]:
     """Time fits and answers on one thread and on two."""
-    X, y = read_rows(folder, n_rows)
+    X, y = read_rows(folder, sizes.threaded)
     numbers = np.asfortranarray(X[[f"x{j}" for j in range(N_NUMBERS)]].to_numpy(dtype=np.float64))
-    return thread_gains(X, numbers, y, n_whole=n_whole, n_predicted=n_predicted, seed=SEED)
+    return thread_gains(X, numbers, y, n_few=sizes.few, n_whole=sizes.whole, n_predicted=sizes.predicted, seed=SEED)
 
 
 def fit_cluster(folder: Path, n_workers: int) -> dict[str, float]:
@@ -273,7 +274,7 @@ def _streams(files: dict[int, Path], sizes: Sizes, step: Step) -> Finding:
 
 def _threads(folder: Path, sizes: Sizes, step: Step) -> Finding:
     step("one thread and two")
-    found = apart(gain_by_threads, folder, sizes.threaded, sizes.whole, sizes.predicted).value
+    found = apart(gain_by_threads, folder, sizes).value
     rows = [[name, f"{own.one:.3f}", f"{own.two:.3f}", f"{own.ratio:.2f}"] for name, own in found.items()]
     goals = [
         _goal(f"{name}: speed-up by a second thread", own.ratio, 1.7, more_is_better=True)
