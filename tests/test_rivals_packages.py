@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer
 
 from ferl.bench.errors import NotInstalledError
 from ferl.bench.method import get_method
@@ -72,6 +73,15 @@ def test_a_class_of_one_row_is_no_failure(name: str) -> None:
     X, y = np.vstack([X, [[9.0, 9.0, 9.0, 9.0]]]), np.append(y, 4)
     fitted = get_method(name).fit(X, y, 0)
     assert fitted.predict_proba(X).shape == (181, 4)
+
+
+def test_figs_is_the_same_twice_and_leaves_the_global_generator_alone() -> None:
+    pytest.importorskip("imodels", reason="imodels is not installed: pip install 'ferl[bench]'")
+    X, y = load_breast_cancer(return_X_y=True)
+    before = np.random.get_state()[1].tobytes()  # noqa: NPY002
+    one, other = (get_method("FIGS").fit(X[::2], y[::2], 0).predict_proba(X) for _ in range(2))
+    np.testing.assert_array_equal(one, other)
+    assert np.random.get_state()[1].tobytes() == before  # noqa: NPY002
 
 
 def test_shrinkage_pulls_pure_leaves_towards_the_nodes_above() -> None:
