@@ -8,6 +8,7 @@ from math import ceil, floor, log10
 from typing import Any
 
 from ferl.bench.headline import Headline, against_best, against_paper
+from ferl.bench.labels import label_marks
 from ferl.bench.method import Method, all_methods, packages_of
 from ferl.bench.not_yet import NOT_YET
 from ferl.bench.render import Report
@@ -92,14 +93,14 @@ def _draw(figure: Any, rows: Sequence[Row]) -> None:
     axes = figure.add_subplot()
     marks: list[tuple[float, float]] = []
     names: dict[str, tuple[float, float]] = {}
-    for number, row in enumerate(rows):
+    for row in rows:
         size, accuracy, paper = row.centre("size"), row.centre("accuracy"), row.method.paper
         if size is None or accuracy is None or row.method.name.endswith("vote"):  # a vote: the same trees once more
             continue
         points = [(size, 100 * accuracy)]
         if "size" in paper and "accuracy" in paper:
             points.append((paper["size"], paper["accuracy"]))
-        colour = f"C{number % 10}"
+        colour = "tab:red" if row.method.is_ours else "tab:blue" if row.method.is_interpretable else "tab:gray"
         axes.plot(*zip(*points, strict=True), color=colour, linewidth=1, alpha=0.5)
         axes.scatter(*points[0], s=60, color=colour, zorder=3)
         axes.scatter(*points[-1], s=60, facecolors="none", edgecolors=colour)
@@ -111,17 +112,12 @@ def _draw(figure: Any, rows: Sequence[Row]) -> None:
         sizes, accuracies = zip(*marks, strict=True)
         axes.set_xlim(10 ** floor(log10(min(sizes))), 10 ** ceil(log10(max(sizes) + 1)))
         axes.set_ylim(floor(min(accuracies)) - 1, ceil(max(accuracies)) + 1)
-    left, right = axes.get_xlim()
-    for name, mark in names.items():
-        # Towards the middle, where there is room for it.
-        side = 1 if mark[0] ** 2 < left * right else -1
-        place = {"xytext": (8 * side, 5), "textcoords": "offset points", "ha": "left" if side > 0 else "right"}
-        axes.annotate(name, mark, fontsize="small", **place)
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("rules or leaves (log scale)")
     axes.set_ylabel("accuracy, %")
-    axes.set_title("Filled: measured here. Hollow: the paper's figure.", fontsize="medium")
+    axes.set_title("Filled: measured here; hollow: the paper's figure. Red: FERL; grey: ensembles.", fontsize="medium")
     axes.grid(alpha=0.3)
+    label_marks(axes, names, marks)
 
 
 TABLE = Table(
