@@ -34,6 +34,7 @@ class Exemplars {
   };
 
   bool is_number(std::size_t j) const { return scale_.n_categories[j] == 0; }
+  double sum_of_numbers(const double* x, std::ptrdiff_t stride, NodeId exemplar) const;
   void measure(const double* x, std::ptrdiff_t stride, NodeId exemplar, std::size_t n_out, double* out) const;
   double away(double value, double exemplar, std::size_t j) const;
   bool to_units(const double* values, std::ptrdiff_t stride, float* out) const;
