@@ -269,7 +269,8 @@ class BoundMoments {
                const Words& key_bound, std::uint64_t seed, const Codes& columns)
       : tree_(tree_of(parent, feature, trapezoid, share, category_start, category)), n_columns_(low.shape(0)),
         n_classes_(n_classes), n_categories_(n_categories),
-        moments_(tree_, {n_classes, copy(low), copy(high), most_weight, n_exemplars, copy(key_bound), seed, copy(columns)}) {
+        moments_(tree_, {n_classes, copy(low), copy(high), most_weight, n_exemplars, copy(key_bound), seed,
+                         copy(columns)}) {
     require(key_bound.shape(0) == tree_.size(), "Every node needs a bound of keys.");
     require(high.shape(0) == n_columns_ && n_categories.shape(0) == n_columns_, "Every column needs a range.");
     require(most_weight > 0, "most_weight must be above 0.");

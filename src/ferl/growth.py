@@ -96,7 +96,7 @@ def grow(estimator: FERLClassifier, rows: Rows) -> Grown:
             sampler.low,
             sampler.high,
             sampler.most_weight,
-            _n_exemplars(estimator),
+            n_exemplars(estimator),
             grown.pop("key_bound"),
             seed,
             sampling.columns,
@@ -213,7 +213,8 @@ def _common_options(estimator: FERLClassifier) -> dict[str, Any]:
     }
 
 
-def _n_exemplars(estimator: FERLClassifier) -> int:
+def n_exemplars(estimator: FERLClassifier) -> int:
+    """Number of training rows that each node keeps."""
     return int(min(setting(estimator, "n_exemplars"), UNBOUNDED))
 
 
@@ -225,7 +226,7 @@ def _split_options(estimator: FERLClassifier, n_features: int) -> dict[str, Any]
         "band": estimator.band,
         "band_scale": float(estimator.band_scale),
         "two_mode": bool(estimator.two_mode),
-        "n_exemplars": _n_exemplars(estimator),
+        "n_exemplars": n_exemplars(estimator),
         "n_banded_features": min(estimator.n_banded_features or n_features, n_features),
     }
 

@@ -19,7 +19,7 @@ from ferl._sklearn import check_parameters, fit_context
 from ferl.consequents import consequents
 from ferl.drift import Drift, measure_drift
 from ferl.frames import check_rows, learn_labels, refuse_extreme_scales, weights_and_factors
-from ferl.presets import setting
+from ferl.growth import n_exemplars
 from ferl.quoting import shown
 from ferl.rules import column_names
 from ferl.threads import n_threads
@@ -197,7 +197,7 @@ def _sums(estimator: Any, block: Block) -> _Learned:
         low,
         high,
         float(block.weight.max()),
-        _n_exemplars(estimator),
+        n_exemplars(estimator),
         np.full(tree.n_nodes, np.iinfo(np.uint64).max, dtype=np.uint64),
         _KEY_SEED,
         np.arange(n_columns, dtype=np.int32),
@@ -207,10 +207,6 @@ def _sums(estimator: Any, block: Block) -> _Learned:
     summing.add(state, replace(block, X=X), n_threads(estimator.n_jobs))
     found = state.finish()
     return _Learned(found.pop("class_weight"), found.pop("support"), Profile(**found))
-
-
-def _n_exemplars(estimator: Any) -> int:
-    return int(min(setting(estimator, "n_exemplars"), np.iinfo(np.int32).max))
 
 
 def _known_categories(X: Floats, tree: FuzzyTree) -> Floats:
@@ -237,7 +233,7 @@ def _merged(estimator: Any, learned: _Learned) -> FuzzyTree:
         support=_merged_support(tree, learned.support),
         # What is missing goes where it went, as conditions stay; else the sums before would be of other firings.
         share=tree.missing_membership,
-        profile=_merged_profile(tree, tree.profile, learned, _n_exemplars(estimator)),
+        profile=_merged_profile(tree, tree.profile, learned, n_exemplars(estimator)),
     )
     names = column_names(estimator)
     constraint = monotone.signs(estimator, names, tree.n_levels(len(names)), tree.n_classes)
