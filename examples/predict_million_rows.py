@@ -59,7 +59,7 @@ def main() -> None:
         folder = Path(name)
         write_tables(folder, n_rows)
         print(f"{n_rows:,} rows, {(folder / 'new.csv').stat().st_size / 1e6:.0f} MB of CSV")
-        ferl = [sys.executable, "-m", "ferl.cli", "predict", str(folder / "model.json"), str(folder / "new.csv")]
+        ferl = [sys.executable, "-m", "ferl._cli.app", "predict", str(folder / "model.json"), str(folder / "new.csv")]
         ferl += ["-o", str(folder / "out.csv")]
         cart = [sys.executable, "-c", CART, *(str(folder / own) for own in ("cart.pickle", "new.csv", "cart.csv"))]
         report("pandas + DecisionTreeClassifier", n_rows, cart)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from selenium import webdriver
 
-from ferl.demo import demo_report
+from ferl._cli.demo import demo_report
 
 # Name, colours of the system, width, height, and the section at the top of the picture.
 PICTURES = [

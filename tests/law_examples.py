@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ferl import FERLClassifier, FuzzyTree
-from ferl.tree import Categories, Cuts, Profile
+from ferl._model.tree import Categories, Cuts, Profile
 
 Floats = NDArray[np.float64]
 Table = tuple[Floats, NDArray[np.int64]]

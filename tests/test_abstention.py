@@ -28,8 +28,7 @@ from ferl.abstention import (
     risk_p_value,
 )
 from ferl.abstention.bounds import Ladder, bonferroni, fixed_sequence
-from ferl.abstention.design import Design
-from ferl.abstention.signals import margin, read_signal
+from ferl.abstention.control import Design, margin, read_signal
 from ferl.bench.tables.guarantees import edge_error_rate, edge_risk
 from ferl.metrics import accuracy_under_abstention
 

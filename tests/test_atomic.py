@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from ferl.atomic import replace_text
+from ferl._util.files import replace_text
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="named pipes differ")

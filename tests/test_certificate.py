@@ -15,8 +15,8 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import NotFittedError
 
 from ferl import CertifiedCache, FERLClassifier
+from ferl._read.certificate import global_radius, local_radius
 from ferl.bench.attack import Attacker
-from ferl.certificate import global_radius, local_radius
 from ferl.partition import FuzzySet, LinguisticVariable
 from law_examples import LAW, Floats, Table, fit, rows_near, tables
 

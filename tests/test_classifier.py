@@ -20,8 +20,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ferl import FERLClassifier, export_text
-from ferl.rules import Bound, read_rules
-from ferl.threads import n_threads
+from ferl._read.rules import Bound, read_rules
+from ferl._util.threads import n_threads
 from law_examples import assert_identical
 
 

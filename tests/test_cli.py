@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ferl import __version__
-from ferl.cli import app
+from ferl._cli.app import app
 
 runner = CliRunner()
 
@@ -51,7 +51,7 @@ def test_version_and_help():
     [
         ("import ferl", ["sklearn", "scipy", "pandas", "typer", "rich", "matplotlib", "pyarrow"]),
         ("from ferl import FERLClassifier", ["typer", "rich", "matplotlib", "ferl.bench"]),
-        ("import ferl.cli", ["sklearn", "scipy", "pandas", "matplotlib", "pyarrow"]),
+        ("import ferl._cli.app", ["sklearn", "scipy", "pandas", "matplotlib", "pyarrow"]),
     ],
 )
 def test_nothing_is_imported_before_it_is_needed(statement, absent):

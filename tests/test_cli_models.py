@@ -19,8 +19,8 @@ import pytest
 from typer.testing import CliRunner
 
 from ferl import load_model
-from ferl.cli import app
-from ferl.commands import tables
+from ferl._cli import tables
+from ferl._cli.app import app
 
 runner = CliRunner()
 
@@ -417,12 +417,12 @@ def test_an_interrupt_leaves_no_file_behind(tmp_path, folder):
     path = write_csv(tmp_path / "table.csv", table)
     # A first batch that takes long to write, so that the signal comes while the file is half written.
     program = (
-        "import signal, time; from ferl.commands.writing import CsvSink; write = CsvSink.write\n"
+        "import signal, time; from ferl._tables.sinks import CsvSink; write = CsvSink.write\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored where tests run in the background
         "def slow(self, prepared):\n"
         "    write(self, prepared); print('judging', flush=True); time.sleep(60)\n"
         "CsvSink.write = slow\n"
-        "from ferl.cli import app; app()"
+        "from ferl._cli.app import app; app()"
     )
     arguments = ["predict", str(folder / "model.json"), str(path), "-o", str(tmp_path / "out.csv")]
     with subprocess.Popen(
@@ -478,14 +478,16 @@ def help_of(command):
 def test_predicting_from_a_file_does_without_scikit_learn(tmp_path, folder):
     # Importing it takes longer than judging a hundred thousand rows.
     path = write_csv(tmp_path / "table.csv", {name: own for name, own in people(50, 1).items() if name != "y"})
-    program = "import sys; from ferl.cli import app; app(standalone_mode=False); sys.exit('sklearn' in sys.modules)"
+    program = (
+        "import sys; from ferl._cli.app import app; app(standalone_mode=False); sys.exit('sklearn' in sys.modules)"
+    )
     arguments = ["predict", str(folder / "model.json"), str(path), "-o", str(tmp_path / "out.csv")]
     run = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
     assert (run.returncode, (tmp_path / "out.csv").exists()) == (0, True), run.stderr
 
 
 def test_several_jobs_write_the_same_bytes_as_one(tmp_path, folder, monkeypatch):
-    monkeypatch.setattr("ferl.commands.tables.BLOCK_BYTES", 4096)
+    monkeypatch.setattr("ferl._tables.files.BLOCK_BYTES", 4096)
     columns = {name: own * 40 for name, own in people(50, 1).items() if name != "y"}
     columns["city"] = [*columns["city"][:-3], "Atlantis", "Avalon", "Atlantis"]
     path = write_csv(tmp_path / "table.csv", columns)

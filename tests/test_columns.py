@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferl.frames import Columns
+from ferl._tables import Columns
 
 NAN = float("nan")
 LAW = settings(max_examples=40, deadline=None)

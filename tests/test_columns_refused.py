@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 
-from ferl.frames import Columns
+from ferl._tables import Columns
 
 
 def objects(*rows):

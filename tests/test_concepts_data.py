@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ferl.concepts import load_awa2, load_cub, load_digit_strokes
-from ferl.concepts.cub import KOH_112, N_ATTRIBUTES
+from ferl.concepts.datasets import KOH_112, N_ATTRIBUTES
 
 ROOT = Path(__file__).parent.parent
 BIRDS = ["001.Black_footed_Albatross", "002.Laysan_Albatross"]

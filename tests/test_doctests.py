@@ -11,16 +11,16 @@ import ferl
 MODULES = [info.name for info in pkgutil.walk_packages(ferl.__path__, "ferl.") if info.name != "ferl._core"]
 ENTRY_POINTS = (
     "ferl.abstention.classifier",
-    "ferl.calibration.classifier",
+    "ferl.calibration",
     "ferl.classifier",
     "ferl.conformal.classifier",
-    "ferl.consequents",
+    "ferl._learn.consequents",
     "ferl.dask.classifier",
-    "ferl.evidence",
-    "ferl.frames.columns",
+    "ferl._read.evidence",
+    "ferl._tables.schema",
     "ferl.metrics.selection",
-    "ferl.model_io.files",
-    "ferl.rules",
+    "ferl.saving",
+    "ferl._read.rules",
 )
 
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from ferl import FERLClassifier
-from ferl.consequents import consequents, own_trust
-from ferl.novelty import usual_residual
+from ferl._learn.consequents import consequents, own_trust
+from ferl._read.novelty import usual_residual
 from test_readme import README, run_blocks
 from update_examples import world
 

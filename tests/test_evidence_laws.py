@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import oracle
 from ferl import FuzzyTree
-from ferl.evidence import Evidence, read_evidence
+from ferl._read.evidence import Evidence, read_evidence
 from law_examples import (
     COMBINATIONS,
     LAW,

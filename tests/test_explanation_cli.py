@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from ferl import FERLClassifier, save_model
-from ferl.cli import app
-from ferl.commands import tables
+from ferl._cli import tables
+from ferl._cli.app import app
 
 runner = CliRunner()
 HEADER = ["age", "city", "ignored"]

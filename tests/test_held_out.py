@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ferl import FERLClassifier, overview
-from ferl.cli import app
+from ferl._cli.app import app
 
 HEADER = "name,x,city,y"
 

@@ -16,9 +16,9 @@ from sklearn.utils import check_random_state
 
 import oracle
 from ferl import FERLClassifier, FuzzyTree
-from ferl.consequents import consequents
-from ferl.evidence import read_evidence
-from ferl.pruning import node_impurity, prune, pruning_path
+from ferl._learn.consequents import consequents
+from ferl._learn.pruning import node_impurity, prune, pruning_path
+from ferl._read.evidence import read_evidence
 from law_examples import (
     LAW,
     RULES,
@@ -222,7 +222,7 @@ def test_neither_threads_nor_equal_rows_change_what_is_kept_of_a_table_with_cate
 ) -> None:
     """Rows three times are rows of weight three, also where threads read categories and keep exemplars."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)  # it limits the number of threads
-    monkeypatch.setattr("ferl.threads.WORTH_THREADS", 1)
+    monkeypatch.setattr("ferl._util.threads.WORTH_THREADS", 1)
     rng = np.random.default_rng(0)
     codes = np.unique(rng.integers(0, (40, 40, 6, 9), size=(5_000, 4)), axis=0)
     y = (codes[:, 0] + 5 * (codes[:, 2] % 3) + rng.normal(0, 5, len(codes)) > 25).astype(int)

@@ -18,9 +18,9 @@ from sklearn.linear_model import LogisticRegression
 
 import ferl
 from ferl import FERLClassifier, ModelFileError, load_model, save_model
-from ferl.model_io.fields import as_numbers, as_written
-from ferl.model_io.files import json_text
+from ferl._model.fields import as_numbers, as_written
 from ferl.partition import FuzzySet, LinguisticVariable
+from ferl.saving import json_text
 from model_examples import DATA, INF, LAW, assert_same, fitted, mixed_table, round_trip
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -18,9 +18,9 @@ from sklearn.exceptions import NotFittedError
 
 import oracle
 from ferl import FERLClassifier, FuzzyTree
-from ferl.novelty import neighbour_distance, neighbour_parts, residual_parts, unit_of_distance
+from ferl._learn.pruning import prune, pruning_path
+from ferl._read.novelty import neighbour_distance, neighbour_parts, residual_parts, unit_of_distance
 from ferl.partition import FuzzySet, LinguisticVariable
-from ferl.pruning import prune, pruning_path
 from law_examples import (
     LAW,
     Floats,

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 import oracle
 from ferl import FERLClassifier
-from ferl.novelty import neighbour_distance, neighbour_parts, residual_parts, unit_of_distance
+from ferl._read.novelty import neighbour_distance, neighbour_parts, residual_parts, unit_of_distance
 from ferl.partition import FuzzySet, LinguisticVariable
 from law_examples import Floats, exemplars_of, profile_of
 from oracle_examples import Case, continuous_case, fit_case, random_table, random_weight, rows_to_judge, tied_case

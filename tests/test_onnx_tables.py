@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from ferl import FERLClassifier, save_model
-from ferl.cli import app
+from ferl._cli.app import app
 from ferl.onnx import onnx_inputs, to_onnx
 from onnx_examples import assert_answers, assert_exports, run, session_of
 from table_examples import TABLE_LAW, fit_mixed, mixed_table, mixed_tables, rows_beside

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import oracle
-from ferl.consequents import consequents
-from ferl.evidence import Evidence, read_evidence
+from ferl._learn.consequents import consequents
+from ferl._read.evidence import Evidence, read_evidence
 from oracle_examples import (
     N_CONTINUOUS,
     N_TABLES,

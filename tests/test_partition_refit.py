@@ -24,9 +24,8 @@ from ferl.bench.protocol import evaluate
 from ferl.bench.table import Request
 from ferl.bench.tables import partition_refit as study
 from ferl.partition import FuzzySet, LinguisticVariable, RefitResult, refit_partition
-from ferl.partition.ramps import RampTable, movement_bounds, read_ramps
 from ferl.partition.refit import _reliability
-from ferl.partition.refit_loss import RefitLoss, RefitRows
+from ferl.partition.refit_loss import RampTable, RefitLoss, RefitRows, movement_bounds, read_ramps
 
 Floats = NDArray[np.float64]
 SEEDS = pytest.mark.parametrize("seed", range(4))

@@ -16,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 
 import ferl
 from ferl import FERLClassifier
+from ferl._util.colours import class_colours
 from ferl.calibration import CalibratedFERL
-from ferl.colours import class_colours
 from ferl.metrics import aurc, expected_calibration_error, reliability_curve, risk_coverage_curve
 from ferl.plot import (
     plot_decision_regions,

@@ -11,9 +11,9 @@ import pytest
 from sklearn.datasets import load_digits, load_iris
 
 from ferl import FERLClassifier, plot_tree
-from ferl.colours import class_colours
+from ferl._util.colours import class_colours
 from ferl.partition import FuzzySet, LinguisticVariable
-from ferl.plot.layout import lay_out
+from ferl.plot.tree import lay_out
 from table_examples import mixed_table
 
 colors = pytest.importorskip("matplotlib.colors", reason='plots need matplotlib: pip install "ferl[plot]"')

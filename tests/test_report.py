@@ -11,16 +11,14 @@ import pytest
 from typer.testing import CliRunner
 
 from ferl import FERLClassifier, load_model, save_model
-from ferl.cli import app
-from ferl.frames import check_rows
+from ferl._cli.app import app
+from ferl._tables import check_rows
 from ferl.metrics import aurc, expected_calibration_error, mean_set_size, set_coverage
 from ferl.report import report_html, write_report
-from ferl.report.measures import measures
-from ferl.report.render import render, script_json
 from ferl.report.summarise import summarise
-from ferl.report.table_reading import TableReading
+from ferl.report.table_reading import TableReading, measures
 from ferl.report.tree_view import View
-from ferl.report.writing import label_codes
+from ferl.report.writing import label_codes, render, script_json
 from table_examples import fit_mixed, mixed_table, rows_beside
 
 runner = CliRunner()

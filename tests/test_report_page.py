@@ -9,7 +9,7 @@ from sklearn.datasets import make_classification
 
 from browser import chromium, console, open_page, requests, set_width
 from ferl import FERLClassifier
-from ferl.demo import demo_report
+from ferl._cli.demo import demo_report
 from ferl.report import write_report
 
 HOSTILE = [

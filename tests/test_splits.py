@@ -18,9 +18,9 @@ from sklearn.pipeline import make_pipeline
 
 import oracle
 from ferl import FERLClassifier, export_text, rules_frame, splits_frame
-from ferl.pruning import prune, pruning_path
-from ferl.rules import read_rules
-from ferl.tree import Cuts, FuzzyTree
+from ferl._learn.pruning import prune, pruning_path
+from ferl._model.tree import Cuts, FuzzyTree
+from ferl._read.rules import read_rules
 from law_examples import LAW, Floats, Table, fit, same_nodes, tables
 from oracle_examples import N_CONTINUOUS, Case, continuous_case, fit_case, random_table, tied_case
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from ferl import FERLClassifier
+from ferl._learn.survey import ExactSums
 from ferl.streaming import fit_batches, fit_parquet, predict_batches, predict_parquet
-from ferl.streaming.exact import ExactSums
 from stream_examples import CASES, in_batches, people, same_tree
 
 

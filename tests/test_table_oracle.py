@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 
 import oracle
 from ferl import FERLClassifier, FuzzyTree
-from ferl.evidence import read_evidence
+from ferl._read.evidence import read_evidence
 from oracle_examples import random_options
 from table_examples import Mixed, mixed_table, rows_beside
 

@@ -4,17 +4,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ferl._model.tree import FuzzyTree
+    from ferl._read.evidence import Evidence
+    from ferl._read.explanation import Explanation, Overview, overview
+    from ferl._read.rules import export_text, rules_frame
     from ferl.certified_cache import CertifiedCache
     from ferl.classifier import FERLClassifier
     from ferl.detector import NoveltyDetector
-    from ferl.evidence import Evidence
-    from ferl.explanation import Explanation, Overview, overview
     from ferl.export import export_graphviz, export_latex
-    from ferl.model_io import ModelFileError, load_model, save_model
+    from ferl.export.text import splits_frame
     from ferl.plot import plot_tree
-    from ferl.rules import export_text, rules_frame
-    from ferl.splits import splits_frame
-    from ferl.tree import FuzzyTree
+    from ferl.saving import ModelFileError, load_model, save_model
 
 __version__ = "0.1.0"
 __all__ = [
@@ -41,22 +41,22 @@ __all__ = [
 # Loaded on first use: scikit-learn takes most of a second to import, and `ferl --help` does not need it.
 _HOME = {
     "CertifiedCache": "ferl.certified_cache",
-    "Evidence": "ferl.evidence",
-    "Explanation": "ferl.explanation",
+    "Evidence": "ferl._read.evidence",
+    "Explanation": "ferl._read.explanation",
     "FERLClassifier": "ferl.classifier",
-    "FuzzyTree": "ferl.tree",
-    "ModelFileError": "ferl.model_io",
+    "FuzzyTree": "ferl._model.tree",
+    "ModelFileError": "ferl.saving",
     "NoveltyDetector": "ferl.detector",
     "export_graphviz": "ferl.export",
     "export_latex": "ferl.export",
-    "export_text": "ferl.rules",
-    "load_model": "ferl.model_io",
+    "export_text": "ferl._read.rules",
+    "load_model": "ferl.saving",
     "plot_tree": "ferl.plot",
-    "Overview": "ferl.explanation",
-    "overview": "ferl.explanation",
-    "rules_frame": "ferl.rules",
-    "save_model": "ferl.model_io",
-    "splits_frame": "ferl.splits",
+    "Overview": "ferl._read.explanation",
+    "overview": "ferl._read.explanation",
+    "rules_frame": "ferl._read.rules",
+    "save_model": "ferl.saving",
+    "splits_frame": "ferl.export.text",
 }
 
 

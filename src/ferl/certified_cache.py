@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ferl.certificate import check_scale, proven_radius, refuse_uncertified
-from ferl.evidence import evidence_of_rows
-from ferl.frames import check_rows
+from ferl._read.certificate import check_scale, proven_radius, refuse_uncertified
+from ferl._read.evidence import evidence_of_rows
+from ferl._tables import check_rows
+from ferl._util.arrays import Floats
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
 
-Floats = NDArray[np.float64]
 
 # What, besides the tree, decides a label.
 _DECISIVE = ("variant", "combination", "sources", "discount", "support_gate", "gate_margin")

@@ -12,19 +12,18 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Bunch, Tags
 from sklearn.utils.validation import check_is_fitted
 
+from ferl._learn.grow import Grown, grow
+from ferl._learn.pruning import prune, pruning_path
+from ferl._learn.rows import Block, RowsInMemory
+from ferl._learn.updating import Updating, settle_classes
+from ferl._read.evidence import Evidence, evidence_of_rows
+from ferl._read.rules import column_names, level_names
 from ferl._sklearn import Interval, StrOptions, fit_context
-from ferl.evidence import Evidence, evidence_of_rows
-from ferl.frames import check_rows, learn_table, weights_and_factors, with_indicators
-from ferl.growth import Grown, grow
+from ferl._tables import check_rows, learn_table, weights_and_factors, with_indicators
+from ferl._util.arrays import Floats
+from ferl._util.threads import n_threads
 from ferl.partition import LinguisticVariable
-from ferl.pruning import prune, pruning_path
 from ferl.readings import Readings
-from ferl.rules import column_names, level_names
-from ferl.threads import n_threads
-from ferl.training import Block, RowsInMemory
-from ferl.updating import Updating, settle_classes
-
-Floats = NDArray[np.float64]
 
 
 class FERLClassifier(Readings, Updating, ClassifierMixin, BaseEstimator):
@@ -83,7 +82,7 @@ class FERLClassifier(Readings, Updating, ClassifierMixin, BaseEstimator):
     n_banded_features : int, optional
         How many features per node, best first by their crisp cut, get a band and compete with it. None: all.
     consequents : {"shrinkage", "laplace", "raw"}
-        How class weights become a node's distribution; see :func:`ferl.consequents.consequents`.
+        How class weights become a node's distribution; see :func:`ferl._learn.consequents.consequents`.
     shrinkage : float
         Strength of hierarchical shrinkage, in rows.
     combination : {"dempster", "cautious", "chain", "vote"}

@@ -19,12 +19,11 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ferl._read.novelty import MEASURES
 from ferl._sklearn import Interval, StrOptions, fit_context, take_rows
+from ferl._util.arrays import Floats
+from ferl._wrapper import with_inputs_of
 from ferl.classifier import FERLClassifier
-from ferl.novelty import MEASURES
-from ferl.wrapping import with_inputs_of
-
-Floats = NDArray[np.float64]
 
 UNLABELLED_EXEMPLARS = 2048  # without labels there is one rule, which is then compared with this many rows
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ferl.certificate import Certificate, certified_radius, certify
-from ferl.explanation import Explanation, explain, feature_importances
-from ferl.frames import add_up_indicators, check_rows
-from ferl.novelty import lost_support, novelty, novelty_attribution
-from ferl.stability import StabilityReport, report_stability
-
-Floats = NDArray[np.float64]
+from ferl._read.certificate import Certificate, certified_radius, certify
+from ferl._read.explanation import Explanation, explain, feature_importances
+from ferl._read.novelty import lost_support, novelty, novelty_attribution
+from ferl._read.stability import StabilityReport, report_stability
+from ferl._tables import add_up_indicators, check_rows
+from ferl._util.arrays import Floats
 
 
 class Readings:
@@ -127,7 +125,7 @@ class Readings:
     def feature_importances_(self: Any) -> Floats:
         """What the conditions on each feature explain of the training labels, shape (n_features,), with sum one.
 
-        The weighted Gini decrease, as in scikit-learn; see :func:`ferl.explanation.feature_importances`.
+        The weighted Gini decrease, as in scikit-learn; see :func:`ferl._read.explanation.feature_importances`.
         """
         return feature_importances(self)
 

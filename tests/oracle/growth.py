@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
-from ferl.training import weight_scale
+from ferl._learn.rows import weight_scale
 from oracle.categories import category_band, cross_fitted_left, parts_of_rows, tally
 
 Floats = NDArray[np.float64]

@@ -189,7 +189,7 @@ def combine(
     gated: bool = True,
     margin: float = 1.0,
 ) -> Masses:
-    """Combined evidence for the rows of ``x``; arguments as in ferl.evidence.read_evidence."""
+    """Combined evidence for the rows of ``x``; arguments as in ferl._read.evidence.read_evidence."""
     firing = fire(tree, x, gated, margin)
     believed = firing * reliability(tree.class_weight.sum(axis=1), discount)
     rows = [

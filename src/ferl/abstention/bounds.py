@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-Floats = NDArray[np.float64]
+from ferl._util.arrays import Floats
 
 
 def clopper_pearson(n_errors: ArrayLike, n_rows: ArrayLike, delta: float) -> Floats:

@@ -12,6 +12,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context
+from ferl._util.arrays import Floats
+from ferl._wrapper import Wrapper, checked_labels, codes_of, cross_fit, evidence_of, fitted_clone
 from ferl.abstention.bounds import (
     Ladder,
     bonferroni,
@@ -19,12 +21,7 @@ from ferl.abstention.bounds import (
     fixed_sequence,
     least_answered_rows,
 )
-from ferl.abstention.control import RiskControl, UnmetRiskWarning
-from ferl.abstention.design import Design, raw_signal
-from ferl.abstention.signals import SIGNALS
-from ferl.wrapping import Wrapper, checked_labels, codes_of, cross_fit, evidence_of, fitted_clone
-
-Floats = NDArray[np.float64]
+from ferl.abstention.control import SIGNALS, Design, RiskControl, UnmetRiskWarning, raw_signal
 
 
 class RiskControlledFERL(Wrapper):

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl._util.arrays import Floats
+
 if TYPE_CHECKING:
     from ferl import FERLClassifier
 
-Floats = NDArray[np.float64]
 
 GROWTH = 1.1
 MAX_GROWTHS = 80

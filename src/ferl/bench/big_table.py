@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl.atomic import replacing
-
-Floats = NDArray[np.float64]
+from ferl._util.arrays import Floats
+from ferl._util.files import replacing
 
 N_NUMBERS = 20
 N_LEVELS = (4, 8, 16, 50, 200)

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from ferl._util.arrays import Floats
 from ferl.bench.errors import require
 from ferl.bench.method import Method
 
-Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
 ALPHA = 0.1

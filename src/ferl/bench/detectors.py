@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl._util.arrays import Floats
 from ferl.bench.methods.ferl import fit
 
-Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
 Score = Callable[[Floats], Floats]
 Fit = Callable[[Floats, Labels, int], dict[str, Score]]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl.partition.mdlp import mdlp_cuts
+from ferl._learn.mdlp import mdlp_cuts
+from ferl._util.arrays import Floats
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 

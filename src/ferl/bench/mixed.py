@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl._util.arrays import Floats
 from ferl.bench.data import DataSet
 
-Floats = NDArray[np.float64]
 Fit = Callable[["MixedTable", int], Any]
 
 

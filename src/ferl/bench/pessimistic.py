@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-Floats = NDArray[np.float64]
+from ferl._util.arrays import Floats
+
 Rows = NDArray[np.intp]
 
 # A simpler tree may look this much worse, in rows, and still be preferred.

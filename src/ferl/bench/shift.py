@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
+from ferl._util.arrays import Floats
 from ferl.bench.conformal import ALPHA
 from ferl.bench.data import DataSet, encode
 from ferl.bench.errors import BenchError
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from ferl import FERLClassifier
     from ferl.conformal import ConformalFERL
 
-Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Figures = dict[str, float]
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from ferl._util.arrays import Floats
+
 Codes = NDArray[np.int64]
 
 CLASS_SHARES = (0.55, 0.3, 0.15)

@@ -10,12 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from ferl.plot import average_ranks
-
-Floats = NDArray[np.float64]
 
 N_BOOTSTRAP = 10_000
 SEED = 0

@@ -5,19 +5,13 @@
 :func:`load_awa2` read the two standard folders, :func:`load_digit_strokes` the offline example.
 """
 
-from ferl.concepts.awa2 import load_awa2
-from ferl.concepts.calibration import ConceptCalibrator
-from ferl.concepts.crossfit import SeenConcepts, see_concepts
-from ferl.concepts.cub import load_cub
+from ferl.concepts.crossfit import ConceptCalibrator, SeenConcepts, see_concepts
+from ferl.concepts.datasets import DigitStrokes, ImageConcepts, load_awa2, load_cub, load_digit_strokes
 from ferl.concepts.detectors import ConceptDetector
-from ferl.concepts.digits import DigitStrokes, load_digit_strokes
-from ferl.concepts.estimator import ConceptBottleneckFERL
-from ferl.concepts.explanation import Anomaly, ConceptExplanation, Correction
-from ferl.concepts.folders import ImageConcepts
-from ferl.concepts.interventions import intervene
-from ferl.concepts.resnet import resnet50, resnet50_detector
+from ferl.concepts.estimator import ConceptBottleneckFERL, intervene
+from ferl.concepts.explanation import Anomaly, ConceptExplanation, Correction, concept_words
+from ferl.concepts.networks import resnet50, resnet50_detector
 from ferl.concepts.torch_detector import TorchDetector
-from ferl.concepts.words import concept_words
 
 __all__ = [
     "Anomaly",

@@ -12,7 +12,7 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-Floats = NDArray[np.float64]
+from ferl._util.arrays import Floats
 
 PRECOMPUTED = "precomputed"
 

@@ -1,4 +1,4 @@
-"""One row's story in concepts: what the rules say, what is anomalous, and which correction would matter most."""
+"""Words for concepts, so that rules read "has a red wing is present"."""
 
 from __future__ import annotations
 
@@ -8,17 +8,48 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ferl._read.explanation import Explanation
+from ferl._read.explanation.page import Readable, Section, Table
+from ferl._util.arrays import Floats
+from ferl._util.text import plain
 from ferl.concepts.labels import named_table
-from ferl.explanation import Explanation
-from ferl.explanation.page import Readable, Section, Table
-from ferl.explanation.words import plain
+from ferl.partition import FuzzySet, LinguisticVariable
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
 
-Floats = NDArray[np.float64]
+
+def concept_words(
+    names: Sequence[str], *, words: tuple[str, str] = ("absent", "present"), between: tuple[float, float] = (0.3, 0.7)
+) -> list[LinguisticVariable]:
+    """Two words for each concept, for a head with ``variant="compact"``.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the concepts.
+    words : (str, str)
+        The word for a low probability, and that for a high one.
+    between : (float, float)
+        Probabilities up to the first are fully the first word, from the second on fully the second.
+
+    Returns
+    -------
+    list of LinguisticVariable
+        For ``FERLClassifier("compact", partition=...)``.
+
+    Examples
+    --------
+    >>> from ferl.concepts import concept_words
+    >>> print(concept_words(["has a red wing"])[0])
+    has a red wing: absent below 0.3..0.7, present above 0.3..0.7
+    """
+    low, high = words
+    return [
+        LinguisticVariable(name, (FuzzySet.falling(low, *between), FuzzySet.rising(high, *between))) for name in names
+    ]
+
 
 LEAST_SHARE = 0.1  # of a row's novelty, for a concept to be listed
 MOST_SHOWN = 5  # lines of a list in text; to_dict has them all

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
+from ferl._util.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,10 +14,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ferl._sklearn import Interval, fit_context, take_rows
-from ferl.concepts.training import Schedule, best_epoch, require_torch
-from ferl.progress import epochs_bar
-
-Floats = NDArray[np.float64]
+from ferl._util.arrays import Floats
+from ferl._util.progress import epochs_bar
+from ferl.concepts.networks import Schedule, best_epoch, require_torch
 
 
 class TorchDetector(BaseEstimator):

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from ferl._util.arrays import Floats
+
 Codes = NDArray[np.intp]
 
 

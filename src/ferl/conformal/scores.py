@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl.evidence import Evidence
-
-Floats = NDArray[np.float64]
+from ferl._read.evidence import Evidence
+from ferl._util.arrays import Floats
 
 SCORES = ("plausibility", "probability", "aps", "raps")
 CUMULATIVE = ("aps", "raps")

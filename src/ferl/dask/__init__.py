@@ -13,7 +13,7 @@ except ImportError as error:
         f'ferl.dask needs Dask with its data frames and its distributed scheduler ({error}): pip install "ferl[dask]".'
     ) from error
 
+from ferl.dask.answers import DaskEvidence
 from ferl.dask.classifier import DaskFERLClassifier
-from ferl.dask.evidence import DaskEvidence
 
 __all__ = ["DaskEvidence", "DaskFERLClassifier"]

@@ -11,14 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from ferl._learn.grow import Grown, grow
 from ferl._sklearn import HasMethods
 from ferl.classifier import FERLClassifier
-from ferl.dask.answers import Question, ask
-from ferl.dask.cluster import running_client
-from ferl.dask.evidence import DaskEvidence
+from ferl.dask.answers import DaskEvidence, Question, ask
 from ferl.dask.parts import Parts, is_dask_table
-from ferl.dask.rows import rows_on_cluster
-from ferl.growth import Grown, grow
+from ferl.dask.rows import rows_on_cluster, running_client
 from ferl.partition import LinguisticVariable
 
 _DOUBLE = np.dtype(np.float64)

@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from ferl.atomic import replace_text
-from ferl.colours import class_colours, tint
-from ferl.folding import Folded, fold
-from ferl.rules import (
+from ferl._read.rules import (
     LEAST_LISTED,
     Bound,
     checked_names,
@@ -21,10 +18,13 @@ from ferl.rules import (
     listed_categories,
     probability_text,
 )
+from ferl._read.visible_part import Folded, fold
+from ferl._util.colours import class_colours, tint
+from ferl._util.files import replace_text
 
 if TYPE_CHECKING:
+    from ferl._model.tree import FuzzyTree
     from ferl.classifier import FERLClassifier
-    from ferl.tree import FuzzyTree
 
 _FILL = 0.4  # of a class's colour: black letters can be read on it
 

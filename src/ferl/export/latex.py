@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ferl.rules import (
+from ferl._read.rules import (
     Bound,
     Condition,
     Rule,

@@ -21,8 +21,15 @@ from ferl.metrics.calibration import (
     reliability_curve,
 )
 from ferl.metrics.novelty import fpr95, novelty_aupr, novelty_auroc, rejection_at_acceptance
-from ferl.metrics.scorers import SCORERS, Scorer
-from ferl.metrics.selection import accuracy_at_coverage, accuracy_under_abstention, augrc, aurc, risk_coverage_curve
+from ferl.metrics.selection import (
+    SCORERS,
+    Scorer,
+    accuracy_at_coverage,
+    accuracy_under_abstention,
+    augrc,
+    aurc,
+    risk_coverage_curve,
+)
 from ferl.metrics.sets import coverage_by_class, determinacy, mean_set_size, set_coverage, u65, u80
 
 __all__ = [

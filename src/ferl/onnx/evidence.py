@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl.evidence import MOST_FIRING, reliability
+from ferl._model.presets import setting
+from ferl._model.tree import FuzzyTree, levels
+from ferl._read.evidence import MOST_FIRING, reliability
+from ferl._util.arrays import Floats
 from ferl.onnx.firing import Firings
 from ferl.onnx.graph import Graph, Value
-from ferl.presets import setting
-from ferl.tree import FuzzyTree, levels
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
 
-Floats = NDArray[np.float64]
 
 _LEAST_SUM = float(np.finfo(np.float64).tiny)
 

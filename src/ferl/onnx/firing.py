@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl._model.tree import FuzzyTree, levels
+from ferl._util.arrays import Floats
 from ferl.onnx.graph import Graph, Value
-from ferl.tree import FuzzyTree, levels
-
-Floats = NDArray[np.float64]
 
 UNSEEN_GATE = 0.5  # as in cpp/tree.h
 _LARGEST = float(np.finfo(np.float64).max)

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ferl.frames import encode_rows
+from ferl._tables import encode_rows
+from ferl._util.arrays import Floats
 from ferl.onnx.graph import PREFIX, Graph, Value
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
 
-Floats = NDArray[np.float64]
 
 MATRIX = "X"
 """Name of the input of a model whose features are all numbers."""
@@ -147,7 +147,7 @@ def check_dtype(dtype: str) -> None:
 
 
 def add_inputs(graph: Graph, estimator: FERLClassifier, dtype: str) -> tuple[list[Any], Value]:
-    """The inputs, and what they are as numbers: the transpose of :meth:`ferl.frames.Columns.encode`."""
+    """The inputs, and what they are as numbers: the transpose of :meth:`ferl._tables.Columns.encode`."""
     inputs = column_inputs(estimator)
     if inputs is None:
         declared = [_declared(graph, MATRIX, dtype, estimator.n_features_in_, "numbers; missing: NaN")]
@@ -169,7 +169,7 @@ def _as_double(graph: Graph, name: str, dtype: str) -> Value:
 
 
 def _encoded(graph: Graph, own: Input, dtype: str) -> Value:
-    """A column as :meth:`ferl.frames.Columns.encode` gives it, shape (n_rows, 1)."""
+    """A column as :meth:`ferl._tables.Columns.encode` gives it, shape (n_rows, 1)."""
     if own.kind == "number":
         return _as_double(graph, own.name, dtype)
     if own.kind == "text":

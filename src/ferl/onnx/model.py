@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ferl._util.text import shown
 from ferl.onnx.evidence import add_evidence
 from ferl.onnx.firing import add_conditions, add_firings, add_rows
 from ferl.onnx.graph import IR_VERSION, ML_OPSET, OPSET, Graph, Value
 from ferl.onnx.inputs import OUTPUTS, add_inputs, check_dtype, column_inputs
 from ferl.onnx.novelty import add_novelty
-from ferl.quoting import shown
 
 if TYPE_CHECKING:
     from onnx import ModelProto

@@ -1,25 +1,233 @@
-"""Novelty in a graph: both measures of :mod:`ferl.novelty`, for all rows at once."""
+"""The distance to the nearest exemplar in a graph: as cpp/novelty.cpp, which it follows to the last bit of its search.
+
+A row is compared only with the exemplars of the nodes where its paths end, of which there are a few: these *pairs* of a
+row and a node are listed, and their distances are summed up feature by feature. So memory grows with the pairs times
+the exemplars of a node, and not with the features.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl.novelty import LOST_MASS, chosen_measure, precision, profile_of, total_variance
-from ferl.onnx.firing import Conditions, Firings, Rows
-from ferl.onnx.graph import Graph, Value
-from ferl.onnx.neighbour import add_neighbour_distance
-from ferl.tree import FuzzyTree
+from ferl._model.tree import FuzzyTree
+from ferl._read.novelty import LOST_MASS, chosen_measure, precision, profile_of, total_variance, unit_of_distance
+from ferl._util.arrays import Floats
+from ferl.onnx.firing import Conditions, Firings, Rows, sides
+from ferl.onnx.graph import Graph, Operand, Value
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
 
-Floats = NDArray[np.float64]
+
+Singles = NDArray[np.float32]
+
+_Parts = Callable[[Graph, Value, Value], Value]
+_Step = Callable[[Graph, Sequence[Value], Sequence[Value]], Sequence[Value]]
+
+_FAR_AWAY = 1e15  # as in cpp/novelty.cpp
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What distances are measured in; one entry a feature."""
+
+    centre: Floats  # stands for a value that an exemplar lacks
+    per_unit: Floats
+    numbers: NDArray[np.intp]
+    categories: NDArray[np.intp]
+
+    def units(self, rows: Floats) -> Singles:
+        """Numbers of exemplars as the search compares them, shape (n_numbers, n_rows)."""
+        away = (rows - self.centre) * self.per_unit
+        units = np.clip(away[:, self.numbers].T, -_FAR_AWAY, _FAR_AWAY).astype(np.float32)
+        return np.nan_to_num(units, nan=0.0)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Rows and the nodes where their paths end; all values have the shape (n_pairs,)."""
+
+    row: Value
+    group: Value
+
+
+def add_neighbour_distance(
+    graph: Graph, tree: FuzzyTree, rows: Rows, conditions: Conditions | None, ungated: Firings
+) -> Value:
+    """Distance from the nearest exemplar of the nodes where a row's paths end, shape (n_rows,)."""
+    profile = profile_of(tree)
+    is_category = tree.n_levels(rows.n_columns) > 0
+    scale = Scale(
+        profile.mean[0], 1 / unit_of_distance(tree), np.flatnonzero(~is_category), np.flatnonzero(is_category)
+    )
+    groups = np.flatnonzero(~_is_split(tree))
+    exemplar = _exemplars(tree, groups)
+    is_end = graph("Transpose", _is_end(graph, tree, groups, conditions, ungated), perm=[1, 0])
+    places = graph("NonZero", is_end)
+    row, group = (graph.remove_axis(own, 0) for own in graph.several("Split", 2, places, np.array([1, 1])))
+    distance = _search(graph, rows, scale, profile.exemplar_row, exemplar, Pairs(row, group))
+    nearest, is_any = _nearest(graph, distance, exemplar, group, graph("Transpose", places, perm=[1, 0]), is_end)
+    return graph("Where", is_any, _measured(graph, rows, scale, profile.exemplar_row, nearest), np.nan)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Where paths end
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _is_split(tree: FuzzyTree) -> NDArray[np.bool_]:
+    """Nodes whose two children are the sides of one split, so that no path ends there; as Tree::mark_splits."""
+    found = np.zeros(tree.n_nodes, dtype=bool)
+    for node in np.flatnonzero(~tree.is_leaf):
+        children = np.flatnonzero(tree.parent == node)
+        found[node] = len(children) == 2 and _are_two_sides(tree, int(children[0]), int(children[1]))
+    return found
+
+
+def _are_two_sides(tree: FuzzyTree, left: int, right: int) -> bool:
+    if tree.feature[left] != tree.feature[right]:
+        return False
+    if tree.categories is not None and len(own := tree.categories.of(left)):
+        return bool((np.isnan(own) | (own + tree.categories.of(right) == 1)).all())
+    rise, fall = sides(tree.trapezoid[[left, right]])
+    # The left side is empty where the right one is full, and the other way round.
+    is_one_sided = not rise.is_there[0] and not fall.is_there[1]
+    is_same_slope = fall.slope[0] == -rise.slope[1] and fall.is_upright[0] == rise.is_upright[1]
+    return bool(is_one_sided and is_same_slope and rise.start[1] < fall.start[0])
+
+
+def _is_end(
+    graph: Graph, tree: FuzzyTree, groups: NDArray[np.intp], conditions: Conditions | None, ungated: Firings
+) -> Value:
+    """Whether a path of a row ends at a node: it fires, and no child fits; shape (n_groups, n_rows)."""
+    fires = graph("Greater", ungated.of(graph, groups), 0.0)
+    if conditions is None or tree.is_leaf[groups].all():
+        return fires
+    nodes = np.argsort(conditions.place)[1:]
+    is_child = (tree.parent[nodes][None, :] == groups[:, None]).astype(np.float32)
+    fits = graph.cast(graph("Greater", conditions.fit, 0.0), "float32")
+    return graph("And", fires, graph("Less", graph("MatMul", is_child, fits), np.float32(0.5)))
+
+
+def _exemplars(tree: FuzzyTree, groups: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Exemplars of each node, filled up with its last; a node without any has those of the node above."""
+    own = profile_of(tree).exemplar.astype(np.int64)
+    count = (own >= 0).sum(axis=1)
+    source = np.arange(tree.n_nodes)
+    for node in range(1, tree.n_nodes):
+        if not count[node]:
+            source[node] = source[tree.parent[node]]
+    used = source[groups]
+    last = np.minimum(np.arange(count[used].max()), count[used][:, None] - 1)
+    return np.asarray(np.take_along_axis(own[used], last, axis=1))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The search, in single precision
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _search(graph: Graph, rows: Rows, scale: Scale, kept: Floats, exemplar: NDArray[np.int64], pairs: Pairs) -> Value:
+    """Distances of pairs from each exemplar of their nodes, shape (n_pairs, n_exemplars).
+
+    Even and odd numbers are summed apart, categories join the odd ones: the order of the core, so that near ties end
+    alike.
+    """
+    is_known = graph.cast(graph("Not", rows.is_missing), "float32")
+    shape = graph.join([graph("Shape", pairs.row), graph.constant(np.array([exemplar.shape[1]]))])
+    even = odd = graph("Expand", np.zeros((1, 1), dtype=np.float32), shape)
+    n_pairwise = len(scale.numbers) // 2 * 2
+    if len(scale.numbers):
+        away = graph("Sub", graph.take(rows.values, scale.numbers), scale.centre[scale.numbers][:, None])
+        units = graph("Mul", away, scale.per_unit[scale.numbers][:, None])
+        units = graph.cast(graph.between(units, -_FAR_AWAY, _FAR_AWAY), "float32")
+        known, lanes = graph.take(is_known, scale.numbers), scale.units(kept)[:, exemplar]
+
+        def part(which: slice) -> tuple[Singles, Value, Value]:
+            features = np.arange(len(lanes))[which]
+            return lanes[which], graph.take(units, features), graph.take(known, features)
+
+        if n_pairwise:
+            parts: list[Operand] = [*part(slice(0, n_pairwise, 2)), *part(slice(1, n_pairwise, 2))]
+            even, odd = graph.over([even, odd], parts, _adding(_number_parts, pairs))
+        if n_pairwise < len(lanes):
+            (even,) = graph.over([even], part(slice(n_pairwise, None)), _adding(_number_parts, pairs))
+    if len(scale.categories):
+        # A category that an exemplar lacks is like no other.
+        lanes = np.nan_to_num(kept[:, scale.categories].T, nan=-1.0).astype(np.float32)[:, exemplar]
+        codes = graph.cast(graph.take(rows.values, scale.categories), "float32")
+        mismatch = scale.per_unit[scale.categories].astype(np.float32)[:, None]
+        counted = graph("Mul", graph.take(is_known, scale.categories), mismatch)
+        (odd,) = graph.over([odd], [lanes, codes, counted], _adding(_category_parts, pairs))
+    return graph("Add", even, odd)
+
+
+def _adding(parts: _Parts, pairs: Pairs) -> _Step:
+    """A step that adds to each state what the next of its features says; each has three rows."""
+
+    def step(body: Graph, states: Sequence[Value], rows: Sequence[Value]) -> list[Value]:
+        found = []
+        for place, state in enumerate(states):
+            exemplars, values, counted = rows[3 * place : 3 * place + 3]
+            own = body("Gather", exemplars, pairs.group)
+            x, weight = (body.insert_axis(body("Gather", row, pairs.row), 1) for row in (values, counted))
+            found.append(body("Add", state, body("Mul", parts(body, own, x), weight)))
+        return found
+
+    return step
+
+
+def _number_parts(body: Graph, exemplars: Value, x: Value) -> Value:
+    return body("Abs", body("Sub", exemplars, x))
+
+
+def _category_parts(body: Graph, exemplars: Value, x: Value) -> Value:
+    return body.cast(body("Not", body("Equal", exemplars, x)), "float32")
+
+
+def _nearest(
+    graph: Graph, distance: Value, exemplar: NDArray[np.int64], group: Value, places: Value, is_end: Value
+) -> tuple[Value, Value]:
+    """The nearest exemplar of each row, the first of equals, and whether there is any; shape (n_rows,) each."""
+    least = graph("ReduceMin", distance, axes=[1], keepdims=0)
+    lane = graph("ArgMin", distance, axis=1, keepdims=0)
+    at = graph("Add", graph("Mul", group, np.array(exemplar.shape[1])), lane)
+    number = graph("Gather", exemplar.ravel(), at)
+    shape = graph("Shape", is_end)
+    by_group = graph("ScatterND", graph("Expand", np.full((1, 1), np.inf, dtype=np.float32), shape), places, least)
+    numbers = graph("ScatterND", graph("Expand", np.zeros((1, 1), dtype=np.int64), shape), places, number)
+    best = graph("ArgMin", by_group, axis=1, keepdims=1)
+    is_any = graph("Less", graph("ReduceMin", by_group, axes=[1], keepdims=0), np.float32(np.inf))
+    return graph.remove_axis(graph("GatherElements", numbers, best, axis=1), 1), is_any
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The distance again, exactly
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _measured(graph: Graph, rows: Rows, scale: Scale, kept: Floats, nearest: Value) -> Value:
+    """Mean over known features of the distance from an exemplar, in double precision, shape (n_rows,)."""
+    table = np.where(np.isnan(kept), scale.centre, kept)
+    table[:, scale.categories] = np.nan_to_num(kept[:, scale.categories], nan=-1.0)
+    away = graph("Abs", graph("Sub", graph("Transpose", rows.values, perm=[1, 0]), graph("Gather", table, nearest)))
+    if len(scale.categories):  # codes that differ are one apart
+        most = np.full(len(scale.centre), np.inf)
+        most[scale.categories] = 1.0
+        away = graph("Min", away, most)
+    is_missing = graph("Transpose", rows.is_missing, perm=[1, 0])
+    parts = graph("Where", is_missing, 0.0, graph("Mul", away, scale.per_unit))
+    n_known = graph.total(graph.cast(graph("Not", is_missing), "float64"), 1, keepdims=False)
+    return graph("Div", graph.total(parts, 1, keepdims=False), graph("Max", n_known, 1.0))
+
 
 # Values further away than this, in standard deviations of all rows, are all equally far: their squares are finite.
-_FAR_AWAY = 1e150
+_FAR_IN_SPREADS = 1e150
 
 
 def add_novelty(
@@ -75,7 +283,7 @@ def _residual(graph: Graph, tree: FuzzyTree, rows: Rows, firings: Firings) -> Va
     weight, mean = precision(tree)[nodes] * unit.T**2, (profile.mean[nodes] - centre.T) / unit.T
     is_known = graph("Not", rows.is_missing)
     away = graph("Div", graph("Sub", rows.values, centre), unit)
-    away = graph("Where", is_known, graph.between(away, -_FAR_AWAY, _FAR_AWAY), 0.0)
+    away = graph("Where", is_known, graph.between(away, -_FAR_IN_SPREADS, _FAR_IN_SPREADS), 0.0)
     terms = graph.join([graph("Mul", away, away), away, graph.cast(is_known, "float64")])
     squares = graph("MatMul", np.hstack([weight, -2 * weight * mean, weight * mean**2]), terms)
     phi = firings.of(graph, tree.leaves)

@@ -5,12 +5,12 @@ an expert, in Python or in a file (:func:`load_partition`). After learning they 
 rules describe the rows best (:func:`refit_partition`).
 """
 
-from ferl.partition.builders import quantile_partition, width_partition
+from ferl._learn.mdlp import mdlp_partition
+from ferl._learn.partitions import quantile_partition, width_partition
+from ferl._model.fuzzy_set import FuzzySet, PartitionError
+from ferl._model.words import WORDS, LinguisticVariable, Partition, Terms, arrange, terms
 from ferl.partition.files import load_partition, save_partition
-from ferl.partition.mdlp import mdlp_partition
 from ferl.partition.refit import RefitResult, refit_partition
-from ferl.partition.sets import FuzzySet, PartitionError
-from ferl.partition.variables import WORDS, LinguisticVariable, Partition, Terms, arrange, terms
 
 __all__ = [
     "WORDS",

@@ -24,10 +24,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ferl.atomic import replace_text
-from ferl.partition.sets import INFINITY, FuzzySet, PartitionError, as_number, check_name
-from ferl.partition.variables import LinguisticVariable
-from ferl.quoting import shown
+from ferl._model.fuzzy_set import INFINITY, FuzzySet, PartitionError, as_number, check_name
+from ferl._model.words import LinguisticVariable
+from ferl._util.files import replace_text
+from ferl._util.text import shown
 
 MAX_BYTES = 1_000_000  # thousands of variables
 

@@ -13,27 +13,28 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from sklearn.utils.validation import check_is_fitted
 
-from ferl.evidence import reliability
-from ferl.frames import check_rows, row_weights
-from ferl.partition.ramps import (
+from ferl._model.fuzzy_set import NARROWEST
+from ferl._model.presets import setting
+from ferl._model.tree import FuzzyTree
+from ferl._model.words import LinguisticVariable
+from ferl._read.evidence import reliability
+from ferl._tables import check_rows, row_weights
+from ferl._util.arrays import Floats
+from ferl.partition.refit_loss import (
     LEAST_WIDTH,
     RampTable,
+    RefitLoss,
+    RefitRows,
     mean_drift,
     move_tree,
     move_variables,
     movement_bounds,
     read_ramps,
 )
-from ferl.partition.refit_loss import RefitLoss, RefitRows
-from ferl.partition.sets import NARROWEST
-from ferl.partition.variables import LinguisticVariable
-from ferl.presets import setting
-from ferl.tree import FuzzyTree
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
 
-Floats = NDArray[np.float64]
 Loss = Callable[[Floats], tuple[float, Floats]]
 
 # A round that lowers the cross-entropy by less was the last one.

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from ferl.quoting import one_line
+import numpy as np
+
+from ferl._util.arrays import Floats
+from ferl._util.text import one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.patches import Rectangle
+
 
 INK = "#222222"
 """Text and lines that matter."""
@@ -48,3 +55,97 @@ def shortened(text: object, length: int) -> str:
 def bare(ax: Any) -> None:
     """Without the frame's upper and right sides."""
     ax.spines[["top", "right"]].set_visible(False)
+
+
+BAND = "#8f9ba5"
+"""Where both sides of a split fire: no colour, since those are classes."""
+_SIDE = "#d5dbe0"  # membership of the left side, or of a word
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A place for a small picture: its lower left corner, its size, and the values its width stands for."""
+
+    left: float
+    base: float
+    width: float
+    height: float
+    low: float = 0.0
+    high: float = 1.0
+
+    def x(self, value: float) -> float:
+        """Where a value lies; those outside the range lie on its ends."""
+        if not self.high > self.low:
+            return self.left + self.width / 2
+        share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
+        return self.left + self.width * share
+
+    def y(self, membership: float) -> float:
+        """Height of a membership; the axis points downwards."""
+        return self.base - self.height * membership
+
+
+def draw_band(ax: Axes, panel: Panel, low: float, high: float, node: int) -> None:
+    """The membership of a split's left side over the range that its node saw, the band from ``low`` to ``high``."""
+    _draw_shape(ax, panel, [(low, 1.0), (high, 0.0)], f"side-{node}")
+    left, right = panel.x(low), panel.x(high)
+    band = _rectangle(left, panel.y(1), right - left, panel.height, f"band-{node}", BAND, edge=BAND, line=0.8)
+    band.set(alpha=0.7)  # over the membership; a narrow band stays visible by its outline
+    ax.add_patch(band)
+
+
+def draw_word(ax: Axes, panel: Panel, trapezoid: Floats, node: int) -> None:
+    """The membership of a word over the range that the node's parent saw."""
+    a, b, c, d = (float(end) for end in trapezoid)
+    corners = [(a, 0.0), (b, 1.0), (c, 1.0), (d, 0.0)]
+    _draw_shape(ax, panel, [corner for corner in corners if math.isfinite(corner[0])], f"word-{node}")
+
+
+def draw_categories(ax: Axes, panel: Panel, membership: Floats, node: int) -> None:
+    """A bar for each category: its membership in the left side of a split, or in a word."""
+    step = panel.width / len(membership)
+    for code, value in enumerate(np.nan_to_num(membership)):
+        left, width = panel.left + step * (code + 0.1), 0.8 * step
+        ax.add_patch(_rectangle(left, panel.y(1), width, panel.height, f"track-{node}-{code}", PALE))
+        height = panel.height * float(value)
+        ax.add_patch(_rectangle(left, panel.base - height, width, height, f"category-{node}-{code}", "#7b8a96"))
+    _draw_base(ax, panel)
+
+
+def draw_shares(ax: Axes, panel: Panel, shares: Floats, colours: list[str], node: int) -> None:
+    """A class distribution as one bar, cut in the proportions of the classes."""
+    ends = np.concatenate([[0.0], np.cumsum(shares / shares.sum())])
+    for c, colour in enumerate(colours):
+        left, right = panel.x(float(ends[c])), panel.x(float(ends[c + 1]))
+        ax.add_patch(_rectangle(left, panel.y(1), right - left, panel.height, f"share-{node}-{c}", colour))
+
+
+def _draw_shape(ax: Axes, panel: Panel, corners: list[tuple[float, float]], gid: str) -> None:
+    """A membership function, level beyond its corners, filled down to the base and cut off at the ends of the range."""
+    from matplotlib.patches import Polygon
+
+    inside = [corner for corner in corners if panel.low < corner[0] < panel.high]
+    ends = [(value, _height_at(corners, value)) for value in (panel.low, panel.high)]
+    line = [(panel.x(value), panel.y(height)) for value, height in (ends[0], *inside, ends[1])]
+    closed = [(panel.x(panel.low), panel.base), *line, (panel.x(panel.high), panel.base)]
+    ax.add_patch(Polygon(closed, closed=True, facecolor=_SIDE, edgecolor="none", gid=f"{gid}-area"))
+    ax.plot([x for x, _ in line], [y for _, y in line], color=INK, linewidth=0.9, gid=gid, solid_joinstyle="round")
+    _draw_base(ax, panel)
+
+
+def _height_at(corners: list[tuple[float, float]], value: float) -> float:
+    """Membership of a value; on an upright side it is a member."""
+    exact = [height for x, height in corners if x == value]
+    return max(exact) if exact else float(np.interp(value, [x for x, _ in corners], [y for _, y in corners]))
+
+
+def _draw_base(ax: Axes, panel: Panel) -> None:
+    ax.plot([panel.left, panel.left + panel.width], [panel.base, panel.base], color=FAINT, linewidth=0.6)
+
+
+def _rectangle(
+    left: float, top: float, width: float, height: float, gid: str, colour: str, edge: str = "none", line: float = 0.0
+) -> Rectangle:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((left, top), width, height, facecolor=colour, edgecolor=edge, linewidth=line, gid=gid)

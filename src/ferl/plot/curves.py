@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from ferl.colours import PALETTE
+from ferl._util.arrays import Floats
+from ferl._util.colours import PALETTE
 from ferl.metrics import aurc, expected_calibration_error, reliability_curve, risk_coverage_curve
 from ferl.plot.canvas import FAINT, axes_for, bare, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 _LEVEL = 0.95  # of the intervals around accuracies
 _MARKERS = "osD^vPX"
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ferl.colours import class_colours, tint
+from ferl._read.rules import checked_classes
+from ferl._util.colours import class_colours, tint
 from ferl.plot.canvas import INK, PALE, axes_for, bare, shortened
-from ferl.rules import checked_classes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
+    from ferl._read.evidence import Evidence
     from ferl.calibration import CalibratedFERL
     from ferl.classifier import FERLClassifier
-    from ferl.evidence import Evidence
 
 _LONGEST_NAME = 24
 _MAX_NAMED = 4  # classes that a title lists

@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl.colours import class_colours, tint
+from ferl._read.rules import Bound, checked_names, level_names
+from ferl._util.colours import class_colours, tint
+from ferl._util.text import shown
 from ferl.plot.canvas import INK, axes_for, bare, plain, shortened
-from ferl.quoting import shown
-from ferl.rules import Bound, checked_names, level_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ferl._model.tree import FuzzyTree
     from ferl.classifier import FERLClassifier
     from ferl.partition import LinguisticVariable
-    from ferl.tree import FuzzyTree
 
-Floats = NDArray[np.float64]
 _LONGEST_NAME = 18
 
 

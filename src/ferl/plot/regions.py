@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ferl.colours import class_colours, rgb
-from ferl.evidence import evidence_of_rows
-from ferl.frames import encode_rows, with_indicators
+from ferl._read.evidence import evidence_of_rows
+from ferl._read.rules import checked_names, level_names
+from ferl._tables import encode_rows, with_indicators
+from ferl._util.arrays import Floats
+from ferl._util.colours import class_colours, rgb
 from ferl.plot.canvas import INK, axes_for, plain, shortened
-from ferl.rules import checked_names, level_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ferl._read.evidence import Evidence
     from ferl.classifier import FERLClassifier
-    from ferl.evidence import Evidence
 
-Floats = NDArray[np.float64]
 _STRENGTH = 0.6  # of a class's colour where there is no ignorance: points of that class still stand out
 _MARGIN = 0.25  # of the rows' range, on each side: ignorance grows outside it
 _JITTER = 0.28  # of points around a category

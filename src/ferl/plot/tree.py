@@ -1,4 +1,4 @@
-"""The whole tree: bands drawn at every split, what each rule holds beside it."""
+"""Where the nodes of a tree are drawn: columns by depth, rows by rule."""
 
 from __future__ import annotations
 
@@ -8,18 +8,77 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ferl.colours import class_colours, tint
-from ferl.plot.canvas import FAINT, INK, axes_for, shortened
-from ferl.plot.layout import Layout, lay_out
-from ferl.plot.panels import BAND, Panel, draw_band, draw_categories, draw_shares, draw_word
-from ferl.rules import LEAST_LISTED, Bound, checked_names, level_names, listed_categories, probability_text
+from ferl._model.tree import FuzzyTree
+from ferl._read.rules import LEAST_LISTED, Bound, checked_names, level_names, listed_categories, probability_text
+from ferl._read.visible_part import Folded, fold
+from ferl._util.colours import class_colours, tint
+from ferl.plot.canvas import (
+    BAND,
+    FAINT,
+    INK,
+    Panel,
+    axes_for,
+    draw_band,
+    draw_categories,
+    draw_shares,
+    draw_word,
+    shortened,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from ferl._model.tree import FuzzyTree
     from ferl.classifier import FERLClassifier
-    from ferl.tree import FuzzyTree
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Places of the nodes that are drawn.
+
+    Attributes
+    ----------
+    folded : Folded
+        Which these are.
+    row : dict of int to float
+        Place of each from the top, in rows.
+    ends : tuple of int
+        Nodes with a row of their own, from the top: they show what they hold.
+    """
+
+    folded: Folded
+    row: dict[int, float]
+    ends: tuple[int, ...]
+
+
+def lay_out(tree: FuzzyTree, max_depth: int | None = None, max_rules: int | None = None) -> Layout:
+    """Places for a tree: of learned splits, or of words.
+
+    Splits stand between their two sides, and rules are rows. In a tree of words every node is a source of evidence,
+    so each has a row, its children below it.
+
+    Parameters
+    ----------
+    tree : FuzzyTree
+        The tree.
+    max_depth, max_rules : int, optional
+        As in :func:`ferl._read.visible_part.fold`.
+
+    Returns
+    -------
+    Layout
+    """
+    folded = fold(tree, max_depth, max_rules)
+    shown, children = folded.nodes, folded.children
+    has_words = bool(tree.word) and len(shown) > 1
+    ends = tuple(node for node in shown if (node > 0 if has_words else node not in children))
+    row: dict[int, float] = {node: float(place) for place, node in enumerate(ends)}
+    for node in reversed(shown):  # children come before their parents
+        if node not in row:
+            row[node] = (row[children[node][0]] + row[children[node][-1]]) / 2
+    return Layout(folded, row, ends)
+
 
 # Sizes in inches at the default size of the figure; letters shrink with smaller Axes.
 _ROW = {"splits": 0.31, "words": 0.36}

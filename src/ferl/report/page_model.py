@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl.evidence import reliability
-from ferl.novelty import LOST_MASS, precision, unit_of_distance
-from ferl.presets import setting
-from ferl.report.names import shown_names
-from ferl.tree import FuzzyTree, Profile
+from ferl._model.presets import setting
+from ferl._model.tree import FuzzyTree, Profile
+from ferl._read.evidence import reliability
+from ferl._read.novelty import LOST_MASS, precision, unit_of_distance
+from ferl._util.arrays import Floats
+from ferl._util.text import shown_names
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
 
-Floats = NDArray[np.float64]
 MAX_DIGITS = 12  # of values that a slider gives
 
 

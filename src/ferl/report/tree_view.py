@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ferl.presets import setting
-from ferl.report.names import cut, shown_names
+from ferl._model.presets import setting
+from ferl._model.tree import FuzzyTree
+from ferl._read.rules import LEAST_LISTED, Bound, Condition, TextStyle, column_names, level_names, read_rules
+from ferl._util.text import cut, shown_names
 from ferl.report.page_model import training_range
-from ferl.rules import LEAST_LISTED, Bound, Condition, TextStyle, column_names, level_names, read_rules
-from ferl.tree import FuzzyTree
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier

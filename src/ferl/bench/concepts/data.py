@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
+from ferl._util.arrays import Floats
 from ferl.bench.errors import BenchError
 
-Floats = NDArray[np.float64]
 TEST_SHARE = 0.2  # of a set that comes without a split, as in the paper
 
 

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
+from ferl._util.arrays import Floats
 from ferl.bench.methods.ferl import fit
 from ferl.concepts.estimator import HEAD_SETTINGS
 
-Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
 Figures = dict[str, dict[str, float]]
 """Accuracy and sizes, by head."""

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl._util.arrays import Floats
 from ferl.bench.detectors import Score, isolation_forest, mahalanobis, nearest
 from ferl.bench.methods.ferl import fit
 from ferl.concepts.estimator import HEAD_SETTINGS
 
-Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
 FERL, RESIDUAL = "FERL-deep", "FERL-deep, residual"

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl._util.arrays import Floats
 from ferl.bench.concepts.data import ConceptSet
 from ferl.bench.errors import require
 from ferl.bench.facts import code_digest, versions
 from ferl.concepts import ConceptCalibrator, ConceptDetector, TorchDetector, see_concepts
 
-Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 N_FOLDS = 5

@@ -26,10 +26,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl._util.arrays import Floats
 from ferl.bench.discretise import Discretiser
 from ferl.bench.method import Method
 
-Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 # Rounding in the entropies must not make a split out of a gain of zero.

@@ -28,10 +28,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl._util.arrays import Floats
 from ferl.bench.errors import require
 from ferl.bench.method import Method
-
-Floats = NDArray[np.float64]
 
 N_UNITS = 64
 N_EPOCHS = 200

@@ -18,10 +18,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl._util.arrays import Floats
 from ferl.bench.discretise import Discretiser
 from ferl.bench.method import Method
-
-Floats = NDArray[np.float64]
 
 N_BISECTIONS = 40
 # Counts are integers, so that ties under the least favourable prior are common; a tie is not dominance.

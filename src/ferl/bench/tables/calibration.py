@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import metrics
+from ferl._util.arrays import Floats
 from ferl.bench.data import DataSet, encode
 from ferl.bench.headline import Headline
 from ferl.bench.protocol import make_folds
@@ -21,7 +22,6 @@ from ferl.bench.table import Request, Table
 if TYPE_CHECKING:
     from ferl import Evidence
 
-Floats = NDArray[np.float64]
 Figures = Mapping[str, float]
 Key = tuple[str, str]
 """Variant and treatment."""
@@ -89,9 +89,9 @@ def measure(data: DataSet) -> dict[Key, Figures]:
 
 
 def _treated(variant: str, fitting: Part, calibration: Part, test: Part, seed: int) -> list[tuple[str, Evidence]]:
+    from ferl._wrapper import codes_of
     from ferl.bench.remembering import RememberingFERL
     from ferl.calibration import CalibratedFERL, fit_map
-    from ferl.wrapping import codes_of
 
     template = RememberingFERL(variant, random_state=seed, n_jobs=1)
     fitted = RememberingFERL(variant, random_state=seed, n_jobs=1).fit(fitting.X, fitting.y)

@@ -9,8 +9,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ferl._util.arrays import Floats
 from ferl.bench.attack import Attacker
 from ferl.bench.data import DataSet, encode
 from ferl.bench.headline import GOAL, Headline
@@ -23,7 +23,6 @@ from ferl.bench.table import Request, Table
 if TYPE_CHECKING:
     from ferl import FERLClassifier
 
-Floats = NDArray[np.float64]
 Figures = dict[str, float]
 
 CODE = ("bench/tables/certificates.py", "bench/attack.py")
@@ -121,7 +120,7 @@ def measure(data: DataSet) -> Figures:
 
 
 def _radii(name: str, model: FERLClassifier, rows: Floats) -> dict[str, Floats]:
-    from ferl.certificate import global_radius, lipschitz_radius, local_radius
+    from ferl._read.certificate import global_radius, lipschitz_radius, local_radius
 
     evidence, scale = model.predict_evidence(rows), np.ones(rows.shape[1])
     local = local_radius(model, rows, evidence, scale)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import metrics
+from ferl._util.arrays import Floats
 from ferl.bench.data import DataSet, encode
 from ferl.bench.detectors import DETECTORS
 from ferl.bench.errors import BenchError
@@ -20,7 +21,6 @@ from ferl.bench.render import Report, Section
 from ferl.bench.study import Study
 from ferl.bench.table import Request, Table
 
-Floats = NDArray[np.float64]
 Figures = dict[str, dict[str, float]]
 """Measures by name, by detector."""
 

@@ -7,9 +7,9 @@ from functools import partial
 from statistics import fmean
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ferl import metrics
+from ferl._util.arrays import Floats
 from ferl.bench.data import DataSet, encode
 from ferl.bench.errors import BenchError
 from ferl.bench.headline import Headline
@@ -19,7 +19,6 @@ from ferl.bench.render import Report, Section
 from ferl.bench.study import Study
 from ferl.bench.table import Request, Table
 
-Floats = NDArray[np.float64]
 Figures = dict[str, float]
 
 CODE = ("bench/tables/support_gate.py",)

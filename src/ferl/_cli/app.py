@@ -1,0 +1,264 @@
+"""The command line: ``ferl demo``, ``fit``, ``predict``, ``explain``, ``report``, ``inspect``, ``export`` and more."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ferl._cli.errors import plain_errors
+from ferl.bench.command import bench
+
+app = typer.Typer(
+    help="Fuzzy rule trees that justify their answers and say when not to trust them.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",  # else [onnx] would be taken for a colour, and lines would break where the source does
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.command()(bench)
+
+
+SeparatorOption = Annotated[
+    str | None, typer.Option(help="Character between the fields of a CSV file.  [default: a comma; .tsv: a tab]")
+]
+MissingOption = Annotated[
+    str, typer.Option(help="What stands for a missing value besides an empty field, with commas between: 'NA,?'.")
+]
+JobsOption = Annotated[int, typer.Option(help="Threads; -1: all cores. Results do not depend on it.")]
+DebugOption = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+class Variant(StrEnum):
+    """Kinds of trees."""
+
+    deep = "deep"
+    medium = "medium"
+    compact = "compact"
+
+
+class Precision(StrEnum):
+    """Types of numbers in ONNX files."""
+
+    float64 = "float64"
+    float32 = "float32"
+
+
+class DemoData(StrEnum):
+    """Data sets that come with scikit-learn."""
+
+    iris = "iris"
+    wine = "wine"
+    breast_cancer = "breast_cancer"
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from ferl import __version__
+
+        typer.echo(f"ferl {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Fuzzy rule trees that justify their answers and say when not to trust them."""
+
+
+@app.command()
+def demo(
+    data: Annotated[DemoData, typer.Option(help="Which of scikit-learn's embedded data sets to use.")] = DemoData.iris,
+    report: Annotated[Path, typer.Option(help="Where to write the report, an HTML file.")] = Path("ferl_demo.html"),
+    picture: Annotated[Path | None, typer.Option(help="Also write what is printed as an SVG picture.")] = None,
+    debug: DebugOption = False,
+) -> None:
+    """Fit an embedded data set; show the rules, the evidence of three rows, an abstention, and write a report."""
+    with plain_errors(debug, "Stopped."):
+        from ferl._cli.demo import run
+        from ferl._cli.errors import check_place
+
+        for path in filter(None, (picture, report)):
+            check_place(path)
+        run(data.value, picture, report)
+
+
+@app.command()
+def fit(
+    table: Annotated[Path, typer.Argument(help="CSV or Parquet file with a header.")],
+    target: Annotated[str, typer.Option(help="Column that holds the labels.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the model, a JSON file.")],
+    variant: Annotated[Variant, typer.Option(help="At most 150, 50 or 15 rules, the last in words.")] = Variant.deep,
+    categorical: Annotated[str, typer.Option(help="Columns of numbers that are categories, commas between.")] = "",
+    drop: Annotated[str, typer.Option(help="Columns to leave out, with commas between.")] = "",
+    weights: Annotated[str | None, typer.Option(help="Column that says how often each row counts.")] = None,
+    test: Annotated[float | None, typer.Option(help="Share of the rows to hold out and test the model on.")] = None,
+    held_out: Annotated[
+        Path | None, typer.Option(help="Where to write the rows held out by --test, a .csv or .parquet file.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the resamples and of the rows held out.", min=0)] = 0,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any parameter of FERLClassifier.")
+    ] = None,
+    separator: SeparatorOption = None,
+    missing: MissingOption = "",
+    jobs: JobsOption = -1,
+    debug: DebugOption = False,
+) -> None:
+    """Learn rules from a table and write them to a model file.
+
+    The table needs no preparation: text is categories, empty fields are missing values. With --test the model is fitted
+    on the other rows, so that the figures printed are its own.
+
+    Example: ferl fit patients.csv --target outcome --drop name --test 0.25 -o model.json
+    """
+    with plain_errors(debug, "Stopped. No model was written."):
+        from ferl._cli.fit import Choice, parsed_settings, run_fit
+        from ferl._tables.files import FileForm
+
+        if test is not None and not 0 < test < 1:
+            raise ValueError(f"--test is {test}; it must be a share between 0 and 1, such as 0.25.")
+        if held_out is not None and test is None:
+            raise ValueError("--held-out is for the rows that --test holds out; add --test 0.25, say.")
+        parameters = {"variant": variant.value, "random_state": seed, **parsed_settings(settings or [])}
+        choice = Choice(target, weights, _names(categorical), _names(drop))
+        run_fit(table, out, choice, FileForm(separator, _names(missing)), parameters, test, held_out, jobs)
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(help="Model file, from ferl fit or save_model.")],
+    table: Annotated[Path, typer.Argument(help="CSV or Parquet file with the columns that the model was fitted on.")],
+    out: Annotated[str, typer.Option("-o", "--out", help="A .csv, .parquet or .jsonl file; - for standard output.")],
+    every_class: Annotated[
+        bool, typer.Option("--all", help="Add probability, belief and plausibility of every class.")
+    ] = False,
+    only_answers: Annotated[bool, typer.Option("--only-answers", help="Leave out the columns of the table.")] = False,
+    prefix: Annotated[str, typer.Option(help="Put this before the names of the columns that are added.")] = "",
+    novelty: Annotated[bool, typer.Option(help="Whether to tell how unlike the training rows each row is.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object a line.")] = False,
+    separator: SeparatorOption = None,
+    missing: MissingOption = "",
+    jobs: JobsOption = -1,
+    debug: DebugOption = False,
+) -> None:
+    """Judge the rows of a table by a model, a file of any size in constant memory.
+
+    Adds the columns label, probability (of the label), set (the classes that cannot be ruled out, "a|b"), ignorance,
+    and novelty. Columns that the model does not know are passed on. Categories that training did not have are counted
+    and named on standard error.
+
+    Example: ferl predict model.json new.csv -o answers.csv
+    """
+    with plain_errors(debug, "Stopped. No answers were written."):
+        from ferl._cli.predict import Wanted, run_predict
+        from ferl._tables.files import FileForm
+
+        wanted = Wanted(every_class, only_answers, novelty, prefix)
+        run_predict(model, table, out, FileForm(separator, _names(missing)), wanted, as_json, jobs)
+
+
+@app.command()
+def explain(
+    model: Annotated[Path, typer.Argument(help="Model file, from ferl fit or save_model.")],
+    table: Annotated[Path, typer.Argument(help="CSV or Parquet file with the columns that the model was fitted on.")],
+    row: Annotated[int, typer.Option(help="Which row, counted from 1; the header does not count.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Print plain text, without colours, 100 columns wide.")
+    ] = False,
+    html: Annotated[Path | None, typer.Option(help="Also write an HTML file.", metavar="FILE")] = None,
+    changes: Annotated[bool, typer.Option(help="Whether to search for what would change the label.")] = True,
+    separator: SeparatorOption = None,
+    missing: MissingOption = "",
+    debug: DebugOption = False,
+) -> None:
+    """Tell the story of one row: rules, evidence, doubt, novelty, and the nearest change that alters the label.
+
+    The file is read only as far as the row.
+
+    Example: ferl explain model.json new.csv --row 3
+    """
+    with plain_errors(debug, "Stopped."):
+        from ferl._cli.explain import StoryForm, run_explain
+        from ferl._tables.files import FileForm
+
+        if as_json and plain:
+            raise ValueError("--json and --plain are both given; choose one.")
+        run_explain(model, table, row, FileForm(separator, _names(missing)), StoryForm(as_json, plain, html, changes))
+
+
+@app.command()
+def report(
+    model: Annotated[Path, typer.Argument(help="Model file, from ferl fit or save_model.")],
+    table: Annotated[Path, typer.Argument(help="CSV or Parquet file with the columns that the model was fitted on.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the page, an HTML file.")],
+    target: Annotated[str | None, typer.Option(help="Column that holds the labels, for metrics.")] = None,
+    title: Annotated[str | None, typer.Option(help="Heading of the page.  [default: the model's name]")] = None,
+    separator: SeparatorOption = None,
+    missing: MissingOption = "",
+    jobs: JobsOption = -1,
+    debug: DebugOption = False,
+) -> None:
+    """Write a page on a model and a table: rules, tree, metrics, doubtful and novel rows, and a what-if form.
+
+    One file that needs no network. It contains the model, with the training rows that it keeps, and at most 150 rows of
+    the table.
+
+    Example: ferl report model.json new.csv --target outcome -o report.html
+    """
+    with plain_errors(debug, "Stopped. No report was written."):
+        from ferl._cli.report import Wanted, run_report
+        from ferl._tables.files import FileForm
+
+        run_report(model, table, out, FileForm(separator, _names(missing)), Wanted(target, title), jobs)
+
+
+@app.command()
+def inspect(
+    model: Annotated[Path, typer.Argument(help="Model file, from ferl fit or save_model.")],
+    rules: Annotated[bool, typer.Option("--rules", help="Print the rules as well.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    debug: DebugOption = False,
+) -> None:
+    """Show what a model file holds: variant, features and their kinds, classes, rules, training rows kept.
+
+    Example: ferl inspect model.json --rules
+    """
+    with plain_errors(debug, "Stopped."):
+        from ferl._cli.model_files import run_inspect
+
+        run_inspect(model, rules, as_json)
+
+
+@app.command()
+def export(
+    model: Annotated[Path, typer.Argument(help="Model file, from ferl fit or save_model.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the ONNX file.")],
+    novelty: Annotated[bool, typer.Option(help="Whether novelty is an output; it makes most of the file.")] = True,
+    dtype: Annotated[Precision, typer.Option(help="Numbers that come in and go out.")] = Precision.float64,
+    debug: DebugOption = False,
+) -> None:
+    """Write a model as an ONNX file, which runs without Python and without ferl.
+
+    Needs the package onnx: pip install "ferl[onnx]".
+
+    Example: ferl export model.json -o model.onnx
+    """
+    with plain_errors(debug, "Stopped. No file was written."):
+        from ferl._cli.model_files import run_export
+
+        run_export(model, out, novelty, dtype.value)
+
+
+def _names(listed: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in listed.split(",") if name.strip())
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,86 @@
+"""Mistakes of the user in one line, with the remedy; tracebacks only for those who ask."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+
+from ferl._util.text import one_line
+
+
+class CommandError(ValueError):
+    """A mistake of the user; the message says what to do."""
+
+
+@contextmanager
+def plain_errors(debug: bool, on_interrupt: str) -> Iterator[None]:
+    """One line and exit code 2 for a mistake of the user, 130 for an interrupt.
+
+    Parameters
+    ----------
+    debug : bool
+        Let errors through, with their traceback.
+    on_interrupt : str
+        What to say after an interrupt.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        # Whoever read the output has seen enough. What is still buffered has no place to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(1) from None
+    # Arrow's errors about the content of files are ValueErrors, KeyErrors or NotImplementedErrors as well.
+    except (ValueError, TypeError, KeyError, NotImplementedError, OSError) as error:
+        if debug:
+            raise
+        typer.echo(f"error: {_told(error)}", err=True)
+        raise typer.Exit(2) from error
+    except KeyboardInterrupt:
+        typer.echo(f"\n{on_interrupt}", err=True)
+        raise typer.Exit(130) from None
+
+
+def _told(error: Exception) -> str:
+    """What happened and what to do, without letters of the user's data that a terminal would take for orders."""
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror:
+        file = "" if error.filename is None else f"{error.filename}: "
+        text = f"{file}{error.strerror}. {_REMEDIES.get(type(error), 'Choose another place.')}"
+    return one_line(text)
+
+
+_REMEDIES: dict[type[OSError], str] = {
+    FileNotFoundError: "Check the path.",
+    IsADirectoryError: "Name a file in it.",
+    NotADirectoryError: "Check the path.",
+    PermissionError: "Ask who owns it for the right to, or choose another place.",
+}
+
+
+def check_place(out: Path, *inputs: Path) -> None:
+    """Refuse a place where no file can be written, or where it would replace one that the command reads.
+
+    Parameters
+    ----------
+    out : Path
+        The file to be written.
+    *inputs : Path
+        Files that are read.
+    """
+    folder = out.resolve().parent
+    if out.is_dir():
+        raise CommandError(f"{out} is a folder. Name a file in it.")
+    if not folder.is_dir():
+        raise CommandError(f"The folder {out.parent} does not exist; create it or choose another place.")
+    if out.exists() and not out.is_file():
+        raise CommandError(f"{out} is no regular file, so it cannot be replaced by one. Choose another place.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise CommandError(f"You may not write into the folder {out.parent}. Choose another place.")
+    for own in inputs:
+        if own.exists() and out.exists() and own.samefile(out):
+            raise CommandError(f"{out} would replace the file that is read. Choose another place.")

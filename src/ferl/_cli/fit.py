@@ -1,0 +1,249 @@
+"""``ferl fit``: from a table in a file to a model in a file."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import typer
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+
+from ferl._cli.errors import CommandError, check_place
+from ferl._tables.files import FileForm, TableFile, known_text, spelled_number, text_as_numbers
+from ferl._tables.sinks import format_of, open_sink
+from ferl._util.text import shown
+from ferl.classifier import FERLClassifier
+from ferl.metrics import aurc
+from ferl.saving import save_model
+
+# As Python writes it: text that reads back to the same text. 007 and +7 are names, not numbers.
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_LIKE_NAMES = 0.5  # share of rows with a category of their own from which a column looks like a name
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which columns are what.
+
+    Attributes
+    ----------
+    target : str
+        The labels.
+    weights : str, optional
+        How often each row counts.
+    categorical : sequence of str
+        Categories, whatever they look like.
+    drop : sequence of str
+        Left out.
+    """
+
+    target: str
+    weights: str | None = None
+    categorical: Sequence[str] = ()
+    drop: Sequence[str] = ()
+
+    def check(self, file: TableFile) -> None:
+        """Refuse columns that the file does not have, or that are two things at once."""
+        named = [self.target, *self.drop, *self.categorical, *([self.weights] if self.weights else [])]
+        for name in named:
+            if name not in file.names:
+                near = difflib.get_close_matches(name, file.names, n=1)
+                hint = f" Did you mean {near[0]!r}?" if near else f" It has {', '.join(map(repr, file.names[:8]))}."
+                separator = " Is the separator another one (--separator)?" if len(file.names) == 1 else ""
+                raise CommandError(f"{file.path.name} has no column {name!r}.{hint}{separator}")
+        others = [self.target, *self.drop, *([self.weights] if self.weights else [])]
+        if len(set(others)) < len(others):
+            raise CommandError("Target, weights and dropped columns must be different columns.")
+
+
+def run_fit(
+    table: Path,
+    out: Path,
+    choice: Choice,
+    form: FileForm,
+    parameters: dict[str, Any],
+    test: float | None,
+    held_out: Path | None,
+    jobs: int,
+) -> None:
+    """Read a table, fit, print what came out, and write the model, and the rows held out."""
+    check_place(out, table)
+    if held_out is not None:
+        check_place(held_out, table, out)
+    file = TableFile(table, form)
+    choice.check(file)
+    estimator = _estimator(parameters).set_params(n_jobs=jobs)
+    table_rows = _labelled_rows(file, choice.target)
+    X, y, weight = _training_rows(table_rows, file, choice)
+    fitted_on = np.arange(len(y))
+    if test is not None:
+        fitted_on, tested_on = _split(y, test, estimator.random_state)
+    estimator.fit(X.take(fitted_on), y[fitted_on], None if weight is None else weight[fitted_on])
+    typer.echo(f"rules              {estimator.n_rules_}")
+    typer.echo(f"training accuracy  {estimator.score(X.take(fitted_on), y[fitted_on]):.1%} of {len(fitted_on):,} rows")
+    if test is not None:
+        _print_test(estimator, X.take(tested_on), y[tested_on])
+        if held_out is not None:
+            with open_sink(str(held_out), format_of(str(held_out), False), table_rows.schema) as sink:
+                sink.write(sink.prepare(table_rows.take(np.sort(tested_on))))
+            typer.echo(f"rows held out      {held_out}")
+    save_model(estimator.set_params(n_jobs=parameters.get("n_jobs")), out)
+    typer.echo(f"model              {out}")
+
+
+def _estimator(parameters: dict[str, Any]) -> FERLClassifier:
+    known = FERLClassifier._get_param_names()
+    for name in parameters:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
+            raise CommandError(f"--set {name}: there is no such parameter. The one most like it is {near[0]!r}.")
+    estimator = FERLClassifier(**parameters)
+    estimator._validate_params()  # before a large table is read in vain
+    return estimator
+
+
+def parsed_settings(settings: Sequence[str]) -> dict[str, Any]:
+    """Parameters from ``name=value``: values as JSON writes them, and other text as it is.
+
+    Examples
+    --------
+    >>> parsed_settings(["max_rules=20", "two_mode=false", "combination=vote"])
+    {'max_rules': 20, 'two_mode': False, 'combination': 'vote'}
+    """
+    found = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise CommandError(f"--set {setting}: write name=value, for example max_rules=20.")
+        try:
+            found[name.strip()] = json.loads(value)
+        except ValueError:
+            found[name.strip()] = None if value == "None" else value
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Columns
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _labelled_rows(file: TableFile, target: str) -> pa.Table:
+    """The rows of a file that have a label."""
+    table = file.read()
+    labels = table[target] if file.is_parquet else known_text(table[target], file.form.missing)
+    if labels.null_count:
+        typer.echo(f"note: {labels.null_count} rows have no {target!r} and are left out", err=True)
+        table = table.filter(pc.is_valid(labels))
+    if not table.num_rows:
+        raise CommandError(f"{file.path.name} has no row with a {target!r}, so there is nothing to fit.")
+    return table
+
+
+def _training_rows(
+    table: pa.Table, file: TableFile, choice: Choice
+) -> tuple[pa.Table, NDArray[Any], NDArray[np.float64] | None]:
+    labels = table[choice.target]
+    weight = None if choice.weights is None else _weights(table[choice.weights], choice.weights)
+    left_out = {choice.target, choice.weights, *choice.drop}
+    columns = {
+        name: _feature(table[name], name, name in choice.categorical, file)
+        for name in file.names
+        if name not in left_out
+    }
+    if not columns:
+        raise CommandError(f"{file.path.name} has no column besides those left out, so there is nothing to learn from.")
+    return pa.table(columns), _labels(labels), weight
+
+
+def _feature(column: pa.ChunkedArray, name: str, is_category: bool, file: TableFile) -> pa.ChunkedArray:
+    """A column with a type that says what it is: numbers, or categories."""
+    if file.is_parquet:
+        is_declared = pa.types.is_dictionary(column.type)
+        return column.dictionary_encode() if is_category and not is_declared else column
+    text = known_text(column, file.form.missing)
+    if is_category:
+        return _integers_or_text(text).dictionary_encode()
+    numbers = text_as_numbers(text)
+    if numbers is None:
+        _remark_on_categories(text, name)
+        return text
+    return numbers
+
+
+def _remark_on_categories(text: pa.ChunkedArray, name: str) -> None:
+    """Tell the user of columns that are taken as categories and were hardly meant to be."""
+    counts = {pair["values"]: pair["counts"] for pair in text.value_counts().to_pylist() if pair["values"] is not None}
+    others = [value for value in counts if spelled_number(value) is None]
+    n_rows = sum(counts.values())
+    if len(others) <= 3 and 2 * sum(counts[value] for value in others) < n_rows:
+        typer.echo(
+            f"note: column {name!r} holds numbers and {', '.join(map(shown, others))}, and is taken as categories. If "
+            f"that stands for missing values, add --missing {others[0]}",
+            err=True,
+        )
+    elif len(counts) > max(_LIKE_NAMES * n_rows, 20):
+        typer.echo(
+            f"note: column {name!r} has {len(counts)} categories in {n_rows} rows, as names have; to leave it out, add "
+            f"--drop {name}",
+            err=True,
+        )
+
+
+def _integers_or_text(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Integers, where every text is one as Python writes it; else the text."""
+    if all(value is None or _INTEGER.fullmatch(value) for value in text.unique().to_pylist()):
+        return text.cast(pa.int64())
+    return text
+
+
+def _labels(labels: pa.ChunkedArray) -> NDArray[Any]:
+    if pa.types.is_string(labels.type):
+        labels = _integers_or_text(labels)
+    elif pa.types.is_dictionary(labels.type):
+        labels = labels.cast(labels.type.value_type)
+    values: NDArray[Any] = labels.to_numpy()
+    return values.astype(str) if values.dtype.kind == "O" and all(type(value) is str for value in values) else values
+
+
+def _weights(column: pa.ChunkedArray, name: str) -> NDArray[np.float64]:
+    numbers = text_as_numbers(column) if pa.types.is_string(column.type) else column.cast(pa.float64())
+    if numbers is None or numbers.null_count:
+        raise CommandError(f"Column {name!r} has weights that are not numbers, or missing. Give every row a weight.")
+    return np.asarray(numbers.to_numpy())
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Rows held out
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _split(y: NDArray[Any], share: float, seed: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows to fit and rows to test, with the same shares of classes where each class has rows for both."""
+    counts = np.unique(y, return_counts=True)[1]
+    n_test = math.ceil(share * len(y))  # as train_test_split counts
+    if n_test >= len(y):
+        raise CommandError(f"--test is {share}, which leaves none of {len(y):,} rows to fit. Choose a smaller share.")
+    can_stratify = counts.min() >= 2 and min(n_test, len(y) - n_test) >= len(counts)
+    fitted_on, tested_on = train_test_split(
+        np.arange(len(y)), test_size=share, stratify=y if can_stratify else None, random_state=seed
+    )
+    return np.sort(fitted_on), np.sort(tested_on)
+
+
+def _print_test(estimator: FERLClassifier, X: pa.Table, y: NDArray[Any]) -> None:
+    evidence = estimator.predict_evidence(X)
+    probability = evidence.pignistic
+    label = estimator.classes_[probability.argmax(axis=1)]
+    typer.echo(f"test accuracy      {(label == y).mean():.1%} of {len(y):,} rows that were held out")
+    typer.echo(f"test AURC          {aurc(y, label, probability.max(axis=1)):.4f} (lower: more sure where it is right)")
+    typer.echo(f"test abstentions   {evidence.prediction_set().all(axis=1).mean():.1%}")

@@ -1,0 +1,104 @@
+"""``ferl report``: a model and a table as one HTML file."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import typer
+
+from ferl._cli.errors import CommandError, check_place
+from ferl._cli.predict import progress
+from ferl._tables.file_rows import RowReader
+from ferl._tables.files import FileForm, TableFile, known_text
+from ferl._tables.text_categories import Spelling
+from ferl._util.files import replace_text
+from ferl._util.text import shown
+from ferl.classifier import FERLClassifier
+from ferl.report.summarise import summarise
+from ferl.report.table_reading import NO_LABEL, OTHER_LABEL, Cell, Codes, TableReading
+from ferl.report.writing import render
+from ferl.saving import load_model
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be reported.
+
+    Attributes
+    ----------
+    target : str or None
+        Column that holds the labels; None: there is none.
+    title : str or None
+        Heading of the page; None: the name of the model's file.
+    """
+
+    target: str | None = None
+    title: str | None = None
+
+
+def run_report(model: Path, table: Path, out: Path, form: FileForm, wanted: Wanted, jobs: int) -> None:
+    """Read a table batch by batch, and write what a model says of it."""
+    check_place(out, model, table)
+    estimator = load_model(model).set_params(n_jobs=jobs)
+    file = TableFile(table, form)
+    labels = None if wanted.target is None else _Labels(estimator, file, wanted.target)
+    rows = RowReader(estimator, [name for name in file.names if name != wanted.target], file.path, form)
+    reading = TableReading(estimator)
+    with progress(f"judging {table.name}", file.size) as moved:
+        for batch in file.batches(moved):
+            truth = None if labels is None else labels.codes(batch)
+            read = rows.read(batch)
+            rows.count(read)
+            reading.add(read.rows, truth, _cells(batch, rows.features))
+    if labels is not None:
+        labels.refuse_if_all_are_others()
+    replace_text(out, render(summarise(estimator, reading, wanted.title or model.stem, table.name)))
+    for line in rows.unseen_lines():
+        typer.echo(line, err=True)
+    typer.echo(f"{reading.n_rows:,} rows judged; report in {out}", err=True)
+
+
+def _cells(batch: pa.Table, features: list[str]) -> Cell:
+    """Values as the file holds them, by row and feature."""
+    return lambda row, feature: batch[features[feature]][row].as_py()
+
+
+class _Labels:
+    """The column of labels, as places among the classes of a model."""
+
+    def __init__(self, estimator: FERLClassifier, file: TableFile, target: str) -> None:
+        if target not in file.names:
+            near = difflib.get_close_matches(target, file.names, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else " Leave --target out if there are no labels."
+            raise CommandError(f"{file.path.name} has no column {target!r}.{hint}")
+        if target in (estimator.columns_.names or ()):
+            raise CommandError(f"{target!r} is a feature of the model. Name the column that holds the labels.")
+        self.target = target
+        self.form = file.form
+        self.spelling = Spelling(estimator.classes_)
+        self.n_known = 0
+        self.other: str | None = None
+
+    def codes(self, batch: pa.Table) -> Codes:
+        """The labels of a batch; ``NO_LABEL`` where one is missing, ``OTHER_LABEL`` for those of no class."""
+        column = batch[self.target]
+        held = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        text = known_text(column.cast(held).cast(pa.string()), self.form.missing)
+        place, others = self.spelling.encode(text)
+        known = np.nan_to_num(place, nan=NO_LABEL)
+        codes: Codes = np.where(known == len(self.spelling.texts), OTHER_LABEL, known).astype(np.int32)
+        self.n_known += int((codes >= 0).sum())
+        self.other = self.other or next(iter(others), None)
+        return codes
+
+    def refuse_if_all_are_others(self) -> None:
+        """A column without a single label of the model is the wrong column."""
+        if self.n_known == 0 and self.other is not None:
+            raise CommandError(
+                f"No value of column {self.target!r} (for example {shown(self.other)}) is a class of the model; these "
+                f"are {shown(self.spelling.texts)}. Name another column, or leave --target out."
+            )

@@ -1,0 +1,187 @@
+"""Drift: how a block of new rows differs from the rows a tree has learned from, as far as the tree can tell."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ferl._learn.consequents import own_trust
+from ferl._learn.rows import Block
+from ferl._model.tree import FuzzyTree
+from ferl._read.novelty import lost_support, residual_parts, usual_residual
+from ferl._util.arrays import Floats
+from ferl._util.threads import n_threads
+
+if TYPE_CHECKING:
+    from ferl.classifier import FERLClassifier
+
+
+_CHUNK_ROWS = 4096  # whose firings are in memory at a time
+
+
+@dataclass(frozen=True, repr=False)
+class Drift:
+    """A block against the rows before it. Every figure comes with the noise it has where nothing drifts.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows of the block that have weight.
+    labels, labels_error : float
+        How much less probability the old consequents give to the block's labels than to new labels drawn as those
+        before, leaf by leaf; and the standard error of that. Above 0: the rules fit the block less well. (Splits are
+        chosen to fit the rows they are grown on, so a tree of many rules on few rows shows a little of it without any
+        drift.)
+    routing, routing_noise : float
+        Total variation distance between the shares of the leaves in the block and before, from 0 to 1; and its mean for
+        two samples of these sizes from one source, if every row went to one leaf (rows that are shared make less). With
+        few leaves chance alone may give three times the mean.
+    support, support_error : float
+        Mean routing mass that the old gates withhold from the block's rows (see
+        :meth:`ferl.FERLClassifier.support_deficit`), and its standard error. Before it was 0, and rows from the same
+        source have little; 0 where the model has no gates.
+    novelty, novelty_error : float
+        Mean residual (see :meth:`ferl.FERLClassifier.novelty`), in units of its mean over the rows before, and its
+        standard error: 1 or a little less where the block's rows lie around the middle of their rules as those did.
+        NaN where no feature has a spread to compare with.
+    class_shift, class_noise : dict
+        By label: its share in the block less its share before; and the standard error of that.
+    """
+
+    n_rows: int
+    labels: float
+    labels_error: float
+    routing: float
+    routing_noise: float
+    support: float
+    support_error: float
+    novelty: float
+    novelty_error: float
+    class_shift: dict[Any, float]
+    class_noise: dict[Any, float]
+
+    @property
+    def z(self) -> float:
+        """``labels`` in standard errors: beyond 3, labels follow the features in another way than they did."""
+        return self.labels / self.labels_error if self.labels_error > 0 else 0.0
+
+    def __repr__(self) -> str:
+        label = max(self.class_shift, key=lambda own: abs(self.class_shift[own]))
+        return "\n".join(
+            [
+                f"<Drift: {self.n_rows} rows>",
+                f"labels   {self.labels:+.4f} ± {self.labels_error:.4f} less probability for labels, z = {self.z:.1f}",
+                f"routing  {self.routing:.4f} of the weight in other leaves; {self.routing_noise:.4f} by chance",
+                f"support  {self.support:.4f} ± {self.support_error:.4f} withheld by gates",
+                f"novelty  {self.novelty:.3f} ± {self.novelty_error:.3f} times that before",
+                f"classes  {label!s} {self.class_shift[label]:+.4f} ± {self.class_noise[label]:.4f}, the largest shift",
+            ]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures, ``z`` among them, as numbers of Python."""
+        return asdict(self) | {"z": self.z}
+
+
+def measure_drift(estimator: FERLClassifier, block: Block, class_weight: Floats) -> Drift:
+    """Compare a block with what a tree knows of the rows before.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Before it has learned from the block.
+    block : Block
+        Rows as the tree reads them, all of some weight.
+    class_weight : ndarray of shape (n_nodes, n_classes)
+        Weight of each class of the block that reaches each node.
+
+    Returns
+    -------
+    Drift
+    """
+    tree, weight = estimator.tree_, block.weight
+    n_rows = float(tree.weight[0]), _effective_rows(weight)
+    routing, leaf_noise = _shift(_placed(tree, tree.class_weight), _placed(tree, class_weight), *n_rows)
+    shift, class_noise = _shift(tree.class_weight[0], class_weight[0], *n_rows)
+    names = estimator.classes_.tolist()
+    return Drift(
+        len(block.X),
+        *_labels(_lacking(estimator, block), weight, *n_rows),
+        float(np.abs(routing).sum() / 2),
+        float(math.sqrt(2 / math.pi) * leaf_noise.sum() / 2),  # the mean size of a normal deviate
+        *_mean(lost_support(estimator, block.X).sum(axis=1), weight),
+        *_mean(_relative_residual(estimator, block.X), weight),
+        dict(zip(names, shift.tolist(), strict=True)),
+        dict(zip(names, class_noise.tolist(), strict=True)),
+    )
+
+
+def _placed(tree: FuzzyTree, class_weight: Floats) -> Floats:
+    """Weight in each leaf, and what is in none: words need not cover everything."""
+    weight = class_weight.sum(axis=1)
+    in_leaves = weight[tree.leaves]
+    return np.append(in_leaves, max(weight[0] - in_leaves.sum(), 0.0))
+
+
+def _relative_residual(estimator: FERLClassifier, X: Floats) -> Floats:
+    usual = usual_residual(estimator.tree_)
+    residual = residual_parts(estimator.tree_, X, n_threads(estimator.n_jobs)).sum(axis=1)
+    return np.asarray(residual / (usual if usual > 0 else math.nan))
+
+
+def _labels(lacking: Floats, weight: Floats, n_before: float, n_now: float) -> tuple[float, float]:
+    share = weight / weight.sum()
+    # Uncentred: the mean is 0 without drift. And the consequents are means of a sample themselves.
+    error = math.sqrt(share**2 @ lacking**2 * (1 + n_now / n_before))
+    return float(share @ lacking), error
+
+
+def _lacking(estimator: FERLClassifier, block: Block) -> Floats:
+    """Probability that the leaves expected to give each row's label, less what they give it; weighted by firing."""
+    tree, leaves = estimator.tree_, estimator.tree_.leaves
+    consequent, expected = tree.consequent[leaves], _expected_probability(estimator)
+    out = np.empty(len(block.X))
+    for first in range(0, len(out), _CHUNK_ROWS):
+        rows = slice(first, first + _CHUNK_ROWS)
+        firing = tree.fire(block.X[rows], gated=False, n_threads=n_threads(estimator.n_jobs))[:, leaves]
+        out[rows] = firing @ expected - np.einsum("il,li->i", firing, consequent[:, block.codes[rows]])
+    return out
+
+
+def _expected_probability(estimator: FERLClassifier) -> Floats:
+    """Mean probability that each leaf gives the label of a new row like those before, shape (n_leaves,).
+
+    That of the rows before is larger: these are what the leaf knows. A consequent p that follows the frequencies q of W
+    rows by t per unit gives their labels ``sum p q``, of which ``t (1 - sum q^2) / (W - 1)`` is their own noise.
+    """
+    tree, leaves = estimator.tree_, estimator.tree_.leaves
+    weight = tree.weight[leaves]
+    share = np.divide(
+        tree.class_weight[leaves], weight[:, None], out=tree.consequent[leaves], where=weight[:, None] > 0
+    )
+    trust = own_trust(tree.class_weight, tree.parent, estimator.consequents, estimator.shrinkage)[leaves]
+    noise = trust * (1 - (share**2).sum(axis=1)) / np.maximum(weight - 1, 1.0)
+    return np.asarray((tree.consequent[leaves] * share).sum(axis=1) - noise)
+
+
+def _shift(before: Floats, now: Floats, n_before: float, n_now: float) -> tuple[Floats, Floats]:
+    """Change of shares, and its standard error if both are samples of one source."""
+    old, new = before / before.sum(), now / now.sum()
+    pooled = (n_before * old + n_now * new) / (n_before + n_now)
+    return new - old, np.sqrt(pooled * np.maximum(1 - pooled, 0.0) * (1 / n_before + 1 / n_now))
+
+
+def _effective_rows(weight: Floats) -> float:
+    """Rows of equal weight whose mean would be as noisy (Kish)."""
+    share = weight / weight.sum()
+    return float(1 / (share @ share))
+
+
+def _mean(values: Floats, weight: Floats) -> tuple[float, float]:
+    """Weighted mean, and its standard error."""
+    share = weight / weight.sum()
+    mean = float(share @ values)
+    return mean, float(math.sqrt(share**2 @ (values - mean) ** 2))

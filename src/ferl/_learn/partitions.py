@@ -1,0 +1,274 @@
+"""Partitions from a table: sets of equal weight, or of equal width."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ferl._model.fuzzy_set import INFINITY, LARGEST, NARROWEST, FuzzySet
+from ferl._model.words import MAX_SETS, WORDS, LinguisticVariable
+from ferl._tables import row_weights
+from ferl._util.arrays import Floats
+
+Ramp = tuple[float, float]
+"""Where one set hands over to the next: the lower one is full up to the first number, gone at the second."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows to build partitions from; rows without weight are left out.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_features)
+        NaN where a value is missing.
+    weight : ndarray of shape (n_rows,)
+        Weight of each row.
+    kept : ndarray of shape (n_given_rows,), bool
+        Which of the given rows these are.
+    names : list of str
+        Names of the features.
+    """
+
+    values: Floats
+    weight: Floats
+    kept: NDArray[np.bool_]
+    names: list[str]
+
+
+@dataclass(frozen=True)
+class Column:
+    """The distinct values of one feature, ascending, and the weight up to and with each of them."""
+
+    values: Floats
+    weight_up_to: Floats
+
+
+def quantile_partition(
+    X: ArrayLike, feature_names: Sequence[str] | None = None, n_sets: int = 3, sample_weight: ArrayLike | None = None
+) -> list[LinguisticVariable | None]:
+    """Sets that hold about equally many rows each.
+
+    The breakpoints of ``n`` sets are at ``2n - 2`` equal steps of the distribution: for three sets at its 20, 40, 60
+    and 80 % quantiles, low being full up to the first and gone at the second. Memberships sum to one everywhere.
+
+    Parameters
+    ----------
+    X : array-like or data frame of shape (n_rows, n_features)
+        Numbers. Missing values (NaN) are passed over.
+    feature_names : sequence of str, optional
+        By default the names of the data frame's columns, or x0, x1, ...
+    n_sets : int
+        Number of sets, 2 to 7.
+    sample_weight : array-like of shape (n_rows,), optional
+        How often each row counts.
+
+    Returns
+    -------
+    list of LinguisticVariable or None
+        One entry for each feature, None for features with fewer than two distinct values.
+
+    Notes
+    -----
+    Breakpoints are values of the table: below the median the lowest value with at least the wanted share of weight at
+    or below it, above the median its mirror image. So an increasing transformation of a feature transforms its
+    breakpoints, and, ties aside, turning it around turns its sets around.
+
+    A feature with at most ``n_sets`` distinct values has one set for each, full there and gone at the next value.
+    Where so many rows share a value that a ramp would have no width, the ramp goes from that value to its
+    neighbour, on the side that divides the rows better; there are fewer sets if that place is taken.
+
+    Examples
+    --------
+    >>> from ferl.partition import quantile_partition
+    >>> print(quantile_partition([[10], [20], [30], [40], [50], [60]], ["age"])[0])
+    age: low below 20..30, medium between 20..30 and 40..50, high above 40..50
+    >>> print(quantile_partition([[0], [0], [0], [0], [1], [2], [3], [4]], ["packs a day"])[0])
+    packs a day: low below 0..1, medium around 1 (0..3), high above 1..3
+    """
+    return build(X, feature_names, n_sets, sample_weight, quantile_ramps)
+
+
+def width_partition(
+    X: ArrayLike, feature_names: Sequence[str] | None = None, n_sets: int = 3, sample_weight: ArrayLike | None = None
+) -> list[LinguisticVariable | None]:
+    """Sets that are equally wide.
+
+    The range of a feature is divided into ``2n - 1`` equal parts: cores and ramps in turn. Memberships sum to one
+    everywhere. Outliers leave sets with few or no rows; :func:`quantile_partition` does not.
+
+    Parameters
+    ----------
+    X, feature_names, n_sets
+        As in :func:`quantile_partition`.
+    sample_weight : array-like of shape (n_rows,), optional
+        Rows of weight 0 are left out; otherwise weights make no difference.
+
+    Returns
+    -------
+    list of LinguisticVariable or None
+        One entry for each feature, None for features with fewer than two distinct values. A feature with at most
+        ``n_sets`` distinct values has one set for each.
+
+    Examples
+    --------
+    >>> from ferl.partition import width_partition
+    >>> print(width_partition([[0], [10], [11], [50]], ["age"])[0])
+    age: low below 10..20, medium between 10..20 and 30..40, high above 30..40
+    """
+    return build(X, feature_names, n_sets, sample_weight, _width_ramps)
+
+
+def build(
+    X: ArrayLike,
+    feature_names: Sequence[str] | None,
+    n_sets: int,
+    sample_weight: ArrayLike | None,
+    rule: Callable[[Column, int], list[Ramp]],
+) -> list[LinguisticVariable | None]:
+    """Partition of a table by a rule that gives the ramps of a column."""
+    check_n_sets(n_sets, "n_sets")
+    table = checked_table(X, feature_names, sample_weight)
+    partition: list[LinguisticVariable | None] = []
+    for name, values in zip(table.names, table.values.T, strict=True):
+        column = read_column(values, table.weight)
+        few = len(column.values) <= n_sets
+        partition.append(variable(name, one_set_each(column) if few else rule(column, n_sets)))
+    return partition
+
+
+def one_set_each(column: Column) -> list[Ramp]:
+    """Ramps from each distinct value to the next."""
+    return list(zip(column.values[:-1].tolist(), column.values[1:].tolist(), strict=True))
+
+
+def quantile_ramps(column: Column, n_sets: int) -> list[Ramp]:
+    """Ramps between the quantiles at steps of ``1 / (2 n_sets - 1)``."""
+    places = _untied(_quantile_places(column, n_sets), column, n_sets)
+    return [(float(column.values[low]), float(column.values[high])) for low, high in places]
+
+
+def _quantile_places(column: Column, n_sets: int) -> list[tuple[int, int]]:
+    """Each ramp as two places among the distinct values."""
+    n_steps = 2 * n_sets - 1
+    up_to = column.weight_up_to
+    below = np.concatenate([[0.0], up_to[:-1]])
+    wanted = up_to[-1] * np.arange(1, n_steps) / n_steps
+    # The two sides of the median mirror each other. Shares that differ only by rounding count as equal.
+    lower = np.searchsorted(up_to, wanted * (1 - 1e-12))
+    upper = np.searchsorted(below, wanted * (1 + 1e-12), side="right") - 1
+    place = np.where(np.arange(1, n_steps) < n_sets, lower, upper).tolist()
+    return list(zip(place[::2], place[1::2], strict=True))
+
+
+def _untied(places: list[tuple[int, int]], column: Column, n_sets: int) -> list[tuple[int, int]]:
+    """Ramps of no width moved to one side of their value, or left out where there is no room."""
+    kept = [(low, high) for low, high in places if low < high]
+    if len(kept) == len(places):
+        return kept
+    share = column.weight_up_to / column.weight_up_to[-1]
+    for i, (place, high) in enumerate(places):
+        if place < high:
+            continue
+        middle = (2 * i + 1.5) / (2 * n_sets - 1)
+        sides = [(place - 1, place), (place, place + 1)]
+        # A ramp that starts at a value puts the weight up to that value below it.
+        sides.sort(key=lambda side: round(abs(share[max(side[0], 0)] - middle), 12))
+        free = [side for side in sides if side[0] >= 0 and side[1] < len(share) and not _overlaps(side, kept)]
+        kept.extend(free[:1])
+    return sorted(kept)
+
+
+def _overlaps(side: tuple[int, int], others: list[tuple[int, int]]) -> bool:
+    return any(side[0] < high and low < side[1] for low, high in others)
+
+
+def _width_ramps(column: Column, n_sets: int) -> list[Ramp]:
+    breakpoints = np.linspace(column.values[0], column.values[-1], 2 * n_sets)[1:-1]
+    if (np.diff(breakpoints) <= 0).any():  # values so close that no numbers lie between them
+        return quantile_ramps(column, n_sets)
+    return list(zip(breakpoints[::2].tolist(), breakpoints[1::2].tolist(), strict=True))
+
+
+def variable(name: str, ramps: list[Ramp]) -> LinguisticVariable | None:
+    """The variable whose sets hand over at ``ramps``, ascending; None without any.
+
+    Each set falls where the next one rises, so memberships sum to one.
+    """
+    if not ramps:
+        return None
+    falls = [(low, high) if high - low >= NARROWEST else (low, low) for low, high in ramps]
+    # After an upright fall the next set begins with the next number, so that no value is in both.
+    rises = [fall if fall[0] < fall[1] else (math.nextafter(fall[0], INFINITY),) * 2 for fall in falls]
+    shoulders = ((-INFINITY, -INFINITY), (INFINITY, INFINITY))
+    sides = zip([shoulders[0], *rises], [*falls, shoulders[1]], strict=True)
+    words = WORDS[len(ramps) + 1]
+    return LinguisticVariable(
+        name, tuple(FuzzySet(word, *rise, *fall) for word, (rise, fall) in zip(words, sides, strict=True))
+    )
+
+
+def read_column(values: Floats, weight: Floats) -> Column:
+    """Distinct values of a feature, missing ones left out."""
+    order, first = sorted_groups(values)
+    return Column(values[order][first], np.cumsum(np.add.reduceat(weight[order], first) if first.size else []))
+
+
+def sorted_groups(values: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows in ascending order of a feature, missing values left out, and where in it each distinct value begins."""
+    order = np.argsort(values)[: len(values) - np.count_nonzero(np.isnan(values))]
+    ascending = values[order]
+    begins = np.ones(len(ascending), dtype=bool)
+    begins[1:] = ascending[1:] != ascending[:-1]
+    return order, np.flatnonzero(begins)
+
+
+def checked_table(X: ArrayLike, feature_names: Sequence[str] | None, sample_weight: ArrayLike | None) -> Table:
+    """The table as numbers, with names and weights."""
+    values = np.array(X, dtype=np.float64, order="F")  # the one copy: columns are read one at a time
+    values += 0.0  # -0.0 becomes 0.0
+    if values.ndim != 2 or len(values) == 0:
+        raise ValueError(
+            f"X has shape {values.shape}; a partition is built from a table of shape (n_rows, n_features)."
+        )
+    weight = row_weights(sample_weight, None, np.empty(0), np.zeros(len(values), dtype=np.int32))
+    kept = weight > 0
+    if not kept.all():
+        values, weight = values[kept], weight[kept]
+    names = _names(X, feature_names, values.shape[1])
+    with np.errstate(invalid="ignore"):
+        too_large = np.fmax(np.fmax.reduce(values, axis=0), -np.fmin.reduce(values, axis=0)) > LARGEST
+    if too_large.any():
+        j = int(np.argmax(too_large))
+        raise ValueError(
+            f"Feature {names[j]!r} holds {np.nanmax(np.abs(values[:, j])):.3g}; magnitudes up to {LARGEST:.0e} can be "
+            "used. Rescale it, or leave the row out if the value is a code for 'missing'."
+        )
+    return Table(values, weight, kept, names)
+
+
+def _names(X: ArrayLike, given: Sequence[str] | None, n_features: int) -> list[str]:
+    names = getattr(X, "columns", None) if given is None else given
+    if names is None:
+        return [f"x{j}" for j in range(n_features)]
+    if len(names) != n_features:
+        raise ValueError(f"feature_names has {len(names)} names; the table has {n_features} features.")
+    return [_printable(str(name)) or f"x{j}" for j, name in enumerate(names)]
+
+
+def _printable(name: str) -> str:
+    """A table may have any names; those of variables stand in sentences."""
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in name) if name.strip() else ""
+
+
+def check_n_sets(value: object, parameter: str) -> None:
+    """Refuse numbers of sets there are no words for."""
+    if not isinstance(value, Integral) or not 2 <= int(value) <= MAX_SETS:
+        raise ValueError(
+            f"The {parameter!r} parameter must be an int in the range [2, {MAX_SETS}]. Got {value!r} instead."
+        )

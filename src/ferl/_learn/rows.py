@@ -1,0 +1,273 @@
+"""Training rows, wherever they are: in memory, in batches of a stream, or in the parts of a cluster.
+
+A tree is grown in three steps: a sample of the rows, the conditions that growth finds on it, and sums over all rows.
+The first and the last are folds over blocks of rows, whose results can be merged and do not depend on how the rows
+were cut. So one algorithm serves all; where rows are differs in :meth:`Rows.fold` alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ferl import _core
+from ferl._learn.categories import level_weights, recode
+from ferl._util.arrays import Floats, Ints
+from ferl._util.threads import for_each, threads_for
+
+Orders = dict[int, NDArray[np.intp]]
+Levels = dict[int, Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+        Values; NaN where one is missing. A category is its code.
+    codes : ndarray of shape (n_rows,), int32
+        Place of each row's label among the classes.
+    weight : ndarray of shape (n_rows,)
+        How often each row counts.
+    first_place : int
+        Of the first row among all rows.
+    is_recoded : bool
+        Whether categories have the places of their order already.
+    """
+
+    X: Floats
+    codes: Ints
+    weight: Floats
+    first_place: int = 0
+    is_recoded: bool = False
+
+    def recoded(self, orders: Orders, n_threads: int) -> Block:
+        """The rows with categories as places in an order; ``X`` itself is changed, nobody else has it."""
+        if not self.is_recoded and orders:
+            recode(self.X, orders, n_threads)
+        return replace(self, is_recoded=True)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of all rows before they are looked at one by one.
+
+    Attributes
+    ----------
+    n_classes : int
+        Number of classes.
+    names : list of str
+        Names of the columns.
+    class_unit : ndarray of shape (n_classes,)
+        What one row of each class weighs: the weight of the class, which may be 0.
+    levels : dict
+        Of each categorical column, by its number: its categories, in the order of their codes.
+    level_weight : dict
+        And the weight of each class in each of its categories, shape (n_levels, n_classes).
+    """
+
+    n_classes: int
+    names: list[str]
+    class_unit: Floats
+    levels: Levels = field(default_factory=dict)
+    level_weight: dict[int, Floats] = field(default_factory=dict)
+
+    @property
+    def n_levels(self) -> Ints:
+        """Number of categories of each column; 0: it holds numbers."""
+        return np.array([len(self.levels.get(j, ())) for j in range(len(self.names))], dtype=np.int32)
+
+
+State = TypeVar("State", _core.Sampler, _core.Moments)
+
+
+class Fold(Protocol[State]):
+    """Something that takes in rows block by block, and can be sent to where they are."""
+
+    @property
+    def orders(self) -> Orders:
+        """Of categorical columns: their categories in an order that does not depend on their names."""
+
+    def start(self) -> State:
+        """The state before the first block."""
+
+    def add(self, state: State, block: Block, n_threads: int, report: Any = None) -> None:
+        """Take in a block."""
+
+
+class Rows(Protocol):
+    """Training rows."""
+
+    @property
+    def facts(self) -> Facts:
+        """What is known of them."""
+
+    def fold(self, step: Fold[State], n_threads: int, report: Any = None) -> State:
+        """All rows taken in."""
+
+
+@dataclass(frozen=True)
+class RowsInMemory:
+    """A checked table.
+
+    Attributes
+    ----------
+    facts : Facts
+        What is known of it.
+    block : Block
+        Its rows, weights before they are scaled.
+    """
+
+    facts: Facts
+    block: Block
+
+    @classmethod
+    def of_table(
+        cls, block: Block, names: list[str], class_unit: Floats, levels: Levels, n_threads: int
+    ) -> RowsInMemory:
+        """A table with its labels and weights."""
+        counted = dict.fromkeys(levels, np.zeros(0))  # in their order, whichever thread is done first
+        is_whole = are_whole(block.weight)
+
+        def count(j: int) -> None:
+            shape = len(levels[j]), len(class_unit)
+            counted[j] = level_weights(block.X[:, j], block.codes, block.weight, *shape, is_whole=is_whole)
+
+        for_each(count, levels, threads_for(len(block.X) * len(levels), n_threads))
+        return cls(Facts(len(class_unit), names, class_unit, levels, counted), block)
+
+    @cached_property
+    def _scaled(self) -> Block:
+        weight = self.block.weight
+        scale = weight_scale(exact_sum(weight), int(np.count_nonzero(weight)))
+        return self.block if scale == 1.0 else replace(self.block, weight=weight * scale)
+
+    def fold(self, step: Fold[State], n_threads: int, report: Any = None) -> State:
+        """All rows taken in at once."""
+        state = step.start()
+        step.add(state, self._recoded(step.orders, n_threads), n_threads, report)
+        return state
+
+    def _recoded(self, orders: Orders, n_threads: int) -> Block:
+        # Once: a second look at the rows finds them recoded.
+        self.__dict__["_scaled"] = self._scaled.recoded(orders, n_threads)
+        return self._scaled
+
+
+def exact_sum(weight: Floats) -> float:
+    """A sum that does not depend on the order of its terms."""
+    return float(weight.sum()) if are_whole(weight) else math.fsum(weight.tolist())
+
+
+def are_whole(weight: Floats) -> bool:
+    """Whether weights are whole numbers, as nearly all are, whose sums have no more than 53 bits: none is rounded."""
+    return bool(weight.sum() < 2**53 and (weight == np.floor(weight)).all())
+
+
+def weight_scale(total: float, n_rows: int) -> float:
+    """What weights are multiplied with: those that average less than one per row are made to average one.
+
+    Leaf weights and shrinkage are counted in rows, and weights may sum to one, say.
+    """
+    return n_rows / total if total < n_rows else 1.0
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Takes the rows that a tree is grown on.
+
+    Attributes
+    ----------
+    n_levels : ndarray of shape (n_columns,), int32
+        Number of categories of each column.
+    n_classes : int
+        Number of classes.
+    seed : int
+        Of the rows' keys.
+    n_rows : int
+        Distinct rows to keep.
+    n_class_rows : int
+        And of each class at least so many, so that rare ones are not lost.
+    columns : ndarray of int32
+        Columns that keys are made of.
+    orders : dict
+        Of categorical columns: their categories in an order that does not depend on their names.
+    """
+
+    n_levels: Ints
+    n_classes: int
+    seed: int
+    n_rows: int
+    n_class_rows: int
+    columns: Ints
+    orders: Orders
+
+    def start(self) -> _core.Sampler:
+        """No row yet."""
+        return _core.Sampler(self.n_levels, self.n_classes, self.seed, self.n_rows, self.n_class_rows, self.columns)
+
+    def add(self, state: _core.Sampler, block: Block, n_threads: int, report: Any = None) -> None:
+        """Take in a block."""
+        block = block.recoded(self.orders, n_threads)
+        state.add(block.X, block.codes, block.weight, block.first_place, n_threads)
+
+
+@dataclass(frozen=True)
+class Summing:
+    """Takes the sums that a finished tree keeps of all rows.
+
+    Attributes
+    ----------
+    conditions : dict
+        The tree: parent, feature, trapezoid, share, category_start, category.
+    n_levels, n_classes, seed, columns, orders
+        As in :class:`Sampling`.
+    low, high : ndarray of shape (n_columns,)
+        Range of each column over all rows.
+    most_weight : float
+        The largest of a row.
+    n_exemplars : int
+        Rows that each node keeps: those with the smallest keys.
+    key_bound : ndarray of shape (n_nodes,), uint64
+        The largest keys that they may have, as far as is known before.
+    """
+
+    conditions: dict[str, Any]
+    n_levels: Ints
+    n_classes: int
+    low: Floats
+    high: Floats
+    most_weight: float
+    n_exemplars: int
+    key_bound: NDArray[np.uint64]
+    seed: int
+    columns: Ints
+    orders: Orders
+
+    def start(self) -> _core.Moments:
+        """Sums of nothing."""
+        return _core.Moments(
+            **self.conditions,
+            n_categories=self.n_levels,
+            n_classes=self.n_classes,
+            low=self.low,
+            high=self.high,
+            most_weight=self.most_weight,
+            n_exemplars=self.n_exemplars,
+            key_bound=self.key_bound,
+            seed=self.seed,
+            columns=self.columns,
+        )
+
+    def add(self, state: _core.Moments, block: Block, n_threads: int, report: Any = None) -> None:
+        """Take in a block."""
+        block = block.recoded(self.orders, n_threads)
+        state.add(block.X, block.codes, block.weight, n_threads, report)

@@ -1,0 +1,317 @@
+"""The fitted model: a frozen set of parallel arrays, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ferl import _core
+from ferl._util.arrays import Floats, Ints
+
+
+def levels(parent: Ints) -> list[NDArray[np.intp]]:
+    """Nodes by their depth, the root's level left out: what sums along paths go through, one level at a time.
+
+    Parameters
+    ----------
+    parent : ndarray of shape (n_nodes,)
+        Parent of each node; -1 at the root.
+
+    Returns
+    -------
+    list of ndarray
+        Numbers of the nodes at depth 1, 2, ...
+    """
+    found: list[NDArray[np.intp]] = []
+    inside = np.zeros(len(parent) + 1, dtype=bool)  # one more place: the root's parent, -1
+    inside[0] = True
+    while (nodes := np.flatnonzero(inside[parent])).size:
+        found.append(nodes)
+        inside[:] = False
+        inside[nodes] = True
+    return found
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Profile:
+    """What the training rows of each node look like.
+
+    Attributes
+    ----------
+    mean, variance : ndarray of shape (n_nodes, n_features)
+        Weighted by firing.
+    exemplar : ndarray of shape (n_nodes, n_exemplars), int32
+        Some of the rows that reach each node, as places in ``exemplar_row``; -1 where a node has fewer.
+    exemplar_row : ndarray of shape (n_kept, n_features)
+        Training rows that are exemplars of some node.
+    known_weight : ndarray of shape (n_nodes, n_features), optional
+        Weight behind each mean and variance: that of the rows whose value is not missing. None: no value is, and it is
+        the node's.
+    """
+
+    mean: Floats
+    variance: Floats
+    exemplar: Ints
+    exemplar_row: Floats
+    known_weight: Floats | None = None
+
+    def keep(self, kept: NDArray[np.bool_]) -> Profile:
+        """Without the nodes that are not ``kept``, and without the rows that were exemplars of these alone."""
+        exemplar = self.exemplar[kept]
+        still = np.zeros(len(self.exemplar_row), dtype=bool)
+        still[exemplar[exemplar >= 0]] = True
+        place = np.append(np.cumsum(still, dtype=np.int32) - 1, np.int32(-1))  # the last one: where there is none
+        known = None if self.known_weight is None else self.known_weight[kept]
+        return Profile(self.mean[kept], self.variance[kept], place[exemplar], self.exemplar_row[still], known)
+
+    @staticmethod
+    def partly_known(known_weight: Floats, weight: Floats) -> Floats | None:
+        """``known_weight``, or None where it is all of the nodes' weight, shape (n_nodes,), but for rounding."""
+        return known_weight if (known_weight < (1 - 1e-9) * weight[:, None]).any() else None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cuts:
+    """What the bootstrap resamples say of the split below each node; NaN at leaves.
+
+    Attributes
+    ----------
+    interval : ndarray of shape (n_nodes, 2)
+        Between which values of training rows the best cut lies, with about 90 % confidence: 5 % of the resamples' cuts
+        lie further out on either side, at most; at least one is left out on either side, so that with fewer than 19
+        resamples the confidence is less.
+    share : ndarray of shape (n_nodes,)
+        Share of the resamples whose cut lies inside the band of the split.
+    """
+
+    interval: Floats
+    share: Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Categories:
+    """Conditions on features that are categories.
+
+    Attributes
+    ----------
+    n_levels : ndarray of shape (n_features,), int32
+        Number of categories of each feature; 0: it holds numbers. A category's value is its code, from 0; larger codes
+        were not seen in training.
+    start : ndarray of shape (n_nodes + 1,), int32
+        Where the memberships of each node begin; a node with a condition on numbers has none.
+    membership : ndarray of shape (n_memberships,)
+        Membership of each category in the node's condition: the share of the resamples that put it there. NaN: none of
+        the rows that grew the split had it.
+    """
+
+    n_levels: Ints
+    start: Ints
+    membership: Floats
+
+    def of(self, node: int) -> Floats:
+        """Memberships of a node."""
+        return self.membership[self.start[node] : self.start[node + 1]]
+
+    def keep(self, kept: NDArray[np.bool_]) -> Categories:
+        """Without the nodes that are not ``kept``."""
+        sizes = np.diff(self.start)
+        start = np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int32)
+        return Categories(self.n_levels, start, self.membership[np.repeat(kept, sizes)])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FuzzyTree:
+    """A fuzzy rule tree. Nodes are in pre-order; every node but the root stores its own condition.
+
+    The firing of a node is the firing of its parent, times the membership of the row in the node's trapezoid, times
+    the gate of the node's support. Everything else in the library is a reading of these arrays.
+
+    Attributes
+    ----------
+    parent : ndarray of shape (n_nodes,), int32
+        Number of the parent; -1 at the root.
+    feature : ndarray of shape (n_nodes,), int32
+        Feature the node's condition tests; -1 at the root.
+    trapezoid : ndarray of shape (n_nodes, 4)
+        The condition (a, b, c, d): full membership between b and c, none outside a and d, linear in between.
+        Infinite ends are shoulders. The left side of a split is ``(-inf, -inf, theta - h, theta + h)``, the right side
+        ``(theta - h, theta + h, inf, inf)``.
+    support : ndarray of shape (n_nodes, 2)
+        Range of the node's feature over the training rows that reached its parent: where the gate is open.
+    class_weight : ndarray of shape (n_nodes, n_classes)
+        Training weight of each class that reached the node.
+    consequent : ndarray of shape (n_nodes, n_classes)
+        Class distribution of the node, a smoothed form of ``class_weight``.
+    gain : ndarray of shape (n_nodes,)
+        Weighted Gini decrease of the split below the node on the rows it was grown on; 0 at leaves. For words: what
+        the children gained by the criterion when they joined, times the weight of those rows.
+    word : tuple of str
+        Word of each node's condition, "" at the root; empty where conditions are sides of learned splits.
+    profile : Profile, optional
+        What the rows of each node look like, for novelty.
+    cuts : Cuts, optional
+        How sure the resamples are of each learned split; None where conditions are words.
+    share : ndarray of shape (n_nodes,), optional
+        Membership of a missing value: the share of the parent's weight that has a value and comes to the node. None: of
+        all of the parent's weight.
+    categories : Categories, optional
+        Conditions on categories; None where all features are numbers.
+    """
+
+    parent: Ints
+    feature: Ints
+    trapezoid: Floats
+    support: Floats
+    class_weight: Floats
+    consequent: Floats
+    gain: Floats
+    word: tuple[str, ...] = ()
+    profile: Profile | None = None
+    cuts: Cuts | None = None
+    share: Floats | None = None
+    categories: Categories | None = None
+
+    def __repr__(self) -> str:
+        return f"<FuzzyTree: {self.n_nodes} nodes, {len(self.leaves)} rules, {self.n_classes} classes>"
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, the root included."""
+        return len(self.parent)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return int(self.class_weight.shape[1])
+
+    @cached_property
+    def weight(self) -> Floats:
+        """Training weight that reached each node: its support in the sense of rule learning."""
+        return np.asarray(self.class_weight.sum(axis=1))
+
+    @cached_property
+    def is_leaf(self) -> NDArray[np.bool_]:
+        """Whether a node ends a rule."""
+        leaf = np.ones(self.n_nodes, dtype=bool)
+        leaf[self.parent[1:]] = False
+        return leaf
+
+    @property
+    def leaves(self) -> NDArray[np.intp]:
+        """Numbers of the leaves, in pre-order: one for each rule."""
+        return np.flatnonzero(self.is_leaf)
+
+    @cached_property
+    def depth(self) -> Ints:
+        """Number of conditions on the path to each node."""
+        depth = np.zeros(self.n_nodes, dtype=np.int32)
+        for d, nodes in enumerate(levels(self.parent), start=1):
+            depth[nodes] = d
+        return depth
+
+    @property
+    def slope(self) -> Floats:
+        """Steepest slope of each node's membership: ``1 / (2 h)`` for a side of a band; 0 at the root."""
+        a, b, c, d = self.trapezoid.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rise, fall = np.where(np.isfinite(a), 1 / (b - a), 0.0), np.where(np.isfinite(d), 1 / (d - c), 0.0)
+        return np.maximum(rise, fall)
+
+    @property
+    def missing_membership(self) -> Floats:
+        """Membership of a missing value in each node's condition."""
+        if self.share is not None:
+            return self.share
+        above = self.weight[np.maximum(self.parent, 0)]
+        return np.divide(self.weight, above, out=np.zeros(self.n_nodes), where=above > 0)
+
+    def n_levels(self, n_features: int) -> Ints:
+        """Number of categories of each feature; 0: it holds numbers."""
+        return np.zeros(n_features, dtype=np.int32) if self.categories is None else self.categories.n_levels
+
+    def path(self, node: int) -> list[int]:
+        """Nodes from just below the root to ``node``."""
+        nodes: list[int] = []
+        while node > 0:
+            nodes.append(node)
+            node = int(self.parent[node])
+        return nodes[::-1]
+
+    @cached_property
+    def lipschitz(self) -> float:
+        """Lipschitz constant of the soft vote inside the support, max-norm to L1-norm.
+
+        Learned splits: the largest sum of ``1 / h`` over the splits of a path (supplement of the paper, Prop. 3).
+        Words: of the sum of all nodes' firings times their distributions; a node's firing changes at most by the slopes
+        on its path.
+        """
+        total, slope = np.zeros(self.n_nodes), self.slope
+        for nodes in levels(self.parent):
+            total[nodes] = total[self.parent[nodes]] + slope[nodes]
+        return float(total.sum() if self.word else 2 * total.max())
+
+    def core(self, gate_margin: float = 1.0) -> _core.Tree:
+        """The compiled form of the tree, which fires rows."""
+        start, membership = np.zeros(self.n_nodes + 1, dtype=np.int32), np.zeros(0)
+        if self.categories is not None:
+            start, membership = self.categories.start, self.categories.membership
+        return _core.Tree(
+            self.parent,
+            self.feature,
+            self.trapezoid,
+            self.missing_membership,
+            start,
+            membership,
+            self.support,
+            gate_margin,
+        )
+
+    def fire(self, X: Floats, *, gated: bool = True, gate_margin: float = 1.0, n_threads: int = 1) -> Floats:
+        """Firing of every node.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features), float64
+            Rows, in the column order of the training table.
+        gated : bool
+            Whether the support gates act.
+        gate_margin : float
+            Width of a gate's slope, in ranges of its feature.
+        n_threads : int
+            Number of threads; the result does not depend on it.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_nodes)
+        """
+        out = np.zeros((len(X), self.n_nodes))
+        self.core(gate_margin).fire(X, gated, n_threads, out)
+        return out
+
+    def keep(self, kept: NDArray[np.bool_]) -> FuzzyTree:
+        """The tree without the nodes that are not ``kept``; a node may be kept only with its parent."""
+        number = np.cumsum(kept) - 1
+        parent = self.parent[kept]
+        parent[1:] = number[parent[1:]]
+        pruned = FuzzyTree(
+            parent.astype(np.int32),
+            self.feature[kept],
+            self.trapezoid[kept],
+            self.support[kept],
+            self.class_weight[kept],
+            self.consequent[kept],
+            self.gain[kept],
+            tuple(word for word, stays in zip(self.word, kept, strict=True) if stays) if self.word else (),
+            None if self.profile is None else self.profile.keep(kept),
+            None if self.cuts is None else Cuts(self.cuts.interval[kept], self.cuts.share[kept]),
+            None if self.share is None else self.share[kept],
+            None if self.categories is None else self.categories.keep(kept),
+        )
+        pruned.gain[pruned.is_leaf] = 0.0
+        if pruned.cuts is not None:
+            pruned.cuts.interval[pruned.is_leaf] = np.nan
+            pruned.cuts.share[pruned.is_leaf] = np.nan
+        return pruned

@@ -1,0 +1,1 @@
+"""Readings of a fitted model."""

@@ -1,0 +1,288 @@
+"""How far a row may move before its label can change: radii that are proven, and the features that limit them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from ferl._model.presets import setting
+from ferl._model.tree import FuzzyTree, levels
+from ferl._read.evidence import evidence_of_rows, reliability
+from ferl._read.rules import feature_names, level_names
+from ferl._tables import check_rows
+from ferl._util.arrays import Floats
+from ferl._util.threads import n_threads
+
+if TYPE_CHECKING:
+    from ferl._read.evidence import Evidence
+    from ferl.classifier import FERLClassifier
+
+
+CERTIFIED = ("dempster", "vote")
+"""Combinations whose label can be certified."""
+
+# Rounding of votes and of their sums is far below this.
+_ROUNDING = 1e-12
+# A feature limits a radius if holding it still raises the radius by more than this share; bisection ends well below.
+_NOTICEABLE = 1e-6
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How far one row may move, and which features set the limit.
+
+    All radii are in the units of ``scale``: a radius r allows every feature f to change by ``r * scale[f]`` at once.
+
+    Attributes
+    ----------
+    label : object
+        The predicted label.
+    runner_up : object
+        The second most probable label; None if there is one class only.
+    radius : float
+        The label is the same at every row within this max-norm distance.
+    global_radius : float
+        What the Lipschitz constant of the whole tree proves, the paper's certificate; NaN where it does not apply.
+    alone : ndarray of shape (n_features,)
+        How far each feature may move while all others stay.
+    held : ndarray of shape (n_features,)
+        The radius if this feature stays while all others move.
+    names : tuple of str
+        Names of the features.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLClassifier
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> clf = FERLClassifier(random_state=0).fit(X, y)
+    >>> print(clf.certificate(X.iloc[[70]]))
+    2, as long as no number moves by more than 0.09664 (next: 1)
+      petal width (cm)   may move 0.105 alone; if it stays, the others may move 0.6632
+      sepal width (cm)   may move 0.6688 alone; if it stays, the others may move 0.1009
+      petal length (cm)  may move 2.271 alone; if it stays, the others may move 0.1
+    """
+
+    label: Any
+    runner_up: Any
+    radius: float
+    global_radius: float
+    alone: Floats
+    held: Floats
+    names: tuple[str, ...]
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """Features whose bands limit the radius, the strongest first: without their movement it would be larger."""
+        if math.isinf(self.radius):
+            return ()
+        order = np.argsort(-self.held, kind="stable")
+        return tuple(self.names[f] for f in order if self.held[f] > self.radius * (1 + _NOTICEABLE))
+
+    def __str__(self) -> str:
+        if math.isinf(self.radius):
+            return f"{self.label}, whatever the values"
+        if self.radius == 0:
+            return f"{self.label}, without a margin: nothing is certified"
+        lines = [f"{self.label}, as long as no number moves by more than {self.radius:.4g}"]
+        if self.runner_up is not None:
+            lines[0] += f" (next: {self.runner_up})"
+        if not math.isnan(self.global_radius):
+            lines.append(f"by the Lipschitz constant alone: {self.global_radius:.4g}")
+        width = max(map(len, self.limits), default=0)
+        for name in self.limits:
+            f = self.names.index(name)
+            alone, others = _distance(self.alone[f]), _distance(self.held[f])
+            lines.append(f"  {name:{width}}  may move {alone} alone; if it stays, the others may move {others}")
+        return "\n".join(lines)
+
+
+def _distance(radius: float) -> str:
+    return "any distance" if math.isinf(radius) else f"{radius:.4g}"
+
+
+def certified_radius(estimator: FERLClassifier, X: ArrayLike, scale: ArrayLike | None = None) -> Floats:
+    """Largest radius proven for each row: the local one, or the global one where that is larger.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        A fitted classifier that combines by Dempster's rule or by vote.
+    X : array-like of shape (n_rows, n_features)
+        Rows.
+    scale : array-like of shape (n_features,), optional
+        Unit of each feature; 0 for one that does not move. None: all 1.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+    """
+    refuse_uncertified(estimator)
+    rows, unit = check_rows(estimator, X), check_scale(estimator, scale)
+    return proven_radius(estimator, rows, evidence_of_rows(estimator, rows), unit)
+
+
+def proven_radius(estimator: FERLClassifier, rows: Floats, evidence: Evidence, scale: Floats) -> Floats:
+    """The larger of the two radii below, shape (n_rows,); parameters as there."""
+    local = local_radius(estimator, rows, evidence, scale)
+    return np.asarray(np.fmax(local, global_radius(estimator, rows, evidence, scale)))
+
+
+def local_radius(estimator: FERLClassifier, rows: Floats, evidence: Evidence, scale: Floats) -> Floats:
+    """Radius by interval propagation: bounds on what every source can say in a box, and bisection on its size.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        The classifier.
+    rows : ndarray of shape (n_rows, n_features)
+        Checked rows.
+    evidence : Evidence
+        The classifier's evidence on these rows.
+    scale : ndarray of shape (n_features,)
+        Unit of each feature.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        0 where the label has no margin, infinity where no movement changes it.
+    """
+    tree, radius = estimator.tree_, np.empty(len(rows))
+    tree.core(estimator.gate_margin).certified_radius(
+        tree.consequent,
+        reliability(tree, estimator.discount),
+        rows,
+        evidence.pignistic.argmax(axis=1).astype(np.int32),
+        scale,
+        estimator.combination,
+        setting(estimator, "sources") == "all",
+        bool(estimator.support_gate),
+        n_threads(estimator.n_jobs),
+        radius,
+    )
+    return radius
+
+
+def global_radius(estimator: FERLClassifier, rows: Floats, evidence: Evidence, scale: Floats) -> Floats:
+    """Radius by the Lipschitz constant of the tree: ``margin / (2 L)``, as far as no gate begins to close.
+
+    The paper's certificate (supplement, Prop. 3). It is about the vote of the leaves of a tree of learned splits; for
+    anything else it is NaN. The paper caps it where a gate on the row's own paths would close; here gates on paths
+    that the row could reach within the radius count too, because they also change the vote.
+
+    Parameters
+    ----------
+    estimator, rows, evidence, scale
+        As in :func:`local_radius`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+    """
+    radius = lipschitz_radius(estimator, evidence, scale)
+    if estimator.support_gate and not np.isnan(radius).any():
+        opened = np.empty(len(rows))
+        core = estimator.tree_.core(estimator.gate_margin)
+        core.open_radius(rows, scale, n_threads(estimator.n_jobs), opened)
+        radius = np.minimum(radius, opened)
+    return radius
+
+
+def lipschitz_radius(estimator: FERLClassifier, evidence: Evidence, scale: Floats) -> Floats:
+    """``margin / (2 L)`` of each row, proven only as far as the gates stay open; NaN where it does not apply."""
+    tree = estimator.tree_
+    if tree.n_nodes == 1 or tree.n_classes == 1:
+        return np.full(len(evidence), np.inf)
+    if estimator.combination != "vote" or setting(estimator, "sources") != "leaves" or tree.word:
+        return np.full(len(evidence), np.nan)
+    ordered = np.sort(evidence.belief, axis=1)
+    margin = np.maximum(ordered[:, -1] - ordered[:, -2] - _ROUNDING, 0.0)
+    steepness = 4 * float(path_slopes(tree, scale).max()) * (1 + _ROUNDING)
+    return np.asarray(margin / steepness if steepness > 0 else np.where(margin > 0, np.inf, 0.0))
+
+
+def path_slopes(tree: FuzzyTree, scale: Floats) -> Floats:
+    """Sum of the steepest slopes on the path to each node, each feature in its unit, shape (n_nodes,)."""
+    total = np.zeros(tree.n_nodes)
+    for nodes in levels(tree.parent):
+        total[nodes] = total[tree.parent[nodes]] + tree.slope[nodes] * scale[tree.feature[nodes]]
+    return total
+
+
+def certify(estimator: FERLClassifier, x: ArrayLike, scale: ArrayLike | None = None) -> Certificate:
+    """The certificate of one row.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        A fitted classifier that combines by Dempster's rule or by vote.
+    x : array-like of shape (n_features,) or (1, n_features), or data frame of one row
+        The row.
+    scale : array-like of shape (n_features,), optional
+        Unit of each feature.
+
+    Returns
+    -------
+    Certificate
+    """
+    refuse_uncertified(estimator)
+    # As a list of one row: an array of one would turn numbers into text beside a category.
+    one_row: Any = [list(x)] if np.ndim(x) == 1 else x  # type: ignore[arg-type]
+    row = check_rows(estimator, one_row)
+    if len(row) != 1:
+        raise ValueError(f"A certificate is about one row; x has {len(row)}. Use certified_radius for many.")
+    unit = check_scale(estimator, scale)
+    evidence = evidence_of_rows(estimator, row)
+
+    def radius(moving: Floats) -> float:
+        return float(local_radius(estimator, row, evidence, moving)[0])
+
+    tested = np.unique(estimator.tree_.feature[1:])
+    local = radius(unit)
+    alone, held = np.full(len(unit), np.inf), np.full(len(unit), local)
+    for f in tested[unit[tested] > 0]:
+        only = np.zeros(len(unit))
+        only[f] = unit[f]
+        alone[f], held[f] = radius(only), radius(unit - only)
+    order = np.argsort(-evidence.pignistic[0], kind="stable")
+    n_features = estimator.n_features_in_  # behind them, whether values are missing, which does not move
+    proven = float(global_radius(estimator, row, evidence, unit)[0])
+    return Certificate(
+        label=evidence.classes[order[0]],
+        runner_up=evidence.classes[order[1]] if len(order) > 1 else None,
+        radius=float(np.fmax(local, proven)),
+        global_radius=proven,
+        alone=alone[:n_features],
+        held=held[:n_features],
+        names=tuple(feature_names(estimator)),
+    )
+
+
+def refuse_uncertified(estimator: FERLClassifier) -> None:
+    """Raise an error unless the estimator is fitted and combines in a way that is certified."""
+    check_is_fitted(estimator)
+    if estimator.combination not in CERTIFIED:
+        raise ValueError(
+            f"combination is {estimator.combination!r}; labels are certified for "
+            f"{' and '.join(map(repr, CERTIFIED))} only. Set one of these, for example with "
+            'set_params(combination="dempster"); the tree need not be fitted again.'
+        )
+
+
+def check_scale(estimator: FERLClassifier, scale: ArrayLike | None) -> Floats:
+    """Units of the columns that the tree reads, all 1 when None is given; 0 for categories, which do not move."""
+    n_features = int(estimator.n_features_in_)
+    unit = np.ones(n_features) if scale is None else np.array(scale, dtype=np.float64)
+    if unit.shape != (n_features,):
+        raise ValueError(f"scale has shape {unit.shape}; it needs one number per feature, shape ({n_features},).")
+    bad = ~np.isfinite(unit) | (unit < 0)
+    if bad.any():
+        f = int(np.argmax(bad))
+        raise ValueError(f"scale[{f}] is {unit[f]}; units must be finite and not negative. Use 0 for a fixed feature.")
+    unit[[j for j in level_names(estimator) if j < n_features]] = 0.0
+    return np.concatenate([unit, np.zeros(len(estimator.missing_features_))])

@@ -1,0 +1,11 @@
+"""Explanations: one row's story, and the whole model's, in words that need no legend.
+
+:func:`explain` reads one row: which rules fired, what each gave to belief, where the doubt comes from, how unlike the
+training rows it is, and the nearest change of one feature that alters the label. :func:`overview` reads the model.
+"""
+
+from ferl._read.explanation.explain import explain
+from ferl._read.explanation.overview import Overview, feature_importances, overview
+from ferl._read.explanation.story import Explanation
+
+__all__ = ["Explanation", "Overview", "explain", "feature_importances", "overview"]

@@ -1,0 +1,88 @@
+"""Where a row's ignorance comes from, in parts that add up to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ferl._model.presets import setting
+from ferl._read.evidence import read_evidence
+from ferl._util.arrays import Floats
+
+if TYPE_CHECKING:
+    from ferl._read.evidence import Evidence
+    from ferl.classifier import FERLClassifier
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """The ignorance of a row, split by cause.
+
+    What no source claims is ``U = ignorance * (1 - conflict)``. Dempster's normalisation enlarges it to the ignorance:
+    that much is conflict's. Opening all gates, then believing every source fully, can only lower U: the two steps are
+    what lost support and thin support add. What remains would be there even so: rules that fire weakly.
+
+    Attributes
+    ----------
+    weak_firing : float
+        No rule fires fully: the row lies inside bands, values are missing, or no word fits.
+    thin_support : float
+        Rules are discounted because few training rows are behind them; 0 unless ``discount`` is set.
+    lost_support : float
+        Gates that close because values lie outside what rules saw in training.
+    conflict : float
+        Rules that contradict each other.
+    """
+
+    weak_firing: float
+    thin_support: float
+    lost_support: float
+    conflict: float
+
+    @property
+    def main(self) -> str:
+        """The name of the largest part."""
+        parts = {name: getattr(self, name) for name in ("lost_support", "conflict", "thin_support", "weak_firing")}
+        return max(parts, key=lambda name: float(parts[name]))
+
+
+def split_ignorance(estimator: FERLClassifier, row: Floats, evidence: Evidence) -> Doubt:
+    """The parts of a row's ignorance.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Fitted.
+    row : ndarray of shape (1, n_columns)
+        The row, as the tree reads it.
+    evidence : Evidence
+        The estimator's evidence on it.
+
+    Returns
+    -------
+    Doubt
+    """
+    ignorance = float(evidence.ignorance[0])
+    unclaimed = min(_unclaimed(evidence), ignorance)
+    # Each is at most the one before; the minimum takes away what rounding adds.
+    opened = min(_unclaimed(_evidence(estimator, row, estimator.discount)), unclaimed)
+    full = min(_unclaimed(_evidence(estimator, row, 0.0)), opened)
+    return Doubt(full, opened - full, unclaimed - opened, ignorance - unclaimed)
+
+
+def _evidence(estimator: FERLClassifier, row: Floats, discount: float) -> Evidence:
+    """With all gates open."""
+    return read_evidence(
+        estimator.tree_,
+        row,
+        estimator.classes_,
+        combination=estimator.combination,
+        sources=setting(estimator, "sources"),
+        discount=discount,
+        gated=False,
+        gate_margin=estimator.gate_margin,
+    )
+
+
+def _unclaimed(evidence: Evidence) -> float:
+    return float(evidence.ignorance[0] * (1 - evidence.conflict[0]))

@@ -1,0 +1,140 @@
+"""What each rule gave to belief: exact parts that add up, and belief without the rule.
+
+Dempster's rule multiplies: ``Q(c) / T`` is the product over the sources of ``1 + m(c) / m(frame)``. Its logarithm, the
+*weight of evidence* for a class, is a sum over the sources, and belief in the class is shared in its proportions. The
+same holds for "chain", whose sources are paths. Under "vote" belief is itself a sum. The cautious rule takes maxima:
+the strongest source has all of the belief in a class, and equals share it.
+
+So in every case the parts are not negative, do not depend on the order of the sources, and add up to the belief.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ferl._model.presets import setting
+from ferl._model.tree import FuzzyTree
+from ferl._read.evidence import MOST_FIRING, reliability
+from ferl._util.arrays import Floats
+
+if TYPE_CHECKING:
+    from ferl.classifier import FERLClassifier
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """The sources of evidence that a row fires.
+
+    Attributes
+    ----------
+    node : ndarray of shape (n_sources,)
+        Their nodes: of a path, its leaf.
+    firing : ndarray of shape (n_sources,)
+        How strongly the row fires them.
+    mass : ndarray of shape (n_sources, n_classes)
+        What each commits to each class.
+    frame : ndarray of shape (n_sources,)
+        What each leaves to ignorance.
+    combination : str
+        How they are combined.
+    """
+
+    node: NDArray[np.intp]
+    firing: Floats
+    mass: Floats
+    frame: Floats
+    combination: str
+
+    @property
+    def odds(self) -> Floats:
+        """Mass on each class against that on the frame, shape (n_sources, n_classes)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.mass > 0, self.mass / self.frame[:, None], 0.0)
+
+    def parts(self, belief: Floats) -> Floats:
+        """What each source gave to ``belief`` in each class, shape (n_sources, n_classes); columns sum to it."""
+        if self.combination == "vote":
+            return np.asarray(self.mass / max(float(self.committed.sum()), 1.0))
+        odds = self.odds
+        if self.combination == "cautious":
+            share = ((odds == odds.max(axis=0, initial=0.0)) & (odds > 0)).astype(np.float64)
+        else:
+            share = np.log1p(odds)
+            certain = np.isinf(share)  # sources that leave nothing to ignorance outweigh all others
+            share = np.where(certain.any(axis=0), certain, share)
+        total = share.sum(axis=0)
+        return np.asarray(belief * np.divide(share, total, out=np.zeros_like(share), where=total > 0))
+
+    @property
+    def committed(self) -> Floats:
+        """What each source commits to classes, shape (n_sources,)."""
+        return np.asarray(self.mass.sum(axis=1))
+
+    def belief_without(self) -> Floats:
+        """Belief in each class if this source were silent, shape (n_sources, n_classes)."""
+        n = len(self.node)
+        others = ~np.eye(n, dtype=bool)
+        if self.combination == "vote":
+            total = np.maximum(others @ self.committed, 1.0)
+            return np.asarray(others @ self.mass / total[:, None])
+        if self.combination == "cautious":
+            odds = np.array([self.odds[keep].max(axis=0, initial=0.0) for keep in others]).reshape(self.mass.shape)
+            return np.asarray(odds / (1 + odds.sum(axis=1, keepdims=True)))
+        belief, frame = np.zeros(self.mass.shape), np.ones(n)
+        for j in range(n):
+            mass = np.where(others[:, j, None], self.mass[j], 0.0)
+            left = np.where(others[:, j], self.frame[j], 1.0)
+            belief, frame = belief * (left[:, None] + mass) + frame[:, None] * mass, frame * left
+            total = belief.sum(axis=1) + frame  # normalised at once: with many sources it would underflow
+            known = total > 0
+            belief[known] /= total[known, None]
+            frame[known] /= total[known]
+        return belief
+
+
+def fired_sources(estimator: FERLClassifier, firing: Floats) -> Sources:
+    """The sources that a row fires, in the order of their nodes.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Fitted.
+    firing : ndarray of shape (n_nodes,)
+        Firing of every node.
+
+    Returns
+    -------
+    Sources
+    """
+    tree, combination = estimator.tree_, estimator.combination
+    believed = firing * reliability(tree, estimator.discount)
+    is_source = is_source_of(tree, setting(estimator, "sources"), combination)
+    node = np.flatnonzero(is_source & (firing > 0))
+    if combination == "chain":
+        odds = path_odds(tree, believed)[node]
+        frame = 1 / (1 + odds.sum(axis=1))
+        return Sources(node, firing[node], odds * frame[:, None], frame, combination)
+    own = np.minimum(believed[node], MOST_FIRING) if combination == "cautious" else believed[node]
+    return Sources(node, firing[node], own[:, None] * tree.consequent[node], 1 - own, combination)
+
+
+def is_source_of(tree: FuzzyTree, sources: str, combination: str) -> NDArray[np.bool_]:
+    """Which nodes are sources, shape (n_nodes,); of "chain": the ends of its paths."""
+    if sources == "leaves" or combination == "chain":
+        return tree.is_leaf
+    return np.arange(tree.n_nodes) > 0 if tree.n_nodes > 1 else tree.is_leaf
+
+
+def path_odds(tree: FuzzyTree, believed: Floats) -> Floats:
+    """Largest odds on the path to each node, shape (n_nodes, n_classes): the cautious rule along paths."""
+    capped = np.minimum(believed, MOST_FIRING)
+    odds = (capped / (1 - capped))[:, None] * tree.consequent
+    if tree.n_nodes > 1:
+        odds[0] = 0.0
+    for node in range(1, tree.n_nodes):  # in pre-order: parents come first
+        np.maximum(odds[node], odds[tree.parent[node]], out=odds[node])
+    return np.asarray(odds)

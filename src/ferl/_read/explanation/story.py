@@ -1,0 +1,223 @@
+"""Explanation: one row's story, as plain values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ferl._read.explanation.page import Readable, Section
+from ferl._util.text import plain
+
+if TYPE_CHECKING:
+    from ferl._read.explanation.counterfactual import Change
+    from ferl._read.explanation.ignorance import Doubt
+    from ferl._read.explanation.typical import NoveltyPart, Usual
+
+
+@dataclass(frozen=True)
+class FiredRule:
+    """A rule that fired, or the beginning of one where beginnings are evidence too.
+
+    Attributes
+    ----------
+    node : int
+        Where it ends in the tree.
+    number : int or None
+        Its place among the rules of :func:`ferl.export_text`; None for the beginning of a rule.
+    conditions : str
+        What follows "if"; one interval for each feature, with its band. "" for a tree without conditions.
+    label : object
+        The class that it speaks for.
+    confidence : float
+        The share of this class behind it.
+    firing : float
+        How strongly the row fires it, 0 to 1.
+    support : float
+        Training weight behind it.
+    belief : tuple of float
+        What it gave to the belief in each class; over all rules this sums to the belief.
+    belief_without : tuple of float
+        Belief in each class if it were silent.
+    """
+
+    node: int
+    number: int | None
+    conditions: str
+    label: Any
+    confidence: float
+    firing: float
+    support: float
+    belief: tuple[float, ...]
+    belief_without: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Certified:
+    """How far all features may move at once without changing the label.
+
+    Attributes
+    ----------
+    radius : float
+        In spreads (standard deviations over the training rows) of each feature; infinity: as far as they like.
+    """
+
+    radius: float
+
+
+@dataclass(frozen=True)
+class Explanation(Readable):
+    """Why a row got its answer, and what would change it.
+
+    ``print`` it for text, look at it in a notebook for HTML, print it with rich for colours, or take :meth:`to_dict`.
+
+    Attributes
+    ----------
+    label : object
+        The most probable class, what ``predict`` answers.
+    classes : tuple
+        The classes, in the order of the tuples below.
+    probability, belief, plausibility : tuple of float
+        Of each class.
+    in_set : tuple of bool
+        Whether a class is in the prediction set: its plausibility reaches the largest belief.
+    ignorance, conflict : float
+        As in :class:`ferl.Evidence`.
+    doubt : Doubt
+        The ignorance by cause; the parts add up to it.
+    rules : tuple of FiredRule
+        Those that fired, by what they gave to the belief in the label.
+    novelty : float
+        How unlike the training rows the row is.
+    novelty_parts : tuple of NoveltyPart
+        What each feature adds to it, largest first.
+    lost_support : tuple of (str, float)
+        Features at which gates closed, and the firing lost there, largest first.
+    certified : Certified or None
+        None where labels cannot be certified (``combination`` "cautious" and "chain").
+    changes : tuple of Change or None
+        Nearest change of each single feature that alters the label, nearest first; None if they were not asked for.
+    unproven : tuple of str
+        Features of which no such change was found, without a proof that there is none.
+    missing : tuple of str
+        Features whose value is missing.
+    unseen : tuple of (str, object)
+        Features whose category training did not have, and the category.
+    words : tuple of str
+        What the words of the rules mean; empty where rules have none.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(X, y)
+    >>> story = clf.explain(X[70])
+    >>> story.label, story.in_set
+    (2, (False, False, True))
+    >>> round(sum(rule.belief[2] for rule in story.rules) - story.belief[2], 12)
+    0.0
+    >>> [(change.feature, change.to, change.label) for change in story.changes]
+    [('x3', 1.675, 1), ('x2', 2.4, 0)]
+    """
+
+    label: Any
+    classes: tuple[Any, ...]
+    probability: tuple[float, ...]
+    belief: tuple[float, ...]
+    plausibility: tuple[float, ...]
+    in_set: tuple[bool, ...]
+    ignorance: float
+    conflict: float
+    doubt: Doubt
+    rules: tuple[FiredRule, ...]
+    novelty: float
+    novelty_parts: tuple[NoveltyPart, ...]
+    lost_support: tuple[tuple[str, float], ...]
+    certified: Certified | None
+    changes: tuple[Change, ...] | None
+    unproven: tuple[str, ...]
+    missing: tuple[str, ...]
+    unseen: tuple[tuple[str, Any], ...]
+    words: tuple[str, ...] = ()
+
+    @property
+    def abstains(self) -> bool:
+        """Whether the prediction set is the whole frame, of more than one class."""
+        return len(self.classes) > 1 and all(self.in_set)
+
+    @property
+    def prediction_set(self) -> tuple[Any, ...]:
+        """The classes that cannot be ruled out."""
+        return tuple(label for label, inside in zip(self.classes, self.in_set, strict=True) if inside)
+
+    @property
+    def place(self) -> int:
+        """Place of the label among the classes."""
+        return self.classes.index(self.label)
+
+    @cached_property
+    def summary(self) -> str:
+        """One sentence: the label, the set or the abstention, and the main reason."""
+        from ferl._read.explanation.sentences import summarise
+
+        return summarise(self)
+
+    @cached_property
+    def _sections(self) -> list[Section]:
+        from ferl._read.explanation.sentences import sections
+
+        return sections(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it in the types of JSON; what is no number, or infinite, is None."""
+        names = [plain(label) for label in self.classes]
+        by_class = zip(names, self.probability, self.belief, self.plausibility, self.in_set, strict=True)
+        return {
+            "label": plain(self.label),
+            "summary": self.summary,
+            "abstains": self.abstains,
+            "set": [plain(label) for label in self.prediction_set],
+            "classes": [
+                {"label": label, "probability": p, "belief": bel, "plausibility": pl, "in_set": inside}
+                for label, p, bel, pl, inside in by_class
+            ],
+            "ignorance": {"total": self.ignorance, **vars(self.doubt)},
+            "conflict": self.conflict,
+            "rules": [_rule_form(rule) for rule in self.rules],
+            "novelty": {
+                "total": plain(self.novelty),
+                "features": [_novelty_form(part) for part in self.novelty_parts],
+            },
+            "lost_support": [{"feature": name, "firing": lost} for name, lost in self.lost_support],
+            "certified": None if self.certified is None else _certified_form(self.certified),
+            "changes": None if self.changes is None else [change.to_dict() for change in self.changes],
+            "unproven": list(self.unproven),
+            "missing": list(self.missing),
+            "unseen": [{"feature": name, "value": plain(value)} for name, value in self.unseen],
+            "words": list(self.words),
+        }
+
+
+def _rule_form(rule: FiredRule) -> dict[str, Any]:
+    form = {name: plain(value) for name, value in vars(rule).items() if not name.startswith("belief")}
+    return form | {"belief": list(rule.belief), "belief_without": list(rule.belief_without)}
+
+
+def _novelty_form(part: NoveltyPart) -> dict[str, Any]:
+    form = {"feature": part.feature, "value": plain(part.value), "part": plain(part.part)}
+    return form | {"usual": usual_form(part.usual), "is_unusual": part.is_unusual}
+
+
+def usual_form(usual: Usual | None) -> dict[str, Any] | None:
+    """What is usual, in the types of JSON."""
+    if usual is None:
+        return None
+    if usual.categories:
+        return {"categories": [plain(category) for category in usual.categories]}
+    return {"low": plain(usual.low), "high": plain(usual.high)}
+
+
+def _certified_form(certified: Certified) -> dict[str, Any]:
+    return {"radius": plain(certified.radius), "is_unlimited": math.isinf(certified.radius)}

@@ -1,0 +1,138 @@
+"""How unlike the training rows a row is, by feature, beside what is usual where it arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ferl._model.tree import FuzzyTree
+from ferl._read.novelty import LOST_MASS, lost_support, neighbour_parts, residual_parts
+from ferl._tables import add_up_indicators
+from ferl._util.arrays import Floats
+
+if TYPE_CHECKING:
+    from ferl.classifier import FERLClassifier
+
+
+LEAST_FIRING = 0.05  # of a rule whose training rows say what is usual
+MOST_USUAL = 4  # categories that are called usual
+
+
+@dataclass(frozen=True)
+class Usual:
+    """What the training rows of the rules that a row reaches have in one feature.
+
+    Attributes
+    ----------
+    low, high : float or None
+        Nine rows out of ten lie between; None for categories.
+    categories : tuple
+        The most frequent ones, of a feature of categories.
+    """
+
+    low: float | None = None
+    high: float | None = None
+    categories: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class NoveltyPart:
+    """One feature's part in novelty.
+
+    Attributes
+    ----------
+    feature : str
+        Its name.
+    value : object
+        The row's value; None where it is missing.
+    part : float
+        What it adds to the novelty.
+    usual : Usual or None
+        What training rows have there; None where nothing is known of them.
+    is_unusual : bool
+        Whether the value lies clearly outside: by more than one standard deviation inside rules, or an unseen category.
+    """
+
+    feature: str
+    value: Any
+    part: float
+    usual: Usual | None
+    is_unusual: bool
+
+
+def novelty_parts(estimator: FERLClassifier, row: Floats) -> Floats:
+    """Novelty of a row by feature, shape (n_features,); by the measure that the model has."""
+    tree = estimator.tree_
+    assert tree.profile is not None
+    if len(tree.profile.exemplar_row):
+        parts = neighbour_parts(tree, row)
+    else:
+        parts = residual_parts(tree, row) + LOST_MASS * lost_support(estimator, row)
+    return np.asarray(add_up_indicators(parts, estimator.missing_features_)[0])
+
+
+def usual_values(
+    tree: FuzzyTree, nodes: NDArray[np.intp], n_features: int, levels: Mapping[int, Sequence[Any]]
+) -> list[Usual | None]:
+    """What is usual in each feature among the training rows of some nodes.
+
+    From the training rows that the model keeps; from means and variances where it keeps none.
+
+    Parameters
+    ----------
+    tree : FuzzyTree
+        The model.
+    nodes : ndarray of int
+        The nodes.
+    n_features : int
+        Number of features.
+    levels : mapping
+        Categories, by the number of their feature.
+
+    Returns
+    -------
+    list of (Usual or None)
+    """
+    profile = tree.profile
+    assert profile is not None
+    if len(profile.exemplar_row):
+        places = np.unique(profile.exemplar[nodes])
+        rows = profile.exemplar_row[places[places >= 0]]
+        return [_usual_of(rows[:, f], levels.get(f)) for f in range(n_features)]
+    reach = 2 * np.sqrt(profile.variance[nodes])
+    low, high = (profile.mean[nodes] - reach).min(axis=0), (profile.mean[nodes] + reach).max(axis=0)
+    return [None if f in levels else Usual(float(low[f]), float(high[f])) for f in range(n_features)]
+
+
+def _usual_of(values: Floats, levels: Sequence[Any] | None) -> Usual | None:
+    known = np.sort(values[~np.isnan(values)])
+    if not len(known):
+        return None
+    if levels is None:
+        last = len(known) - 1
+        return Usual(float(known[round(0.05 * last)]), float(known[round(0.95 * last)]))
+    codes, counts = np.unique(known.astype(np.intp), return_counts=True)
+    order = np.argsort(-counts, kind="stable")[:MOST_USUAL]
+    return Usual(categories=tuple(levels[code] for code in codes[order]))
+
+
+def reached_rules(estimator: FERLClassifier, row: Floats) -> NDArray[np.intp]:
+    """Leaves that a row reaches with all gates open; the root where there is none, as may happen with words."""
+    tree = estimator.tree_
+    firing = tree.fire(row, gated=False)[0]
+    reached = tree.leaves[firing[tree.leaves] >= LEAST_FIRING]
+    profile = tree.profile
+    if profile is not None and len(profile.exemplar_row):
+        reached = reached[profile.exemplar[reached, 0] >= 0]
+    return reached if len(reached) else np.zeros(1, dtype=np.intp)
+
+
+def is_unusual(value: float, usual: Usual | None, unit: float) -> bool:
+    """Whether a number lies outside what is usual by more than a unit."""
+    if usual is None or usual.low is None or usual.high is None or np.isnan(value):
+        return False
+    return bool(max(usual.low - value, value - usual.high) > unit)

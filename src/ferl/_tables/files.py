@@ -1,0 +1,198 @@
+"""Tables in files: CSV as text that nobody has guessed types for, Parquet as it is; whole, or batch by batch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import csv
+
+from ferl._cli.errors import CommandError
+from ferl._util.text import shown
+
+# Of a CSV file, read at a time. Arrow reads some dozens ahead: 3 million rows of ten columns took 290, 340 and 440 MB
+# with blocks of 1, 2 and 4 MB, and the same time. A row must fit into a block.
+BLOCK_BYTES = 1 << 20
+BATCH_ROWS = 65_536  # of a Parquet file
+PARQUET = (".parquet", ".pq")
+_UTF16_STARTS = (b"\xff\xfe", b"\xfe\xff")
+_MAX_SAID = 160  # letters of what Arrow says, which may quote the file
+
+
+@dataclass(frozen=True)
+class FileForm:
+    """How a file is to be read.
+
+    Attributes
+    ----------
+    separator : str or None
+        Between the fields of a CSV file; None: a comma, or a tab where the name ends in .tsv.
+    missing : tuple of str
+        What stands for a missing value, besides nothing at all.
+    """
+
+    separator: str | None = None
+    missing: tuple[str, ...] = ()
+
+
+class TableFile:
+    """A CSV or Parquet file.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it is Parquet where its name says so, and else CSV.
+    form : FileForm
+        How to read it.
+
+    Attributes
+    ----------
+    names : list of str
+        Names of its columns, all different.
+    size : int
+        What :meth:`batches` counts up to: bytes or rows.
+    """
+
+    def __init__(self, path: Path, form: FileForm) -> None:
+        self.path = path
+        self.form = form
+        self.is_parquet = path.suffix.lower() in PARQUET
+        if not path.is_file():
+            raise CommandError(f"{path} is no file. Check the path.")
+        with _named_errors(path):
+            self.schema = pq.read_schema(path) if self.is_parquet else self._csv_schema()
+        self.names: list[str] = list(self.schema.names)
+        twice = [name for name, count in Counter(self.names).items() if count > 1]
+        if twice:
+            raise CommandError(f"{path.name} has several columns called {twice[0]!r}. Give every column its own name.")
+        self.size = pq.read_metadata(path).num_rows if self.is_parquet else path.stat().st_size
+
+    def batches(self, moved: Callable[[int], object] = lambda _: None) -> Iterator[pa.Table]:
+        """The rows, some at a time: columns of a CSV file as text, those of a Parquet file in their types.
+
+        Parameters
+        ----------
+        moved : callable
+            Told how far reading has come, on the scale of ``size``.
+        """
+        with _named_errors(self.path):
+            yield from self._parquet_batches(moved) if self.is_parquet else self._csv_batches(moved)
+
+    def read(self) -> pa.Table:
+        """All rows."""
+        found = list(self.batches())
+        return pa.concat_tables(found) if found else self.schema.empty_table()
+
+    def _parquet_batches(self, moved: Callable[[int], object]) -> Iterator[pa.Table]:
+        n_rows = 0
+        with pq.ParquetFile(self.path) as file:
+            for batch in file.iter_batches(batch_size=BATCH_ROWS):
+                n_rows += batch.num_rows
+                yield pa.Table.from_batches([batch])
+                moved(n_rows)
+
+    def _csv_batches(self, moved: Callable[[int], object]) -> Iterator[pa.Table]:
+        with pa.OSFile(str(self.path)) as file, self._open_csv(file, BLOCK_BYTES, self.names) as reader:
+            for batch in reader:
+                if batch.num_rows:
+                    yield pa.Table.from_batches([batch])
+                moved(file.tell())
+
+    def _csv_schema(self) -> pa.Schema:
+        with self._open_csv(str(self.path), BLOCK_BYTES, []) as reader:
+            return pa.schema([(name, pa.string()) for name in reader.schema.names])
+
+    def _open_csv(self, source: Any, block: int, names: list[str]) -> Any:
+        separator = self.form.separator or ("\t" if self.path.suffix.lower() == ".tsv" else ",")
+        if len(separator.encode()) != 1:
+            raise CommandError(f"The separator is {separator!r}; it must be one character, such as ';'.")
+        return csv.open_csv(
+            source,
+            read_options=csv.ReadOptions(block_size=block),
+            parse_options=csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                # Text, all of it: what Arrow infers from one block need not hold for the next.
+                column_types=dict.fromkeys(names, pa.string()),
+                null_values=[""],
+                strings_can_be_null=True,
+            ),
+        )
+
+
+class _named_errors:
+    """Put the name of the file before what Arrow says of its content."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, pa.ArrowInvalid):
+            said = str(error)[:_MAX_SAID].rstrip(". ")
+            raise CommandError(f"{self.path.name} cannot be read: {said}. {self._remedy(str(error))}") from error
+
+    def _remedy(self, said: str) -> str:
+        if self.path.suffix.lower() in PARQUET:
+            return "Is it a Parquet file?"
+        if "Empty" in said:
+            return "It needs a header and rows."
+        with self.path.open("rb") as file:
+            is_utf16 = file.read(2) in _UTF16_STARTS
+        if "UTF8" in said or is_utf16:
+            return "Save it as UTF-8."
+        return "Check the separator (--separator), and the quotes around text."
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Text as numbers
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def known_text(column: pa.ChunkedArray, missing: tuple[str, ...]) -> pa.ChunkedArray:
+    """A text column, null where it says in one of these ways that a value is missing."""
+    if not missing:
+        return column
+    lacks = pc.is_in(pc.utf8_trim_whitespace(column), value_set=pa.array(missing, pa.string()))
+    return pc.if_else(lacks, pa.scalar(None, pa.string()), column)
+
+
+def text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """A text column as float64; None where some text is not a number."""
+    try:
+        return column.cast(pa.float64())
+    except pa.ArrowInvalid:
+        pass
+    trimmed = pc.utf8_trim_whitespace(column)
+    # Arrow does not know all spellings: a plus sign, say.
+    encoded = trimmed.combine_chunks().dictionary_encode()
+    numbers = [spelled_number(text) for text in encoded.dictionary.to_pylist()]
+    if None in numbers:
+        return None
+    return pa.chunked_array([pa.array(numbers, pa.float64()).take(encoded.indices)])
+
+
+def spelled_number(text: str) -> float | None:
+    """The number that a text spells; nothing at all spells NaN, and other text None."""
+    if not text.strip():
+        return float("nan")
+    try:
+        return None if "_" in text else float(text)  # to Python, 1_000 is a number
+    except ValueError:
+        return None
+
+
+def no_number(column: pa.ChunkedArray, label: str) -> CommandError:
+    """The error for a text in a column of numbers."""
+    text = next(text for text in column.unique().to_pylist() if text is not None and spelled_number(text) is None)
+    return CommandError(
+        f"{label} holds {shown(text)}, which is not a number; in training it held numbers. If it stands for a missing "
+        f"value, add --missing {shown(text)}."
+    )

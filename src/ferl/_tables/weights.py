@@ -1,0 +1,179 @@
+"""The door for tables: what comes in is checked once, and named in the error when it cannot be used."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ferl._util.arrays import Floats
+
+# Squares of larger numbers overflow, and with them the spread of cuts.
+_LARGEST = 1e150
+# Slopes of bands in a narrower range overflow.
+_NARROWEST = 1e-300
+# Class weights are summed to 2**-62 of the largest weight, and compared by their fourth powers.
+_WEIGHT_SPAN = 1e15
+_TOTAL_WEIGHT = (1e-100, 1e40)
+
+# What to do about the errors scikit-learn raises, by a part of their text.
+_REMEDIES = {
+    "0 sample(s)": "Pass at least one row.",
+    "0 feature(s)": "Pass at least one column.",
+    "inconsistent numbers of samples": "Pass one label for each row of X.",
+    "features as input": "Pass the columns of the training table, in the same order.",
+}
+
+
+def _core_ready(X: Floats) -> Floats:
+    """The table itself, or a copy where its memory cannot be read as whole numbers: a field of records, say."""
+    return X if X.flags.aligned and not any(stride % X.itemsize for stride in X.strides) else X.copy()
+
+
+@contextmanager
+def _remedies() -> Iterator[None]:
+    """Let scikit-learn's messages, which name the numbers, also say what to do."""
+    try:
+        yield
+    except ValueError as error:
+        for part, remedy in _REMEDIES.items():
+            if part in str(error):
+                raise ValueError(f"{error} {remedy}") from error
+        raise
+
+
+def refuse_missing_labels(y: Any) -> None:
+    """Name the first row without a label; numbers are left to scikit-learn, which says it well."""
+    if not isinstance(y, np.ndarray | list | tuple) and not hasattr(y, "to_numpy"):
+        return
+    labels = np.asarray(y)
+    if labels.dtype.kind != "O":
+        return
+    missing = [row for row, label in enumerate(labels.ravel()) if _is_missing(label)]
+    if missing:
+        raise ValueError(
+            f"y contains NaN: {len(missing)} labels are missing, the first in row {missing[0]}. Leave these rows out."
+        )
+
+
+def _is_missing(label: Any) -> bool:
+    # pandas.NA refuses to be compared, so it is known by its type's name.
+    return (
+        label is None or type(label).__name__ in ("NAType", "NaTType") or (isinstance(label, float) and label != label)
+    )
+
+
+def row_weights(
+    sample_weight: ArrayLike | None,
+    class_weight: Mapping[Any, float] | str | None,
+    classes: NDArray[Any],
+    codes: NDArray[np.int32],
+) -> Floats:
+    """Weight of each row: what it counts for, times what its class counts for.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_rows,) or None
+        Weight 2 is the row twice, weight 0 a row that is not there.
+    class_weight : dict, "balanced" or None
+        As in scikit-learn; classes not in the dict weigh 1.
+    classes : ndarray of shape (n_classes,)
+        The labels.
+    codes : ndarray of shape (n_rows,)
+        Each row's label, as a place in ``classes``.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+    """
+    return weights_and_factors(sample_weight, class_weight, classes, codes)[0]
+
+
+def weights_and_factors(
+    sample_weight: ArrayLike | None,
+    class_weight: Mapping[Any, float] | str | None,
+    classes: NDArray[Any],
+    codes: NDArray[np.int32],
+) -> tuple[Floats, Floats]:
+    """As :func:`row_weights`, and what a row of each class weighs, shape (n_classes,)."""
+    weight = checked_sample_weight(sample_weight, len(codes))
+    factor = class_factors(class_weight, classes, _class_totals(class_weight, weight, codes, len(classes)))
+    if class_weight is not None:
+        with np.errstate(over="ignore", under="ignore"):
+            weight = np.asarray(weight * factor[codes])
+    positive = weight[weight > 0]
+    with np.errstate(over="ignore"):
+        check_weight_span(positive.min(initial=np.inf), positive.max(initial=0.0), float(positive.sum()))
+    return weight, factor
+
+
+def _class_totals(class_weight: Any, weight: Floats, codes: NDArray[np.int32], n_classes: int) -> Floats:
+    if not isinstance(class_weight, str):
+        return np.ones(n_classes)
+    # fsum: the same in any order of the rows.
+    return np.array([math.fsum(weight[codes == c]) for c in range(n_classes)])
+
+
+def class_factors(class_weight: Mapping[Any, float] | str | None, classes: NDArray[Any], totals: Floats) -> Floats:
+    """What a row of each class weighs, shape (n_classes,); ``totals``: weight of each class, for "balanced"."""
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, str):
+        return np.divide(math.fsum(totals), len(classes) * totals, out=np.ones(len(classes)), where=totals > 0)
+    return _factors(class_weight, classes)
+
+
+def check_weight_span(low: float, high: float, total: float) -> None:
+    """Refuse weights that sums cannot hold side by side: from their smallest and largest, and their sum."""
+    if not high > 0:
+        raise ValueError(
+            "sample_weight and class_weight together leave every row a weight of zero, so there is nothing to fit."
+        )
+    if not _TOTAL_WEIGHT[0] <= total <= _TOTAL_WEIGHT[1]:
+        raise ValueError(
+            f"The weights sum to {total:.3g}; sums from {_TOTAL_WEIGHT[0]:.0e} to {_TOTAL_WEIGHT[1]:.0e} can be "
+            "fitted. Divide all of them by one number."
+        )
+    if high > _WEIGHT_SPAN * low:
+        raise ValueError(
+            f"The weights reach from {low:.3g} to {high:.3g}; the largest may be at most "
+            f"{_WEIGHT_SPAN:.0e} times the smallest. Give negligible rows a weight of 0."
+        )
+
+
+def checked_sample_weight(sample_weight: ArrayLike | None, n_rows: int, may_be_zero: bool = False) -> Floats:
+    """Weights as doubles, one for each row; ``may_be_zero``: all of them may be, in a part of a table."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n_rows, float(weight))
+    if weight.shape != (n_rows,):
+        raise ValueError(f"sample_weight has shape {weight.shape}; it needs one number per row, shape ({n_rows},).")
+    bad = ~np.isfinite(weight) | (weight < 0)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"sample_weight[{row}] is {weight[row]}; weights must be finite and not negative. Use 0 to leave a row out."
+        )
+    if not weight.any() and not may_be_zero:
+        raise ValueError("All sample weights are zero, so there is nothing to fit. Give at least one row some weight.")
+    return np.ascontiguousarray(weight)
+
+
+def _factors(class_weight: Mapping[Any, float], classes: NDArray[Any]) -> Floats:
+    known = set(classes.tolist())
+    for label, value in class_weight.items():
+        if label not in known:
+            raise ValueError(f"class_weight names the class {label!r}; the classes in y are {classes.tolist()}.")
+        if not isinstance(value, Real) or not math.isfinite(value) or value < 0:
+            raise ValueError(f"class_weight[{label!r}] is {value!r}; class weights must be finite and not negative.")
+    factors = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
+    if not factors.any():
+        raise ValueError("All class weights are zero, so there is nothing to fit.")
+    return factors

@@ -1,0 +1,240 @@
+"""What the wrappers of a classifier share: how it is fitted or taken as it is, and how its evidence is read."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags, get_tags, indexable
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from ferl._sklearn import take_rows
+from ferl._tables import check_rows, refuse_missing_labels
+from ferl._util.arrays import Floats
+
+if TYPE_CHECKING:
+    from ferl._read.evidence import Evidence
+
+
+class Wrapper(MetaEstimatorMixin, BaseEstimator):
+    """A classifier and something learned about its answers from rows it was not fitted on.
+
+    ``fit`` fits a clone of ``estimator``. A wrapper whose ``estimator`` is fitted already needs no ``fit``: it takes
+    the estimator as it is.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted classifier, for other libraries to wrap as well.
+    """
+
+    estimator: Any
+    estimator_: Any
+
+    def _template(self) -> Any:
+        from ferl.classifier import FERLClassifier
+
+        return FERLClassifier() if self.estimator is None else self.estimator
+
+    def _take_fitted(self, step: str) -> None:
+        """Make sure there is a fitted estimator; the error names the step that came too early."""
+        if "estimator_" in self.__dict__ and not self.__dict__.get("_is_prefit", False):
+            return
+        try:
+            check_is_fitted(self._template())
+        except NotFittedError:
+            raise NotFittedError(
+                f"{step} needs a fitted classifier. Call fit(X, y) first, or give {type(self).__name__} an estimator "
+                "that is already fitted."
+            ) from None
+        self.estimator_, self._is_prefit = self.estimator, True
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        return with_inputs_of(tags, self._template())
+
+    def _forget(self, *names: str) -> None:
+        """An interrupted or refused step leaves nothing of an earlier one behind."""
+        for name in names:
+            self.__dict__.pop(name, None)
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels, in the order of the columns."""
+        check_is_fitted(self, "estimator_")
+        return np.asarray(self.estimator_.classes_)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features."""
+        check_is_fitted(self, "estimator_")
+        return int(self.estimator_.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        """Names of the features, when the training table had names."""
+        check_is_fitted(self, "estimator_")
+        return np.asarray(self.estimator_.feature_names_in_)
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Probability of each class by the classifier inside, shape (n_rows, n_classes)."""
+        check_is_fitted(self, "estimator_")
+        return np.asarray(self.estimator_.predict_proba(X))
+
+    def predict_evidence(self, X: ArrayLike) -> Evidence:
+        """Evidence of the classifier inside."""
+        check_is_fitted(self, "estimator_")
+        return evidence_of(self.estimator_, X)
+
+
+def with_inputs_of(tags: Tags, estimator: Any) -> Tags:
+    """Tags of a wrapper that takes the tables which the estimator inside takes."""
+    inputs = get_tags(estimator).input_tags
+    tags.input_tags.allow_nan, tags.input_tags.string = inputs.allow_nan, inputs.string
+    return tags
+
+
+def fitted_clone(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
+    """Fit a clone; in a pipeline the weights go to the last step."""
+    copy = clone(estimator)
+    if sample_weight is None:
+        return copy.fit(X, y)
+    name = f"{copy.steps[-1][0]}__sample_weight" if isinstance(copy, Pipeline) else "sample_weight"
+    return copy.fit(X, y, **{name: sample_weight})
+
+
+def last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
+    """The classifier at the end of a pipeline and the rows as they reach it; another estimator and X themselves."""
+    if not isinstance(estimator, Pipeline):
+        return estimator, X
+    return estimator[-1], (estimator[:-1].transform(X) if len(estimator) > 1 else X)
+
+
+def evidence_of(estimator: Any, X: Any) -> Evidence:
+    """Evidence of a fitted classifier or of the one at the end of a pipeline."""
+    classifier, rows = last_step(estimator, X)
+    if not hasattr(classifier, "predict_evidence"):
+        raise TypeError(
+            f"{type(classifier).__name__} has no predict_evidence; pass a FERLClassifier, or a pipeline that ends in "
+            "one."
+        )
+    evidence: Evidence = classifier.predict_evidence(rows)
+    return evidence
+
+
+def novelty_of(estimator: Any, X: Any) -> Floats:
+    """Novelty of rows by a fitted classifier or by the one at the end of a pipeline."""
+    classifier, rows = last_step(estimator, X)
+    if not hasattr(classifier, "novelty"):
+        raise TypeError(f"{type(classifier).__name__} has no novelty(X); choose a signal that does without it.")
+    return np.asarray(classifier.novelty(rows), dtype=np.float64)
+
+
+def table_of(estimator: Any, X: Any) -> Floats:
+    """The rows as numbers, as the classifier at the end of pipelines and wrappers sees them."""
+    classifier, rows = last_step(estimator, X)
+    if "estimator_" in vars(classifier):
+        return table_of(classifier.estimator_, rows)
+    return check_rows(classifier, rows)
+
+
+def checked_labels(y: ArrayLike, n_rows: int) -> NDArray[Any]:
+    """Labels of shape (n_rows,), none of them missing."""
+    refuse_missing_labels(y)
+    labels = column_or_1d(y)
+    if len(labels) != n_rows:
+        raise ValueError(f"X has {n_rows} rows and y {len(labels)} labels. Pass one label for each row of X.")
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise ValueError(f"y contains NaN: {int(np.isnan(labels).sum())} labels are missing. Leave these rows out.")
+    return np.asarray(labels)
+
+
+def codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Place of each label in the sorted ``classes``; -1 for a label that is not there."""
+    if (labels.dtype.kind in "US") != (classes.dtype.kind in "US") and "O" not in (
+        labels.dtype.kind,
+        classes.dtype.kind,
+    ):
+        raise ValueError(
+            f"y holds {labels.dtype} and the classifier was fitted on labels of {classes.dtype}: text and numbers are "
+            "never equal. Pass labels of the same kind."
+        )
+    place = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    return np.where(classes[place] == labels, place, -1)
+
+
+@dataclass(frozen=True, eq=False)
+class FoldModel:
+    """A classifier that has not seen some of the rows, and those rows: their numbers, and the rows themselves."""
+
+    estimator: Any
+    unseen: NDArray[np.intp]
+    rows: Any
+
+
+def cross_fit(
+    estimator: Any, X: Any, y: NDArray[Any], cv: Any, *, stratified: bool, seed: int, sample_weight: Any = None
+) -> Iterator[FoldModel]:
+    """Fit a clone without each fold.
+
+    Parameters
+    ----------
+    estimator : estimator
+        What to clone.
+    X : array-like or data frame of shape (n_rows, n_features)
+        Rows.
+    y : ndarray of shape (n_rows,)
+        Labels.
+    cv : int, cross-validation splitter or list of splits
+        Number of folds, or splits that leave every row out exactly once.
+    stratified : bool
+        With a number: whether folds have equal shares of the classes, or are drawn without looking at them.
+    seed : int
+        With a number: how the rows are shuffled.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights for fitting.
+
+    Yields
+    ------
+    FoldModel
+    """
+    table, _ = indexable(X, y)
+    splitter = _splitter(cv, y, stratified=stratified, seed=seed)
+    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    with warnings.catch_warnings():
+        # A class with fewer rows than folds: the folds are still well defined.
+        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+        parts = list(splitter.split(np.zeros((len(y), 1)), y))
+    times = np.bincount(np.concatenate([unseen for _, unseen in parts]), minlength=len(y))
+    if (times != 1).any():
+        row = int(np.argmax(times != 1))
+        raise ValueError(
+            f"cv={cv!r} leaves row {row} out {times[row]} times; every row must be left out exactly once, as KFold, "
+            "StratifiedKFold and LeaveOneOut do."
+        )
+    for seen, unseen in parts:
+        fitted = fitted_clone(estimator, take_rows(table, seen), y[seen], None if weight is None else weight[seen])
+        yield FoldModel(fitted, unseen, take_rows(table, unseen))
+
+
+def _splitter(cv: Any, y: NDArray[Any], *, stratified: bool, seed: int) -> Any:
+    if not isinstance(cv, Integral):
+        return check_cv(cv)
+    n_folds = int(cv)
+    if len(y) < n_folds:
+        raise ValueError(f"cv={cv} folds need at least {cv} rows; got n_samples={len(y)}. Use fewer folds.")
+    if not stratified:
+        return KFold(n_folds, shuffle=True, random_state=seed)
+    largest = int(np.unique(y, return_counts=True)[1].max())
+    if largest < n_folds:
+        raise ValueError(f"cv={cv} folds, but no class has more than {largest} rows. Use at most {largest} folds.")
+    return StratifiedKFold(n_folds, shuffle=True, random_state=seed)

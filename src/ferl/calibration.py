@@ -1,0 +1,389 @@
+"""Evidence whose ignorance is not shared equally when it comes to betting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.isotonic import IsotonicRegression
+from sklearn.utils import check_random_state
+
+from ferl._read.evidence import Evidence
+from ferl._sklearn import HasMethods, StrOptions, fit_context
+from ferl._util.arrays import Floats
+from ferl._wrapper import Wrapper, checked_labels, codes_of, cross_fit, evidence_of, fitted_clone, novelty_of
+from ferl.conformal.classifier import checked_weight
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BettingEvidence(Evidence):
+    """Evidence with a base rate: where the ignorance of a row goes in its probability.
+
+    Belief, plausibility, ignorance and the prediction set are those of any evidence; ``belief <= pignistic <=
+    plausibility`` holds for every base rate.
+
+    Attributes
+    ----------
+    base_rate : ndarray of shape (n_rows, n_classes)
+        Shares of the classes in the ignorance, summing to one in every row. Equal ones give plain evidence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ferl.calibration import BettingEvidence
+    >>> rate = np.array([[0.75, 0.25]])
+    >>> row = BettingEvidence(np.array([[0.6, 0.0]]), np.array([0.4]), np.zeros(1), np.array(["no", "yes"]), rate)
+    >>> row.pignistic
+    array([[0.9, 0.1]])
+    """
+
+    base_rate: Floats
+
+    def __getitem__(self, rows: Any) -> BettingEvidence:
+        """The evidence of some rows: a slice, a mask, numbers, or one number."""
+        chosen: Any = [rows] if isinstance(rows, int | np.integer) else rows
+        return BettingEvidence(
+            self.belief[chosen], self.ignorance[chosen], self.conflict[chosen], self.classes, self.base_rate[chosen]
+        )
+
+    @property
+    def pignistic(self) -> Floats:
+        """Probability for decisions: the ignorance shared by the base rate, shape (n_rows, n_classes)."""
+        return np.asarray(self.belief + self.ignorance[:, None] * self.base_rate)
+
+    @property
+    def dirichlet(self) -> Floats:
+        """As in :class:`ferl.Evidence`, with the base rate as the mean of the prior, shape (n_rows, n_classes)."""
+        equal = super().dirichlet
+        return np.asarray(equal - 1.0 + self.belief.shape[1] * self.base_rate)
+
+
+Codes = NDArray[np.intp]
+
+METHODS = ("temperature", "isotonic")
+# Logarithms of smaller shares would say nothing more.
+_LEAST_SHARE = 1e-12
+_TEMPERATURES = (0.05, 20.0)
+# Steps of an isotonic map are flat; a slight slope keeps the order of classes and rows, and with it the label.
+_SLOPE = 1e-3
+# What an isotonic map tries for its sharing.
+_SHARINGS = np.linspace(0.0, 1.0, 11)
+
+
+@dataclass(frozen=True)
+class TemperatureMap:
+    """Shares to the power ``1 / temperature``: above 1 the classes come closer, below 1 they part."""
+
+    temperature: float
+    sharing: float = 0.0
+
+    def __call__(self, evidence: Evidence) -> BettingEvidence:
+        """Apply the map."""
+        logarithm = np.log(np.maximum(_shares(evidence), _LEAST_SHARE)) / self.temperature
+        power = np.exp(logarithm - logarithm.max(axis=1, keepdims=True))
+        return _with_shares(evidence, power / power.sum(axis=1, keepdims=True), self.sharing)
+
+
+@dataclass(frozen=True, eq=False)
+class IsotonicMap:
+    """Shares through one rising line for all classes, then divided by their sum.
+
+    Attributes
+    ----------
+    share, value : ndarray of shape (n_knots,)
+        The line.
+    sharing : float
+        Part of the ignorance that is shared out as the moved shares are.
+    """
+
+    share: Floats
+    value: Floats
+    sharing: float = 0.0
+
+    def __call__(self, evidence: Evidence) -> BettingEvidence:
+        """Apply the map."""
+        shares = _shares(evidence)
+        moved = (1 - _SLOPE) * np.interp(shares, self.share, self.value) + _SLOPE * shares
+        return _with_shares(evidence, moved / moved.sum(axis=1, keepdims=True), self.sharing)
+
+
+def fit_map(
+    evidence: Evidence, codes: Codes, method: str, weight: Floats | None = None
+) -> TemperatureMap | IsotonicMap:
+    """Choose the map that suits these rows best.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Evidence of a classifier that was not fitted on the rows.
+    codes : ndarray of int of shape (n_rows,)
+        The rows' labels as columns; rows with -1, a label the classifier does not know, are left out.
+    method : {"temperature", "isotonic"}
+        Temperature: smallest log-loss of the probability. Isotonic: the rising line with the smallest Brier score,
+        before the shares are divided by their sum, and the sharing with the smallest one after.
+    weight : ndarray of shape (n_rows,), optional
+        What each row counts for.
+
+    Returns
+    -------
+    TemperatureMap or IsotonicMap
+
+    Examples
+    --------
+    An over-confident classifier: belief 0.9, and right in half of the cases.
+
+    >>> import numpy as np
+    >>> from ferl import Evidence
+    >>> from ferl.calibration import fit_map
+    >>> rows = Evidence(np.array([[0.9, 0.0]] * 4), np.full(4, 0.1), np.zeros(4), np.array(["a", "b"]))
+    >>> fit_map(rows, np.array([0, 1, 0, 1]), "isotonic")(rows)[0].pignistic.round(2)
+    array([[0.5, 0.5]])
+    """
+    weights = np.ones(len(codes)) if weight is None else weight
+    known = (codes >= 0) & (weights > 0)
+    if not known.any():
+        raise ValueError(
+            f"None of the {len(codes)} calibration rows has a label that the classifier was fitted on. Pass rows of "
+            "its classes."
+        )
+    fit = _fit_temperature if method == "temperature" else _fit_isotonic
+    return fit(evidence[known], codes[known], weights[known])
+
+
+def _fit_temperature(evidence: Evidence, codes: Codes, weight: Floats) -> TemperatureMap:
+    own = (np.arange(len(codes)), codes)
+
+    def as_map(point: Floats) -> TemperatureMap:
+        return TemperatureMap(float(np.exp(np.clip(point[0], *np.log(_TEMPERATURES)))), float(np.clip(point[1], 0, 1)))
+
+    def log_loss(point: Floats) -> float:
+        probability = as_map(point)(evidence).pignistic[own]
+        return float(-np.average(np.log(np.maximum(probability, _LEAST_SHARE)), weights=weight))
+
+    limits = [tuple(np.log(_TEMPERATURES)), (0.0, 1.0)]
+    options = {"xatol": 1e-4, "fatol": 1e-9}
+    found = minimize(log_loss, np.array([0.0, 0.5]), method="Nelder-Mead", bounds=limits, options=options)
+    return as_map(found.x)
+
+
+def _fit_isotonic(evidence: Evidence, codes: Codes, weight: Floats) -> IsotonicMap:
+    truth = np.arange(evidence.belief.shape[1]) == codes[:, None]
+    best, least = IsotonicMap(np.array([0.0, 1.0]), np.array([0.0, 1.0])), np.inf
+    for sharing in _SHARINGS.tolist():
+        line = _fit_line(evidence, truth, weight, sharing)
+        loss = float(np.average(((line(evidence).pignistic - truth) ** 2).sum(axis=1), weights=weight))
+        if loss < least - 1e-12:
+            best, least = line, loss
+    return best
+
+
+def _fit_line(evidence: Evidence, truth: NDArray[np.bool_], weight: Floats, sharing: float) -> IsotonicMap:
+    """The best rising line for a sharing: what is not bet along it is ``J = I (1 - sharing)``, shared equally."""
+    equal = evidence.ignorance[:, None] * (1 - sharing)
+    bet = np.maximum(1 - equal, _LEAST_SHARE)
+    # With p = J/C + (1 - J) g the squared error of p is (1 - J)^2 times that of g against (truth - J/C) / (1 - J).
+    target = (truth - equal / truth.shape[1]) / bet
+    importance = np.broadcast_to(weight[:, None] * bet**2, target.shape)
+    line = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+    line.fit(_shares(evidence).ravel(), target.ravel(), importance.ravel())
+    return IsotonicMap(np.asarray(line.X_thresholds_), np.asarray(line.y_thresholds_), sharing)
+
+
+def _shares(evidence: Evidence) -> Floats:
+    """How the beliefs divide the committed part; equally where there is none."""
+    committed = evidence.belief.sum(axis=1, keepdims=True)
+    equal = np.full(evidence.belief.shape, 1 / evidence.belief.shape[1])
+    return np.asarray(np.divide(evidence.belief, committed, out=equal, where=committed > 0))
+
+
+def _with_shares(evidence: Evidence, shares: Floats, sharing: float) -> BettingEvidence:
+    belief = shares * evidence.belief.sum(axis=1, keepdims=True)
+    base_rate = (1 - sharing) / shares.shape[1] + sharing * shares
+    return BettingEvidence(belief, evidence.ignorance, evidence.conflict, evidence.classes, base_rate)
+
+
+class CalibratedFERL(ClassifierMixin, Wrapper):
+    """A classifier whose probabilities are moved towards the frequencies seen on rows it was not fitted on.
+
+    ``fit(X, y)`` learns the map from rows left out fold by fold, and gives the classifier all rows. ``calibrate(X, y)``
+    learns it from rows of their own instead; an estimator that is already fitted needs nothing else.
+
+    The map moves beliefs and decides how the ignorance bets (:mod:`ferl.calibration`). The ignorance itself is
+    kept, so belief <= pignistic <= plausibility still holds, and the label is the same. There is no guarantee: it is a
+    fit. docs/calibration.md has what it gains.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier, or a pipeline that ends in one, optional
+        The classifier. None: ``FERLClassifier()``.
+    method : {"temperature", "isotonic"}
+        How beliefs are moved: sharpened or flattened by one number, or along a rising line; see
+        :func:`ferl.calibration.fit_map`.
+    cv : int, splitter or None
+        Folds in ``fit``. None: ``fit`` only fits, and :meth:`calibrate` must follow.
+    random_state : int, RandomState or None
+        Seed of the folds.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted classifier, not calibrated.
+    map_ : TemperatureMap or IsotonicMap
+        The map.
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ferl import FERLClassifier
+    >>> from ferl.calibration import CalibratedFERL
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> calibrated = CalibratedFERL(FERLClassifier(random_state=0), random_state=0).fit(X, y)
+    >>> round(calibrated.map_.sharing, 1)
+    1.0
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [HasMethods(["fit", "predict_proba"]), None],
+        "method": [StrOptions(set(METHODS))],
+        "cv": ["cv_object", None],
+        "random_state": ["random_state"],
+    }
+
+    map_: TemperatureMap | IsotonicMap
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        method: str = "temperature",
+        cv: Any = 5,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.cv = cv
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the classifier, and learn the map from the rows of each fold.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Rows.
+        y : array-like of shape (n_rows,)
+            Labels.
+        sample_weight : array-like of shape (n_rows,), optional
+            How often each row counts, in the classifier and in the map.
+
+        Returns
+        -------
+        CalibratedFERL
+            The estimator itself.
+        """
+        self._forget("estimator_", "_is_prefit", "map_")
+        self.estimator_ = fitted_clone(self._template(), X, y, sample_weight)
+        if self.cv is not None:
+            self._learn_from_folds(X, np.asarray(y).ravel(), sample_weight)
+        return self
+
+    def _learn_from_folds(self, X: Any, labels: NDArray[Any], sample_weight: ArrayLike | None) -> None:
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        parts, places = [], []
+        folds = cross_fit(self._template(), X, labels, self.cv, stratified=True, seed=seed, sample_weight=sample_weight)
+        for fold in folds:
+            parts.append(_aligned(evidence_of(fold.estimator, fold.rows), self.classes_))
+            places.append(fold.unseen)
+        rows = np.concatenate(places)
+        weight = None if sample_weight is None else checked_weight(sample_weight, len(labels))[rows]
+        self.map_ = fit_map(_stacked(parts), codes_of(labels[rows], self.classes_), self.method, weight)
+
+    def calibrate(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn the map from rows that the classifier was not fitted on.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Rows.
+        y : array-like of shape (n_rows,)
+            Labels.
+        sample_weight : array-like of shape (n_rows,), optional
+            How often each row counts.
+
+        Returns
+        -------
+        CalibratedFERL
+            The estimator itself.
+        """
+        self._validate_params()
+        self._take_fitted("calibrate")
+        self._forget("map_")
+        evidence = evidence_of(self.estimator_, X)
+        codes = codes_of(checked_labels(y, len(evidence)), self.classes_)
+        weight = None if sample_weight is None else checked_weight(sample_weight, len(codes))
+        self.map_ = fit_map(evidence, codes, self.method, weight)
+        return self
+
+    def predict_evidence(self, X: ArrayLike) -> Evidence:
+        """Calibrated evidence: ignorance and conflict of the classifier, beliefs and probabilities moved by the map.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        Evidence
+        """
+        if "map_" not in self.__dict__:
+            before = "" if "estimator_" in self.__dict__ else "fit(X, y) and then "
+            only = "fit(X, y)" if self.cv is not None and before else f"{before}calibrate(X, y)"
+            raise NotFittedError(f"Calibrated evidence needs a map. Call {only} first.")
+        return self.map_(evidence_of(self.estimator_, X))
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Calibrated pignistic probability, shape (n_rows, n_classes)."""
+        return self.predict_evidence(X).pignistic
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Most probable label of each row, shape (n_rows,): that of the classifier itself."""
+        probability = self.predict_proba(X)
+        return np.asarray(self.classes_[probability.argmax(axis=1)])
+
+    def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
+        """Classes that the calibrated evidence cannot rule out, bool of shape (n_rows, n_classes)."""
+        return self.predict_evidence(X).prediction_set()
+
+    def novelty(self, X: ArrayLike) -> Floats:
+        """Novelty by the classifier inside, shape (n_rows,)."""
+        if "estimator_" not in self.__dict__:
+            raise NotFittedError("novelty needs a fitted classifier. Call fit(X, y) first.")
+        return novelty_of(self.estimator_, X)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "map_" in self.__dict__
+
+
+def _aligned(evidence: Evidence, classes: NDArray[Any]) -> Evidence:
+    """The same evidence with a column for every class; nothing is believed of one that a fold has not seen."""
+    belief = np.zeros((len(evidence), len(classes)))
+    belief[:, np.searchsorted(classes, evidence.classes)] = evidence.belief
+    return Evidence(belief, evidence.ignorance, evidence.conflict, classes)
+
+
+def _stacked(parts: list[Evidence]) -> Evidence:
+    return Evidence(
+        np.concatenate([part.belief for part in parts]),
+        np.concatenate([part.ignorance for part in parts]),
+        np.concatenate([part.conflict for part in parts]),
+        parts[0].classes,
+    )

@@ -1,1 +1,0 @@
-"""What the commands ``ferl fit``, ``ferl predict`` and ``ferl inspect`` do; :mod:`ferl.cli` has their options."""

@@ -1,0 +1,174 @@
+"""Fits from batches of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from sklearn.base import clone
+
+from ferl._learn.batch_rows import rows_in_batches
+from ferl._learn.batches import BATCH_ROWS, Batches, GivenBatches, ParquetBatches
+from ferl._learn.grow import grow
+from ferl._learn.pruning import prune
+from ferl._read.evidence import Evidence
+from ferl._util.progress import rows_bar
+from ferl.classifier import FERLClassifier
+
+
+def fit_batches(
+    batches: Iterable[Any] | Callable[[], Iterable[Any]], *, estimator: FERLClassifier | None = None
+) -> FERLClassifier:
+    """Fit on rows that come in batches, of which one at a time is in memory.
+
+    The model is that of ``estimator.fit`` on all rows at once, to the last bit, for batches of any size.
+
+    Parameters
+    ----------
+    batches : iterable of (X, y) or (X, y, sample_weight), or callable that returns one
+        The rows; X is what :meth:`FERLClassifier.fit` takes. They are read three or four times: for labels and
+        categories, for the rows that the tree is grown on, and for the sums over all rows. A list, or a function that
+        begins anew at every call, is simply read again; the batches of an iterator are kept in a temporary file.
+    estimator : FERLClassifier, optional
+        What to fit; it is not changed. With ``verbose=1`` there is a progress bar.
+
+    Returns
+    -------
+    FERLClassifier
+        Fitted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLClassifier
+    >>> from ferl.streaming import fit_batches
+    >>> X, y = load_iris(return_X_y=True)
+    >>> batches = [(X[i : i + 40], y[i : i + 40]) for i in range(0, 150, 40)]
+    >>> model = fit_batches(batches, estimator=FERLClassifier(random_state=0))
+    >>> whole = FERLClassifier(random_state=0).fit(X, y)
+    >>> bool((model.predict_proba(X) == whole.predict_proba(X)).all())
+    True
+    """
+    with GivenBatches(batches) as own:
+        return _fit(own, estimator)
+
+
+def fit_parquet(
+    source: Any,
+    target: str,
+    *,
+    estimator: FERLClassifier | None = None,
+    weights: str | None = None,
+    features: Sequence[str] | None = None,
+    batch_rows: int = BATCH_ROWS,
+) -> FERLClassifier:
+    """Fit on a Parquet file, a folder of Parquet files, or a pyarrow dataset, in memory that does not grow with it.
+
+    Text and dictionary columns are categories. Columns that are not needed are not read.
+
+    Parameters
+    ----------
+    source : str, path or pyarrow.dataset.Dataset
+        The rows.
+    target : str
+        Column of the labels.
+    estimator : FERLClassifier, optional
+        What to fit; it is not changed. With ``verbose=1`` there is a progress bar.
+    weights : str, optional
+        Column that says how often each row counts.
+    features : sequence of str, optional
+        Columns to learn from; by default all others.
+    batch_rows : int
+        Rows that are read at a time. The model does not depend on it.
+
+    Returns
+    -------
+    FERLClassifier
+        Fitted.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import pyarrow as pa, pyarrow.parquet as pq
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLClassifier
+    >>> from ferl.streaming import fit_parquet
+    >>> X, y = load_iris(return_X_y=True)
+    >>> table = pa.table({"petal length": X[:, 2], "petal width": X[:, 3], "kind": load_iris().target_names[y]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pq.write_table(table, pathlib.Path(folder) / "iris.parquet")
+    ...     model = fit_parquet(folder, target="kind", estimator=FERLClassifier(random_state=0))
+    >>> model.classes_.tolist(), model.feature_names_in_.tolist()
+    (['setosa', 'versicolor', 'virginica'], ['petal length', 'petal width'])
+    """
+    return _fit(ParquetBatches.open(source, target, weights, features, batch_rows), estimator)
+
+
+def _fit(batches: Batches, estimator: FERLClassifier | None) -> FERLClassifier:
+    model: FERLClassifier = FERLClassifier() if estimator is None else clone(estimator)
+    model._validate_params()
+    with rows_bar(batches.n_rows, model.verbose > 0) as moved:
+        rows = rows_in_batches(model, batches, moved)
+        grown = grow(model, rows)
+    model.classes_ = rows.form.classes
+    model.n_growth_rows_ = grown.n_growth_rows
+    model.partition_ = grown.partition
+    model.tree_ = prune(grown.tree, model.ccp_alpha)
+    return model
+
+
+def predict_batches(estimator: FERLClassifier, batches: Iterable[Any]) -> Iterator[Evidence]:
+    """The evidence of rows that come in batches.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Fitted.
+    batches : iterable of array-like or data frame
+        Rows, without labels.
+
+    Yields
+    ------
+    Evidence
+        Of one batch: belief, plausibility, ignorance, ``pignistic``, ``prediction_set()``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLClassifier
+    >>> from ferl.streaming import predict_batches
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = FERLClassifier(random_state=0).fit(X, y)
+    >>> [len(evidence) for evidence in predict_batches(model, [X[:100], X[100:]])]
+    [100, 50]
+    """
+    for batch in batches:
+        yield estimator.predict_evidence(batch)
+
+
+def predict_parquet(estimator: FERLClassifier, source: str | Path, out: str | Path) -> int:
+    """Judge the rows of a Parquet or CSV file, and write them with their answers to another one.
+
+    What ``ferl predict`` does, without a model file: label, probability, set, ignorance and novelty are added to the
+    columns of the file, in memory that does not grow with it.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Fitted.
+    source : str or path
+        The rows, a .parquet or .csv file.
+    out : str or path
+        Where to; its name ends in .parquet, .csv or .jsonl.
+
+    Returns
+    -------
+    int
+        Number of rows.
+    """
+    from ferl._cli.predict import Wanted, judge_file
+    from ferl._tables.files import FileForm, TableFile
+
+    return judge_file(estimator, TableFile(Path(source), FileForm()), str(out), Wanted(), False, estimator.n_jobs)
