@@ -39,14 +39,14 @@ def mixed_table(
     rng: np.random.Generator,
     n: int = 150,
     n_numbers: int = 2,
-    n_levels: tuple[int, ...] = (4, 7),
+    n_categories: tuple[int, ...] = (4, 7),
     n_classes: int = 2,
     missing: float = 0.15,
 ) -> Mixed:
     """Labels that a number and the categories explain, with noise; each value is missing by the same chance."""
     columns: dict[str, Any] = {f"x{j}": rng.normal(size=n) for j in range(n_numbers)}
     score = 0.6 * rng.normal(size=n) + (np.abs(columns["x0"]) if n_numbers else 0.0)
-    for j, size in enumerate(n_levels):
+    for j, size in enumerate(n_categories):
         code = rng.integers(size, size=n)
         columns[f"c{j}"] = np.array([f"level {k}" for k in range(size)], dtype=object)[code]
         score = score + rng.normal(size=size)[code]
@@ -61,7 +61,7 @@ def mixed_tables(draw: st.DrawFn, n_classes: tuple[int, ...] = (2, 3, 5)) -> Mix
         np.random.default_rng(draw(st.integers(0, 2**32 - 1))),
         n=draw(st.sampled_from([150, 80, 40])),
         n_numbers=draw(st.integers(0, 3)),
-        n_levels=draw(st.sampled_from([(4,), (2, 5), (12, 3), (3, 3, 3), (40,)])),
+        n_categories=draw(st.sampled_from([(4,), (2, 5), (12, 3), (3, 3, 3), (40,)])),
         n_classes=draw(st.sampled_from(n_classes)),
         missing=draw(st.sampled_from([0.0, 0.1, 0.4])),
     )

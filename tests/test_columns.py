@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferl._tables import Columns
+from ferl._tables import Schema
 
 NAN = float("nan")
 LAW = settings(max_examples=40, deadline=None)
 
 
 def levels(columns):
-    return [None if known is None else known.tolist() for known in columns.levels]
+    return [None if known is None else known.tolist() for known in columns.categories]
 
 
 def objects(*rows):
@@ -84,10 +84,10 @@ def test_every_library_gives_the_same_columns_and_codes(table):
     kinds, names, columns = table
     told = [place for place, kind in enumerate(kinds) if kind != "float"]
     tables = list(in_every_library(kinds, names, columns))
-    first = Columns.learn(tables[0], told)
+    first = Schema.learn(tables[0], told)
     expected = first.encode(tables[0])
     for place, (kind, values) in enumerate(zip(kinds, columns, strict=True)):
-        known = first.levels[place]
+        known = first.categories[place]
         if kind == "float":
             assert known is None
             np.testing.assert_array_equal(expected[:, place], np.array(values, dtype=float))
@@ -96,7 +96,7 @@ def test_every_library_gives_the_same_columns_and_codes(table):
             decoded = [None if np.isnan(code) else known.tolist()[int(code)] for code in expected[:, place]]
             assert decoded == values
     for other in tables:
-        learned = Columns.learn(other, told)
+        learned = Schema.learn(other, told)
         assert learned.to_dict()["features"] == first.to_dict()["features"]
         assert learned.names in (first.names, None)
         np.testing.assert_array_equal(first.encode(other), expected)
@@ -112,7 +112,7 @@ def test_the_order_of_named_columns_does_not_matter(table, random):
     order = random.sample(range(len(names)), len(names))
     permuted = [[part[place] for place in order] for part in table]
     original = next(in_every_library(*table))
-    learned = Columns.learn(original, told)
+    learned = Schema.learn(original, told)
     for other in in_every_library(*permuted):
         if not isinstance(other, np.ndarray | list):
             np.testing.assert_array_equal(learned.encode(other), learned.encode(original))
@@ -124,8 +124,8 @@ def test_relabelled_categories_are_the_same_rows_in_another_order_of_codes(value
     name = dict(zip("abcdef", others, strict=True)) | {None: None}
     table, relabelled = pl.DataFrame({"x": values}), pl.DataFrame({"x": [name[value] for value in values]})
     schema = pl.Schema({"x": pl.String})
-    one, other = (Columns.learn(frame.cast(schema)) for frame in (table, relabelled))
-    (known,), (known_other,) = one.levels, other.levels
+    one, other = (Schema.learn(frame.cast(schema)) for frame in (table, relabelled))
+    (known,), (known_other,) = one.categories, other.categories
     assert sorted(name[value] for value in known.tolist()) == known_other.tolist()
     codes, codes_other = one.encode(table)[:, 0], other.encode(relabelled)[:, 0]
     np.testing.assert_array_equal(np.isnan(codes), np.isnan(codes_other))
@@ -139,12 +139,12 @@ def test_the_plain_form_comes_back_from_json(table):
     kinds, _, _ = table
     told = [place for place, kind in enumerate(kinds) if kind != "float"]
     for frame in in_every_library(*table):
-        columns = Columns.learn(frame, told)
-        again = Columns.from_dict(json.loads(json.dumps(columns.to_dict())))
+        columns = Schema.learn(frame, told)
+        again = Schema.from_dict(json.loads(json.dumps(columns.to_dict())))
         assert again == columns
         assert hash(again) == hash(columns)
-        assert [known is None or known.dtype for known in again.levels] == [
-            known is None or known.dtype for known in columns.levels
+        assert [known is None or known.dtype for known in again.categories] == [
+            known is None or known.dtype for known in columns.categories
         ]
         np.testing.assert_array_equal(again.encode(frame), columns.encode(frame))
 
@@ -197,7 +197,7 @@ def test_the_plain_form_comes_back_from_json(table):
 def test_the_type_of_a_column_says_whether_it_holds_categories(column, expected):
     make = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}[type(column).__module__.split(".")[0]]
     table = make({"x": column})
-    columns = Columns.learn(table)
+    columns = Schema.learn(table)
     assert columns.names == ("x",)
     assert levels(columns) == [expected]
     assert [type(level) for level in levels(columns)[0] or []] == [type(level) for level in expected or []]
@@ -220,9 +220,9 @@ def test_numbers_stay_as_they_are_and_missing_ones_are_nan():
             "sparse": pd.arrays.SparseArray([0.0, 3.0]),
         }
     )
-    columns = Columns.learn(table)
-    assert columns.n_levels.tolist() == [0] * 9
-    assert columns.n_levels.dtype == np.int32
+    columns = Schema.learn(table)
+    assert columns.n_categories.tolist() == [0] * 9
+    assert columns.n_categories.dtype == np.int32
     np.testing.assert_array_equal(
         columns.encode(table),
         [[1.5, 7, 0.5, 1, 0.25, 0.25, 2.0**62, 0.5, 0], [NAN, NAN, 2, -2, NAN, 1, 1.5, 2**40 + 1, 3]],
@@ -232,28 +232,28 @@ def test_numbers_stay_as_they_are_and_missing_ones_are_nan():
 def test_arrays_of_numbers_are_not_copied():
     table = np.random.default_rng(0).normal(size=(5, 3))
     table[2, 1] = NAN
-    assert Columns.learn(table).encode(table) is table
+    assert Schema.learn(table).encode(table) is table
 
 
 def test_masked_values_are_missing():
     table = np.ma.array([[1, 2], [3, 4]], mask=[[False, True], [False, False]])
-    columns = Columns.learn(table, [1])
+    columns = Schema.learn(table, [1])
     assert levels(columns) == [None, [4]]
     np.testing.assert_array_equal(columns.encode(table), [[1, NAN], [3, 0]])
 
 
 def test_rows_of_lists_keep_the_types_of_their_values():
     rows = [[1, "a", True, 2.5], [2, None, False, None]]
-    columns = Columns.learn(rows)
+    columns = Schema.learn(rows)
     assert levels(columns) == [None, ["a"], [False, True], None]
     np.testing.assert_array_equal(columns.encode(rows), [[1, 0, 1, 2.5], [2, NAN, 0, NAN]])
     np.testing.assert_array_equal(columns.encode(tuple(map(tuple, rows))), columns.encode(rows))
-    assert levels(Columns.learn([np.array([1.0, 2.0]), np.array([3.0, 4.0])])) == [None, None]
+    assert levels(Schema.learn([np.array([1.0, 2.0]), np.array([3.0, 4.0])])) == [None, None]
 
 
 def test_categories_that_no_training_row_holds_are_unseen():
     column = pd.Categorical(["b", "a", "b"], categories=["a", "b", "c"])
-    columns = Columns.learn(pd.DataFrame({"x": column}))
+    columns = Schema.learn(pd.DataFrame({"x": column}))
     assert levels(columns) == [["a", "b"]]
     np.testing.assert_array_equal(columns.encode(pd.DataFrame({"x": ["c", "a", None]}))[:, 0], [2, 0, NAN])
 
@@ -264,15 +264,15 @@ def test_dictionaries_may_repeat_values_hold_nulls_and_differ_between_chunks():
         pa.DictionaryArray.from_arrays(pa.array([1, 0]), pa.array(["a", "b"])),
     ]
     for table in (pa.table({"x": pa.chunked_array(chunks)}), pa.table({"x": pa.concat_arrays([chunks[1], chunks[1]])})):
-        assert levels(Columns.learn(table)) == [["a", "b"]]
+        assert levels(Schema.learn(table)) == [["a", "b"]]
     table = pa.table({"x": pa.chunked_array(chunks)})
-    np.testing.assert_array_equal(Columns.learn(table).encode(table)[:, 0], [0, 0, NAN, NAN, 1, 0])
-    np.testing.assert_array_equal(Columns.learn(table).encode(pa.table({"x": chunks[0]})).ravel(), [0, 0, NAN, NAN])
+    np.testing.assert_array_equal(Schema.learn(table).encode(table)[:, 0], [0, 0, NAN, NAN, 1, 0])
+    np.testing.assert_array_equal(Schema.learn(table).encode(pa.table({"x": chunks[0]})).ravel(), [0, 0, NAN, NAN])
 
 
 def test_record_batches_keep_their_names():
     batch = pa.record_batch({"x": ["a", "b"]})
-    columns = Columns.learn(batch)
+    columns = Schema.learn(batch)
     assert columns.names == ("x",)
     np.testing.assert_array_equal(columns.encode(batch), [[0], [1]])
 
@@ -290,26 +290,26 @@ MIXED = pd.DataFrame({"age": [30.5, 40.5], "zip": [7, 5], "city": ["Oslo", "Berg
     ids=str,
 )
 def test_features_are_chosen_by_names_places_or_mask(choice):
-    columns = Columns.learn(MIXED, choice)
+    columns = Schema.learn(MIXED, choice)
     assert levels(columns) == [None, [5, 7], ["Bergen", "Oslo"], None]
     np.testing.assert_array_equal(columns.encode(MIXED), [[30.5, 1, 1, 1], [40.5, 0, 0, 0]])
 
 
 def test_by_type_integers_are_numbers_and_none_chooses_nothing():
-    assert levels(Columns.learn(MIXED)) == [None, None, ["Bergen", "Oslo"], [False, True]]
+    assert levels(Schema.learn(MIXED)) == [None, None, ["Bergen", "Oslo"], [False, True]]
     for nothing in (None, []):
-        assert levels(Columns.learn(MIXED.drop(columns="city"), nothing)) == [None] * 3
+        assert levels(Schema.learn(MIXED.drop(columns="city"), nothing)) == [None] * 3
     declared = pd.DataFrame({"x": pd.Series([5, 7, None], dtype="category")})
-    columns = Columns.learn(declared, None)
+    columns = Schema.learn(declared, None)
     assert levels(columns) == [None]
     np.testing.assert_array_equal(columns.encode(declared).ravel(), [5, 7, NAN])
 
 
 def test_arrays_of_numbers_hold_categories_when_told():
     table = np.array([[1.0, 5.0], [NAN, 2.5], [1.0, 7.0]])
-    columns = Columns.learn(table, [0, 1])
+    columns = Schema.learn(table, [0, 1])
     assert levels(columns) == [[1], [2.5, 5, 7]]
-    assert [known.dtype for known in columns.levels] == [np.int64, np.float64]
+    assert [known.dtype for known in columns.categories] == [np.int64, np.float64]
     np.testing.assert_array_equal(columns.encode(table), [[0, 1], [NAN, 0], [0, 2]])
 
 
@@ -332,12 +332,12 @@ def test_arrays_of_numbers_hold_categories_when_told():
 )
 def test_unusable_choices_are_named(choice, message):
     with pytest.raises(ValueError, match=message):
-        Columns.learn(MIXED, choice)
+        Schema.learn(MIXED, choice)
 
 
 def test_names_need_a_table_with_names():
     with pytest.raises(ValueError, match="names 'city', but the table has no names"):
-        Columns.learn(MIXED.to_numpy(), ["city"])
+        Schema.learn(MIXED.to_numpy(), ["city"])
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -346,42 +346,42 @@ def test_names_need_a_table_with_names():
 
 
 def test_categories_are_matched_by_value_across_types():
-    integers = Columns.learn(pd.DataFrame({"x": [1, 0, 1]}), ["x"])
-    booleans = Columns.learn(pd.DataFrame({"x": [True, False, True]}))
+    integers = Schema.learn(pd.DataFrame({"x": [1, 0, 1]}), ["x"])
+    booleans = Schema.learn(pd.DataFrame({"x": [True, False, True]}))
     for columns in (integers, booleans):
         for other in ([1, 0, 2], [1.0, 0.0, 1.5], pd.Categorical([1, 0, 3]), [Decimal(1), Decimal(0), Decimal(9)]):
             np.testing.assert_array_equal(columns.encode(pd.DataFrame({"x": other})).ravel(), [1, 0, 2])
         np.testing.assert_array_equal(columns.encode(pl.DataFrame({"x": [True, False, None]})).ravel(), [1, 0, NAN])
-    large = Columns.learn(pl.DataFrame({"x": [2**53, 2**53 + 1]}), ["x"])
+    large = Schema.learn(pl.DataFrame({"x": [2**53, 2**53 + 1]}), ["x"])
     assert levels(large) == [[2**53, 2**53 + 1]]
     np.testing.assert_array_equal(large.encode(pl.DataFrame({"x": [2**53 + 1, 2**53 + 2]})).ravel(), [1, 2])
 
 
 def test_whole_floats_are_integers():
-    assert levels(Columns.learn(pd.DataFrame({"x": [3, None, 1]}), ["x"])) == [[1, 3]]
-    assert Columns.learn(pd.DataFrame({"x": [3, None, 1]}), ["x"]) == Columns.learn(pl.DataFrame({"x": [3, 1]}), ["x"])
+    assert levels(Schema.learn(pd.DataFrame({"x": [3, None, 1]}), ["x"])) == [[1, 3]]
+    assert Schema.learn(pd.DataFrame({"x": [3, None, 1]}), ["x"]) == Schema.learn(pl.DataFrame({"x": [3, 1]}), ["x"])
 
 
 def test_unseen_categories_are_listed_by_column():
-    columns = Columns.learn(MIXED, [1, 2])
+    columns = Schema.learn(MIXED, [1, 2])
     new = pl.DataFrame({"member": [True] * 3, "city": ["Rome", "Oslo", "Bonn"], "zip": [9, 5, None], "age": [1] * 3})
     assert columns.unseen(new) == {"zip": [9], "city": ["Bonn", "Rome"]}
     np.testing.assert_array_equal(columns.encode(new), [[1, 2, 2, 1], [1, 0, 1, 1], [1, NAN, 2, 1]])
     assert columns.unseen(objects([1, 9, "Oslo", True])) == {"zip": [9]}
-    assert Columns.learn([["a"]]).unseen([["b"], [None]]) == {0: ["b"]}
+    assert Schema.learn([["a"]]).unseen([["b"], [None]]) == {0: ["b"]}
 
 
 def test_a_categorical_column_without_values_is_missing_everywhere():
-    columns = Columns.learn(pl.DataFrame({"x": pl.Series([None], dtype=pl.String), "y": [1.0]}))
+    columns = Schema.learn(pl.DataFrame({"x": pl.Series([None], dtype=pl.String), "y": [1.0]}))
     assert levels(columns) == [[], None]
-    assert columns.n_levels.tolist() == [0, 0]
+    assert columns.n_categories.tolist() == [0, 0]
     new = pl.DataFrame({"x": ["a"], "y": [2.0]})
     np.testing.assert_array_equal(columns.encode(new), [[NAN, 2.0]])
     assert columns.unseen(new) == {"x": ["a"]}
 
 
 def test_columns_without_a_value_may_change_their_type():
-    columns = Columns.learn(MIXED)
+    columns = Schema.learn(MIXED)
     new = pd.DataFrame({"age": ["x", None], "zip": [1, 2], "city": [NAN, NAN], "member": [None, None]}).iloc[1:]
     np.testing.assert_array_equal(columns.encode(new), [[NAN, 2, NAN, NAN]])
 
@@ -399,7 +399,7 @@ def test_columns_without_a_value_may_change_their_type():
     ],
 )
 def test_columns_that_changed_are_named(changed, message):
-    columns = Columns.learn(MIXED)
+    columns = Schema.learn(MIXED)
     for new in (
         MIXED.assign(**changed),
         pl.from_pandas(MIXED).with_columns(**{k: pl.Series(v) for k, v in changed.items()}),
@@ -409,10 +409,10 @@ def test_columns_that_changed_are_named(changed, message):
 
 
 def test_missing_columns_are_named_and_arrays_must_have_as_many():
-    columns = Columns.learn(MIXED)
+    columns = Schema.learn(MIXED)
     with pytest.raises(ValueError, match=r"(?s)feature names should match.*yet now missing:\n- city\n- zip\n"):
         columns.encode(MIXED[["age", "member"]])
-    wide = Columns.learn(pd.DataFrame([range(7)], columns=list("abcdefg")))
+    wide = Schema.learn(pd.DataFrame([range(7)], columns=list("abcdefg")))
     with pytest.raises(ValueError, match=r"(?s)now missing:\n- b\n- c\n- d\n- e\n- f\n- ...\n"):
         wide.encode(pd.DataFrame({"a": [1]}))
     with pytest.raises(ValueError, match="X has 3 features, but the training table had 4"):

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferl._tables import Columns
+from ferl._tables import Schema
 
 NAN = float("nan")
 MIXED = pd.DataFrame({"age": [30.5, 40.5], "zip": [7, 5], "city": ["Oslo", "Bergen"], "member": [True, False]})
 
 
-FORM = Columns.learn(MIXED, [1, 2, 3]).to_dict()
+FORM = Schema.learn(MIXED, [1, 2, 3]).to_dict()
 
 
 def test_the_plain_form_is_readable():
@@ -26,9 +26,9 @@ def test_the_plain_form_is_readable():
             {"kind": "bool", "levels": [False, True]},
         ],
     }
-    columns = Columns.from_dict(FORM)
+    columns = Schema.from_dict(FORM)
     assert columns == pickle.loads(pickle.dumps(columns))
-    assert columns != Columns.learn(MIXED)
+    assert columns != Schema.learn(MIXED)
     assert columns != "columns"
 
 
@@ -82,7 +82,7 @@ for _ in range(2000):
 )
 def test_forms_that_are_not_columns_are_refused(form, message):
     with pytest.raises(ValueError, match=message):
-        Columns.from_dict(form)
+        Schema.from_dict(form)
 
 
 JSON = st.recursive(
@@ -99,9 +99,9 @@ JSON = st.recursive(
 @given(JSON | st.fixed_dictionaries({"names": st.none() | JSON, "features": st.lists(JSON, max_size=3)}))
 def test_any_form_ends_in_columns_or_in_an_error_that_says_why(form):
     try:
-        columns = Columns.from_dict(form)
+        columns = Schema.from_dict(form)
     except ValueError:
         with pytest.raises(ValueError, match=r"^columns"):
-            Columns.from_dict(form)
+            Schema.from_dict(form)
     else:
-        assert Columns.from_dict(columns.to_dict()) == columns
+        assert Schema.from_dict(columns.to_dict()) == columns

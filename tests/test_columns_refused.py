@@ -1,4 +1,4 @@
-"""Columns that cannot be used get an error that names them and the remedy."""
+"""Schema that cannot be used get an error that names them and the remedy."""
 
 import datetime as dt
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 
-from ferl._tables import Columns
+from ferl._tables import Schema
 
 
 def objects(*rows):
@@ -36,7 +36,7 @@ DAY = dt.datetime(2020, 1, 1)
 def test_types_that_are_neither_numbers_nor_categories_get_a_remedy(values, message):
     for make in (pl.DataFrame, pa.table, lambda held: pd.DataFrame(pd.Series(held["x"], dtype=object, name="x"))):
         with pytest.raises(ValueError, match=message):
-            Columns.learn(make({"x": values}))
+            Schema.learn(make({"x": values}))
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_types_that_are_neither_numbers_nor_categories_get_a_remedy(values, mess
 )
 def test_types_of_pandas_get_a_remedy(column, message):
     with pytest.raises(ValueError, match=message):
-        Columns.learn(pd.DataFrame({"x": column}))
+        Schema.learn(pd.DataFrame({"x": column}))
 
 
 @pytest.mark.parametrize(
@@ -91,19 +91,19 @@ def test_types_of_pandas_get_a_remedy(column, message):
 )
 def test_other_tables_are_refused_with_what_is_wrong(rows, error, message):
     with pytest.raises(error, match=message):
-        Columns.learn(rows)
+        Schema.learn(rows)
 
 
 def test_integers_beyond_64_bits_cannot_be_categories():
     with pytest.raises(ValueError, match=r"Column 'x' holds a category of 9223372036854775808.*Pass them as text"):
-        Columns.learn(pl.DataFrame({"x": pl.Series([2**63], dtype=pl.UInt64)}), ["x"])
+        Schema.learn(pl.DataFrame({"x": pl.Series([2**63], dtype=pl.UInt64)}), ["x"])
     with pytest.raises(ValueError, match="Feature 0 holds infinity"):
-        Columns.learn([[np.inf], [1.0]], [0])
+        Schema.learn([[np.inf], [1.0]], [0])
 
 
 def test_names_that_are_not_text_are_places():
     table = pd.DataFrame([[1.0, "a"], [2.0, "b"]])
-    columns = Columns.learn(table)
+    columns = Schema.learn(table)
     assert columns.names is None
     np.testing.assert_array_equal(columns.encode(table[[0, 1]].to_numpy()), columns.encode(table))
 
@@ -112,13 +112,13 @@ def test_text_that_spells_numbers_beside_other_text_gets_a_warning():
     # What NumPy makes of [[1.5, "Oslo"], [2.5, "Rome"]].
     table = np.array([[1.5, "Oslo"], [2.5, "Rome"]])
     with pytest.warns(UserWarning, match=r"Feature 0 holds text that spells numbers .for example '1.5'"):
-        columns = Columns.learn(table)
-    assert columns.levels[0].tolist() == ["1.5", "2.5"]
+        columns = Schema.learn(table)
+    assert columns.categories[0].tolist() == ["1.5", "2.5"]
     for deliberate, choice in (
         (table, [0, 1]),
         (table[:, :1], "from_dtype"),
         (pd.DataFrame(table, columns=["a", "b"]), "from_dtype"),
     ):
-        assert Columns.learn(deliberate, choice).levels[0].tolist() == ["1.5", "2.5"]
+        assert Schema.learn(deliberate, choice).categories[0].tolist() == ["1.5", "2.5"]
     with pytest.raises(ValueError, match=r"Feature 0 holds text .*in training it held numbers.*dtype object"):
-        Columns.learn([[1.5, "Oslo"]]).encode(table)
+        Schema.learn([[1.5, "Oslo"]]).encode(table)

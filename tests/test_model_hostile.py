@@ -87,7 +87,7 @@ def model_or_message(content: bytes, folder: Path) -> FERLClassifier | str:
 def use(model: FERLClassifier) -> None:
     """Ask a model all that it can be asked; rows with values it knows, with none, and far away."""
     n = model.n_features_in_
-    texts = [None if levels is None else levels.tolist() for levels in model.columns_.levels]
+    texts = [None if levels is None else levels.tolist() for levels in model.columns_.categories]
     rows = [
         [1.5 if own is None else (own[0] if own else None) for own in texts],
         [None] * n,
@@ -282,7 +282,7 @@ def test_category_memberships_are_checked(tmp_path):
             load_form(form, tmp_path)
 
 
-def one_split(n_nodes_deep: int, n_levels: int):
+def one_split(n_nodes_deep: int, n_categories: int):
     """A tree that is one long path of splits on a feature with many categories: little text, much memory."""
     form = document("deep")
     n = 2 * n_nodes_deep + 1
@@ -292,7 +292,7 @@ def one_split(n_nodes_deep: int, n_levels: int):
     # Right sides in pre-order: those of the deepest split first.
     parent += list(range(n_nodes_deep - 1, -1, -1))
     nodes = list(range(1, n))
-    form["columns"] = {"names": ["c"], "features": [{"kind": "int", "levels": list(range(n_levels))}]}
+    form["columns"] = {"names": ["c"], "features": [{"kind": "int", "levels": list(range(n_categories))}]}
     form["missing_features"] = []
     form["tree"] = {
         "parent": parent,

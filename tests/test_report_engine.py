@@ -105,18 +105,18 @@ def test_categories_missing_and_unseen_values_are_read_as_in_python(browser, tmp
     assert_same(browser, tmp_path, model, rows_beside(table, 1, N_ROWS))
 
 
-def chain_of_contradictions(n_levels):
+def chain_of_contradictions(n_categories):
     """A tree of one long path whose nodes are almost certain, of one class and the other in turn."""
     X = np.arange(8.0)[:, None]
     model = FERLClassifier(sources="all", discount=1e-10, random_state=0).fit(X, X[:, 0] > 3)
-    parent = np.array([-1, *np.repeat(np.arange(0, 2 * n_levels, 2), 2)], dtype=np.int32)
+    parent = np.array([-1, *np.repeat(np.arange(0, 2 * n_categories, 2), 2)], dtype=np.int32)
     n = len(parent)
     left, right = [-np.inf, -np.inf, 0.0, 1.0], [0.0, 1.0, np.inf, np.inf]
     certain = np.eye(2)[np.arange(n) // 2 % 2]
     tree = FuzzyTree(
         parent=parent,
         feature=np.array([-1] + [0] * (n - 1), dtype=np.int32),
-        trapezoid=np.array([[-np.inf, -np.inf, np.inf, np.inf]] + [left, right] * n_levels),
+        trapezoid=np.array([[-np.inf, -np.inf, np.inf, np.inf]] + [left, right] * n_categories),
         support=np.tile([0.0, 8.0], (n, 1)),
         class_weight=1000 * certain,
         consequent=certain,

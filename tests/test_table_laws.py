@@ -37,7 +37,7 @@ def test_the_tables_grow_real_trees() -> None:
         nonlocal on_categories, on_numbers
         tree = fit_mixed(table).tree_
         n_rules.append(len(tree.leaves))
-        is_category = tree.n_levels(table.frame.shape[1])[tree.feature[1:]] > 0
+        is_category = tree.n_categories(table.frame.shape[1])[tree.feature[1:]] > 0
         on_categories += is_category.any()
         on_numbers += (~is_category).any()
 
@@ -141,7 +141,7 @@ def test_a_column_without_values_changes_nothing(variant: str, table: Mixed, see
 def test_the_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)  # it limits the number of threads
     # Threads start above 3,000 pairs of row and feature; sums over rows go to threads by 2,048 rows.
-    table = mixed_table(np.random.default_rng(0), 20_000, n_numbers=3, n_levels=(5, 300), n_classes=3)
+    table = mixed_table(np.random.default_rng(0), 20_000, n_numbers=3, n_categories=(5, 300), n_classes=3)
     rows = rows_beside(table, 0, 5_000)
     for variant in ("deep", "compact"):
         models = [fit_mixed(table, variant=variant, n_jobs=n_jobs, max_rules=10) for n_jobs in (1, 3)]
@@ -151,7 +151,7 @@ def test_the_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch) 
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Columns that must not, or must, be split
+# Schema that must not, or must, be split
 # ---------------------------------------------------------------------------------------------------------------------
 
 

@@ -60,7 +60,7 @@ def table_case(seed: int, criterion: str = "gini") -> TableCase:
         rng,
         n=int(rng.integers(60, 180)),
         n_numbers=int(rng.integers(1, 4)),
-        n_levels=[(4,), (2, 5), (12, 3), (3, 3, 3), (30,)][rng.integers(5)],
+        n_categories=[(4,), (2, 5), (12, 3), (3, 3, 3), (30,)][rng.integers(5)],
         n_classes=int(rng.choice([2, 2, 3, 5])),
         missing=float(rng.choice([0.0, 0.1, 0.4])),
     )
@@ -72,18 +72,18 @@ def table_case(seed: int, criterion: str = "gini") -> TableCase:
 def make_case(table: Mixed, weight: Floats, model: FERLClassifier, seed: int) -> TableCase:
     model.fit(table.frame, table.y, weight)
     codes = np.searchsorted(model.classes_, table.y).astype(np.int32)
-    x, n_levels, n_classes = model.columns_.encode(table.frame), model.columns_.n_levels, len(model.classes_)
+    x, n_categories, n_classes = model.columns_.encode(table.frame), model.columns_.n_categories, len(model.classes_)
     order = {}
-    for j in np.flatnonzero(n_levels):
+    for j in np.flatnonzero(n_categories):
         known = ~np.isnan(x[:, j])
-        held = oracle.tally(x[known, j], codes[known], weight[known], int(n_levels[j]), n_classes)
-        order[int(j)] = oracle.level_order(held)
+        held = oracle.tally(x[known, j], codes[known], weight[known], int(n_categories[j]), n_classes)
+        order[int(j)] = oracle.category_order(held)
         x[known, j] = np.argsort(order[int(j)])[x[known, j].astype(int)]
     core_seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
     options = oracle.GrowthOptions(**{field.name: getattr(model, field.name) for field in fields(oracle.GrowthOptions)})
 
     def sample(n_rows: int) -> oracle.Sample:
-        return oracle.take_sample(x, codes, weight, n_classes, core_seed, n_rows, options.n_resamples, n_levels)
+        return oracle.take_sample(x, codes, weight, n_classes, core_seed, n_rows, options.n_resamples, n_categories)
 
     return TableCase(table, model, options, sample(model.growth_rows or len(x)), sample(len(x)), order)
 
@@ -116,7 +116,7 @@ def test_the_tree_is_the_oracles_node_by_node(seed: int, criterion: str) -> None
 
 def test_equal_rows_are_divided_among_the_parts() -> None:
     for seed in range(10):
-        table = mixed_table(np.random.default_rng([seed, 7]), 300, n_numbers=0, n_levels=(3, 4), missing=0.1)
+        table = mixed_table(np.random.default_rng([seed, 7]), 300, n_numbers=0, n_categories=(3, 4), missing=0.1)
         options = {"max_rules": 6, "max_depth": 4, "min_gain": 0.0, "criterion": "gini", "min_leaf_weight": 2.3}
         case = make_case(table, np.ones(300), FERLClassifier(random_state=seed, **options), seed)
         assert len(case.growth.x) < 60
@@ -126,7 +126,7 @@ def test_equal_rows_are_divided_among_the_parts() -> None:
 def test_the_random_cases_reach_every_branch() -> None:
     cases = [table_case(seed) for seed in range(N_TABLES)]
     splits = [(case, o) for case in cases for o in range(1, case.tree.n_nodes)]
-    kinds = [case.model.columns_.n_levels[case.tree.feature[o]] > 0 for case, o in splits]
+    kinds = [case.model.columns_.n_categories[case.tree.feature[o]] > 0 for case, o in splits]
     assert min(sum(kinds), len(kinds) - sum(kinds)) > 100
     soft = [case.tree.categories.of(o) for case, o in splits if case.tree.categories is not None]
     assert sum(((own > 0) & (own < 1)).any() for own in soft) > 30
@@ -150,7 +150,7 @@ def test_class_weights_are_sums_over_all_rows(seed: int) -> None:
     rows = case.rows
     class_weight = oracle.sum_class_weight(case.tree, rows.x, rows.y, rows.weight, rows.n_classes)
     np.testing.assert_allclose(case.tree.class_weight, class_weight, rtol=1e-10, atol=1e-12 * rows.weight.sum())
-    ranges, is_number = oracle.ranges(case.tree, rows.x, rows.weight), rows.n_levels[case.tree.feature] == 0
+    ranges, is_number = oracle.ranges(case.tree, rows.x, rows.weight), rows.n_categories[case.tree.feature] == 0
     is_number[0] = False
     np.testing.assert_array_equal(case.tree.support[is_number], ranges[is_number])
 

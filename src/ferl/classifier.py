@@ -17,7 +17,7 @@ from ferl._learn.pruning import prune, pruning_path
 from ferl._learn.rows import Block, RowsInMemory
 from ferl._learn.updating import Updating, settle_classes
 from ferl._read.evidence import Evidence, evidence_of_rows
-from ferl._read.rules import column_names, level_names
+from ferl._read.rules import category_names, column_names
 from ferl._sklearn import Interval, StrOptions, fit_context
 from ferl._tables import check_rows, learn_table, weights_and_factors, with_indicators
 from ferl._util.arrays import Floats
@@ -141,7 +141,7 @@ class FERLClassifier(Readings, Updating, ClassifierMixin, BaseEstimator):
         largest change of a feature. Compact: the vote of all nodes, before it is divided by its sum.
     n_growth_rows_ : int
         Number of distinct rows the splits were chosen on.
-    columns_ : Columns
+    columns_ : Schema
         Names of the features and their categories: what turns a table into the numbers that the tree reads.
     categories_ : list of (ndarray or None)
         Categories of each feature, sorted; None for a feature that holds numbers.
@@ -322,7 +322,7 @@ class FERLClassifier(Readings, Updating, ClassifierMixin, BaseEstimator):
         missing = np.isnan(table[weight > 0]).any(axis=0) if self.missing_conditions else np.zeros(0, dtype=bool)
         self.missing_features_ = tuple(np.flatnonzero(missing).tolist())
         block = Block(with_indicators(table, self.missing_features_), codes, weight)
-        rows = RowsInMemory.of_table(block, column_names(self), unit, level_names(self), n_threads(self.n_jobs))
+        rows = RowsInMemory.of_table(block, column_names(self), unit, category_names(self), n_threads(self.n_jobs))
         return grow(self, rows), classes
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -348,7 +348,7 @@ class FERLClassifier(Readings, Updating, ClassifierMixin, BaseEstimator):
     def categories_(self) -> list[NDArray[Any] | None]:
         """Categories of each feature, sorted; None for a feature that holds numbers."""
         check_is_fitted(self)
-        return list(self.columns_.levels)
+        return list(self.columns_.categories)
 
     @property
     def n_rules_(self) -> int:

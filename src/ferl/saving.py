@@ -214,9 +214,9 @@ def model_to_form(estimator: FERLClassifier) -> dict[str, Any]:
 def estimator_of(contents: Contents) -> FERLClassifier:
     """A fitted classifier with the contents of a file: what fit leaves behind."""
     estimator = _estimator(contents.parameters)
-    estimator.partition_ = _partition(contents.partition, estimator.variant == "compact", contents.n_levels)
+    estimator.partition_ = _partition(contents.partition, estimator.variant == "compact", contents.n_categories)
     estimator.columns_ = contents.columns_
-    estimator.n_features_in_ = len(contents.columns_.levels)
+    estimator.n_features_in_ = len(contents.columns_.categories)
     if contents.columns_.names is not None:
         estimator.feature_names_in_ = np.array(contents.columns_.names, dtype=object)
     estimator.missing_features_ = contents.missing_features_
@@ -304,14 +304,14 @@ def _classes_to_form(classes: NDArray[Any]) -> dict[str, Any]:
     return {"dtype": dtype, "labels": labels}
 
 
-def _partition(form: Any, is_compact: bool, n_levels: Ints) -> list[LinguisticVariable | None] | None:
+def _partition(form: Any, is_compact: bool, n_categories: Ints) -> list[LinguisticVariable | None] | None:
     if not is_compact:
         if form is not None:
             raise ModelFileError("partition is given, but only compact trees have words; it must be null.")
         return None
-    found = [_variable(own, "partition") for own in as_list(form, "partition", len(n_levels))]
+    found = [_variable(own, "partition") for own in as_list(form, "partition", len(n_categories))]
     for column, variable in enumerate(found):
-        if variable is not None and n_levels[column]:
+        if variable is not None and n_categories[column]:
             raise ModelFileError(f"partition[{column}] has words for a feature that holds categories.")
     return found
 

@@ -66,7 +66,7 @@ def fit_parquet(
 ) -> FERLClassifier:
     """Fit on a Parquet file, a folder of Parquet files, or a pyarrow dataset, in memory that does not grow with it.
 
-    Text and dictionary columns are categories. Columns that are not needed are not read.
+    Text and dictionary columns are categories. Schema that are not needed are not read.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def fit_parquet(
     weights : str, optional
         Column that says how often each row counts.
     features : sequence of str, optional
-        Columns to learn from; by default all others.
+        Schema to learn from; by default all others.
     batch_rows : int
         Rows that are read at a time. The model does not depend on it.
 

@@ -12,7 +12,7 @@ is skipped, every node is scored by brute force.
 """
 
 from oracle.best_first import Tree, grow
-from oracle.categories import best_subset, level_order, principal_direction, tally
+from oracle.categories import best_subset, category_order, principal_direction, tally
 from oracle.growth import (
     Band,
     CutSpread,
@@ -68,6 +68,7 @@ __all__ = [
     "Tree",
     "best_split",
     "best_subset",
+    "category_order",
     "combine",
     "consequents",
     "cut_spread",
@@ -78,7 +79,6 @@ __all__ = [
     "gate",
     "gini_gain",
     "grow",
-    "level_order",
     "may_split",
     "membership",
     "moments",

@@ -17,9 +17,9 @@ POWER_STEPS = 12
 SAME_SCORE = 1e-12  # categories whose scores differ by less, as a share, are one step
 
 
-def tally(code: Floats, y: Ints, weight: Floats, n_levels: int, n_classes: int) -> Floats:
-    """Weight of each class in each category, shape (n_levels, n_classes)."""
-    table = np.zeros((n_levels, n_classes))
+def tally(code: Floats, y: Ints, weight: Floats, n_categories: int, n_classes: int) -> Floats:
+    """Weight of each class in each category, shape (n_categories, n_classes)."""
+    table = np.zeros((n_categories, n_classes))
     for k, c, w in zip(code.astype(int), y, weight, strict=True):
         table[k, c] += w
     return table
@@ -31,7 +31,7 @@ def smoothed_share(table: Floats) -> Floats:
     return np.asarray((table + PRIOR_ROWS * total) / (table.sum(axis=1, keepdims=True) + PRIOR_ROWS))
 
 
-def level_order(table: Floats) -> NDArray[np.intp]:
+def category_order(table: Floats) -> NDArray[np.intp]:
     """Categories along the direction in which their class shares differ most, then by weight."""
     total, own = table.sum(axis=0) / table.sum(), table.sum(axis=1)
     away = (smoothed_share(table) - total) * np.sqrt(own)[:, None]

@@ -26,7 +26,7 @@ class Sample:
     """The distinct training rows with their weights, and their bootstrap resamples.
 
     ``share`` (n_rows, n_resamples) is a row's weight in a resample as a share of its weight: 0 where it is absent.
-    ``n_levels`` is the number of categories of each feature, 0 for numbers; missing values are NaN. ``copies``: how
+    ``n_categories`` is the number of categories of each feature, 0 for numbers; missing values are NaN. ``copies``: how
     many equal rows each row stands for.
     """
 
@@ -35,7 +35,7 @@ class Sample:
     weight: Floats
     share: Floats
     n_classes: int
-    n_levels: Ints
+    n_categories: Ints
     copies: Floats
 
     def class_weight(self, weight: Floats) -> Floats:
@@ -131,10 +131,10 @@ def take_sample(
     seed: int,
     rows: int,
     n_resamples: int,
-    n_levels: Ints | None = None,
+    n_categories: Ints | None = None,
 ) -> Sample:
     """The rows that growth works on: the one thing taken over from the core."""
-    levels = np.zeros(x.shape[1], dtype=np.int32) if n_levels is None else n_levels
+    levels = np.zeros(x.shape[1], dtype=np.int32) if n_categories is None else n_categories
     valued = np.flatnonzero(~np.isnan(x[weight > 0]).all(axis=0)).astype(np.int32)
     sampler = _core.Sampler(levels, n_classes, seed, rows, 0, valued)
     sampler.add(x, y, weight * weight_scale(math.fsum(weight), np.count_nonzero(weight)), 0, 1)
@@ -332,7 +332,7 @@ def best_split(sample: Sample, weight: Floats, options: GrowthOptions) -> Split 
     for feature in range(n_features):
         known, own = known_rows(sample, weight, feature)
         total = sample.class_weight(own)
-        if sample.n_levels[feature]:
+        if sample.n_categories[feature]:
             crossed = crossed_left(known, own, feature, options)
             if crossed is not None and 0 < crossed.sum() < total.sum():
                 ranking.append((gain_of(crossed, total, options.criterion), feature, crossed))
@@ -382,7 +382,7 @@ def number_split(
 
 
 def level_tally(sample: Sample, weight: Floats, feature: int) -> Floats:
-    return tally(sample.x[:, feature], sample.y, weight, int(sample.n_levels[feature]), sample.n_classes)
+    return tally(sample.x[:, feature], sample.y, weight, int(sample.n_categories[feature]), sample.n_classes)
 
 
 def crossed_left(sample: Sample, weight: Floats, feature: int, options: GrowthOptions) -> Floats | None:

@@ -30,7 +30,7 @@ def moments(tree: Any, rows: Sample) -> tuple[Floats, Floats]:
     mean, variance = (np.zeros((len(tree.parent), rows.x.shape[1])) for _ in range(2))
     for o, phi in enumerate(firing.T):
         for j in range(rows.x.shape[1]):
-            if rows.n_levels[j]:
+            if rows.n_categories[j]:
                 variance[o, j] = chance_to_differ(rows, j) / 2
                 continue
             known = ~np.isnan(rows.x[:, j])
@@ -68,8 +68,8 @@ def total_variance(rows: Sample) -> Floats:
         known = ~np.isnan(column)
         value, weight = column[known], rows.weight[known]
         if value.min() == value.max():
-            variance[j] = value[0] ** 2 if value[0] != 0 and not rows.n_levels[j] else 1.0
-        elif rows.n_levels[j]:
+            variance[j] = value[0] ** 2 if value[0] != 0 and not rows.n_categories[j] else 1.0
+        elif rows.n_categories[j]:
             variance[j] = chance_to_differ(rows, j) / 2
         else:
             variance[j] = np.average((value - np.average(value, weights=weight)) ** 2, weights=weight)
@@ -110,7 +110,7 @@ def neighbour_candidates(tree: Any, rows: Sample, x: Floats, n_exemplars: int) -
     """
     kept, unit = exemplars(tree, rows, n_exemplars), unit_of_distance(tree, rows)
     centre = moments(tree, rows)[0][0]
-    is_category = rows.n_levels > 0
+    is_category = rows.n_categories > 0
     parts = []
     for value, ends in zip(x, path_ends(tree, x), strict=True):
         candidates = np.vstack([speaking_for(tree, kept, int(o)) for o in np.flatnonzero(ends)])
@@ -121,14 +121,14 @@ def neighbour_candidates(tree: Any, rows: Sample, x: Floats, n_exemplars: int) -
     return parts
 
 
-def free_features(tree: Any, node: int, n_levels: Any) -> list[int]:
+def free_features(tree: Any, node: int, n_categories: Any) -> list[int]:
     """Numbers not tested on the path to a node; all of them where the path tests all."""
     tested = set()
     o = node
     while o > 0:
         tested.add(int(tree.feature[o]))
         o = int(tree.parent[o])
-    numbers = [j for j, n in enumerate(n_levels) if n == 0]
+    numbers = [j for j, n in enumerate(n_categories) if n == 0]
     return [j for j in numbers if j not in tested] or numbers
 
 
@@ -145,7 +145,7 @@ def residual_parts(tree: Any, rows: Sample, x: Floats) -> Floats:
     for i, phi in enumerate(firing):
         reached = [o for o in leaves_of(tree) if phi[o] > 0] or [0]
         for o in reached:
-            free = free_features(tree, o, rows.n_levels)
+            free = free_features(tree, o, rows.n_categories)
             share = phi[o] / phi[reached].sum()
             for j in free:
                 if not np.isnan(x[i, j]):

@@ -94,8 +94,8 @@ def fit(
     target: Annotated[str, typer.Option(help="Column that holds the labels.")],
     out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the model, a JSON file.")],
     variant: Annotated[Variant, typer.Option(help="At most 150, 50 or 15 rules, the last in words.")] = Variant.deep,
-    categorical: Annotated[str, typer.Option(help="Columns of numbers that are categories, commas between.")] = "",
-    drop: Annotated[str, typer.Option(help="Columns to leave out, with commas between.")] = "",
+    categorical: Annotated[str, typer.Option(help="Schema of numbers that are categories, commas between.")] = "",
+    drop: Annotated[str, typer.Option(help="Schema to leave out, with commas between.")] = "",
     weights: Annotated[str | None, typer.Option(help="Column that says how often each row counts.")] = None,
     test: Annotated[float | None, typer.Option(help="Share of the rows to hold out and test the model on.")] = None,
     held_out: Annotated[
@@ -150,7 +150,7 @@ def predict(
     """Judge the rows of a table by a model, a file of any size in constant memory.
 
     Adds the columns label, probability (of the label), set (the classes that cannot be ruled out, "a|b"), ignorance,
-    and novelty. Columns that the model does not know are passed on. Categories that training did not have are counted
+    and novelty. Schema that the model does not know are passed on. Categories that training did not have are counted
     and named on standard error.
 
     Example: ferl predict model.json new.csv -o answers.csv

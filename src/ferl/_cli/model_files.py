@@ -44,7 +44,7 @@ def summarise(estimator: FERLClassifier) -> dict[str, Any]:
     """What a model holds, as a plain dict."""
     tree, columns = estimator.tree_, estimator.columns_
     assert tree.profile is not None
-    width = len(columns.levels)
+    width = len(columns.categories)
     tested = np.bincount(tree.feature[1:], minlength=width + len(estimator.missing_features_))
     for place, feature in enumerate(estimator.missing_features_):
         tested[feature] += tested[width + place]
@@ -55,7 +55,7 @@ def summarise(estimator: FERLClassifier) -> dict[str, Any]:
             **({} if levels is None else {"categories": levels.tolist()}),
             "conditions": int(tested[feature]),
         }
-        for feature, (name, levels) in enumerate(zip(feature_names(estimator), columns.levels, strict=True))
+        for feature, (name, levels) in enumerate(zip(feature_names(estimator), columns.categories, strict=True))
     ]
     changed = changed_parameters(estimator)
     return {

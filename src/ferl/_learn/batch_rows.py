@@ -12,8 +12,8 @@ import numpy as np
 from ferl._learn.batches import Batch, Batches, ParquetBatches
 from ferl._learn.rows import Facts, Fold, Levels, State, weight_scale
 from ferl._learn.survey import RowForm, Survey, Tally
-from ferl._read.rules import column_names, level_names
-from ferl._tables import Columns
+from ferl._read.rules import category_names, column_names
+from ferl._tables import Schema
 from ferl._tables.categorical import chosen_features
 from ferl._util.arrays import Floats
 
@@ -80,7 +80,7 @@ def rows_in_batches(estimator: FERLClassifier, batches: Batches, moved: Moved) -
     form = RowForm.settle(survey, estimator.class_weight)
     form = replace(form, columns=look.all_columns(form.columns))
     remember(estimator, form)
-    levels = level_names(estimator)
+    levels = category_names(estimator)
     tally = Tally.start(form, levels)
     for batch in _read(batches, moved, "weighing categories", tallied_names(form, levels)):
         tally_batch(tally, batch, form, levels)
@@ -93,7 +93,7 @@ def remember(estimator: FERLClassifier, form: RowForm) -> None:
     columns = form.columns
     estimator.columns_ = columns
     estimator.missing_features_ = form.missing_features
-    estimator.n_features_in_ = len(columns.levels)
+    estimator.n_features_in_ = len(columns.categories)
     estimator.__dict__.pop("feature_names_in_", None)
     if columns.names is not None:
         estimator.feature_names_in_ = np.array(columns.names, dtype=object)
@@ -103,7 +103,7 @@ def weighed(estimator: FERLClassifier, form: RowForm, levels: Levels, tally: Tal
     """The form with its scale of weights, and what is known of all rows, once all of them are in the tally."""
     tally.check()
     n_classes = len(form.classes)
-    facts = Facts(n_classes, column_names(estimator), form.factor, levels, tally.level_weight(n_classes))
+    facts = Facts(n_classes, column_names(estimator), form.factor, levels, tally.category_weight(n_classes))
     return replace(form, scale=weight_scale(tally.of_class.total(), tally.n_rows)), facts
 
 
@@ -149,12 +149,12 @@ class FirstLook:
             return cls(wanted, "from_dtype", names)
         return cls(wanted, [name for place, name in enumerate(names) if chosen[place]], names)
 
-    def all_columns(self, found: Columns) -> Columns:
+    def all_columns(self, found: Schema) -> Schema:
         """The columns that were looked at, and those that hold numbers."""
         if self.names is None:
             return found
-        known = dict(zip(found.names or (), found.levels, strict=True))
-        return Columns(self.names, tuple(known.get(name) for name in self.names))
+        known = dict(zip(found.names or (), found.categories, strict=True))
+        return Schema(self.names, tuple(known.get(name) for name in self.names))
 
 
 def _read(batches: Batches, moved: Moved, title: str, features: list[str] | None = None) -> Iterator[Batch]:
@@ -178,7 +178,7 @@ def tally_batch(tally: Tally, batch: Batch, form: RowForm, levels: Levels) -> No
 
 
 def _tallied(form: RowForm, levels: Levels) -> list[int]:
-    return sorted({j for j in levels if j < len(form.columns.levels)} | set(form.missing_features))
+    return sorted({j for j in levels if j < len(form.columns.categories)} | set(form.missing_features))
 
 
 def _level_codes(batch: Batch, form: RowForm, levels: Levels) -> dict[int, Floats]:
@@ -186,13 +186,13 @@ def _level_codes(batch: Batch, form: RowForm, levels: Levels) -> dict[int, Float
     if not levels:
         return {}
     needed = _tallied(form, levels)
-    names, n_features = form.columns.names, len(form.columns.levels)
+    names, n_features = form.columns.names, len(form.columns.categories)
     if names is None:
         encoded = form.columns.encode(batch.X)
         columns = {j: encoded[:, j] for j in needed}
     else:
         own = [names[j] for j in needed]
-        chosen = Columns(tuple(own), tuple(form.columns.levels[j] for j in needed))
+        chosen = Schema(tuple(own), tuple(form.columns.categories[j] for j in needed))
         table = nw.from_native(batch.X).select(*own).to_native()
         columns = dict(zip(needed, chosen.encode(table).T, strict=True))
     indicators = {n_features + k: np.isnan(columns[j]) * 1.0 for k, j in enumerate(form.missing_features)}

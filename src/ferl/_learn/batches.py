@@ -113,7 +113,7 @@ class ParquetBatches:
     weights : str or None
         Column that says how often each row counts.
     features : tuple of str
-        Columns to learn from.
+        Schema to learn from.
     batch_rows : int
         Rows that are read at a time.
     """

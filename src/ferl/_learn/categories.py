@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ferl._model.tree import Categories, FuzzyTree, Profile
 from ferl._util.arrays import Floats, Ints
-from ferl._util.text import level_text
+from ferl._util.text import category_text
 from ferl._util.threads import for_each, threads_for
 from ferl.partition import Terms
 
@@ -25,9 +25,9 @@ MIN_GROUPED_WEIGHT = 20.0
 
 
 def level_weights(
-    column: Floats, codes: Ints, weight: Floats, n_levels: int, n_classes: int, *, is_whole: bool = False
+    column: Floats, codes: Ints, weight: Floats, n_categories: int, n_classes: int, *, is_whole: bool = False
 ) -> Floats:
-    """Weight of each class in each category of a column, shape (n_levels, n_classes); `is_whole`: all weights are.
+    """Weight of each class in each category of a column, shape (n_categories, n_classes); `is_whole`: all weights are.
 
     The same bits in any order of the rows, and for a row twice as for a row of twice the weight.
     """
@@ -37,15 +37,15 @@ def level_weights(
     cell, own = column.astype(np.intp), weight
     cell *= n_classes
     cell += codes
-    total = np.bincount(cell, own, minlength=n_levels * n_classes).astype(np.float64)
+    total = np.bincount(cell, own, minlength=n_categories * n_classes).astype(np.float64)
     if not is_whole:  # whole numbers add up without rounding
         order = np.argsort(cell, kind="stable")
         found, start = np.unique(cell[order], return_index=True)
         total[found] = [math.fsum(part) for part in np.split(own[order], start[1:])]
-    return total.reshape(n_levels, n_classes)
+    return total.reshape(n_categories, n_classes)
 
 
-def level_order(weights: Floats) -> NDArray[np.intp]:
+def category_order(weights: Floats) -> NDArray[np.intp]:
     """Categories by what they hold: an order that renaming does not change, up to exact ties.
 
     First along the direction in which their class shares differ most (with two classes, the share of the second), then
@@ -55,12 +55,12 @@ def level_order(weights: Floats) -> NDArray[np.intp]:
 
     Parameters
     ----------
-    weights : ndarray of shape (n_levels, n_classes)
+    weights : ndarray of shape (n_categories, n_classes)
         Weight of each class in each category.
 
     Returns
     -------
-    ndarray of shape (n_levels,)
+    ndarray of shape (n_categories,)
         Codes, in order.
     """
     total = weights.sum(axis=0) / max(weights.sum(), 1e-300)
@@ -108,7 +108,7 @@ def restore(tree: FuzzyTree, orders: dict[int, NDArray[np.intp]], weights: dict[
     return replace(
         tree,
         trapezoid=trapezoid,
-        categories=Categories(tree.categories.n_levels, start, np.concatenate(membership)),
+        categories=Categories(tree.categories.n_categories, start, np.concatenate(membership)),
         profile=None if tree.profile is None else _restore_profile(tree.profile, orders, weights),
     )
 
@@ -142,7 +142,7 @@ def category_terms(
     """Terms with those of categorical features: "region is north", "region is north or west"."""
     known = {j: order[_weights_in(order, weights[j]) > 0] for j, order in orders.items()}
     added = [
-        (j, first, last, _words_for([level_text(levels[j][code]) for code in order], first, last))
+        (j, first, last, _words_for([category_text(levels[j][code]) for code in order], first, last))
         for j, order in known.items()
         for first, last in _ranges(_weights_in(order, weights[j]))
     ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ferl._model.tree import FuzzyTree, levels
+from ferl._model.tree import FuzzyTree, nodes_by_depth
 from ferl._util.arrays import Floats, Ints
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def consequents(
     # A node that no training row reaches says what its parent says.
     raw = np.divide(class_weight, weight, out=np.zeros_like(class_weight), where=weight > 0)
     result = raw.copy()
-    for nodes in levels(parent):
+    for nodes in nodes_by_depth(parent):
         above = parent[nodes]
         empty = weight[nodes, 0] == 0
         raw[nodes[empty]] = raw[above[empty]]
@@ -95,7 +95,7 @@ def own_trust(
     )
 
 
-def signs(estimator: FERLClassifier, names: list[str], n_levels: Ints, n_classes: int) -> Ints | None:
+def signs(estimator: FERLClassifier, names: list[str], n_categories: Ints, n_classes: int) -> Ints | None:
     """Sign of each feature's constraint, 0 where it has none; None: there are no constraints.
 
     Parameters
@@ -104,7 +104,7 @@ def signs(estimator: FERLClassifier, names: list[str], n_levels: Ints, n_classes
         Its ``monotonic_cst`` is read.
     names : list of str
         Names of the features.
-    n_levels : ndarray of shape (n_features,)
+    n_categories : ndarray of shape (n_features,)
         Number of categories of each feature; 0: it holds numbers.
     n_classes : int
         Number of classes.
@@ -124,7 +124,7 @@ def signs(estimator: FERLClassifier, names: list[str], n_levels: Ints, n_classes
     if estimator.variant == "compact":
         raise ValueError('monotonic_cst works with learned splits: use variant="deep" or "medium".')
     for j in np.flatnonzero(found):
-        if n_levels[j]:
+        if n_categories[j]:
             raise ValueError(f"monotonic_cst constrains {names[j]!r}, which holds categories; they have no order.")
     return found
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ferl import _core
-from ferl._learn.categories import category_terms, level_order, restore
+from ferl._learn.categories import category_order, category_terms, restore
 from ferl._learn.consequents import consequents, constrain, signs
 from ferl._learn.rows import Facts, Orders, Rows, Sampling, Summing
 from ferl._model.presets import setting
@@ -67,12 +67,12 @@ def grow(estimator: FERLClassifier, rows: Rows) -> Grown:
     """
     _check_criterion(estimator)
     facts, threads = rows.facts, n_threads(estimator.n_jobs)
-    constraint = signs(estimator, facts.names, facts.n_levels, facts.n_classes)
+    constraint = signs(estimator, facts.names, facts.n_categories, facts.n_classes)
     seed = int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max))
-    orders = {j: level_order(own) for j, own in facts.level_weight.items()}
+    orders = {j: category_order(own) for j, own in facts.category_weight.items()}
     with rules_bar(setting(estimator, "max_rules"), estimator.verbose > 0) as report:
         sampling, sampler = _sampled(estimator, rows, seed, orders)
-        n_features = len(estimator.columns_.levels)
+        n_features = len(estimator.columns_.categories)
         refuse_extreme_scales(estimator.columns_, sampler.low[:n_features], sampler.high[:n_features])
         sample = sampler.finish(threads)
         partition = _choose_partition(estimator, sample, facts)
@@ -84,12 +84,12 @@ def grow(estimator: FERLClassifier, rows: Rows) -> Grown:
             options["monotone"] = [] if constraint is None else constraint.tolist()
             grown = _core.grow_tree(sample, options, report)
         else:
-            found = category_terms(terms(partition), facts.levels, orders, facts.level_weight)
+            found = category_terms(terms(partition), facts.categories, orders, facts.category_weight)
             found_terms = (found.feature, found.trapezoid, found.is_complement)
             grown = _core.grow_words(sample, *found_terms, _linguistic_options(estimator), report)
         summing = Summing(
             {name: grown[name] for name in _CONDITIONS},
-            sampling.n_levels,
+            sampling.n_categories,
             facts.n_classes,
             sampler.low,
             sampler.high,
@@ -101,7 +101,7 @@ def grow(estimator: FERLClassifier, rows: Rows) -> Grown:
             orders,
         )
         learned = rows.fold(summing, threads, report).finish()
-        tree = restore(_tree(estimator, grown | learned, found, facts.n_levels), orders, facts.level_weight)
+        tree = restore(_tree(estimator, grown | learned, found, facts.n_categories), orders, facts.category_weight)
         if constraint is not None:
             tree = replace(tree, consequent=constrain(tree, constraint))
         if report is not None:
@@ -115,16 +115,16 @@ def _sampled(estimator: FERLClassifier, rows: Rows, seed: int, orders: Orders) -
     n_class_rows = 0 if n_rows == ALL_ROWS else n_rows // (RARE_SHARE * facts.n_classes)
     columns = np.arange(len(facts.names), dtype=np.int32)
     while True:
-        sampling = Sampling(facts.n_levels, facts.n_classes, seed, n_rows, n_class_rows, columns, orders)
+        sampling = Sampling(facts.n_categories, facts.n_classes, seed, n_rows, n_class_rows, columns, orders)
         sampler = rows.fold(sampling, threads)
-        # Columns without any value must not change what is drawn; that there are none is seen only now.
+        # Schema without any value must not change what is drawn; that there are none is seen only now.
         valued = columns[(sampler.low <= sampler.high)[columns]]
         if len(valued) == len(columns):
             return sampling, sampler
         columns = valued
 
 
-def _tree(estimator: FERLClassifier, grown: dict[str, Any], found: Terms | None, n_levels: Ints) -> FuzzyTree:
+def _tree(estimator: FERLClassifier, grown: dict[str, Any], found: Terms | None, n_categories: Ints) -> FuzzyTree:
     """The tree that the core has grown."""
     cuts, start, membership = grown.pop("cuts"), grown.pop("category_start"), grown.pop("category")
     known = Profile.partly_known(grown.pop("known_weight"), grown["class_weight"].sum(axis=1))
@@ -135,7 +135,7 @@ def _tree(estimator: FERLClassifier, grown: dict[str, Any], found: Terms | None,
         word=_words(grown, found),
         profile=profile,
         cuts=Cuts(cuts[:, :2].copy(), cuts[:, 2].copy()) if found is None else None,
-        categories=Categories(n_levels, start, membership) if n_levels.any() else None,
+        categories=Categories(n_categories, start, membership) if n_categories.any() else None,
         **grown,
     )
 
@@ -161,20 +161,20 @@ def _choose_partition(estimator: FERLClassifier, sample: _core.Sample, facts: Fa
     if not isinstance(wish, str):
         return _arranged(wish, facts)
     built = _built_partition(estimator, sample, facts.names)
-    return [None if j in facts.levels else variable for j, variable in enumerate(built)]
+    return [None if j in facts.categories else variable for j, variable in enumerate(built)]
 
 
 def _arranged(wish: Sequence[LinguisticVariable | None], facts: Facts) -> Words:
     """The words given; the words of a categorical feature are its categories, whatever an expert says."""
     partition = arrange(wish, facts.names)
     named = {variable.name for variable in partition if variable is not None}
-    for j in facts.levels:
+    for j in facts.categories:
         if facts.names[j] in named and facts.names.count(facts.names[j]) == 1:
             raise ValueError(
                 f"partition has words for {facts.names[j]!r}, which holds categories; these are its words already. "
                 "Leave them out of the partition."
             )
-    return [None if j in facts.levels else variable for j, variable in enumerate(partition)]
+    return [None if j in facts.categories else variable for j, variable in enumerate(partition)]
 
 
 def _built_partition(estimator: FERLClassifier, sample: _core.Sample, names: list[str]) -> Words:

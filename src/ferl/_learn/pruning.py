@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ferl._model.tree import FuzzyTree, levels
+from ferl._model.tree import FuzzyTree, nodes_by_depth
 from ferl._util.arrays import Floats
 
 
@@ -37,7 +37,7 @@ def _own_share(tree: FuzzyTree) -> Floats:
     np.add.at(below, tree.parent[1:], tree.weight[1:])
     overlap = np.divide(tree.weight, below, out=np.ones(tree.n_nodes), where=below > tree.weight * (1 + 1e-9))
     share = np.ones(tree.n_nodes)
-    for nodes in levels(tree.parent):
+    for nodes in nodes_by_depth(tree.parent):
         share[nodes] = share[tree.parent[nodes]] * overlap[tree.parent[nodes]]
     return share
 

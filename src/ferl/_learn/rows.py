@@ -68,22 +68,22 @@ class Facts:
         Names of the columns.
     class_unit : ndarray of shape (n_classes,)
         What one row of each class weighs: the weight of the class, which may be 0.
-    levels : dict
+    categories : dict
         Of each categorical column, by its number: its categories, in the order of their codes.
-    level_weight : dict
-        And the weight of each class in each of its categories, shape (n_levels, n_classes).
+    category_weight : dict
+        And the weight of each class in each of its categories, shape (n_categories, n_classes).
     """
 
     n_classes: int
     names: list[str]
     class_unit: Floats
-    levels: Levels = field(default_factory=dict)
-    level_weight: dict[int, Floats] = field(default_factory=dict)
+    categories: Levels = field(default_factory=dict)
+    category_weight: dict[int, Floats] = field(default_factory=dict)
 
     @property
-    def n_levels(self) -> Ints:
+    def n_categories(self) -> Ints:
         """Number of categories of each column; 0: it holds numbers."""
-        return np.array([len(self.levels.get(j, ())) for j in range(len(self.names))], dtype=np.int32)
+        return np.array([len(self.categories.get(j, ())) for j in range(len(self.names))], dtype=np.int32)
 
 
 State = TypeVar("State", _core.Sampler, _core.Moments)
@@ -186,7 +186,7 @@ class Sampling:
 
     Attributes
     ----------
-    n_levels : ndarray of shape (n_columns,), int32
+    n_categories : ndarray of shape (n_columns,), int32
         Number of categories of each column.
     n_classes : int
         Number of classes.
@@ -197,12 +197,12 @@ class Sampling:
     n_class_rows : int
         And of each class at least so many, so that rare ones are not lost.
     columns : ndarray of int32
-        Columns that keys are made of.
+        Schema that keys are made of.
     orders : dict
         Of categorical columns: their categories in an order that does not depend on their names.
     """
 
-    n_levels: Ints
+    n_categories: Ints
     n_classes: int
     seed: int
     n_rows: int
@@ -212,7 +212,7 @@ class Sampling:
 
     def start(self) -> _core.Sampler:
         """No row yet."""
-        return _core.Sampler(self.n_levels, self.n_classes, self.seed, self.n_rows, self.n_class_rows, self.columns)
+        return _core.Sampler(self.n_categories, self.n_classes, self.seed, self.n_rows, self.n_class_rows, self.columns)
 
     def add(self, state: _core.Sampler, block: Block, n_threads: int, report: Any = None) -> None:
         """Take in a block."""
@@ -228,7 +228,7 @@ class Summing:
     ----------
     conditions : dict
         The tree: parent, feature, trapezoid, share, category_start, category.
-    n_levels, n_classes, seed, columns, orders
+    n_categories, n_classes, seed, columns, orders
         As in :class:`Sampling`.
     low, high : ndarray of shape (n_columns,)
         Range of each column over all rows.
@@ -241,7 +241,7 @@ class Summing:
     """
 
     conditions: dict[str, Any]
-    n_levels: Ints
+    n_categories: Ints
     n_classes: int
     low: Floats
     high: Floats
@@ -256,7 +256,7 @@ class Summing:
         """Sums of nothing."""
         return _core.Moments(
             **self.conditions,
-            n_categories=self.n_levels,
+            n_categories=self.n_categories,
             n_classes=self.n_classes,
             low=self.low,
             high=self.high,

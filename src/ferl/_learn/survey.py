@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ferl._learn.batches import Batch, labels_of
 from ferl._learn.rows import Block, Levels
 from ferl._tables import (
-    Columns,
+    Schema,
     check_weight_span,
     checked_sample_weight,
     class_factors,
@@ -86,11 +86,11 @@ class ExactSums:
 
 @dataclass
 class Survey:
-    """Columns, labels and weights of some rows; those of all rows after merging.
+    """Schema, labels and weights of some rows; those of all rows after merging.
 
     Attributes
     ----------
-    columns : Columns or None
+    columns : Schema or None
         None: no row yet.
     valued : ndarray of bool or None
         By feature, whether a row has a value. In a part without any, its type says nothing of the others: pandas makes
@@ -107,7 +107,7 @@ class Survey:
         The smallest weight above zero, and the largest.
     """
 
-    columns: Columns | None = None
+    columns: Schema | None = None
     valued: NDArray[np.bool_] | None = None
     classes: NDArray[Any] | None = None
     has_missing: NDArray[np.bool_] | None = None
@@ -121,7 +121,7 @@ class Survey:
         """Of one batch."""
         weight = batch_weight(batch)
         table = read_table(batch.X)
-        columns = Columns.learn(table, categorical_features)
+        columns = Schema.learn(table, categorical_features)
         missing = np.isnan(columns.encode(table)[weight > 0]) if look_for_missing else None
         has_missing = None if missing is None else np.asarray(missing.any(axis=0))
         classes, codes = np.unique(labels_of(batch.y), return_inverse=True)
@@ -155,10 +155,10 @@ class Survey:
             self.columns, self.valued = other.columns, other.valued
             return
         known, others = self.columns, other.columns
-        if len(known.levels) == len(others.levels):
-            pairs = list(zip(known.levels, others.levels, self.valued, other.valued, strict=True))
-            known = Columns(known.names, tuple(b if has_b and not has_a else a for a, b, has_a, has_b in pairs))
-            others = Columns(others.names, tuple(b if has_b or not has_a else a for a, b, has_a, has_b in pairs))
+        if len(known.categories) == len(others.categories):
+            pairs = list(zip(known.categories, others.categories, self.valued, other.valued, strict=True))
+            known = Schema(known.names, tuple(b if has_b and not has_a else a for a, b, has_a, has_b in pairs))
+            others = Schema(others.names, tuple(b if has_b or not has_a else a for a, b, has_a, has_b in pairs))
         self.columns = merge_columns(known, others)
         self.valued = self.valued | other.valued
 
@@ -183,7 +183,7 @@ class RowForm:
 
     Attributes
     ----------
-    columns : Columns
+    columns : Schema
         Names and categories.
     classes : ndarray of shape (n_classes,)
         The labels.
@@ -195,7 +195,7 @@ class RowForm:
         What all weights are multiplied with in the end.
     """
 
-    columns: Columns
+    columns: Schema
     classes: NDArray[Any]
     missing_features: tuple[int, ...]
     factor: Floats
@@ -280,8 +280,8 @@ class Tally:
         self.n_rows += other.n_rows
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
 
-    def level_weight(self, n_classes: int) -> dict[int, Floats]:
-        """Weight of each class in each category, by column, shape (n_levels, n_classes)."""
+    def category_weight(self, n_classes: int) -> dict[int, Floats]:
+        """Weight of each class in each category, by column, shape (n_categories, n_classes)."""
         return {j: sums.totals().reshape(-1, n_classes) for j, sums in self.of_level.items()}
 
     def check(self) -> None:

@@ -175,7 +175,7 @@ def _sums(estimator: Any, block: Block) -> _Learned:
     tree: FuzzyTree = estimator.tree_
     X = _known_categories(block.X, tree)
     low, high = np.fmin.reduce(X, axis=0, initial=np.inf), np.fmax.reduce(X, axis=0, initial=-np.inf)
-    n_features, n_columns = len(estimator.columns_.levels), X.shape[1]
+    n_features, n_columns = len(estimator.columns_.categories), X.shape[1]
     refuse_extreme_scales(estimator.columns_, low[:n_features], high[:n_features])
     start, membership = np.zeros(tree.n_nodes + 1, dtype=np.int32), np.zeros(0)
     if tree.categories is not None:
@@ -190,7 +190,7 @@ def _sums(estimator: Any, block: Block) -> _Learned:
     }
     summing = Summing(
         conditions,
-        tree.n_levels(n_columns),
+        tree.n_categories(n_columns),
         tree.n_classes,
         low,
         high,
@@ -209,8 +209,8 @@ def _sums(estimator: Any, block: Block) -> _Learned:
 
 def _known_categories(X: Floats, tree: FuzzyTree) -> Floats:
     """The rows with categories that are new as missing values: conditions without gates treat the two alike."""
-    n_levels = tree.n_levels(X.shape[1])
-    new = (n_levels > 0) & (n_levels <= X)
+    n_categories = tree.n_categories(X.shape[1])
+    new = (n_categories > 0) & (n_categories <= X)
     return np.where(new, np.nan, X) if new.any() else X
 
 
@@ -234,7 +234,7 @@ def _merged(estimator: Any, learned: _Learned) -> FuzzyTree:
         profile=_merged_profile(tree, tree.profile, learned, n_exemplars(estimator)),
     )
     names = column_names(estimator)
-    constraint = signs(estimator, names, tree.n_levels(len(names)), tree.n_classes)
+    constraint = signs(estimator, names, tree.n_categories(len(names)), tree.n_classes)
     if constraint is None:
         return updated
     return replace(updated, consequent=constrain(updated, constraint))
@@ -247,7 +247,7 @@ def _merged_support(tree: FuzzyTree, support: Floats) -> Floats:
     if tree.categories is None:
         return wider
     # Categories have no range; their gates ask whether one was seen when the split was grown.
-    holds_categories = np.append(tree.categories.n_levels > 0, False)[tree.feature]
+    holds_categories = np.append(tree.categories.n_categories > 0, False)[tree.feature]
     return np.where(holds_categories[:, None], tree.support, wider)
 
 
@@ -264,7 +264,7 @@ def _merged_profile(tree: FuzzyTree, before: Profile, learned: _Learned, n_most:
     mean = before.mean + share * step
     variance = (1 - share) * before.variance + share * now.variance + share * (1 - share) * step**2
     # Of categories a profile knows the spread alone, not what it was made of: the unit of distance stays.
-    holds_categories = tree.n_levels(mean.shape[1]) > 0
+    holds_categories = tree.n_categories(mean.shape[1]) > 0
     exemplar, rows = _merged_exemplars(before, now, tree.weight, weight, n_most)
     merged = Profile(
         np.where(holds_categories, before.mean, mean),

@@ -17,7 +17,7 @@ from ferl._model.fields import Budget, Ints, ModelFileError, Part, as_list, is_p
 from ferl._model.presets import PRESETS
 from ferl._model.tree import FuzzyTree
 from ferl._model.tree_form import tree_from_form
-from ferl._tables import INDICATOR_LEVELS, Columns
+from ferl._tables import INDICATOR_CATEGORIES, Schema
 from ferl._util.text import shown
 
 FORMAT = "ferl-model"
@@ -71,13 +71,13 @@ class Contents:
     n_jobs: int | None
     tree_: FuzzyTree
     classes_: NDArray[Any]
-    columns_: Columns
+    columns_: Schema
     missing_features_: tuple[int, ...]
     partition: Any
     n_growth_rows: int
 
     @property
-    def n_levels(self) -> Ints:
+    def n_categories(self) -> Ints:
         """Number of categories of each column that the tree reads, 0 for numbers; indicators come last."""
         return _all_levels(self.columns_, len(self.missing_features_))
 
@@ -103,7 +103,7 @@ def contents_from_form(form: Any, n_bytes: int) -> Contents:
     _check_texts(part)
     settings = _settings(part.value["parameters"])
     columns = _columns(part.value["columns"])
-    missing = part.integers("missing_features", None, 0, len(columns.levels) - 1)
+    missing = part.integers("missing_features", None, 0, len(columns.categories) - 1)
     if (np.diff(missing) <= 0).any():
         raise part.wrong("missing_features", "they must ascend")
     classes = _classes(part.value["classes"])
@@ -168,14 +168,14 @@ def _is_number(value: Any) -> bool:
     return type(value) in (int, float) and abs(value) <= np.finfo(np.float64).max
 
 
-def _all_levels(columns: Columns, n_indicators: int) -> Ints:
-    indicators = np.full(n_indicators, len(INDICATOR_LEVELS), dtype=np.int32)
-    return np.concatenate([columns.n_levels, indicators])
+def _all_levels(columns: Schema, n_indicators: int) -> Ints:
+    indicators = np.full(n_indicators, len(INDICATOR_CATEGORIES), dtype=np.int32)
+    return np.concatenate([columns.n_categories, indicators])
 
 
-def _columns(form: Any) -> Columns:
+def _columns(form: Any) -> Schema:
     try:
-        return Columns.from_dict(form)
+        return Schema.from_dict(form)
     except ValueError as error:
         raise ModelFileError(str(error)) from error
 

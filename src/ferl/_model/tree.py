@@ -12,7 +12,7 @@ from ferl import _core
 from ferl._util.arrays import Floats, Ints
 
 
-def levels(parent: Ints) -> list[NDArray[np.intp]]:
+def nodes_by_depth(parent: Ints) -> list[NDArray[np.intp]]:
     """Nodes by their depth, the root's level left out: what sums along paths go through, one level at a time.
 
     Parameters
@@ -97,7 +97,7 @@ class Categories:
 
     Attributes
     ----------
-    n_levels : ndarray of shape (n_features,), int32
+    n_categories : ndarray of shape (n_features,), int32
         Number of categories of each feature; 0: it holds numbers. A category's value is its code, from 0; larger codes
         were not seen in training.
     start : ndarray of shape (n_nodes + 1,), int32
@@ -107,7 +107,7 @@ class Categories:
         the rows that grew the split had it.
     """
 
-    n_levels: Ints
+    n_categories: Ints
     start: Ints
     membership: Floats
 
@@ -119,7 +119,7 @@ class Categories:
         """Without the nodes that are not ``kept``."""
         sizes = np.diff(self.start)
         start = np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int32)
-        return Categories(self.n_levels, start, self.membership[np.repeat(kept, sizes)])
+        return Categories(self.n_categories, start, self.membership[np.repeat(kept, sizes)])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -208,7 +208,7 @@ class FuzzyTree:
     def depth(self) -> Ints:
         """Number of conditions on the path to each node."""
         depth = np.zeros(self.n_nodes, dtype=np.int32)
-        for d, nodes in enumerate(levels(self.parent), start=1):
+        for d, nodes in enumerate(nodes_by_depth(self.parent), start=1):
             depth[nodes] = d
         return depth
 
@@ -228,9 +228,9 @@ class FuzzyTree:
         above = self.weight[np.maximum(self.parent, 0)]
         return np.divide(self.weight, above, out=np.zeros(self.n_nodes), where=above > 0)
 
-    def n_levels(self, n_features: int) -> Ints:
+    def n_categories(self, n_features: int) -> Ints:
         """Number of categories of each feature; 0: it holds numbers."""
-        return np.zeros(n_features, dtype=np.int32) if self.categories is None else self.categories.n_levels
+        return np.zeros(n_features, dtype=np.int32) if self.categories is None else self.categories.n_categories
 
     def path(self, node: int) -> list[int]:
         """Nodes from just below the root to ``node``."""
@@ -249,7 +249,7 @@ class FuzzyTree:
         on its path.
         """
         total, slope = np.zeros(self.n_nodes), self.slope
-        for nodes in levels(self.parent):
+        for nodes in nodes_by_depth(self.parent):
             total[nodes] = total[self.parent[nodes]] + slope[nodes]
         return float(total.sum() if self.word else 2 * total.max())
 

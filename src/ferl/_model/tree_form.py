@@ -57,14 +57,14 @@ def tree_to_form(tree: FuzzyTree) -> dict[str, Any]:
     }
 
 
-def tree_from_form(form: Any, n_levels: Ints, n_classes: int, budget: Budget) -> FuzzyTree:
+def tree_from_form(form: Any, n_categories: Ints, n_classes: int, budget: Budget) -> FuzzyTree:
     """A tree from its plain form, checked.
 
     Parameters
     ----------
     form : object
         What stands in the file.
-    n_levels : ndarray of shape (n_columns,)
+    n_categories : ndarray of shape (n_columns,)
         Number of categories of each column that the tree reads; 0: it holds numbers.
     n_classes : int
         Number of classes.
@@ -77,7 +77,7 @@ def tree_from_form(form: Any, n_levels: Ints, n_classes: int, budget: Budget) ->
     """
     part = Part(form, "tree", _TREE_KEYS)
     parent = _parents(part, n_classes)
-    n_nodes, n_columns = len(parent), len(n_levels)
+    n_nodes, n_columns = len(parent), len(n_categories)
     feature = part.integers("feature", n_nodes, -1, n_columns - 1)
     if feature[0] != -1 or (feature[1:] < 0).any():
         raise part.wrong("feature", "the root, and only the root, has -1")
@@ -89,16 +89,16 @@ def tree_from_form(form: Any, n_levels: Ints, n_classes: int, budget: Budget) ->
     tree = FuzzyTree(
         parent=parent,
         feature=feature,
-        trapezoid=_trapezoids(part, n_levels, feature),
+        trapezoid=_trapezoids(part, n_categories, feature),
         support=_support(part, n_nodes),
         class_weight=_class_weights(part, n_nodes, n_classes, is_leaf),
         consequent=_consequents(part, n_nodes, n_classes),
         gain=part.numbers("gain", n_nodes),
         word=word,
-        profile=_profile(part.value["profile"], n_nodes, n_levels, budget),
+        profile=_profile(part.value["profile"], n_nodes, n_categories, budget),
         cuts=_cuts(part, is_leaf, bool(word)),
         share=part.numbers("share", n_nodes, 0.0, 1.0 + ROUNDING),
-        categories=_categories(part.value["categories"], n_levels, feature, budget),
+        categories=_categories(part.value["categories"], n_categories, feature, budget),
     )
     return tree
 
@@ -157,13 +157,13 @@ def _words(part: Part, n_nodes: int) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _trapezoids(part: Part, n_levels: Ints, feature: Ints) -> Floats:
+def _trapezoids(part: Part, n_categories: Ints, feature: Ints) -> Floats:
     found = part.matrix("trapezoid", len(feature), 4, infinite=True)
     a, b, c, d = found.T
     rising = np.isfinite(a) & np.isfinite(b) | (a == -np.inf) & (b == -np.inf)
     falling = np.isfinite(c) & np.isfinite(d) | (c == np.inf) & (d == np.inf)
     everything = np.isinf(found).all(axis=1)
-    free = np.append(n_levels > 0, True)[feature]  # of a condition on numbers: the root, and categories
+    free = np.append(n_categories > 0, True)[feature]  # of a condition on numbers: the root, and categories
     bad = ~(rising & falling & (a <= b) & (b <= c) & (c <= d)) | (free & ~everything)
     if bad.any():
         node = int(np.argmax(bad))
@@ -241,13 +241,13 @@ def _categories_to_form(categories: Categories) -> dict[str, Any]:
     }
 
 
-def _categories(form: Any, n_levels: Ints, feature: Ints, budget: Budget) -> Categories | None:
-    if not n_levels.any():
+def _categories(form: Any, n_categories: Ints, feature: Ints, budget: Budget) -> Categories | None:
+    if not n_categories.any():
         if form is not None:
             raise ModelFileError("tree.categories is given, but all features are numbers; it must be null.")
         return None
     part = Part(form, "tree.categories", ("node", "usual", "code", "membership"))
-    sizes = np.append(n_levels, 0)[feature]  # the root's feature is -1
+    sizes = np.append(n_categories, 0)[feature]  # the root's feature is -1
     expected = np.flatnonzero(sizes)
     nodes = part.integers("node", None, 0, len(feature) - 1)
     if not np.array_equal(nodes, expected):
@@ -266,7 +266,7 @@ def _categories(form: Any, n_levels: Ints, feature: Ints, budget: Budget) -> Cat
         if (np.diff(own) <= 0).any():
             raise part.wrong("code", f"entry {place} must ascend")
         membership[start[node] + own] = as_numbers(values[place], where, len(own), 0.0, 1.0, missing=True)
-    return Categories(n_levels, start, membership)
+    return Categories(n_categories, start, membership)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -274,14 +274,14 @@ def _categories(form: Any, n_levels: Ints, feature: Ints, budget: Budget) -> Cat
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _profile(form: Any, n_nodes: int, n_levels: Ints, budget: Budget) -> Profile:
+def _profile(form: Any, n_nodes: int, n_categories: Ints, budget: Budget) -> Profile:
     part = Part(form, "tree.profile", ("mean", "variance", "exemplar", "exemplar_row"), ("known_weight",))
-    n_columns = len(n_levels)
+    n_columns = len(n_categories)
     rows = part.matrix("exemplar_row", None, n_columns, -LARGEST_MEAN, LARGEST_MEAN, missing=True)
-    for column in np.flatnonzero(n_levels).tolist():
+    for column in np.flatnonzero(n_categories).tolist():
         codes = rows[:, column][~np.isnan(rows[:, column])]
-        if ((codes < 0) | (codes >= n_levels[column]) | (codes != np.floor(codes))).any():
-            raise part.wrong("exemplar_row", f"column {column} has a category that is none of {n_levels[column]}")
+        if ((codes < 0) | (codes >= n_categories[column]) | (codes != np.floor(codes))).any():
+            raise part.wrong("exemplar_row", f"column {column} has a category that is none of {n_categories[column]}")
     return Profile(
         mean=part.matrix("mean", n_nodes, n_columns, -LARGEST_MEAN, LARGEST_MEAN),
         variance=part.matrix("variance", n_nodes, n_columns, 0.0, LARGEST_MEAN**2),

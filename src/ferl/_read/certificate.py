@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ferl._model.presets import setting
-from ferl._model.tree import FuzzyTree, levels
+from ferl._model.tree import FuzzyTree, nodes_by_depth
 from ferl._read.evidence import evidence_of_rows, reliability
-from ferl._read.rules import feature_names, level_names
+from ferl._read.rules import category_names, feature_names
 from ferl._tables import check_rows
 from ferl._util.arrays import Floats
 from ferl._util.threads import n_threads
@@ -209,7 +209,7 @@ def lipschitz_radius(estimator: FERLClassifier, evidence: Evidence, scale: Float
 def path_slopes(tree: FuzzyTree, scale: Floats) -> Floats:
     """Sum of the steepest slopes on the path to each node, each feature in its unit, shape (n_nodes,)."""
     total = np.zeros(tree.n_nodes)
-    for nodes in levels(tree.parent):
+    for nodes in nodes_by_depth(tree.parent):
         total[nodes] = total[tree.parent[nodes]] + tree.slope[nodes] * scale[tree.feature[nodes]]
     return total
 
@@ -284,5 +284,5 @@ def check_scale(estimator: FERLClassifier, scale: ArrayLike | None) -> Floats:
     if bad.any():
         f = int(np.argmax(bad))
         raise ValueError(f"scale[{f}] is {unit[f]}; units must be finite and not negative. Use 0 for a fixed feature.")
-    unit[[j for j in level_names(estimator) if j < n_features]] = 0.0
+    unit[[j for j in category_names(estimator) if j < n_features]] = 0.0
     return np.concatenate([unit, np.zeros(len(estimator.missing_features_))])

@@ -14,7 +14,7 @@ from ferl._util.arrays import Floats
 from ferl._util.threads import n_threads as threads_of
 
 if TYPE_CHECKING:
-    from ferl._tables import Columns
+    from ferl._tables import Schema
 
 
 class Fitted(Protocol):
@@ -29,7 +29,7 @@ class Fitted(Protocol):
     n_jobs: int | None
     tree_: FuzzyTree
     classes_: NDArray[Any]
-    columns_: Columns
+    columns_: Schema
     missing_features_: tuple[int, ...]
 
 

@@ -155,7 +155,7 @@ def _neighbour(tree: FuzzyTree, X: Floats, n_out: int, n_threads: int) -> Floats
         profile.exemplar,
         profile.mean[0].copy(),
         1 / unit_of_distance(tree),
-        tree.n_levels(X.shape[1]),
+        tree.n_categories(X.shape[1]),
         X,
         n_threads,
         out,
@@ -194,7 +194,7 @@ def chosen_measure(estimator: Fitted, measure: str | None) -> str:
 def _free_features(tree: FuzzyTree) -> NDArray[np.bool_]:
     n_features = profile_of(tree).mean.shape[1]
     # Categories have no mean to be away from; where there is nothing else, no feature counts.
-    numbers = tree.n_levels(n_features) == 0
+    numbers = tree.n_categories(n_features) == 0
     free = np.tile(numbers, (tree.n_nodes, 1))
     for leaf in tree.leaves:
         free[leaf, [tree.feature[node] for node in tree.path(int(leaf))]] = False

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ferl._model.tree import FuzzyTree
-from ferl._tables import INDICATOR_LEVELS, Columns
-from ferl._util.text import level_text, one_line, spoken
+from ferl._tables import INDICATOR_CATEGORIES, Schema
+from ferl._util.text import category_text, one_line, spoken
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
@@ -129,7 +129,7 @@ class Condition:
 def listed_categories(categories: tuple[tuple[int, float], ...], levels: Sequence[Any] | None) -> str:
     """Those that belong most first; with their membership, where it is not one."""
     ordered = sorted(categories, key=lambda own: -own[1])
-    names = [level_text(code if levels is None else levels[code]) for code, _ in ordered]
+    names = [category_text(code if levels is None else levels[code]) for code, _ in ordered]
     shown = [
         name if membership >= 0.995 else f"{name} ({membership:.2g})"
         for name, (_, membership) in zip(names, ordered, strict=True)
@@ -178,7 +178,7 @@ def read_conditions(tree: FuzzyTree, leaf: int) -> tuple[Condition, ...]:
     conditions: list[Condition] = []
     for feature in dict.fromkeys(int(tree.feature[node]) for node in path):  # in the order of the path
         nodes = [node for node in path if tree.feature[node] == feature]
-        if tree.n_levels(feature + 1)[feature] > 0:
+        if tree.n_categories(feature + 1)[feature] > 0:
             conditions.append(Condition(feature, None, None, categories=_categories(tree, nodes)))
             continue
         sides = [(*tree.trapezoid[node], _share(tree, node)) for node in nodes]
@@ -265,12 +265,12 @@ def column_names(estimator: FERLClassifier, given: Sequence[str] | None = None) 
     return names + [names[j] for j in estimator.missing_features_]
 
 
-def level_names(estimator: FERLClassifier) -> dict[int, Sequence[Any]]:
+def category_names(estimator: FERLClassifier) -> dict[int, Sequence[Any]]:
     """Categories of each categorical column that a tree reads, by its number."""
-    known = enumerate(estimator.columns_.levels)
+    known = enumerate(estimator.columns_.categories)
     levels: dict[int, Sequence[Any]] = {j: own.tolist() for j, own in known if own is not None and len(own)}
-    n_features = len(estimator.columns_.levels)
-    return levels | {n_features + k: INDICATOR_LEVELS for k in range(len(estimator.missing_features_))}
+    n_features = len(estimator.columns_.categories)
+    return levels | {n_features + k: INDICATOR_CATEGORIES for k in range(len(estimator.missing_features_))}
 
 
 def export_text(
@@ -335,7 +335,7 @@ def export_text(
     rules = read_rules(estimator.tree_)
     total = float(estimator.tree_.weight[0])
     shown = rules[:max_rules]
-    style = TextStyle(names, classes, total, level_names(estimator), decimals, shares)
+    style = TextStyle(names, classes, total, category_names(estimator), decimals, shares)
     lines = [line for n, rule in enumerate(shown, 1) for line in style.rule_lines(n, rule)]
     if len(shown) < len(rules):
         lines.append(f"... and {len(rules) - len(shown)} more rules")
@@ -368,7 +368,7 @@ def rules_frame(
     Returns
     -------
     data frame
-        Columns: ``conditions`` (what follows "if"), ``label``, ``confidence``, ``support`` (training weight),
+        Schema: ``conditions`` (what follows "if"), ``label``, ``confidence``, ``support`` (training weight),
         ``share`` (of the whole training weight), ``n_conditions``, ``node`` (its number in ``tree_``), ``is_leaf``
         (False for the beginning of a rule), and ``p(label)``, the share of each class.
 
@@ -388,7 +388,7 @@ def rules_frame(
     names, classes = checked_names(estimator, "rules_frame", feature_names, class_names)
     rules = read_rules(estimator.tree_, inner)
     total = float(estimator.tree_.weight[0])
-    style = TextStyle(names, classes, total, level_names(estimator))
+    style = TextStyle(names, classes, total, category_names(estimator))
     columns: dict[str, list[Any]] = {
         "conditions": [style.conditions(rule) for rule in rules],
         "label": [classes[rule.label] for rule in rules],
@@ -404,7 +404,7 @@ def rules_frame(
 
 
 def data_frame(columns: dict[str, list[Any]], backend: str | None) -> Any:
-    """Columns as a data frame of this backend; by default the first that is installed."""
+    """Schema as a data frame of this backend; by default the first that is installed."""
     return nw.from_dict(columns, backend=backend or _installed_backend()).to_native()  # type: ignore[arg-type]
 
 
@@ -475,7 +475,7 @@ def with_names(estimator: FERLClassifier, names: Sequence[str] | None) -> FERLCl
         return estimator
     checked = feature_names(estimator, names)
     named = copy.copy(estimator)
-    named.columns_ = Columns(tuple(checked), estimator.columns_.levels)
+    named.columns_ = Schema(tuple(checked), estimator.columns_.categories)
     named.feature_names_in_ = np.array(checked, dtype=object)
     return named
 
@@ -497,7 +497,7 @@ class SimpleRules:
     def __init__(self, estimator: FERLClassifier) -> None:
         self._tree = estimator.tree_
         self._names = [spoken(name) for name in column_names(estimator)]
-        self._levels = level_names(estimator)
+        self._levels = category_names(estimator)
         leaves = sorted(self._tree.leaves.tolist(), key=lambda leaf: -self._tree.weight[leaf])
         self.number = {leaf: place for place, leaf in enumerate(leaves, 1)}
 

@@ -1,11 +1,11 @@
 """The door for tables: what comes in is checked once, and named in the error when it cannot be used.
 
-:class:`Columns` knows the columns of a training table and turns any table with the same columns into numbers:
+:class:`Schema` knows the columns of a training table and turns any table with the same columns into numbers:
 :func:`learn_table` for training rows, :func:`encode_rows` for rows to judge.
 """
 
 from ferl._tables.rows import (
-    INDICATOR_LEVELS,
+    INDICATOR_CATEGORIES,
     add_up_indicators,
     check_rows,
     encode_rows,
@@ -14,7 +14,7 @@ from ferl._tables.rows import (
     refuse_extreme_scales,
     with_indicators,
 )
-from ferl._tables.schema import Columns, merge_columns
+from ferl._tables.schema import Schema, merge_columns
 from ferl._tables.weights import (
     check_weight_span,
     checked_sample_weight,
@@ -25,8 +25,8 @@ from ferl._tables.weights import (
 )
 
 __all__ = [
-    "INDICATOR_LEVELS",
-    "Columns",
+    "INDICATOR_CATEGORIES",
+    "Schema",
     "add_up_indicators",
     "check_rows",
     "check_weight_span",

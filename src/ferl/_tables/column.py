@@ -164,8 +164,8 @@ class Column:
         """Each row's place in ``levels``, ``len(levels)`` for other values, NaN where missing, shape (n_rows,)."""
         # By value, as Python compares: True, 1 and 1.0 are one category, whatever types two libraries have for it.
         places = {level: place for place, level in enumerate(levels.tolist())}
-        n_levels = len(levels)
-        lookup = [math.nan if _is_missing(value) else places.get(value, n_levels) for value in self.factor.values]
+        n_categories = len(levels)
+        lookup = [math.nan if _is_missing(value) else places.get(value, n_categories) for value in self.factor.values]
         return np.array(lookup)[self.factor.codes]
 
     def unseen(self, levels: NDArray[Any]) -> list[Any]:
@@ -215,7 +215,7 @@ def _in_one(array: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Columns from arrays
+# Schema from arrays
 # ---------------------------------------------------------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from ferl._cli.errors import CommandError
 from ferl._model.fields import Floats
 from ferl._read.evidence import Fitted
-from ferl._tables import Columns, with_indicators
+from ferl._tables import Schema, with_indicators
 from ferl._tables.column import arrow_column
 from ferl._tables.files import FileForm, known_text, no_number, text_as_numbers
 from ferl._tables.text_categories import Spelling
@@ -49,7 +49,7 @@ class RowReader:
     model : Fitted
         A fitted classifier, or the contents of its file.
     names : sequence of str
-        Columns of the file. A model without names takes them by their places.
+        Schema of the file. A model without names takes them by their places.
     path : Path
         The file, for errors.
     form : FileForm
@@ -69,9 +69,9 @@ class RowReader:
         known = model.columns_
         self.features = _feature_columns(known, names, path)
         self.form = form
-        self._columns = Columns(tuple(self.features), known.levels)
+        self._columns = Schema(tuple(self.features), known.categories)
         self._missing_features = model.missing_features_
-        self._spelling = [None if levels is None else Spelling(levels) for levels in known.levels]
+        self._spelling = [None if levels is None else Spelling(levels) for levels in known.categories]
         self.unseen: dict[str, Counter[str]] = {}
         self.n_unseen: Counter[str] = Counter()
 
@@ -137,8 +137,8 @@ def _held(column: pa.ChunkedArray) -> pa.DataType:
     return column.type.value_type if pa.types.is_dictionary(column.type) else column.type
 
 
-def _feature_columns(known: Columns, names: Sequence[str], path: Path) -> list[str]:
-    n_features = len(known.levels)
+def _feature_columns(known: Schema, names: Sequence[str], path: Path) -> list[str]:
+    n_features = len(known.categories)
     if known.names is None:
         if len(names) != n_features:
             raise CommandError(

@@ -56,8 +56,8 @@ def read_row(estimator: FERLClassifier, x: Any) -> OneRow:
             f"x has {len(values)} rows; an explanation is about one. Pass one of them, for example X[0] or X.iloc[0]."
         )
     columns = estimator.columns_
-    found = columns.unseen(table) if any(own is not None for own in columns.levels) else {}
-    places = range(len(columns.levels)) if columns.names is None else columns.names
+    found = columns.unseen(table) if any(own is not None for own in columns.categories) else {}
+    places = range(len(columns.categories)) if columns.names is None else columns.names
     unseen = {place: found[key][0] for place, key in enumerate(places) if key in found}
     return OneRow(values, unseen)
 

@@ -143,7 +143,7 @@ def _block(frame: nw.DataFrame[Any]) -> NDArray[Any] | None:
 def _series_column(name: str, series: Any) -> Column:
     native = series.to_native()
     dtype = getattr(native, "dtype", None)
-    # Columns of pandas in NumPy's types, and its sparse ones, which densify; and objects in polars.
+    # Schema of pandas in NumPy's types, and its sparse ones, which densify; and objects in polars.
     if isinstance(dtype, np.dtype) or hasattr(native, "sparse") or series.dtype == nw.Object:
         return array_column(name, np.asarray(native))
     if series.dtype in (nw.Int128, nw.UInt128):  # Arrow has no such type

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._tables.reading import read_table
-from ferl._tables.schema import Columns
+from ferl._tables.schema import Schema
 from ferl._tables.weights import _LARGEST, _NARROWEST, _core_ready, _remedies, refuse_missing_labels
 from ferl._util.arrays import Floats
 from ferl._util.threads import n_threads
 
-INDICATOR_LEVELS = ("known", "missing")
+INDICATOR_CATEGORIES = ("known", "missing")
 """The two categories of an indicator, in the order of their codes."""
 
 
@@ -37,7 +37,7 @@ def add_up_indicators(parts: Floats, features: Sequence[int]) -> Floats:
 
 def learn_table(
     estimator: Any, X: Any, y: Any, categorical_features: Any = "from_dtype"
-) -> tuple[Floats, Columns, NDArray[Any], NDArray[np.int32]]:
+) -> tuple[Floats, Schema, NDArray[Any], NDArray[np.int32]]:
     """A training table as numbers, its columns, the distinct labels, and each row's label as a code.
 
     Parameters
@@ -49,13 +49,13 @@ def learn_table(
     y : array-like of shape (n_rows,)
         The labels.
     categorical_features : "from_dtype", None, or array-like of str, int or bool
-        As in :meth:`Columns.learn`.
+        As in :meth:`Schema.learn`.
 
     Returns
     -------
     X : ndarray of shape (n_rows, n_features), float64
-        As :meth:`Columns.encode` gives it.
-    columns : Columns
+        As :meth:`Schema.encode` gives it.
+    columns : Schema
     classes : ndarray of shape (n_classes,)
     codes : ndarray of shape (n_rows,), int32
 
@@ -81,7 +81,7 @@ def learn_table(
         validate_data(estimator, table.native, skip_check_array=True)
     classes, codes = learn_labels(estimator, y, table.shape)
     threads = n_threads(getattr(estimator, "n_jobs", None))
-    columns = Columns.learn(table, categorical_features, threads)
+    columns = Schema.learn(table, categorical_features, threads)
     return _core_ready(columns.encode(table, threads)), columns, classes, codes
 
 
@@ -110,17 +110,17 @@ def distinct_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
     return classes, codes.astype(np.int32)
 
 
-def encode_rows(estimator: Any, columns: Columns, X: Any) -> Floats:
+def encode_rows(estimator: Any, columns: Schema, X: Any) -> Floats:
     """Rows for a fitted estimator, as numbers.
 
-    Columns with names are found by their names, in any order. When only one of the two tables has names,
+    Schema with names are found by their names, in any order. When only one of the two tables has names,
     scikit-learn warns, and columns go by their places.
 
     Parameters
     ----------
     estimator : BaseEstimator
         Has been given its features by :func:`learn_table`.
-    columns : Columns
+    columns : Schema
         Those of the training table.
     X : array-like or data frame of shape (n_rows, n_features)
         The rows.
@@ -143,7 +143,7 @@ def check_rows(estimator: Any, X: Any) -> Floats:
     return with_indicators(encode_rows(estimator, estimator.columns_, X), estimator.missing_features_)
 
 
-def refuse_extreme_scales(columns: Columns, low: Floats, high: Floats) -> None:
+def refuse_extreme_scales(columns: Schema, low: Floats, high: Floats) -> None:
     """Name the first feature whose range cannot be divided into bands; ``low`` above ``high``: it has no value."""
     with np.errstate(over="ignore"):
         width = high - low

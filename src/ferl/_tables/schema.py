@@ -1,4 +1,4 @@
-"""Columns: what a model knows of the table it was fitted on, and any other table in its terms."""
+"""Schema: what a model knows of the table it was fitted on, and any other table in its terms."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MAX_NAMES = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class Schema:
     """The columns of a training table: their names, and which values the categorical ones had.
 
     Text, booleans, and what a data frame declares as categories are categories; numbers are numbers. A category is
@@ -33,16 +33,16 @@ class Columns:
     ----------
     names : tuple of str or None
         None: the table had no names.
-    levels : tuple of (ndarray or None)
+    categories : tuple of (ndarray or None)
         For each feature None, if it holds numbers, or its categories, sorted: an array of str (as objects), bool, int
         or float. A categorical column without any value has none.
 
     Examples
     --------
-    >>> from ferl._tables import Columns
+    >>> from ferl._tables import Schema
     >>> rows = [[1.5, "red"], [None, "blue"], [2.5, "red"]]
-    >>> columns = Columns.learn(rows)
-    >>> columns.n_levels
+    >>> columns = Schema.learn(rows)
+    >>> columns.n_categories
     array([0, 2], dtype=int32)
     >>> columns.encode(rows)
     array([[1.5, 1. ],
@@ -55,12 +55,12 @@ class Columns:
     """
 
     names: tuple[str, ...] | None
-    levels: tuple[NDArray[Any] | None, ...]
+    categories: tuple[NDArray[Any] | None, ...]
 
     @classmethod
     def learn(
         cls, X: Any, categorical_features: Sequence[str | int | bool] | str | None = "from_dtype", n_threads: int = 1
-    ) -> Columns:
+    ) -> Schema:
         """The columns of a table.
 
         Parameters
@@ -75,7 +75,7 @@ class Columns:
 
         Returns
         -------
-        Columns
+        Schema
         """
         table = read_table(X)
         n_features = table.shape[1]
@@ -101,9 +101,9 @@ class Columns:
         return cls(table.names, tuple(levels))
 
     @property
-    def n_levels(self) -> NDArray[np.int32]:
+    def n_categories(self) -> NDArray[np.int32]:
         """Number of categories of each feature, 0 for numbers, shape (n_features,)."""
-        return np.array([0 if known is None else len(known) for known in self.levels], dtype=np.int32)
+        return np.array([0 if known is None else len(known) for known in self.categories], dtype=np.int32)
 
     def label(self, feature: int) -> str:
         """What errors call a feature."""
@@ -112,7 +112,7 @@ class Columns:
     def encode(self, X: Any, n_threads: int = 1) -> Floats:
         """A table as numbers.
 
-        Columns are found by their names, in any order; without names on either side, by their places.
+        Schema are found by their names, in any order; without names on either side, by their places.
 
         Parameters
         ----------
@@ -124,31 +124,31 @@ class Columns:
         Returns
         -------
         ndarray of shape (n_rows, n_features), float64
-            Numbers as they are, categories as their places in ``levels``, ``len(levels)`` for a category that is not
-            among them; NaN where a value is missing, and for all values of a feature without levels. It may share its
+            Numbers as they are, categories as their places in ``categories``, ``len(categories)`` for a category that is
+            not among them; NaN where a value is missing, and for all values of a feature without levels. It may share its
             memory with X.
         """
         table = read_table(X)
         places = self._places(table)
-        if table.block is not None and all(known is None for known in self.levels):
+        if table.block is not None and all(known is None for known in self.categories):
             block = table.block if places == range(len(places)) else table.block[:, places]
             encoded = block.astype(np.float64, copy=False)
             self.refuse_infinity(encoded, n_threads)
             return encoded
-        encoded = np.empty((table.shape[0], len(self.levels)), order="F")
+        encoded = np.empty((table.shape[0], len(self.categories)), order="F")
         columns = table.columns  # read here, once, and not by every thread
 
         def fill(feature: int) -> None:
             own = encoded[:, feature]
             own[:] = self._encode_column(feature, columns[places[feature]])
-            if self.levels[feature] is None and _holds_infinity(own):  # while it is in the cache
+            if self.categories[feature] is None and _holds_infinity(own):  # while it is in the cache
                 raise ValueError(infinity_message(self.label(feature)))
 
         for_each(fill, range(len(places)), threads_for(encoded.size, n_threads))
         return encoded
 
     def _encode_column(self, feature: int, column: Column) -> NDArray[Any] | float:
-        known = self.levels[feature]
+        known = self.categories[feature]
         if known is not None:
             column.refuse_other_kind(known)
             return column.codes(known) if len(known) else math.nan
@@ -179,7 +179,7 @@ class Columns:
         table = read_table(X)
         found: dict[str | int, list[Any]] = {}
         for feature, place in enumerate(self._places(table)):
-            known = self.levels[feature]
+            known = self.categories[feature]
             if known is None:
                 continue
             table.columns[place].refuse_other_kind(known)
@@ -197,11 +197,11 @@ class Columns:
 
     def to_dict(self) -> dict[str, Any]:
         """A plain form for model files, which JSON can hold; :meth:`from_dict` reads it back."""
-        return columns_to_form(self.names, self.levels)
+        return columns_to_form(self.names, self.categories)
 
     @classmethod
-    def from_dict(cls, form: dict[str, Any]) -> Columns:
-        """Columns from their plain form.
+    def from_dict(cls, form: dict[str, Any]) -> Schema:
+        """Schema from their plain form.
 
         Parameters
         ----------
@@ -211,27 +211,27 @@ class Columns:
 
         Returns
         -------
-        Columns
+        Schema
         """
         return cls(*columns_from_form(form))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Columns) and self.to_dict() == other.to_dict()
+        return isinstance(other, Schema) and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
-        return hash((self.names, tuple(self.n_levels.tolist())))
+        return hash((self.names, tuple(self.n_categories.tolist())))
 
     def _places(self, table: Table) -> Sequence[int]:
         """Where in the table each feature stands."""
         if self.names is None or table.names is None:
-            if table.shape[1] != len(self.levels):
+            if table.shape[1] != len(self.categories):
                 raise ValueError(
-                    f"X has {table.shape[1]} features, but the training table had {len(self.levels)}. Pass the same "
-                    "columns, in the same order."
+                    f"X has {table.shape[1]} features, but the training table had {len(self.categories)}. Pass the "
+                    "same columns, in the same order."
                 )
-            return range(len(self.levels))
+            return range(len(self.categories))
         if table.names == self.names:
-            return range(len(self.levels))
+            return range(len(self.categories))
         refuse_other_names(set(self.names), set(table.names))
         place = {name: place for place, name in enumerate(table.names)}
         return [place[name] for name in self.names]
@@ -258,23 +258,23 @@ def _holds_infinity(numbers: Floats) -> bool:
     return not is_finite and bool(np.isinf(numbers).any())
 
 
-def merge_columns(known: Columns, others: Columns) -> Columns:
+def merge_columns(known: Schema, others: Schema) -> Schema:
     """The columns of two tables that are parts of one: their categories together.
 
     Examples
     --------
-    >>> from ferl._tables import Columns, merge_columns
-    >>> merge_columns(Columns.learn([[1.0, "b"]]), Columns.learn([[2.0, "a"]])).levels
+    >>> from ferl._tables import Schema, merge_columns
+    >>> merge_columns(Schema.learn([[1.0, "b"]]), Schema.learn([[2.0, "a"]])).categories
     (None, array(['a', 'b'], dtype=object))
     """
-    if known.names != others.names or len(known.levels) != len(others.levels):
+    if known.names != others.names or len(known.categories) != len(others.categories):
         if known.names is not None and others.names is not None:
             refuse_other_names(set(known.names), set(others.names))
         raise ValueError(
             "Batches have different columns, or the same in another order. Give every batch the columns of the first."
         )
-    pairs = zip(known.levels, others.levels, strict=True)
-    return Columns(known.names, tuple(_merged(known.label(j), *pair) for j, pair in enumerate(pairs)))
+    pairs = zip(known.categories, others.categories, strict=True)
+    return Schema(known.names, tuple(_merged(known.label(j), *pair) for j, pair in enumerate(pairs)))
 
 
 def _merged(label: str, known: NDArray[Any] | None, others: NDArray[Any] | None) -> NDArray[Any] | None:

@@ -27,7 +27,7 @@ class Spelling:
 
     Parameters
     ----------
-    levels : ndarray of shape (n_levels,)
+    levels : ndarray of shape (n_categories,)
         The categories.
 
     Attributes
@@ -71,11 +71,11 @@ class Spelling:
         """
         encoded = column.combine_chunks().dictionary_encode()
         texts = [self.canonical(text) for text in encoded.dictionary.to_pylist()]
-        n_levels = len(self.texts)
+        n_categories = len(self.texts)
         # The last entry is what a missing value, -1, looks up. A feature without categories knows nothing.
-        places = np.array([*(self._place.get(text, n_levels) for text in texts), math.nan])
+        places = np.array([*(self._place.get(text, n_categories) for text in texts), math.nan])
         indices = encoded.indices.fill_null(-1).to_numpy()
         unseen = [place for place, text in enumerate(texts) if text not in self._place]
         times = np.bincount(indices[indices >= 0], minlength=len(texts)) if unseen else np.zeros(0)
         counts = {texts[place]: int(times[place]) for place in unseen}
-        return places[indices] if n_levels else np.full(len(indices), math.nan), counts
+        return places[indices] if n_categories else np.full(len(indices), math.nan), counts

@@ -39,7 +39,7 @@ def one_line(text: str) -> str:
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
-def level_text(level: Any) -> str:
+def category_text(level: Any) -> str:
     """A category as rules say it; quoted where a reader could not see it."""
     text = str(level)
     return text if text.strip() and text.isprintable() else repr(text)
@@ -146,7 +146,7 @@ def shown_names(values: Sequence[Any], most: int = MAX_LETTERS) -> list[str]:
     >>> shown_names(["age", "a very long name, first", "a very long name, second"], most=12)
     ['age', 'a very long… (2)', 'a very long… (3)']
     """
-    names = [shown_line(value, most) or level_text("") for value in values]
+    names = [shown_line(value, most) or category_text("") for value in values]
     while twice := {name for name, count in Counter(names).items() if count > 1}:
         names = [f"{name} ({place})" if name in twice else name for place, name in enumerate(names, 1)]
     return [_set_apart(name) for name in names]

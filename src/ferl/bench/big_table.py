@@ -25,7 +25,7 @@ def draw(part: int, n_rows: int) -> tuple[Floats, list[NDArray[np.int32]], NDArr
     """
     rng = np.random.default_rng([part, 1])
     X = rng.normal(size=(n_rows, N_NUMBERS))
-    codes = [rng.integers(0, n_levels, n_rows).astype(np.int32) for n_levels in N_LEVELS]
+    codes = [rng.integers(0, n_categories, n_rows).astype(np.int32) for n_categories in N_LEVELS]
     score = 1.2 * X[:, 0] + X[:, 1] * X[:, 2] + 1.5 * np.sin(2 * X[:, 3]) + np.where(X[:, 4] > 0, X[:, 5], -X[:, 6])
     for place, own in enumerate(codes):
         score += 0.7 * np.random.default_rng([place, 2]).normal(size=N_LEVELS[place])[own]

@@ -59,16 +59,16 @@ def with_holes(table: MixedTable, share: float, seed: int) -> MixedTable:
     return MixedTable(numeric, categorical, table.y)
 
 
-def generate(n_rows: int, n_levels: tuple[int, ...], n_numeric: int, seed: int) -> MixedTable:
+def generate(n_rows: int, n_categories: tuple[int, ...], n_numeric: int, seed: int) -> MixedTable:
     """Rows whose class depends on three numbers, on three categorical features, and on how one of each go together."""
     rng = np.random.default_rng(seed)
     numeric = rng.normal(size=(n_rows, n_numeric))
-    codes = np.column_stack([rng.integers(0, levels, n_rows) for levels in n_levels])
-    effect = [np.random.default_rng([7, j]).normal(size=levels) for j, levels in enumerate(n_levels)]
+    codes = np.column_stack([rng.integers(0, levels, n_rows) for levels in n_categories])
+    effect = [np.random.default_rng([7, j]).normal(size=levels) for j, levels in enumerate(n_categories)]
     score = numeric[:, 0] + 0.7 * numeric[:, 1] * (effect[0][codes[:, 0]] > 0) - 0.5 * np.abs(numeric[:, 2])
-    score += sum(effect[j][codes[:, j]] for j in range(min(3, len(n_levels))))
+    score += sum(effect[j][codes[:, j]] for j in range(min(3, len(n_categories))))
     y = (score + 0.5 * rng.normal(size=n_rows) > 0).astype(np.int64)
-    names = [[f"level {code}" for code in range(levels)] for levels in n_levels]
+    names = [[f"level {code}" for code in range(levels)] for levels in n_categories]
     categorical = np.empty(codes.shape, dtype=object)
     for j, own in enumerate(names):
         categorical[:, j] = np.array(own, dtype=object)[codes[:, j]]

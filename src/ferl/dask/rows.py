@@ -17,7 +17,7 @@ from ferl._learn.batch_rows import FirstLook, remember, tallied_names, tally_bat
 from ferl._learn.batches import Batch
 from ferl._learn.rows import Facts, Fold, Levels, State
 from ferl._learn.survey import RowForm, Survey, Tally
-from ferl._read.rules import level_names
+from ferl._read.rules import category_names
 from ferl.dask.parts import Parts, batch_of
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def rows_on_cluster(estimator: FERLClassifier, parts: Parts, client: Any) -> Row
     form = RowForm.settle(found.survey, estimator.class_weight)
     form = replace(form, columns=look.all_columns(form.columns))
     remember(estimator, form)
-    levels = level_names(estimator)
+    levels = category_names(estimator)
     form, facts = weighed(estimator, form, levels, _tally(parts, client, form, levels, found.sizes))
     return RowsOnCluster(facts, client, parts, form, found.sizes)
 

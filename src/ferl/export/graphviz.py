@@ -12,9 +12,9 @@ import numpy as np
 from ferl._read.rules import (
     LEAST_LISTED,
     Bound,
+    category_names,
     checked_names,
     in_sentence,
-    level_names,
     listed_categories,
     probability_text,
 )
@@ -94,7 +94,7 @@ def export_graphviz(
         raise ValueError(f"decimals is {decimals}; it must be at least 0, or None.")
     folded = fold(estimator.tree_, max_depth, max_rules)
     texts = [in_sentence(str(label)) for label in labels]
-    graph = _Graph(estimator.tree_, folded, names, texts, level_names(estimator), decimals, filled)
+    graph = _Graph(estimator.tree_, folded, names, texts, category_names(estimator), decimals, filled)
     text = "\n".join(graph.lines("LR" if rotate else "TB"))
     if out_file is None:
         return text

@@ -9,9 +9,9 @@ from ferl._read.rules import (
     Bound,
     Condition,
     Rule,
+    category_names,
     checked_names,
     in_sentence,
-    level_names,
     listed_categories,
     probability_text,
     read_rules,
@@ -116,7 +116,7 @@ def export_latex(
     if label is not None and caption is None:
         raise ValueError(f"label is {label!r} and caption None; LaTeX numbers tables by their captions, so give one.")
     rules = read_rules(estimator.tree_)
-    shown, levels = rules[:max_rules], level_names(estimator)
+    shown, levels = rules[:max_rules], category_names(estimator)
     lines = [rf"\begin{{tabular}}{{@{{}}rp{{{width}}}lrr@{{}}}}", r"\toprule"]
     lines += [r" & If & then & Confidence & Support \\", r"\midrule"]
     for place, rule in enumerate(shown, 1):

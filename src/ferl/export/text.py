@@ -35,7 +35,7 @@ def splits_frame(
     Returns
     -------
     data frame
-        Columns: ``feature``; ``threshold`` and ``half_width`` of the band; ``low`` and ``high``, between which the best
+        Schema: ``feature``; ``threshold`` and ``half_width`` of the band; ``low`` and ``high``, between which the best
         cut lies with about 90 % confidence; ``share`` of the resamples whose cut lies inside the band; ``support``
         (training weight that reached the split); ``gain`` (Gini decrease times weight); ``node`` (its number in
         ``tree_``).

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._model.presets import setting
-from ferl._model.tree import FuzzyTree, levels
+from ferl._model.tree import FuzzyTree, nodes_by_depth
 from ferl._read.evidence import MOST_FIRING, reliability
 from ferl._util.arrays import Floats
 from ferl.onnx.firing import Firings
@@ -149,7 +149,7 @@ def _chain(
     leaves, above = [], np.zeros(tree.n_nodes, dtype=np.int64)
     ends: list[Value] = []
     odds: Value | None = None
-    for nodes in levels(tree.parent) or [np.array([0])]:
+    for nodes in nodes_by_depth(tree.parent) or [np.array([0])]:
         own = _odds(graph, tree, _phi(graph, firings, nodes, trust), nodes)
         odds = own if odds is None else graph("Max", own, graph.take(odds, above[tree.parent[nodes]]))
         above[nodes] = np.arange(len(nodes))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._model.tree import FuzzyTree, levels
+from ferl._model.tree import FuzzyTree, nodes_by_depth
 from ferl._util.arrays import Floats
 from ferl.onnx.graph import Graph, Value
 
@@ -106,7 +106,7 @@ class Conditions:
 
 def add_conditions(graph: Graph, tree: FuzzyTree, rows: Rows, gate_margin: float | None) -> Conditions:
     """Memberships and gates of all nodes but the root, of a tree with more than that. No margin: no gates."""
-    nodes = np.concatenate(levels(tree.parent))
+    nodes = np.concatenate(nodes_by_depth(tree.parent))
     sizes = np.zeros(tree.n_nodes, dtype=np.int64) if tree.categories is None else np.diff(tree.categories.start)
     numbers, categories = nodes[sizes[nodes] == 0], nodes[sizes[nodes] > 0]
     fits, gates = [], []
@@ -214,7 +214,7 @@ def add_firings(graph: Graph, tree: FuzzyTree, rows: Rows, conditions: Condition
         factor = graph("Mul", factor, conditions.gate)
     above = np.zeros(tree.n_nodes, dtype=np.int64)  # places inside a level
     begin = 1
-    for nodes in levels(tree.parent):
+    for nodes in nodes_by_depth(tree.parent):
         parents = graph.take(found[-1], above[tree.parent[nodes]])
         found.append(graph("Mul", parents, graph.take(factor, conditions.place[nodes])))
         above[nodes] = np.arange(len(nodes))

@@ -57,12 +57,12 @@ class Input:
 def column_inputs(estimator: FERLClassifier) -> list[Input] | None:
     """The inputs of a model with categories, one for each feature; None: all features are numbers."""
     columns = estimator.columns_
-    if all(levels is None for levels in columns.levels):
+    if all(levels is None for levels in columns.categories):
         return None
-    names = columns.names or [f"x{feature}" for feature in range(len(columns.levels))]
+    names = columns.names or [f"x{feature}" for feature in range(len(columns.categories))]
     taken = set(OUTPUTS)
     inputs = []
-    for feature, (name, levels) in enumerate(zip(names, columns.levels, strict=True)):
+    for feature, (name, levels) in enumerate(zip(names, columns.categories, strict=True)):
         while not name or name in taken or name.startswith(PREFIX):
             name = f"{name}_" if name and not name.startswith(PREFIX) else f"x{feature}"
         taken.add(name)
@@ -147,7 +147,7 @@ def check_dtype(dtype: str) -> None:
 
 
 def add_inputs(graph: Graph, estimator: FERLClassifier, dtype: str) -> tuple[list[Any], Value]:
-    """The inputs, and what they are as numbers: the transpose of :meth:`ferl._tables.Columns.encode`."""
+    """The inputs, and what they are as numbers: the transpose of :meth:`ferl._tables.Schema.encode`."""
     inputs = column_inputs(estimator)
     if inputs is None:
         declared = [_declared(graph, MATRIX, dtype, estimator.n_features_in_, "numbers; missing: NaN")]
@@ -169,7 +169,7 @@ def _as_double(graph: Graph, name: str, dtype: str) -> Value:
 
 
 def _encoded(graph: Graph, own: Input, dtype: str) -> Value:
-    """A column as :meth:`ferl._tables.Columns.encode` gives it, shape (n_rows, 1)."""
+    """A column as :meth:`ferl._tables.Schema.encode` gives it, shape (n_rows, 1)."""
     if own.kind == "number":
         return _as_double(graph, own.name, dtype)
     if own.kind == "text":

@@ -61,7 +61,7 @@ def add_neighbour_distance(
 ) -> Value:
     """Distance from the nearest exemplar of the nodes where a row's paths end, shape (n_rows,)."""
     profile = profile_of(tree)
-    is_category = tree.n_levels(rows.n_columns) > 0
+    is_category = tree.n_categories(rows.n_columns) > 0
     scale = Scale(
         profile.mean[0], 1 / unit_of_distance(tree), np.flatnonzero(~is_category), np.flatnonzero(is_category)
     )

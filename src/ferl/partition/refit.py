@@ -186,7 +186,7 @@ def _check_estimator(estimator: FERLClassifier) -> None:
 
 
 def _refuse_other_columns(estimator: FERLClassifier, table: Floats) -> None:
-    if estimator.columns_.n_levels.any() or np.isnan(table).any():
+    if estimator.columns_.n_categories.any() or np.isnan(table).any():
         raise ValueError(
             "Words are refitted on numbers alone; this table has categories or missing values. Leave those columns or "
             "rows out."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._read.rules import Bound, checked_names, level_names
+from ferl._read.rules import Bound, category_names, checked_names
 from ferl._util.colours import class_colours, tint
 from ferl._util.text import shown
 from ferl.plot.canvas import INK, axes_for, bare, plain, shortened
@@ -79,7 +79,7 @@ def plot_memberships(
         asked = f"Choose one that they ask: {shown(used)}." if used else "The tree asks for none."
         raise ValueError(f"No rule asks for feature {shown(names[place])}. {asked}")
     ax = axes_for("plot_memberships", ax, (5.6, 3.0))
-    levels = level_names(estimator).get(place)
+    levels = category_names(estimator).get(place)
     if levels is not None:
         _draw_categories(ax, tree, nodes[:max_splits], levels)
     elif variable is not None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ferl._read.evidence import evidence_of_rows
-from ferl._read.rules import checked_names, level_names
+from ferl._read.rules import category_names, checked_names
 from ferl._tables import encode_rows, with_indicators
 from ferl._util.arrays import Floats
 from ferl._util.colours import class_colours, rgb
@@ -129,7 +129,7 @@ def _side(estimator: FERLClassifier, rows: Floats, names: list[str], feature: in
     place = own.index(feature) if isinstance(feature, str) else int(feature)
     if not 0 <= place < len(own):
         raise ValueError(f"features names {place}; there are features 0 to {len(own) - 1}.")
-    levels = level_names(estimator).get(place)
+    levels = category_names(estimator).get(place)
     if levels is not None:
         drawn = np.linspace(-0.5, len(levels) - 0.5, n_steps)
         return _Side(place, own[place], drawn, np.clip(np.round(drawn), 0, len(levels) - 1), levels)
@@ -151,7 +151,7 @@ def _evidence_on_grid(estimator: FERLClassifier, rows: Floats, right: _Side, up:
 
 def _middle(estimator: FERLClassifier, rows: Floats) -> Floats:
     """Median of each feature, or its most frequent category; missing where all are."""
-    levels, middle = level_names(estimator), np.full(rows.shape[1], np.nan)
+    levels, middle = category_names(estimator), np.full(rows.shape[1], np.nan)
     for j, column in enumerate(rows.T):
         known = column[~np.isnan(column)]
         if known.size:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ferl._model.tree import FuzzyTree
-from ferl._read.rules import LEAST_LISTED, Bound, checked_names, level_names, listed_categories, probability_text
+from ferl._read.rules import LEAST_LISTED, Bound, category_names, checked_names, listed_categories, probability_text
 from ferl._read.visible_part import Folded, fold
 from ferl._util.colours import class_colours, tint
 from ferl.plot.canvas import (
@@ -226,7 +226,7 @@ class _Drawing:
     ) -> None:
         self.ax, self.sheet, self.layout = ax, sheet, layout
         self.tree, self.names, self.labels, self.decimals = estimator.tree_, names, labels, decimals
-        self.levels = level_names(estimator)
+        self.levels = category_names(estimator)
         self.colours = class_colours(len(labels))
         self.scale = scale
 

@@ -132,7 +132,7 @@ def _novelty(tree: FuzzyTree) -> dict[str, Any]:
     groups, rows = _exemplars(tree, profile)
     return {
         "measure": "neighbour",
-        "is_number": (tree.n_levels(profile.mean.shape[1]) == 0).tolist(),
+        "is_number": (tree.n_categories(profile.mean.shape[1]) == 0).tolist(),
         "centre": numbers(profile.mean[0]),
         "per_unit": numbers(1 / unit_of_distance(tree)),
         "exemplar": groups,

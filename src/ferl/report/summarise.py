@@ -93,7 +93,7 @@ def value_text(view: View, feature: int, value: float) -> str:
     """A value of a row, in words."""
     if math.isnan(value):
         return "missing"
-    if view.estimator.columns_.levels[feature] is None:
+    if view.estimator.columns_.categories[feature] is None:
         return number_text(value)
     levels = view.style.levels.get(feature, ())
     return str(levels[int(value)]) if value < len(levels) else "not in training"
@@ -201,8 +201,8 @@ def _features(view: View) -> list[dict[str, Any]]:
         {
             "name": view.features[j],
             "full_name": shown_line(names[j]),
-            "kind": "number" if estimator.columns_.levels[j] is None else "category",
-            "n_levels": 0 if (levels := estimator.columns_.levels[j]) is None else len(levels),
+            "kind": "number" if estimator.columns_.categories[j] is None else "category",
+            "n_categories": 0 if (levels := estimator.columns_.categories[j]) is None else len(levels),
             "n_conditions": int(conditions[j]),
             "importance": float(importance[j]),
         }

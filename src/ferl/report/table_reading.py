@@ -148,8 +148,8 @@ class TableReading:
         self.n_rows += len(rows)
 
     def _is_unseen(self, row: Floats) -> Bools:
-        n_levels = self.estimator.columns_.n_levels
-        return np.asarray((n_levels > 0) & (row[: len(n_levels)] >= n_levels))
+        n_categories = self.estimator.columns_.n_categories
+        return np.asarray((n_categories > 0) & (row[: len(n_categories)] >= n_categories))
 
     def _count(self, evidence: Evidence, sets: Bools, abstains: Bools, truth: Codes) -> None:
         self.n_abstained += int(abstains.sum())

@@ -10,7 +10,7 @@ import numpy as np
 
 from ferl._model.presets import setting
 from ferl._model.tree import FuzzyTree
-from ferl._read.rules import LEAST_LISTED, Bound, Condition, TextStyle, column_names, level_names, read_rules
+from ferl._read.rules import LEAST_LISTED, Bound, Condition, TextStyle, category_names, column_names, read_rules
 from ferl._util.text import cut, shown_names
 from ferl.report.page_model import training_range
 
@@ -49,7 +49,7 @@ class View:
         classes = shown_names(estimator.classes_.tolist())
         columns = features + [features[j] for j in estimator.missing_features_]
         levels: dict[int, Sequence[Any]] = {
-            j: shown_names(own, MAX_LEVEL_LETTERS) for j, own in level_names(estimator).items()
+            j: shown_names(own, MAX_LEVEL_LETTERS) for j, own in category_names(estimator).items()
         }
         weight = float(estimator.tree_.weight[0])
         return cls(estimator, features, classes, TextStyle(columns, classes, weight, levels, shares=False))

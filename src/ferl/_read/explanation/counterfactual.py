@@ -17,7 +17,7 @@ import numpy as np
 from ferl._read.evidence import evidence_of_rows
 from ferl._read.explanation.interval_proof import FAR, Line, RowConditions
 from ferl._read.novelty import total_spread
-from ferl._read.rules import feature_names, level_names
+from ferl._read.rules import category_names, feature_names
 from ferl._util.arrays import Floats
 from ferl._util.text import plain
 
@@ -111,7 +111,7 @@ def nearest_changes(estimator: FERLClassifier, row: Floats, label: int, unseen: 
     Changes
     """
     conditions = RowConditions(estimator, row)
-    names, categories = feature_names(estimator), level_names(estimator)
+    names, categories = feature_names(estimator), category_names(estimator)
     spread = total_spread(estimator.tree_)
     found: list[Change] = []
     unproven: list[str] = []

@@ -15,7 +15,7 @@ from ferl._read.explanation.sources import fired_sources
 from ferl._read.explanation.story import Certified, Explanation, FiredRule
 from ferl._read.explanation.typical import NoveltyPart, is_unusual, novelty_parts, reached_rules, usual_values
 from ferl._read.novelty import lost_support, total_spread, unit_of_distance
-from ferl._read.rules import SimpleRules, column_names, feature_names, level_names, with_names, word_meanings
+from ferl._read.rules import SimpleRules, category_names, column_names, feature_names, with_names, word_meanings
 from ferl._tables import add_up_indicators
 from ferl._tables.one_row import OneRow, read_row
 from ferl._util.arrays import Floats
@@ -116,7 +116,7 @@ def _words(estimator: FERLClassifier, rules: tuple[FiredRule, ...]) -> tuple[str
 
 
 def _novelty(estimator: FERLClassifier, one: OneRow, names: list[str]) -> tuple[NoveltyPart, ...]:
-    parts, levels = novelty_parts(estimator, one.values), level_names(estimator)
+    parts, levels = novelty_parts(estimator, one.values), category_names(estimator)
     usual = usual_values(estimator.tree_, reached_rules(estimator, one.values), len(names), levels)
     unit = unit_of_distance(estimator.tree_)  # what a feature varies by inside rules
     found = []

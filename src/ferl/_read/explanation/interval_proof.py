@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._model.presets import setting
-from ferl._model.tree import Categories, FuzzyTree, levels
+from ferl._model.tree import Categories, FuzzyTree, nodes_by_depth
 from ferl._read.evidence import MOST_FIRING, evidence_of_rows, reliability
 from ferl._read.explanation.sources import is_source_of
 from ferl._util.arrays import Floats
@@ -44,7 +44,7 @@ class RowConditions:
         self.row = row
         self.tree: FuzzyTree = estimator.tree_
         self.own = _fit_of_conditions(self.tree, row, bool(estimator.support_gate), estimator.gate_margin)
-        self.levels = levels(self.tree.parent)
+        self.by_depth = nodes_by_depth(self.tree.parent)
         self.end = _ends(self.tree)
         self.believed = reliability(self.tree, estimator.discount)
         self.is_source = is_source_of(self.tree, setting(estimator, "sources"), estimator.combination)
@@ -53,7 +53,7 @@ class RowConditions:
         """Firing of every node if its conditions on a column were met fully, shape (n_nodes,)."""
         firing = np.where(self.tree.feature == column, 1.0, self.own)
         firing[0] = 1.0
-        for nodes in self.levels:
+        for nodes in self.by_depth:
             firing[nodes] *= firing[self.tree.parent[nodes]]
         return firing
 
@@ -85,7 +85,7 @@ def _flat(tree: FuzzyTree, nodes: NDArray[np.intp], feature: NDArray[np.int32], 
     if tree.categories is not None:
         sizes = np.diff(tree.categories.start)[chosen]
         kept = Categories(
-            tree.categories.n_levels,
+            tree.categories.n_categories,
             np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32),
             np.concatenate([np.zeros(0), *(tree.categories.of(int(node)) for node in chosen)]),
         )

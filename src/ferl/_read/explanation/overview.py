@@ -16,7 +16,7 @@ from ferl._read.explanation.page import Readable, Section, Table
 from ferl._read.explanation.sentences import usual_text
 from ferl._read.explanation.story import usual_form
 from ferl._read.explanation.typical import Usual, usual_values
-from ferl._read.rules import SimpleRules, level_names, with_names
+from ferl._read.rules import SimpleRules, category_names, with_names
 from ferl._read.rules import feature_names as names_of
 from ferl._tables import add_up_indicators
 from ferl._util.arrays import Floats
@@ -290,7 +290,7 @@ def _profile(
     leaves: NDArray[np.intp] = np.array([leaf_of[number] for number in speaking], dtype=np.intp)
     typical: tuple[tuple[str, Usual], ...] = ()
     if len(leaves):
-        usual = usual_values(tree, leaves, len(names), level_names(estimator))
+        usual = usual_values(tree, leaves, len(names), category_names(estimator))
         typical = tuple((names[f], own) for f in matter if (own := usual[f]) is not None)
     return ClassProfile(label, float(tree.class_weight[0, c] / tree.weight[0]), speaking, typical)
 

@@ -55,7 +55,7 @@ class C45Tree:
     min_rows : int, default=2
         Rows that at least two branches of a split must have.
     categorical : collection of int, default=()
-        Columns of `X` whose values are categories.
+        Schema of `X` whose values are categories.
 
     Attributes
     ----------
