@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ferl._model.fields import Floats
+from ferl._util.arrays import Floats
 from ferl._read.evidence import Evidence, Fitted, evidence_of_rows
 from ferl._read.novelty import novelty_of_rows
 

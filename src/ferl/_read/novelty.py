@@ -138,7 +138,8 @@ def usual_residual(tree: FuzzyTree) -> float:
 def unit_of_distance(tree: FuzzyTree) -> Floats:
     """Standard deviation of each feature inside leaves, shape (n_features,)."""
     profile, weight = profile_of(tree), tree.weight[tree.leaves]
-    inside = weight @ profile.variance[tree.leaves] / weight.sum()
+    # Added up row by row, not as a product of matrices: how BLAS rounds depends on the processor.
+    inside = np.ascontiguousarray(weight[:, None] * profile.variance[tree.leaves]).sum(axis=0) / weight.sum()
     return np.asarray(np.sqrt(np.maximum(inside, LEAST_SHARE * total_variance(profile))))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ferl._model.fields import Floats
+from ferl._util.arrays import Floats
 from ferl._tables.files import spelled_number
 
 
