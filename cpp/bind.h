@@ -33,7 +33,6 @@ inline void require(bool holds, const char* message) {
   if (!holds) throw std::invalid_argument(message);
 }
 
-
 template <class Array>
 auto copy(const Array& values) {
   return std::vector<std::remove_const_t<typename Array::Scalar>>(values.data(), values.data() + values.size());
@@ -62,5 +61,6 @@ Tree tree_of(const Codes& parent, const Codes& feature, const CMatrix& trapezoid
 
 void bind_fit(nb::module_& m);
 void bind_tree(nb::module_& m);
+void bind_readers(nb::module_& m);  // after bind_tree, whose class they use
 
 }  // namespace ferl::python

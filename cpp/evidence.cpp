@@ -9,51 +9,41 @@ namespace ferl {
 
 namespace {
 
-// Cautious weights are not defined for a source that leaves nothing to ignorance: it keeps this much.
-constexpr double kMostFiring = 1 - 1e-12;
-
-// Many conflicting sources make all masses tiny together; they are scaled up before they underflow.
-constexpr double kTiny = 0x1p-400, kScale = 0x1p400;
-
 // Work on one block of rows. The output arrays double as accumulators: belief holds the unnormalised masses A(c),
 // ignorance holds T, conflict the logarithm of the factor by which both were scaled up.
 class Combiner {
  public:
-  Combiner(const Tree& tree, const std::vector<double>& consequent, const std::vector<double>& reliability,
-           int n_classes, const EvidenceOptions& options, Levels& level)
-      : tree_(tree), consequent_(consequent), reliability_(reliability), n_classes_(n_classes), options_(options),
-        level_(level) {}
+  Combiner(const Tree& tree, const Sources& sources, Levels& level)
+      : tree_(tree), sources_(sources), n_classes_(sources.n_classes), level_(level) {}
 
   void run(const Block& block, EvidenceView out) {
     out_ = out;
-    const double start = options_.rule == Rule::dempster || options_.rule == Rule::chain ? 1.0 : 0.0;
+    const double start = sources_.rule == Rule::dempster || sources_.rule == Rule::chain ? 1.0 : 0.0;
     std::fill_n(out.ignorance, block.size, start);
     std::fill_n(out.conflict, block.size, 0.0);
     std::fill_n(out.belief, block.size * n_classes_, 0.0);
-    if (options_.rule == Rule::chain) path_odds_.resize((tree_.max_depth + 1) * kBlockRows * n_classes_);
+    if (sources_.rule == Rule::chain) path_odds_.resize((tree_.max_depth + 1) * kBlockRows * n_classes_);
     auto visit = [this](std::size_t o, const Firing& firing) { add(o, firing); };
-    walk(tree_, block, options_.gated, level_, visit);
+    walk(tree_, block, sources_.gated, level_, visit);
     for (std::size_t i = 0; i < block.size; ++i) finish(i);
   }
 
  private:
-  bool is_source(std::size_t o) const { return tree_.is_leaf(o) || (options_.all_nodes && o > 0); }
-
   void add(std::size_t o, const Firing& firing) {
-    if (options_.rule == Rule::chain) return add_chain(o, firing);
-    if (!is_source(o)) return;
-    const double* p = consequent_.data() + o * n_classes_;
-    if (options_.rule == Rule::dempster) {
+    if (sources_.rule == Rule::chain) return add_chain(o, firing);
+    if (!sources_.is_source[o]) return;
+    const double* p = sources_.consequent.data() + o * n_classes_;
+    if (sources_.rule == Rule::dempster) {
       for (std::size_t i = 0; i < firing.size; ++i) {
-        const double phi = firing.phi[i] * reliability_[o];
+        const double phi = firing.phi[i] * sources_.reliability[o];
         add_dempster(firing.row[i], phi, 1 - phi, p);
       }
-    } else if (options_.rule == Rule::cautious) {
+    } else if (sources_.rule == Rule::cautious) {
       for (std::size_t i = 0; i < firing.size; ++i)
-        raise_odds(out_.belief + firing.row[i] * n_classes_, firing.phi[i] * reliability_[o], p);
+        raise_odds(out_.belief + firing.row[i] * n_classes_, firing.phi[i] * sources_.reliability[o], p);
     } else {
       for (std::size_t i = 0; i < firing.size; ++i) {
-        const double phi = firing.phi[i] * reliability_[o];
+        const double phi = firing.phi[i] * sources_.reliability[o];
         double* sum = out_.belief + firing.row[i] * n_classes_;
         for (int c = 0; c < n_classes_; ++c) sum[c] += phi * p[c];
         out_.ignorance[firing.row[i]] += phi;
@@ -73,13 +63,13 @@ class Combiner {
       mass[c] = mass[c] * (theta + s) + frame * s;
       sum += mass[c];
     }
-    if (sum < kTiny) scale_up(row);
+    if (sum < kLeastMass) scale_up(row);
   }
 
   void scale_up(Row row) {
     double* mass = out_.belief + row * n_classes_;
-    for (int c = 0; c < n_classes_; ++c) mass[c] *= kScale;
-    out_.ignorance[row] *= kScale;
+    for (int c = 0; c < n_classes_; ++c) mass[c] *= kMassScale;
+    out_.ignorance[row] *= kMassScale;
     out_.conflict[row] += 1;
   }
 
@@ -91,14 +81,14 @@ class Combiner {
 
   void add_chain(std::size_t o, const Firing& firing) {
     const std::size_t depth = tree_.nodes[o].depth, stride = kBlockRows * n_classes_;
-    const double* p = consequent_.data() + o * n_classes_;
+    const double* p = sources_.consequent.data() + o * n_classes_;
     const bool counts = o > 0 || tree_.size() == 1;
     for (std::size_t i = 0; i < firing.size; ++i) {
       double* odds = path_odds_.data() + depth * stride + firing.row[i] * n_classes_;
       if (depth > 0) std::copy_n(odds - stride, n_classes_, odds);
       else std::fill_n(odds, n_classes_, 0.0);
-      if (counts) raise_odds(odds, firing.phi[i] * reliability_[o], p);
-      if (tree_.is_leaf(o)) add_path(firing.row[i], odds);
+      if (counts) raise_odds(odds, firing.phi[i] * sources_.reliability[o], p);
+      if (sources_.is_source[o]) add_path(firing.row[i], odds);
     }
   }
 
@@ -111,13 +101,13 @@ class Combiner {
 
   void finish(std::size_t i) {
     double* mass = out_.belief + i * n_classes_;
-    if (options_.rule == Rule::vote) {
+    if (sources_.rule == Rule::vote) {
       const double total = out_.ignorance[i], scale = std::max(total, 1.0);
       for (int c = 0; c < n_classes_; ++c) mass[c] /= scale;
       out_.ignorance[i] = std::max(0.0, 1 - total);
       return;
     }
-    if (options_.rule == Rule::cautious) out_.ignorance[i] = 1;  // odds against the frame's
+    if (sources_.rule == Rule::cautious) out_.ignorance[i] = 1;  // odds against the frame's
     double sum = out_.ignorance[i];
     for (int c = 0; c < n_classes_; ++c) sum += mass[c];
     if (!(sum > 0)) {  // the sources exclude each other entirely: together they say nothing
@@ -126,14 +116,13 @@ class Combiner {
     }
     for (int c = 0; c < n_classes_; ++c) mass[c] /= sum;
     out_.ignorance[i] /= sum;
-    if (options_.rule == Rule::cautious) return;  // a maximum loses nothing to conflict
+    if (sources_.rule == Rule::cautious) return;  // a maximum loses nothing to conflict
     out_.conflict[i] = out_.conflict[i] > 0 ? 1.0 : std::max(0.0, 1 - sum);
   }
 
   const Tree& tree_;
-  const std::vector<double>&consequent_, &reliability_;
-  int n_classes_;
-  EvidenceOptions options_;
+  const Sources& sources_;
+  const int n_classes_;
   EvidenceView out_{};
   Levels& level_;
   std::vector<double> path_odds_;
@@ -141,11 +130,11 @@ class Combiner {
 
 }  // namespace
 
-void combine_evidence(const Tree& tree, const std::vector<double>& consequent, const std::vector<double>& reliability,
-                      int n_classes, const MatrixView& x, const EvidenceOptions& options, EvidenceView out) {
-  over_blocks(x, options.n_threads, [&](const Block& block, Levels& level) {
-    Combiner combiner(tree, consequent, reliability, n_classes, options, level);
-    combiner.run(block, {out.belief + block.first * n_classes, out.ignorance + block.first, out.conflict + block.first});
+void combine_evidence(const Tree& tree, const Sources& sources, const MatrixView& x, int n_threads, EvidenceView out) {
+  over_blocks(x, n_threads, [&](const Block& block, Levels& level) {
+    Combiner combiner(tree, sources, level);
+    combiner.run(block, {out.belief + block.first * sources.n_classes, out.ignorance + block.first,
+                         out.conflict + block.first});
   });
 }
 

@@ -3,6 +3,7 @@
 // A source is a mass on single classes, s(c), and the rest on the whole frame. Bel(c) is the combined mass of class c.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "tree.h"
@@ -17,22 +18,29 @@ enum class Rule {
   vote       // the mixture of the sources' distributions, weighted by firing
 };
 
-struct EvidenceOptions {
+// Cautious weights are not defined for a source that leaves nothing to ignorance: it keeps this much.
+inline constexpr double kMostFiring = 1 - 1e-12;
+
+// Many conflicting sources make all masses tiny together; below kLeastMass they are scaled up before they underflow.
+inline constexpr double kLeastMass = 0x1p-400, kMassScale = 0x1p400;
+
+// What the nodes of a tree say, and how it is combined.
+struct Sources {
+  std::vector<double> consequent;        // [node][class]
+  std::vector<double> reliability;       // [node], what a node's firing is multiplied by
+  std::vector<std::uint8_t> is_source;   // [node]; with the rule chain: the path of evidence ends here
+  int n_classes = 0;
   Rule rule = Rule::dempster;
-  bool all_nodes = false;  // every node but the root is a source, not only the leaves
   bool gated = true;
-  int n_threads = 1;
 };
 
-// Rows of zeros are made for the caller: belief [row][class], ignorance and conflict [row].
+// Where the answers go: belief [row][class], ignorance and conflict [row].
 struct EvidenceView {
   double* belief;
   double* ignorance;
   double* conflict;
 };
 
-// consequent: [node][class]; reliability: [node], what a node's firing is multiplied by.
-void combine_evidence(const Tree& tree, const std::vector<double>& consequent, const std::vector<double>& reliability,
-                      int n_classes, const MatrixView& x, const EvidenceOptions& options, EvidenceView out);
+void combine_evidence(const Tree& tree, const Sources& sources, const MatrixView& x, int n_threads, EvidenceView out);
 
 }  // namespace ferl

@@ -14,6 +14,17 @@ void fire_nodes(const Tree& tree, const MatrixView& x, bool gated, int n_threads
   });
 }
 
+void node_conditions(const Tree& tree, const MatrixView& x, const NodeId* nodes, std::size_t n_nodes, double* membership,
+                     double* gate) {
+  for (std::size_t i = 0; i < x.n_rows; ++i)
+    for (std::size_t k = 0; k < n_nodes; ++k, ++membership, ++gate) {
+      const Node& node = tree.nodes[static_cast<std::size_t>(nodes[k])];
+      const double value = nodes[k] > 0 ? x(i, static_cast<std::size_t>(node.column)) : 0.0;
+      *membership = nodes[k] > 0 ? node.fits(value) : 1.0;
+      *gate = nodes[k] > 0 ? node.opens(value) : 1.0;
+    }
+}
+
 void support_deficit(const Tree& tree, const MatrixView& x, int n_threads, double* out) {
   over_blocks(x, n_threads, [&](const Block& block, Levels& level) {
     walk(tree, block, true, level, [&](std::size_t o, const Firing& firing) {

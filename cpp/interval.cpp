@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "parallel.h"
 
@@ -161,14 +162,14 @@ class Judge {
   }
 
   double radius(const MatrixView& x, std::size_t row, Label label) {
-    walk_.run(x, row, 0, model_.scale, model_.options.gated);
+    walk_.run(x, row, 0, model_.scale, model_.sources.gated);
     centre_.assign(model_.tree.size(), 0.0);
     for (const std::size_t o : walk_.reached) centre_[o] = walk_.firing[o].low;
     double radius = kInfinity;
-    for (Label other = 0; other < model_.n_classes && radius > 0; ++other) {
+    for (Label other = 0; other < model_.sources.n_classes && radius > 0; ++other) {
       if (other == label) continue;
       radius = largest_radius(radius, [&](double r) {
-        walk_.run(x, row, r, model_.scale, model_.options.gated);
+        walk_.run(x, row, r, model_.scale, model_.sources.gated);
         return stays_ahead(label, other);
       });
     }
@@ -176,13 +177,13 @@ class Judge {
   }
 
  private:
-  bool is_source(std::size_t o) const { return model_.tree.is_leaf(o) || (model_.options.all_nodes && o > 0); }
-  double p(std::size_t o, Label c) const { return model_.consequent[o * model_.n_classes + c]; }
+  bool is_source(std::size_t o) const { return model_.sources.is_source[o] != 0; }
+  double p(std::size_t o, Label c) const { return model_.sources.consequent[o * model_.sources.n_classes + c]; }
 
   bool stays_ahead(Label c, Label j) {
     n_sources_ = 0;
     for (const std::size_t o : walk_.reached) n_sources_ += is_source(o);
-    if (model_.options.rule == Rule::vote) return ahead_in_vote(c, j);
+    if (model_.sources.rule == Rule::vote) return ahead_in_vote(c, j);
     // Where to put the tangents: at the row's own firing, or closer to the least in the box. None is best everywhere;
     // with all three instead of the first alone the median radius on wine went from 0.26 to 0.48.
     return ahead_termwise(c, j) || ahead_by_lines(c, j, 1.0) || ahead_by_lines(c, j, 0.5) ||
@@ -192,14 +193,14 @@ class Judge {
   // Prediction computes probabilities in which the advantage is divided by at most `spread` and which it rounds
   // n_sources + n_classes times or so; then bounds are sums of terms of a total magnitude, rounded once per level.
   double tolerance(double spread, double magnitude) const {
-    const double n_roundings = n_sources_ + model_.n_classes + model_.tree.max_depth + 8.0;
+    const double n_roundings = n_sources_ + model_.sources.n_classes + model_.tree.max_depth + 8.0;
     return 16 * kEpsilon * n_roundings * (spread + magnitude);
   }
 
   bool ahead_in_vote(Label c, Label j) {
     double total = 1;
     for (const std::size_t o : walk_.reached) {
-      below_[o] = is_source(o) ? model_.reliability[o] * (p(o, c) - p(o, j)) : 0;
+      below_[o] = is_source(o) ? model_.sources.reliability[o] * (p(o, c) - p(o, j)) : 0;
       if (is_source(o)) total += walk_.firing[o].high;
     }
     return least() > tolerance(total, total);
@@ -210,12 +211,12 @@ class Judge {
     for (const std::size_t o : walk_.reached) {
       if (!is_source(o)) continue;
       const double phi = p(o, c) > p(o, j) ? walk_.firing[o].low : walk_.firing[o].high;
-      const double value = advantage(phi * model_.reliability[o], p(o, c), p(o, j));
+      const double value = advantage(phi * model_.sources.reliability[o], p(o, c), p(o, j));
       sum += value;
       magnitude += std::abs(value);
     }
     // An infinite advantage: some source that fires fully excludes j, and none excludes c.
-    return sum == kInfinity || sum > tolerance(model_.n_classes, magnitude);
+    return sum == kInfinity || sum > tolerance(model_.sources.n_classes, magnitude);
   }
 
   bool ahead_by_lines(Label c, Label j, double share) {
@@ -224,11 +225,11 @@ class Judge {
       below_[o] = 0;
       if (!is_source(o)) continue;
       const Line line = below_advantage(o, p(o, c), p(o, j), share);
-      below_[o] = line.slope * model_.reliability[o];
+      below_[o] = line.slope * model_.sources.reliability[o];
       base += line.base;
       magnitude += std::abs(line.slope) + std::abs(line.base);
     }
-    return base + least() > tolerance(model_.n_classes, magnitude);
+    return base + least() > tolerance(model_.sources.n_classes, magnitude);
   }
 
   static double advantage(double s, double own, double others) {
@@ -238,11 +239,11 @@ class Judge {
   }
 
   Line below_advantage(std::size_t o, double own, double others, double share) const {
-    const double low = walk_.firing[o].low * model_.reliability[o], high = walk_.firing[o].high * model_.reliability[o];
+    const double low = walk_.firing[o].low * model_.sources.reliability[o], high = walk_.firing[o].high * model_.sources.reliability[o];
     const double at_low = advantage(low, own, others);
     Line line{0, std::min(at_low, advantage(high, own, others))};
     if (own > others) {
-      const double s = low + share * (centre_[o] * model_.reliability[o] - low);
+      const double s = low + share * (centre_[o] * model_.sources.reliability[o] - low);
       const double slope = (own - others) / (((1 - s) + s * own) * ((1 - s) + s * others));
       if (slope < 1e6) line = {slope, advantage(s, own, others) - slope * s};
     } else if (high > low && std::isfinite(line.base)) {
@@ -313,12 +314,12 @@ void bound_firings(const Tree& tree, const MatrixView& x, double radius, const d
   });
 }
 
-void certified_radius(const Certified& model, const MatrixView& x, const Label* label, double* radius) {
+void certified_radius(const Certified& model, const MatrixView& x, const Label* label, int n_threads, double* radius) {
   if (model.tree.size() == 1) {  // the same answer everywhere, even when classes tie
     std::fill_n(radius, x.n_rows, kInfinity);
     return;
   }
-  over_rows(x.n_rows, model.options.n_threads, [&] {
+  over_rows(x.n_rows, n_threads, [&] {
     return [&, judge = Judge(model)](std::size_t i) mutable { radius[i] = judge.radius(x, i, label[i]); };
   });
 }

@@ -6,8 +6,6 @@
 // real ones; sums and logarithms, which the two sides round differently, are compared with a tolerance.
 #pragma once
 
-#include <vector>
-
 #include "evidence.h"
 #include "tree.h"
 #include "types.h"
@@ -21,16 +19,13 @@ void bound_firings(const Tree& tree, const MatrixView& x, double radius, const d
 // What a certificate is about: the sources, how they are combined, and the units of the radius.
 struct Certified {
   const Tree& tree;
-  const std::vector<double>& consequent;   // [node][class]
-  const std::vector<double>& reliability;  // [node]
-  int n_classes;
-  const double* scale;  // [feature], not negative; zero for a feature that does not move
-  EvidenceOptions options;  // the rule is dempster or vote
+  const Sources& sources;  // the rule is dempster or vote
+  const double* scale;     // [feature], not negative; zero for a feature that does not move
 };
 
 // For each row the largest radius found (to 9 digits, from below) in which its label stays ahead of all other classes.
 // label: [row], what is predicted there. A tree of one leaf has radius infinity.
-void certified_radius(const Certified& model, const MatrixView& x, const Label* label, double* radius);
+void certified_radius(const Certified& model, const MatrixView& x, const Label* label, int n_threads, double* radius);
 
 // For each row the largest radius within which the gate of every node that can be reached is fully open.
 void open_radius(const Tree& tree, const MatrixView& x, const double* scale, int n_threads, double* radius);

@@ -68,7 +68,7 @@ Moments::Moments(const Tree& tree, MomentOptions options)
     : tree_(tree),
       options_(std::move(options)),
       hash_(options_.seed, options_.columns),
-      weight_unit_(std::ldexp(power_of_two_above(options_.most_weight), -45)),
+      weight_unit_(std::ldexp(power_of_two_above(options_.most_weight), -kWeightBits)),
       tally_(no_rows()) {
   tally_.exemplars.set_bounds(options_.key_bound);
   for (std::size_t j = 0; j < options_.low.size(); ++j) {

@@ -18,10 +18,16 @@
 
 namespace ferl {
 
+// A weight is kept in units of 2^-45 of the power of two above the largest one, and what is left over is cut off. That
+// power may be twice the largest weight: a weight 2^44 times smaller than the largest has at least one unit, a smaller one
+// may have none and vanish.
+inline constexpr int kWeightBits = 45;
+inline constexpr double kWeightSpan = 0x1p44;
+
 struct MomentOptions {
   int n_classes;
   std::vector<double> low, high;  // of each feature over all rows: values are summed in units of its range
-  double most_weight;             // the largest of a row. A weight is kept to 2^-45 of it
+  double most_weight;             // the largest of a row
   std::size_t n_exemplars;        // rows that each node keeps,
   std::vector<std::uint64_t> key_bound;  // [node]: and none of a larger key
   std::uint64_t seed;             // of the rows' keys, and the columns these are made of

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
 #include "kernels.h"
 #include "walk.h"
@@ -11,8 +12,6 @@ namespace ferl {
 
 namespace {
 
-// Values further away than this in units are all equally far for the search, so that no sum of them overflows.
-constexpr double kFarAway = 1e15;
 constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
 
 bool fits_a_child(const Tree& tree, std::size_t node, const Block& block, Row row) {
@@ -23,30 +22,36 @@ bool fits_a_child(const Tree& tree, std::size_t node, const Block& block, Row ro
 
 }  // namespace
 
-Exemplars::Exemplars(const Tree& tree, const NodeId* exemplar, std::size_t per_node, const double* row,
-                     const Scale& scale)
-    : row_(row), scale_(scale), group_(tree.size()) {
-  const std::size_t d = scale.n_features;
+std::vector<NodeId> exemplar_groups(const Tree& tree, const NodeId* exemplar, std::size_t per_node) {
+  std::vector<NodeId> group(tree.size()), source(tree.size());
+  for (std::size_t o = 0; o < tree.size(); ++o) {
+    const bool has_own = per_node > 0 && exemplar[o * per_node] >= 0;
+    source[o] = has_own || o == 0 ? static_cast<NodeId>(o) : source[tree.nodes[o].parent];
+    group[o] = tree.is_split(o) ? -1 : source[o];
+  }
+  return group;
+}
+
+Exemplars::Exemplars(std::vector<double> row, const NodeId* exemplar, std::size_t per_node,
+                     const std::vector<NodeId>& group, Scale scale)
+    : row_(std::move(row)), scale_(std::move(scale)), group_(group.size()) {
+  const std::size_t d = n_features();
   for (const bool number : {true, false})
     for (std::size_t j = 0; j < d; ++j)
       if (is_number(j) == number) column_.push_back(j), n_numbers_ += number;
-  for (const std::size_t j : column_) mismatch_.push_back(static_cast<float>(scale.per_unit[j]));
+  for (const std::size_t j : column_) mismatch_.push_back(static_cast<float>(scale_.per_unit[j]));
   std::vector<float> units(d);
-  std::vector<std::size_t> source(tree.size());  // the node whose exemplars are taken
-  for (std::size_t o = 0; o < tree.size(); ++o) {
-    // With very wide bands every row may reach a node only weakly; then those of the node above speak for it.
-    const bool has_own = per_node > 0 && exemplar[o * per_node] >= 0;
-    source[o] = has_own || o == 0 ? o : source[tree.nodes[o].parent];
-    if (tree.is_split(o)) continue;
-    const NodeId* own = exemplar + source[o] * per_node;
+  for (std::size_t o = 0; o < group.size(); ++o) {
+    if (group[o] < 0) continue;
+    const NodeId* own = exemplar + static_cast<std::size_t>(group[o]) * per_node;
     const auto n = static_cast<std::size_t>(std::find(own, own + per_node, -1) - own);
-    group_[o] = {place_.size() / kFloatLanes, (n + kFloatLanes - 1) / kFloatLanes};
+    group_[o] = {index_.size() / kFloatLanes, (n + kFloatLanes - 1) / kFloatLanes};
     for (std::size_t first = 0; first < n; first += kFloatLanes) {
       const std::size_t at = lanes_.size();
       lanes_.resize(at + kFloatLanes * d);
       for (std::size_t lane = 0; lane < kFloatLanes; ++lane) {
-        place_.push_back(own[std::min(first + lane, n - 1)]);  // the last one fills up the vector
-        to_units(row + static_cast<std::size_t>(place_.back()) * d, 1, units.data());
+        index_.push_back(own[std::min(first + lane, n - 1)]);  // the last one fills up the vector
+        to_units(row_.data() + static_cast<std::size_t>(index_.back()) * d, 1, units.data());
         for (std::size_t k = 0; k < d; ++k) {
           const float lacking = k < n_numbers_ ? 0.0F : -1.0F;  // the centre, or a category like no other
           lanes_[at + k * kFloatLanes + lane] = std::isnan(units[k]) ? lacking : units[k];
@@ -59,12 +64,12 @@ Exemplars::Exemplars(const Tree& tree, const NodeId* exemplar, std::size_t per_n
 // In the order of column_; whether a value is missing.
 bool Exemplars::to_units(const double* values, std::ptrdiff_t stride, float* out) const {
   if (n_numbers_ == column_.size()) {
-    kernels().to_units(values, stride, n_numbers_, scale_.centre, scale_.per_unit, kFarAway, out);
+    kernels().to_units(values, stride, n_numbers_, scale_.centre.data(), scale_.per_unit.data(), kFarAway, out);
   } else {
     for (std::size_t k = 0; k < column_.size(); ++k) {
       const std::size_t j = column_[k];
       const double value = values[static_cast<std::ptrdiff_t>(j) * stride];
-      if (k < n_numbers_) kernels().to_units(&value, 1, 1, scale_.centre + j, scale_.per_unit + j, kFarAway, out + k);
+      if (k < n_numbers_) kernels().to_units(&value, 1, 1, scale_.centre.data() + j, scale_.per_unit.data() + j, kFarAway, out + k);
       else out[k] = static_cast<float>(value);
     }
   }
@@ -72,7 +77,7 @@ bool Exemplars::to_units(const double* values, std::ptrdiff_t stride, float* out
 }
 
 void Exemplars::distance(const Tree& tree, const MatrixView& x, int n_threads, std::size_t n_out, double* out) const {
-  const std::size_t d = scale_.n_features;
+  const std::size_t d = n_features();
   const auto nearest = kernels().nearest_exemplar;
   over_blocks(x, n_threads, [&](const Block& block, Levels& level) {
     std::vector<float> units(block.size * d);
@@ -94,16 +99,16 @@ void Exemplars::distance(const Tree& tree, const MatrixView& x, int n_threads, s
       double* own = out + (block.first + i) * n_out;
       if (best[i] == kNowhere) std::fill_n(own, n_out, kNaN);
       else if (n_out == 1 && !has_missing[i] && n_numbers_ == d)
-        *own = sum_of_numbers(x.row(block.first + i), x.column_stride, place_[best[i] & 0xffffffff]);
-      else measure(x.row(block.first + i), x.column_stride, place_[best[i] & 0xffffffff], n_out, own);
+        *own = sum_of_numbers(x.row(block.first + i), x.column_stride, index_[best[i] & 0xffffffff]);
+      else measure(x.row(block.first + i), x.column_stride, index_[best[i] & 0xffffffff], n_out, own);
     }
   });
 }
 
 // The distance again, exactly: the search rounds.
 void Exemplars::measure(const double* x, std::ptrdiff_t stride, NodeId exemplar, std::size_t n_out, double* out) const {
-  const std::size_t d = scale_.n_features;
-  const double* row = row_ + static_cast<std::size_t>(exemplar) * d;
+  const std::size_t d = n_features();
+  const double* row = row_.data() + static_cast<std::size_t>(exemplar) * d;
   std::size_t n_known = 0;
   for (std::size_t j = 0; j < d; ++j) n_known += !is_missing(x[static_cast<std::ptrdiff_t>(j) * stride]);
   const double share = 1.0 / static_cast<double>(std::max<std::size_t>(n_known, 1));
@@ -118,8 +123,8 @@ void Exemplars::measure(const double* x, std::ptrdiff_t stride, NodeId exemplar,
 
 // The same sum, term by term, for the rows that nearly all are: nothing but numbers, none of them missing.
 double Exemplars::sum_of_numbers(const double* x, std::ptrdiff_t stride, NodeId exemplar) const {
-  const std::size_t d = scale_.n_features;
-  const double* row = row_ + static_cast<std::size_t>(exemplar) * d;
+  const std::size_t d = n_features();
+  const double* row = row_.data() + static_cast<std::size_t>(exemplar) * d;
   const double share = 1.0 / static_cast<double>(d);
   double sum = 0;
   for (std::size_t j = 0; j < d; ++j) {

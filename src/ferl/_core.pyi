@@ -6,6 +6,16 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
+Flags = NDArray[np.bool_] | NDArray[np.uint8]
+
+# Constants of the core that its copies (ONNX graphs, the page) must share.
+UNSEEN_GATE: float  # how open the gate of a split is to a category that none of its training rows had
+MOST_FIRING: float  # of a source in combinations that take maxima, which need some ignorance
+LEAST_MASS: float  # masses of a row that sum to less are multiplied by MASS_SCALE, so that they do not underflow
+MASS_SCALE: float
+FAR_AWAY: float  # in units of distance: values further away are all equally far for the search of the nearest exemplar
+EXEMPLAR_FIRING: float  # a row that fires a node this much or less is no exemplar of it
+WEIGHT_SPAN: float  # the largest ratio of two weights of rows such that the smaller one is sure to count
 
 class Sample:
     n_rows: int
@@ -75,6 +85,15 @@ class Tree:
         support: Floats,
         gate_margin: float,
     ) -> None: ...
+    @property
+    def rise(self) -> Floats: ...  # (n_nodes, 3): start, slope, base; membership is clip(base + (x - start) * slope)
+    @property
+    def fall(self) -> Floats: ...  # (n_nodes, 3): start, slope, base; membership is clip(base + (start - x) * slope)
+    @property
+    def gate(self) -> Floats: ...  # (n_nodes, 3): low, high, slope; clip(1 - max(low - x, x - high) * slope)
+    @property
+    def is_split(self) -> NDArray[np.bool_]: ...  # (n_nodes,): the children are the two sides of one split
+    def conditions(self, x: Floats, nodes: Ints, membership: Floats, gate: Floats) -> None: ...
     def combine(
         self,
         consequent: Floats,
@@ -119,3 +138,29 @@ class Tree:
         out: Floats,
     ) -> None: ...
     def open_radius(self, x: Floats, scale: Floats, n_threads: int, out: Floats) -> None: ...
+
+class Sources:
+    def __init__(
+        self,
+        tree: Tree,
+        consequent: Floats,
+        reliability: Floats,
+        is_source: Flags,
+        combination: str,
+        gated: bool,
+    ) -> None: ...
+    def combine(self, x: Floats, n_threads: int, belief: Floats, ignorance: Floats, conflict: Floats) -> None: ...
+    def certified_radius(self, x: Floats, label: Ints, scale: Floats, n_threads: int, out: Floats) -> None: ...
+
+class Exemplars:
+    def __init__(
+        self,
+        tree: Tree,
+        exemplar_row: Floats,
+        exemplar: Ints,
+        group: Ints,
+        centre: Floats,
+        per_unit: Floats,
+        n_categories: Ints,
+    ) -> None: ...
+    def distance(self, x: Floats, n_threads: int, out: Floats) -> None: ...
