@@ -145,7 +145,8 @@ def test_conditions_are_the_factors_of_the_firing(fitted, gated):
     membership, gate = np.empty(firing.shape), np.empty(firing.shape)
     core.conditions(X, nodes, membership, gate)
     membership, gate = membership[:, ::-1], gate[:, ::-1]
-    assert (membership[:, 0] == 1).all() and (gate[:, 0] == 1).all()
+    assert (membership[:, 0] == 1).all()
+    assert (gate[:, 0] == 1).all()
     product = np.ones(firing.shape)
     for node in range(1, tree.n_nodes):
         product[:, node] = product[:, tree.parent[node]] * membership[:, node] * (gate[:, node] if gated else 1.0)
@@ -212,7 +213,8 @@ def test_arrays_of_a_tree_are_fresh():
     core = small_tree([[1, 1, 2, 4]], [[0, 10]])
     core.rise[:] = 7.0
     core.is_split[:] = True
-    assert core.rise[1, 2] == 0 and not core.is_split.any()
+    assert core.rise[1, 2] == 0
+    assert not core.is_split.any()
 
 
 def test_readers_outlive_the_name_of_their_tree(fitted):
