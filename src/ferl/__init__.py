@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ferl._model.tree import FuzzyTree
     from ferl._read.evidence import Evidence
-    from ferl._read.explanation import Explanation, Overview, overview
-    from ferl._read.rules import export_text, rules_frame
+    from ferl._read.explanation import Explanation, Overview
     from ferl.certified_cache import CertifiedCache
     from ferl.classifier import FERLClassifier
     from ferl.detector import NoveltyDetector
-    from ferl.export import export_graphviz, export_latex
-    from ferl.export.text import splits_frame
+    from ferl.export import export_graphviz, export_latex, export_text, overview, rules_frame, splits_frame
     from ferl.plot import plot_tree
     from ferl.saving import ModelFileError, load_model, save_model
 
@@ -49,14 +47,14 @@ _HOME = {
     "NoveltyDetector": "ferl.detector",
     "export_graphviz": "ferl.export",
     "export_latex": "ferl.export",
-    "export_text": "ferl._read.rules",
+    "export_text": "ferl.export",
     "load_model": "ferl.saving",
     "plot_tree": "ferl.plot",
     "Overview": "ferl._read.explanation",
-    "overview": "ferl._read.explanation",
-    "rules_frame": "ferl._read.rules",
+    "overview": "ferl.export",
+    "rules_frame": "ferl.export",
     "save_model": "ferl.saving",
-    "splits_frame": "ferl.export.text",
+    "splits_frame": "ferl.export",
 }
 
 

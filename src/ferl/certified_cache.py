@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ferl._model.model import Model
 from ferl._read.certificate import check_scale, proven_radius, refuse_uncertified
-from ferl._read.evidence import evidence_of_rows
-from ferl._tables import check_rows
+from ferl._read.evidence import read_evidence
 from ferl._util.arrays import Floats
+from ferl._util.threads import n_threads
+from ferl.classifier import FERLClassifier
 
-if TYPE_CHECKING:
-    from ferl.classifier import FERLClassifier
-
-
-# What, besides the tree, decides a label.
-_DECISIVE = ("variant", "combination", "sources", "discount", "support_gate", "gate_margin")
 # Rows are compared with kept rows a few at a time, so that what is compared stays in the processor's cache.
 _COMPARED_AT_ONCE = 1 << 14
 
@@ -79,15 +75,15 @@ class CertifiedCache:
 
     def clear(self) -> None:
         """Forget all rows and counts, and take the estimator as it is now."""
-        refuse_uncertified(self.estimator)
+        model = self.estimator._fitted()
+        refuse_uncertified(model)
         with self._lock:
-            self._scale = check_scale(self.estimator, self._given_scale)
-            self._state = _state(self.estimator)
+            self._model, self._scale = model, check_scale(model, self._given_scale)
             # A feature that no rule tests may have any value.
-            self._tested = np.unique(self.estimator.tree_.feature[1:])
+            self._tested = np.unique(model.tree.feature[1:])
             self._rows = np.empty((0, len(self._tested)))
             self._reach = np.empty((0, len(self._tested)))
-            self._labels = self.estimator.classes_[:0]
+            self._labels = model.classes[:0]
             self._used = np.empty(0, dtype=np.int64)
             self._clock = 0
             self.hits = self.misses = 0
@@ -104,29 +100,30 @@ class CertifiedCache:
         -------
         ndarray of shape (n_rows,)
         """
-        rows = check_rows(self.estimator, X)
+        rows = self.estimator._rows(X)
         with self._lock:
-            self._refuse_changed()
-            place = self._find(rows)
-            hit = place >= 0
-            labels = np.empty(len(rows), dtype=self.estimator.classes_.dtype)
-            labels[hit] = self._labels[place[hit]]
-            self._touch(place[hit])
+            model = self._refuse_changed()
+            kept = self._find(rows)
+            hit = kept >= 0
+            labels = np.empty(len(rows), dtype=model.classes.dtype)
+            labels[hit] = self._labels[kept[hit]]
+            self._touch(kept[hit])
             self.hits += int(hit.sum())
             self.misses += int((~hit).sum())
         if not hit.all():
-            labels[~hit] = self._infer(rows[~hit])
+            labels[~hit] = self._infer(model, rows[~hit])
         return labels
 
-    def _refuse_changed(self) -> None:
-        if not _same(self._state, _state(self.estimator)):
+    def _refuse_changed(self) -> Model:
+        if self.estimator.model_ is not self._model:
             raise ValueError(
-                "The estimator was refitted, or its parameters were changed, since this cache was made; its rows may "
-                "have other labels now. Call clear() to start anew."
+                "The estimator was fitted again since this cache was made; its rows may have other labels now. Call "
+                "clear() to start anew."
             )
+        return self._model
 
     def _find(self, rows: Floats) -> NDArray[np.intp]:
-        """Place of a kept row within whose radius each row lies; -1 if there is none.
+        """Index of a kept row within whose radius each row lies; -1 if there is none.
 
         Any such row will do: if there are several, all of them have the label of the row between them.
         """
@@ -153,18 +150,18 @@ class CertifiedCache:
         self._used[place] = self._clock + np.arange(len(place))
         self._clock += len(place)
 
-    def _infer(self, rows: Floats) -> NDArray[Any]:
+    def _infer(self, model: Model, rows: Floats) -> NDArray[Any]:
         """Predict, certify and keep rows; without the lock, so that other threads go on meanwhile."""
-        state = _state(self.estimator)
-        evidence = evidence_of_rows(self.estimator, rows)
+        threads = n_threads(self.estimator.n_jobs)
+        evidence = read_evidence(model, rows, threads)
         labels = np.asarray(evidence.classes[evidence.pignistic.argmax(axis=1)])
         # Equal rows are kept once, and of a large batch only as many rows as there is room for.
         kept = np.sort(np.unique(rows, axis=0, return_index=True)[1])[-self.max_size :]
-        radius = proven_radius(self.estimator, rows[kept], evidence[kept], self._scale)
+        radius = proven_radius(model, rows[kept], evidence[kept], self._scale, threads)
         with np.errstate(invalid="ignore"):
             reach = np.where(self._scale > 0, radius[:, None] * self._scale, 0.0)
         with self._lock:
-            if _same(state, self._state) and _same(state, _state(self.estimator)):
+            if self._model is model:
                 self._keep(rows[kept][:, self._tested], reach[:, self._tested], labels[kept])
         return labels
 
@@ -176,11 +173,3 @@ class CertifiedCache:
         self._rows = np.concatenate([self._rows, rows])[stays]
         self._reach = np.concatenate([self._reach, reach])[stays]
         self._labels = np.concatenate([self._labels, labels])[stays]
-
-
-def _state(estimator: FERLClassifier) -> list[Any]:
-    return [estimator.tree_, *(getattr(estimator, name) for name in _DECISIVE)]
-
-
-def _same(one: list[Any], other: list[Any]) -> bool:
-    return one[0] is other[0] and one[1:] == other[1:]

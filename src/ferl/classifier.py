@@ -1,32 +1,32 @@
-"""FERLClassifier: parameters, fit, and one-line readings of the fitted tree."""
+"""FERLClassifier: its parameters, and how they become a model; :mod:`ferl._readings` has what it answers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Bunch, Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ferl._learn.grow import Grown, grow
-from ferl._learn.pruning import prune, pruning_path
-from ferl._learn.rows import Block, RowsInMemory
-from ferl._learn.updating import Updating, settle_classes
-from ferl._read.evidence import Evidence, evidence_of_rows
-from ferl._read.rules import category_names, column_names
-from ferl._sklearn import Interval, StrOptions, fit_context
-from ferl._tables import check_rows, learn_table, weights_and_factors, with_indicators
-from ferl._util.arrays import Floats
+from ferl._learn.grow import fit_model, grow
+from ferl._learn.pruning import pruning_path
+from ferl._learn.rows import Block, Facts, Rows, RowsInMemory
+from ferl._learn.updating import known_codes, settle_classes, update_model, weighed_block
+from ferl._model.settings import Settings
+from ferl._model.words import LinguisticVariable
+from ferl._readings import Readings
+from ferl._sklearn import Interval, StrOptions, check_parameters, fit_context
+from ferl._tables import check_rows, learn_labels, learn_table, weights_and_factors, with_indicators
 from ferl._util.threads import n_threads
-from ferl.partition import LinguisticVariable
-from ferl.readings import Readings
 
 
-class FERLClassifier(Readings, Updating, ClassifierMixin, BaseEstimator):
+class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
     """One fuzzy rule tree whose every answer carries its evidence.
 
     Deep and medium grow a binary tree best-first. Each split is a *band*, not a line: the cut is found again in
@@ -130,8 +130,10 @@ class FERLClassifier(Readings, Updating, ClassifierMixin, BaseEstimator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels.
+    model_ : Model
+        All that answers are read from, frozen; the attributes below are its parts.
     tree_ : FuzzyTree
-        The model, as arrays.
+        The rules, as arrays.
     partition_ : list of LinguisticVariable or None
         Compact: the words of each feature, None for those without. Otherwise None.
     n_rules_ : int
@@ -302,28 +304,85 @@ class FERLClassifier(Readings, Updating, ClassifierMixin, BaseEstimator):
         """
         return self._fit(X, y, sample_weight)
 
-    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any, classes: ArrayLike | None = None) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, classes: ArrayLike | None = None) -> Self:
         # An interrupted or refused fit leaves no half-new, half-old model behind.
-        for name in ("tree_", "classes_", "partition_", "n_growth_rows_", "columns_", "missing_features_", "drift_"):
+        for name in ("model_", "drift_"):
             self.__dict__.pop(name, None)
-        grown, self.classes_ = self._grow(X, y, sample_weight, classes)
-        self.n_growth_rows_ = grown.n_growth_rows
-        self.partition_ = grown.partition
-        self.tree_ = prune(grown.tree, self.ccp_alpha)
-        return self
+        return self._take(fit_model(self._settings(), self._training_rows(X, y, sample_weight, classes)))
 
-    def _grow(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, classes: ArrayLike | None = None
-    ) -> tuple[Grown, NDArray[Any]]:
-        table, columns, found, found_codes = learn_table(self, X, y, self.categorical_features)
-        classes, codes = settle_classes(found, found_codes, classes)
-        weight, unit = weights_and_factors(sample_weight, self.class_weight, classes, codes)
-        self.columns_ = columns
-        missing = np.isnan(table[weight > 0]).any(axis=0) if self.missing_conditions else np.zeros(0, dtype=bool)
-        self.missing_features_ = tuple(np.flatnonzero(missing).tolist())
-        block = Block(with_indicators(table, self.missing_features_), codes, weight)
-        rows = RowsInMemory.of_table(block, column_names(self), unit, category_names(self), n_threads(self.n_jobs))
-        return grow(self, rows), classes
+    def _settings(self) -> Settings:
+        return Settings.of(self.get_params(deep=False))
+
+    def _training_rows(self, X: Any, y: Any, sample_weight: Any, classes: ArrayLike | None = None) -> Rows:
+        """The rows to learn from, checked; where they are is the business of those who override this."""
+        table, schema, found, found_codes = learn_table(self, X, y, self.categorical_features)
+        settled, codes = settle_classes(found, found_codes, classes)
+        weight, unit = weights_and_factors(sample_weight, self.class_weight, settled, codes)
+        lacks = np.isnan(table[weight > 0]).any(axis=0) if self.missing_conditions else np.zeros(0, dtype=bool)
+        missing = tuple(np.flatnonzero(lacks).tolist())
+        block = Block(with_indicators(table, missing), codes, weight)
+        return RowsInMemory.of_table(block, Facts(schema, missing, settled, unit), n_threads(self.n_jobs))
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from more rows without growing anew.
+
+        The first block grows a tree, as :meth:`fit` does. Later ones leave its conditions as they are and go on with
+        what these sum up: class weights and with them the rules' distributions, the ranges where gates are open, means,
+        variances and exemplars. ``drift_`` says how the block differs from the rows before; where it does, or where the
+        first block was small, :meth:`fit` on all rows finds better conditions. See docs/updating.md.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            The block, with the columns of the first one. A category that the first one lacked goes where a missing
+            value goes.
+        y : array-like of shape (n_rows,)
+            Labels.
+        classes : array-like of shape (n_classes,), optional
+            First call: all labels, where the first block does not have them all. The others have weight 0 until they
+            come. Later calls: may be left out, or must be the same.
+        sample_weight : array-like of shape (n_rows,), optional
+            How often each row counts. The first block's are scaled as in :meth:`fit`; later ones count as they are, so
+            that a block can be given less to say.
+
+        Returns
+        -------
+        FERLClassifier
+            The estimator itself. After an error it is the model it was before.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from ferl import FERLClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = FERLClassifier(random_state=0).partial_fit(X[::2], y[::2])
+        >>> clf.partial_fit(X[1::2], y[1::2]).tree_.class_weight[0]
+        array([50., 50., 50.])
+        >>> abs(clf.drift_.z) < 3
+        True
+        """
+        if self.class_weight == "balanced":
+            raise ValueError(
+                'class_weight="balanced" needs all labels at once, and partial_fit sees a block. Pass a dict.'
+            )
+        if not self.__sklearn_is_fitted__():
+            self._fit(X, y, sample_weight, classes)
+            self.drift_ = None
+            return self
+        check_parameters(self)
+        rows, known = check_rows(self, X), self.classes_
+        found, found_codes = learn_labels(self, y, rows.shape)
+        codes = known_codes(found, found_codes, classes, known)
+        weight, _ = weights_and_factors(sample_weight, self.class_weight, known, codes)
+        self.model_, self.drift_ = update_model(self.model_, self._settings(), weighed_block(rows, codes, weight))
+        return self
 
     @fit_context(prefer_skip_nested_validation=True)
     def cost_complexity_pruning_path(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Bunch:
@@ -340,66 +399,58 @@ class FERLClassifier(Readings, Updating, ClassifierMixin, BaseEstimator):
             ``ccp_alphas`` and ``impurities``, ndarrays of shape (n_subtrees,), ascending.
         """
         # On a copy: asking for the path must not change a fitted model.
-        grown, _ = type(self)(**self.get_params())._grow(X, y, sample_weight)
-        ccp_alphas, impurities = pruning_path(grown.tree)
+        rows = type(self)(**self.get_params())._training_rows(X, y, sample_weight)
+        ccp_alphas, impurities = pruning_path(grow(self._settings(), rows).tree)
         return Bunch(ccp_alphas=ccp_alphas, impurities=impurities)
 
-    @property
-    def categories_(self) -> list[NDArray[Any] | None]:
-        """Categories of each feature, sorted; None for a feature that holds numbers."""
-        check_is_fitted(self)
-        return list(self.columns_.categories)
+    def reading(
+        self,
+        *,
+        combination: str | None = None,
+        sources: str | None = None,
+        discount: float | None = None,
+        support_gate: bool | None = None,
+        gate_margin: float | None = None,
+    ) -> Self:
+        """Another classifier that shares this fitted model and reads its evidence in another way.
 
-    @property
-    def n_rules_(self) -> int:
-        """Number of rules (leaves)."""
-        check_is_fitted(self)
-        return len(self.tree_.leaves)
-
-    @property
-    def lipschitz_(self) -> float:
-        """Lipschitz constant of the soft vote inside the support."""
-        check_is_fitted(self)
-        return self.tree_.lipschitz
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Most probable label of each row, shape (n_rows,).
-
-        The argmax of :meth:`predict_proba`; the first of equals. A label is given even where :meth:`predict_set`
-        abstains: where nothing fires all classes are equal, and it is the first one.
-        """
-        proba = self.predict_proba(X)
-        return np.asarray(self.classes_[proba.argmax(axis=1)])
-
-    def predict_proba(self, X: ArrayLike) -> Floats:
-        """Pignistic probability: belief plus an equal share of the ignorance, shape (n_rows, n_classes).
-
-        Ignorance is shared equally whatever the classes' frequencies, so on doubtful rows a rare class gets more than
-        its frequency. Where frequencies matter (the expected number of defaults, say) use ``combination="vote"``, or
-        calibrate with :class:`ferl.calibration.CalibratedFERL`.
-        """
-        evidence = self.predict_evidence(X)
-        # As `evidence.pignistic`, in the memory of the beliefs, which nobody else has.
-        return np.add(evidence.belief, (evidence.ignorance / len(self.classes_))[:, None], out=evidence.belief)
-
-    def predict_evidence(self, X: ArrayLike) -> Evidence:
-        """Belief, plausibility, ignorance and conflict of each row.
+        How evidence is read is settled when a model is fitted: parameters that are set later count for the next fit.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
-            Rows to judge.
+        combination, sources, discount, support_gate, gate_margin : default=None
+            As in the constructor; None: as this classifier reads it.
 
         Returns
         -------
-        Evidence
+        FERLClassifier
+            Fitted, with these parameters.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from ferl import FERLClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = FERLClassifier("medium", random_state=0).fit(X, y)
+        >>> vote = clf.reading(combination="vote")
+        >>> clf.predict_proba(X[70:71]).round(3), vote.predict_proba(X[70:71]).round(3)
+        (array([[0.009, 0.174, 0.817]]), array([[0.009, 0.174, 0.817]]))
+        >>> vote.tree_ is clf.tree_
+        True
         """
         check_is_fitted(self)
-        return evidence_of_rows(self, check_rows(self, X))
-
-    def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
-        """Classes that cannot be ruled out, bool of shape (n_rows, n_classes); the whole row is an abstention."""
-        return self.predict_evidence(X).prediction_set()
+        given = {
+            "combination": combination,
+            "sources": sources,
+            "discount": discount,
+            "support_gate": support_gate,
+            "gate_margin": gate_margin,
+        }
+        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        other: Self = copy(self).set_params(**changes)
+        check_parameters(other)
+        other.model_ = self.model_.read(replace(self.model_.reading, **changes))
+        return other
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
@@ -407,6 +458,3 @@ class FERLClassifier(Readings, Updating, ClassifierMixin, BaseEstimator):
         tags.input_tags.string = True
         # Not categorical, which scikit-learn means of tables of nothing but categories: its checks round all numbers.
         return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "tree_")

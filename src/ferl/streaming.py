@@ -10,9 +10,9 @@ from sklearn.base import clone
 
 from ferl._learn.batch_rows import rows_in_batches
 from ferl._learn.batches import BATCH_ROWS, Batches, GivenBatches, ParquetBatches
-from ferl._learn.grow import grow
-from ferl._learn.pruning import prune
+from ferl._learn.grow import fit_model
 from ferl._read.evidence import Evidence
+from ferl._sklearn import check_parameters
 from ferl._util.progress import rows_bar
 from ferl.classifier import FERLClassifier
 
@@ -107,16 +107,11 @@ def fit_parquet(
 
 
 def _fit(batches: Batches, estimator: FERLClassifier | None) -> FERLClassifier:
-    model: FERLClassifier = FERLClassifier() if estimator is None else clone(estimator)
-    model._validate_params()
-    with rows_bar(batches.n_rows, model.verbose > 0) as moved:
-        rows = rows_in_batches(model, batches, moved)
-        grown = grow(model, rows)
-    model.classes_ = rows.form.classes
-    model.n_growth_rows_ = grown.n_growth_rows
-    model.partition_ = grown.partition
-    model.tree_ = prune(grown.tree, model.ccp_alpha)
-    return model
+    fitted: FERLClassifier = FERLClassifier() if estimator is None else clone(estimator)
+    check_parameters(fitted)
+    settings = fitted._settings()
+    with rows_bar(batches.n_rows, settings.verbose > 0) as moved:
+        return fitted._take(fit_model(settings, rows_in_batches(settings, batches, moved)))
 
 
 def predict_batches(estimator: FERLClassifier, batches: Iterable[Any]) -> Iterator[Evidence]:
@@ -171,4 +166,6 @@ def predict_parquet(estimator: FERLClassifier, source: str | Path, out: str | Pa
     from ferl._cli.predict import Wanted, judge_file
     from ferl._tables.files import FileForm, TableFile
 
-    return judge_file(estimator, TableFile(Path(source), FileForm()), str(out), Wanted(), False, estimator.n_jobs)
+    return judge_file(
+        estimator._fitted(), TableFile(Path(source), FileForm()), str(out), Wanted(), False, estimator.n_jobs
+    )

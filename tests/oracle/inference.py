@@ -38,7 +38,7 @@ def gate(support: Floats, x: Floats, margin: float = 1.0) -> Floats:
 
 def fits(tree: Any, node: int, x: Floats) -> Floats:
     """Membership of any value in a node's condition: of a missing value, or a category not seen, the node's share."""
-    share = tree.missing_membership[node]
+    share = tree.share[node]
     if not is_categorical(tree, node):
         return np.where(np.isnan(x), share, membership(tree.trapezoid[node], np.nan_to_num(x)))
     known = category_membership(tree, node, x)

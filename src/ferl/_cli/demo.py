@@ -19,7 +19,8 @@ from sklearn import datasets
 from sklearn.model_selection import train_test_split
 
 from ferl._read.evidence import Evidence
-from ferl._read.rules import Rule, probability_text, read_rules, word_meanings
+from ferl._read.rules import Rule, read_rules
+from ferl._read.text import probability_text, word_meanings
 from ferl._util.arrays import Floats
 from ferl._util.files import replace_text
 from ferl.classifier import FERLClassifier
@@ -70,7 +71,7 @@ def run(name: str, picture: Path | None, report: Path) -> None:
         models[variant] = (model, time.perf_counter() - started)
     console.print(_summary(data, models))
     compact, medium = models["compact"][0], models["medium"][0]
-    console.print(_rules_panel("compact", compact, data, word_meanings(compact, data.features)))
+    console.print(_rules_panel("compact", compact, data, word_meanings(compact.model_, data.features)))
     console.print(_rules_panel("medium", medium, data, [_BAND_NOTE]))
     console.print(_answers_panel(medium, data))
     console.print(_novelty_panel(medium, data))
@@ -131,7 +132,7 @@ _BAND_NOTE = (
 
 
 def _rules_panel(variant: str, model: FERLClassifier, data: _Data, legend: list[str], most: int = 6) -> Panel:
-    rules = read_rules(model.tree_)
+    rules = read_rules(model.model_)
     grid = Table.grid(padding=(0, 1))
     for place, rule in enumerate(rules[:most], 1):
         grid.add_row(f"{place}.", _rule_line(rule, model, data))

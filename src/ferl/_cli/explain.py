@@ -13,14 +13,14 @@ import typer
 from rich.console import Console
 
 from ferl._cli.errors import CommandError, check_place
-from ferl._read.explanation.explain import explain_row
+from ferl._model.files import read_model
+from ferl._model.model import Model
+from ferl._read.explanation import explain
 from ferl._read.explanation.story import Explanation
 from ferl._tables.file_rows import RowReader
 from ferl._tables.files import FileForm, TableFile
 from ferl._tables.one_row import OneRow
 from ferl._util.files import replace_text
-from ferl.classifier import FERLClassifier
-from ferl.saving import load_model
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ def run_explain(model: Path, table: Path, place: int, form: FileForm, told: Stor
     """Tell the story of one row; rows are counted from 1, the header not among them."""
     if told.html is not None:
         check_place(told.html, model, table)
-    estimator = load_model(model)
+    fitted, _ = read_model(model)
     file = TableFile(table, form)
-    story = explain_row(estimator, _read(estimator, file, place), counterfactual=told.with_changes)
+    story = explain(fitted, _read(fitted, file, place), counterfactual=told.with_changes)
     if told.html is not None:
         _write_html(story, told.html, f"Row {place} of {table.name}")
     if told.as_json:
@@ -62,11 +62,11 @@ def run_explain(model: Path, table: Path, place: int, form: FileForm, told: Stor
         typer.echo(f"story written to {told.html}", err=True)
 
 
-def _read(estimator: FERLClassifier, file: TableFile, place: int) -> OneRow:
+def _read(model: Model, file: TableFile, place: int) -> OneRow:
     """The row at a place, from 1; the file is read up to there."""
     if place < 1:
         raise CommandError(f"--row is {place}; rows are counted from 1, the header not among them.")
-    reader = RowReader(estimator, file.names, file.path, file.form)
+    reader = RowReader(model.schema, model.missing_features, file.names, file.path, file.form)
     read = reader.read(_row_of(file, place))
     features = {name: f for f, name in enumerate(reader.features)}
     unseen: dict[int, Any] = {features[name]: next(iter(found)) for name, found in read.unseen.items()}

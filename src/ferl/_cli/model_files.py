@@ -13,10 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from ferl._cli.errors import CommandError, check_place
-from ferl._model.presets import changed_parameters
-from ferl._read.rules import export_text, feature_names
+from ferl._sklearn import changed_parameters
+from ferl._tables import add_up_indicators
 from ferl._util.files import replacing
 from ferl.classifier import FERLClassifier
+from ferl.export import export_text
 from ferl.onnx import to_onnx
 from ferl.onnx.graph import onnx_module
 from ferl.saving import load_model
@@ -42,12 +43,10 @@ def run_inspect(model: Path, with_rules: bool, as_json: bool) -> None:
 
 def summarise(estimator: FERLClassifier) -> dict[str, Any]:
     """What a model holds, as a plain dict."""
-    tree, columns = estimator.tree_, estimator.columns_
-    assert tree.profile is not None
-    width = len(columns.categories)
-    tested = np.bincount(tree.feature[1:], minlength=width + len(estimator.missing_features_))
-    for place, feature in enumerate(estimator.missing_features_):
-        tested[feature] += tested[width + place]
+    model = estimator.model_
+    tree, width = model.tree, model.n_features
+    asked = np.bincount(tree.feature[1:], minlength=width + len(model.missing_features))
+    tested = add_up_indicators(asked[None].astype(np.float64), model.missing_features)[0]
     features = [
         {
             "name": name,
@@ -55,11 +54,11 @@ def summarise(estimator: FERLClassifier) -> dict[str, Any]:
             **({} if levels is None else {"categories": levels.tolist()}),
             "conditions": int(tested[feature]),
         }
-        for feature, (name, levels) in enumerate(zip(feature_names(estimator), columns.categories, strict=True))
+        for feature, (name, levels) in enumerate(zip(model.feature_names(), model.schema.categories, strict=True))
     ]
     changed = changed_parameters(estimator)
     return {
-        "variant": estimator.variant,
+        "variant": model.variant,
         "n_rules": estimator.n_rules_,
         "depth": int(tree.depth.max()),
         "classes": estimator.classes_.tolist(),

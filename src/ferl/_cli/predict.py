@@ -12,13 +12,13 @@ import pyarrow as pa
 import typer
 
 from ferl._cli.errors import CommandError, check_place
+from ferl._model.files import read_model
+from ferl._model.model import Model
 from ferl._read.answers import answer_columns, answer_names
-from ferl._read.evidence import Fitted
 from ferl._tables.file_rows import Batch, RowReader
 from ferl._tables.files import FileForm, TableFile
 from ferl._tables.sinks import format_of, open_sink
 from ferl._util.threads import in_order, n_threads
-from ferl.saving import read_model
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,12 @@ def run_predict(model: Path, table: Path, out: str, form: FileForm, wanted: Want
     """Read a table, write it with the answers of a model, and say which categories training did not have."""
     if out != "-":
         check_place(Path(out), model, table)
-    n_rows = judge_file(read_model(model), TableFile(table, form), out, wanted, as_json, jobs)
+    n_rows = judge_file(read_model(model)[0], TableFile(table, form), out, wanted, as_json, jobs)
     if out != "-":
         typer.echo(f"{n_rows:,} rows judged; answers in {out}", err=True)
 
 
-def judge_file(model: Fitted, file: TableFile, out: str, wanted: Wanted, as_json: bool, jobs: int | None) -> int:
+def judge_file(model: Model, file: TableFile, out: str, wanted: Wanted, as_json: bool, jobs: int | None) -> int:
     """As :func:`run_predict`, for a model in memory; the number of rows."""
     threads = n_threads(jobs)  # refused, if at all, before anything is written
     judge = _Judge(model, file, wanted, format_of(out, as_json))
@@ -76,11 +76,11 @@ def judge_file(model: Fitted, file: TableFile, out: str, wanted: Wanted, as_json
 class _Judge:
     """Adds answers to batches; all that it returns has one schema."""
 
-    def __init__(self, model: Fitted, file: TableFile, wanted: Wanted, form: str) -> None:
+    def __init__(self, model: Model, file: TableFile, wanted: Wanted, form: str) -> None:
         self.model = model
         self.wanted = wanted
         self.form = form
-        self.rows = RowReader(model, file.names, file.path, file.form)
+        self.rows = RowReader(model.schema, model.missing_features, file.names, file.path, file.form)
         self.kept = [] if wanted.only_answers else file.names
         self.names = answer_names(model, wanted.prefix, wanted.every_class, wanted.with_novelty)
         # CSV keeps the text of numbers to the letter. The types of Parquet and JSON are for programs.

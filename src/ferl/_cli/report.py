@@ -12,12 +12,14 @@ import typer
 
 from ferl._cli.errors import CommandError, check_place
 from ferl._cli.predict import progress
+from ferl._model.model import Model
+from ferl._sklearn import changed_parameters
 from ferl._tables.file_rows import RowReader
 from ferl._tables.files import FileForm, TableFile, known_text
 from ferl._tables.text_categories import Spelling
 from ferl._util.files import replace_text
 from ferl._util.text import shown
-from ferl.classifier import FERLClassifier
+from ferl._util.threads import n_threads
 from ferl.report.summarise import summarise
 from ferl.report.table_reading import NO_LABEL, OTHER_LABEL, Cell, Codes, TableReading
 from ferl.report.writing import render
@@ -43,11 +45,18 @@ class Wanted:
 def run_report(model: Path, table: Path, out: Path, form: FileForm, wanted: Wanted, jobs: int) -> None:
     """Read a table batch by batch, and write what a model says of it."""
     check_place(out, model, table)
-    estimator = load_model(model).set_params(n_jobs=jobs)
+    estimator = load_model(model)
+    fitted, threads = estimator.model_, n_threads(jobs)
     file = TableFile(table, form)
-    labels = None if wanted.target is None else _Labels(estimator, file, wanted.target)
-    rows = RowReader(estimator, [name for name in file.names if name != wanted.target], file.path, form)
-    reading = TableReading(estimator)
+    labels = None if wanted.target is None else _Labels(fitted, file, wanted.target)
+    rows = RowReader(
+        fitted.schema,
+        fitted.missing_features,
+        [name for name in file.names if name != wanted.target],
+        file.path,
+        form,
+    )
+    reading = TableReading(fitted, threads)
     with progress(f"judging {table.name}", file.size) as moved:
         for batch in file.batches(moved):
             truth = None if labels is None else labels.codes(batch)
@@ -56,7 +65,9 @@ def run_report(model: Path, table: Path, out: Path, form: FileForm, wanted: Want
             reading.add(read.rows, truth, _cells(batch, rows.features))
     if labels is not None:
         labels.refuse_if_all_are_others()
-    replace_text(out, render(summarise(estimator, reading, wanted.title or model.stem, table.name)))
+    replace_text(
+        out, render(summarise(fitted, changed_parameters(estimator), reading, wanted.title or model.stem, table.name))
+    )
     for line in rows.unseen_lines():
         typer.echo(line, err=True)
     typer.echo(f"{reading.n_rows:,} rows judged; report in {out}", err=True)
@@ -70,16 +81,16 @@ def _cells(batch: pa.Table, features: list[str]) -> Cell:
 class _Labels:
     """The column of labels, as places among the classes of a model."""
 
-    def __init__(self, estimator: FERLClassifier, file: TableFile, target: str) -> None:
+    def __init__(self, model: Model, file: TableFile, target: str) -> None:
         if target not in file.names:
             near = difflib.get_close_matches(target, file.names, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else " Leave --target out if there are no labels."
             raise CommandError(f"{file.path.name} has no column {target!r}.{hint}")
-        if target in (estimator.columns_.names or ()):
+        if target in (model.schema.names or ()):
             raise CommandError(f"{target!r} is a feature of the model. Name the column that holds the labels.")
         self.target = target
         self.form = file.form
-        self.spelling = Spelling(estimator.classes_)
+        self.spelling = Spelling(model.classes)
         self.n_known = 0
         self.other: str | None = None
 

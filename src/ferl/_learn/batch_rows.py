@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from ferl._learn.batches import Batch, Batches, ParquetBatches
-from ferl._learn.rows import Facts, Fold, Levels, State, weight_scale
+from ferl._learn.rows import CategoryNames, Facts, Fold, State, weight_scale
 from ferl._learn.survey import RowForm, Survey, Tally
-from ferl._read.rules import category_names, column_names
+from ferl._model.settings import Settings
 from ferl._tables import Schema
 from ferl._tables.categorical import chosen_features
 from ferl._util.arrays import Floats
-
-if TYPE_CHECKING:
-    from ferl.classifier import FERLClassifier
 
 Moved = Callable[[str, int], object]  # told what is being done, and how many rows it has been done to
 
@@ -57,13 +54,13 @@ class RowsInBatches:
         return state
 
 
-def rows_in_batches(estimator: FERLClassifier, batches: Batches, moved: Moved) -> RowsInBatches:
-    """Look at labels, categories and weights of all rows; the estimator remembers its columns, as in a fit.
+def rows_in_batches(settings: Settings, batches: Batches, moved: Moved) -> RowsInBatches:
+    """Look at labels, categories and weights of all rows.
 
     Parameters
     ----------
-    estimator : FERLClassifier
-        Its parameters say what is looked for; it gets ``columns_``, ``missing_features_`` and its features.
+    settings : Settings
+        Says what is looked for.
     batches : Batches
         The rows.
     moved : callable
@@ -74,36 +71,23 @@ def rows_in_batches(estimator: FERLClassifier, batches: Batches, moved: Moved) -
     RowsInBatches
     """
     survey = Survey()
-    look = FirstLook.at(batches, estimator)
+    look = FirstLook.at(batches, settings)
     for batch in _read(batches, moved, "looking at labels", look.features):
-        survey.merge(Survey.of(batch, look.categorical_features, estimator.missing_conditions))
-    form = RowForm.settle(survey, estimator.class_weight)
+        survey.merge(Survey.of(batch, look.categorical_features, settings.missing_conditions))
+    form = RowForm.settle(survey, settings.class_weight)
     form = replace(form, columns=look.all_columns(form.columns))
-    remember(estimator, form)
-    levels = category_names(estimator)
-    tally = Tally.start(form, levels)
-    for batch in _read(batches, moved, "weighing categories", tallied_names(form, levels)):
-        tally_batch(tally, batch, form, levels)
-    form, facts = weighed(estimator, form, levels, tally)
+    facts = form.facts
+    tally = Tally.start(form, facts.categories)
+    for batch in _read(batches, moved, "weighing categories", tallied_names(form, facts.categories)):
+        tally_batch(tally, batch, form, facts.categories)
+    form, facts = weighed(form, tally)
     return RowsInBatches(facts, batches, form, moved)
 
 
-def remember(estimator: FERLClassifier, form: RowForm) -> None:
-    """What a fit leaves behind of its table."""
-    columns = form.columns
-    estimator.columns_ = columns
-    estimator.missing_features_ = form.missing_features
-    estimator.n_features_in_ = len(columns.categories)
-    estimator.__dict__.pop("feature_names_in_", None)
-    if columns.names is not None:
-        estimator.feature_names_in_ = np.array(columns.names, dtype=object)
-
-
-def weighed(estimator: FERLClassifier, form: RowForm, levels: Levels, tally: Tally) -> tuple[RowForm, Facts]:
+def weighed(form: RowForm, tally: Tally) -> tuple[RowForm, Facts]:
     """The form with its scale of weights, and what is known of all rows, once all of them are in the tally."""
     tally.check()
-    n_classes = len(form.classes)
-    facts = Facts(n_classes, column_names(estimator), form.factor, levels, tally.category_weight(n_classes))
+    facts = replace(form.facts, category_weight=tally.category_weight(len(form.classes)))
     return replace(form, scale=weight_scale(tally.of_class.total(), tally.n_rows)), facts
 
 
@@ -126,20 +110,18 @@ class FirstLook:
     names: tuple[str, ...] | None
 
     @classmethod
-    def at(cls, batches: Batches, estimator: FERLClassifier) -> FirstLook:
+    def at(cls, batches: Batches, settings: Settings) -> FirstLook:
         """From the types that the files declare."""
         if not isinstance(batches, ParquetBatches):
-            return cls(None, estimator.categorical_features, None)
-        return cls.at_columns(batches.features, batches.holds_numbers, estimator)
+            return cls(None, settings.categorical_features, None)
+        return cls.at_columns(batches.features, batches.holds_numbers, settings)
 
     @classmethod
-    def at_columns(
-        cls, names: tuple[str, ...], holds_numbers: Callable[[str], bool], estimator: FERLClassifier
-    ) -> FirstLook:
+    def at_columns(cls, names: tuple[str, ...], holds_numbers: Callable[[str], bool], settings: Settings) -> FirstLook:
         """From the names of a table's columns, and which of them hold numbers by their types."""
-        if estimator.missing_conditions:
-            return cls(None, estimator.categorical_features, None)
-        chosen = chosen_features(estimator.categorical_features, names, len(names))
+        if settings.missing_conditions:
+            return cls(None, settings.categorical_features, None)
+        chosen = chosen_features(settings.categorical_features, names, len(names))
         wanted = [
             name
             for place, name in enumerate(names)
@@ -165,23 +147,23 @@ def _read(batches: Batches, moved: Moved, title: str, features: list[str] | None
         moved(title, n_rows)
 
 
-def tallied_names(form: RowForm, levels: Levels) -> list[str] | None:
+def tallied_names(form: RowForm, levels: CategoryNames) -> list[str] | None:
     """The only columns that a tally looks at, at least one; None: they have no names."""
     names = form.columns.names
     return None if names is None else [names[j] for j in _tallied(form, levels)] or [names[0]]
 
 
-def tally_batch(tally: Tally, batch: Batch, form: RowForm, levels: Levels) -> None:
+def tally_batch(tally: Tally, batch: Batch, form: RowForm, levels: CategoryNames) -> None:
     """Take the rows of a batch into a tally."""
     codes = form.codes(batch)
     tally.add(form, _level_codes(batch, form, levels), codes, form.weight(batch, codes))
 
 
-def _tallied(form: RowForm, levels: Levels) -> list[int]:
+def _tallied(form: RowForm, levels: CategoryNames) -> list[int]:
     return sorted({j for j in levels if j < len(form.columns.categories)} | set(form.missing_features))
 
 
-def _level_codes(batch: Batch, form: RowForm, levels: Levels) -> dict[int, Floats]:
+def _level_codes(batch: Batch, form: RowForm, levels: CategoryNames) -> dict[int, Floats]:
     """Codes of the categorical columns of a batch, indicators among them."""
     if not levels:
         return {}

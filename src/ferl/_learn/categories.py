@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._model.tree import Categories, FuzzyTree, Profile
+from ferl._model.profile import Profile
+from ferl._model.tree import Categories, FuzzyTree
+from ferl._model.words import Terms
 from ferl._util.arrays import Floats, Ints
 from ferl._util.text import category_text
 from ferl._util.threads import for_each, threads_for
-from ferl.partition import Terms
 
 # That every category is taken to have more, with the class shares of the table; as in cpp/category.cpp.
 PRIOR_ROWS = 5.0
@@ -24,7 +25,7 @@ MAX_GROUPED = 12
 MIN_GROUPED_WEIGHT = 20.0
 
 
-def level_weights(
+def category_weights(
     column: Floats, codes: Ints, weight: Floats, n_categories: int, n_classes: int, *, is_whole: bool = False
 ) -> Floats:
     """Weight of each class in each category of a column, shape (n_categories, n_classes); `is_whole`: all weights are.
@@ -109,7 +110,7 @@ def restore(tree: FuzzyTree, orders: dict[int, NDArray[np.intp]], weights: dict[
         tree,
         trapezoid=trapezoid,
         categories=Categories(tree.categories.n_categories, start, np.concatenate(membership)),
-        profile=None if tree.profile is None else _restore_profile(tree.profile, orders, weights),
+        profile=_restore_profile(tree.profile, orders, weights),
     )
 
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ferl._model.settings import Settings
 from ferl._model.tree import FuzzyTree, nodes_by_depth
 from ferl._util.arrays import Floats, Ints
-
-if TYPE_CHECKING:
-    from ferl.classifier import FERLClassifier
 
 
 def consequents(
@@ -95,12 +92,12 @@ def own_trust(
     )
 
 
-def signs(estimator: FERLClassifier, names: list[str], n_categories: Ints, n_classes: int) -> Ints | None:
+def signs(settings: Settings, names: list[str], n_categories: Ints, n_classes: int) -> Ints | None:
     """Sign of each feature's constraint, 0 where it has none; None: there are no constraints.
 
     Parameters
     ----------
-    estimator : FERLClassifier
+    settings : Settings
         Its ``monotonic_cst`` is read.
     names : list of str
         Names of the features.
@@ -113,7 +110,7 @@ def signs(estimator: FERLClassifier, names: list[str], n_categories: Ints, n_cla
     -------
     ndarray of shape (n_features,), int32, or None
     """
-    wish = estimator.monotonic_cst
+    wish = settings.monotonic_cst
     if wish is None:
         return None
     found = _by_name(wish, names) if isinstance(wish, Mapping) else _in_order(wish, names)
@@ -121,7 +118,7 @@ def signs(estimator: FERLClassifier, names: list[str], n_categories: Ints, n_cla
         return None
     if n_classes != 2:
         raise ValueError(f"monotonic_cst needs two classes; y has {n_classes}.")
-    if estimator.variant == "compact":
+    if settings.variant == "compact":
         raise ValueError('monotonic_cst works with learned splits: use variant="deep" or "medium".')
     for j in np.flatnonzero(found):
         if n_categories[j]:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ferl._learn.consequents import own_trust
 from ferl._learn.rows import Block
+from ferl._model.model import Model
+from ferl._model.settings import Settings
 from ferl._model.tree import FuzzyTree
 from ferl._read.novelty import lost_support, residual_parts, usual_residual
 from ferl._util.arrays import Floats
 from ferl._util.threads import n_threads
-
-if TYPE_CHECKING:
-    from ferl.classifier import FERLClassifier
-
 
 _CHUNK_ROWS = 4096  # whose firings are in memory at a time
 
@@ -86,13 +84,15 @@ class Drift:
         return asdict(self) | {"z": self.z}
 
 
-def measure_drift(estimator: FERLClassifier, block: Block, class_weight: Floats) -> Drift:
+def measure_drift(model: Model, settings: Settings, block: Block, class_weight: Floats) -> Drift:
     """Compare a block with what a tree knows of the rows before.
 
     Parameters
     ----------
-    estimator : FERLClassifier
+    model : Model
         Before it has learned from the block.
+    settings : Settings
+        How it learns.
     block : Block
         Rows as the tree reads them, all of some weight.
     class_weight : ndarray of shape (n_nodes, n_classes)
@@ -102,18 +102,18 @@ def measure_drift(estimator: FERLClassifier, block: Block, class_weight: Floats)
     -------
     Drift
     """
-    tree, weight = estimator.tree_, block.weight
+    tree, weight, threads = model.tree, block.weight, n_threads(settings.n_jobs)
     n_rows = float(tree.weight[0]), _effective_rows(weight)
     routing, leaf_noise = _shift(_placed(tree, tree.class_weight), _placed(tree, class_weight), *n_rows)
     shift, class_noise = _shift(tree.class_weight[0], class_weight[0], *n_rows)
-    names = estimator.classes_.tolist()
+    names = model.classes.tolist()
     return Drift(
         len(block.X),
-        *_labels(_lacking(estimator, block), weight, *n_rows),
+        *_labels(_lacking(tree, settings, block), weight, *n_rows),
         float(np.abs(routing).sum() / 2),
         float(math.sqrt(2 / math.pi) * leaf_noise.sum() / 2),  # the mean size of a normal deviate
-        *_mean(lost_support(estimator, block.X).sum(axis=1), weight),
-        *_mean(_relative_residual(estimator, block.X), weight),
+        *_mean(lost_support(model, block.X, threads).sum(axis=1), weight),
+        *_mean(_relative_residual(tree, block.X, threads), weight),
         dict(zip(names, shift.tolist(), strict=True)),
         dict(zip(names, class_noise.tolist(), strict=True)),
     )
@@ -126,9 +126,9 @@ def _placed(tree: FuzzyTree, class_weight: Floats) -> Floats:
     return np.append(in_leaves, max(weight[0] - in_leaves.sum(), 0.0))
 
 
-def _relative_residual(estimator: FERLClassifier, X: Floats) -> Floats:
-    usual = usual_residual(estimator.tree_)
-    residual = residual_parts(estimator.tree_, X, n_threads(estimator.n_jobs)).sum(axis=1)
+def _relative_residual(tree: FuzzyTree, X: Floats, threads: int) -> Floats:
+    usual = usual_residual(tree)
+    residual = residual_parts(tree, X, threads).sum(axis=1)
     return np.asarray(residual / (usual if usual > 0 else math.nan))
 
 
@@ -139,30 +139,30 @@ def _labels(lacking: Floats, weight: Floats, n_before: float, n_now: float) -> t
     return float(share @ lacking), error
 
 
-def _lacking(estimator: FERLClassifier, block: Block) -> Floats:
+def _lacking(tree: FuzzyTree, settings: Settings, block: Block) -> Floats:
     """Probability that the leaves expected to give each row's label, less what they give it; weighted by firing."""
-    tree, leaves = estimator.tree_, estimator.tree_.leaves
-    consequent, expected = tree.consequent[leaves], _expected_probability(estimator)
+    leaves = tree.leaves
+    consequent, expected = tree.consequent[leaves], _expected_probability(tree, settings)
     out = np.empty(len(block.X))
     for first in range(0, len(out), _CHUNK_ROWS):
         rows = slice(first, first + _CHUNK_ROWS)
-        firing = tree.fire(block.X[rows], gated=False, n_threads=n_threads(estimator.n_jobs))[:, leaves]
+        firing = tree.fire(block.X[rows], gated=False, n_threads=n_threads(settings.n_jobs))[:, leaves]
         out[rows] = firing @ expected - np.einsum("il,li->i", firing, consequent[:, block.codes[rows]])
     return out
 
 
-def _expected_probability(estimator: FERLClassifier) -> Floats:
+def _expected_probability(tree: FuzzyTree, settings: Settings) -> Floats:
     """Mean probability that each leaf gives the label of a new row like those before, shape (n_leaves,).
 
     That of the rows before is larger: these are what the leaf knows. A consequent p that follows the frequencies q of W
     rows by t per unit gives their labels ``sum p q``, of which ``t (1 - sum q^2) / (W - 1)`` is their own noise.
     """
-    tree, leaves = estimator.tree_, estimator.tree_.leaves
+    leaves = tree.leaves
     weight = tree.weight[leaves]
     share = np.divide(
         tree.class_weight[leaves], weight[:, None], out=tree.consequent[leaves], where=weight[:, None] > 0
     )
-    trust = own_trust(tree.class_weight, tree.parent, estimator.consequents, estimator.shrinkage)[leaves]
+    trust = own_trust(tree.class_weight, tree.parent, settings.consequents, settings.shrinkage)[leaves]
     noise = trust * (1 - (share**2).sum(axis=1)) / np.maximum(weight - 1, 1.0)
     return np.asarray((tree.consequent[leaves] * share).sum(axis=1) - noise)
 

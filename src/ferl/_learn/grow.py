@@ -1,10 +1,10 @@
-"""Growth: from a table and an estimator's parameters to a fuzzy tree, by learned splits or by words fixed before."""
+"""Growth: from training rows and settings to a model, by learned splits or by words fixed before."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -12,27 +12,19 @@ from sklearn.utils import check_random_state
 from ferl import _core
 from ferl._learn.categories import category_order, category_terms, restore
 from ferl._learn.consequents import consequents, constrain, signs
+from ferl._learn.mdlp import mdlp_partition
+from ferl._learn.partitions import quantile_partition, width_partition
+from ferl._learn.pruning import prune
 from ferl._learn.rows import Facts, Orders, Rows, Sampling, Summing
-from ferl._model.presets import setting
-from ferl._model.tree import Categories, Cuts, FuzzyTree, Profile
+from ferl._model.model import Model, Words
+from ferl._model.profile import Profile
+from ferl._model.settings import Settings
+from ferl._model.tree import Categories, Cuts, FuzzyTree
+from ferl._model.words import LinguisticVariable, Terms, arrange, terms
 from ferl._tables import refuse_extreme_scales
 from ferl._util.arrays import Ints
 from ferl._util.progress import rules_bar
 from ferl._util.threads import n_threads
-from ferl.partition import (
-    LinguisticVariable,
-    Terms,
-    arrange,
-    mdlp_partition,
-    quantile_partition,
-    terms,
-    width_partition,
-)
-
-if TYPE_CHECKING:
-    from ferl.classifier import FERLClassifier
-
-Words = list[LinguisticVariable | None]
 
 CRITERIA = {"compact": ("consistent", "cci"), "medium": ("gini", "entropy", "cci"), "deep": ("gini", "entropy", "cci")}
 BUILDERS = ("quantile", "width", "mdlp")
@@ -51,13 +43,28 @@ class Grown:
     n_growth_rows: int
 
 
-def grow(estimator: FERLClassifier, rows: Rows) -> Grown:
-    """Grow a tree with an estimator's parameters.
+def fit_model(settings: Settings, rows: Rows) -> Model:
+    """Grow a tree, prune it, and settle how its evidence is read."""
+    grown, facts = grow(settings, rows), rows.facts
+    return Model(
+        settings.variant,
+        prune(grown.tree, settings.ccp_alpha),
+        settings.reading,
+        facts.classes,
+        facts.schema,
+        facts.missing_features,
+        grown.partition,
+        grown.n_growth_rows,
+    )
+
+
+def grow(settings: Settings, rows: Rows) -> Grown:
+    """Grow a tree.
 
     Parameters
     ----------
-    estimator : FERLClassifier
-        Its parameters and ``columns_`` are read; nothing is written.
+    settings : Settings
+        How to grow it.
     rows : Rows
         The training rows.
 
@@ -65,20 +72,20 @@ def grow(estimator: FERLClassifier, rows: Rows) -> Grown:
     -------
     Grown
     """
-    _check_criterion(estimator)
-    facts, threads = rows.facts, n_threads(estimator.n_jobs)
-    constraint = signs(estimator, facts.names, facts.n_categories, facts.n_classes)
-    seed = int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max))
+    _check_criterion(settings)
+    facts, threads = rows.facts, n_threads(settings.n_jobs)
+    constraint = signs(settings, facts.names, facts.n_categories, facts.n_classes)
+    seed = int(check_random_state(settings.random_state).randint(np.iinfo(np.int32).max))
     orders = {j: category_order(own) for j, own in facts.category_weight.items()}
-    with rules_bar(setting(estimator, "max_rules"), estimator.verbose > 0) as report:
-        sampling, sampler = _sampled(estimator, rows, seed, orders)
-        n_features = len(estimator.columns_.categories)
-        refuse_extreme_scales(estimator.columns_, sampler.low[:n_features], sampler.high[:n_features])
+    with rules_bar(settings.max_rules, settings.verbose > 0) as report:
+        sampling, sampler = _sampled(settings, rows, seed, orders)
+        n_features = len(facts.schema.categories)
+        refuse_extreme_scales(facts.schema, sampler.low[:n_features], sampler.high[:n_features])
         sample = sampler.finish(threads)
-        partition = _choose_partition(estimator, sample, facts)
+        partition = _choose_partition(settings, sample, facts)
         found = None
         if partition is None:
-            options = _split_options(estimator, len(facts.names))
+            options = _split_options(settings, len(facts.names))
             # A class without weight has no rows; any unit will do.
             options["class_unit"] = np.where(facts.class_unit > 0, facts.class_unit, 1.0).tolist()
             options["monotone"] = [] if constraint is None else constraint.tolist()
@@ -86,7 +93,7 @@ def grow(estimator: FERLClassifier, rows: Rows) -> Grown:
         else:
             found = category_terms(terms(partition), facts.categories, orders, facts.category_weight)
             found_terms = (found.feature, found.trapezoid, found.is_complement)
-            grown = _core.grow_words(sample, *found_terms, _linguistic_options(estimator), report)
+            grown = _core.grow_words(sample, *found_terms, _linguistic_options(settings), report)
         summing = Summing(
             {name: grown[name] for name in _CONDITIONS},
             sampling.n_categories,
@@ -94,14 +101,14 @@ def grow(estimator: FERLClassifier, rows: Rows) -> Grown:
             sampler.low,
             sampler.high,
             sampler.most_weight,
-            n_exemplars(estimator),
+            n_exemplars(settings),
             grown.pop("key_bound"),
             seed,
             sampling.columns,
             orders,
         )
         learned = rows.fold(summing, threads, report).finish()
-        tree = restore(_tree(estimator, grown | learned, found, facts.n_categories), orders, facts.category_weight)
+        tree = restore(_tree(settings, grown | learned, found, facts.n_categories), orders, facts.category_weight)
         if constraint is not None:
             tree = replace(tree, consequent=constrain(tree, constraint))
         if report is not None:
@@ -109,9 +116,9 @@ def grow(estimator: FERLClassifier, rows: Rows) -> Grown:
     return Grown(tree, partition, sample.n_rows)
 
 
-def _sampled(estimator: FERLClassifier, rows: Rows, seed: int, orders: Orders) -> tuple[Sampling, _core.Sampler]:
-    facts, threads = rows.facts, n_threads(estimator.n_jobs)
-    n_rows = ALL_ROWS if estimator.growth_rows is None else int(min(estimator.growth_rows, ALL_ROWS))
+def _sampled(settings: Settings, rows: Rows, seed: int, orders: Orders) -> tuple[Sampling, _core.Sampler]:
+    facts, threads = rows.facts, n_threads(settings.n_jobs)
+    n_rows = ALL_ROWS if settings.growth_rows is None else int(min(settings.growth_rows, ALL_ROWS))
     n_class_rows = 0 if n_rows == ALL_ROWS else n_rows // (RARE_SHARE * facts.n_classes)
     columns = np.arange(len(facts.names), dtype=np.int32)
     while True:
@@ -124,14 +131,14 @@ def _sampled(estimator: FERLClassifier, rows: Rows, seed: int, orders: Orders) -
         columns = valued
 
 
-def _tree(estimator: FERLClassifier, grown: dict[str, Any], found: Terms | None, n_categories: Ints) -> FuzzyTree:
+def _tree(settings: Settings, grown: dict[str, Any], found: Terms | None, n_categories: Ints) -> FuzzyTree:
     """The tree that the core has grown."""
     cuts, start, membership = grown.pop("cuts"), grown.pop("category_start"), grown.pop("category")
     known = Profile.partly_known(grown.pop("known_weight"), grown["class_weight"].sum(axis=1))
     names = ("mean", "variance", "exemplar", "exemplar_row")
     profile = Profile(**{name: grown.pop(name) for name in names}, known_weight=known)
     return FuzzyTree(
-        consequent=consequents(grown["class_weight"], grown["parent"], estimator.consequents, estimator.shrinkage),
+        consequent=consequents(grown["class_weight"], grown["parent"], settings.consequents, settings.shrinkage),
         word=_words(grown, found),
         profile=profile,
         cuts=Cuts(cuts[:, :2].copy(), cuts[:, 2].copy()) if found is None else None,
@@ -140,27 +147,27 @@ def _tree(estimator: FERLClassifier, grown: dict[str, Any], found: Terms | None,
     )
 
 
-def _check_criterion(estimator: FERLClassifier) -> None:
-    criterion, allowed = setting(estimator, "criterion"), CRITERIA[estimator.variant]
+def _check_criterion(settings: Settings) -> None:
+    criterion, allowed = settings.criterion, CRITERIA[settings.variant]
     if criterion not in allowed:
         raise ValueError(
-            f"criterion is {criterion!r}; a {estimator.variant} tree can be grown by {' or '.join(map(repr, allowed))}."
+            f"criterion is {criterion!r}; a {settings.variant} tree can be grown by {' or '.join(map(repr, allowed))}."
         )
 
 
-def _choose_partition(estimator: FERLClassifier, sample: _core.Sample, facts: Facts) -> Words | None:
+def _choose_partition(settings: Settings, sample: _core.Sample, facts: Facts) -> Words | None:
     """The words of a linguistic tree: from the rows it is grown on, or those given."""
-    wish = estimator.partition
-    if estimator.variant != "compact":
+    wish = settings.partition
+    if settings.variant != "compact":
         if not isinstance(wish, str) or wish != "quantile":
             raise ValueError(
-                f'partition is given, but a {estimator.variant} tree learns its own splits. Use variant="compact" for '
+                f'partition is given, but a {settings.variant} tree learns its own splits. Use variant="compact" for '
                 "rules in words, or leave partition out."
             )
         return None
     if not isinstance(wish, str):
         return _arranged(wish, facts)
-    built = _built_partition(estimator, sample, facts.names)
+    built = _built_partition(settings, sample, facts.names)
     return [None if j in facts.categories else variable for j, variable in enumerate(built)]
 
 
@@ -177,17 +184,17 @@ def _arranged(wish: Sequence[LinguisticVariable | None], facts: Facts) -> Words:
     return [None if j in facts.categories else variable for j, variable in enumerate(partition)]
 
 
-def _built_partition(estimator: FERLClassifier, sample: _core.Sample, names: list[str]) -> Words:
-    wish = estimator.partition
+def _built_partition(settings: Settings, sample: _core.Sample, names: list[str]) -> Words:
+    wish = settings.partition
     if wish not in BUILDERS:
         raise ValueError(
             f"partition is {wish!r}; it must be {', '.join(map(repr, BUILDERS))}, or the words themselves. To read "
             "them from a file, pass ferl.partition.load_partition(path)."
         )
     if wish == "mdlp":
-        return mdlp_partition(sample.x, sample.y, names, estimator.n_sets, sample.weight)
+        return mdlp_partition(sample.x, sample.y, names, settings.n_sets, sample.weight)
     build = quantile_partition if wish == "quantile" else width_partition
-    return build(sample.x, names, estimator.n_sets, sample.weight)
+    return build(sample.x, names, settings.n_sets, sample.weight)
 
 
 def _words(grown: dict[str, Any], found: Terms | None) -> tuple[str, ...]:
@@ -199,39 +206,39 @@ def _words(grown: dict[str, Any], found: Terms | None) -> tuple[str, ...]:
     return tuple("" if feature < 0 else word[feature, ends] for feature, ends in nodes)
 
 
-def _common_options(estimator: FERLClassifier) -> dict[str, Any]:
+def _common_options(settings: Settings) -> dict[str, Any]:
     return {
-        "max_rules": int(min(setting(estimator, "max_rules"), UNBOUNDED)),
-        "max_depth": int(min(setting(estimator, "max_depth"), UNBOUNDED)),
-        "min_leaf_weight": float(estimator.min_leaf_weight),
-        "min_gain": float(setting(estimator, "min_gain")),
-        "patience": int(min(estimator.patience, UNBOUNDED)),
-        "min_coverage": float(estimator.min_coverage),
-        "n_threads": n_threads(estimator.n_jobs),
+        "max_rules": int(min(settings.max_rules, UNBOUNDED)),
+        "max_depth": int(min(settings.max_depth, UNBOUNDED)),
+        "min_leaf_weight": float(settings.min_leaf_weight),
+        "min_gain": float(settings.min_gain),
+        "patience": int(min(settings.patience, UNBOUNDED)),
+        "min_coverage": float(settings.min_coverage),
+        "n_threads": n_threads(settings.n_jobs),
     }
 
 
-def n_exemplars(estimator: FERLClassifier) -> int:
+def n_exemplars(settings: Settings) -> int:
     """Number of training rows that each node keeps."""
-    return int(min(setting(estimator, "n_exemplars"), UNBOUNDED))
+    return int(min(settings.n_exemplars, UNBOUNDED))
 
 
-def _split_options(estimator: FERLClassifier, n_features: int) -> dict[str, Any]:
+def _split_options(settings: Settings, n_features: int) -> dict[str, Any]:
     return {
-        **_common_options(estimator),
-        "criterion": setting(estimator, "criterion"),
-        "n_resamples": int(estimator.n_resamples),
-        "band": estimator.band,
-        "band_scale": float(estimator.band_scale),
-        "two_mode": bool(estimator.two_mode),
-        "n_exemplars": n_exemplars(estimator),
-        "n_banded_features": min(estimator.n_banded_features or n_features, n_features),
+        **_common_options(settings),
+        "criterion": settings.criterion,
+        "n_resamples": int(settings.n_resamples),
+        "band": settings.band,
+        "band_scale": float(settings.band_scale),
+        "two_mode": bool(settings.two_mode),
+        "n_exemplars": n_exemplars(settings),
+        "n_banded_features": min(settings.n_banded_features or n_features, n_features),
     }
 
 
-def _linguistic_options(estimator: FERLClassifier) -> dict[str, Any]:
+def _linguistic_options(settings: Settings) -> dict[str, Any]:
     return {
-        **_common_options(estimator),
-        "min_rule_worth": float(estimator.min_rule_worth),
-        "soft_share": 1.0 if setting(estimator, "criterion") == "consistent" else 0.0,
+        **_common_options(settings),
+        "min_rule_worth": float(settings.min_rule_worth),
+        "soft_share": 1.0 if settings.criterion == "consistent" else 0.0,
     }

@@ -17,12 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
-from ferl._learn.categories import level_weights, recode
+from ferl._learn.categories import category_weights, recode
+from ferl._model.model import category_names, feature_names, with_indicator_names
+from ferl._tables import Schema
 from ferl._util.arrays import Floats, Ints
 from ferl._util.threads import for_each, threads_for
 
 Orders = dict[int, NDArray[np.intp]]
-Levels = dict[int, Sequence[Any]]
+CategoryNames = dict[int, Sequence[Any]]
 
 
 @dataclass(frozen=True)
@@ -62,23 +64,39 @@ class Facts:
 
     Attributes
     ----------
-    n_classes : int
-        Number of classes.
-    names : list of str
-        Names of the columns.
+    schema : Schema
+        The columns of the table.
+    missing_features : tuple of int
+        Features that get an indicator of missing values, behind the columns of the table.
+    classes : ndarray of shape (n_classes,)
+        The labels.
     class_unit : ndarray of shape (n_classes,)
         What one row of each class weighs: the weight of the class, which may be 0.
-    categories : dict
-        Of each categorical column, by its number: its categories, in the order of their codes.
     category_weight : dict
-        And the weight of each class in each of its categories, shape (n_categories, n_classes).
+        Of each categorical column, by its index: the weight of each class in each of its categories, shape
+        (n_categories, n_classes).
     """
 
-    n_classes: int
-    names: list[str]
+    schema: Schema
+    missing_features: tuple[int, ...]
+    classes: NDArray[Any]
     class_unit: Floats
-    categories: Levels = field(default_factory=dict)
     category_weight: dict[int, Floats] = field(default_factory=dict)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of all columns, indicators among them."""
+        return with_indicator_names(feature_names(self.schema), self.missing_features)
+
+    @cached_property
+    def categories(self) -> CategoryNames:
+        """Of each categorical column, by its index: its categories, in the order of their codes."""
+        return category_names(self.schema, self.missing_features)
 
     @property
     def n_categories(self) -> Ints:
@@ -130,19 +148,17 @@ class RowsInMemory:
     block: Block
 
     @classmethod
-    def of_table(
-        cls, block: Block, names: list[str], class_unit: Floats, levels: Levels, n_threads: int
-    ) -> RowsInMemory:
-        """A table with its labels and weights."""
-        counted = dict.fromkeys(levels, np.zeros(0))  # in their order, whichever thread is done first
+    def of_table(cls, block: Block, facts: Facts, n_threads: int) -> RowsInMemory:
+        """A table with its labels and weights; the weights of its categories are added to the facts."""
+        counted = dict.fromkeys(facts.categories, np.zeros(0))  # in their order, whichever thread is done first
         is_whole = are_whole(block.weight)
 
         def count(j: int) -> None:
-            shape = len(levels[j]), len(class_unit)
-            counted[j] = level_weights(block.X[:, j], block.codes, block.weight, *shape, is_whole=is_whole)
+            shape = len(facts.categories[j]), facts.n_classes
+            counted[j] = category_weights(block.X[:, j], block.codes, block.weight, *shape, is_whole=is_whole)
 
-        for_each(count, levels, threads_for(len(block.X) * len(levels), n_threads))
-        return cls(Facts(len(class_unit), names, class_unit, levels, counted), block)
+        for_each(count, counted, threads_for(len(block.X) * len(counted), n_threads))
+        return cls(replace(facts, category_weight=counted), block)
 
     @cached_property
     def _scaled(self) -> Block:
@@ -197,7 +213,7 @@ class Sampling:
     n_class_rows : int
         And of each class at least so many, so that rare ones are not lost.
     columns : ndarray of int32
-        Schema that keys are made of.
+        Columns that keys are made of.
     orders : dict
         Of categorical columns: their categories in an order that does not depend on their names.
     """

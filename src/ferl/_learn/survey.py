@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._learn.batches import Batch, labels_of
-from ferl._learn.rows import Block, Levels
+from ferl._learn.rows import Block, CategoryNames, Facts
 from ferl._tables import (
     Schema,
     check_weight_span,
@@ -211,6 +211,11 @@ class RowForm:
         missing = () if survey.has_missing is None else tuple(np.flatnonzero(survey.has_missing).tolist())
         return cls(survey.columns, survey.classes, missing, factor)
 
+    @property
+    def facts(self) -> Facts:
+        """What is known of the rows before their categories are weighed."""
+        return Facts(self.columns, self.missing_features, self.classes, self.factor)
+
     def block(self, batch: Batch, first_place: int = 0) -> Block:
         """A batch as the core reads it; weights are scaled."""
         X = with_indicators(self.columns.encode(batch.X), self.missing_features)
@@ -255,7 +260,7 @@ class Tally:
     high: float = 0.0
 
     @classmethod
-    def start(cls, form: RowForm, levels: Levels) -> Tally:
+    def start(cls, form: RowForm, levels: CategoryNames) -> Tally:
         """Of no rows."""
         n_classes = len(form.classes)
         return cls(ExactSums(n_classes), {j: ExactSums(len(own) * n_classes) for j, own in levels.items()})

@@ -18,93 +18,48 @@ from ferl._learn.consequents import consequents, constrain, signs
 from ferl._learn.drift import Drift, measure_drift
 from ferl._learn.grow import n_exemplars
 from ferl._learn.rows import Block, Summing
-from ferl._model.tree import FuzzyTree, Profile
-from ferl._read.rules import column_names
-from ferl._sklearn import check_parameters, fit_context
-from ferl._tables import check_rows, learn_labels, refuse_extreme_scales, weights_and_factors
+from ferl._model.model import Model
+from ferl._model.profile import Profile
+from ferl._model.settings import Settings
+from ferl._model.tree import FuzzyTree
+from ferl._tables import refuse_extreme_scales
 from ferl._util.arrays import Floats, Ints
 from ferl._util.text import shown
 from ferl._util.threads import n_threads
 
-__all__ = ["Drift", "Updating", "settle_classes"]
-
-
 _KEY_SEED = 0  # of the keys by which a block's exemplars are drawn: the same rows whatever came before
 
 
-class Updating:
-    """Learning in blocks, which :class:`ferl.FERLClassifier` inherits; ``self`` is one."""
+def update_model(model: Model, settings: Settings, block: Block) -> tuple[Model, Drift]:
+    """A model that has learned from one more block of rows, and how the block differs from the rows before.
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(
-        self: Any,
-        X: ArrayLike,
-        y: ArrayLike,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Any:
-        """Learn from more rows without growing anew.
+    Parameters
+    ----------
+    model : Model
+        Before; it stays as it is.
+    settings : Settings
+        How it learns.
+    block : Block
+        Rows as the tree reads them, all of some weight.
 
-        The first block grows a tree, as :meth:`fit` does. Later ones leave its conditions as they are and go on with
-        what these sum up: class weights and with them the rules' distributions, the ranges where gates are open, means,
-        variances and exemplars. ``drift_`` says how the block differs from the rows before; where it does, or where the
-        first block was small, :meth:`fit` on all rows finds better conditions. See docs/updating.md.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features)
-            The block, with the columns of the first one. A category that the first one lacked goes where a missing
-            value goes.
-        y : array-like of shape (n_rows,)
-            Labels.
-        classes : array-like of shape (n_classes,), optional
-            First call: all labels, where the first block does not have them all. The others have weight 0 until they
-            come. Later calls: may be left out, or must be the same.
-        sample_weight : array-like of shape (n_rows,), optional
-            How often each row counts. The first block's are scaled as in :meth:`fit`; later ones count as they are, so
-            that a block can be given less to say.
-
-        Returns
-        -------
-        FERLClassifier
-            The estimator itself. After an error it is the model it was before.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from ferl import FERLClassifier
-        >>> X, y = load_iris(return_X_y=True)
-        >>> clf = FERLClassifier(random_state=0).partial_fit(X[::2], y[::2])
-        >>> clf.partial_fit(X[1::2], y[1::2]).tree_.class_weight[0]
-        array([50., 50., 50.])
-        >>> abs(clf.drift_.z) < 3
-        True
-        """
-        if self.class_weight == "balanced":
-            raise ValueError(
-                'class_weight="balanced" needs all labels at once, and partial_fit sees a block. Pass a dict.'
-            )
-        if not hasattr(self, "tree_"):
-            self._fit(X, y, sample_weight, classes)
-            self.drift_ = None
-            return self
-        check_parameters(self)
-        block = _checked_block(self, X, y, classes, sample_weight)
-        learned = _sums(self, block)
-        drift = measure_drift(self, block, learned.class_weight)
-        self.tree_, self.drift_ = _merged(self, learned), drift
-        return self
+    Returns
+    -------
+    Model, Drift
+    """
+    learned = _sums(model, settings, block)
+    drift = measure_drift(model, settings, block, learned.class_weight)
+    return replace(model, tree=_merged(model, settings, learned)), drift
 
 
 def settle_classes(found: NDArray[Any], codes: Ints, classes: ArrayLike | None) -> tuple[NDArray[Any], Ints]:
-    """The classes and each row's place among them: those found in the labels, or those given.
+    """The classes and each row's index among them: those found in the labels, or those given.
 
     Parameters
     ----------
     found : ndarray of shape (n_found,)
         The distinct labels of some rows.
     codes : ndarray of shape (n_rows,)
-        Each row's label, as a place in ``found``.
+        Each row's label, as an index in ``found``.
     classes : array-like of shape (n_classes,) or None
         All labels.
 
@@ -117,10 +72,10 @@ def settle_classes(found: NDArray[Any], codes: Ints, classes: ArrayLike | None) 
     if classes is None:
         return found, codes
     settled = np.unique(np.asarray(classes))
-    return settled, _places(found, settled, "Name all labels in classes.")[codes]
+    return settled, _indices(found, settled, "Name all labels in classes.")[codes]
 
 
-def _places(found: NDArray[Any], classes: NDArray[Any], remedy: str) -> Ints:
+def _indices(found: NDArray[Any], classes: NDArray[Any], remedy: str) -> Ints:
     place = {label: k for k, label in enumerate(classes.tolist())}
     unknown = [label for label in found.tolist() if label not in place]
     if unknown:
@@ -134,21 +89,19 @@ def _listed(labels: Sequence[Any]) -> str:
     return ", ".join(map(shown, labels[:10])) + (", ..." if len(labels) > 10 else "")
 
 
-def _checked_block(
-    estimator: Any, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None
-) -> Block:
-    """The rows of some weight, as the tree reads them."""
-    known = estimator.classes_
-    if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
+def known_codes(found: NDArray[Any], codes: Ints, given: ArrayLike | None, classes: NDArray[Any]) -> Ints:
+    """Labels of a later block as indices in the classes of a model; ``given``: classes named again, if at all."""
+    if given is not None and not np.array_equal(np.unique(np.asarray(given)), classes):
         raise ValueError(
-            f"classes is {_listed(np.unique(np.asarray(classes)).tolist())}; the model was begun with "
-            f"{_listed(known.tolist())}. Leave it out, or fit anew."
+            f"classes is {_listed(np.unique(np.asarray(given)).tolist())}; the model was begun with "
+            f"{_listed(classes.tolist())}. Leave it out, or fit anew."
         )
-    rows = check_rows(estimator, X)
-    found, codes = learn_labels(estimator, y, rows.shape)
     remedy = "A tree's classes are settled by its first block: fit anew, or begin with partial_fit(..., classes=...)."
-    codes = _places(found, known, remedy)[codes]
-    weight, _ = weights_and_factors(sample_weight, estimator.class_weight, known, codes)
+    return _indices(found, classes, remedy)[codes]
+
+
+def weighed_block(rows: Floats, codes: Ints, weight: Floats) -> Block:
+    """The rows of some weight."""
     if len(weight) > 1 and weight.sum() < 1:
         warnings.warn(
             f"The weights of {len(weight)} rows sum to {weight.sum():.3g}: less than one row, so the model hardly "
@@ -171,12 +124,12 @@ class _Learned:
     profile: Profile
 
 
-def _sums(estimator: Any, block: Block) -> _Learned:
-    tree: FuzzyTree = estimator.tree_
+def _sums(model: Model, settings: Settings, block: Block) -> _Learned:
+    tree = model.tree
     X = _known_categories(block.X, tree)
     low, high = np.fmin.reduce(X, axis=0, initial=np.inf), np.fmax.reduce(X, axis=0, initial=-np.inf)
-    n_features, n_columns = len(estimator.columns_.categories), X.shape[1]
-    refuse_extreme_scales(estimator.columns_, low[:n_features], high[:n_features])
+    n_features, n_columns = model.n_features, X.shape[1]
+    refuse_extreme_scales(model.schema, low[:n_features], high[:n_features])
     start, membership = np.zeros(tree.n_nodes + 1, dtype=np.int32), np.zeros(0)
     if tree.categories is not None:
         start, membership = tree.categories.start, tree.categories.membership
@@ -184,7 +137,7 @@ def _sums(estimator: Any, block: Block) -> _Learned:
         "parent": tree.parent,
         "feature": tree.feature,
         "trapezoid": tree.trapezoid,
-        "share": tree.missing_membership,
+        "share": tree.share,
         "category_start": start,
         "category": membership,
     }
@@ -195,14 +148,14 @@ def _sums(estimator: Any, block: Block) -> _Learned:
         low,
         high,
         float(block.weight.max()),
-        n_exemplars(estimator),
+        n_exemplars(settings),
         np.full(tree.n_nodes, np.iinfo(np.uint64).max, dtype=np.uint64),
         _KEY_SEED,
         np.arange(n_columns, dtype=np.int32),
         {},
     )
     state = summing.start()
-    summing.add(state, replace(block, X=X), n_threads(estimator.n_jobs))
+    summing.add(state, replace(block, X=X), n_threads(settings.n_jobs))
     found = state.finish()
     return _Learned(found.pop("class_weight"), found.pop("support"), Profile(**found))
 
@@ -219,22 +172,19 @@ def _known_categories(X: Floats, tree: FuzzyTree) -> Floats:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _merged(estimator: Any, learned: _Learned) -> FuzzyTree:
-    """The estimator's tree after it has learned; a new one, so that nothing happens by halves."""
-    tree: FuzzyTree = estimator.tree_
-    assert tree.profile is not None  # or there were no drift to measure
+def _merged(model: Model, settings: Settings, learned: _Learned) -> FuzzyTree:
+    """The model's tree after it has learned."""
+    tree = model.tree
     class_weight = tree.class_weight + learned.class_weight
     updated = replace(
         tree,
         class_weight=class_weight,
-        consequent=consequents(class_weight, tree.parent, estimator.consequents, estimator.shrinkage),
+        consequent=consequents(class_weight, tree.parent, settings.consequents, settings.shrinkage),
         support=_merged_support(tree, learned.support),
-        # What is missing goes where it went, as conditions stay; else the sums before would be of other firings.
-        share=tree.missing_membership,
-        profile=_merged_profile(tree, tree.profile, learned, n_exemplars(estimator)),
+        profile=_merged_profile(tree, tree.profile, learned, n_exemplars(settings)),
     )
-    names = column_names(estimator)
-    constraint = signs(estimator, names, tree.n_categories(len(names)), tree.n_classes)
+    names = model.column_names()
+    constraint = signs(settings, names, tree.n_categories(len(names)), tree.n_classes)
     if constraint is None:
         return updated
     return replace(updated, consequent=constrain(updated, constraint))

@@ -1,23 +1,21 @@
-"""What a model file holds, checked: all that answers need, read without scikit-learn.
-
-Importing scikit-learn takes longer than judging a hundred thousand rows; :func:`ferl.load_model` needs it, since it
-gives back an estimator, and ``ferl predict`` does not.
-"""
+"""A model in its plain form, checked: read without scikit-learn, whose import takes longer than judging many rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._model.fields import Budget, Ints, ModelFileError, Part, as_list, is_plain_text
-from ferl._model.presets import PRESETS
-from ferl._model.tree import FuzzyTree
-from ferl._model.tree_form import tree_from_form
+from ferl._model.fields import Budget, ModelFileError, Part, as_list, as_written, is_plain_text
+from ferl._model.fuzzy_set import FuzzySet
+from ferl._model.model import Model, Words
+from ferl._model.settings import PRESETS, READING_PARAMETERS, Reading
+from ferl._model.tree_form import tree_from_form, tree_to_form
+from ferl._model.words import LinguisticVariable
 from ferl._tables import INDICATOR_CATEGORIES, Schema
+from ferl._util.arrays import Ints
 from ferl._util.text import shown
 
 FORMAT = "ferl-model"
@@ -46,44 +44,28 @@ _COMBINATIONS = ("dempster", "cautious", "chain", "vote")
 _SOURCES = (None, "leaves", "all")
 
 
-@dataclass
-class Contents:
-    """A model as its file has it; see :class:`ferl._read.evidence.Fitted`.
+def model_to_form(model: Model, parameters: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+    """A model and the parameters that it was fitted with as lists, text and numbers of Python."""
+    from ferl import __version__
 
-    Attributes
-    ----------
-    parameters : dict
-        Those of the estimator, as they are written. The ones that answers depend on are checked and attributes as
-        well; the others are checked where an estimator is made of them.
-    partition : object
-        The words of a compact tree, as they are written.
-    n_growth_rows : int
-        How many rows the splits were chosen on.
-    """
-
-    parameters: dict[str, Any]
-    variant: str
-    combination: str
-    sources: str | None
-    discount: float
-    support_gate: bool
-    gate_margin: float
-    n_jobs: int | None
-    tree_: FuzzyTree
-    classes_: NDArray[Any]
-    columns_: Schema
-    missing_features_: tuple[int, ...]
-    partition: Any
-    n_growth_rows: int
-
-    @property
-    def n_categories(self) -> Ints:
-        """Number of categories of each column that the tree reads, 0 for numbers; indicators come last."""
-        return _all_levels(self.columns_, len(self.missing_features_))
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "ferl": __version__,
+        **({"notes": notes} if notes else {}),
+        "estimator": "FERLClassifier",
+        "parameters": parameters,
+        "classes": _classes_to_form(model.classes),
+        "columns": model.schema.to_dict(),
+        "missing_features": list(model.missing_features),
+        "n_growth_rows": int(model.n_growth_rows),
+        "partition": None if model.partition is None else [variable_to_form(own) for own in model.partition],
+        "tree": tree_to_form(model.tree),
+    }
 
 
-def contents_from_form(form: Any, n_bytes: int) -> Contents:
-    """The contents of a file from their plain form.
+def model_from_form(form: Any, n_bytes: int) -> tuple[Model, dict[str, Any]]:
+    """A model and the parameters that it was fitted with, from their plain form.
 
     Parameters
     ----------
@@ -94,33 +76,30 @@ def contents_from_form(form: Any, n_bytes: int) -> Contents:
 
     Returns
     -------
-    Contents
+    Model, dict
+        The parameters that answers depend on are checked; the others are as they are written.
     """
     _check_version(form)
     part = Part(form, "the model", _KEYS, ("notes",))
     if part.value["estimator"] != "FERLClassifier":
         raise part.wrong("estimator", f"{shown(part.value['estimator'])} is not known; it must be 'FERLClassifier'")
     _check_texts(part)
-    settings = _settings(part.value["parameters"])
-    columns = _columns(part.value["columns"])
-    missing = part.integers("missing_features", None, 0, len(columns.categories) - 1)
+    parameters = part.value["parameters"]
+    variant, reading = _reading(parameters)
+    schema = _schema(part.value["columns"])
+    missing = part.integers("missing_features", None, 0, len(schema.categories) - 1)
     if (np.diff(missing) <= 0).any():
         raise part.wrong("missing_features", "they must ascend")
     classes = _classes(part.value["classes"])
-    tree = tree_from_form(part.value["tree"], _all_levels(columns, len(missing)), len(classes), Budget(n_bytes))
-    if tree.word and settings["variant"] != "compact":
-        raise part.wrong("tree.word", f"a {settings['variant']} tree learns its splits and has no words")
-    return Contents(
-        parameters=part.value["parameters"],
-        **settings,
-        n_jobs=None,
-        tree_=tree,
-        classes_=classes,
-        columns_=columns,
-        missing_features_=tuple(missing.tolist()),
-        partition=part.value["partition"],
-        n_growth_rows=part.integer("n_growth_rows", 0, _LARGEST_COUNT),
-    )
+    indicators = np.full(len(missing), len(INDICATOR_CATEGORIES), dtype=np.int32)
+    n_categories = np.concatenate([schema.n_categories, indicators])
+    tree = tree_from_form(part.value["tree"], n_categories, len(classes), Budget(n_bytes))
+    if tree.word and variant != "compact":
+        raise part.wrong("tree.word", f"a {variant} tree learns its splits and has no words")
+    partition = _partition(part.value["partition"], variant == "compact", n_categories)
+    n_growth_rows = part.integer("n_growth_rows", 0, _LARGEST_COUNT)
+    model = Model(variant, tree, reading, classes, schema, tuple(missing.tolist()), partition, n_growth_rows)
+    return model, parameters
 
 
 def _check_version(form: Any) -> None:
@@ -145,8 +124,8 @@ def _check_texts(part: Part) -> None:
         raise ModelFileError("ferl and notes must be text.")
 
 
-def _settings(parameters: Any) -> dict[str, Any]:
-    """The parameters that answers depend on."""
+def _reading(parameters: Any) -> tuple[str, Reading]:
+    """The variant, and how evidence is read: the parameters that answers depend on."""
     if type(parameters) is not dict:
         raise ModelFileError(f"parameters is {shown(parameters)}; it must be an object.")
     for name, allowed in (("variant", tuple(PRESETS)), ("combination", _COMBINATIONS), ("sources", _SOURCES)):
@@ -160,20 +139,17 @@ def _settings(parameters: Any) -> dict[str, Any]:
     ):
         if not is_right(parameters.get(name)):
             raise ModelFileError(f"parameters.{name} is {shown(parameters.get(name))}; it must be {meaning}.")
-    names = ("variant", "combination", "sources", "discount", "support_gate", "gate_margin")
-    return {name: parameters[name] for name in names}
+    own = {name: parameters[name] for name in READING_PARAMETERS}
+    own["sources"] = own["sources"] or PRESETS[parameters["variant"]]["sources"]
+    own["discount"], own["gate_margin"] = float(own["discount"]), float(own["gate_margin"])
+    return parameters["variant"], Reading(**own)
 
 
 def _is_number(value: Any) -> bool:
     return type(value) in (int, float) and abs(value) <= np.finfo(np.float64).max
 
 
-def _all_levels(columns: Schema, n_indicators: int) -> Ints:
-    indicators = np.full(n_indicators, len(INDICATOR_CATEGORIES), dtype=np.int32)
-    return np.concatenate([columns.n_categories, indicators])
-
-
-def _columns(form: Any) -> Schema:
+def _schema(form: Any) -> Schema:
     try:
         return Schema.from_dict(form)
     except ValueError as error:
@@ -204,3 +180,52 @@ def _classes(form: Any) -> NDArray[Any]:
     if classes.tolist() != labels:  # NumPy cuts NULs from the end of text, and rounds
         raise part.wrong("labels", f"{shown(labels)} are not of type {dtype}")
     return classes
+
+
+def _classes_to_form(classes: NDArray[Any]) -> dict[str, Any]:
+    dtype = {"U": "str", "T": "object", "O": "object"}.get(classes.dtype.kind, classes.dtype.name)
+    labels = [label.item() if isinstance(label, np.generic) else label for label in classes.tolist()]
+    if dtype not in LABEL_DTYPES or any(type(label) not in LABEL_TYPES for label in labels):
+        raise ModelFileError(
+            f"The labels are {shown(labels)}, of {classes.dtype}; files hold labels that are text, integers, floats or "
+            "booleans. Fit with such labels."
+        )
+    return {"dtype": dtype, "labels": labels}
+
+
+def _partition(form: Any, is_compact: bool, n_categories: Ints) -> Words | None:
+    if not is_compact:
+        if form is not None:
+            raise ModelFileError("partition is given, but only compact trees have words; it must be null.")
+        return None
+    found = [variable_from_form(own, "partition") for own in as_list(form, "partition", len(n_categories))]
+    for column, variable in enumerate(found):
+        if variable is not None and n_categories[column]:
+            raise ModelFileError(f"partition[{column}] has words for a feature that holds categories.")
+    return found
+
+
+def variable_to_form(variable: LinguisticVariable | None) -> dict[str, Any] | None:
+    if variable is None:
+        return None
+    return {
+        "name": variable.name,
+        "unit": variable.unit,
+        "range": as_written(np.array(variable.range)),
+        "words": [one.name for one in variable.sets],
+        "trapezoids": as_written(np.array([one.ends for one in variable.sets])),
+    }
+
+
+def variable_from_form(form: Any, where: str) -> LinguisticVariable | None:
+    if form is None:
+        return None
+    part = Part(form, where, ("name", "unit", "range", "words", "trapezoids"))
+    words = part.list("words")
+    ends = part.matrix("trapezoids", len(words), 4, infinite=True)
+    low, high = part.numbers("range", 2, infinite=True).tolist()
+    try:
+        sets = [FuzzySet(word, *own) for word, own in zip(words, ends.tolist(), strict=True)]
+        return LinguisticVariable(part.value["name"], tuple(sets), part.value["unit"], (low, high))
+    except ValueError as error:
+        raise ModelFileError(f"{where}: {error}") from error

@@ -1,15 +1,17 @@
-"""The fitted model: a frozen set of parallel arrays, and nothing else."""
+"""The fuzzy tree: a frozen set of parallel arrays, and what is computed from them alone."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
-from ferl._util.arrays import Floats, Ints
+from ferl._model.profile import LEAST_SHARE, Profile
+from ferl._util.arrays import Bools, Floats, Ints
 
 
 def nodes_by_depth(parent: Ints) -> list[NDArray[np.intp]]:
@@ -33,44 +35,6 @@ def nodes_by_depth(parent: Ints) -> list[NDArray[np.intp]]:
         inside[:] = False
         inside[nodes] = True
     return found
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Profile:
-    """What the training rows of each node look like.
-
-    Attributes
-    ----------
-    mean, variance : ndarray of shape (n_nodes, n_features)
-        Weighted by firing.
-    exemplar : ndarray of shape (n_nodes, n_exemplars), int32
-        Some of the rows that reach each node, as places in ``exemplar_row``; -1 where a node has fewer.
-    exemplar_row : ndarray of shape (n_kept, n_features)
-        Training rows that are exemplars of some node.
-    known_weight : ndarray of shape (n_nodes, n_features), optional
-        Weight behind each mean and variance: that of the rows whose value is not missing. None: no value is, and it is
-        the node's.
-    """
-
-    mean: Floats
-    variance: Floats
-    exemplar: Ints
-    exemplar_row: Floats
-    known_weight: Floats | None = None
-
-    def keep(self, kept: NDArray[np.bool_]) -> Profile:
-        """Without the nodes that are not ``kept``, and without the rows that were exemplars of these alone."""
-        exemplar = self.exemplar[kept]
-        still = np.zeros(len(self.exemplar_row), dtype=bool)
-        still[exemplar[exemplar >= 0]] = True
-        place = np.append(np.cumsum(still, dtype=np.int32) - 1, np.int32(-1))  # the last one: where there is none
-        known = None if self.known_weight is None else self.known_weight[kept]
-        return Profile(self.mean[kept], self.variance[kept], place[exemplar], self.exemplar_row[still], known)
-
-    @staticmethod
-    def partly_known(known_weight: Floats, weight: Floats) -> Floats | None:
-        """``known_weight``, or None where it is all of the nodes' weight, shape (n_nodes,), but for rounding."""
-        return known_weight if (known_weight < (1 - 1e-9) * weight[:, None]).any() else None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,7 +79,7 @@ class Categories:
         """Memberships of a node."""
         return self.membership[self.start[node] : self.start[node + 1]]
 
-    def keep(self, kept: NDArray[np.bool_]) -> Categories:
+    def keep(self, kept: Bools) -> Categories:
         """Without the nodes that are not ``kept``."""
         sizes = np.diff(self.start)
         start = np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int32)
@@ -148,15 +112,14 @@ class FuzzyTree:
     gain : ndarray of shape (n_nodes,)
         Weighted Gini decrease of the split below the node on the rows it was grown on; 0 at leaves. For words: what
         the children gained by the criterion when they joined, times the weight of those rows.
+    share : ndarray of shape (n_nodes,)
+        Membership of a missing value: the share of the parent's weight that has a value and comes to the node.
+    profile : Profile
+        What the rows of each node look like, for novelty.
     word : tuple of str
         Word of each node's condition, "" at the root; empty where conditions are sides of learned splits.
-    profile : Profile, optional
-        What the rows of each node look like, for novelty.
     cuts : Cuts, optional
         How sure the resamples are of each learned split; None where conditions are words.
-    share : ndarray of shape (n_nodes,), optional
-        Membership of a missing value: the share of the parent's weight that has a value and comes to the node. None: of
-        all of the parent's weight.
     categories : Categories, optional
         Conditions on categories; None where all features are numbers.
     """
@@ -168,10 +131,10 @@ class FuzzyTree:
     class_weight: Floats
     consequent: Floats
     gain: Floats
+    share: Floats
+    profile: Profile
     word: tuple[str, ...] = ()
-    profile: Profile | None = None
     cuts: Cuts | None = None
-    share: Floats | None = None
     categories: Categories | None = None
 
     def __repr__(self) -> str:
@@ -193,7 +156,7 @@ class FuzzyTree:
         return np.asarray(self.class_weight.sum(axis=1))
 
     @cached_property
-    def is_leaf(self) -> NDArray[np.bool_]:
+    def is_leaf(self) -> Bools:
         """Whether a node ends a rule."""
         leaf = np.ones(self.n_nodes, dtype=bool)
         leaf[self.parent[1:]] = False
@@ -220,14 +183,6 @@ class FuzzyTree:
             rise, fall = np.where(np.isfinite(a), 1 / (b - a), 0.0), np.where(np.isfinite(d), 1 / (d - c), 0.0)
         return np.maximum(rise, fall)
 
-    @property
-    def missing_membership(self) -> Floats:
-        """Membership of a missing value in each node's condition."""
-        if self.share is not None:
-            return self.share
-        above = self.weight[np.maximum(self.parent, 0)]
-        return np.divide(self.weight, above, out=np.zeros(self.n_nodes), where=above > 0)
-
     def n_categories(self, n_features: int) -> Ints:
         """Number of categories of each feature; 0: it holds numbers."""
         return np.zeros(n_features, dtype=np.int32) if self.categories is None else self.categories.n_categories
@@ -253,20 +208,61 @@ class FuzzyTree:
             total[nodes] = total[self.parent[nodes]] + slope[nodes]
         return float(total.sum() if self.word else 2 * total.max())
 
+    def memberships(self, node: int) -> Floats:
+        """Membership of each category in a node's condition; none where the condition is on numbers."""
+        return np.zeros(0) if self.categories is None else self.categories.of(node)
+
     def core(self, gate_margin: float = 1.0) -> _core.Tree:
-        """The compiled form of the tree, which fires rows."""
-        start, membership = np.zeros(self.n_nodes + 1, dtype=np.int32), np.zeros(0)
-        if self.categories is not None:
-            start, membership = self.categories.start, self.categories.membership
-        return _core.Tree(
-            self.parent,
-            self.feature,
-            self.trapezoid,
-            self.missing_membership,
-            start,
-            membership,
-            self.support,
-            gate_margin,
+        """The compiled form of the tree, which fires rows; it is made once for each width of the gates."""
+        if gate_margin not in self._compiled:
+            start, membership = np.zeros(self.n_nodes + 1, dtype=np.int32), np.zeros(0)
+            if self.categories is not None:
+                start, membership = self.categories.start, self.categories.membership
+            conditions = (self.parent, self.feature, self.trapezoid, self.share, start, membership)
+            self._compiled[gate_margin] = _core.Tree(*conditions, self.support, gate_margin)
+        return self._compiled[gate_margin]
+
+    @cached_property
+    def _compiled(self) -> dict[float, _core.Tree]:
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is computed from the arrays is computed again, in whatever process reads them.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @cached_property
+    def unit_of_distance(self) -> Floats:
+        """Standard deviation of each feature inside leaves, shape (n_features,)."""
+        weight = self.weight[self.leaves]
+        # Added up row by row, not as a product of matrices: how BLAS rounds depends on the processor.
+        inside = np.ascontiguousarray(weight[:, None] * self.profile.variance[self.leaves]).sum(axis=0) / weight.sum()
+        return np.asarray(np.sqrt(np.maximum(inside, LEAST_SHARE * self.profile.total_variance)))
+
+    @cached_property
+    def exemplar_group(self) -> Ints:
+        """Node whose exemplars a row is compared with where its path ends at a node, shape (n_nodes,); -1: none.
+
+        The two sides of a learned split share every row, so no path ends above them. Where every row reaches a node
+        only weakly the node has no exemplars; those of the node above it stand for them.
+        """
+        group = np.arange(self.n_nodes, dtype=np.int32)
+        for node in range(1, self.n_nodes):  # parents come first
+            if not self.profile.exemplar.shape[1] or self.profile.exemplar[node, 0] < 0:
+                group[node] = group[self.parent[node]]
+        return np.where(self.core().is_split, np.int32(-1), group)
+
+    @cached_property
+    def exemplars(self) -> _core.Exemplars:
+        """The exemplars, laid out for the search of the nearest one."""
+        profile = self.profile
+        return _core.Exemplars(
+            self.core(),
+            profile.exemplar_row,
+            profile.exemplar,
+            self.exemplar_group,
+            profile.mean[0].copy(),
+            1 / self.unit_of_distance,
+            self.n_categories(profile.mean.shape[1]),
         )
 
     def fire(self, X: Floats, *, gated: bool = True, gate_margin: float = 1.0, n_threads: int = 1) -> Floats:
@@ -291,7 +287,7 @@ class FuzzyTree:
         self.core(gate_margin).fire(X, gated, n_threads, out)
         return out
 
-    def keep(self, kept: NDArray[np.bool_]) -> FuzzyTree:
+    def keep(self, kept: Bools) -> FuzzyTree:
         """The tree without the nodes that are not ``kept``; a node may be kept only with its parent."""
         number = np.cumsum(kept) - 1
         parent = self.parent[kept]
@@ -304,10 +300,10 @@ class FuzzyTree:
             self.class_weight[kept],
             self.consequent[kept],
             self.gain[kept],
+            self.share[kept],
+            self.profile.keep(kept),
             tuple(word for word, stays in zip(self.word, kept, strict=True) if stays) if self.word else (),
-            None if self.profile is None else self.profile.keep(kept),
             None if self.cuts is None else Cuts(self.cuts.interval[kept], self.cuts.share[kept]),
-            None if self.share is None else self.share[kept],
             None if self.categories is None else self.categories.keep(kept),
         )
         pruned.gain[pruned.is_leaf] = 0.0

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._model.fields import Budget, Floats, Ints, ModelFileError, Part, as_integers, as_numbers, as_written
-from ferl._model.tree import Categories, Cuts, FuzzyTree, Profile
+from ferl._model.fields import Budget, ModelFileError, Part, as_integers, as_numbers, as_written
+from ferl._model.profile import Profile
+from ferl._model.tree import Categories, Cuts, FuzzyTree
+from ferl._util.arrays import Floats, Ints
 
 INT32 = int(np.iinfo(np.int32).max)
 
@@ -39,8 +41,6 @@ _TREE_KEYS = (
 
 def tree_to_form(tree: FuzzyTree) -> dict[str, Any]:
     """A fitted tree as lists, text and numbers of Python."""
-    if tree.share is None or tree.profile is None:
-        raise ModelFileError("The tree has no shares or no profile: it was not fitted. Fit a FERLClassifier.")
     cuts, profile = tree.cuts, tree.profile
     return {
         **{name: as_written(getattr(tree, name)) for name in _TREE_KEYS[:8]},

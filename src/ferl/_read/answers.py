@@ -8,28 +8,29 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ferl._model.model import Model
+from ferl._read.evidence import Evidence, read_evidence
+from ferl._read.novelty import novelty
 from ferl._util.arrays import Floats
-from ferl._read.evidence import Evidence, Fitted, evidence_of_rows
-from ferl._read.novelty import novelty_of_rows
 
 
-def answer_names(model: Fitted, prefix: str, every_class: bool, with_novelty: bool) -> list[str]:
+def answer_names(model: Model, prefix: str, every_class: bool, with_novelty: bool) -> list[str]:
     """Names of the columns that :func:`answer_columns` gives."""
     names = ["label", "probability", "set", "ignorance"] + ["novelty"] * with_novelty
     if every_class:
-        names += [f"{what}({label})" for what in ("probability", "belief", "plausibility") for label in model.classes_]
+        names += [f"{what}({label})" for what in ("probability", "belief", "plausibility") for label in model.classes]
     return [prefix + name for name in names]
 
 
 def answer_columns(
-    model: Fitted, rows: Floats, every_class: bool, with_novelty: bool
+    model: Model, rows: Floats, every_class: bool, with_novelty: bool
 ) -> list[pa.Array | pa.ChunkedArray]:
     """Label, its probability, the prediction set as text, ignorance and novelty.
 
     Parameters
     ----------
-    model : Fitted
-        A fitted classifier, or the contents of its file.
+    model : Model
+        The model.
     rows : ndarray of shape (n_rows, n_columns)
         Rows as the tree reads them; there may be none.
     every_class : bool
@@ -41,26 +42,26 @@ def answer_columns(
     -------
     list of pyarrow.Array
     """
-    evidence = evidence_of_rows(model, rows) if len(rows) else _nothing(model)
+    evidence = read_evidence(model, rows) if len(rows) else _nothing(model)
     probability = evidence.pignistic
     best = probability.argmax(axis=1) if len(rows) else np.zeros(0, dtype=np.intp)
     columns = [
-        pa.array(model.classes_.tolist()).take(pa.array(best)),
+        pa.array(model.classes.tolist()).take(pa.array(best)),
         pa.array(probability[np.arange(len(best)), best]),
-        set_texts(evidence.prediction_set(), model.classes_),
+        set_texts(evidence.prediction_set(), model.classes),
         pa.array(evidence.ignorance),
     ]
     if with_novelty:
-        novelty = novelty_of_rows(model, rows) if len(rows) else np.zeros(0)
-        columns.append(pa.array(novelty, from_pandas=True))
+        how_novel = novelty(model, rows) if len(rows) else np.zeros(0)
+        columns.append(pa.array(how_novel, from_pandas=True))
     if every_class:
         for block in (probability, evidence.belief, evidence.plausibility):
             columns += [pa.array(np.ascontiguousarray(own)) for own in block.T]
     return columns
 
 
-def _nothing(model: Fitted) -> Evidence:
-    return Evidence(np.zeros((0, len(model.classes_))), np.zeros(0), np.zeros(0), model.classes_)
+def _nothing(model: Model) -> Evidence:
+    return Evidence(np.zeros((0, len(model.classes))), np.zeros(0), np.zeros(0), model.classes)
 
 
 def set_texts(sets: NDArray[np.bool_], classes: NDArray[Any]) -> pa.Array:

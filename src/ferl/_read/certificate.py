@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
-from ferl._model.presets import setting
+from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree, nodes_by_depth
-from ferl._read.evidence import evidence_of_rows, reliability
-from ferl._read.rules import category_names, feature_names
-from ferl._tables import check_rows
+from ferl._read.evidence import Evidence, read_evidence
 from ferl._util.arrays import Floats
-from ferl._util.threads import n_threads
-
-if TYPE_CHECKING:
-    from ferl._read.evidence import Evidence
-    from ferl.classifier import FERLClassifier
-
 
 CERTIFIED = ("dempster", "vote")
 """Combinations whose label can be certified."""
@@ -106,69 +97,62 @@ def _distance(radius: float) -> str:
     return "any distance" if math.isinf(radius) else f"{radius:.4g}"
 
 
-def certified_radius(estimator: FERLClassifier, X: ArrayLike, scale: ArrayLike | None = None) -> Floats:
+def certified_radius(model: Model, rows: Floats, scale: ArrayLike | None = None, n_threads: int = 1) -> Floats:
     """Largest radius proven for each row: the local one, or the global one where that is larger.
 
     Parameters
     ----------
-    estimator : FERLClassifier
-        A fitted classifier that combines by Dempster's rule or by vote.
-    X : array-like of shape (n_rows, n_features)
-        Rows.
+    model : Model
+        One that combines by Dempster's rule or by vote.
+    rows : ndarray of shape (n_rows, n_columns)
+        Rows as the model reads them.
     scale : array-like of shape (n_features,), optional
         Unit of each feature; 0 for one that does not move. None: all 1.
+    n_threads : int, default=1
+        Number of threads; the result does not depend on it.
 
     Returns
     -------
     ndarray of shape (n_rows,)
     """
-    refuse_uncertified(estimator)
-    rows, unit = check_rows(estimator, X), check_scale(estimator, scale)
-    return proven_radius(estimator, rows, evidence_of_rows(estimator, rows), unit)
+    refuse_uncertified(model)
+    return proven_radius(model, rows, read_evidence(model, rows, n_threads), check_scale(model, scale), n_threads)
 
 
-def proven_radius(estimator: FERLClassifier, rows: Floats, evidence: Evidence, scale: Floats) -> Floats:
+def proven_radius(model: Model, rows: Floats, evidence: Evidence, scale: Floats, n_threads: int = 1) -> Floats:
     """The larger of the two radii below, shape (n_rows,); parameters as there."""
-    local = local_radius(estimator, rows, evidence, scale)
-    return np.asarray(np.fmax(local, global_radius(estimator, rows, evidence, scale)))
+    local = local_radius(model, rows, evidence, scale, n_threads)
+    return np.asarray(np.fmax(local, global_radius(model, rows, evidence, scale, n_threads)))
 
 
-def local_radius(estimator: FERLClassifier, rows: Floats, evidence: Evidence, scale: Floats) -> Floats:
+def local_radius(model: Model, rows: Floats, evidence: Evidence, scale: Floats, n_threads: int = 1) -> Floats:
     """Radius by interval propagation: bounds on what every source can say in a box, and bisection on its size.
 
     Parameters
     ----------
-    estimator : FERLClassifier
-        The classifier.
-    rows : ndarray of shape (n_rows, n_features)
-        Checked rows.
+    model : Model
+        The model.
+    rows : ndarray of shape (n_rows, n_columns)
+        Rows as the model reads them.
     evidence : Evidence
-        The classifier's evidence on these rows.
-    scale : ndarray of shape (n_features,)
-        Unit of each feature.
+        The model's evidence on these rows.
+    scale : ndarray of shape (n_columns,)
+        Unit of each column.
+    n_threads : int, default=1
+        Number of threads; the result does not depend on it.
 
     Returns
     -------
     ndarray of shape (n_rows,)
         0 where the label has no margin, infinity where no movement changes it.
     """
-    tree, radius = estimator.tree_, np.empty(len(rows))
-    tree.core(estimator.gate_margin).certified_radius(
-        tree.consequent,
-        reliability(tree, estimator.discount),
-        rows,
-        evidence.pignistic.argmax(axis=1).astype(np.int32),
-        scale,
-        estimator.combination,
-        setting(estimator, "sources") == "all",
-        bool(estimator.support_gate),
-        n_threads(estimator.n_jobs),
-        radius,
-    )
+    radius = np.empty(len(rows))
+    label = evidence.pignistic.argmax(axis=1).astype(np.int32)
+    model.sources.certified_radius(rows, label, scale, n_threads, radius)
     return radius
 
 
-def global_radius(estimator: FERLClassifier, rows: Floats, evidence: Evidence, scale: Floats) -> Floats:
+def global_radius(model: Model, rows: Floats, evidence: Evidence, scale: Floats, n_threads: int = 1) -> Floats:
     """Radius by the Lipschitz constant of the tree: ``margin / (2 L)``, as far as no gate begins to close.
 
     The paper's certificate (supplement, Prop. 3). It is about the vote of the leaves of a tree of learned splits; for
@@ -177,28 +161,27 @@ def global_radius(estimator: FERLClassifier, rows: Floats, evidence: Evidence, s
 
     Parameters
     ----------
-    estimator, rows, evidence, scale
+    model, rows, evidence, scale, n_threads
         As in :func:`local_radius`.
 
     Returns
     -------
     ndarray of shape (n_rows,)
     """
-    radius = lipschitz_radius(estimator, evidence, scale)
-    if estimator.support_gate and not np.isnan(radius).any():
+    radius = lipschitz_radius(model, evidence, scale)
+    if model.reading.support_gate and not np.isnan(radius).any():
         opened = np.empty(len(rows))
-        core = estimator.tree_.core(estimator.gate_margin)
-        core.open_radius(rows, scale, n_threads(estimator.n_jobs), opened)
+        model.core.open_radius(rows, scale, n_threads, opened)
         radius = np.minimum(radius, opened)
     return radius
 
 
-def lipschitz_radius(estimator: FERLClassifier, evidence: Evidence, scale: Floats) -> Floats:
+def lipschitz_radius(model: Model, evidence: Evidence, scale: Floats) -> Floats:
     """``margin / (2 L)`` of each row, proven only as far as the gates stay open; NaN where it does not apply."""
-    tree = estimator.tree_
+    tree, reading = model.tree, model.reading
     if tree.n_nodes == 1 or tree.n_classes == 1:
         return np.full(len(evidence), np.inf)
-    if estimator.combination != "vote" or setting(estimator, "sources") != "leaves" or tree.word:
+    if reading.combination != "vote" or reading.sources != "leaves" or tree.word:
         return np.full(len(evidence), np.nan)
     ordered = np.sort(evidence.belief, axis=1)
     margin = np.maximum(ordered[:, -1] - ordered[:, -2] - _ROUNDING, 0.0)
@@ -214,15 +197,15 @@ def path_slopes(tree: FuzzyTree, scale: Floats) -> Floats:
     return total
 
 
-def certify(estimator: FERLClassifier, x: ArrayLike, scale: ArrayLike | None = None) -> Certificate:
+def certify(model: Model, row: Floats, scale: ArrayLike | None = None) -> Certificate:
     """The certificate of one row.
 
     Parameters
     ----------
-    estimator : FERLClassifier
-        A fitted classifier that combines by Dempster's rule or by vote.
-    x : array-like of shape (n_features,) or (1, n_features), or data frame of one row
-        The row.
+    model : Model
+        One that combines by Dempster's rule or by vote.
+    row : ndarray of shape (1, n_columns)
+        The row as the model reads it.
     scale : array-like of shape (n_features,), optional
         Unit of each feature.
 
@@ -230,19 +213,14 @@ def certify(estimator: FERLClassifier, x: ArrayLike, scale: ArrayLike | None = N
     -------
     Certificate
     """
-    refuse_uncertified(estimator)
-    # As a list of one row: an array of one would turn numbers into text beside a category.
-    one_row: Any = [list(x)] if np.ndim(x) == 1 else x  # type: ignore[arg-type]
-    row = check_rows(estimator, one_row)
-    if len(row) != 1:
-        raise ValueError(f"A certificate is about one row; x has {len(row)}. Use certified_radius for many.")
-    unit = check_scale(estimator, scale)
-    evidence = evidence_of_rows(estimator, row)
+    refuse_uncertified(model)
+    unit = check_scale(model, scale)
+    evidence = read_evidence(model, row)
 
     def radius(moving: Floats) -> float:
-        return float(local_radius(estimator, row, evidence, moving)[0])
+        return float(local_radius(model, row, evidence, moving)[0])
 
-    tested = np.unique(estimator.tree_.feature[1:])
+    tested = np.unique(model.tree.feature[1:])
     local = radius(unit)
     alone, held = np.full(len(unit), np.inf), np.full(len(unit), local)
     for f in tested[unit[tested] > 0]:
@@ -250,8 +228,8 @@ def certify(estimator: FERLClassifier, x: ArrayLike, scale: ArrayLike | None = N
         only[f] = unit[f]
         alone[f], held[f] = radius(only), radius(unit - only)
     order = np.argsort(-evidence.pignistic[0], kind="stable")
-    n_features = estimator.n_features_in_  # behind them, whether values are missing, which does not move
-    proven = float(global_radius(estimator, row, evidence, unit)[0])
+    n_features = model.n_features  # behind them, whether values are missing, which does not move
+    proven = float(global_radius(model, row, evidence, unit)[0])
     return Certificate(
         label=evidence.classes[order[0]],
         runner_up=evidence.classes[order[1]] if len(order) > 1 else None,
@@ -259,24 +237,23 @@ def certify(estimator: FERLClassifier, x: ArrayLike, scale: ArrayLike | None = N
         global_radius=proven,
         alone=alone[:n_features],
         held=held[:n_features],
-        names=tuple(feature_names(estimator)),
+        names=tuple(model.feature_names()),
     )
 
 
-def refuse_uncertified(estimator: FERLClassifier) -> None:
-    """Raise an error unless the estimator is fitted and combines in a way that is certified."""
-    check_is_fitted(estimator)
-    if estimator.combination not in CERTIFIED:
+def refuse_uncertified(model: Model) -> None:
+    """Raise an error unless the model combines in a way that is certified."""
+    if model.reading.combination not in CERTIFIED:
         raise ValueError(
-            f"combination is {estimator.combination!r}; labels are certified for "
-            f"{' and '.join(map(repr, CERTIFIED))} only. Set one of these, for example with "
-            'set_params(combination="dempster"); the tree need not be fitted again.'
+            f"combination is {model.reading.combination!r}; labels are certified for "
+            f"{' and '.join(map(repr, CERTIFIED))} only. Read the model in one of these ways, for example "
+            'clf.reading(combination="dempster"); it need not be fitted again.'
         )
 
 
-def check_scale(estimator: FERLClassifier, scale: ArrayLike | None) -> Floats:
+def check_scale(model: Model, scale: ArrayLike | None) -> Floats:
     """Units of the columns that the tree reads, all 1 when None is given; 0 for categories, which do not move."""
-    n_features = int(estimator.n_features_in_)
+    n_features = model.n_features
     unit = np.ones(n_features) if scale is None else np.array(scale, dtype=np.float64)
     if unit.shape != (n_features,):
         raise ValueError(f"scale has shape {unit.shape}; it needs one number per feature, shape ({n_features},).")
@@ -284,5 +261,5 @@ def check_scale(estimator: FERLClassifier, scale: ArrayLike | None) -> Floats:
     if bad.any():
         f = int(np.argmax(bad))
         raise ValueError(f"scale[{f}] is {unit[f]}; units must be finite and not negative. Use 0 for a fixed feature.")
-    unit[[j for j in category_names(estimator) if j < n_features]] = 0.0
-    return np.concatenate([unit, np.zeros(len(estimator.missing_features_))])
+    unit[[j for j in model.category_names if j < n_features]] = 0.0
+    return np.concatenate([unit, np.zeros(len(model.missing_features))])

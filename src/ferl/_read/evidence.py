@@ -1,43 +1,18 @@
-"""What a fitted model has: all that answers are read from."""
+"""Evidence: belief, plausibility and ignorance that a model gives to rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._model.presets import setting
-from ferl._model.tree import FuzzyTree
-from ferl._util.arrays import Floats
-from ferl._util.threads import n_threads as threads_of
-
-if TYPE_CHECKING:
-    from ferl._tables import Schema
-
-
-class Fitted(Protocol):
-    """A fitted :class:`ferl.FERLClassifier`, or the contents of its model file."""
-
-    variant: str
-    combination: str
-    sources: str | None
-    discount: float
-    support_gate: bool
-    gate_margin: float
-    n_jobs: int | None
-    tree_: FuzzyTree
-    classes_: NDArray[Any]
-    columns_: Schema
-    missing_features_: tuple[int, ...]
-
+from ferl._model.model import Model
+from ferl._util.arrays import Bools, Floats
 
 # Evidence counts grow without bound as ignorance vanishes; below this they would say nothing more.
 _LEAST_IGNORANCE = 1e-9
-MOST_FIRING = (
-    1 - 1e-12
-)  # of a source in combinations that take maxima, which need some ignorance; as in cpp/evidence.cpp
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,7 +84,7 @@ class Evidence:
         least = np.maximum(self.ignorance, _LEAST_IGNORANCE)
         return np.asarray(self.belief.shape[1] * self.belief / least[:, None] + 1.0)
 
-    def prediction_set(self) -> NDArray[np.bool_]:
+    def prediction_set(self) -> Bools:
         """Classes that no other class dominates: plausibility at least the largest belief, shape (n_rows, n_classes).
 
         The whole frame is an abstention.
@@ -117,81 +92,22 @@ class Evidence:
         return np.asarray(self.plausibility >= self.belief.max(axis=1, keepdims=True))
 
 
-def evidence_of_rows(fitted: Fitted, rows: Floats) -> Evidence:
-    """Evidence of rows as the tree reads them, with the settings of a model."""
-    return read_evidence(
-        fitted.tree_,
-        rows,
-        fitted.classes_,
-        combination=fitted.combination,
-        sources=setting(fitted, "sources"),
-        discount=fitted.discount,
-        gated=fitted.support_gate,
-        gate_margin=fitted.gate_margin,
-        n_threads=threads_of(fitted.n_jobs),
-    )
-
-
-def read_evidence(
-    tree: FuzzyTree,
-    X: Floats,
-    classes: NDArray[Any],
-    *,
-    combination: str = "dempster",
-    sources: str = "leaves",
-    discount: float = 0.0,
-    gated: bool = True,
-    gate_margin: float = 1.0,
-    n_threads: int = 1,
-) -> Evidence:
-    """Fire the rows of X through the tree and combine what the nodes say.
+def read_evidence(model: Model, rows: Floats, n_threads: int = 1) -> Evidence:
+    """Fire rows through a model and combine what its sources say.
 
     Parameters
     ----------
-    tree : FuzzyTree
+    model : Model
         The model.
-    X : ndarray of shape (n_rows, n_features), float64
-        Rows, in the column order of the training table.
-    classes : ndarray of shape (n_classes,)
-        Labels of the columns of ``tree.consequent``.
-    combination : {"dempster", "cautious", "chain", "vote"}
-        How sources are combined; see :class:`ferl.FERLClassifier`.
-    sources : {"leaves", "all"}
-        Which nodes are sources: the leaves, or every node but the root. ("chain" always reads whole paths.)
-    discount : float
-        A source backed by weight W is believed to the share ``W / (W + discount)``.
-    gated : bool
-        Whether the support gates act.
-    gate_margin : float
-        Width of a gate's slope, in ranges of its feature.
-    n_threads : int
+    rows : ndarray of shape (n_rows, n_columns), float64
+        Rows as the model reads them.
+    n_threads : int, default=1
         Number of threads; the result does not depend on it.
 
     Returns
     -------
     Evidence
     """
-    # Parameters may have changed since they were validated by fit.
-    if sources not in ("leaves", "all"):
-        raise ValueError(f"sources is {sources!r}; it must be 'leaves' or 'all'.")
-    if not discount >= 0 or not gate_margin > 0:
-        raise ValueError(f"discount is {discount} and gate_margin {gate_margin}; they must be at least 0 and above 0.")
-    belief, ignorance, conflict = np.empty((len(X), tree.n_classes)), np.empty(len(X)), np.empty(len(X))
-    tree.core(gate_margin).combine(
-        tree.consequent,
-        reliability(tree, discount),
-        X,
-        combination,
-        sources == "all",
-        gated,
-        n_threads,
-        belief,
-        ignorance,
-        conflict,
-    )
-    return Evidence(belief, ignorance, conflict, classes)
-
-
-def reliability(tree: FuzzyTree, discount: float) -> Floats:
-    """Share to which each node is believed, shape (n_nodes,): ``W / (W + discount)`` at training weight W."""
-    return tree.weight / (tree.weight + discount) if discount > 0 else np.ones(tree.n_nodes)
+    belief, ignorance, conflict = np.empty((len(rows), len(model.classes))), np.empty(len(rows)), np.empty(len(rows))
+    model.sources.combine(rows, n_threads, belief, ignorance, conflict)
+    return Evidence(belief, ignorance, conflict, model.classes)

@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
-from ferl._model.presets import setting
-from ferl._tables import check_rows
-from ferl._util.threads import n_threads
-
-if TYPE_CHECKING:
-    from ferl.classifier import FERLClassifier
+from ferl._model.model import Model
+from ferl._util.arrays import Floats
 
 
 @dataclass(frozen=True)
@@ -95,35 +88,25 @@ class StabilityReport:
         return "\n".join(f"{name:12}  {value:>{width}}  {meaning}" for name, value, meaning in lines)
 
 
-def report_stability(estimator: FERLClassifier, X: ArrayLike | None = None) -> StabilityReport:
-    """Read the constants off a fitted tree.
+def report_stability(model: Model, rows: Floats | None = None) -> StabilityReport:
+    """Read the constants off a model.
 
     Parameters
     ----------
-    estimator : FERLClassifier
-        A fitted classifier.
-    X : array-like of shape (n_rows, n_features), optional
+    model : Model
+        The model.
+    rows : ndarray of shape (n_rows, n_columns), optional
         Rows over which the number of sources is counted. None: all sources.
 
     Returns
     -------
     StabilityReport
     """
-    check_is_fitted(estimator)
-    tree = estimator.tree_
-    is_source = tree.is_leaf.copy()
-    if setting(estimator, "sources") == "all" or estimator.combination == "chain":
-        is_source[1:] = True
-    n_sources, n_rows = int(is_source.sum()), None
-    if X is not None:
-        rows = check_rows(estimator, X)
-        firing = tree.fire(
-            rows,
-            gated=estimator.support_gate,
-            gate_margin=estimator.gate_margin,
-            n_threads=n_threads(estimator.n_jobs),
-        )
-        n_sources, n_rows = int((firing[:, is_source] > 0).sum(axis=1).max()), len(rows)
+    tree, speaks = model.tree, model.speaks
+    n_sources, n_rows = int(speaks.sum()), None
+    if rows is not None:
+        firing = tree.fire(rows, gated=model.reading.support_gate, gate_margin=model.reading.gate_margin)
+        n_sources, n_rows = int((firing[:, speaks] > 0).sum(axis=1).max()), len(rows)
     return StabilityReport(
         n_sources=n_sources,
         n_rows=n_rows,

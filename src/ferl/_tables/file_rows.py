@@ -12,12 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from ferl._cli.errors import CommandError
-from ferl._model.fields import Floats
-from ferl._read.evidence import Fitted
 from ferl._tables import Schema, with_indicators
 from ferl._tables.column import arrow_column
 from ferl._tables.files import FileForm, known_text, no_number, text_as_numbers
 from ferl._tables.text_categories import Spelling
+from ferl._util.arrays import Floats
 
 MAX_UNSEEN = 1000  # unseen categories of a column that are remembered by name: memory must not grow with the file
 
@@ -46,8 +45,10 @@ class RowReader:
 
     Parameters
     ----------
-    model : Fitted
-        A fitted classifier, or the contents of its file.
+    known : Schema
+        The columns of the training table.
+    missing_features : tuple of int
+        Features with an indicator of missing values.
     names : sequence of str
         Schema of the file. A model without names takes them by their places.
     path : Path
@@ -65,12 +66,13 @@ class RowReader:
         By column, the number of all such values.
     """
 
-    def __init__(self, model: Fitted, names: Sequence[str], path: Path, form: FileForm) -> None:
-        known = model.columns_
+    def __init__(
+        self, known: Schema, missing_features: tuple[int, ...], names: Sequence[str], path: Path, form: FileForm
+    ) -> None:
         self.features = _feature_columns(known, names, path)
         self.form = form
         self._columns = Schema(tuple(self.features), known.categories)
-        self._missing_features = model.missing_features_
+        self._missing_features = missing_features
         self._spelling = [None if levels is None else Spelling(levels) for levels in known.categories]
         self.unseen: dict[str, Counter[str]] = {}
         self.n_unseen: Counter[str] = Counter()

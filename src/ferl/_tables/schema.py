@@ -124,9 +124,9 @@ class Schema:
         Returns
         -------
         ndarray of shape (n_rows, n_features), float64
-            Numbers as they are, categories as their places in ``categories``, ``len(categories)`` for a category that is
-            not among them; NaN where a value is missing, and for all values of a feature without levels. It may share its
-            memory with X.
+            Numbers as they are, categories as their places in ``categories``, ``len(categories)`` for a category that
+            is not among them; NaN where a value is missing, and for all values of a feature without categories. It may
+            share its memory with X.
         """
         table = read_table(X)
         places = self._places(table)

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ferl._util.arrays import Floats
 from ferl._tables.files import spelled_number
+from ferl._util.arrays import Floats
 
 
 def arrow_text(level: Any) -> str:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ferl._model.fuzzy_set import FuzzySet
+from ferl._model.words import LinguisticVariable
 from ferl._read.explanation import Explanation
 from ferl._read.explanation.page import Readable, Section, Table
 from ferl._util.arrays import Floats
 from ferl._util.text import plain
 from ferl.concepts.labels import named_table
-from ferl.partition import FuzzySet, LinguisticVariable
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier

@@ -7,17 +7,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ferl._learn.grow import Grown, grow
+from ferl._learn.rows import Rows
+from ferl._model.words import LinguisticVariable
 from ferl._sklearn import HasMethods
 from ferl.classifier import FERLClassifier
 from ferl.dask.answers import DaskEvidence, Question, ask
 from ferl.dask.parts import Parts, is_dask_table
 from ferl.dask.rows import rows_on_cluster, running_client
-from ferl.partition import LinguisticVariable
 
 _DOUBLE = np.dtype(np.float64)
 
@@ -180,17 +180,16 @@ n_features_in_, feature_names_in_
             "partial_fit takes blocks that are in memory. Go on with the local model: to_local().partial_fit(X, y)."
         )
 
-    def _grow(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> tuple[Grown, NDArray[Any]]:
-        rows = rows_on_cluster(self, Parts.checked(X, y, sample_weight), running_client(self.client))
-        return grow(self, rows), rows.form.classes
+    def _training_rows(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Rows:
+        parts = Parts.checked(X, y, sample_weight)
+        return rows_on_cluster(self._settings(), parts, running_client(self.client))
 
     def to_local(self) -> FERLClassifier:
         """A :class:`ferl.FERLClassifier` with the same parameters and the same model, if there is one."""
         parameters = self.get_params(deep=False)
         del parameters["client"]
         local = FERLClassifier(**parameters)
-        local.__dict__.update({name: own for name, own in vars(self).items() if name.endswith("_")})
-        return local
+        return local._take(self.model_) if self.__sklearn_is_fitted__() else local
 
     def predict(self, X: Any) -> Any:
         """Most probable label of each row, shape (n_rows,); lazy for a dask table."""

@@ -8,21 +8,17 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dask import delayed
 from distributed import default_client
 
-from ferl._learn.batch_rows import FirstLook, remember, tallied_names, tally_batch, weighed
+from ferl._learn.batch_rows import FirstLook, tallied_names, tally_batch, weighed
 from ferl._learn.batches import Batch
-from ferl._learn.rows import Facts, Fold, Levels, State
+from ferl._learn.rows import CategoryNames, Facts, Fold, State
 from ferl._learn.survey import RowForm, Survey, Tally
-from ferl._read.rules import category_names
+from ferl._model.settings import Settings
 from ferl.dask.parts import Parts, batch_of
-
-if TYPE_CHECKING:
-    from ferl.classifier import FERLClassifier
-
 
 _START = (
     "Start one with distributed.Client(distributed.LocalCluster()), or connect to a scheduler with "
@@ -125,13 +121,13 @@ class RowsOnCluster:
         return state
 
 
-def rows_on_cluster(estimator: FERLClassifier, parts: Parts, client: Any) -> RowsOnCluster:
-    """Look at labels, categories and weights of all rows; the estimator remembers its columns, as in a fit.
+def rows_on_cluster(settings: Settings, parts: Parts, client: Any) -> RowsOnCluster:
+    """Look at labels, categories and weights of all rows.
 
     Parameters
     ----------
-    estimator : FERLClassifier
-        Its parameters say what is looked for; it gets ``columns_``, ``missing_features_`` and its features.
+    settings : Settings
+        Says what is looked for.
     parts : Parts
         The rows.
     client : distributed.Client
@@ -143,15 +139,13 @@ def rows_on_cluster(estimator: FERLClassifier, parts: Parts, client: Any) -> Row
     """
     names = parts.names
     if names is None:
-        look = FirstLook(None, estimator.categorical_features, None)
+        look = FirstLook(None, settings.categorical_features, None)
     else:
-        look = FirstLook.at_columns(names, parts.holds_numbers, estimator)
-    found = _survey(parts, client, look, estimator.missing_conditions)
-    form = RowForm.settle(found.survey, estimator.class_weight)
+        look = FirstLook.at_columns(names, parts.holds_numbers, settings)
+    found = _survey(parts, client, look, settings.missing_conditions)
+    form = RowForm.settle(found.survey, settings.class_weight)
     form = replace(form, columns=look.all_columns(form.columns))
-    remember(estimator, form)
-    levels = category_names(estimator)
-    form, facts = weighed(estimator, form, levels, _tally(parts, client, form, levels, found.sizes))
+    form, facts = weighed(form, _tally(parts, client, form, form.facts.categories, found.sizes))
     return RowsOnCluster(facts, client, parts, form, found.sizes)
 
 
@@ -170,7 +164,7 @@ def _survey(parts: Parts, client: Any, look: FirstLook, look_for_missing: bool) 
     return found
 
 
-def _tally(parts: Parts, client: Any, form: RowForm, levels: Levels, sizes: tuple[int, ...]) -> Tally:
+def _tally(parts: Parts, client: Any, form: RowForm, levels: CategoryNames, sizes: tuple[int, ...]) -> Tally:
     task, told, own = delayed(_tallied, pure=False), constant(form), constant(levels)
     tallies = [
         task(part, place, told, own, sizes[place])
@@ -201,7 +195,7 @@ def _merged_surveys(one: _Found, other: _Found) -> _Found:
     return _Found(survey, one.sizes + other.sizes)
 
 
-def _tallied(part: Part, place: int, form: RowForm, levels: Levels, size: int) -> Tally:
+def _tallied(part: Part, place: int, form: RowForm, levels: CategoryNames, size: int) -> Tally:
     batch = _same_rows(part, place, size)
     tally = Tally.start(form, levels)
     with _named(place):

@@ -5,26 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
-from ferl._read.rules import (
-    LEAST_LISTED,
-    Bound,
-    category_names,
-    checked_names,
-    in_sentence,
-    listed_categories,
-    probability_text,
-)
+from ferl._model.tree import FuzzyTree
+from ferl._read.rules import LEAST_LISTED, Bound, listed_categories
+from ferl._read.text import in_sentence, probability_text, shown_names
 from ferl._read.visible_part import Folded, fold
+from ferl._readings import model_of
 from ferl._util.colours import class_colours, tint
 from ferl._util.files import replace_text
-
-if TYPE_CHECKING:
-    from ferl._model.tree import FuzzyTree
-    from ferl.classifier import FERLClassifier
+from ferl.classifier import FERLClassifier
 
 _FILL = 0.4  # of a class's colour: black letters can be read on it
 
@@ -89,12 +81,13 @@ def export_graphviz(
         0 -> 2 [label="above"]
     }
     """
-    names, labels = checked_names(estimator, "export_graphviz", feature_names, class_names)
+    model = model_of(estimator, "export_graphviz")
+    names, labels = shown_names(model, feature_names, class_names)
     if decimals is not None and decimals < 0:
         raise ValueError(f"decimals is {decimals}; it must be at least 0, or None.")
-    folded = fold(estimator.tree_, max_depth, max_rules)
+    folded = fold(model.tree, max_depth, max_rules)
     texts = [in_sentence(str(label)) for label in labels]
-    graph = _Graph(estimator.tree_, folded, names, texts, category_names(estimator), decimals, filled)
+    graph = _Graph(model.tree, folded, names, texts, model.category_names, decimals, filled)
     text = "\n".join(graph.lines("LR" if rotate else "TB"))
     if out_file is None:
         return text

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ferl._read.rules import (
-    Bound,
-    Condition,
-    Rule,
-    category_names,
-    checked_names,
-    in_sentence,
-    listed_categories,
-    probability_text,
-    read_rules,
-)
-
-if TYPE_CHECKING:
-    from ferl.classifier import FERLClassifier
+from ferl._model.model import Model
+from ferl._read.rules import Bound, Condition, Rule, listed_categories, read_rules
+from ferl._read.text import in_sentence, probability_text, shown_names
+from ferl._readings import model_of
+from ferl.classifier import FERLClassifier
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -109,24 +100,25 @@ def export_latex(
     \bottomrule
     \end{tabular}
     """
-    names, labels = checked_names(estimator, "export_latex", feature_names, class_names)
+    model = model_of(estimator, "export_latex")
+    names, labels = shown_names(model, feature_names, class_names)
     for name, value in (("decimals", decimals), ("max_rules", max_rules)):
         if value is not None and value < 0:
             raise ValueError(f"{name} is {value}; it must be at least 0, or None.")
     if label is not None and caption is None:
         raise ValueError(f"label is {label!r} and caption None; LaTeX numbers tables by their captions, so give one.")
-    rules = read_rules(estimator.tree_)
-    shown, levels = rules[:max_rules], category_names(estimator)
+    rules = read_rules(model)
+    shown, levels = rules[:max_rules], model.category_names
     lines = [rf"\begin{{tabular}}{{@{{}}rp{{{width}}}lrr@{{}}}}", r"\toprule"]
     lines += [r" & If & then & Confidence & Support \\", r"\midrule"]
-    for place, rule in enumerate(shown, 1):
+    for rule in shown:
         conditions = " and ".join(_condition(own, names, levels, decimals) for own in rule.conditions) or "always"
         answer = escaped(in_sentence(str(labels[rule.label])))
         confidence = probability_text(float(rule.consequent[rule.label]))
-        lines.append(rf"{place} & {conditions} & {answer} & {confidence} & {rule.support:.1f} \\")
+        lines.append(rf"{rule.number} & {conditions} & {answer} & {confidence} & {rule.support:.1f} \\")
     if len(shown) < len(rules):
         lines.append(_note(rf"\ldots{{}} and {len(rules) - len(shown)} more"))
-    lines += _meanings(estimator, shown, names)
+    lines += _meanings(model, shown, names)
     lines += [r"\bottomrule", r"\end{tabular}"]
     return "\n".join(lines if caption is None else _floating(lines, caption, label))
 
@@ -153,10 +145,10 @@ def _note(text: str) -> str:
     return rf"\multicolumn{{5}}{{@{{}}l@{{}}}}{{{text}}} \\"
 
 
-def _meanings(estimator: FERLClassifier, rules: list[Rule], names: list[str]) -> list[str]:
+def _meanings(model: Model, rules: list[Rule], names: list[str]) -> list[str]:
     """What the words of these rules mean."""
     used = sorted({condition.feature for rule in rules for condition in rule.conditions if condition.word})
-    variables = estimator.partition_ if estimator.partition_ is not None else [None] * len(names)
+    variables = model.partition if model.partition is not None else [None] * len(names)
     known = [(variables[j], names[j]) for j in used if j < len(variables) and variables[j] is not None]
     notes = [_note(rf"\footnotesize {escaped(own.text(name))}") for own, name in known if own is not None]
     return [r"\midrule", *notes] if notes else []

@@ -1,17 +1,155 @@
-"""Splits: how sure the resamples are of each learned threshold."""
+"""The rules of a fitted classifier as text and as data frames."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from importlib.util import find_spec
+from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from ferl._model.tree import Cuts
-from ferl._read.rules import checked_names, data_frame
+from ferl._read.explanation.overview import Overview
+from ferl._read.explanation.overview import overview as read_overview
+from ferl._read.rules import read_rules
+from ferl._read.text import TextStyle, rules_text, shown_names
+from ferl._readings import model_of
+from ferl.classifier import FERLClassifier
 
-if TYPE_CHECKING:
-    from ferl.classifier import FERLClassifier
+
+def export_text(
+    estimator: FERLClassifier,
+    *,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
+    decimals: int | None = None,
+    max_rules: int | None = None,
+    shares: bool = True,
+    width: int = 100,
+) -> str:
+    """Rules of a fitted classifier as sentences, strongest support first.
+
+    A threshold is printed with its band: inside ``2.46 ±0.09`` both sides of a split fire, in shares. The percentage
+    behind it says how sure the band is: in which share of the bootstrap resamples the best cut lies inside it. What the
+    words of a compact tree mean is said below its rules. Confidence is the share of the class behind a rule, smoothed
+    towards those of the rules' common paths, so a pure rule does not claim certainty; the shares of other classes
+    follow it. Support is the training weight behind a rule.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Fitted.
+    feature_names : sequence of str, optional
+        Names to print; by default those of the training table.
+    class_names : sequence of str, optional
+        Names of the classes, in the order of ``classes_``; by default the labels themselves.
+    decimals : int, optional
+        Digits after the point of learned thresholds; by default as many as a band's half-width gives meaning to.
+    max_rules : int, optional
+        Print at most this many rules, and say how many are left out.
+    shares : bool
+        Print the share of resamples behind each band.
+    width : int
+        Longer lines are wrapped.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLClassifier, export_text
+    >>> iris = load_iris()
+    >>> clf = FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(iris.data, iris.target)
+    >>> names = ["sepal length", "sepal width", "petal length", "petal width"]
+    >>> print(export_text(clf, feature_names=names, class_names=iris.target_names))
+      1. if petal length > 2.46 ±0.09 (52%) and petal width < 1.68 ±0.06 (56%)
+         then versicolor with confidence 0.89 (virginica: 0.10, setosa: 0.01), support 52.6 (35%)
+      2. if petal length < 2.46 ±0.09 (52%)
+         then setosa with confidence 0.98 (versicolor: 0.01, virginica: 0.01), support 50.0 (33%)
+      3. if petal length > 2.46 ±0.09 (52%) and petal width > 1.68 ±0.06 (56%)
+         then virginica with confidence 0.94 (versicolor: 0.05, setosa: 0.01), support 47.4 (32%)
+    (%): share of resamples whose best cut lies inside the band
+    """
+    model = model_of(estimator, "export_text")
+    names, classes = shown_names(model, feature_names, class_names)
+    return rules_text(model, names, classes, decimals, max_rules, shares, width)
+
+
+def rules_frame(
+    estimator: FERLClassifier,
+    *,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
+    inner: bool | None = None,
+    backend: str | None = None,
+) -> Any:
+    """Rules of a fitted classifier as a data frame with one row for each rule, strongest support first.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Fitted.
+    feature_names, class_names : sequence of str, optional
+        As in :func:`export_text`.
+    inner : bool, default=None
+        Whether to list the beginnings of rules, which end at inner nodes. None: where they are sources of evidence of
+        their own, as in a compact tree; the list is then all that an answer is made of.
+    backend : {"pandas", "polars", "pyarrow"}, optional
+        Whose data frame; by default the first of these that is installed.
+
+    Returns
+    -------
+    data frame
+        Schema: ``conditions`` (what follows "if"), ``label``, ``confidence``, ``support`` (training weight),
+        ``share`` (of the whole training weight), ``n_conditions``, ``node`` (its number in ``tree_``), ``is_leaf``
+        (False for the beginning of a rule), and ``p(label)``, the share of each class.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLClassifier, rules_frame
+    >>> iris = load_iris()
+    >>> clf = FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(iris.data, iris.target)
+    >>> frame = rules_frame(clf, class_names=iris.target_names)
+    >>> frame[["conditions", "label", "confidence"]].round(2)
+                             conditions       label  confidence
+    0  x2 > 2.46 ±0.09 and x3 < 1.68 ±0.06  versicolor        0.89
+    1                       x2 < 2.46 ±0.09      setosa        0.98
+    2  x2 > 2.46 ±0.09 and x3 > 1.68 ±0.06   virginica        0.94
+    """
+    model = model_of(estimator, "rules_frame")
+    names, classes = shown_names(model, feature_names, class_names)
+    rules = read_rules(model, inner)
+    total = float(model.tree.weight[0])
+    style = TextStyle(names, classes, total, model.category_names)
+    columns: dict[str, list[Any]] = {
+        "number": [rule.number for rule in rules],
+        "conditions": [style.conditions(rule) for rule in rules],
+        "label": [classes[rule.label] for rule in rules],
+        "confidence": [float(rule.consequent[rule.label]) for rule in rules],
+        "support": [rule.support for rule in rules],
+        "share": [rule.support / total for rule in rules],
+        "n_conditions": [len(rule.conditions) for rule in rules],
+        "node": [rule.node for rule in rules],
+        "is_leaf": [bool(model.tree.is_leaf[rule.node]) for rule in rules],
+        **{f"p({label})": [float(rule.consequent[c]) for rule in rules] for c, label in enumerate(classes)},
+    }
+    return data_frame(columns, backend)
+
+
+def data_frame(columns: dict[str, list[Any]], backend: str | None) -> Any:
+    """Schema as a data frame of this backend; by default the first that is installed."""
+    return nw.from_dict(columns, backend=backend or _installed_backend()).to_native()  # type: ignore[arg-type]
+
+
+def _installed_backend() -> str:
+    for name in ("pandas", "polars", "pyarrow"):
+        if find_spec(name) is not None:
+            return name
+    raise ImportError("A data frame needs pandas, polars or pyarrow. Install one: pip install pandas")
 
 
 def splits_frame(
@@ -51,8 +189,8 @@ def splits_frame(
     0      x2       2.46        0.09  1.9   3.0   0.52
     1      x3       1.68        0.06  1.5   1.8   0.56
     """
-    names, _ = checked_names(estimator, "splits_frame", feature_names, None)
-    tree = estimator.tree_
+    model = model_of(estimator, "splits_frame")
+    names, tree = shown_names(model, feature_names, None)[0], model.tree
     cuts = tree.cuts or Cuts(np.full((tree.n_nodes, 2), np.nan), np.full(tree.n_nodes, np.nan))
     splits = np.flatnonzero(~np.isnan(cuts.share))  # a split of categories has no threshold
     splits = splits[np.argsort(-tree.weight[splits], kind="stable")]
@@ -69,3 +207,20 @@ def splits_frame(
         "node": splits.tolist(),
     }
     return data_frame(columns, backend)
+
+
+def overview(estimator: FERLClassifier, *, feature_names: Sequence[str] | None = None) -> Overview:
+    """A model at a glance: what matters, its rules by support, and what each class looks like to it.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Fitted.
+    feature_names : sequence of str, default=None
+        Names to print; None: those of the training table.
+
+    Returns
+    -------
+    Overview
+    """
+    return read_overview(model_of(estimator, "overview").with_names(feature_names))

@@ -8,21 +8,16 @@ every term is non-negative, and nothing cancels.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._model.presets import setting
+from ferl import _core
+from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree, nodes_by_depth
-from ferl._read.evidence import MOST_FIRING, reliability
 from ferl._util.arrays import Floats
 from ferl.onnx.firing import Firings
 from ferl.onnx.graph import Graph, Value
-
-if TYPE_CHECKING:
-    from ferl.classifier import FERLClassifier
-
 
 _LEAST_SUM = float(np.finfo(np.float64).tiny)
 
@@ -43,20 +38,10 @@ class Masses:
     frame: Value
 
 
-def add_evidence(graph: Graph, estimator: FERLClassifier, firings: Firings) -> tuple[Value, Value]:
+def add_evidence(graph: Graph, model: Model, firings: Firings) -> tuple[Value, Value]:
     """Belief, shape (n_classes, n_rows), and ignorance, shape (1, n_rows)."""
-    tree, combination = estimator.tree_, estimator.combination
-    if combination not in _COMBINATIONS:
-        raise ValueError(f"combination is {combination!r}; it must be {', '.join(map(repr, _COMBINATIONS))}.")
-    sources = source_nodes(tree, setting(estimator, "sources"))
-    return _COMBINATIONS[combination](graph, tree, firings, sources, reliability(tree, estimator.discount))
-
-
-def source_nodes(tree: FuzzyTree, sources: str) -> NDArray[np.intp]:
-    """The nodes that are sources: the leaves, or every node but the root."""
-    if sources not in ("leaves", "all"):
-        raise ValueError(f"sources is {sources!r}; it must be 'leaves' or 'all'.")
-    return tree.leaves if sources == "leaves" or tree.n_nodes == 1 else np.arange(1, tree.n_nodes)
+    combine = _COMBINATIONS[model.reading.combination]
+    return combine(graph, model.tree, firings, np.flatnonzero(model.is_source), model.reliability)
 
 
 def _phi(graph: Graph, firings: Firings, nodes: NDArray[np.intp], trust: Floats) -> Value:
@@ -127,7 +112,7 @@ def _normalised(graph: Graph, masses: Masses) -> tuple[Value, Value]:
 
 def _odds(graph: Graph, tree: FuzzyTree, phi: Value, nodes: NDArray[np.intp]) -> Value:
     """Masses against that of the frame, e(c) = m(c) / m(frame), shape (n_nodes, n_classes, n_rows)."""
-    capped = graph("Min", phi, MOST_FIRING)
+    capped = graph("Min", phi, _core.MOST_FIRING)
     ratio = graph("Div", capped, graph("Sub", 1.0, capped))
     return graph("Mul", graph.insert_axis(ratio, 1), tree.consequent[nodes][:, :, None])
 

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl import _core
 from ferl._model.tree import FuzzyTree, nodes_by_depth
 from ferl._util.arrays import Floats
 from ferl.onnx.graph import Graph, Value
 
-UNSEEN_GATE = 0.5  # as in cpp/tree.h
 _LARGEST = float(np.finfo(np.float64).max)
 
 
@@ -69,20 +69,14 @@ class Side(NamedTuple):
         return np.asarray(self.base == 0)
 
 
-def side(outer: Floats, inner: Floats, outward: float) -> Side:
-    """The side of a trapezoid between two ends of it; an infinite outer end has none."""
-    is_there, is_upright = np.isfinite(outer), np.isfinite(outer) & (outer == inner)
-    start = np.where(is_upright, np.nextafter(outer, outward), np.where(is_there, outer, 0.0))
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        steepness = np.where(is_upright, 1.0, np.minimum(1.0 / np.abs(inner - outer), _LARGEST))
-    slope = np.where(is_there, -np.sign(outward) * steepness, 0.0)
-    return Side(start[:, None], slope[:, None], np.where(is_there, 0.0, 1.0)[:, None], is_upright[:, None])
+def _side(compiled: Floats, outward: int) -> Side:
+    """Sides of some nodes, from their start, slope and base in the compiled tree; those that fall have slopes below 0.
 
-
-def sides(trapezoid: Floats) -> tuple[Side, Side]:
-    """The rising and the falling sides of trapezoids, shape (n_nodes, 4)."""
-    a, b, c, d = trapezoid.T
-    return side(a, b, -np.inf), side(d, c, np.inf)
+    An infinite slope is an upright side. A finite number stands for it: infinity times zero is NaN.
+    """
+    start, slope, base = (column[:, None] for column in compiled.T)
+    is_upright = np.isinf(slope)
+    return Side(start, -outward * np.where(is_upright, 1.0, slope), base, is_upright)
 
 
 @dataclass(frozen=True)
@@ -127,14 +121,14 @@ def add_conditions(graph: Graph, tree: FuzzyTree, rows: Rows, gate_margin: float
 def _number_fit(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.intp]) -> Value:
     feature = tree.feature[nodes]
     x = graph.take(rows.values, feature)
-    rise, fall = sides(tree.trapezoid[nodes])
+    rise, fall = _side(tree.core().rise[nodes], -1), _side(tree.core().fall[nodes], 1)
     if (rise.is_there & fall.is_there).any():
         known = graph("Min", _side_fit(graph, x, rise), _side_fit(graph, x, fall))
     else:  # sides of splits: one operation does for both
         known = _side_fit(
             graph, x, Side(*(np.where(rise.is_there, up, down) for up, down in zip(rise, fall, strict=True)))
         )
-    share = tree.missing_membership[nodes][:, None]
+    share = tree.share[nodes][:, None]
     return graph("Where", graph.take(rows.is_missing, feature), share, known)
 
 
@@ -148,11 +142,10 @@ def _side_fit(graph: Graph, x: Value, own: Side) -> Value:
 
 def _number_gate(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.intp], margin: float) -> Value:
     """Gates; the two sides of a split have the same one, which is computed once."""
-    support = tree.support[nodes]
-    is_empty = ~(support[:, 0] <= support[:, 1])  # no row came here: closed to all values
-    low, high = np.where(is_empty[:, None], (_LARGEST, -_LARGEST), support).T
-    with np.errstate(divide="ignore", over="ignore"):
-        slope = np.where(is_empty, 1.0, np.minimum(1.0 / (margin * (high - low)), _LARGEST))
+    low, high, slope = tree.core(margin).gate[nodes].T
+    is_empty = ~(low <= high)  # no row came here: closed to all values
+    low, high = np.where(is_empty, _LARGEST, low), np.where(is_empty, -_LARGEST, high)
+    slope = np.where(is_empty, 1.0, slope)
     own, which = np.unique(np.stack([tree.feature[nodes], low, high, slope]), axis=1, return_inverse=True)
     feature, (low, high, slope) = own[0].astype(np.int64), own[1:, :, None]
     x = graph.take(rows.values, feature)
@@ -165,13 +158,12 @@ def _category_tables(
     graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.intp]
 ) -> tuple[Floats, Floats, Value]:
     """Memberships and gates as tables, and where each row looks: a node's categories, then unseen, then missing."""
-    assert tree.categories is not None
-    fits, gates, share = [], [], tree.missing_membership
+    fits, gates, share = [], [], tree.share
     for node in nodes:
-        own = tree.categories.of(int(node))
+        own = tree.memberships(int(node))
         is_seen = ~np.isnan(own)
         fits.append([*np.where(is_seen, own, share[node]), share[node], share[node]])
-        gates.append([*np.where(is_seen, 1.0, UNSEEN_GATE), UNSEEN_GATE, 1.0])
+        gates.append([*np.where(is_seen, 1.0, _core.UNSEEN_GATE), _core.UNSEEN_GATE, 1.0])
     sizes = np.array([len(own) for own in fits])
     begin = np.cumsum(sizes) - sizes
     feature = tree.feature[nodes]

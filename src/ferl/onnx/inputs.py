@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
+from ferl._model.model import Model
+from ferl._readings import model_of
 from ferl._tables import encode_rows
 from ferl._util.arrays import Floats
+from ferl.classifier import FERLClassifier
 from ferl.onnx.graph import PREFIX, Graph, Value
-
-if TYPE_CHECKING:
-    from ferl.classifier import FERLClassifier
-
 
 MATRIX = "X"
 """Name of the input of a model whose features are all numbers."""
@@ -54,12 +52,12 @@ class Input:
         return "number; missing: NaN" if self.kind == "number" else "category, as a number; missing: NaN"
 
 
-def column_inputs(estimator: FERLClassifier) -> list[Input] | None:
+def column_inputs(model: Model) -> list[Input] | None:
     """The inputs of a model with categories, one for each feature; None: all features are numbers."""
-    columns = estimator.columns_
+    columns = model.schema
     if all(levels is None for levels in columns.categories):
         return None
-    names = columns.names or [f"x{feature}" for feature in range(len(columns.categories))]
+    names = model.feature_names()
     taken = set(OUTPUTS)
     inputs = []
     for feature, (name, levels) in enumerate(zip(names, columns.categories, strict=True)):
@@ -114,10 +112,10 @@ def onnx_inputs(clf: FERLClassifier, X: ArrayLike, *, dtype: str = "float64") ->
     >>> onnx_inputs(clf, [[2.0, "red"], [None, None]])
     {'x0': array([[ 2.], [nan]]), 'x1': array([['red'], ['']], dtype=object)}
     """
-    check_is_fitted(clf)
+    model = model_of(clf, "onnx_inputs")
     check_dtype(dtype)
-    rows = encode_rows(clf, clf.columns_, X)
-    inputs = column_inputs(clf)
+    rows = encode_rows(clf, model.schema, X)
+    inputs = column_inputs(model)
     if inputs is None:
         return {MATRIX: np.ascontiguousarray(rows, dtype=dtype)}
     return {own.name: _fed(own, rows[:, feature], dtype)[:, None] for feature, own in enumerate(inputs)}
@@ -146,11 +144,11 @@ def check_dtype(dtype: str) -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def add_inputs(graph: Graph, estimator: FERLClassifier, dtype: str) -> tuple[list[Any], Value]:
+def add_inputs(graph: Graph, model: Model, dtype: str) -> tuple[list[Any], Value]:
     """The inputs, and what they are as numbers: the transpose of :meth:`ferl._tables.Schema.encode`."""
-    inputs = column_inputs(estimator)
+    inputs = column_inputs(model)
     if inputs is None:
-        declared = [_declared(graph, MATRIX, dtype, estimator.n_features_in_, "numbers; missing: NaN")]
+        declared = [_declared(graph, MATRIX, dtype, model.n_features, "numbers; missing: NaN")]
         return declared, graph("Transpose", _as_double(graph, MATRIX, dtype), perm=[1, 0])
     types = {"number": dtype, "code": "float64", "text": "object"}
     declared = [_declared(graph, own.name, types[own.kind], 1, own.form) for own in inputs]

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
+from ferl._model.model import Model
+from ferl._readings import model_of
 from ferl._util.text import shown
+from ferl.classifier import FERLClassifier
 from ferl.onnx.evidence import add_evidence
 from ferl.onnx.firing import add_conditions, add_firings, add_rows
 from ferl.onnx.graph import IR_VERSION, ML_OPSET, OPSET, Graph, Value
@@ -18,8 +20,6 @@ from ferl.onnx.novelty import add_novelty
 
 if TYPE_CHECKING:
     from onnx import ModelProto
-
-    from ferl.classifier import FERLClassifier
 
 
 def to_onnx(clf: FERLClassifier, *, novelty: bool | str = True, dtype: str = "float64") -> ModelProto:
@@ -72,13 +72,13 @@ def to_onnx(clf: FERLClassifier, *, novelty: bool | str = True, dtype: str = "fl
     True
     """
     graph = Graph()
-    _check(clf, novelty, dtype)
-    inputs, encoded = add_inputs(graph, clf, dtype)
-    results = _add_answers(graph, clf, encoded, novelty)
+    fitted = _checked(clf, novelty, dtype)
+    inputs, encoded = add_inputs(graph, fitted, dtype)
+    results = _add_answers(graph, fitted, encoded, novelty)
     for name, value in results.items():
         is_number = name not in ("label", "set")
         graph.name(graph.cast(value, dtype) if dtype != "float64" and is_number else value, name)
-    outputs = [_declared(graph, clf, name, dtype) for name in results]
+    outputs = [_declared(graph, fitted, name, dtype) for name in results]
     helper = graph.onnx.helper
     model: ModelProto = helper.make_model(
         helper.make_graph(graph.nodes, "ferl", inputs, outputs, graph.constants),
@@ -88,36 +88,26 @@ def to_onnx(clf: FERLClassifier, *, novelty: bool | str = True, dtype: str = "fl
         producer_version=_version(),
         doc_string="A fuzzy rule tree: label, evidence, prediction set and novelty of each row.",
     )
-    helper.set_model_props(model, _properties(clf))
+    helper.set_model_props(model, _properties(fitted))
     return model
 
 
-def _check(clf: Any, novelty: bool | str, dtype: str) -> None:
-    from ferl.classifier import FERLClassifier
-
-    if not isinstance(clf, FERLClassifier):
-        raise TypeError(
-            f"clf is a {type(clf).__name__}; a fitted FERLClassifier can be exported. Export the classifier inside it, "
-            "and apply what is around it to the outputs."
-        )
-    check_is_fitted(clf)
+def _checked(clf: Any, novelty: bool | str, dtype: str) -> Model:
+    fitted = model_of(clf, "to_onnx")
     check_dtype(dtype)
     if not isinstance(novelty, bool | str):
         raise ValueError(f"novelty is {novelty!r}; it must be True, False, 'neighbour' or 'residual'.")
-    if not clf.discount >= 0 or not clf.gate_margin > 0:  # they may have changed since fit
-        raise ValueError(
-            f"discount is {clf.discount} and gate_margin {clf.gate_margin}; they must be at least 0 and above 0."
-        )
+    return fitted
 
 
-def _add_answers(graph: Graph, clf: FERLClassifier, encoded: Value, novelty: bool | str) -> dict[str, Value]:
+def _add_answers(graph: Graph, model: Model, encoded: Value, novelty: bool | str) -> dict[str, Value]:
     """All outputs by their names, rows first."""
-    tree = clf.tree_
-    rows = add_rows(graph, encoded, clf.n_features_in_, clf.missing_features_)
-    margin = clf.gate_margin if clf.support_gate else None
+    tree, gated = model.tree, model.reading.support_gate
+    rows = add_rows(graph, encoded, model.n_features, model.missing_features)
+    margin = model.reading.gate_margin if gated else None
     conditions = add_conditions(graph, tree, rows, margin) if tree.n_nodes > 1 else None
-    firings = add_firings(graph, tree, rows, conditions, clf.support_gate)
-    belief, ignorance = add_evidence(graph, clf, firings)
+    firings = add_firings(graph, tree, rows, conditions, gated)
+    belief, ignorance = add_evidence(graph, model, firings)
     plausibility = graph("Add", belief, ignorance)
     pignistic = graph("Add", belief, graph("Div", ignorance, float(tree.n_classes)))
     largest = graph("ReduceMax", belief, axes=[0], keepdims=1)
@@ -129,12 +119,12 @@ def _add_answers(graph: Graph, clf: FERLClassifier, encoded: Value, novelty: boo
     }
     found = {name: graph("Transpose", value, perm=[1, 0]) for name, value in matrices.items()}
     code = graph("ArgMax", pignistic, axis=0, keepdims=0)
-    found["label"] = graph("Gather", _labels(clf.classes_), code)
+    found["label"] = graph("Gather", _labels(model.classes), code)
     found["ignorance"] = graph.remove_axis(ignorance, 0)
     if novelty is not False:
         measure = None if novelty is True else novelty
-        ungated = add_firings(graph, tree, rows, conditions, False) if clf.support_gate else firings
-        found["novelty"] = add_novelty(graph, clf, rows, conditions, firings, ungated, measure)
+        ungated = add_firings(graph, tree, rows, conditions, False) if gated else firings
+        found["novelty"] = add_novelty(graph, model, rows, conditions, firings, ungated, measure)
     return {name: found[name] for name in OUTPUTS if name in found}
 
 
@@ -153,25 +143,24 @@ def _labels(classes: NDArray[Any]) -> NDArray[Any]:
     )
 
 
-def _declared(graph: Graph, clf: FERLClassifier, name: str, dtype: str) -> Any:
+def _declared(graph: Graph, model: Model, name: str, dtype: str) -> Any:
     """Type and shape of an output."""
     helper = graph.onnx.helper
-    width = [clf.tree_.n_classes] if name in ("pignistic", "belief", "plausibility", "set") else []
-    labels = _labels(clf.classes_)
+    width = [len(model.classes)] if name in ("pignistic", "belief", "plausibility", "set") else []
+    labels = _labels(model.classes)
     own: Any = {"label": object if labels.dtype.kind in "OUT" else labels.dtype, "set": bool}.get(name, dtype)
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(own)), ["n_rows", *width])
 
 
-def _properties(clf: FERLClassifier) -> dict[str, str]:
+def _properties(model: Model) -> dict[str, str]:
     """What a reader of the file may want to know, as JSON where it is not one word."""
-    columns, inputs = clf.columns_, column_inputs(clf)
-    names = columns.names or [f"x{feature}" for feature in range(clf.n_features_in_)]
+    inputs = column_inputs(model)
     properties: dict[str, Any] = {
         "ferl_version": _version(),
-        "variant": clf.variant,
-        "combination": clf.combination,
-        "classes": json.dumps(clf.classes_.tolist(), ensure_ascii=False),
-        "features": json.dumps(list(names), ensure_ascii=False),
+        "variant": model.variant,
+        "combination": model.reading.combination,
+        "classes": json.dumps(model.classes.tolist(), ensure_ascii=False),
+        "features": json.dumps(model.feature_names(), ensure_ascii=False),
     }
     if inputs is not None:
         properties["inputs"] = json.dumps({own.name: own.form for own in inputs}, ensure_ascii=False)

@@ -9,27 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl import _core
+from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
-from ferl._read.novelty import LOST_MASS, chosen_measure, precision, profile_of, total_variance, unit_of_distance
+from ferl._read.novelty import LOST_MASS, chosen_measure, precision
 from ferl._util.arrays import Floats
-from ferl.onnx.firing import Conditions, Firings, Rows, sides
+from ferl.onnx.firing import Conditions, Firings, Rows
 from ferl.onnx.graph import Graph, Operand, Value
-
-if TYPE_CHECKING:
-    from ferl.classifier import FERLClassifier
-
 
 Singles = NDArray[np.float32]
 
 _Parts = Callable[[Graph, Value, Value], Value]
 _Step = Callable[[Graph, Sequence[Value], Sequence[Value]], Sequence[Value]]
-
-_FAR_AWAY = 1e15  # as in cpp/novelty.cpp
 
 
 @dataclass(frozen=True)
@@ -44,7 +39,7 @@ class Scale:
     def units(self, rows: Floats) -> Singles:
         """Numbers of exemplars as the search compares them, shape (n_numbers, n_rows)."""
         away = (rows - self.centre) * self.per_unit
-        units = np.clip(away[:, self.numbers].T, -_FAR_AWAY, _FAR_AWAY).astype(np.float32)
+        units = np.clip(away[:, self.numbers].T, -_core.FAR_AWAY, _core.FAR_AWAY).astype(np.float32)
         return np.nan_to_num(units, nan=0.0)
 
 
@@ -60,12 +55,10 @@ def add_neighbour_distance(
     graph: Graph, tree: FuzzyTree, rows: Rows, conditions: Conditions | None, ungated: Firings
 ) -> Value:
     """Distance from the nearest exemplar of the nodes where a row's paths end, shape (n_rows,)."""
-    profile = profile_of(tree)
+    profile = tree.profile
     is_category = tree.n_categories(rows.n_columns) > 0
-    scale = Scale(
-        profile.mean[0], 1 / unit_of_distance(tree), np.flatnonzero(~is_category), np.flatnonzero(is_category)
-    )
-    groups = np.flatnonzero(~_is_split(tree))
+    scale = Scale(profile.mean[0], 1 / tree.unit_of_distance, np.flatnonzero(~is_category), np.flatnonzero(is_category))
+    groups = np.flatnonzero(tree.exemplar_group >= 0)
     exemplar = _exemplars(tree, groups)
     is_end = graph("Transpose", _is_end(graph, tree, groups, conditions, ungated), perm=[1, 0])
     places = graph("NonZero", is_end)
@@ -78,27 +71,6 @@ def add_neighbour_distance(
 # ---------------------------------------------------------------------------------------------------------------------
 # Where paths end
 # ---------------------------------------------------------------------------------------------------------------------
-
-
-def _is_split(tree: FuzzyTree) -> NDArray[np.bool_]:
-    """Nodes whose two children are the sides of one split, so that no path ends there; as Tree::mark_splits."""
-    found = np.zeros(tree.n_nodes, dtype=bool)
-    for node in np.flatnonzero(~tree.is_leaf):
-        children = np.flatnonzero(tree.parent == node)
-        found[node] = len(children) == 2 and _are_two_sides(tree, int(children[0]), int(children[1]))
-    return found
-
-
-def _are_two_sides(tree: FuzzyTree, left: int, right: int) -> bool:
-    if tree.feature[left] != tree.feature[right]:
-        return False
-    if tree.categories is not None and len(own := tree.categories.of(left)):
-        return bool((np.isnan(own) | (own + tree.categories.of(right) == 1)).all())
-    rise, fall = sides(tree.trapezoid[[left, right]])
-    # The left side is empty where the right one is full, and the other way round.
-    is_one_sided = not rise.is_there[0] and not fall.is_there[1]
-    is_same_slope = fall.slope[0] == -rise.slope[1] and fall.is_upright[0] == rise.is_upright[1]
-    return bool(is_one_sided and is_same_slope and rise.start[1] < fall.start[0])
 
 
 def _is_end(
@@ -115,16 +87,11 @@ def _is_end(
 
 
 def _exemplars(tree: FuzzyTree, groups: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Exemplars of each node, filled up with its last; a node without any has those of the node above."""
-    own = profile_of(tree).exemplar.astype(np.int64)
+    """Exemplars that are compared with at each node, filled up with the last of them."""
+    own = tree.profile.exemplar[tree.exemplar_group[groups]].astype(np.int64)
     count = (own >= 0).sum(axis=1)
-    source = np.arange(tree.n_nodes)
-    for node in range(1, tree.n_nodes):
-        if not count[node]:
-            source[node] = source[tree.parent[node]]
-    used = source[groups]
-    last = np.minimum(np.arange(count[used].max()), count[used][:, None] - 1)
-    return np.asarray(np.take_along_axis(own[used], last, axis=1))
+    last = np.minimum(np.arange(count.max()), count[:, None] - 1)
+    return np.asarray(np.take_along_axis(own, last, axis=1))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -145,7 +112,7 @@ def _search(graph: Graph, rows: Rows, scale: Scale, kept: Floats, exemplar: NDAr
     if len(scale.numbers):
         away = graph("Sub", graph.take(rows.values, scale.numbers), scale.centre[scale.numbers][:, None])
         units = graph("Mul", away, scale.per_unit[scale.numbers][:, None])
-        units = graph.cast(graph.between(units, -_FAR_AWAY, _FAR_AWAY), "float32")
+        units = graph.cast(graph.between(units, -_core.FAR_AWAY, _core.FAR_AWAY), "float32")
         known, lanes = graph.take(is_known, scale.numbers), scale.units(kept)[:, exemplar]
 
         def part(which: slice) -> tuple[Singles, Value, Value]:
@@ -232,7 +199,7 @@ _FAR_IN_SPREADS = 1e150
 
 def add_novelty(
     graph: Graph,
-    estimator: FERLClassifier,
+    model: Model,
     rows: Rows,
     conditions: Conditions | None,
     gated: Firings,
@@ -245,14 +212,14 @@ def add_novelty(
     ----------
     graph : Graph
         Where to add it.
-    estimator : FERLClassifier
+    model : Model
         The model.
     rows : Rows
         The rows.
     conditions : Conditions or None
         Of the nodes below the root; None: there are none.
     gated, ungated : Firings
-        With and without gates; the same where the estimator has none.
+        With and without gates; the same where the model has none.
     measure : {"neighbour", "residual"} or None
         As in :meth:`ferl.FERLClassifier.novelty`.
 
@@ -260,8 +227,8 @@ def add_novelty(
     -------
     Value
     """
-    tree = estimator.tree_
-    if chosen_measure(estimator, measure) == "neighbour":
+    tree = model.tree
+    if chosen_measure(model, measure) == "neighbour":
         return add_neighbour_distance(graph, tree, rows, conditions, ungated)
     residual = _residual(graph, tree, rows, ungated)
     if conditions is None or conditions.gate is None:
@@ -277,9 +244,9 @@ def _residual(graph: Graph, tree: FuzzyTree, rows: Rows, firings: Firings) -> Va
     What cancels is small, since x and m count from the mean of all rows, in standard deviations of all rows, of which
     those inside leaves are at least a fixed share.
     """
-    profile = profile_of(tree)
+    profile = tree.profile
     nodes = np.append(tree.leaves, 0)
-    centre, unit = profile.mean[0][:, None], np.sqrt(total_variance(profile))[:, None]
+    centre, unit = profile.mean[0][:, None], np.sqrt(profile.total_variance)[:, None]
     weight, mean = precision(tree)[nodes] * unit.T**2, (profile.mean[nodes] - centre.T) / unit.T
     is_known = graph("Not", rows.is_missing)
     away = graph("Div", graph("Sub", rows.values, centre), unit)

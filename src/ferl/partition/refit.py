@@ -6,20 +6,20 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
-from sklearn.utils.validation import check_is_fitted
 
 from ferl._model.fuzzy_set import NARROWEST
-from ferl._model.presets import setting
+from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
 from ferl._model.words import LinguisticVariable
-from ferl._read.evidence import reliability
+from ferl._readings import model_of
 from ferl._tables import check_rows, row_weights
 from ferl._util.arrays import Floats
+from ferl.classifier import FERLClassifier
 from ferl.partition.refit_loss import (
     LEAST_WIDTH,
     RampTable,
@@ -31,9 +31,6 @@ from ferl.partition.refit_loss import (
     movement_bounds,
     read_ramps,
 )
-
-if TYPE_CHECKING:
-    from ferl.classifier import FERLClassifier
 
 Loss = Callable[[Floats], tuple[float, Floats]]
 
@@ -142,13 +139,14 @@ def refit_partition(
     <RefitResult: cross-entropy from 0.124 to 0.098, drift 4.5 %>
     >>> moved = result.estimator  # a copy of clf that speaks in the moved words
     """
-    _check_estimator(estimator)
+    model = model_of(estimator, "refit_partition")
+    _refuse_other_models(model)
     if isinstance(max_iter, bool) or not isinstance(max_iter, Integral) or max_iter < 0:
         raise ValueError(f"max_iter is {max_iter!r}; it must be an int of at least 0.")
     rows = _read_rows(estimator, X, y, sample_weight)
-    tree, partition = estimator.tree_, list(estimator.partition_ or ())
+    tree, partition = model.tree, list(model.partition or ())
     table = read_ramps(tree, partition, _has_room(rows))
-    loss = RefitLoss(tree, table, rows, _reliability(estimator))
+    loss = RefitLoss(tree, table, rows, np.where(model.is_source, model.reliability, 0.0))
     low, width = (values[table.feature][:, None] for values in (rows.low, rows.width))
     start = (table.ends - low) / width
     found = _minimise(loss, table, start, int(max_iter))
@@ -156,8 +154,7 @@ def refit_partition(
     ends = _ordered(table, table.ends + (found.ends - start) * width)
     moved_tree, moved = move_tree(tree, table, ends), move_variables(partition, table, ends)
     used = np.unique(tree.feature[1:]).tolist()
-    fitted = copy(estimator)
-    fitted.tree_, fitted.partition_ = _seen_again(moved_tree, rows), moved
+    fitted = copy(estimator)._take(replace(model, tree=_seen_again(moved_tree, rows), partition=moved))
     return RefitResult(
         estimator=fitted,
         partition=moved,
@@ -167,21 +164,20 @@ def refit_partition(
         drift=mean_drift([(partition[j], moved[j], rows.width[j]) for j in used]),
         n_iterations=found.n_iterations,
         converged=found.converged,
-        fixed=tuple(estimator.partition_[j].name for j in used if j not in table.feature),
+        fixed=tuple(partition[j].name for j in used if j not in table.feature),
     )
 
 
-def _check_estimator(estimator: FERLClassifier) -> None:
-    check_is_fitted(estimator)
-    if estimator.partition_ is None:
+def _refuse_other_models(model: Model) -> None:
+    if model.partition is None:
         raise ValueError(
-            f"The estimator is a {estimator.variant} tree, which learns its own splits; only the words of a compact "
-            'tree can be refitted. Fit one with variant="compact".'
+            f"The estimator is a {model.variant} tree, which learns its own splits; only the words of a compact tree "
+            'can be refitted. Fit one with variant="compact".'
         )
-    if estimator.combination != "dempster":
+    if model.reading.combination != "dempster":
         raise ValueError(
-            f"combination is {estimator.combination!r}; words can be refitted for Dempster's rule only. Fit with "
-            'combination="dempster".'
+            f"combination is {model.reading.combination!r}; words can be refitted for Dempster's rule only. Read the "
+            'model with reading(combination="dempster").'
         )
 
 
@@ -218,13 +214,6 @@ def _has_room(rows: RefitRows) -> NDArray[np.bool_]:
     """Whether numbers are fine enough for the narrowest ramp in each feature's range."""
     finest = 8 * np.spacing(np.abs(rows.X).max(axis=0))
     return np.asarray(LEAST_WIDTH * rows.width > np.maximum(finest, NARROWEST))
-
-
-def _reliability(estimator: FERLClassifier) -> Floats:
-    """How far each node is believed; 0 for nodes that are no sources."""
-    tree = estimator.tree_
-    is_source = tree.is_leaf | ((setting(estimator, "sources") == "all") & (tree.parent >= 0))
-    return np.where(is_source, reliability(tree, estimator.discount), 0.0)
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ferl._read.rules import checked_classes
+from ferl._read.evidence import Evidence
+from ferl._read.text import checked_class_names
 from ferl._util.colours import class_colours, tint
+from ferl.calibration import CalibratedFERL
+from ferl.classifier import FERLClassifier
 from ferl.plot.canvas import INK, PALE, axes_for, bare, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
-
-    from ferl._read.evidence import Evidence
-    from ferl.calibration import CalibratedFERL
-    from ferl.classifier import FERLClassifier
 
 _LONGEST_NAME = 24
 _MAX_NAMED = 4  # classes that a title lists
@@ -68,7 +67,12 @@ def plot_evidence(
     >>> ax.get_title(loc="left")
     'setosa'
     """
-    labels = checked_classes(estimator, "plot_evidence", class_names)
+    if not hasattr(estimator, "predict_evidence"):
+        raise TypeError(
+            f"plot_evidence got a {type(estimator).__name__}; pass the fitted FERLClassifier inside it, for example "
+            "pipeline[-1] or search.best_estimator_."
+        )
+    labels = checked_class_names(estimator.classes_, class_names)
     evidence = _of_one_row(estimator, x)
     names = [shortened(label, _LONGEST_NAME) for label in labels]
     ax = axes_for("plot_evidence", ax, (5.2, 1.1 + 0.36 * len(names)))

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._read.rules import Bound, category_names, checked_names
+from ferl._model.tree import FuzzyTree
+from ferl._model.words import LinguisticVariable
+from ferl._read.rules import Bound
+from ferl._read.text import shown_names
+from ferl._readings import model_of
 from ferl._util.colours import class_colours, tint
 from ferl._util.text import shown
+from ferl.classifier import FERLClassifier
 from ferl.plot.canvas import INK, axes_for, bare, plain, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from ferl._model.tree import FuzzyTree
-    from ferl.classifier import FERLClassifier
-    from ferl.partition import LinguisticVariable
 
 _LONGEST_NAME = 18
 
@@ -69,17 +70,18 @@ def plot_memberships(
     """
     if max_splits < 1:
         raise ValueError(f"max_splits is {max_splits}; it must be at least 1.")
-    names, _ = checked_names(estimator, "plot_memberships", feature_names, None)
-    place = _place(feature, names[: estimator.n_features_in_])
-    tree = estimator.tree_
-    variable = estimator.partition_[place] if estimator.partition_ is not None else None
+    model = model_of(estimator, "plot_memberships")
+    names, _ = shown_names(model, feature_names, None)
+    place = _place(feature, names[: model.n_features])
+    tree = model.tree
+    variable = model.partition[place] if model.partition is not None else None
     nodes = _conditions_on(tree, place)
     if variable is None and not nodes.size:
-        used = [names[j] for j in np.unique(tree.feature[1:]) if j < estimator.n_features_in_]
+        used = [names[j] for j in np.unique(tree.feature[1:]) if j < model.n_features]
         asked = f"Choose one that they ask: {shown(used)}." if used else "The tree asks for none."
         raise ValueError(f"No rule asks for feature {shown(names[place])}. {asked}")
     ax = axes_for("plot_memberships", ax, (5.6, 3.0))
-    levels = category_names(estimator).get(place)
+    levels = model.category_names.get(place)
     if levels is not None:
         _draw_categories(ax, tree, nodes[:max_splits], levels)
     elif variable is not None:

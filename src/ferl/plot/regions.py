@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ferl._read.evidence import evidence_of_rows
-from ferl._read.rules import category_names, checked_names
+from ferl._model.model import Model
+from ferl._read.evidence import Evidence, read_evidence
+from ferl._read.text import shown_names
+from ferl._readings import model_of
 from ferl._tables import encode_rows, with_indicators
 from ferl._util.arrays import Floats
 from ferl._util.colours import class_colours, rgb
+from ferl.classifier import FERLClassifier
 from ferl.plot.canvas import INK, axes_for, plain, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from ferl._read.evidence import Evidence
-    from ferl.classifier import FERLClassifier
 
 _STRENGTH = 0.6  # of a class's colour where there is no ignorance: points of that class still stand out
 _MARGIN = 0.25  # of the rows' range, on each side: ignorance grows outside it
@@ -94,14 +94,15 @@ def plot_decision_regions(
     >>> ax.images[0].get_array().shape  # red, green, blue
     (50, 50, 3)
     """
-    names, labels = checked_names(estimator, "plot_decision_regions", feature_names, class_names)
+    model = model_of(estimator, "plot_decision_regions")
+    names, labels = shown_names(model, feature_names, class_names)
     if n_steps < 2:
         raise ValueError(f"n_steps is {n_steps}; it must be at least 2.")
-    rows = encode_rows(estimator, estimator.columns_, X)
-    right, up = (_side(estimator, rows, names, feature, n_steps) for feature in features)
+    rows = encode_rows(estimator, model.schema, X)
+    right, up = (_side(model, rows, names, feature, n_steps) for feature in features)
     if right.feature == up.feature:
         raise ValueError(f"features are {features!r}; name two different ones.")
-    evidence = _evidence_on_grid(estimator, rows, right, up)
+    evidence = _evidence_on_grid(model, rows, right, up)
     ax = axes_for("plot_decision_regions", ax, (5.6, 4.4))
     colours = class_colours(len(labels))
     extent = (*right.limits, *up.limits)
@@ -109,7 +110,7 @@ def plot_decision_regions(
     ax.imshow(painted, origin="lower", extent=extent, aspect="auto", interpolation="nearest")
     doubtful = _hatch(ax, evidence, right, up)
     if y is not None:
-        _draw_points(ax, estimator, rows, np.asarray(y), right, up, colours)
+        _draw_points(ax, model, rows, np.asarray(y), right, up, colours)
     _finish(ax, right, up)
     _legend(ax, labels, colours, doubtful)
     return ax
@@ -122,14 +123,14 @@ def region_colours(evidence: Evidence, colours: Sequence[str]) -> Floats:
     return np.asarray(np.clip(1 + strength * (label - 1), 0.0, 1.0))
 
 
-def _side(estimator: FERLClassifier, rows: Floats, names: list[str], feature: int | str, n_steps: int) -> _Side:
-    own = names[: estimator.n_features_in_]
+def _side(model: Model, rows: Floats, names: list[str], feature: int | str, n_steps: int) -> _Side:
+    own = names[: model.n_features]
     if isinstance(feature, str) and feature not in own:
         raise ValueError(f"There is no feature {feature!r}; the features are {', '.join(own)}.")
     place = own.index(feature) if isinstance(feature, str) else int(feature)
     if not 0 <= place < len(own):
         raise ValueError(f"features names {place}; there are features 0 to {len(own) - 1}.")
-    levels = category_names(estimator).get(place)
+    levels = model.category_names.get(place)
     if levels is not None:
         drawn = np.linspace(-0.5, len(levels) - 0.5, n_steps)
         return _Side(place, own[place], drawn, np.clip(np.round(drawn), 0, len(levels) - 1), levels)
@@ -141,17 +142,17 @@ def _side(estimator: FERLClassifier, rows: Floats, names: list[str], feature: in
     return _Side(place, own[place], drawn, drawn, None)
 
 
-def _evidence_on_grid(estimator: FERLClassifier, rows: Floats, right: _Side, up: _Side) -> Evidence:
+def _evidence_on_grid(model: Model, rows: Floats, right: _Side, up: _Side) -> Evidence:
     """Evidence over the grid, upwards slowest, all other features held at their middle."""
-    grid = np.tile(_middle(estimator, rows), (len(up.asked) * len(right.asked), 1))
+    grid = np.tile(_middle(model, rows), (len(up.asked) * len(right.asked), 1))
     grid[:, right.feature] = np.tile(right.asked, len(up.asked))
     grid[:, up.feature] = np.repeat(up.asked, len(right.asked))
-    return evidence_of_rows(estimator, with_indicators(np.asfortranarray(grid), estimator.missing_features_))
+    return read_evidence(model, with_indicators(np.asfortranarray(grid), model.missing_features))
 
 
-def _middle(estimator: FERLClassifier, rows: Floats) -> Floats:
+def _middle(model: Model, rows: Floats) -> Floats:
     """Median of each feature, or its most frequent category; missing where all are."""
-    levels, middle = category_names(estimator), np.full(rows.shape[1], np.nan)
+    levels, middle = model.category_names, np.full(rows.shape[1], np.nan)
     for j, column in enumerate(rows.T):
         known = column[~np.isnan(column)]
         if known.size:
@@ -176,7 +177,7 @@ def _hatch(ax: Axes, evidence: Evidence, right: _Side, up: _Side) -> dict[str, s
 
 
 def _draw_points(
-    ax: Axes, estimator: FERLClassifier, rows: Floats, y: NDArray[Any], right: _Side, up: _Side, colours: list[str]
+    ax: Axes, model: Model, rows: Floats, y: NDArray[Any], right: _Side, up: _Side, colours: list[str]
 ) -> None:
     if len(y) != len(rows):
         raise ValueError(f"y has {len(y)} labels; X has {len(rows)} rows.")
@@ -185,10 +186,10 @@ def _draw_points(
     for column, side in enumerate((right, up)):
         if side.levels is not None:
             x_y[:, column] += rng.uniform(-_JITTER, _JITTER, len(rows))
-    for label, colour in zip(estimator.classes_, colours, strict=True):
+    for label, colour in zip(model.classes, colours, strict=True):
         own = x_y[y == label]  # a row with a missing value has no place and is left out by matplotlib
         ax.scatter(own[:, 0], own[:, 1], s=18, color=colour, edgecolor="white", linewidth=0.6, label=plain(label))
-    unknown = ~np.isin(y, estimator.classes_)
+    unknown = ~np.isin(y, model.classes)
     if unknown.any():
         ax.scatter(x_y[unknown, 0], x_y[unknown, 1], s=22, color=INK, marker="x", linewidth=1, label=_UNKNOWN)
 

@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
-from ferl._read.rules import LEAST_LISTED, Bound, category_names, checked_names, listed_categories, probability_text
+from ferl._read.rules import LEAST_LISTED, Bound, listed_categories
+from ferl._read.text import probability_text, shown_names
 from ferl._read.visible_part import Folded, fold
+from ferl._readings import model_of
 from ferl._util.colours import class_colours, tint
+from ferl.classifier import FERLClassifier
 from ferl.plot.canvas import (
     BAND,
     FAINT,
@@ -28,9 +32,6 @@ from ferl.plot.canvas import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from ferl._model.tree import FuzzyTree
-    from ferl.classifier import FERLClassifier
 
 
 @dataclass(frozen=True)
@@ -150,13 +151,14 @@ def plot_tree(
     """
     if decimals is not None and decimals < 0:
         raise ValueError(f"decimals is {decimals}; it must be at least 0, or None.")
-    names, labels = checked_names(estimator, "plot_tree", feature_names, class_names)
-    tree = estimator.tree_
+    model = model_of(estimator, "plot_tree")
+    names, labels = shown_names(model, feature_names, class_names)
+    tree = model.tree
     layout = lay_out(tree, max_depth, max_rules)
     sheet = _Sheet.for_layout(tree, layout, names, labels)
     scale = 1.0 if ax is None else sheet.scale_on(ax)
     ax = axes_for("plot_tree", ax, (sheet.width, sheet.height + 0.35))
-    drawing = _Drawing(ax, sheet, layout, estimator, names, labels, decimals, scale)
+    drawing = _Drawing(ax, sheet, layout, model, names, labels, decimals, scale)
     sheet.prepare(ax)
     if tree.word:
         drawing.draw_words()
@@ -218,15 +220,15 @@ class _Drawing:
         ax: Axes,
         sheet: _Sheet,
         layout: Layout,
-        estimator: FERLClassifier,
+        model: Model,
         names: list[str],
         labels: list[Any],
         decimals: int | None,
         scale: float,
     ) -> None:
         self.ax, self.sheet, self.layout = ax, sheet, layout
-        self.tree, self.names, self.labels, self.decimals = estimator.tree_, names, labels, decimals
-        self.levels = category_names(estimator)
+        self.tree, self.names, self.labels, self.decimals = model.tree, names, labels, decimals
+        self.levels = model.category_names
         self.colours = class_colours(len(labels))
         self.scale = scale
 

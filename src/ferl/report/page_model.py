@@ -8,47 +8,51 @@ reads.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ferl._model.presets import setting
-from ferl._model.tree import FuzzyTree, Profile
-from ferl._read.evidence import reliability
-from ferl._read.novelty import LOST_MASS, precision, unit_of_distance
-from ferl._util.arrays import Floats
+from ferl import _core
+from ferl._model.model import Model
+from ferl._model.tree import FuzzyTree
+from ferl._read.novelty import LOST_MASS, precision
+from ferl._util.arrays import Bools, Floats
 from ferl._util.text import shown_names
-
-if TYPE_CHECKING:
-    from ferl.classifier import FERLClassifier
 
 MAX_DIGITS = 12  # of values that a slider gives
 
 
-def page_model(estimator: FERLClassifier) -> dict[str, Any]:
+def page_model(model: Model) -> dict[str, Any]:
     """All that the engine needs to judge a row, as lists, text and numbers of Python.
 
     Parameters
     ----------
-    estimator : FERLClassifier
-        Fitted.
+    model : Model
+        The model.
 
     Returns
     -------
     dict
     """
-    tree = estimator.tree_
+    tree = model.tree
     return {
-        "classes": shown_names(estimator.classes_.tolist()),
-        "n_features": estimator.n_features_in_,
-        "missing_features": list(estimator.missing_features_),
-        "combination": estimator.combination,
-        "all_sources": setting(estimator, "sources") == "all",
-        "gated": bool(estimator.support_gate),
-        "nodes": _nodes(tree, estimator.gate_margin),
+        "constants": {
+            "unseen_gate": _core.UNSEEN_GATE,
+            "most_firing": _core.MOST_FIRING,
+            "least_mass": _core.LEAST_MASS,
+            "mass_scale": _core.MASS_SCALE,
+            "far_away": _core.FAR_AWAY,
+            "lost_mass": LOST_MASS,
+        },
+        "classes": shown_names(model.classes.tolist()),
+        "n_features": model.n_features,
+        "missing_features": list(model.missing_features),
+        "combination": model.reading.combination,
+        "is_source": model.is_source.tolist(),
+        "gated": model.reading.support_gate,
+        "nodes": _nodes(model),
         "consequent": numbers(tree.consequent),
-        "reliability": numbers(reliability(tree, estimator.discount)),
+        "reliability": numbers(model.reliability),
         "novelty": _novelty(tree),
     }
 
@@ -71,45 +75,19 @@ def _number(value: float) -> float | str:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _nodes(tree: FuzzyTree, gate_margin: float) -> dict[str, Any]:
-    a, b, c, d = tree.trapezoid.T
-    categories = tree.categories
+def _nodes(model: Model) -> dict[str, Any]:
+    tree, core = model.tree, model.core
+    memberships = [tree.memberships(node) for node in range(tree.n_nodes)]
     return {
         "parent": tree.parent.tolist(),
         "feature": tree.feature.tolist(),
-        "rise": numbers(_sides(a, b, -math.inf)),
-        "fall": numbers(_sides(d, c, math.inf)),
-        "gate": numbers(_gates(tree.support, gate_margin)),
-        "share": numbers(tree.missing_membership),
-        "category": [
-            numbers(categories.of(node)) if categories is not None and len(categories.of(node)) else None
-            for node in range(tree.n_nodes)
-        ],
+        "is_leaf": tree.is_leaf.tolist(),
+        "rise": numbers(core.rise),
+        "fall": numbers(core.fall),
+        "gate": numbers(core.gate),
+        "share": numbers(tree.share),
+        "category": [numbers(own) if len(own) else None for own in memberships],
     }
-
-
-def _sides(outer: Floats, inner: Floats, outward: float) -> Floats:
-    """One side of each trapezoid as start, slope and base, shape (n_nodes, 3); as ``Side`` in cpp/ramp.h."""
-    found = np.tile([0.0, 0.0, 1.0], (len(outer), 1))
-    finite = np.isfinite(outer)
-    upright = finite & (outer == inner)
-    sloping = finite & ~upright
-    found[finite, 2] = 0.0
-    found[sloping, 0] = outer[sloping]
-    found[sloping, 1] = _slope(np.abs(inner[sloping] - outer[sloping]))
-    found[upright, 0] = np.nextafter(outer[upright], outward)
-    found[upright, 1] = math.inf
-    return found
-
-
-def _gates(support: Floats, margin: float) -> Floats:
-    """Ends of each gate and its slope, shape (n_nodes, 3); as ``Gate`` in cpp/ramp.h."""
-    return np.column_stack([support, _slope(margin * (support[:, 1] - support[:, 0]))])
-
-
-def _slope(width: Floats) -> Floats:
-    with np.errstate(divide="ignore", over="ignore"):
-        return np.asarray(np.minimum(1 / width, np.finfo(np.float64).max))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -119,46 +97,33 @@ def _slope(width: Floats) -> Floats:
 
 def _novelty(tree: FuzzyTree) -> dict[str, Any]:
     profile = tree.profile
-    assert profile is not None  # every fitted tree has one
-    if not len(profile.exemplar_row):
+    if not profile.has_exemplars:
         ends = tree.is_leaf.copy()
         ends[0] = True  # what a row that fits no leaf is compared with
-        return {
-            "measure": "residual",
-            "lost_mass": LOST_MASS,
-            "mean": _where(ends, profile.mean),
-            "precision": _where(ends, precision(tree)),
-        }
-    groups, rows = _exemplars(tree, profile)
+        return {"measure": "residual", "mean": _where(ends, profile.mean), "precision": _where(ends, precision(tree))}
+    groups, rows = _exemplars(tree)
     return {
         "measure": "neighbour",
         "is_number": (tree.n_categories(profile.mean.shape[1]) == 0).tolist(),
         "centre": numbers(profile.mean[0]),
-        "per_unit": numbers(1 / unit_of_distance(tree)),
+        "per_unit": numbers(1 / tree.unit_of_distance),
         "exemplar": groups,
         "row": numbers(rows),
     }
 
 
-def _where(wanted: NDArray[np.bool_], values: Floats) -> list[Any]:
+def _where(wanted: Bools, values: Floats) -> list[Any]:
     return [numbers(own) if is_wanted else None for own, is_wanted in zip(values, wanted, strict=True)]
 
 
-def _exemplars(tree: FuzzyTree, profile: Profile) -> tuple[list[list[int] | None], Floats]:
-    """Exemplars of the nodes where paths can end, and the rows that these are.
-
-    A learned split shares every row between its two sides, so paths end at leaves; below a word a row may fit no other.
-    """
-    source = np.arange(tree.n_nodes)
-    for node in range(1, tree.n_nodes):  # parents come first
-        if profile.exemplar[node, 0] < 0:  # those of the node above speak for it
-            source[node] = source[tree.parent[node]]
-    can_end = np.ones(tree.n_nodes, dtype=bool) if tree.word else tree.is_leaf
-    lists = [profile.exemplar[source[node]] if can_end[node] else None for node in range(tree.n_nodes)]
+def _exemplars(tree: FuzzyTree) -> tuple[list[list[int] | None], Floats]:
+    """Exemplars of the nodes where paths can end, and the rows that these are."""
+    profile = tree.profile
+    lists = [None if node < 0 else profile.exemplar[node] for node in tree.exemplar_group]
     used = np.unique(np.concatenate([own[own >= 0] for own in lists if own is not None]))
-    place = np.full(len(profile.exemplar_row), -1)
-    place[used] = np.arange(len(used))
-    return [None if own is None else place[own[own >= 0]].tolist() for own in lists], profile.exemplar_row[used]
+    index = np.full(len(profile.exemplar_row), -1)
+    index[used] = np.arange(len(used))
+    return [None if own is None else index[own[own >= 0]].tolist() for own in lists], profile.exemplar_row[used]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -173,7 +138,6 @@ def training_range(tree: FuzzyTree, feature: int) -> tuple[float, float]:
     alone, or three standard deviations around the mean.
     """
     profile = tree.profile
-    assert profile is not None
     kept = profile.exemplar_row[:, feature]
     seen = np.concatenate([tree.support[tree.feature == feature].ravel(), kept])
     seen = seen[np.isfinite(seen)]

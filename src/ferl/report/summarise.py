@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ferl._model.presets import changed_parameters
-from ferl._read.evidence import evidence_of_rows
-from ferl._read.explanation import Explanation, feature_importances
-from ferl._read.explanation.explain import explain_row
-from ferl._read.explanation.typical import novelty_parts
-from ferl._read.rules import feature_names, word_meanings
+from ferl._model.model import Model
+from ferl._read.evidence import read_evidence
+from ferl._read.explanation import Explanation, explain, feature_importances
+from ferl._read.novelty import novelty_attribution
+from ferl._read.text import word_meanings
 from ferl._tables import add_up_indicators
 from ferl._tables.one_row import OneRow
 from ferl._util.arrays import Floats
@@ -20,10 +19,6 @@ from ferl._util.text import number_text, shown_line
 from ferl.report.page_model import numbers, page_model, slider_step, training_range
 from ferl.report.table_reading import NO_LABEL, OTHER_LABEL, Rows, TableReading, measures
 from ferl.report.tree_view import View, rule_rows, tree_rows
-
-if TYPE_CHECKING:
-    from ferl.classifier import FERLClassifier
-
 
 MAX_REASON = 600  # letters
 MAX_PARTS = 4  # features that are named
@@ -46,11 +41,11 @@ def listed_row(view: View, rows: Rows, place: int) -> dict[str, Any]:
     -------
     dict
     """
-    estimator, row = view.estimator, rows.values[place : place + 1]
-    evidence = evidence_of_rows(estimator, row)
+    model, row = view.model, rows.values[place : place + 1]
+    evidence = read_evidence(model, row)
     inside = evidence.prediction_set()[0]
     label = int(evidence.pignistic[0].argmax())
-    parts = novelty_parts(estimator, row)
+    parts = novelty_attribution(model, row)[0]
     truth = int(rows.truth[place])
     return {
         "number": int(rows.number[place]) + 1,
@@ -69,7 +64,7 @@ def listed_row(view: View, rows: Rows, place: int) -> dict[str, Any]:
 
 def _story(view: View, rows: Rows, place: int) -> Explanation:
     one = OneRow(rows.values[place : place + 1], rows.unseen[place])
-    return explain_row(view.estimator, one, counterfactual=False)
+    return explain(view.model, one, counterfactual=False)
 
 
 def _named_parts(view: View, row: Floats, parts: Floats) -> list[dict[str, Any]]:
@@ -93,21 +88,25 @@ def value_text(view: View, feature: int, value: float) -> str:
     """A value of a row, in words."""
     if math.isnan(value):
         return "missing"
-    if view.estimator.columns_.categories[feature] is None:
+    if view.model.schema.categories[feature] is None:
         return number_text(value)
     levels = view.style.levels.get(feature, ())
     return str(levels[int(value)]) if value < len(levels) else "not in training"
 
 
-def summarise(estimator: FERLClassifier, reading: TableReading, title: str, table: str) -> dict[str, Any]:
+def summarise(
+    model: Model, parameters: dict[str, Any], reading: TableReading, title: str, table: str
+) -> dict[str, Any]:
     """All that a report shows.
 
     Parameters
     ----------
-    estimator : FERLClassifier
-        Fitted.
+    model : Model
+        The model.
+    parameters : dict
+        Those that differ from the defaults.
     reading : TableReading
-        The table, read by this estimator.
+        The table, read by this model.
     title : str
         Heading of the report.
     table : str
@@ -122,24 +121,24 @@ def summarise(estimator: FERLClassifier, reading: TableReading, title: str, tabl
     """
     from ferl import __version__
 
-    view = View.of(estimator)
+    view = View.of(model)
     rules = rule_rows(view)
     features = _features(view)
     return {
         "title": shown_line(title),
         "version": __version__,
         "table": _table(reading, table),
-        "model": _model(estimator),
+        "model": _model(model, parameters),
         "classes": _classes(view),
         "features": features,
         "rules": rules,
         "tree": tree_rows(view, rules),
-        "words": word_meanings(estimator, view.style.names),
+        "words": word_meanings(model, view.style.names),
         "measures": measures(reading, view.classes),
         "abstained": [listed_row(view, reading.abstained.rows, place) for place in range(len(reading.abstained.rows))],
         "novel": [listed_row(view, reading.novel.rows, place) for place in range(len(reading.novel.rows))],
         "page": {
-            "model": page_model(estimator),
+            "model": page_model(model),
             "features": [_control(view, j, own) for j, own in enumerate(features)],
             "rules": [_source(rule) for rule in rules],
             "rows": _offered(view, reading),
@@ -163,46 +162,43 @@ def _table(reading: TableReading, name: str) -> dict[str, Any]:
     }
 
 
-def _model(estimator: FERLClassifier) -> dict[str, Any]:
-    tree = estimator.tree_
-    assert tree.profile is not None
-    changed = changed_parameters(estimator)
+def _model(model: Model, parameters: dict[str, Any]) -> dict[str, Any]:
+    tree = model.tree
     return {
-        "variant": estimator.variant,
-        "n_rules": estimator.n_rules_,
+        "variant": model.variant,
+        "n_rules": len(tree.leaves),
         "depth": int(tree.depth.max()),
-        "n_features": estimator.n_features_in_,
+        "n_features": model.n_features,
         "training_weight": float(tree.weight[0]),
         "n_kept_rows": len(tree.profile.exemplar_row),
-        "measure": "neighbour" if len(tree.profile.exemplar_row) else "residual",
-        "combination": estimator.combination,
-        "support_gate": bool(estimator.support_gate),
-        "parameters": {name: shown_line(value, 80) for name, value in changed.items() if name != "n_jobs"},
+        "measure": "neighbour" if tree.profile.has_exemplars else "residual",
+        "combination": model.reading.combination,
+        "support_gate": model.reading.support_gate,
+        "parameters": {name: shown_line(value, 80) for name, value in parameters.items() if name != "n_jobs"},
     }
 
 
 def _classes(view: View) -> list[dict[str, Any]]:
-    weight = view.estimator.tree_.class_weight[0]
+    weight = view.model.tree.class_weight[0]
     return [
-        {"name": name, "share": float(weight[c] / weight.sum()), "full_name": shown_line(view.estimator.classes_[c])}
+        {"name": name, "share": float(weight[c] / weight.sum()), "full_name": shown_line(view.model.classes[c])}
         for c, name in enumerate(view.classes)
     ]
 
 
 def _features(view: View) -> list[dict[str, Any]]:
     """The features: what they hold, how often rules ask for them, and how much that explains."""
-    estimator, tree = view.estimator, view.estimator.tree_
-    width = estimator.n_features_in_
-    asked = np.bincount(tree.feature[1:], minlength=width + len(estimator.missing_features_))
-    conditions = add_up_indicators(asked[None].astype(np.float64), estimator.missing_features_)[0]
-    importance = feature_importances(estimator)
-    names = feature_names(estimator)
+    model, width = view.model, view.model.n_features
+    asked = np.bincount(model.tree.feature[1:], minlength=width + len(model.missing_features))
+    conditions = add_up_indicators(asked[None].astype(np.float64), model.missing_features)[0]
+    importance = feature_importances(model)
+    names = model.feature_names()
     return [
         {
             "name": view.features[j],
             "full_name": shown_line(names[j]),
-            "kind": "number" if estimator.columns_.categories[j] is None else "category",
-            "n_categories": 0 if (levels := estimator.columns_.categories[j]) is None else len(levels),
+            "kind": "number" if model.schema.categories[j] is None else "category",
+            "n_categories": 0 if (levels := model.schema.categories[j]) is None else len(levels),
             "n_conditions": int(conditions[j]),
             "importance": float(importance[j]),
         }
@@ -220,8 +216,7 @@ def _control(view: View, j: int, feature: dict[str, Any]) -> dict[str, Any]:
     control = {key: feature[key] for key in ("name", "full_name", "kind", "n_conditions")}
     if feature["kind"] == "category":
         return {**control, "levels": view.style.levels.get(j, [])}
-    tree = view.estimator.tree_
-    assert tree.profile is not None
+    tree = view.model.tree
     low, high = training_range(tree, j)
     known = tree.profile.exemplar_row[:, j]
     known = known[~np.isnan(known)]
@@ -236,7 +231,7 @@ def _source(rule: dict[str, Any]) -> dict[str, Any]:
 
 def _offered(view: View, reading: TableReading) -> list[dict[str, Any]]:
     """Rows that the page can load: the first ones of the table, and those that are listed, in the table's order."""
-    width = view.estimator.n_features_in_
+    width = view.model.n_features
     found: dict[int, dict[str, Any]] = {}
     for rows in (reading.first.rows, reading.abstained.rows, reading.novel.rows):
         for place in range(len(rows)):

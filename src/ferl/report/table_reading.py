@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._read.evidence import evidence_of_rows
-from ferl._read.novelty import novelty_of_rows
+from ferl._model.model import Model
+from ferl._read.evidence import Evidence, read_evidence
+from ferl._read.novelty import novelty as how_novel
 from ferl._util.arrays import Bools, Floats
 from ferl.metrics import aurc, expected_calibration_error, risk_coverage_curve
-
-if TYPE_CHECKING:
-    from ferl._read.evidence import Evidence
-    from ferl.classifier import FERLClassifier
-
 
 Codes = NDArray[np.int32]
 Cell = Callable[[int, int], Any]
@@ -90,8 +86,10 @@ class TableReading:
 
     Parameters
     ----------
-    estimator : FERLClassifier
-        Fitted.
+    model : Model
+        The model.
+    n_threads : int, default=1
+        Number of threads.
     n_listed : int
         Abstained rows that are kept, those of largest ignorance, and as many of the most novel ones.
     n_first : int
@@ -105,13 +103,13 @@ class TableReading:
         All rows; those whose set is the whole frame; and those of them for which no rule fires at all.
     """
 
-    def __init__(self, estimator: FERLClassifier, n_listed: int = 25, n_first: int = 100) -> None:
-        width = estimator.n_features_in_ + len(estimator.missing_features_)
-        self.estimator = estimator
+    def __init__(self, model: Model, n_threads: int = 1, n_listed: int = 25, n_first: int = 100) -> None:
+        width = model.n_features + len(model.missing_features)
+        self.model, self.n_threads = model, n_threads
         self.abstained, self.novel = Leading(n_listed, width), Leading(n_listed, width)
         self.first = Leading(n_first, width)
         self.n_rows = self.n_abstained = self.n_unsupported = self.n_covered = 0
-        self.set_sizes = np.zeros(len(estimator.classes_) + 1, dtype=np.int64)
+        self.set_sizes = np.zeros(len(model.classes) + 1, dtype=np.int64)
         self.ignorance = self.conflict = 0.0
         self._blocks: list[tuple[Codes, Codes, Floats]] = []
 
@@ -131,7 +129,7 @@ class TableReading:
         if not len(rows):
             return
         labels = np.full(len(rows), NO_LABEL, dtype=np.int32) if truth is None else truth
-        evidence = evidence_of_rows(self.estimator, rows)
+        evidence = read_evidence(self.model, rows, self.n_threads)
 
         def rows_at(places: NDArray[np.intp]) -> Rows:
             unseen = [{int(j): cell(int(i), int(j)) for j in np.flatnonzero(self._is_unseen(rows[i]))} for i in places]
@@ -142,13 +140,13 @@ class TableReading:
         abstains = sets.all(axis=1) & (sets.shape[1] > 1)
         self._count(evidence, sets, abstains, labels)
         self.abstained.offer(evidence.ignorance, np.flatnonzero(abstains), rows_at)
-        novelty = novelty_of_rows(self.estimator, rows)
+        novelty = how_novel(self.model, rows, n_threads=self.n_threads)
         self.novel.offer(np.nan_to_num(novelty, nan=0.0), everywhere, rows_at)
         self.first.offer(-(self.n_rows + everywhere).astype(np.float64), everywhere, rows_at)
         self.n_rows += len(rows)
 
     def _is_unseen(self, row: Floats) -> Bools:
-        n_categories = self.estimator.columns_.n_categories
+        n_categories = self.model.schema.n_categories
         return np.asarray((n_categories > 0) & (row[: len(n_categories)] >= n_categories))
 
     def _count(self, evidence: Evidence, sets: Bools, abstains: Bools, truth: Codes) -> None:
@@ -171,8 +169,6 @@ class TableReading:
         labelled = truth != NO_LABEL
         return truth[labelled], label[labelled], confidence[labelled]
 
-
-Codes = NDArray[np.int32]
 
 N_BINS = 15  # of confidence, as in expected_calibration_error
 MAX_POINTS = 200  # of a curve

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ferl._model.presets import setting
+from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
-from ferl._read.rules import LEAST_LISTED, Bound, Condition, TextStyle, category_names, column_names, read_rules
+from ferl._read.rules import LEAST_LISTED, Bound, Condition, read_rules
+from ferl._read.text import TextStyle
 from ferl._util.text import cut, shown_names
 from ferl.report.page_model import training_range
-
-if TYPE_CHECKING:
-    from ferl.classifier import FERLClassifier
 
 MAX_LEVEL_LETTERS = 30
 MAX_SHARES = 6  # classes of a bar; the rest is one part
@@ -23,12 +21,12 @@ MAX_SHARES = 6  # classes of a bar; the rest is one part
 
 @dataclass(frozen=True)
 class View:
-    """A fitted classifier with the names that readers see.
+    """A model with the names that readers see.
 
     Attributes
     ----------
-    estimator : FERLClassifier
-        Fitted.
+    model : Model
+        The model.
     features : list of str
         Names of the features.
     classes : list of str
@@ -37,37 +35,31 @@ class View:
         Puts rules into words.
     """
 
-    estimator: FERLClassifier
+    model: Model
     features: list[str]
     classes: list[str]
     style: TextStyle
 
     @classmethod
-    def of(cls, estimator: FERLClassifier) -> View:
-        """The view of a fitted classifier."""
-        features = shown_names(column_names(estimator)[: estimator.n_features_in_])
-        classes = shown_names(estimator.classes_.tolist())
-        columns = features + [features[j] for j in estimator.missing_features_]
+    def of(cls, model: Model) -> View:
+        """The view of a model."""
+        features = shown_names(model.feature_names())
+        classes = shown_names(model.classes.tolist())
+        columns = features + [features[j] for j in model.missing_features]
         levels: dict[int, Sequence[Any]] = {
-            j: shown_names(own, MAX_LEVEL_LETTERS) for j, own in category_names(estimator).items()
+            j: shown_names(own, MAX_LEVEL_LETTERS) for j, own in model.category_names.items()
         }
-        weight = float(estimator.tree_.weight[0])
-        return cls(estimator, features, classes, TextStyle(columns, classes, weight, levels, shares=False))
-
-    def is_source(self, node: int) -> bool:
-        """Whether a node speaks on its own: every leaf does, and in some models every node but the root."""
-        speaks = setting(self.estimator, "sources") == "all" or self.estimator.combination == "chain"
-        return bool(self.estimator.tree_.is_leaf[node]) or (speaks and node > 0)
+        weight = float(model.tree.weight[0])
+        return cls(model, features, classes, TextStyle(columns, classes, weight, levels, shares=False))
 
 
 def rule_rows(view: View) -> list[dict[str, Any]]:
     """The rules, strongest support first, numbered; and where they speak on their own, the beginnings of rules."""
-    tree = view.estimator.tree_
-    rules = [rule for rule in read_rules(tree, inner=True) if view.is_source(rule.node)]
+    tree = view.model.tree
     total = float(tree.weight[0])
     return [
         {
-            "number": number,
+            "number": rule.number,
             "node": rule.node,
             "is_leaf": bool(tree.is_leaf[rule.node]),
             "conditions": _spoken(view, rule.conditions),
@@ -79,7 +71,7 @@ def rule_rows(view: View) -> list[dict[str, Any]]:
             "support": rule.support,
             "share": rule.support / total,
         }
-        for number, rule in enumerate(rules, 1)
+        for rule in read_rules(view.model)
     ]
 
 
@@ -109,7 +101,7 @@ def tree_rows(view: View, rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
     A flat list: a template that called itself would be limited in depth.
     """
-    tree = view.estimator.tree_
+    tree = view.model.tree
     number = {rule["node"]: rule["number"] for rule in rules}
     depth = [*tree.depth.tolist(), 0]
     ranges: dict[int, tuple[float, float]] = {}

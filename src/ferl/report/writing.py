@@ -8,24 +8,24 @@ import json
 import math
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
+from ferl._model.model import Model
+from ferl._readings import model_of
+from ferl._sklearn import changed_parameters
 from ferl._tables import check_rows
 from ferl._tables.reading import Table, read_table
 from ferl._util.files import replace_text
 from ferl._util.text import shown
+from ferl._util.threads import n_threads
+from ferl.classifier import FERLClassifier
 from ferl.report.summarise import summarise
 from ferl.report.table_reading import NO_LABEL, OTHER_LABEL, Cell, Codes, TableReading
-
-if TYPE_CHECKING:
-    from ferl.classifier import FERLClassifier
-
 
 _HERE = Path(__file__).parent
 # What would end a script element or, in old engines, a line of script; written so that JSON reads the same text.
@@ -169,27 +169,22 @@ def report_html(
     table: str = "the table",
 ) -> str:
     """The text of :func:`write_report`'s file."""
-    if not hasattr(estimator, "predict_evidence"):
-        raise TypeError(
-            f"write_report got a {type(estimator).__name__}; pass the fitted FERLClassifier inside it, for example "
-            "pipeline[-1] or search.best_estimator_."
-        )
-    check_is_fitted(estimator)
+    model, threads = model_of(estimator, "write_report"), n_threads(estimator.n_jobs)
     given = read_table(X, estimator)
     rows = check_rows(estimator, given)
-    truth = None if y is None else label_codes(estimator, y, len(rows))
-    reading = TableReading(estimator)
+    truth = None if y is None else label_codes(model, y, len(rows))
+    reading = TableReading(model, threads)
     for first in range(0, len(rows), BLOCK_ROWS):
         block = slice(first, first + BLOCK_ROWS)
-        reading.add(rows[block], None if truth is None else truth[block], _cells(estimator, given, first))
-    return render(summarise(estimator, reading, title, table))
+        reading.add(rows[block], None if truth is None else truth[block], _cells(model, given, first))
+    return render(summarise(model, changed_parameters(estimator), reading, title, table))
 
 
-def _cells(estimator: FERLClassifier, given: Table, first: int) -> Cell:
+def _cells(model: Model, given: Table, first: int) -> Cell:
     """Values of categorical columns as the table holds them, by the row of a block and the feature."""
 
     def cell(row: int, feature: int) -> Any:
-        known, names = estimator.columns_.names, given.names
+        known, names = model.schema.names, given.names
         place = feature if known is None or names is None else names.index(known[feature])
         factor = given.columns[place].factor
         return factor.values[factor.codes[first + row]]
@@ -197,12 +192,12 @@ def _cells(estimator: FERLClassifier, given: Table, first: int) -> Cell:
     return cell
 
 
-def label_codes(estimator: FERLClassifier, y: Any, n_rows: int) -> Codes:
-    """Labels as places in ``classes_``; ``NO_LABEL`` where one is missing, ``OTHER_LABEL`` for those of no class."""
+def label_codes(model: Model, y: Any, n_rows: int) -> Codes:
+    """Labels as indices in the classes; ``NO_LABEL`` where one is missing, ``OTHER_LABEL`` for those of no class."""
     labels: NDArray[Any] = np.asarray(y, dtype=object).ravel()
     if len(labels) != n_rows:
         raise ValueError(f"y has {len(labels)} labels and X has {n_rows} rows; every row needs its label.")
-    place = {label: code for code, label in enumerate(estimator.classes_.tolist())}
+    place = {label: code for code, label in enumerate(model.classes.tolist())}
     found = [
         NO_LABEL if label is None or label != label else place.get(label, OTHER_LABEL) for label in labels.tolist()
     ]
@@ -210,6 +205,6 @@ def label_codes(estimator: FERLClassifier, y: Any, n_rows: int) -> Codes:
     if len(codes) and (codes == OTHER_LABEL).all():
         raise ValueError(
             f"No label of y ({shown(labels[0])}, for example) is one of the model's classes, "
-            f"{shown(estimator.classes_.tolist())}. Pass labels as they were in training."
+            f"{shown(model.classes.tolist())}. Pass labels as they were in training."
         )
     return codes

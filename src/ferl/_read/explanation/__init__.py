@@ -5,7 +5,7 @@ training rows it is, and the nearest change of one feature that alters the label
 """
 
 from ferl._read.explanation.explain import explain
-from ferl._read.explanation.overview import Overview, feature_importances, overview
+from ferl._read.explanation.overview import Overview, feature_importances
 from ferl._read.explanation.story import Explanation
 
-__all__ = ["Explanation", "Overview", "explain", "feature_importances", "overview"]
+__all__ = ["Explanation", "Overview", "explain", "feature_importances"]

@@ -10,20 +10,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ferl._read.evidence import evidence_of_rows
+from ferl._model.model import Model
+from ferl._read.evidence import read_evidence
 from ferl._read.explanation.interval_proof import FAR, Line, RowConditions
 from ferl._read.novelty import total_spread
-from ferl._read.rules import category_names, feature_names
 from ferl._util.arrays import Floats
 from ferl._util.text import plain
-
-if TYPE_CHECKING:
-    from ferl.classifier import FERLClassifier
-
 
 TOLERANCE = 1e-7  # of a spread, between the proven distance and the change
 # The maxima of the cautious rule nearly jump where a source comes to fire fully: proofs need intervals that short.
@@ -90,19 +86,19 @@ class Changes:
     unproven: tuple[str, ...]
 
 
-def nearest_changes(estimator: FERLClassifier, row: Floats, label: int, unseen: dict[int, Any]) -> Changes:
+def nearest_changes(model: Model, row: Floats, label: int, unseen: dict[int, Any]) -> Changes:
     """The nearest change of each feature that alters the label, nearest first; features that cannot are left out.
 
     A missing value has no distance from others: such features are left out as well.
 
     Parameters
     ----------
-    estimator : FERLClassifier
-        Fitted.
+    model : Model
+        The model.
     row : ndarray of shape (1, n_columns)
         The row.
     label : int
-        Place of its label.
+        Index of its label.
     unseen : dict
         Categories of the row that training did not have, by feature.
 
@@ -110,12 +106,12 @@ def nearest_changes(estimator: FERLClassifier, row: Floats, label: int, unseen: 
     -------
     Changes
     """
-    conditions = RowConditions(estimator, row)
-    names, categories = feature_names(estimator), category_names(estimator)
-    spread = total_spread(estimator.tree_)
+    conditions = RowConditions(model, row)
+    names, categories = model.feature_names(), model.category_names
+    spread = total_spread(model.tree)
     found: list[Change] = []
     unproven: list[str] = []
-    for feature in np.unique(estimator.tree_.feature[1:]).tolist():
+    for feature in np.unique(model.tree.feature[1:]).tolist():
         if feature >= len(names) or math.isnan(row[0, feature]):
             continue
         if feature in categories:
@@ -136,7 +132,7 @@ def _other_category(
     """The category whose label is most probable, among those that give another label."""
     rows = np.repeat(conditions.row, len(levels), axis=0)
     rows[:, feature] = np.arange(len(levels))
-    probability = evidence_of_rows(conditions.estimator, rows).pignistic
+    probability = read_evidence(conditions.model, rows).pignistic
     labels = probability.argmax(axis=1)
     if (labels == label).all():
         return None
@@ -156,7 +152,7 @@ def _other_number(
         return None, True
     value = float(conditions.row[0, feature])
     # Below this two values are the same to the eye, and near the resolution of the numbers nothing can be told apart.
-    tolerance = _CAUTIOUS_TOLERANCE if conditions.estimator.combination == "cautious" else TOLERANCE
+    tolerance = _CAUTIOUS_TOLERANCE if conditions.model.reading.combination == "cautious" else TOLERANCE
     width = max(tolerance * spread, 4 * math.ulp(value))
     sides = [_first_flip(conditions, line, feature, label, value, outward, width) for outward in (-1, 1)]
     proven = min(abs(side.proven - value) for side in sides)
@@ -173,7 +169,7 @@ def _answer(conditions: RowConditions, feature: int, value: float) -> tuple[Any,
     """The label when a feature has this value, and whether nothing fires there."""
     row = conditions.row.copy()
     row[0, feature] = value
-    evidence = evidence_of_rows(conditions.estimator, row)
+    evidence = read_evidence(conditions.model, row)
     return evidence.classes.tolist()[int(evidence.pignistic[0].argmax())], not evidence.belief.any()
 
 
@@ -244,8 +240,6 @@ def _away(at: float, places: int, upward: bool) -> float:
 
 def _is_whole(conditions: RowConditions, feature: int) -> bool:
     """Whether a feature seems to hold whole numbers: the row and all training rows that were kept do."""
-    profile = conditions.tree.profile
-    assert profile is not None
-    values = np.append(profile.exemplar_row[:, feature], conditions.row[0, feature])
+    values = np.append(conditions.tree.profile.exemplar_row[:, feature], conditions.row[0, feature])
     values = values[~np.isnan(values)]
     return len(values) > 1 and bool((values == np.floor(values)).all())

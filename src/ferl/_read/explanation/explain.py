@@ -2,64 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ferl._model.model import Model
 from ferl._read.certificate import CERTIFIED, check_scale, proven_radius
-from ferl._read.evidence import evidence_of_rows
+from ferl._read.evidence import Evidence, read_evidence
 from ferl._read.explanation.counterfactual import nearest_changes
 from ferl._read.explanation.ignorance import split_ignorance
 from ferl._read.explanation.sources import fired_sources
 from ferl._read.explanation.story import Certified, Explanation, FiredRule
-from ferl._read.explanation.typical import NoveltyPart, is_unusual, novelty_parts, reached_rules, usual_values
-from ferl._read.novelty import lost_support, total_spread, unit_of_distance
-from ferl._read.rules import SimpleRules, category_names, column_names, feature_names, with_names, word_meanings
+from ferl._read.explanation.typical import NoveltyPart, is_unusual, reached_rules, usual_values
+from ferl._read.novelty import lost_support, novelty_attribution, total_spread
+from ferl._read.rules import rule_numbers
+from ferl._read.text import rule_text, word_meanings
 from ferl._tables import add_up_indicators
-from ferl._tables.one_row import OneRow, read_row
+from ferl._tables.one_row import OneRow
 from ferl._util.arrays import Floats
 from ferl._util.text import spoken
 
-if TYPE_CHECKING:
-    from ferl._read.evidence import Evidence
-    from ferl.classifier import FERLClassifier
 
-
-def explain(
-    estimator: FERLClassifier, x: Any, *, feature_names: Sequence[str] | None = None, counterfactual: bool = True
-) -> Explanation:
-    """One row's story; see :meth:`ferl.FERLClassifier.explain`."""
-    one = read_row(estimator, x)
-    return explain_row(with_names(estimator, feature_names), one, counterfactual=counterfactual)
-
-
-def explain_row(estimator: FERLClassifier, one: OneRow, *, counterfactual: bool = True) -> Explanation:
-    """The story of a row that has been read.
+def explain(model: Model, one: OneRow, *, counterfactual: bool = True) -> Explanation:
+    """One row's story; see :meth:`ferl.FERLClassifier.explain`.
 
     Parameters
     ----------
-    estimator : FERLClassifier
-        Fitted.
+    model : Model
+        The model.
     one : OneRow
         The row.
-    counterfactual : bool
+    counterfactual : bool, default=True
         Whether to search for the changes that would alter the label.
 
     Returns
     -------
     Explanation
     """
-    row, names = one.values, feature_names(estimator)
-    evidence = evidence_of_rows(estimator, row)
-    place = int(evidence.pignistic[0].argmax())
-    parts = _novelty(estimator, one, names)
-    lost = add_up_indicators(lost_support(estimator, row), estimator.missing_features_)[0]
+    row, names = one.values, model.feature_names()
+    evidence = read_evidence(model, row)
+    best = int(evidence.pignistic[0].argmax())
+    parts = _novelty(model, one, names)
+    lost = add_up_indicators(lost_support(model, row), model.missing_features)[0]
     values = row[0, : len(names)]
-    rules = _fired_rules(estimator, row, evidence, place)
-    changes = nearest_changes(estimator, row, place, one.unseen) if counterfactual else None
+    rules = _fired_rules(model, row, evidence, best)
+    changes = nearest_changes(model, row, best, one.unseen) if counterfactual else None
     return Explanation(
-        label=evidence.classes.tolist()[place],
+        label=evidence.classes.tolist()[best],
         classes=tuple(evidence.classes.tolist()),
         probability=_floats(evidence.pignistic[0]),
         belief=_floats(evidence.belief[0]),
@@ -67,27 +56,27 @@ def explain_row(estimator: FERLClassifier, one: OneRow, *, counterfactual: bool 
         in_set=tuple(map(bool, evidence.prediction_set()[0])),
         ignorance=float(evidence.ignorance[0]),
         conflict=float(evidence.conflict[0]),
-        doubt=split_ignorance(estimator, row, evidence),
+        doubt=split_ignorance(model, row, evidence),
         rules=rules,
         novelty=float(sum(part.part for part in parts)),
         novelty_parts=parts,
         lost_support=tuple((names[f], float(lost[f])) for f in np.argsort(-lost, kind="stable") if lost[f] > 0),
-        certified=_certified(estimator, row, evidence),
+        certified=_certified(model, row, evidence),
         changes=None if changes is None else changes.found,
         unproven=() if changes is None else changes.unproven,
         missing=tuple(names[f] for f in np.flatnonzero(np.isnan(values))),
         unseen=tuple((names[f], value) for f, value in sorted(one.unseen.items())),
-        words=_words(estimator, rules),
+        words=_words(model, rules),
     )
 
 
-def _fired_rules(estimator: FERLClassifier, row: Floats, evidence: Evidence, place: int) -> tuple[FiredRule, ...]:
-    tree = estimator.tree_
-    firing = tree.fire(row, gated=bool(estimator.support_gate), gate_margin=estimator.gate_margin)[0]
-    sources = fired_sources(estimator, firing)
+def _fired_rules(model: Model, row: Floats, evidence: Evidence, best: int) -> tuple[FiredRule, ...]:
+    tree = model.tree
+    firing = tree.fire(row, gated=model.reading.support_gate, gate_margin=model.reading.gate_margin)[0]
+    sources = fired_sources(model, firing)
     parts, without = sources.parts(evidence.belief[0]), sources.belief_without()
-    simple, classes = SimpleRules(estimator), evidence.classes.tolist()
-    order = np.lexsort((-sources.firing, -parts[:, place]))
+    numbers, classes = rule_numbers(model), evidence.classes.tolist()
+    order = np.lexsort((-sources.firing, -parts[:, best]))
     rules = []
     for k in order.tolist():
         node = int(sources.node[k])
@@ -95,8 +84,8 @@ def _fired_rules(estimator: FERLClassifier, row: Floats, evidence: Evidence, pla
         rules.append(
             FiredRule(
                 node=node,
-                number=simple.number.get(node),
-                conditions=simple.text(node),
+                number=numbers.get(node),
+                conditions=rule_text(model, node),
                 label=classes[own],
                 confidence=float(tree.consequent[node, own]),
                 firing=float(sources.firing[k]),
@@ -108,17 +97,17 @@ def _fired_rules(estimator: FERLClassifier, row: Floats, evidence: Evidence, pla
     return tuple(rules)
 
 
-def _words(estimator: FERLClassifier, rules: tuple[FiredRule, ...]) -> tuple[str, ...]:
+def _words(model: Model, rules: tuple[FiredRule, ...]) -> tuple[str, ...]:
     """What the words of these rules mean."""
-    tree = estimator.tree_
+    tree = model.tree
     asked = {int(tree.feature[node]) for rule in rules for node in tree.path(rule.node)}
-    return tuple(word_meanings(estimator, [spoken(name) for name in column_names(estimator)], asked))
+    return tuple(word_meanings(model, [spoken(name) for name in model.column_names()], asked))
 
 
-def _novelty(estimator: FERLClassifier, one: OneRow, names: list[str]) -> tuple[NoveltyPart, ...]:
-    parts, levels = novelty_parts(estimator, one.values), category_names(estimator)
-    usual = usual_values(estimator.tree_, reached_rules(estimator, one.values), len(names), levels)
-    unit = unit_of_distance(estimator.tree_)  # what a feature varies by inside rules
+def _novelty(model: Model, one: OneRow, names: list[str]) -> tuple[NoveltyPart, ...]:
+    parts, levels = novelty_attribution(model, one.values)[0], model.category_names
+    usual = usual_values(model.tree, reached_rules(model, one.values), len(names), levels)
+    unit = model.tree.unit_of_distance  # what a feature varies by inside rules
     found = []
     for f in np.argsort(-parts, kind="stable").tolist():
         value = float(one.values[0, f])
@@ -132,11 +121,11 @@ def _novelty(estimator: FERLClassifier, one: OneRow, names: list[str]) -> tuple[
     return tuple(found)
 
 
-def _certified(estimator: FERLClassifier, row: Floats, evidence: Evidence) -> Certified | None:
-    if estimator.combination not in CERTIFIED:
+def _certified(model: Model, row: Floats, evidence: Evidence) -> Certified | None:
+    if model.reading.combination not in CERTIFIED:
         return None
-    spread = total_spread(estimator.tree_)[: estimator.n_features_in_]
-    return Certified(float(proven_radius(estimator, row, evidence, check_scale(estimator, spread))[0]))
+    spread = total_spread(model.tree)[: model.n_features]
+    return Certified(float(proven_radius(model, row, evidence, check_scale(model, spread))[0]))
 
 
 def _floats(values: Floats) -> tuple[float, ...]:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
-from ferl._model.presets import setting
-from ferl._read.evidence import read_evidence
+from ferl._model.model import Model
+from ferl._read.evidence import Evidence, read_evidence
 from ferl._util.arrays import Floats
-
-if TYPE_CHECKING:
-    from ferl._read.evidence import Evidence
-    from ferl.classifier import FERLClassifier
 
 
 @dataclass(frozen=True)
@@ -46,17 +41,17 @@ class Doubt:
         return max(parts, key=lambda name: float(parts[name]))
 
 
-def split_ignorance(estimator: FERLClassifier, row: Floats, evidence: Evidence) -> Doubt:
+def split_ignorance(model: Model, row: Floats, evidence: Evidence) -> Doubt:
     """The parts of a row's ignorance.
 
     Parameters
     ----------
-    estimator : FERLClassifier
-        Fitted.
+    model : Model
+        The model.
     row : ndarray of shape (1, n_columns)
         The row, as the tree reads it.
     evidence : Evidence
-        The estimator's evidence on it.
+        The model's evidence on it.
 
     Returns
     -------
@@ -65,23 +60,14 @@ def split_ignorance(estimator: FERLClassifier, row: Floats, evidence: Evidence) 
     ignorance = float(evidence.ignorance[0])
     unclaimed = min(_unclaimed(evidence), ignorance)
     # Each is at most the one before; the minimum takes away what rounding adds.
-    opened = min(_unclaimed(_evidence(estimator, row, estimator.discount)), unclaimed)
-    full = min(_unclaimed(_evidence(estimator, row, 0.0)), opened)
+    opened = min(_unclaimed(_with_gates_open(model, row, evidence, model.reading.discount)), unclaimed)
+    full = min(_unclaimed(_with_gates_open(model, row, evidence, 0.0)), opened)
     return Doubt(full, opened - full, unclaimed - opened, ignorance - unclaimed)
 
 
-def _evidence(estimator: FERLClassifier, row: Floats, discount: float) -> Evidence:
-    """With all gates open."""
-    return read_evidence(
-        estimator.tree_,
-        row,
-        estimator.classes_,
-        combination=estimator.combination,
-        sources=setting(estimator, "sources"),
-        discount=discount,
-        gated=False,
-        gate_margin=estimator.gate_margin,
-    )
+def _with_gates_open(model: Model, row: Floats, evidence: Evidence, discount: float) -> Evidence:
+    other = replace(model.reading, support_gate=False, discount=discount)
+    return evidence if other == model.reading else read_evidence(model.read(other), row)
 
 
 def _unclaimed(evidence: Evidence) -> float:

@@ -8,20 +8,15 @@ These values come from the core itself; bounds on firings, and on how far the la
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._model.presets import setting
-from ferl._model.tree import Categories, FuzzyTree, nodes_by_depth
-from ferl._read.evidence import MOST_FIRING, evidence_of_rows, reliability
-from ferl._read.explanation.sources import is_source_of
+from ferl import _core
+from ferl._model.model import Model
+from ferl._model.tree import FuzzyTree, nodes_by_depth
+from ferl._read.evidence import read_evidence
 from ferl._util.arrays import Floats
-
-if TYPE_CHECKING:
-    from ferl.classifier import FERLClassifier
-
 
 FAR = 1e300  # beyond all corners: what holds there holds for larger values too
 # Of one rounding, with room for products and sums that are formed in another order than the core's.
@@ -33,21 +28,33 @@ class RowConditions:
 
     Parameters
     ----------
-    estimator : FERLClassifier
-        Fitted.
+    model : Model
+        The model.
     row : ndarray of shape (1, n_columns)
         The row.
     """
 
-    def __init__(self, estimator: FERLClassifier, row: Floats) -> None:
-        self.estimator = estimator
-        self.row = row
-        self.tree: FuzzyTree = estimator.tree_
-        self.own = _fit_of_conditions(self.tree, row, bool(estimator.support_gate), estimator.gate_margin)
+    def __init__(self, model: Model, row: Floats) -> None:
+        self.model, self.row = model, row
+        self.tree: FuzzyTree = model.tree
+        membership, gate = self.fits(row, np.arange(self.tree.n_nodes, dtype=np.int32))
+        self.own = (membership * gate)[0]
         self.by_depth = nodes_by_depth(self.tree.parent)
         self.end = _ends(self.tree)
-        self.believed = reliability(self.tree, estimator.discount)
-        self.is_source = is_source_of(self.tree, setting(estimator, "sources"), estimator.combination)
+
+    def fits(self, rows: Floats, nodes: NDArray[np.int32]) -> tuple[Floats, Floats]:
+        """Membership and gate of nodes' own conditions, whatever is above them, shape (n_rows, n_nodes) each."""
+        membership, gate = np.empty((len(rows), len(nodes))), np.empty((len(rows), len(nodes)))
+        self.model.core.conditions(rows, nodes, membership, gate)
+        if not self.model.reading.support_gate:
+            gate[:] = 1.0
+        return membership, gate
+
+    def moved(self, column: int, values: Floats) -> Floats:
+        """The row with each of these values in a column, shape (n_values, n_columns)."""
+        rows = np.repeat(self.row, len(values), axis=0)
+        rows[:, column] = values
+        return rows
 
     def base(self, column: int) -> Floats:
         """Firing of every node if its conditions on a column were met fully, shape (n_nodes,)."""
@@ -58,10 +65,8 @@ class RowConditions:
         return firing
 
     def labels(self, column: int, values: Floats) -> NDArray[np.intp]:
-        """Places of the labels that ``predict`` gives when the column has these values, shape (n_values,)."""
-        rows = np.repeat(self.row, len(values), axis=0)
-        rows[:, column] = values
-        return np.asarray(evidence_of_rows(self.estimator, rows).pignistic.argmax(axis=1))
+        """Indices of the labels that ``predict`` gives when the column has these values, shape (n_values,)."""
+        return np.asarray(read_evidence(self.model, self.moved(column, values)).pignistic.argmax(axis=1))
 
 
 def _ends(tree: FuzzyTree) -> NDArray[np.intp]:
@@ -70,38 +75,6 @@ def _ends(tree: FuzzyTree) -> NDArray[np.intp]:
     for node in range(tree.n_nodes - 1, 0, -1):
         end[tree.parent[node]] = max(end[tree.parent[node]], end[node])
     return end
-
-
-def _fit_of_conditions(tree: FuzzyTree, row: Floats, gated: bool, margin: float) -> Floats:
-    """Membership times gate of every node's own condition, whatever is above it, shape (n_nodes,)."""
-    flat = _flat(tree, np.arange(1, tree.n_nodes), tree.feature, tree.trapezoid)
-    return np.asarray(flat.fire(row, gated=gated, gate_margin=margin)[0])
-
-
-def _flat(tree: FuzzyTree, nodes: NDArray[np.intp], feature: NDArray[np.int32], trapezoid: Floats) -> FuzzyTree:
-    """A tree with these nodes' conditions right below the root, so that each fires by itself."""
-    chosen = np.concatenate([[0], nodes])
-    kept: Categories | None = None
-    if tree.categories is not None:
-        sizes = np.diff(tree.categories.start)[chosen]
-        kept = Categories(
-            tree.categories.n_categories,
-            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32),
-            np.concatenate([np.zeros(0), *(tree.categories.of(int(node)) for node in chosen)]),
-        )
-    parent = np.zeros(len(chosen), dtype=np.int32)
-    parent[0] = -1
-    return FuzzyTree(
-        parent=parent,
-        feature=feature[chosen],
-        trapezoid=trapezoid[chosen],
-        support=tree.support[chosen],
-        class_weight=tree.class_weight[chosen],
-        consequent=tree.consequent[chosen],
-        gain=tree.gain[chosen],
-        share=tree.missing_membership[chosen],
-        categories=kept,
-    )
 
 
 class Line:
@@ -114,7 +87,7 @@ class Line:
     column : int
         The column that moves.
     label : int
-        Place of the row's label.
+        Index of the row's label.
 
     Attributes
     ----------
@@ -125,29 +98,19 @@ class Line:
     def __init__(self, conditions: RowConditions, column: int, label: int) -> None:
         tree = conditions.tree
         base = conditions.base(column)
-        self._conditions, self._label = conditions, label
-        self._tested = np.flatnonzero((tree.feature == column) & (base > 0))
-        speaks = conditions.is_source & (base > 0)
+        self._conditions, self._column, self._label = conditions, column, label
+        self._tested = np.flatnonzero((tree.feature == column) & (base > 0)).astype(np.int32)
+        speaks = conditions.model.is_source & (base > 0)
         self.can_matter = any(speaks[node : conditions.end[node]].any() for node in self._tested)
         if not self.can_matter:
             return
-        is_used = base > 0
-        is_used[0] = tree.n_nodes == 1
-        if conditions.estimator.combination != "chain":
-            is_used &= conditions.is_source
-        self._nodes = np.flatnonzero(is_used)
-        self._base = base[self._nodes] * conditions.believed[self._nodes]
+        self._nodes = np.flatnonzero((base > 0) & conditions.model.speaks)
+        self._base = base[self._nodes] * conditions.model.reliability[self._nodes]
         self._below = [(self._nodes >= node) & (self._nodes < conditions.end[node]) for node in self._tested]
-        # Memberships and gates apart: they may move in opposite directions.
-        feature = np.zeros(tree.n_nodes, dtype=np.int32)
-        margin = conditions.estimator.gate_margin
-        self._membership = _flat(tree, self._tested, feature, tree.trapezoid).core(margin)
-        everything = np.tile([-np.inf, -np.inf, np.inf, np.inf], (tree.n_nodes, 1))
-        self._gate = _flat(tree, self._tested, feature, everything).core(margin)
 
     def corners(self, value: float, outward: int) -> Floats:
         """Ends of the intervals to look at on one side of a value, nearest first; from the value to far away."""
-        tree, margin = self._conditions.tree, self._conditions.estimator.gate_margin
+        tree, margin = self._conditions.tree, self._conditions.model.reading.gate_margin
         support = tree.support[self._tested]
         reach = margin * (support[:, 1] - support[:, 0])
         ends = [tree.trapezoid[self._tested].ravel(), support.ravel(), support[:, 0] - reach, support[:, 1] + reach]
@@ -163,7 +126,7 @@ class Line:
         """Whether the label is proven to be the same from ``one`` to ``other``, intervals without corners inside."""
         low, high = self._firings(one, other)
         p, c = self._conditions.tree.consequent[self._nodes], self._label
-        combination = self._conditions.estimator.combination
+        combination = self._conditions.model.reading.combination
         if combination in ("dempster", "vote"):
             worst = np.where((p[:, c, None] > p)[None], low[:, :, None], high[:, :, None])
             ahead, magnitude = _sum_ahead(worst, p, c, combination)
@@ -179,16 +142,14 @@ class Line:
 
     def _firings(self, one: Floats, other: Floats) -> tuple[Floats, Floats]:
         """Bounds on what each source is believed to, two arrays of shape (n_intervals, n_nodes)."""
-        points = np.concatenate([one, other])[:, None]
-        fits = _pairs(self._membership, points, len(self._tested), False)
-        low, high = fits.min(axis=0), fits.max(axis=0)
-        if self._conditions.estimator.support_gate:
-            opens = _pairs(self._gate, points, len(self._tested), True)
-            low, high = low * opens.min(axis=0), high * opens.max(axis=0)
+        rows = self._conditions.moved(self._column, np.concatenate([one, other]))
+        # Memberships and gates apart: they may move in opposite directions.
+        pairs = [own.reshape(2, len(one), -1) for own in self._conditions.fits(rows, self._tested)]
+        low, high = (np.prod([bound(own, axis=0) for own in pairs], axis=0) for bound in (np.min, np.max))
         lowest, highest = np.tile(self._base, (len(one), 1)), np.tile(self._base, (len(one), 1))
-        for place, below in enumerate(self._below):
-            lowest[:, below] *= low[:, place, None]
-            highest[:, below] *= high[:, place, None]
+        for k, below in enumerate(self._below):
+            lowest[:, below] *= low[:, k, None]
+            highest[:, below] *= high[:, k, None]
         return lowest, highest
 
     def _ahead_in_odds(self, low: Floats, high: Floats, p: Floats) -> tuple[Floats, Floats]:
@@ -197,7 +158,7 @@ class Line:
         ahead, magnitude = np.zeros((len(low), p.shape[1])), np.zeros((len(low), p.shape[1]))
         for path in self._paths:
             least = _path_ahead(ratio[0][:, path], ratio[1][:, path], p[path], self._label)
-            if self._conditions.estimator.combination == "chain":  # a path counts only where its end fires at all
+            if self._conditions.model.reading.combination == "chain":  # a path counts only where its end fires at all
                 fires, may_fire = low[:, path[-1:]] > 0, high[:, path[-1:]] > 0
                 least = np.where(fires, least, np.where(may_fire, np.minimum(least, 0.0), 0.0))
             ahead += least
@@ -206,7 +167,7 @@ class Line:
 
     def _may_count(self, high: Floats) -> NDArray[np.bool_]:
         """Which sources may have a say, shape (n_intervals, n_nodes): on a path, only if its end may fire."""
-        if self._conditions.estimator.combination != "chain":
+        if self._conditions.model.reading.combination != "chain":
             return np.asarray(high > 0)
         counts = np.zeros(high.shape, dtype=bool)
         for path in self._paths:
@@ -215,12 +176,12 @@ class Line:
 
     @cached_property
     def _paths(self) -> list[list[int]]:
-        """Sources whose odds are compared with each other, by their places; under the cautious rule all of them."""
-        if self._conditions.estimator.combination == "cautious":
+        """Sources whose odds are compared with each other, by their indices; under the cautious rule all of them."""
+        if self._conditions.model.reading.combination == "cautious":
             return [list(range(len(self._nodes)))]
-        tree, place = self._conditions.tree, {int(node): k for k, node in enumerate(self._nodes)}
+        tree, index = self._conditions.tree, {int(node): k for k, node in enumerate(self._nodes)}
         leaves = self._nodes[tree.is_leaf[self._nodes]]
-        return [[place[step] for step in tree.path(int(leaf))] for leaf in leaves]
+        return [[index[step] for step in tree.path(int(leaf))] for leaf in leaves]
 
 
 def _path_ahead(low: Floats, high: Floats, p: Floats, c: int) -> Floats:
@@ -253,15 +214,8 @@ def _path_ahead(low: Floats, high: Floats, p: Floats, c: int) -> Floats:
     return np.asarray(least.min(axis=1))
 
 
-def _pairs(core: object, points: Floats, n_tested: int, gated: bool) -> Floats:
-    """Firings at both ends of intervals, shape (2, n_intervals, n_tested)."""
-    out = np.zeros((len(points), n_tested + 1))
-    core.fire(points, gated, 1, out)  # type: ignore[attr-defined]
-    return out[:, 1:].reshape(2, -1, n_tested)
-
-
 def _odds(believed: Floats) -> Floats:
-    capped = np.minimum(believed, MOST_FIRING)
+    capped = np.minimum(believed, _core.MOST_FIRING)
     return np.asarray(capped / (1 - capped))
 
 

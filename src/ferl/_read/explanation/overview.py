@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
+from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
 from ferl._read.explanation.page import Readable, Section, Table
 from ferl._read.explanation.sentences import usual_text
 from ferl._read.explanation.story import usual_form
 from ferl._read.explanation.typical import Usual, usual_values
-from ferl._read.rules import SimpleRules, category_names, with_names
-from ferl._read.rules import feature_names as names_of
+from ferl._read.rules import rule_numbers
+from ferl._read.text import rule_text
 from ferl._tables import add_up_indicators
 from ferl._util.arrays import Floats
 from ferl._util.text import listed, plain, share_text, spoken
 
-if TYPE_CHECKING:
-    from ferl.classifier import FERLClassifier
 
-
-def feature_importances(estimator: FERLClassifier) -> Floats:
+def feature_importances(model: Model) -> Floats:
     """Weighted Gini decrease of each feature's conditions, as shares of one, shape (n_features,).
 
     Every condition divides the training weight of the node above it into what fits and what does not. Its decrease is
@@ -36,8 +32,8 @@ def feature_importances(estimator: FERLClassifier) -> Floats:
 
     Parameters
     ----------
-    estimator : FERLClassifier
-        Fitted.
+    model : Model
+        The model.
 
     Returns
     -------
@@ -52,12 +48,11 @@ def feature_importances(estimator: FERLClassifier) -> Floats:
     >>> FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(X, y).feature_importances_.round(2)
     array([0.  , 0.  , 0.56, 0.44])
     """
-    check_is_fitted(estimator)
-    tree = estimator.tree_
-    n_columns = estimator.n_features_in_ + len(estimator.missing_features_)
+    tree = model.tree
+    n_columns = model.n_features + len(model.missing_features)
     by_column = np.zeros((1, n_columns))
     np.add.at(by_column[0], tree.feature[1:], condition_decrease(tree)[1:])
-    decrease = add_up_indicators(by_column, estimator.missing_features_)[0]
+    decrease = add_up_indicators(by_column, model.missing_features)[0]
     total = decrease.sum()
     return np.asarray(decrease / total if total > 0 else np.zeros(len(decrease)))
 
@@ -238,61 +233,44 @@ class Overview(Readable):
         }
 
 
-def overview(estimator: FERLClassifier, *, feature_names: Sequence[str] | None = None) -> Overview:
-    """A model at a glance: what matters, its rules by support, and what each class looks like to it.
-
-    Parameters
-    ----------
-    estimator : FERLClassifier
-        Fitted.
-    feature_names : sequence of str, optional
-        Names to print; by default those of the training table.
-
-    Returns
-    -------
-    Overview
-    """
-    check_is_fitted(estimator)
-    estimator = with_names(estimator, feature_names)
-    tree, names = estimator.tree_, names_of(estimator)
-    importance = feature_importances(estimator)
+def overview(model: Model) -> Overview:
+    """A model at a glance; see :func:`ferl.overview`."""
+    tree, names = model.tree, model.feature_names()
+    importance = feature_importances(model)
     matter = [f for f in np.argsort(-importance, kind="stable").tolist() if importance[f] > 0]
-    rules, leaf_of = _rules(estimator)
+    rules = _rules(model)
     return Overview(
-        variant=str(estimator.variant),
+        variant=model.variant,
         training_weight=float(tree.weight[0]),
         importances=tuple((names[f], float(importance[f])) for f in matter),
         n_features=len(names),
-        rules=rules,
-        classes=tuple(_profile(estimator, c, rules, leaf_of, matter) for c in range(tree.n_classes)),
+        rules=tuple(rules.values()),
+        classes=tuple(_profile(model, c, rules, matter) for c in range(tree.n_classes)),
     )
 
 
-def _rules(estimator: FERLClassifier) -> tuple[tuple[RuleSummary, ...], dict[int, int]]:
-    """The rules, and the leaf of each by its number."""
-    tree, simple, classes = estimator.tree_, SimpleRules(estimator), estimator.classes_.tolist()
-    leaf_of = {number: leaf for leaf, number in simple.number.items()}
-    rules = []
-    for number, leaf in sorted(leaf_of.items()):
-        own = int(tree.consequent[leaf].argmax())
-        support = float(tree.weight[leaf])
-        confidence, share = float(tree.consequent[leaf, own]), support / float(tree.weight[0])
-        rules.append(RuleSummary(number, simple.text(leaf), classes[own], confidence, support, share))
-    return tuple(rules), leaf_of
+def _rules(model: Model) -> dict[int, RuleSummary]:
+    """The rules by the nodes where they end, strongest support first."""
+    tree, classes = model.tree, model.classes.tolist()
+    found = {}
+    for node, number in rule_numbers(model).items():
+        own, support = int(tree.consequent[node].argmax()), float(tree.weight[node])
+        confidence, share = float(tree.consequent[node, own]), support / float(tree.weight[0])
+        found[node] = RuleSummary(number, rule_text(model, node), classes[own], confidence, support, share)
+    return found
 
 
-def _profile(
-    estimator: FERLClassifier, c: int, rules: tuple[RuleSummary, ...], leaf_of: dict[int, int], matter: list[int]
-) -> ClassProfile:
-    tree, names = estimator.tree_, names_of(estimator)
-    label = estimator.classes_.tolist()[c]
-    speaking = tuple(rule.number for rule in rules if rule.label == label)
-    leaves: NDArray[np.intp] = np.array([leaf_of[number] for number in speaking], dtype=np.intp)
+def _profile(model: Model, c: int, rules: dict[int, RuleSummary], matter: list[int]) -> ClassProfile:
+    tree, names = model.tree, model.feature_names()
+    label = model.classes.tolist()[c]
+    speaking = {node: rule.number for node, rule in rules.items() if rule.label == label}
     typical: tuple[tuple[str, Usual], ...] = ()
-    if len(leaves):
-        usual = usual_values(tree, leaves, len(names), category_names(estimator))
+    if speaking:
+        nodes: NDArray[np.intp] = np.array(list(speaking), dtype=np.intp)
+        usual = usual_values(tree, nodes, len(names), model.category_names)
         typical = tuple((names[f], own) for f in matter if (own := usual[f]) is not None)
-    return ClassProfile(label, float(tree.class_weight[0, c] / tree.weight[0]), speaking, typical)
+    share = float(tree.class_weight[0, c] / tree.weight[0])
+    return ClassProfile(label, share, tuple(speaking.values()), typical)
 
 
 def _class_line(profile: ClassProfile) -> str:

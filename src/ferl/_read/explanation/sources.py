@@ -11,18 +11,14 @@ So in every case the parts are not negative, do not depend on the order of the s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._model.presets import setting
+from ferl import _core
+from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
-from ferl._read.evidence import MOST_FIRING, reliability
 from ferl._util.arrays import Floats
-
-if TYPE_CHECKING:
-    from ferl.classifier import FERLClassifier
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,13 +92,13 @@ class Sources:
         return belief
 
 
-def fired_sources(estimator: FERLClassifier, firing: Floats) -> Sources:
+def fired_sources(model: Model, firing: Floats) -> Sources:
     """The sources that a row fires, in the order of their nodes.
 
     Parameters
     ----------
-    estimator : FERLClassifier
-        Fitted.
+    model : Model
+        The model.
     firing : ndarray of shape (n_nodes,)
         Firing of every node.
 
@@ -110,28 +106,20 @@ def fired_sources(estimator: FERLClassifier, firing: Floats) -> Sources:
     -------
     Sources
     """
-    tree, combination = estimator.tree_, estimator.combination
-    believed = firing * reliability(tree, estimator.discount)
-    is_source = is_source_of(tree, setting(estimator, "sources"), combination)
-    node = np.flatnonzero(is_source & (firing > 0))
+    tree, combination = model.tree, model.reading.combination
+    believed = firing * model.reliability
+    node = np.flatnonzero(model.is_source & (firing > 0))
     if combination == "chain":
         odds = path_odds(tree, believed)[node]
         frame = 1 / (1 + odds.sum(axis=1))
         return Sources(node, firing[node], odds * frame[:, None], frame, combination)
-    own = np.minimum(believed[node], MOST_FIRING) if combination == "cautious" else believed[node]
+    own = np.minimum(believed[node], _core.MOST_FIRING) if combination == "cautious" else believed[node]
     return Sources(node, firing[node], own[:, None] * tree.consequent[node], 1 - own, combination)
-
-
-def is_source_of(tree: FuzzyTree, sources: str, combination: str) -> NDArray[np.bool_]:
-    """Which nodes are sources, shape (n_nodes,); of "chain": the ends of its paths."""
-    if sources == "leaves" or combination == "chain":
-        return tree.is_leaf
-    return np.arange(tree.n_nodes) > 0 if tree.n_nodes > 1 else tree.is_leaf
 
 
 def path_odds(tree: FuzzyTree, believed: Floats) -> Floats:
     """Largest odds on the path to each node, shape (n_nodes, n_classes): the cautious rule along paths."""
-    capped = np.minimum(believed, MOST_FIRING)
+    capped = np.minimum(believed, _core.MOST_FIRING)
     odds = (capped / (1 - capped))[:, None] * tree.consequent
     if tree.n_nodes > 1:
         odds[0] = 0.0

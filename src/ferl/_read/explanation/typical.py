@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
-from ferl._read.novelty import LOST_MASS, lost_support, neighbour_parts, residual_parts
-from ferl._tables import add_up_indicators
 from ferl._util.arrays import Floats
-
-if TYPE_CHECKING:
-    from ferl.classifier import FERLClassifier
-
 
 LEAST_FIRING = 0.05  # of a rule whose training rows say what is usual
 MOST_USUAL = 4  # categories that are called usual
@@ -64,17 +59,6 @@ class NoveltyPart:
     is_unusual: bool
 
 
-def novelty_parts(estimator: FERLClassifier, row: Floats) -> Floats:
-    """Novelty of a row by feature, shape (n_features,); by the measure that the model has."""
-    tree = estimator.tree_
-    assert tree.profile is not None
-    if len(tree.profile.exemplar_row):
-        parts = neighbour_parts(tree, row)
-    else:
-        parts = residual_parts(tree, row) + LOST_MASS * lost_support(estimator, row)
-    return np.asarray(add_up_indicators(parts, estimator.missing_features_)[0])
-
-
 def usual_values(
     tree: FuzzyTree, nodes: NDArray[np.intp], n_features: int, levels: Mapping[int, Sequence[Any]]
 ) -> list[Usual | None]:
@@ -98,10 +82,9 @@ def usual_values(
     list of (Usual or None)
     """
     profile = tree.profile
-    assert profile is not None
-    if len(profile.exemplar_row):
-        places = np.unique(profile.exemplar[nodes])
-        rows = profile.exemplar_row[places[places >= 0]]
+    if profile.has_exemplars:
+        kept = np.unique(profile.exemplar[nodes])
+        rows = profile.exemplar_row[kept[kept >= 0]]
         return [_usual_of(rows[:, f], levels.get(f)) for f in range(n_features)]
     reach = 2 * np.sqrt(profile.variance[nodes])
     low, high = (profile.mean[nodes] - reach).min(axis=0), (profile.mean[nodes] + reach).max(axis=0)
@@ -120,13 +103,12 @@ def _usual_of(values: Floats, levels: Sequence[Any] | None) -> Usual | None:
     return Usual(categories=tuple(levels[code] for code in codes[order]))
 
 
-def reached_rules(estimator: FERLClassifier, row: Floats) -> NDArray[np.intp]:
+def reached_rules(model: Model, row: Floats) -> NDArray[np.intp]:
     """Leaves that a row reaches with all gates open; the root where there is none, as may happen with words."""
-    tree = estimator.tree_
+    tree, profile = model.tree, model.tree.profile
     firing = tree.fire(row, gated=False)[0]
     reached = tree.leaves[firing[tree.leaves] >= LEAST_FIRING]
-    profile = tree.profile
-    if profile is not None and len(profile.exemplar_row):
+    if profile.has_exemplars:
         reached = reached[profile.exemplar[reached, 0] >= 0]
     return reached if len(reached) else np.zeros(1, dtype=np.intp)
 

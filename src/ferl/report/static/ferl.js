@@ -5,11 +5,6 @@
 "use strict";
 
 const FerlEngine = (() => {
-  const UNSEEN_GATE = 0.5; // how open a split is to a category that none of its rows had
-  const MOST_FIRING = 1 - 1e-12; // cautious weights need some ignorance
-  const TINY = 2 ** -400, SCALE = 2 ** 400; // masses that are about to underflow are scaled up together
-  const FAR_AWAY = 1e15; // in units: all values further away are equally far for the search
-
   const numbers = (values) => (Array.isArray(values) ? values.map(numbers) : values === null ? null : Number(values));
   // NaN becomes 0, as in the core.
   const clip = (value) => (value > 0 ? (value < 1 ? value : 1) : 0);
@@ -28,6 +23,7 @@ const FerlEngine = (() => {
   class Engine {
     constructor(model) {
       this.model = model;
+      this.constants = model.constants;
       this.nClasses = model.classes.length;
       this.parent = model.nodes.parent;
       this.feature = model.nodes.feature;
@@ -47,11 +43,7 @@ const FerlEngine = (() => {
     }
 
     isLeaf(o) {
-      return this.children[o].length === 0;
-    }
-
-    isSource(o) {
-      return this.isLeaf(o) || (o > 0 && (this.model.all_sources || this.model.combination === "chain"));
+      return this.model.nodes.is_leaf[o];
     }
 
     // All that can be said of a row.
@@ -94,7 +86,7 @@ const FerlEngine = (() => {
     opens(o, x) {
       if (isMissing(x)) return 1;
       const category = this.category[o];
-      if (category !== null) return hasSeen(category, x) ? 1 : UNSEEN_GATE;
+      if (category !== null) return hasSeen(category, x) ? 1 : this.constants.unseen_gate;
       const [low, high, slope] = this.gate[o];
       const below = low - x, above = x - high;
       return clip(1 - (below > above ? below : above) * slope);
@@ -132,7 +124,7 @@ const FerlEngine = (() => {
     }
 
     *sources(firing) {
-      for (let o = 0; o < this.size; ++o) if (firing[o] > 0 && this.isSource(o)) yield o;
+      for (let o = 0; o < this.size; ++o) if (firing[o] > 0 && this.model.is_source[o]) yield o;
     }
 
     vote(firing) {
@@ -148,7 +140,7 @@ const FerlEngine = (() => {
     }
 
     dempster(firing) {
-      const masses = new Masses(this.nClasses);
+      const masses = new Masses(this.nClasses, this.constants);
       for (const o of this.sources(firing)) {
         const phi = firing[o] * this.reliability[o];
         masses.add(phi, 1 - phi, this.consequent[o]);
@@ -165,7 +157,7 @@ const FerlEngine = (() => {
 
     // Cautious along each path, Dempster across the paths.
     chain(firing) {
-      const masses = new Masses(this.nClasses), odds = new Array(this.size);
+      const masses = new Masses(this.nClasses, this.constants), odds = new Array(this.size);
       for (let o = 0; o < this.size; ++o) {
         if (!(firing[o] > 0)) continue;
         odds[o] = o > 0 ? odds[this.parent[o]].slice() : new Array(this.nClasses).fill(0);
@@ -178,14 +170,15 @@ const FerlEngine = (() => {
     }
 
     raiseOdds(odds, o, firing) {
-      const phi = Math.min(firing[o] * this.reliability[o], MOST_FIRING), ratio = phi / (1 - phi);
+      const phi = Math.min(firing[o] * this.reliability[o], this.constants.most_firing), ratio = phi / (1 - phi);
       for (let c = 0; c < this.nClasses; ++c) odds[c] = Math.max(odds[c], ratio * this.consequent[o][c]);
     }
   }
 
   // Dempster's rule, source by source, without subtractions.
   class Masses {
-    constructor(nClasses) {
+    constructor(nClasses, constants) {
+      this.constants = constants;
       this.mass = new Array(nClasses).fill(0);
       this.frame = 1;
       this.isScaled = false;
@@ -199,9 +192,10 @@ const FerlEngine = (() => {
         this.mass[c] = this.mass[c] * (theta + s) + frame * s;
         sum += this.mass[c];
       }
-      if (!(sum < TINY)) return;
-      this.mass = this.mass.map((mass) => mass * SCALE);
-      this.frame *= SCALE;
+      if (!(sum < this.constants.least_mass)) return;
+      // Masses that are about to underflow are scaled up together.
+      this.mass = this.mass.map((mass) => mass * this.constants.mass_scale);
+      this.frame *= this.constants.mass_scale;
       this.isScaled = true;
     }
 
@@ -219,6 +213,7 @@ const FerlEngine = (() => {
     constructor(engine) {
       const own = engine.model.novelty;
       this.engine = engine;
+      this.farAway = engine.constants.far_away; // in units: all values further away are equally far for the search
       this.exemplar = own.exemplar;
       this.row = numbers(own.row);
       this.centre = numbers(own.centre);
@@ -236,7 +231,7 @@ const FerlEngine = (() => {
     toUnits(values) {
       return Float32Array.from(this.order, (j, k) =>
         k < this.nNumbers
-          ? Math.min(FAR_AWAY, Math.max(-FAR_AWAY, (values[j] - this.centre[j]) * this.perUnit[j]))
+          ? Math.min(this.farAway, Math.max(-this.farAway, (values[j] - this.centre[j]) * this.perUnit[j]))
           : values[j]);
     }
 
@@ -292,7 +287,7 @@ const FerlEngine = (() => {
       this.engine = engine;
       this.mean = own.mean.map(numbers);
       this.precision = own.precision.map(numbers);
-      this.lostMass = own.lost_mass;
+      this.lostMass = engine.constants.lost_mass;
     }
 
     parts(row, gatedFiring) {

@@ -1,0 +1,164 @@
+"""Model: all that answers are read from, frozen. Fitting makes one, a file holds one, every reading takes one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ferl import _core
+from ferl._model.settings import Reading
+from ferl._model.tree import FuzzyTree
+from ferl._model.words import LinguisticVariable
+from ferl._tables import INDICATOR_CATEGORIES, Schema
+from ferl._util.arrays import Bools, Floats
+
+Words = list[LinguisticVariable | None]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Model:
+    """A fitted model.
+
+    Rows reach a model as columns of numbers: those of its schema, and behind them an indicator, 1 where a value is
+    missing, for each of the ``missing_features``.
+
+    Attributes
+    ----------
+    variant : str
+        Kind of tree.
+    tree : FuzzyTree
+        Conditions and what the nodes say.
+    reading : Reading
+        How evidence is read from the tree.
+    classes : ndarray of shape (n_classes,)
+        The labels.
+    schema : Schema
+        Names of the features and their categories.
+    missing_features : tuple of int
+        Features that rules may ask whether they are missing.
+    partition : list of (LinguisticVariable or None), optional
+        The words of each column; None where conditions are learned splits.
+    n_growth_rows : int
+        Number of distinct rows the conditions were chosen on.
+    """
+
+    variant: str
+    tree: FuzzyTree
+    reading: Reading
+    classes: NDArray[Any]
+    schema: Schema
+    missing_features: tuple[int, ...]
+    partition: Words | None
+    n_growth_rows: int
+
+    def __repr__(self) -> str:
+        return f"<Model: {self.variant}, {len(self.tree.leaves)} rules, {self.n_features} features>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # What the readings share, made once
+    # -----------------------------------------------------------------------------------------------------------------
+
+    @property
+    def core(self) -> _core.Tree:
+        """The compiled tree, with the gates of the reading."""
+        return self.tree.core(self.reading.gate_margin)
+
+    @cached_property
+    def is_source(self) -> Bools:
+        """Which nodes are sources of evidence, shape (n_nodes,); of "chain": the ends of its paths."""
+        is_leaf = self.tree.is_leaf
+        if self.reading.sources == "leaves" or self.reading.combination == "chain" or len(is_leaf) == 1:
+            return is_leaf
+        return np.arange(len(is_leaf)) > 0
+
+    @property
+    def speaks(self) -> Bools:
+        """Which nodes have a say, shape (n_nodes,): the sources, and of "chain" all nodes on its paths."""
+        if self.reading.combination != "chain" or self.tree.n_nodes == 1:
+            return self.is_source
+        return np.arange(self.tree.n_nodes) > 0
+
+    @cached_property
+    def reliability(self) -> Floats:
+        """Share to which each node is believed, shape (n_nodes,)."""
+        weight, discount = self.tree.weight, self.reading.discount
+        return weight / (weight + discount) if discount > 0 else np.ones(len(weight))
+
+    @cached_property
+    def sources(self) -> _core.Sources:
+        """The sources of evidence, compiled: they combine what the nodes say of rows."""
+        return _core.Sources(
+            self.core,
+            self.tree.consequent,
+            self.reliability,
+            self.is_source,
+            self.reading.combination,
+            self.reading.support_gate,
+        )
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Names
+    # -----------------------------------------------------------------------------------------------------------------
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.schema.categories)
+
+    def feature_names(self, given: Sequence[str] | None = None) -> list[str]:
+        """Names of the features: those given, those of the training table, or x0, x1, ..."""
+        if given is None:
+            return feature_names(self.schema)
+        if len(given) != self.n_features:
+            raise ValueError(
+                f"feature_names has {len(given)} names; the estimator was fitted on {self.n_features} features."
+            )
+        return [str(name) for name in given]
+
+    def column_names(self, given: Sequence[str] | None = None) -> list[str]:
+        """Names of the columns that the tree reads: the features, and again those whose being missing it may ask."""
+        return with_indicator_names(self.feature_names(given), self.missing_features)
+
+    @cached_property
+    def category_names(self) -> dict[int, Sequence[Any]]:
+        """Categories of each categorical column that the tree reads, by the index of the column."""
+        return category_names(self.schema, self.missing_features)
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Other models of the same tree
+    # -----------------------------------------------------------------------------------------------------------------
+
+    def with_names(self, names: Sequence[str] | None) -> Model:
+        """The same model with other names of the features; itself where none are given."""
+        if names is None:
+            return self
+        return replace(self, schema=Schema(tuple(self.feature_names(names)), self.schema.categories))
+
+    def read(self, reading: Reading) -> Model:
+        """The same tree, whose evidence is read in another way."""
+        return replace(self, reading=reading)
+
+
+def feature_names(schema: Schema) -> list[str]:
+    """Names of the features: those of the table, or x0, x1, ..."""
+    return [f"x{j}" for j in range(len(schema.categories))] if schema.names is None else list(schema.names)
+
+
+def with_indicator_names(names: list[str], missing_features: Sequence[int]) -> list[str]:
+    """Names of all columns that a tree reads."""
+    return names + [names[j] for j in missing_features]
+
+
+def category_names(schema: Schema, missing_features: Sequence[int]) -> dict[int, Sequence[Any]]:
+    """Categories of each categorical column that a tree reads, by the index of the column."""
+    known = enumerate(schema.categories)
+    found: dict[int, Sequence[Any]] = {j: own.tolist() for j, own in known if own is not None and len(own)}
+    return found | {len(schema.categories) + k: INDICATOR_CATEGORIES for k in range(len(missing_features))}

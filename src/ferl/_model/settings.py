@@ -1,0 +1,128 @@
+"""Settings: the parameters of a classifier with every None resolved by its variant, as one frozen value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ferl._model.words import LinguisticVariable
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "compact": {
+        "max_rules": 15,
+        "max_depth": 5,
+        "min_gain": 0.005,
+        "criterion": "consistent",
+        "sources": "all",
+        "n_exemplars": 256,
+    },
+    "medium": {
+        "max_rules": 50,
+        "max_depth": 12,
+        "min_gain": 0.0,
+        "criterion": "gini",
+        "sources": "leaves",
+        "n_exemplars": 128,
+    },
+    "deep": {
+        "max_rules": 150,
+        "max_depth": 24,
+        "min_gain": 0.0,
+        "criterion": "gini",
+        "sources": "leaves",
+        "n_exemplars": 128,
+    },
+}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How evidence is read from a tree. A model has one; another reading of the same tree is another model.
+
+    Attributes
+    ----------
+    combination : {"dempster", "cautious", "chain", "vote"}
+        How sources are combined.
+    sources : {"leaves", "all"}
+        Which nodes are sources: the leaves, or every node but the root. ("chain" always reads whole paths.)
+    discount : float
+        A source backed by training weight W is believed to the share ``W / (W + discount)``.
+    support_gate : bool
+        Whether the gates of the nodes act.
+    gate_margin : float
+        Width of a gate's slope, in ranges of its feature.
+    """
+
+    combination: str = "dempster"
+    sources: str = "leaves"
+    discount: float = 0.0
+    support_gate: bool = True
+    gate_margin: float = 1.0
+
+
+READING_PARAMETERS = tuple(field.name for field in fields(Reading))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What learning reads; the meaning of each field is that of the parameter of :class:`ferl.FERLClassifier`."""
+
+    variant: str
+    max_rules: int
+    max_depth: int
+    min_leaf_weight: float
+    min_gain: float
+    patience: int
+    min_coverage: float
+    criterion: str
+    partition: str | Sequence[LinguisticVariable | None]
+    n_sets: int
+    min_rule_worth: float
+    n_resamples: int
+    band: str
+    band_scale: float
+    two_mode: bool
+    n_banded_features: int | None
+    consequents: str
+    shrinkage: float
+    combination: str
+    sources: str
+    discount: float
+    support_gate: bool
+    gate_margin: float
+    ccp_alpha: float
+    growth_rows: int | None
+    n_exemplars: int
+    class_weight: Mapping[Any, float] | str | None
+    categorical_features: Any
+    missing_conditions: bool
+    monotonic_cst: Sequence[int] | Mapping[str, int] | None
+    n_jobs: int | None
+    random_state: Any
+    verbose: int
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any]) -> Settings:
+        """Settings of a classifier's parameters, which may hold others besides.
+
+        Examples
+        --------
+        >>> from ferl import FERLClassifier
+        >>> Settings.of(FERLClassifier("compact").get_params()).max_rules
+        15
+        """
+        given = {field.name: parameters[field.name] for field in fields(cls)}
+        missing = {name: value for name, value in PRESETS[given["variant"]].items() if given[name] is None}
+        return cls(**(given | missing))
+
+    @property
+    def reading(self) -> Reading:
+        """How the evidence of what is learned will be read."""
+        return Reading(
+            self.combination,
+            self.sources,
+            float(self.discount),
+            bool(self.support_gate),
+            float(self.gate_margin),
+        )

@@ -1,0 +1,314 @@
+"""What a fitted classifier answers: one line for each reading of its model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ferl._learn.drift import Drift
+from ferl._model.model import Model, Words
+from ferl._model.tree import FuzzyTree
+from ferl._read.certificate import Certificate, certified_radius, certify
+from ferl._read.evidence import Evidence, read_evidence
+from ferl._read.explanation import Explanation, explain, feature_importances
+from ferl._read.novelty import lost_support, novelty, novelty_attribution
+from ferl._read.stability import StabilityReport, report_stability
+from ferl._tables import Schema, add_up_indicators, check_rows
+from ferl._tables.one_row import read_row
+from ferl._util.arrays import Floats
+from ferl._util.threads import n_threads
+
+
+class Readings:
+    """Answers of a fitted model, which :class:`ferl.FERLClassifier` inherits.
+
+    Attributes
+    ----------
+    model_ : Model
+        What was fitted.
+    n_jobs : int or None
+        Number of threads.
+    """
+
+    model_: Model
+    n_jobs: int | None
+    drift_: Drift | None
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+
+    def _take(self, model: Model) -> Self:
+        """Take a model that was fitted, read or updated elsewhere."""
+        self.model_, self.n_features_in_ = model, model.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if model.schema.names is not None:
+            self.feature_names_in_ = np.array(model.schema.names, dtype=object)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "model_" in self.__dict__
+
+    def _fitted(self) -> Model:
+        if "model_" not in self.__dict__:
+            check_is_fitted(self)  # says so in scikit-learn's words
+        return self.model_
+
+    def _rows(self, X: Any) -> Floats:
+        """Rows as the model reads them."""
+        self._fitted()
+        return check_rows(self, X)
+
+    @property
+    def tree_(self) -> FuzzyTree:
+        """The rules, as arrays."""
+        return self._fitted().tree
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels."""
+        return self._fitted().classes
+
+    @property
+    def columns_(self) -> Schema:
+        """Names of the features and their categories."""
+        return self._fitted().schema
+
+    @property
+    def missing_features_(self) -> tuple[int, ...]:
+        """Features that rules may ask whether they are missing."""
+        return self._fitted().missing_features
+
+    @property
+    def partition_(self) -> Words | None:
+        """Compact: the words of each column, None for those without. Otherwise None."""
+        return self._fitted().partition
+
+    @property
+    def n_growth_rows_(self) -> int:
+        """Number of distinct rows the splits were chosen on."""
+        return self._fitted().n_growth_rows
+
+    @property
+    def categories_(self) -> list[NDArray[Any] | None]:
+        """Categories of each feature, sorted; None for a feature that holds numbers."""
+        return list(self._fitted().schema.categories)
+
+    @property
+    def n_rules_(self) -> int:
+        """Number of rules (leaves)."""
+        return len(self._fitted().tree.leaves)
+
+    @property
+    def lipschitz_(self) -> float:
+        """Lipschitz constant of the soft vote inside the support."""
+        return self._fitted().tree.lipschitz
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Most probable label of each row, shape (n_rows,).
+
+        The argmax of :meth:`predict_proba`; the first of equals. A label is given even where :meth:`predict_set`
+        abstains: where nothing fires all classes are equal, and it is the first one.
+        """
+        proba = self.predict_proba(X)
+        return np.asarray(self.classes_[proba.argmax(axis=1)])
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Pignistic probability: belief plus an equal share of the ignorance, shape (n_rows, n_classes).
+
+        Ignorance is shared equally whatever the classes' frequencies, so on doubtful rows a rare class gets more than
+        its frequency. Where frequencies matter (the expected number of defaults, say) use ``combination="vote"``, or
+        calibrate with :class:`ferl.calibration.CalibratedFERL`.
+        """
+        evidence = self.predict_evidence(X)
+        # As `evidence.pignistic`, in the memory of the beliefs, which nobody else has.
+        return np.add(evidence.belief, (evidence.ignorance / len(self.classes_))[:, None], out=evidence.belief)
+
+    def predict_evidence(self, X: ArrayLike) -> Evidence:
+        """Belief, plausibility, ignorance and conflict of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Rows to judge.
+
+        Returns
+        -------
+        Evidence
+        """
+        rows = self._rows(X)
+        return read_evidence(self.model_, rows, n_threads(self.n_jobs))
+
+    def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
+        """Classes that cannot be ruled out, bool of shape (n_rows, n_classes); the whole row is an abstention."""
+        return self.predict_evidence(X).prediction_set()
+
+    def support_deficit(self, X: ArrayLike) -> Floats:
+        """Routing mass lost at closed gates, by the feature that lost it, shape (n_rows, n_features).
+
+        A split's gate compares a row with the training rows that reached this split. So a value can lie inside the
+        feature's overall range and still be unlike anything seen there; and where a gate is closed, features tested
+        further down are not asked. A row's sum is one minus the total firing of its rules. (Not for compact trees,
+        whose words need not cover everything: there it is the firing that the gates withheld, summed over all nodes.)
+        """
+        rows = self._rows(X)
+        return add_up_indicators(lost_support(self.model_, rows, n_threads(self.n_jobs)), self.missing_features_)
+
+    def novelty(self, X: ArrayLike, *, measure: str | None = None) -> Floats:
+        """How unlike the training rows each row is, shape (n_rows,); higher is more novel.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Rows.
+        measure : {"neighbour", "residual"}, optional
+            "neighbour": the distance to the nearest exemplar of the rules the row reaches, as the mean over features of
+            the distance in standard deviations inside rules; 0 for a row that is an exemplar of a rule. (The nearest is
+            searched in single precision, then measured in double.) "residual": the paper's, the squared distance from
+            the middle of those rules in the features they do not test, plus nine times the support deficit (mass lost
+            at a gate counts as three standard deviations). None: "neighbour", or "residual"
+            for a model that keeps no exemplars.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+
+        See Also
+        --------
+        ferl.NoveltyDetector : turns the score into p-values, so that nobody has to guess a threshold.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from ferl import FERLClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = FERLClassifier(random_state=0).fit(X, y)
+        >>> flower = [[5.0, 3.4, 1.5, 2.4]]  # a small iris with the petal width of the largest
+        >>> clf.novelty(flower).round(2)
+        array([2.79])
+        >>> clf.novelty_attribution(flower).round(2)
+        array([[0.  , 0.08, 0.06, 2.65]])
+        """
+        rows = self._rows(X)
+        return novelty(self.model_, rows, measure, n_threads(self.n_jobs))
+
+    def novelty_attribution(self, X: ArrayLike, *, measure: str | None = None) -> Floats:
+        """What each feature adds to :meth:`novelty`, shape (n_rows, n_features).
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Rows.
+        measure : {"neighbour", "residual"}, optional
+            As in :meth:`novelty`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            Not negative; a row's sum is its novelty.
+        """
+        rows = self._rows(X)
+        return novelty_attribution(self.model_, rows, measure, n_threads(self.n_jobs))
+
+    def certified_radius(self, X: ArrayLike, *, scale: ArrayLike | None = None) -> Floats:
+        """Max-norm radius around each row in which :meth:`predict` cannot change, shape (n_rows,).
+
+        Sound, rounding included, for ``combination`` "dempster" and "vote"; the largest such radius may be larger. A
+        row without a margin has 0: where nothing fires, say. A tree of one rule has infinity everywhere, and so has
+        any row whose label no movement can change.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Rows.
+        scale : array-like of shape (n_features,), optional
+            Unit of each feature, in which the radius counts: standard deviations, say, or 0 for a feature that does
+            not move. None: 1 for all, the features' own units.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        rows = self._rows(X)
+        return certified_radius(self.model_, rows, scale, n_threads(self.n_jobs))
+
+    def certificate(self, x: ArrayLike, *, scale: ArrayLike | None = None) -> Certificate:
+        """The certified radius of one row, and which features limit it.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features), or data frame of one row
+            The row.
+        scale : array-like of shape (n_features,), optional
+            As in :meth:`certified_radius`.
+
+        Returns
+        -------
+        Certificate
+        """
+        return certify(self._fitted(), read_row(self, x).values, scale)
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """What the conditions on each feature explain of the training labels, shape (n_features,), with sum one.
+
+        The weighted Gini decrease, as in scikit-learn; see :func:`ferl._read.explanation.feature_importances`.
+        """
+        return feature_importances(self._fitted())
+
+    def explain(
+        self, x: Any, *, feature_names: Sequence[str] | None = None, counterfactual: bool = True
+    ) -> Explanation:
+        """One row's story: rules, evidence, doubt, novelty, and the nearest change that would alter the label.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features), data frame of one row, Series, or dict
+            The row; a dict has a value for each feature, None where it is missing.
+        feature_names : sequence of str, optional
+            Names to print; by default those of the training table.
+        counterfactual : bool
+            Whether to search for changes of single features that alter the label, most of the work.
+
+        Returns
+        -------
+        Explanation
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from ferl import FERLClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(X, y)
+        >>> clf.explain(X[70]).summary
+        '2 with belief 0.94, because x2 > 2.46 ±0.09 and x3 > 1.68 ±0.06.'
+        """
+        model = self._fitted().with_names(feature_names)
+        return explain(model, read_row(self, x), counterfactual=counterfactual)
+
+    def stability_report(self, X: ArrayLike | None = None) -> StabilityReport:
+        """How fast the answers can change, and what in the tree decides it.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features), optional
+            Rows over which the largest number of sources is taken. None: all sources, which bounds it for any row.
+
+        Returns
+        -------
+        StabilityReport
+        """
+        rows = None if X is None else self._rows(X)
+        return report_stability(self._fitted(), rows)
+
+
+def model_of(estimator: Any, caller: str) -> Model:
+    """The model of a fitted classifier; an error that names the ``caller`` where it is something else."""
+    if not isinstance(estimator, Readings):
+        raise TypeError(
+            f"{caller} got a {type(estimator).__name__}; pass the fitted FERLClassifier inside it, for example "
+            "pipeline[-1] or search.best_estimator_."
+        )
+    return estimator._fitted()
