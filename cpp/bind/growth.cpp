@@ -75,7 +75,8 @@ nb::dict grown_arrays(GrownTree grown) {
 
 nb::dict grow_tree(const Sample& sample, const nb::dict& given, const nb::object& report) {
   const auto options = split_options(given);
-  require(options.class_unit.size() == static_cast<std::size_t>(sample.n_classes), "class_unit needs one number per class.");
+  require(options.class_unit.size() == static_cast<std::size_t>(sample.n_classes),
+          "class_unit needs one number per class.");
   require(options.monotone.empty() || (options.monotone.size() == sample.n_columns && sample.n_classes == 2),
           "monotone needs one number per column of X, and two classes.");
   auto monitor = python_monitor(report);
@@ -95,7 +96,8 @@ nb::dict grow_words(const Sample& sample, const Codes& term_feature, const CMatr
   std::vector<Term> terms;
   for (std::size_t t = 0; t < n_terms; ++t) {
     const Column column = term_feature.data()[t];
-    require(column >= 0 && static_cast<std::size_t>(column) < sample.n_columns, "A term's feature must be a column of X.");
+    require(column >= 0 && static_cast<std::size_t>(column) < sample.n_columns,
+            "A term's feature must be a column of X.");
     const double* ends = term_trapezoid.data() + 4 * t;
     terms.push_back({column, {ends[0], ends[1], ends[2], ends[3]}, term_is_complement.data()[t] != 0});
   }
@@ -113,8 +115,8 @@ nb::dict grow_words(const Sample& sample, const Codes& term_feature, const CMatr
 
 void bind_growth(nb::module_& m) {
   m.def("grow_tree", &grow_tree, "sample"_a, "options"_a, "report"_a.none());
-  m.def("grow_words", &grow_words, "sample"_a, "term_feature"_a, "term_trapezoid"_a, "term_is_complement"_a, "options"_a,
-        "report"_a.none());
+  m.def("grow_words", &grow_words, "sample"_a, "term_feature"_a, "term_trapezoid"_a, "term_is_complement"_a,
+        "options"_a, "report"_a.none());
 }
 
 }  // namespace ferl::python

@@ -81,7 +81,8 @@ class BoundMoments {
     require(std::all_of(exemplar.data(), exemplar.data() + exemplar.size(),
                         [=](NodeId index) { return index >= -1 && index < n_rows; }),
             "Every exemplar must be a row of the state.");
-    moments_.add(MomentSums{sums_from_numpy(state, "of_class", n * n_classes_), sums_from_numpy(state, "first", n * n_columns_),
+    moments_.add(MomentSums{sums_from_numpy(state, "of_class", n * n_classes_),
+                            sums_from_numpy(state, "first", n * n_columns_),
                             sums_from_numpy(state, "second", n * n_columns_),
                             sums_from_numpy(state, "known", n * n_columns_), copy(low), copy(high)},
                  ExemplarTable{copy(key), copy(x), exemplar.shape(1), copy(exemplar)});
@@ -90,7 +91,8 @@ class BoundMoments {
   nb::dict finish() {
     const std::size_t n = tree_.size(), d = n_columns_;
     std::vector<double> support;
-    for (std::size_t o = 0; o < n; ++o) support.insert(support.end(), {moments_.sums().low[o], moments_.sums().high[o]});
+    for (std::size_t o = 0; o < n; ++o)
+      support.insert(support.end(), {moments_.sums().low[o], moments_.sums().high[o]});
     ExemplarTable kept = moments_.exemplars();
     const std::size_t n_rows = kept.key.size();
     nb::dict out;
@@ -116,8 +118,8 @@ class BoundMoments {
 
 void bind_moments(nb::module_& m) {
   nb::class_<BoundMoments>(m, "Moments")
-      .def(nb::init<const Codes&, const Codes&, const CMatrix&, const Vector&, const Codes&, const Vector&, const Codes&, int,
-                    const Vector&, const Vector&, double, std::size_t, const Words&, std::uint64_t,
+      .def(nb::init<const Codes&, const Codes&, const CMatrix&, const Vector&, const Codes&, const Vector&,
+                    const Codes&, int, const Vector&, const Vector&, double, std::size_t, const Words&, std::uint64_t,
                     const Codes&>(),
            "parent"_a, "feature"_a, "trapezoid"_a, "share"_a, "category_start"_a, "category"_a, "n_categories"_a,
            "n_classes"_a, "low"_a, "high"_a, "most_weight"_a, "n_exemplars"_a, "key_bound"_a, "seed"_a,

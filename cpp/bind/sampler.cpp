@@ -21,8 +21,8 @@ nb::object columns_to_numpy(const Sample& sample) {
 
 class BoundSampler {
  public:
-  BoundSampler(const Codes& n_categories, int n_classes, std::uint64_t seed, std::size_t n_rows, std::size_t n_class_rows,
-               const Codes& columns)
+  BoundSampler(const Codes& n_categories, int n_classes, std::uint64_t seed, std::size_t n_rows,
+               std::size_t n_class_rows, const Codes& columns)
       : n_columns_(n_categories.shape(0)), n_classes_(n_classes), n_categories_(n_categories),
         sampler_({n_columns_, n_classes, seed, n_rows, n_class_rows, copy(n_categories), copy(columns)}) {
     require(n_classes > 0 && n_rows > 0, "A sampler needs classes, and rows to keep.");
@@ -53,9 +53,11 @@ class BoundSampler {
   }
 
   void merge(const nb::dict& state) {
-    const auto key = entry<Words>(state, "key"), place = entry<Words>(state, "place"), count = entry<Words>(state, "count");
+    const auto key = entry<Words>(state, "key"), place = entry<Words>(state, "place");
+    const auto count = entry<Words>(state, "count");
     const auto y = entry<Codes>(state, "y");
-    const auto weight = entry<Vector>(state, "weight"), low = entry<Vector>(state, "low"), high = entry<Vector>(state, "high");
+    const auto weight = entry<Vector>(state, "weight");
+    const auto low = entry<Vector>(state, "low"), high = entry<Vector>(state, "high");
     const auto x = entry<CMatrix>(state, "x");
     const std::size_t n = key.shape(0);
     require(place.shape(0) == n && count.shape(0) == n && y.shape(0) == n && weight.shape(0) == n && x.shape(0) == n &&

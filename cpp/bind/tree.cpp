@@ -43,7 +43,7 @@ BoundTree::BoundTree(const Codes& parent, const Codes& feature, const CMatrix& t
 
 namespace {
 
-// One number of each node's condition after another, as an array of shape (n_nodes, 3).
+// Three numbers of each node, as an array of shape (n_nodes, 3).
 template <class Numbers>
 nb::object of_nodes(const BoundTree& own, const Numbers& numbers) {
   std::vector<double> values;
@@ -165,8 +165,8 @@ void neighbour_distance_once(const BoundTree& own, const CMatrix& exemplar_row, 
 
 void bind_tree(nb::module_& m) {
   nb::class_<BoundTree>(m, "Tree")
-      .def(nb::init<const Codes&, const Codes&, const CMatrix&, const Vector&, const Codes&, const Vector&, const CMatrix&,
-                    double>(),
+      .def(nb::init<const Codes&, const Codes&, const CMatrix&, const Vector&, const Codes&, const Vector&,
+                    const CMatrix&, double>(),
            "parent"_a, "feature"_a, "trapezoid"_a, "share"_a, "category_start"_a, "category"_a, "support"_a,
            "gate_margin"_a)
       .def_prop_ro("rise", &rise)

@@ -3,8 +3,6 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "learn/split.h"
-
 namespace ferl {
 
 namespace {

@@ -12,6 +12,10 @@
 
 namespace ferl {
 
+// A later cut replaces an earlier one only when it is better by more than rounding, so that ties always go to the
+// lower cut, whatever order the sums were taken in.
+inline constexpr double kBetter = 1 + 1e-10;
+
 // A node's rows by ascending value, and their multiplicities in eight resamples.
 struct LaneRows {
   std::size_t n;
@@ -43,7 +47,7 @@ struct EvidenceRows {
   Label y;
 };
 
-// Plausibilities that differ by less, relatively, are equal: multiplying and dividing again does not give back all bits.
+// Plausibilities that differ by less, relatively, are equal: multiplying and dividing again does not give all bits back.
 inline constexpr double kAlmostOne = 1 - 1e-10;
 inline constexpr double kLeastProbability = 1e-12;  // a logarithm needs more than zero
 

@@ -27,7 +27,8 @@ struct Node {
 
   bool is_categorical() const { return !category.empty(); }
   bool has_seen(double code) const {
-    return code >= 0 && code < static_cast<double>(category.size()) && !is_missing(category[static_cast<std::size_t>(code)]);
+    return code >= 0 && code < static_cast<double>(category.size()) &&
+           !is_missing(category[static_cast<std::size_t>(code)]);
   }
   // Membership and gate of any value.
   double fits(double x) const {

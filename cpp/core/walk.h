@@ -16,6 +16,7 @@ inline constexpr std::size_t kBlockRows = 256;  // a block's values and lists st
 
 // The rows of a block that reach a node, and how strongly.
 struct Firing {
+  Firing() {}  // leaves the arrays unset: to set them costs more than the walk of a single row
   std::size_t size = 0;
   std::array<Row, kBlockRows + 1> row;  // within the block; + 1: compaction writes one past the end
   std::array<double, kBlockRows + 1> phi;

@@ -4,13 +4,10 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/kernels.h"
 #include "core/types.h"
 
 namespace ferl {
-
-// A later cut replaces an earlier one only when it is better by more than rounding, so that ties always go to the
-// lower cut, whatever order the sums were taken in.
-inline constexpr double kBetter = 1 + 1e-10;
 
 // What a sweep needs of a row, side by side in memory: it is read at random.
 struct RowInNode {

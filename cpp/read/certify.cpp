@@ -239,11 +239,12 @@ class Judge {
   }
 
   Line below_advantage(std::size_t o, double own, double others, double share) const {
-    const double low = walk_.firing[o].low * model_.sources.reliability[o], high = walk_.firing[o].high * model_.sources.reliability[o];
+    const double believed = model_.sources.reliability[o];
+    const double low = walk_.firing[o].low * believed, high = walk_.firing[o].high * believed;
     const double at_low = advantage(low, own, others);
     Line line{0, std::min(at_low, advantage(high, own, others))};
     if (own > others) {
-      const double s = low + share * (centre_[o] * model_.sources.reliability[o] - low);
+      const double s = low + share * (centre_[o] * believed - low);
       const double slope = (own - others) / (((1 - s) + s * own) * ((1 - s) + s * others));
       if (slope < 1e6) line = {slope, advantage(s, own, others) - slope * s};
     } else if (high > low && std::isfinite(line.base)) {

@@ -12,7 +12,7 @@
 
 namespace ferl {
 
-// Bounds of every node's firing over the box around each row: low and high are [row][node], zeros made by the caller.
+// Bounds of every node's firing over the box around each row: low and high are [row][node], the caller passes zeros.
 void bound_firings(const Tree& tree, const MatrixView& x, double radius, const double* scale, bool gated,
                    int n_threads, double* low, double* high);
 

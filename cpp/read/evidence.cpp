@@ -22,7 +22,8 @@ class Combiner {
     std::fill_n(out.ignorance, block.size, start);
     std::fill_n(out.conflict, block.size, 0.0);
     std::fill_n(out.belief, block.size * n_classes_, 0.0);
-    if (sources_.rule == Rule::chain) path_odds_.resize((tree_.max_depth + 1) * kBlockRows * n_classes_);
+    if (sources_.rule == Rule::chain) path_odds_.resize((tree_.max_depth + 1) * block.size * n_classes_);
+    block_size_ = block.size;
     auto visit = [this](std::size_t o, const Firing& firing) { add(o, firing); };
     walk(tree_, block, sources_.gated, level_, visit);
     for (std::size_t i = 0; i < block.size; ++i) finish(i);
@@ -80,7 +81,7 @@ class Combiner {
   }
 
   void add_chain(std::size_t o, const Firing& firing) {
-    const std::size_t depth = tree_.nodes[o].depth, stride = kBlockRows * n_classes_;
+    const std::size_t depth = tree_.nodes[o].depth, stride = block_size_ * n_classes_;
     const double* p = sources_.consequent.data() + o * n_classes_;
     const bool counts = o > 0 || tree_.size() == 1;
     for (std::size_t i = 0; i < firing.size; ++i) {
@@ -125,7 +126,8 @@ class Combiner {
   const int n_classes_;
   EvidenceView out_{};
   Levels& level_;
-  std::vector<double> path_odds_;
+  std::size_t block_size_ = 0;
+  std::vector<double> path_odds_;  // [depth][row][class]
 };
 
 }  // namespace

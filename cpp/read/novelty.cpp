@@ -69,7 +69,7 @@ bool Exemplars::to_units(const double* values, std::ptrdiff_t stride, float* out
     for (std::size_t k = 0; k < column_.size(); ++k) {
       const std::size_t j = column_[k];
       const double value = values[static_cast<std::ptrdiff_t>(j) * stride];
-      if (k < n_numbers_) kernels().to_units(&value, 1, 1, scale_.centre.data() + j, scale_.per_unit.data() + j, kFarAway, out + k);
+      if (k < n_numbers_) kernels().to_units(&value, 1, 1, &scale_.centre[j], &scale_.per_unit[j], kFarAway, out + k);
       else out[k] = static_cast<float>(value);
     }
   }

@@ -14,25 +14,26 @@ inline constexpr double kFarAway = 1e15;
 // What distances are measured in.
 struct Scale {
   std::vector<double> centre;              // [feature]: stands for a value that an exemplar lacks
-  std::vector<double> per_unit;            // [feature]: one over the unit of distance; categories that differ are one apart
+  std::vector<double> per_unit;            // [feature]: one over the unit; categories that differ are one apart
   std::vector<std::int32_t> n_categories;  // [feature]; 0: a number
 };
 
-// For each node the node whose exemplars are searched when a row's path ends there, or -1: no path ends at a split. With
-// very wide bands every row may reach a node only weakly; then the exemplars of the node above stand for it.
+// For each node the node whose exemplars are searched when a row's path ends there, or -1: no path ends at a split.
+// With very wide bands every row may reach a node only weakly; then the exemplars of the node above stand for it.
 std::vector<NodeId> exemplar_groups(const Tree& tree, const NodeId* exemplar, std::size_t per_node);
 
-// The exemplars of the nodes where paths can end, laid out for a search of the nearest one: sixteen side by side, feature
-// by feature, numbers first.
+// The exemplars of the nodes where paths can end, laid out for a search of the nearest one: sixteen side by side,
+// feature by feature, numbers first.
 class Exemplars {
  public:
-  // `row`: [exemplar][feature]; `exemplar`: [node][per_node], indices of rows, -1 where a node has fewer; `group`: [node],
-  // as exemplar_groups.
+  // `row`: [exemplar][feature]; `exemplar`: [node][per_node], indices of rows, -1 where a node has fewer; `group`:
+  // [node], as exemplar_groups.
   Exemplars(std::vector<double> row, const NodeId* exemplar, std::size_t per_node, const std::vector<NodeId>& group,
             Scale scale);
 
-  // For each row of x the mean over its known features of the distance, in units, from the nearest exemplar: among those
-  // of the groups of the nodes where its paths end, which are leaves or words below which it fits none. `out`: [row][n_out]; n_out = 1: the distance; n_features: what each feature adds to it.
+  // For each row of x the mean over its known features of the distance, in units, from the nearest exemplar: among
+  // those of the groups of the nodes where its paths end, which are leaves or words below which it fits none.
+  // `out`: [row][n_out]; n_out = 1: the distance; n_features: what each feature adds to it.
   void distance(const Tree& tree, const MatrixView& x, int n_threads, std::size_t n_out, double* out) const;
 
  private:
@@ -57,7 +58,7 @@ class Exemplars {
   std::vector<NodeId> index_;        // [vector of exemplars][lane], of a row
 };
 
-// Adds to out ([row][feature], zeros made by the caller) the paper's residual: over the leaves a row reaches (the root,
+// Adds to out ([row][feature], the caller passes zeros) the paper's residual: over the leaves a row reaches (the root,
 // where it reaches none), weighted by firing without gates, the squared distance from the leaf's mean times its
 // precision ([node][feature], zero for features that do not count there). Missing features count nothing.
 void residual(const Tree& tree, const MatrixView& x, const double* mean, const double* precision, int n_threads,
