@@ -47,7 +47,8 @@ struct EvidenceRows {
   Label y;
 };
 
-// Plausibilities that differ by less, relatively, are equal: multiplying and dividing again does not give all bits back.
+// Plausibilities that differ by less, relatively, are equal: multiplying and dividing again does not give all bits
+// back.
 inline constexpr double kAlmostOne = 1 - 1e-10;
 inline constexpr double kLeastProbability = 1e-12;  // a logarithm needs more than zero
 
@@ -81,11 +82,11 @@ struct Kernels {
   // values - centre, times per_unit, no further than `farthest` from zero.
   void (*to_units)(const double* values, std::ptrdiff_t stride, std::size_t n, const double* centre,
                    const double* per_unit, double farthest, float* out);
-  // The nearest of the exemplars in the vectors [begin, begin + n) of `lanes`: the bits of its distance, which order as it
-  // does, above its place, vector * kFloatLanes + lane. Smaller is nearer.
+  // The nearest of the exemplars in the vectors [begin, begin + n) of `lanes`: the bits of its distance, which order as
+  // it does, above its index, vector * kFloatLanes + lane. Smaller is nearer.
   std::uint64_t (*nearest_exemplar)(const ExemplarQuery& query, const float* lanes, std::size_t begin, std::size_t n);
-  // Sums of own, own * z and own * z^2, each rounded to an integer by itself, with z = (value - centre) * scale; missing
-  // values add nothing. n is a whole number of vectors; no product may exceed 2^50.
+  // Sums of own, own * z and own * z^2, each rounded to an integer by itself, with z = (value - centre) * scale;
+  // missing values add nothing. n is a whole number of vectors; no product may exceed 2^50.
   void (*sum_powers)(std::size_t n, const double* value, const double* own, double centre, double scale,
                      std::int64_t* sums);
 };

@@ -72,9 +72,9 @@ Gain gain_of(const std::vector<double>& class_weight, double weight, const std::
 std::vector<double> resampled_cuts(const SortedRows& rows, const Resamples& resamples, int n_classes,
                                    double min_leaf_weight, ThreadPool& pool);
 
-// An interval that leaves out 5 % of the cuts on either side, at least one, and reaches to the next of the sorted values
-// beyond them: where in the gap between two values a cut lies, no row can say. The share in the band is of all resamples,
-// those that found no cut included.
+// An interval that leaves out 5 % of the cuts on either side, at least one, and reaches to the next of the sorted
+// values beyond them: where in the gap between two values a cut lies, no row can say. The share in the band is of all
+// resamples, those that found no cut included.
 CutSpread cut_spread(std::vector<double> cuts, const std::vector<double>& values, Band band, int n_resamples);
 
 // The candidate of one categorical feature, its gain that of the cross-fitted cut; column -1 as below.

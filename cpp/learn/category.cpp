@@ -204,7 +204,8 @@ std::vector<double> cross_fitted_left(const CategoryRows& rows, const std::vecto
   std::vector<double> left(n_classes, 0.0), fitted_left(n_classes, 0.0), fitted_right(n_classes, 0.0);
   for (const Tally& held_out : part) {
     Tally others = all;
-    for (std::size_t i = 0; i < others.cells.size(); ++i) others.cells[i] = std::max(0.0, all.cells[i] - held_out.cells[i]);
+    for (std::size_t i = 0; i < others.cells.size(); ++i)
+      others.cells[i] = std::max(0.0, all.cells[i] - held_out.cells[i]);
     const auto side = best_subset(others, direction, min_leaf_weight * (kParts - 1) / kParts);
     double went_left = 0, placed = 0;
     for (std::size_t i = 0; i < side.size(); ++i) {
@@ -222,7 +223,8 @@ std::vector<double> cross_fitted_left(const CategoryRows& rows, const std::vecto
   for (std::size_t c = 0; c < n_classes; ++c) right[c] -= left[c];
   // Where the rows held out differ the other way round, the subsets have learned which rows they lack: in matched pairs
   // the one that is left tells the class of the other.
-  return product(difference(left, right), difference(fitted_left, fitted_right).data()) > 0 ? left : std::vector<double>{};
+  const bool agrees = product(difference(left, right), difference(fitted_left, fitted_right).data()) > 0;
+  return agrees ? left : std::vector<double>{};
 }
 
 std::vector<double> category_band(const CategoryRows& rows, int n_categories, const Resamples& resamples,

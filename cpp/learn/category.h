@@ -1,8 +1,9 @@
 // Splits of a categorical feature: the categories are ordered by what classes they hold, and cut in two.
 //
-// With two classes the best subset is a cut of this order (Breiman et al. 1984); with more, categories are ordered along
-// the principal direction in which their class shares differ (Coppersmith et al. 1999), and the best cut of it is near the
-// best subset. Shares are drawn towards those of the node by a few rows, so that rare categories stay in the middle.
+// With two classes the best subset is a cut of this order (Breiman et al. 1984); with more, categories are ordered
+// along the principal direction in which their class shares differ (Coppersmith et al. 1999), and the best cut of it is
+// near the best subset. Shares are drawn towards those of the node by a few rows, so that rare categories stay in the
+// middle.
 #pragma once
 
 #include <vector>
@@ -22,8 +23,8 @@ struct CategoryRows {
   const double* x;
 };
 
-// How many equal rows each row of a sample stands for: equal rows are one row of the sum of their weights. `unit`: weight
-// of a single row of each class. Where weights are no multiples of it they are not counts, and every row is one.
+// How many equal rows each row of a sample stands for: equal rows are one row of the sum of their weights. `unit`:
+// weight of a single row of each class. Where weights are no multiples of it they are not counts, and every row is one.
 std::vector<double> copies_of_rows(const Sample& sample, const std::vector<double>& unit);
 
 // Class weights that go left when every row is judged by a subset found without it: categories that are many and small

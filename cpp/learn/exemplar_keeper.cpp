@@ -22,7 +22,8 @@ ExemplarKeeper::ExemplarKeeper(std::size_t n_nodes, std::size_t n_columns, std::
 
 NodeId ExemplarKeeper::add_row(std::uint64_t key, const double* x, std::ptrdiff_t column_stride) {
   key_.push_back(key);
-  for (std::size_t j = 0; j < n_columns_; ++j) x_.push_back(canonical_value(x[static_cast<std::ptrdiff_t>(j) * column_stride]));
+  for (std::size_t j = 0; j < n_columns_; ++j)
+    x_.push_back(canonical_value(x[static_cast<std::ptrdiff_t>(j) * column_stride]));
   return static_cast<NodeId>(key_.size() - 1);
 }
 
@@ -62,27 +63,27 @@ void ExemplarKeeper::prune(std::size_t node) {
 }
 
 // A row of another keeper: copied here when a node first wants it.
-void ExemplarKeeper::add_copy(std::size_t node, std::uint64_t key, const double* x, NodeId& place) {
-  if (place < 0) place = add_row(key, x, 1);
-  add(node, place);
+void ExemplarKeeper::add_copy(std::size_t node, std::uint64_t key, const double* x, NodeId& index) {
+  if (index < 0) index = add_row(key, x, 1);
+  add(node, index);
 }
 
 void ExemplarKeeper::merge(const ExemplarTable& other) {
-  std::vector<NodeId> place(other.key.size(), -1);
+  std::vector<NodeId> index(other.key.size(), -1);
   for (std::size_t node = 0; node < of_node_.size(); ++node)
     for (std::size_t k = 0; k < other.n_most; ++k) {
       const NodeId row = other.exemplar[node * other.n_most + k];
       if (row < 0 || !wants(node, other.key[row])) break;  // by ascending key
-      add_copy(node, other.key[row], other.x.data() + row * n_columns_, place[row]);
+      add_copy(node, other.key[row], other.x.data() + row * n_columns_, index[row]);
     }
   tidy();
 }
 
 void ExemplarKeeper::merge(const ExemplarKeeper& other) {
-  std::vector<NodeId> place(other.key_.size(), -1);
+  std::vector<NodeId> index(other.key_.size(), -1);
   for (std::size_t node = 0; node < of_node_.size(); ++node)
     for (const auto& [key, row] : other.of_node_[node])
-      if (wants(node, key)) add_copy(node, key, other.x_.data() + row * n_columns_, place[row]);
+      if (wants(node, key)) add_copy(node, key, other.x_.data() + row * n_columns_, index[row]);
   tidy();
 }
 
@@ -111,17 +112,17 @@ ExemplarTable ExemplarKeeper::table() {
   for (std::size_t row = 0; row < key_.size(); ++row)
     if (is_used[row]) rows.push_back({key_[row], static_cast<NodeId>(row)});
   std::sort(rows.begin(), rows.end(), by_key());
-  std::vector<NodeId> place(key_.size(), -1);  // among the rows that are told; equal rows share one
+  std::vector<NodeId> index(key_.size(), -1);  // among the rows that are told; equal rows share one
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (i == 0 || !same_row(rows[i], rows[i - 1])) {
       out.key.push_back(rows[i].key);
       const auto first = x_.begin() + static_cast<std::ptrdiff_t>(rows[i].row * n_columns_);
       out.x.insert(out.x.end(), first, first + static_cast<std::ptrdiff_t>(n_columns_));
     }
-    place[rows[i].row] = static_cast<NodeId>(out.key.size() - 1);
+    index[rows[i].row] = static_cast<NodeId>(out.key.size() - 1);
   }
   for (const auto& own : of_node_)
-    for (std::size_t k = 0; k < out.n_most; ++k) out.exemplar.push_back(k < own.size() ? place[own[k].row] : -1);
+    for (std::size_t k = 0; k < out.n_most; ++k) out.exemplar.push_back(k < own.size() ? index[own[k].row] : -1);
   return out;
 }
 

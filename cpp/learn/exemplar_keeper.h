@@ -12,12 +12,12 @@ namespace ferl {
 
 constexpr double kExemplarFiring = 0.05;  // a row that fires less is no example of a node
 
-// What is told to others: rows, and for each node the places of its own among them, by ascending key.
+// What one process tells another: rows, and for each node the indices of its own among them, by ascending key.
 struct ExemplarTable {
   std::vector<std::uint64_t> key;  // [row], ascending
   std::vector<double> x;           // [row][column]
   std::size_t n_most = 0;          // that a node has
-  std::vector<NodeId> exemplar;    // [node][n_most]: place of a row, -1 where a node has fewer
+  std::vector<NodeId> exemplar;    // [node][n_most]: index of a row, -1 where a node has fewer
 };
 
 class ExemplarKeeper {
@@ -29,7 +29,7 @@ class ExemplarKeeper {
   void add(std::size_t node, NodeId row);
   void merge(const ExemplarTable& other);
   void merge(const ExemplarKeeper& other);
-  void tidy();  // forgets rows that no node keeps any more, when they have become many; others get new places
+  void tidy();  // forgets rows that no node keeps any more, when they have become many; others get new indices
   // [node]: the largest key that it still takes. Those of another keeper hold as well if the two are merged later.
   const std::vector<std::uint64_t>& bounds() const { return bound_; }
   void set_bounds(const std::vector<std::uint64_t>& bounds) { bound_ = bounds; }
@@ -48,7 +48,7 @@ class ExemplarKeeper {
   }
   bool same_row(const Kept& a, const Kept& b) const;
   void prune(std::size_t node);
-  void add_copy(std::size_t node, std::uint64_t key, const double* x, NodeId& place);
+  void add_copy(std::size_t node, std::uint64_t key, const double* x, NodeId& index);
 
   std::size_t n_columns_, n_kept_;
   std::size_t tidy_above_;  // rows

@@ -126,7 +126,8 @@ class Grower {
     node.orders.reset();
   }
 
-  // The node's part of its parent's orders, and the crisp cut of each feature. Features that no longer vary are dropped.
+  // The node's part of its parent's orders, and the crisp cut of each feature. Features that no longer vary are
+  // dropped.
   std::vector<Cut> cut_features(GrowingNode& node, const NodeView& view) {
     const Orders& from = *node.parent_orders;
     const std::size_t n = node.rows.size(), n_columns = from.columns.size();

@@ -23,7 +23,7 @@ struct SplitOptions {
   int n_resamples = 25;
   std::size_t n_banded = 1;  // features per node that get a band: the best by their crisp cut
   std::vector<double> class_unit;  // [class]: weight of a single row
-  std::vector<int> monotone;  // [column], two classes: 1: the second one's share may only rise with the feature, -1: fall
+  std::vector<int> monotone;  // [column], two classes: 1: the second one's share may only rise with it, -1: only fall
   std::size_t n_exemplars = 0;  // rows that each node will keep
   int n_threads = 1;
 };

@@ -16,7 +16,8 @@ constexpr double kLongerRule = 0.3;
 // costs 1.7 times as much and is not more accurate.)
 constexpr double kPromise = 0.5;
 // All nodes speak here, so what is said of an unknown value is said several times; so it counts for less than the share
-// of rows it could be. With half of it a row without any value is left as open as by a deep tree, at no cost in accuracy.
+// of rows it could be. With half of it a row without any value is left as open as by a deep tree, at no cost in
+// accuracy.
 constexpr double kUnknown = 0.5;
 constexpr double kBetterGain = 1e-9;  // a gain that is larger by less is a tie, and the first candidate wins
 
@@ -94,8 +95,8 @@ class WordGrower {
   // A child of the root, or a second child, ends a rule of its own; a first child makes its parent's rule longer.
   bool adds_a_rule(std::size_t parent) const { return parent == 0 || nodes_[parent].n_children > 0; }
 
-  // The terms that may join below a new node: of a feature that is not on its path, with enough weight, no complement at
-  // the beginning of a rule, and no conjunction that another node already says in another order.
+  // The terms that may join below a new node: of a feature that is not on its path, with enough weight, no complement
+  // at the beginning of a rule, and no conjunction that another node already says in another order.
   void find_candidates(std::size_t o) {
     WordNode& node = nodes_[o];
     std::vector<Column> used;

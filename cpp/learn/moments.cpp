@@ -38,7 +38,7 @@ struct Moments::Piece {
   MomentSums& sums;
   ExemplarKeeper& exemplars;
   Levels level;
-  std::array<NodeId, kBlockRows> kept;  // place of a block's row among the exemplars
+  std::array<NodeId, kBlockRows> kept;  // index of a block's row among the exemplars
 
   Piece(const TableView& table, std::size_t from, std::size_t to, double weight_unit, Tally& tally)
       : sums(tally.sums), exemplars(tally.exemplars) {
@@ -192,9 +192,9 @@ void Moments::add_exemplars(std::size_t node, const Block& block, Piece& piece, 
   for (std::size_t i = 0; i < firing.size; ++i) {
     const std::size_t row = block.first + firing.row[i];
     if (firing.phi[i] <= kExemplarFiring || !piece.exemplars.wants(node, piece.key[row])) continue;
-    NodeId& place = piece.kept[firing.row[i]];
-    if (place < 0) place = piece.exemplars.add_row(piece.key[row], block.x.row(row), block.x.column_stride);
-    piece.exemplars.add(node, place);
+    NodeId& index = piece.kept[firing.row[i]];
+    if (index < 0) index = piece.exemplars.add_row(piece.key[row], block.x.row(row), block.x.column_stride);
+    piece.exemplars.add(node, index);
   }
 }
 
@@ -215,8 +215,8 @@ void Moments::add(const MomentSums& sums) {
   }
 }
 
-// Whether every row that reaches a node is shared out among its children in full. Two words may divide all values between
-// them and still leave a part of what is missing to none.
+// Whether every row that reaches a node is shared out among its children in full. Two words may divide all values
+// between them and still leave a part of what is missing to none.
 bool Moments::is_sum_of_sides(std::size_t node) const {
   if (!tree_.is_split(node)) return false;
   const Node& left = tree_.nodes[node + 1];

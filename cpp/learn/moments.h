@@ -18,9 +18,9 @@
 
 namespace ferl {
 
-// A weight is a whole number of units, each 2^-45 of the power of two above the largest weight; the remainder is cut off.
-// That power may be twice the largest weight. So a weight 2^44 times smaller than the largest has at least one unit, and a
-// smaller one may have none and vanish.
+// A weight is a whole number of units, each 2^-45 of the power of two above the largest weight; the remainder is cut
+// off. That power may be twice the largest weight. So a weight 2^44 times smaller than the largest has at least one
+// unit, and a smaller one may have none and vanish.
 inline constexpr int kWeightBits = 45;
 inline constexpr double kWeightSpan = 0x1p44;
 

@@ -42,8 +42,8 @@ struct WordAt {
 
 class WordEvidence {
  public:
-  // A row counts by its weight times (1 if its class is more probable than any other, plus soft_share times the logarithm of
-  // its probability).
+  // A row counts by its weight times (1 if its class is more probable than any other, plus soft_share times the
+  // logarithm of its probability).
   WordEvidence(const Sample& sample, double soft_share);
 
   // What the rows of a node need to judge one more node below it.
