@@ -1,0 +1,23 @@
+// The compiled core as a module of Python.
+#include "bind/array.h"
+#include "learn/moments.h"
+#include "read/evidence.h"
+#include "read/novelty.h"
+
+NB_MODULE(_core, m) {
+  m.doc() = "The compiled core of ferl.";
+  // Constants that Python, ONNX and the page share with the core.
+  m.attr("UNSEEN_GATE") = ferl::kUnseenGate;
+  m.attr("MOST_FIRING") = ferl::kMostFiring;
+  m.attr("LEAST_MASS") = ferl::kLeastMass;
+  m.attr("MASS_SCALE") = ferl::kMassScale;
+  m.attr("FAR_AWAY") = ferl::kFarAway;
+  m.attr("EXEMPLAR_FIRING") = ferl::kExemplarFiring;
+  m.attr("WEIGHT_SPAN") = ferl::kWeightSpan;
+  ferl::python::bind_sampler(m);
+  ferl::python::bind_growth(m);
+  ferl::python::bind_moments(m);
+  ferl::python::bind_tree(m);
+  ferl::python::bind_sources(m);
+  ferl::python::bind_exemplars(m);
+}

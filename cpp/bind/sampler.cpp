@@ -1,0 +1,126 @@
+// The door to the sample of the rows that a tree is grown on, taken block by block.
+#include <algorithm>
+
+#include "bind/table.h"
+#include "learn/bootstrap.h"
+#include "learn/sampler.h"
+
+namespace ferl::python {
+
+using namespace nb::literals;
+
+namespace {
+
+// A copy, column-major as the sample itself.
+nb::object columns_to_numpy(const Sample& sample) {
+  auto* owned = new std::vector<double>(sample.x);
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, double>(owned->data(), {sample.n_rows, sample.n_columns}, owner,
+                                                 {1, static_cast<std::int64_t>(sample.n_rows)}));
+}
+
+class BoundSampler {
+ public:
+  BoundSampler(const Codes& n_categories, int n_classes, std::uint64_t seed, std::size_t n_rows,
+               std::size_t n_class_rows, const Codes& columns)
+      : n_columns_(n_categories.shape(0)), n_classes_(n_classes), n_categories_(n_categories),
+        sampler_({n_columns_, n_classes, seed, n_rows, n_class_rows, copy(n_categories), copy(columns)}) {
+    require(n_classes > 0 && n_rows > 0, "A sampler needs classes, and rows to keep.");
+    check_key_columns(columns, n_columns_);
+  }
+
+  void add(const Matrix& x, const Codes& y, const Vector& weight, std::uint64_t first_place, int n_threads) {
+    require(x.shape(1) == n_columns_, "X must have one column per entry of n_categories.");
+    const auto table = table_view(x, n_categories_, y, weight, n_classes_, n_threads);
+    auto monitor = python_monitor(nb::none());
+    nb::gil_scoped_release no_gil;
+    sampler_.add(table, first_place, n_threads, monitor);
+  }
+
+  nb::dict state() {
+    const Candidates& found = sampler_.candidates();
+    nb::dict out;
+    out["key"] = vector_of(found.key);
+    out["place"] = vector_of(found.place);
+    out["count"] = vector_of(found.count);
+    out["y"] = vector_of(found.y);
+    out["weight"] = vector_of(found.weight);
+    out["x"] = to_numpy(found.x, {found.size(), n_columns_});
+    out["low"] = vector_of(sampler_.low);
+    out["high"] = vector_of(sampler_.high);
+    out["most_weight"] = sampler_.most_weight;
+    return out;
+  }
+
+  void merge(const nb::dict& state) {
+    const auto key = entry<Words>(state, "key"), place = entry<Words>(state, "place");
+    const auto count = entry<Words>(state, "count");
+    const auto y = entry<Codes>(state, "y");
+    const auto weight = entry<Vector>(state, "weight");
+    const auto low = entry<Vector>(state, "low"), high = entry<Vector>(state, "high");
+    const auto x = entry<CMatrix>(state, "x");
+    const std::size_t n = key.shape(0);
+    require(place.shape(0) == n && count.shape(0) == n && y.shape(0) == n && weight.shape(0) == n && x.shape(0) == n &&
+                x.shape(1) == n_columns_ && low.shape(0) == n_columns_ && high.shape(0) == n_columns_,
+            "The arrays of a sampler's state must fit together, and this sampler.");
+    require(std::all_of(y.data(), y.data() + n, [&](Label c) { return c >= 0 && c < n_classes_; }),
+            "Every class code must be at least 0 and below n_classes.");
+    for (std::size_t j = 0; j < n_columns_; ++j) {
+      sampler_.low[j] = std::min(sampler_.low[j], low.data()[j]);
+      sampler_.high[j] = std::max(sampler_.high[j], high.data()[j]);
+    }
+    sampler_.most_weight = std::max(sampler_.most_weight, entry<double>(state, "most_weight"));
+    sampler_.add({copy(key), copy(place), copy(count), copy(y), copy(weight), copy(x)});
+  }
+
+  Sample finish(int n_threads) {
+    nb::gil_scoped_release no_gil;
+    return sampler_.finish(n_threads);
+  }
+
+  nb::object low() const { return vector_of(sampler_.low); }
+  nb::object high() const { return vector_of(sampler_.high); }
+  double most_weight() const { return sampler_.most_weight; }
+
+ private:
+  std::size_t n_columns_;
+  int n_classes_;
+  Codes n_categories_;
+  Sampler sampler_;
+};
+
+// For the oracle, which grows its own tree on the same rows and resamples.
+nb::object resample(const Sample& sample, int n_resamples) {
+  auto monitor = python_monitor(nb::none());
+  ThreadPool pool(1, [&] { monitor.tick(0); });
+  const Resamples resamples(sample, n_resamples, pool);
+  std::vector<double> counts;
+  for (Row i = 0; i < sample.n_rows; ++i)
+    for (int b = 0; b < n_resamples; ++b)
+      counts.push_back(resamples.counts(b / kLanes, i)[b % kLanes] * resamples.occurrence(i));
+  return to_numpy(std::move(counts), {sample.n_rows, static_cast<std::size_t>(n_resamples)});
+}
+
+}  // namespace
+
+void bind_sampler(nb::module_& m) {
+  nb::class_<Sample>(m, "Sample")
+      .def_ro("n_rows", &Sample::n_rows)
+      .def_prop_ro("x", &columns_to_numpy)
+      .def_prop_ro("y", [](const Sample& own) { return vector_of(own.y); })
+      .def_prop_ro("weight", [](const Sample& own) { return vector_of(own.weight); })
+      .def_prop_ro("place", [](const Sample& own) { return vector_of(own.place); });
+  nb::class_<BoundSampler>(m, "Sampler")
+      .def(nb::init<const Codes&, int, std::uint64_t, std::size_t, std::size_t, const Codes&>(), "n_categories"_a,
+           "n_classes"_a, "seed"_a, "n_rows"_a, "n_class_rows"_a, "columns"_a)
+      .def("add", &BoundSampler::add, "x"_a, "y"_a, "weight"_a, "first_place"_a, "n_threads"_a)
+      .def("state", &BoundSampler::state)
+      .def("merge", &BoundSampler::merge, "state"_a)
+      .def("finish", &BoundSampler::finish, "n_threads"_a)
+      .def_prop_ro("low", &BoundSampler::low)
+      .def_prop_ro("high", &BoundSampler::high)
+      .def_prop_ro("most_weight", &BoundSampler::most_weight);
+  m.def("resample", &resample, "sample"_a, "n_resamples"_a);
+}
+
+}  // namespace ferl::python

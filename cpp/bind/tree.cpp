@@ -1,0 +1,191 @@
+// The door to the tree: its conditions and its firings.
+#include <algorithm>
+#include <array>
+
+#include "bind/exemplars.h"
+#include "bind/sources.h"
+#include "read/certify.h"
+#include "read/fire.h"
+
+namespace ferl::python {
+
+using namespace nb::literals;
+
+Tree tree_of(const Codes& parent, const Codes& feature, const CMatrix& trapezoid, const Vector& share,
+             const Codes& category_start, const Vector& category) {
+  const std::size_t n = parent.shape(0);
+  require(feature.shape(0) == n && trapezoid.shape(0) == n && trapezoid.shape(1) == 4 && share.shape(0) == n,
+          "parent, feature, trapezoid and share must have one row per node.");
+  const std::int32_t* start = category_start.data();
+  require(category_start.shape(0) == n + 1 && start[0] == 0 && std::is_sorted(start, start + n + 1) &&
+              static_cast<std::size_t>(start[n]) == category.shape(0),
+          "category_start must rise from 0 to the number of memberships.");
+  GrownTree grown;
+  for (std::size_t o = 0; o < n; ++o) {
+    require(o == 0 || feature.data()[o] >= 0, "Every node but the root needs a feature.");
+    const double* ends = trapezoid.data() + 4 * o;
+    grown.add(parent.data()[o], {feature.data()[o], {ends[0], ends[1], ends[2], ends[3]}, share.data()[o],
+                                 {category.data() + start[o], category.data() + start[o + 1]}}, 0.0);
+  }
+  return make_tree(grown);
+}
+
+BoundTree::BoundTree(const Codes& parent, const Codes& feature, const CMatrix& trapezoid, const Vector& share,
+                     const Codes& category_start, const Vector& category, const CMatrix& support, double margin)
+    : tree_(tree_of(parent, feature, trapezoid, share, category_start, category)) {
+  require(support.shape(0) == tree_.size() && support.shape(1) == 2, "support must have shape (n_nodes, 2).");
+  require(margin >= 0, "gate_margin must not be negative.");
+  for (std::size_t o = 1; o < tree_.size(); ++o) {
+    tree_.nodes[o].gate = Gate(support.data()[2 * o], support.data()[2 * o + 1], margin);
+    n_columns_ = std::max(n_columns_, static_cast<std::size_t>(tree_.nodes[o].column) + 1);
+  }
+}
+
+namespace {
+
+// Three numbers of each node, as an array of shape (n_nodes, 3).
+template <class Numbers>
+nb::object of_nodes(const BoundTree& own, const Numbers& numbers) {
+  std::vector<double> values;
+  for (const Node& node : own.tree().nodes) {
+    const std::array<double, 3> of_node = numbers(node);
+    values.insert(values.end(), of_node.begin(), of_node.end());
+  }
+  return to_numpy(std::move(values), {own.size(), 3});
+}
+
+std::array<double, 3> numbers_of(const Side& side) { return {side.start, side.slope, side.base}; }
+
+nb::object rise(const BoundTree& own) {
+  return of_nodes(own, [](const Node& node) { return numbers_of(node.membership.rise); });
+}
+
+nb::object fall(const BoundTree& own) {
+  return of_nodes(own, [](const Node& node) { return numbers_of(node.membership.fall); });
+}
+
+nb::object gate(const BoundTree& own) {
+  return of_nodes(own, [](const Node& node) { return std::array{node.gate.low, node.gate.high, node.gate.slope}; });
+}
+
+nb::object is_split(const BoundTree& own) {
+  auto* values = new bool[own.size()];
+  nb::capsule owner(values, [](void* p) noexcept { delete[] static_cast<bool*>(p); });
+  for (std::size_t o = 0; o < own.size(); ++o) values[o] = own.tree().is_split(o);
+  return nb::cast(nb::ndarray<nb::numpy, bool>(values, {own.size()}, owner));
+}
+
+void fire(const BoundTree& own, const Matrix& x, bool gated, int n_threads, OutMatrix out) {
+  own.check(x);
+  require(out.shape(0) == x.shape(0) && out.shape(1) == own.size(), "out must have shape (n_rows, n_nodes).");
+  nb::gil_scoped_release no_gil;
+  fire_nodes(own.tree(), view(x), gated, n_threads, out.data());
+}
+
+void conditions(const BoundTree& own, const Matrix& x, const Codes& nodes, OutMatrix membership, OutMatrix gates) {
+  own.check(x);
+  const std::vector<NodeId> chosen = copy(nodes);
+  require(std::all_of(chosen.begin(), chosen.end(),
+                      [&](NodeId o) { return o >= 0 && static_cast<std::size_t>(o) < own.size(); }),
+          "Every one of nodes must be at least 0 and below n_nodes.");
+  for (const OutMatrix* out : {&membership, &gates})
+    require(out->shape(0) == x.shape(0) && out->shape(1) == chosen.size(),
+            "membership and gate must have shape (n_rows, number of nodes).");
+  nb::gil_scoped_release no_gil;
+  node_conditions(own.tree(), view(x), chosen, membership.data(), gates.data());
+}
+
+void residual(const BoundTree& own, const CMatrix& mean, const CMatrix& precision, const Matrix& x, int n_threads,
+              OutMatrix out) {
+  own.check(x);
+  for (const auto* matrix : {&mean, &precision})
+    require(matrix->shape(0) == own.size() && matrix->shape(1) == x.shape(1),
+            "mean and precision must have shape (n_nodes, n_features).");
+  require(out.shape(0) == x.shape(0) && out.shape(1) == x.shape(1), "out must have the shape of X.");
+  nb::gil_scoped_release no_gil;
+  ferl::residual(own.tree(), view(x), mean.data(), precision.data(), n_threads, out.data());
+}
+
+void support_deficit(const BoundTree& own, const Matrix& x, int n_threads, OutMatrix out) {
+  own.check(x);
+  require(out.shape(0) == x.shape(0) && out.shape(1) == x.shape(1), "out must have the shape of X.");
+  nb::gil_scoped_release no_gil;
+  ferl::support_deficit(own.tree(), view(x), n_threads, out.data());
+}
+
+void bound(const BoundTree& own, const Matrix& x, double radius, const Vector& scale, bool gated, int n_threads,
+           OutMatrix low, OutMatrix high) {
+  own.check_box(x, scale);
+  for (const OutMatrix* out : {&low, &high})
+    require(out->shape(0) == x.shape(0) && out->shape(1) == own.size(),
+            "low and high must have shape (n_rows, n_nodes).");
+  nb::gil_scoped_release no_gil;
+  bound_firings(own.tree(), view(x), radius, scale.data(), gated, n_threads, low.data(), high.data());
+}
+
+void open_radius(const BoundTree& own, const Matrix& x, const Vector& scale, int n_threads, OutVector out) {
+  own.check_box(x, scale);
+  require(out.shape(0) == x.shape(0), "out needs one number per row of X.");
+  nb::gil_scoped_release no_gil;
+  ferl::open_radius(own.tree(), view(x), scale.data(), n_threads, out.data());
+}
+
+// The next three build what Sources and Exemplars keep, for one call.
+BoundSources sources_of(const BoundTree& own, const CMatrix& consequent, const Vector& reliability,
+                        const std::string& rule, bool all_nodes, bool gated) {
+  std::vector<std::uint8_t> is_source;
+  for (std::size_t o = 0; o < own.size(); ++o)
+    is_source.push_back(own.tree().is_leaf(o) || (all_nodes && rule != "chain" && o > 0));
+  return {own, consequent, reliability, std::move(is_source), rule, gated};
+}
+
+void combine_once(const BoundTree& own, const CMatrix& consequent, const Vector& reliability, const Matrix& x,
+                  const std::string& rule, bool all_nodes, bool gated, int n_threads, OutMatrix belief,
+                  OutVector ignorance, OutVector conflict) {
+  sources_of(own, consequent, reliability, rule, all_nodes, gated).combine(x, n_threads, belief, ignorance, conflict);
+}
+
+void certified_radius_once(const BoundTree& own, const CMatrix& consequent, const Vector& reliability, const Matrix& x,
+                           const Codes& label, const Vector& scale, const std::string& rule, bool all_nodes, bool gated,
+                           int n_threads, OutVector out) {
+  sources_of(own, consequent, reliability, rule, all_nodes, gated).certified_radius(x, label, scale, n_threads, out);
+}
+
+void neighbour_distance_once(const BoundTree& own, const CMatrix& exemplar_row, const Indices& exemplar,
+                             const Vector& centre, const Vector& per_unit, const Codes& n_categories, const Matrix& x,
+                             int n_threads, OutMatrix out) {
+  require(exemplar.shape(0) == own.size(), "exemplar must have one row per node.");
+  const BoundExemplars exemplars(own, exemplar_row, exemplar,
+                                 exemplar_groups(own.tree(), exemplar.data(), exemplar.shape(1)), centre, per_unit,
+                                 n_categories);
+  exemplars.distance(x, n_threads, out);
+}
+
+}  // namespace
+
+void bind_tree(nb::module_& m) {
+  nb::class_<BoundTree>(m, "Tree")
+      .def(nb::init<const Codes&, const Codes&, const CMatrix&, const Vector&, const Codes&, const Vector&,
+                    const CMatrix&, double>(),
+           "parent"_a, "feature"_a, "trapezoid"_a, "share"_a, "category_start"_a, "category"_a, "support"_a,
+           "gate_margin"_a)
+      .def_prop_ro("rise", &rise)
+      .def_prop_ro("fall", &fall)
+      .def_prop_ro("gate", &gate)
+      .def_prop_ro("is_split", &is_split)
+      .def("fire", &fire, "x"_a, "gated"_a, "n_threads"_a, "out"_a.noconvert())
+      .def("conditions", &conditions, "x"_a, "nodes"_a, "membership"_a.noconvert(), "gate"_a.noconvert())
+      .def("combine", &combine_once, "consequent"_a, "reliability"_a, "x"_a, "rule"_a, "all_nodes"_a, "gated"_a,
+           "n_threads"_a, "belief"_a.noconvert(), "ignorance"_a.noconvert(), "conflict"_a.noconvert())
+      .def("certified_radius", &certified_radius_once, "consequent"_a, "reliability"_a, "x"_a, "label"_a, "scale"_a,
+           "rule"_a, "all_nodes"_a, "gated"_a, "n_threads"_a, "out"_a.noconvert())
+      .def("neighbour_distance", &neighbour_distance_once, "exemplar_row"_a, "exemplar"_a, "centre"_a, "per_unit"_a,
+           "n_categories"_a, "x"_a, "n_threads"_a, "out"_a.noconvert())
+      .def("bound", &bound, "x"_a, "radius"_a, "scale"_a, "gated"_a, "n_threads"_a, "low"_a.noconvert(),
+           "high"_a.noconvert())
+      .def("open_radius", &open_radius, "x"_a, "scale"_a, "n_threads"_a, "out"_a.noconvert())
+      .def("residual", &residual, "mean"_a, "precision"_a, "x"_a, "n_threads"_a, "out"_a.noconvert())
+      .def("support_deficit", &support_deficit, "x"_a, "n_threads"_a, "out"_a.noconvert());
+}
+
+}  // namespace ferl::python

@@ -1,0 +1,55 @@
+#include "core/kernels.h"
+
+#include <cstdlib>
+#include <string_view>
+
+namespace ferl {
+
+namespace {
+
+namespace baseline {
+#include "core/kernels.inc"
+}
+
+#if FERL_MULTIVERSION
+#pragma GCC push_options
+#pragma GCC target("arch=x86-64-v3")
+namespace v3 {
+#include "core/kernels.inc"
+}
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("arch=x86-64-v4")
+namespace v4 {
+#include "core/kernels.inc"
+}
+#pragma GCC pop_options
+#endif
+
+#define FERL_KERNELS(isa) {isa::cuts_two_classes, isa::cuts_many_classes, isa::tally_absent, isa::fire,\
+                      isa::tally_term, isa::judge_term, isa::to_units, isa::nearest_exemplar, isa::sum_powers}
+
+Kernels choose() {
+#if FERL_MULTIVERSION
+  const char* wish = std::getenv("FERL_INSTRUCTION_SET");
+  const std::string_view most = wish ? wish : "x86-64-v4";
+  __builtin_cpu_init();
+  const bool has_v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+                      __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
+  const bool has_v4 = has_v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("avx512vl");
+  if (has_v4 && most == "x86-64-v4") return FERL_KERNELS(v4);
+  if (has_v3 && most != "baseline") return FERL_KERNELS(v3);
+#endif
+  return FERL_KERNELS(baseline);
+}
+
+}  // namespace
+
+const Kernels& kernels() {
+  static const Kernels chosen = choose();
+  return chosen;
+}
+
+}  // namespace ferl

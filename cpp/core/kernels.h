@@ -1,0 +1,105 @@
+// The innermost loops, compiled once for each instruction set: sweeps over a node's sorted rows that serve eight
+// resamples at once, and the firing of a list of rows.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/ramp.h"
+#include "core/simd.h"
+#include "core/types.h"
+
+namespace ferl {
+
+// A later cut replaces an earlier one only when it is better by more than rounding, so that ties always go to the
+// lower cut, whatever order the sums were taken in.
+inline constexpr double kBetter = 1 + 1e-10;
+
+// A node's rows by ascending value, and their multiplicities in eight resamples.
+struct LaneRows {
+  std::size_t n;
+  const Row* row;
+  const Label* y;
+  const double* value;
+  const double* weight;
+  const double* occurrence;    // weight of one occurrence in a resample
+  const std::uint8_t* counts;  // [row of the sample][lane]
+  int n_classes;
+};
+
+// Rows of one class that reach a node, a whole number of vectors of them.
+struct TermRows {
+  std::size_t n;
+  const Row* row;
+  const double* phi;
+  const double* weight;
+  const double* x;  // [row of the sample]: the feature of the term
+  double share;     // the membership of a missing value
+};
+
+// What the evidence of all nodes says of these rows, see learn/word_evidence.h.
+struct EvidenceRows {
+  const double* plausible;  // of class c: plausible + c * stride
+  std::size_t stride;
+  const double* open;
+  int n_classes;
+  Label y;
+};
+
+// Plausibilities that differ by less, relatively, are equal: multiplying and dividing again does not give all bits
+// back.
+inline constexpr double kAlmostOne = 1 - 1e-10;
+inline constexpr double kLeastProbability = 1e-12;  // a logarithm needs more than zero
+
+// A row whose nearest exemplar is wanted. The distance is the sum of absolute differences over the numbers, which come
+// first, and of `mismatch` over the categories that differ.
+struct ExemplarQuery {
+  const float* x;
+  const float* mismatch;  // [feature]; not read for numbers
+  std::size_t n_numbers, n_features;
+  bool has_missing;  // some features of x, which do not count
+};
+
+struct Kernels {
+  // Gini-optimal cut of each resample with at least `min_weight` on either side; NaN where nothing separates.
+  void (*cuts_two_classes)(const LaneRows& rows, double min_weight, double* cuts);
+  void (*cuts_many_classes)(const LaneRows& rows, double min_weight, LaneCell* class_total, LaneCell* class_left,
+                            double* cuts);
+  // Class weights of the rows absent from each resample: all, left of the resample's own cut, left by `membership`.
+  void (*tally_absent)(const LaneRows& rows, const double* cuts, const double* membership, LaneCell* all,
+                       LaneCell* crisp, LaneCell* soft);
+  // phi[i] = parent_phi[i] * membership(x[i]), times gate(x[i]) if there is a gate; parent_phi[i] * share where x[i] is
+  // missing.
+  void (*fire)(std::size_t n, const double* x, const double* parent_phi, const Trapezoid& membership, double share,
+               const Gate* gate, double* phi);
+  // Weight of the rows that a term leaves.
+  double (*tally_term)(const TermRows& rows, const Trapezoid& term);
+  // Adds the weight of the rows that are classified correctly with a child of this term and distribution to `hits`,
+  // and the weighted sum of the logarithms of their probabilities to `logs`.
+  void (*judge_term)(const TermRows& rows, const EvidenceRows& evidence, const Trapezoid& term, const double* p,
+                     double* hits, double* logs);
+  // values - centre, times per_unit, no further than `farthest` from zero.
+  void (*to_units)(const double* values, std::ptrdiff_t stride, std::size_t n, const double* centre,
+                   const double* per_unit, double farthest, float* out);
+  // The nearest of the exemplars in the vectors [begin, begin + n) of `lanes`: the bits of its distance, which order as
+  // it does, above its index, vector * kFloatLanes + lane. Smaller is nearer.
+  std::uint64_t (*nearest_exemplar)(const ExemplarQuery& query, const float* lanes, std::size_t begin, std::size_t n);
+  // Sums of own, own * z and own * z^2, each rounded to an integer by itself, with z = (value - centre) * scale;
+  // missing values add nothing. n is a whole number of vectors; no product may exceed 2^50.
+  void (*sum_powers)(std::size_t n, const double* value, const double* own, double centre, double scale,
+                     std::int64_t* sums);
+};
+
+// The nearest integer, for magnitudes below 2^51. Adding this constant leaves it in the low bits of the sum, which
+// vectors can do on every machine; converting they cannot.
+inline constexpr double kToInteger = 0x1.8p52;
+inline std::int64_t to_integer(double value) {
+  return std::bit_cast<std::int64_t>(value + kToInteger) - std::bit_cast<std::int64_t>(kToInteger);
+}
+
+// For the machine this runs on. The environment variable FERL_INSTRUCTION_SET (baseline, x86-64-v3 or x86-64-v4), read
+// once, can only lower the choice: tests use it to show that results do not depend on it.
+const Kernels& kernels();
+
+}  // namespace ferl
