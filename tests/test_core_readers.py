@@ -343,4 +343,4 @@ def test_weights_within_the_span_count_and_beyond_it_may_vanish(largest):
 def test_constants_are_those_of_the_core():
     assert (_core.UNSEEN_GATE, _core.FAR_AWAY, _core.EXEMPLAR_FIRING) == (0.5, 1e15, 0.05)
     assert (_core.MOST_FIRING, _core.LEAST_MASS, _core.MASS_SCALE) == (1 - 1e-12, 2.0**-400, 2.0**400)
-    assert _core.WEIGHT_SPAN == 2.0**44
+    assert _core.WEIGHT_SPAN == 2.0**45

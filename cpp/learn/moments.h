@@ -18,11 +18,11 @@
 
 namespace ferl {
 
-// A weight is a whole number of units, each 2^-45 of the power of two above the largest weight; the remainder is cut
-// off. That power may be twice the largest weight. So a weight 2^44 times smaller than the largest has at least one
+// A weight is a whole number of units, each 2^-46 of the power of two above the largest weight; the remainder is cut
+// off. That power may be twice the largest weight. So a weight 2^45 times smaller than the largest has at least one
 // unit, and a smaller one may have none and vanish.
-inline constexpr int kWeightBits = 45;
-inline constexpr double kWeightSpan = 0x1p44;
+inline constexpr int kWeightBits = 46;
+inline constexpr double kWeightSpan = 0x1p45;
 
 struct MomentOptions {
   int n_classes;
@@ -34,7 +34,7 @@ struct MomentOptions {
   std::vector<Column> columns;
 };
 
-__extension__ using Sum = __int128;  // 50 bits for a firing, 45 for a weight, 32 for the number of rows
+__extension__ using Sum = __int128;  // 50 bits for a firing, 46 for a weight, 31 for the number of rows, and the sign
 
 // The sums as parallel arrays: what one process tells another.
 struct MomentSums {
