@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ferl._read.certificate import check_scale, proven_radius, refuse_uncertified
 from ferl._read.evidence import evidence_of_rows
-from ferl._tables import check_rows
+from ferl._sklearn import check_rows
 from ferl._util.arrays import Floats
 
 if TYPE_CHECKING:

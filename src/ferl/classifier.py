@@ -18,8 +18,8 @@ from ferl._learn.rows import Block, RowsInMemory
 from ferl._learn.updating import Updating, settle_classes
 from ferl._read.evidence import Evidence, evidence_of_rows
 from ferl._read.rules import category_names, column_names
-from ferl._sklearn import Interval, StrOptions, fit_context
-from ferl._tables import check_rows, learn_table, weights_and_factors, with_indicators
+from ferl._sklearn import Interval, StrOptions, check_rows, fit_context, learn_table
+from ferl._tables import weights_and_factors, with_indicators
 from ferl._util.arrays import Floats
 from ferl._util.threads import n_threads
 from ferl.partition import LinguisticVariable

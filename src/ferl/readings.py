@@ -12,7 +12,8 @@ from ferl._read.certificate import Certificate, certified_radius, certify
 from ferl._read.explanation import Explanation, explain, feature_importances
 from ferl._read.novelty import lost_support, novelty, novelty_attribution
 from ferl._read.stability import StabilityReport, report_stability
-from ferl._tables import add_up_indicators, check_rows
+from ferl._sklearn import check_rows
+from ferl._tables import add_up_indicators
 from ferl._util.arrays import Floats
 
 

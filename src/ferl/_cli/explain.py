@@ -17,7 +17,7 @@ from ferl._read.explanation.explain import explain_row
 from ferl._read.explanation.story import Explanation
 from ferl._tables.file_rows import RowReader
 from ferl._tables.files import FileForm, TableFile
-from ferl._tables.one_row import OneRow
+from ferl._tables.rows import OneRow
 from ferl._util.files import replace_text
 from ferl.classifier import FERLClassifier
 from ferl.saving import load_model
@@ -66,7 +66,7 @@ def _read(estimator: FERLClassifier, file: TableFile, place: int) -> OneRow:
     """The row at a place, from 1; the file is read up to there."""
     if place < 1:
         raise CommandError(f"--row is {place}; rows are counted from 1, the header not among them.")
-    reader = RowReader(estimator, file.names, file.path, file.form)
+    reader = RowReader(estimator.columns_, estimator.missing_features_, file.names, file.path, file.form)
     read = reader.read(_row_of(file, place))
     features = {name: f for f, name in enumerate(reader.features)}
     unseen: dict[int, Any] = {features[name]: next(iter(found)) for name, found in read.unseen.items()}

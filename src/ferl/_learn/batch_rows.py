@@ -14,7 +14,7 @@ from ferl._learn.rows import Facts, Fold, Levels, State, weight_scale
 from ferl._learn.survey import RowForm, Survey, Tally
 from ferl._read.rules import category_names, column_names
 from ferl._tables import Schema
-from ferl._tables.categorical import chosen_features
+from ferl._tables.categories import chosen_features
 from ferl._util.arrays import Floats
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from ferl._learn.grow import n_exemplars
 from ferl._learn.rows import Block, Summing
 from ferl._model.tree import FuzzyTree, Profile
 from ferl._read.rules import column_names
-from ferl._sklearn import check_parameters, fit_context
-from ferl._tables import check_rows, learn_labels, refuse_extreme_scales, weights_and_factors
+from ferl._sklearn import check_parameters, check_rows, fit_context, learn_labels
+from ferl._tables import refuse_extreme_scales, weights_and_factors
 from ferl._util.arrays import Floats, Ints
 from ferl._util.text import shown
 from ferl._util.threads import n_threads

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ferl._util.arrays import Floats
 from ferl._read.evidence import Evidence, Fitted, evidence_of_rows
 from ferl._read.novelty import novelty_of_rows
+from ferl._util.arrays import Floats
 
 
 def answer_names(model: Fitted, prefix: str, every_class: bool, with_novelty: bool) -> list[str]:

@@ -14,7 +14,7 @@ from ferl._model.presets import setting
 from ferl._model.tree import FuzzyTree, nodes_by_depth
 from ferl._read.evidence import evidence_of_rows, reliability
 from ferl._read.rules import category_names, feature_names
-from ferl._tables import check_rows
+from ferl._sklearn import check_rows
 from ferl._util.arrays import Floats
 from ferl._util.threads import n_threads
 

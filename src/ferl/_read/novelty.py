@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ferl._model.tree import FuzzyTree, Profile
 from ferl._read.evidence import Fitted
-from ferl._tables import add_up_indicators, check_rows
+from ferl._tables import add_up_indicators
 from ferl._util.arrays import Floats
 from ferl._util.threads import n_threads as threads_of
 
@@ -171,6 +171,8 @@ def _residual(estimator: Fitted, rows: Floats) -> Floats:
 
 def _checked(estimator: FERLClassifier, X: ArrayLike, measure: str | None) -> tuple[Floats, str]:
     from sklearn.utils.validation import check_is_fitted  # which reading a model file does without
+
+    from ferl._sklearn import check_rows
 
     check_is_fitted(estimator)
     measure = chosen_measure(estimator, measure)

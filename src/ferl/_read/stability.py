@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ferl._model.presets import setting
-from ferl._tables import check_rows
+from ferl._sklearn import check_rows
 from ferl._util.threads import n_threads
 
 if TYPE_CHECKING:

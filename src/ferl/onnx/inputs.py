@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ferl._tables import encode_rows
+from ferl._sklearn import encode_rows
 from ferl._util.arrays import Floats
 from ferl.onnx.graph import PREFIX, Graph, Value
 

@@ -18,7 +18,8 @@ from ferl._model.presets import setting
 from ferl._model.tree import FuzzyTree
 from ferl._model.words import LinguisticVariable
 from ferl._read.evidence import reliability
-from ferl._tables import check_rows, row_weights
+from ferl._sklearn import check_rows
+from ferl._tables import row_weights
 from ferl._util.arrays import Floats
 from ferl.partition.refit_loss import (
     LEAST_WIDTH,

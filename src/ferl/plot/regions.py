@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ferl._read.evidence import evidence_of_rows
 from ferl._read.rules import category_names, checked_names
-from ferl._tables import encode_rows, with_indicators
+from ferl._sklearn import encode_rows
+from ferl._tables import with_indicators
 from ferl._util.arrays import Floats
 from ferl._util.colours import class_colours, rgb
 from ferl.plot.canvas import INK, axes_for, plain, shortened

@@ -14,7 +14,7 @@ from ferl._read.explanation.explain import explain_row
 from ferl._read.explanation.typical import novelty_parts
 from ferl._read.rules import feature_names, word_meanings
 from ferl._tables import add_up_indicators
-from ferl._tables.one_row import OneRow
+from ferl._tables.rows import OneRow
 from ferl._util.arrays import Floats
 from ferl._util.text import number_text, shown_line
 from ferl.report.page_model import numbers, page_model, slider_step, training_range

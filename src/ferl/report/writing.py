@@ -16,7 +16,7 @@ from markupsafe import Markup
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ferl._tables import check_rows
+from ferl._sklearn import check_rows
 from ferl._tables.reading import Table, read_table
 from ferl._util.files import replace_text
 from ferl._util.text import shown
@@ -175,7 +175,7 @@ def report_html(
             "pipeline[-1] or search.best_estimator_."
         )
     check_is_fitted(estimator)
-    given = read_table(X, estimator)
+    given = read_table(X)
     rows = check_rows(estimator, given)
     truth = None if y is None else label_codes(estimator, y, len(rows))
     reading = TableReading(estimator)

@@ -16,8 +16,9 @@ from ferl._read.explanation.story import Certified, Explanation, FiredRule
 from ferl._read.explanation.typical import NoveltyPart, is_unusual, novelty_parts, reached_rules, usual_values
 from ferl._read.novelty import lost_support, total_spread, unit_of_distance
 from ferl._read.rules import SimpleRules, category_names, column_names, feature_names, with_names, word_meanings
+from ferl._sklearn import read_row
 from ferl._tables import add_up_indicators
-from ferl._tables.one_row import OneRow, read_row
+from ferl._tables.rows import OneRow
 from ferl._util.arrays import Floats
 from ferl._util.text import spoken
 
