@@ -151,7 +151,7 @@ class CategoryLookup:
         if number is None:
             return None
         if math.isnan(number):
-            return None if self.is_text else math.nan
+            return math.nan if self._by_number else None
         return self._by_number[number] if number in self._by_number else self._by_number.get(_shortest(number))
 
     def can_be(self, value: Any) -> bool:

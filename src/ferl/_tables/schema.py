@@ -155,21 +155,23 @@ class Schema:
         same names in the same order.
         """
         n_features = len(self.categories)
-        if type(X) is np.ndarray and X.dtype == np.float64 and not self._holds_categories:
-            if self.names is not None or X.ndim != 2 or X.shape[1] != n_features or not len(X):
+        if type(X) is np.ndarray:
+            if X.dtype != np.float64 or X.ndim != 2 or X.shape[1] != n_features or not len(X):
+                return None
+            if self._holds_categories or self.names is not None:
                 return None
             if X.size >= _FEW_CELLS or _holds_infinity(X):
                 self.refuse_infinity(X, n_threads)
             return X
+        if not hasattr(X, "__len__") or not 0 < len(X) * n_features <= _FEW_CELLS:
+            return None
+        if type(X) is list:
+            is_plain = self.names is None and all(type(row) is list and len(row) == n_features for row in X)
+            return self._encode_values(X) if is_plain else None
         pandas = sys.modules.get("pandas")  # not imported: then X is not of pandas
-        if pandas is not None and type(X) is pandas.DataFrame:
-            is_small = 0 < X.shape[0] * X.shape[1] <= _FEW_CELLS
-            if is_small and self.names is not None and tuple(X.columns.tolist()) == self.names:
-                return self._encode_values(X.to_numpy(dtype=object).tolist())
-        elif type(X) is list and self.names is None and 0 < len(X) * n_features <= _FEW_CELLS:
-            if all(type(row) is list and len(row) == n_features for row in X):
-                return self._encode_values(X)
-        return None
+        if pandas is None or type(X) is not pandas.DataFrame or tuple(X.columns.tolist()) != self.names:
+            return None
+        return self._encode_values(X.to_numpy(dtype=object).tolist())
 
     def _encode_values(self, rows: list[list[Any]]) -> Floats | None:
         """Rows of Python's own types; None where a value is of another type, or its column would be refused."""
