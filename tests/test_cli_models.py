@@ -19,8 +19,8 @@ import pytest
 from typer.testing import CliRunner
 
 from ferl import load_model
-from ferl._cli import tables
 from ferl._cli.app import app
+from ferl._tables import files
 
 runner = CliRunner()
 
@@ -233,7 +233,7 @@ def judged(folder, tmp_path, columns, *options):
 def test_types_that_drift_between_batches_change_nothing(tmp_path, folder, monkeypatch):
     table = {name: own * 20 for name, own in people(50, 1).items() if name != "y"}
     expected, _ = judged(folder, tmp_path, table)
-    monkeypatch.setattr(tables, "BLOCK_BYTES", 512)  # some ten rows
+    monkeypatch.setattr(files, "BLOCK_BYTES", 512)  # some ten rows
     again, _ = judged(folder, tmp_path, table)
     assert again == expected
     drifted = {**table, "code": [own if i < 300 else f"{own}.0" for i, own in enumerate(table["code"])]}

@@ -10,8 +10,8 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
-from ferl._tables import encode_rows, learn_table
-from ferl._tables.rows import distinct_labels
+from ferl._sklearn import encode_rows, learn_table
+from ferl._tables import distinct_labels
 
 NAN = float("nan")
 MIXED = pd.DataFrame({"age": [30.5, 40.5], "zip": [7, 5], "city": ["Oslo", "Bergen"], "member": [True, False]})

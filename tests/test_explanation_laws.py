@@ -14,7 +14,7 @@ from ferl import FERLClassifier, FuzzyTree
 from ferl._read.explanation.counterfactual import TOLERANCE
 from ferl._read.explanation.explain import explain_row
 from ferl._read.explanation.sources import fired_sources
-from ferl._tables.one_row import OneRow
+from ferl._tables import OneRow
 from law_examples import COMBINATIONS, RULES, SOURCES, Floats, Table, fit, rows_near, tables
 from table_examples import Mixed, fit_mixed, mixed_tables, rows_beside
 

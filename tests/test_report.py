@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from ferl import FERLClassifier, load_model, save_model
 from ferl._cli.app import app
-from ferl._tables import check_rows
+from ferl._sklearn import check_rows
 from ferl.metrics import aurc, expected_calibration_error, mean_set_size, set_coverage
 from ferl.report import report_html, write_report
 from ferl.report.summarise import summarise

@@ -17,8 +17,8 @@ from ferl._read.evidence import Evidence, read_evidence
 from ferl._read.explanation import Explanation, explain, feature_importances
 from ferl._read.novelty import lost_support, novelty, novelty_attribution
 from ferl._read.stability import StabilityReport, report_stability
-from ferl._tables import Schema, add_up_indicators, check_rows
-from ferl._tables.one_row import read_row
+from ferl._sklearn import check_rows
+from ferl._tables import OneRow, Schema, add_up_indicators, read_row
 from ferl._util.arrays import Floats
 from ferl._util.threads import n_threads
 
@@ -60,6 +60,11 @@ class Readings:
         """Rows as the model reads them."""
         self._fitted()
         return check_rows(self, X)
+
+    def _row(self, x: Any) -> OneRow:
+        """One row, in whatever form it comes, as the model reads it."""
+        model = self._fitted()
+        return read_row(model.schema, model.missing_features, x)
 
     @property
     def tree_(self) -> FuzzyTree:
@@ -248,7 +253,7 @@ class Readings:
         -------
         Certificate
         """
-        return certify(self._fitted(), read_row(self, x).values, scale)
+        return certify(self._fitted(), self._row(x).values, scale)
 
     @property
     def feature_importances_(self) -> Floats:
@@ -286,7 +291,7 @@ class Readings:
         '2 with belief 0.94, because x2 > 2.46 ±0.09 and x3 > 1.68 ±0.06.'
         """
         model = self._fitted().with_names(feature_names)
-        return explain(model, read_row(self, x), counterfactual=counterfactual)
+        return explain(model, self._row(x), counterfactual=counterfactual)
 
     def stability_report(self, X: ArrayLike | None = None) -> StabilityReport:
         """How fast the answers can change, and what in the tree decides it.

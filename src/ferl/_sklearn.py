@@ -1,12 +1,60 @@
-"""The one place where names that scikit-learn does not document are imported."""
+"""What ferl takes from scikit-learn: names that it does not document, and its checks of what an estimator is given."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, check_consistent_length, check_X_y, validate_data
 
-__all__ = ["HasMethods", "Interval", "StrOptions", "changed_parameters", "check_parameters", "fit_context", "take_rows"]
+from ferl._tables import Schema, distinct_labels, refuse_missing_labels, with_indicators
+from ferl._tables.labels import distinct_text
+from ferl._tables.reading import Table, as_array, as_frame, read_table
+from ferl._tables.weights import core_ready
+from ferl._util.arrays import Floats, Ints
+from ferl._util.threads import n_threads
+
+__all__ = [
+    "HasMethods",
+    "Interval",
+    "StrOptions",
+    "changed_parameters",
+    "check_parameters",
+    "check_rows",
+    "checked_input",
+    "encode_rows",
+    "fit_context",
+    "learn_labels",
+    "learn_table",
+    "take_rows",
+]
+
+# What to do about the errors scikit-learn raises, by a part of their text.
+_REMEDIES = {
+    "0 sample(s)": "Pass at least one row.",
+    "0 feature(s)": "Pass at least one column.",
+    "inconsistent numbers of samples": "Pass one label for each row of X.",
+    "features as input": "Pass the columns of the training table, in the same order.",
+}
+
+
+@contextmanager
+def _remedies() -> Iterator[None]:
+    """Let scikit-learn's messages, which name the numbers, also say what to do."""
+    try:
+        yield
+    except ValueError as error:
+        for part, remedy in _REMEDIES.items():
+            if part in str(error) and remedy not in str(error):
+                raise ValueError(f"{error} {remedy}") from error
+        raise
 
 
 def check_parameters(estimator: Any) -> None:
@@ -18,3 +66,130 @@ def changed_parameters(estimator: Any) -> dict[str, Any]:
     """The parameters that differ from the defaults, with their values."""
     defaults = type(estimator)().get_params()
     return {name: value for name, value in estimator.get_params().items() if str(value) != str(defaults[name])}
+
+
+def checked_input(estimator: Any, X: Any, reset: bool = False) -> Table:
+    """A table that has passed scikit-learn's checks of its shape.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        Named in errors.
+    X : array-like, data frame or Table of shape (n_rows, n_features)
+        The table.
+    reset : bool
+        Whether the estimator gets ``n_features_in_`` and ``feature_names_in_`` of this table; otherwise those it has
+        are compared with the table's, unless both have names: :class:`Schema` finds columns by name, in any order.
+
+    Returns
+    -------
+    Table
+    """
+    with _remedies():
+        table = X if isinstance(X, Table) else _read(estimator, X)
+        if reset or table.names is None or not hasattr(estimator, "feature_names_in_"):
+            validate_data(estimator, table.native, reset=reset, skip_check_array=True)
+    return table
+
+
+def _read(estimator: Any, X: Any) -> Table:
+    frame = as_frame(X)
+    if frame is not None:
+        if 0 in frame.shape:
+            check_array(np.empty(frame.shape), estimator=estimator)  # says what is wrong with the shape
+        return read_table(X)
+    if isinstance(X, list | tuple | np.ma.MaskedArray):
+        X = as_array(X)
+    return read_table(check_array(X, dtype=None, ensure_all_finite=False, estimator=estimator, input_name="X"))
+
+
+def learn_table(
+    estimator: Any, X: Any, y: Any, categorical_features: Any = "from_dtype"
+) -> tuple[Floats, Schema, NDArray[Any], Ints]:
+    """A training table as numbers, its columns, the distinct labels, and each row's label as a code.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        Gets ``n_features_in_`` and, if the table has names, ``feature_names_in_``.
+    X : array-like or data frame of shape (n_rows, n_features)
+        The table; categories and missing values are welcome.
+    y : array-like of shape (n_rows,)
+        The labels.
+    categorical_features : "from_dtype", None, or array-like of str, int or bool
+        As in :meth:`Schema.learn`.
+
+    Returns
+    -------
+    X : ndarray of shape (n_rows, n_features), float64
+        As :meth:`Schema.encode` gives it.
+    columns : Schema
+    classes : ndarray of shape (n_classes,)
+    codes : ndarray of shape (n_rows,), int32
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from ferl._sklearn import encode_rows, learn_table
+    >>> estimator = DecisionTreeClassifier()  # any; it remembers the features
+    >>> rows, columns, classes, codes = learn_table(estimator, [[0.5, "red"], [1.5, None]], ["yes", "no"])
+    >>> rows
+    array([[0.5, 0. ],
+           [1.5, nan]])
+    >>> classes[codes].tolist(), estimator.n_features_in_
+    (['yes', 'no'], 2)
+    >>> encode_rows(estimator, columns, [[2.5, "red"]])
+    array([[2.5, 0. ]])
+    """
+    table = checked_input(estimator, X, reset=True)
+    classes, codes = learn_labels(estimator, y, table.shape)
+    threads = n_threads(getattr(estimator, "n_jobs", None))
+    columns = Schema.learn(table, categorical_features, threads)
+    return core_ready(columns.encode(table, threads)), columns, classes, codes
+
+
+def learn_labels(estimator: Any, y: Any, shape: tuple[int, ...]) -> tuple[NDArray[Any], Ints]:
+    """The distinct labels of a table of this shape, and each row's label as a code."""
+    rows = np.broadcast_to(0.0, shape)  # the shape is all that labels are compared with; a view of one zero has it
+    text = distinct_text(np.asarray(y)) if isinstance(y, np.ndarray | list | tuple) or hasattr(y, "to_numpy") else None
+    if text is not None:  # scikit-learn would look at each text in Python
+        with _remedies():
+            check_consistent_length(rows, text[1])
+        check_classification_targets(text[1])
+        return text
+    refuse_missing_labels(y)
+    with _remedies():
+        _, y = check_X_y(rows, y, dtype=None, ensure_all_finite=False, estimator=estimator)
+    check_classification_targets(y)
+    return distinct_labels(y)
+
+
+def encode_rows(estimator: Any, columns: Schema, X: Any) -> Floats:
+    """Rows for a fitted estimator, as numbers.
+
+    Columns with names are found by their names, in any order. When only one of the two tables has names,
+    scikit-learn warns, and columns go by their order.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        Has been given its features by :func:`learn_table`.
+    columns : Schema
+        Those of the training table.
+    X : array-like or data frame of shape (n_rows, n_features)
+        The rows.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_features), float64
+    """
+    threads = n_threads(getattr(estimator, "n_jobs", None))
+    encoded = columns.encode_plain(X, threads)
+    if encoded is None:
+        encoded = columns.encode(checked_input(estimator, X), threads)
+    return core_ready(encoded)
+
+
+def check_rows(estimator: Any, X: Any) -> Floats:
+    """Rows for a fitted classifier as its tree reads them: numbers, and indicators of missing values if it has any."""
+    return with_indicators(encode_rows(estimator, estimator.columns_, X), estimator.missing_features_)

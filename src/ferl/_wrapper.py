@@ -17,8 +17,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ferl._sklearn import take_rows
-from ferl._tables import check_rows, refuse_missing_labels
+from ferl._sklearn import check_rows, take_rows
+from ferl._tables import refuse_missing_labels
 from ferl._util.arrays import Floats
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from ferl._learn.updating import known_codes, settle_classes, update_model, weig
 from ferl._model.settings import Settings
 from ferl._model.words import LinguisticVariable
 from ferl._readings import Readings
-from ferl._sklearn import Interval, StrOptions, check_parameters, fit_context
-from ferl._tables import check_rows, learn_labels, learn_table, weights_and_factors, with_indicators
+from ferl._sklearn import Interval, StrOptions, check_parameters, check_rows, fit_context, learn_labels, learn_table
+from ferl._tables import weights_and_factors, with_indicators
 from ferl._util.threads import n_threads
 
 

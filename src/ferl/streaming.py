@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -147,7 +148,7 @@ def predict_parquet(estimator: FERLClassifier, source: str | Path, out: str | Pa
     """Judge the rows of a Parquet or CSV file, and write them with their answers to another one.
 
     What ``ferl predict`` does, without a model file: label, probability, set, ignorance and novelty are added to the
-    columns of the file, in memory that does not grow with it.
+    columns of the file, in memory that does not grow with it. Categories that training did not have give a warning.
 
     Parameters
     ----------
@@ -163,9 +164,11 @@ def predict_parquet(estimator: FERLClassifier, source: str | Path, out: str | Pa
     int
         Number of rows.
     """
-    from ferl._cli.predict import Wanted, judge_file
+    from ferl._read.file_answers import Wanted, judge_file
     from ferl._tables.files import FileForm, TableFile
 
-    return judge_file(
-        estimator._fitted(), TableFile(Path(source), FileForm()), str(out), Wanted(), False, estimator.n_jobs
-    )
+    file = TableFile(Path(source), FileForm())
+    n_rows, notes = judge_file(estimator._fitted(), file, str(out), Wanted(), False, estimator.n_jobs)
+    for note in notes:
+        warnings.warn(note, UserWarning, stacklevel=2)
+    return n_rows

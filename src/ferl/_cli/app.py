@@ -156,7 +156,8 @@ def predict(
     Example: ferl predict model.json new.csv -o answers.csv
     """
     with plain_errors(debug, "Stopped. No answers were written."):
-        from ferl._cli.predict import Wanted, run_predict
+        from ferl._cli.predict import run_predict
+        from ferl._read.file_answers import Wanted
         from ferl._tables.files import FileForm
 
         wanted = Wanted(every_class, only_answers, novelty, prefix)

@@ -19,7 +19,7 @@ from ferl._read.explanation import explain
 from ferl._read.explanation.story import Explanation
 from ferl._tables.file_rows import RowReader
 from ferl._tables.files import FileForm, TableFile
-from ferl._tables.one_row import OneRow
+from ferl._tables.rows import OneRow
 from ferl._util.files import replace_text
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import json
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,15 +18,14 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from ferl._cli.errors import CommandError, check_place
-from ferl._tables.files import FileForm, TableFile, known_text, spelled_number, text_as_numbers
+from ferl._tables.categories import spelled_number
+from ferl._tables.files import FileForm, TableFile, integers_or_text, known_text, text_as_numbers
 from ferl._tables.sinks import format_of, open_sink
 from ferl._util.text import shown
 from ferl.classifier import FERLClassifier
 from ferl.metrics import aurc
 from ferl.saving import save_model
 
-# As Python writes it: text that reads back to the same text. 007 and +7 are names, not numbers.
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _LIKE_NAMES = 0.5  # share of rows with a category of their own from which a column looks like a name
 
 
@@ -172,7 +170,7 @@ def _feature(column: pa.ChunkedArray, name: str, is_category: bool, file: TableF
         return column.dictionary_encode() if is_category and not is_declared else column
     text = known_text(column, file.form.missing)
     if is_category:
-        return _integers_or_text(text).dictionary_encode()
+        return integers_or_text(text).dictionary_encode()
     numbers = text_as_numbers(text)
     if numbers is None:
         _remark_on_categories(text, name)
@@ -199,20 +197,13 @@ def _remark_on_categories(text: pa.ChunkedArray, name: str) -> None:
         )
 
 
-def _integers_or_text(text: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Integers, where every text is one as Python writes it; else the text."""
-    if all(value is None or _INTEGER.fullmatch(value) for value in text.unique().to_pylist()):
-        return text.cast(pa.int64())
-    return text
-
-
 def _labels(labels: pa.ChunkedArray) -> NDArray[Any]:
     if pa.types.is_string(labels.type):
-        labels = _integers_or_text(labels)
+        labels = integers_or_text(labels)
     elif pa.types.is_dictionary(labels.type):
         labels = labels.cast(labels.type.value_type)
     values: NDArray[Any] = labels.to_numpy()
-    return values.astype(str) if values.dtype.kind == "O" and all(type(value) is str for value in values) else values
+    return values.astype(str) if labels.type in (pa.string(), pa.large_string()) else values
 
 
 def _weights(column: pa.ChunkedArray, name: str) -> NDArray[np.float64]:

@@ -11,13 +11,14 @@ import pyarrow as pa
 import typer
 
 from ferl._cli.errors import CommandError, check_place
-from ferl._cli.predict import progress
 from ferl._model.model import Model
 from ferl._sklearn import changed_parameters
-from ferl._tables.file_rows import RowReader
-from ferl._tables.files import FileForm, TableFile, known_text
-from ferl._tables.text_categories import Spelling
+from ferl._tables.categories import CategoryLookup, plain_text
+from ferl._tables.column import arrow_column
+from ferl._tables.file_rows import RowReader, known_column
+from ferl._tables.files import FileForm, TableFile
 from ferl._util.files import replace_text
+from ferl._util.progress import file_bar
 from ferl._util.text import shown
 from ferl._util.threads import n_threads
 from ferl.report.summarise import summarise
@@ -46,18 +47,13 @@ def run_report(model: Path, table: Path, out: Path, form: FileForm, wanted: Want
     """Read a table batch by batch, and write what a model says of it."""
     check_place(out, model, table)
     estimator = load_model(model)
-    fitted, threads = estimator.model_, n_threads(jobs)
+    fitted = estimator.model_
     file = TableFile(table, form)
     labels = None if wanted.target is None else _Labels(fitted, file, wanted.target)
-    rows = RowReader(
-        fitted.schema,
-        fitted.missing_features,
-        [name for name in file.names if name != wanted.target],
-        file.path,
-        form,
-    )
-    reading = TableReading(fitted, threads)
-    with progress(f"judging {table.name}", file.size) as moved:
+    names = [name for name in file.names if name != wanted.target]
+    rows = RowReader(fitted.schema, fitted.missing_features, names, file.path, form)
+    reading = TableReading(fitted, n_threads(jobs))
+    with file_bar(f"judging {table.name}", file.size) as moved:
         for batch in file.batches(moved):
             truth = None if labels is None else labels.codes(batch)
             read = rows.read(batch)
@@ -65,11 +61,10 @@ def run_report(model: Path, table: Path, out: Path, form: FileForm, wanted: Want
             reading.add(read.rows, truth, _cells(batch, rows.features))
     if labels is not None:
         labels.refuse_if_all_are_others()
-    replace_text(
-        out, render(summarise(fitted, changed_parameters(estimator), reading, wanted.title or model.stem, table.name))
-    )
+    title = wanted.title or model.stem
+    replace_text(out, render(summarise(fitted, changed_parameters(estimator), reading, title, table.name)))
     for line in rows.unseen_lines():
-        typer.echo(line, err=True)
+        typer.echo(f"note: {line}", err=True)
     typer.echo(f"{reading.n_rows:,} rows judged; report in {out}", err=True)
 
 
@@ -79,7 +74,7 @@ def _cells(batch: pa.Table, features: list[str]) -> Cell:
 
 
 class _Labels:
-    """The column of labels, as places among the classes of a model."""
+    """The column of labels, as indices of a model's classes."""
 
     def __init__(self, model: Model, file: TableFile, target: str) -> None:
         if target not in file.names:
@@ -90,20 +85,18 @@ class _Labels:
             raise CommandError(f"{target!r} is a feature of the model. Name the column that holds the labels.")
         self.target = target
         self.form = file.form
-        self.spelling = Spelling(model.classes)
+        self.lookup = CategoryLookup(model.classes)
         self.n_known = 0
         self.other: str | None = None
 
     def codes(self, batch: pa.Table) -> Codes:
         """The labels of a batch; ``NO_LABEL`` where one is missing, ``OTHER_LABEL`` for those of no class."""
-        column = batch[self.target]
-        held = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-        text = known_text(column.cast(held).cast(pa.string()), self.form.missing)
-        place, others = self.spelling.encode(text)
-        known = np.nan_to_num(place, nan=NO_LABEL)
-        codes: Codes = np.where(known == len(self.spelling.texts), OTHER_LABEL, known).astype(np.int32)
+        column = arrow_column(f"Column {self.target!r}", known_column(batch[self.target], self.form))
+        known = np.nan_to_num(column.codes(self.lookup), nan=NO_LABEL)
+        codes: Codes = np.where(known == self.lookup.n_categories, OTHER_LABEL, known).astype(np.int32)
         self.n_known += int((codes >= 0).sum())
-        self.other = self.other or next(iter(others), None)
+        if self.other is None:
+            self.other = next(map(plain_text, column.unseen(self.lookup)), None)
         return codes
 
     def refuse_if_all_are_others(self) -> None:
@@ -111,5 +104,5 @@ class _Labels:
         if self.n_known == 0 and self.other is not None:
             raise CommandError(
                 f"No value of column {self.target!r} (for example {shown(self.other)}) is a class of the model; these "
-                f"are {shown(self.spelling.texts)}. Name another column, or leave --target out."
+                f"are {shown(list(map(plain_text, self.lookup.by_value)))}. Name another column, or leave --target out."
             )

@@ -14,7 +14,7 @@ from ferl._learn.rows import CategoryNames, Facts, Fold, State, weight_scale
 from ferl._learn.survey import RowForm, Survey, Tally
 from ferl._model.settings import Settings
 from ferl._tables import Schema
-from ferl._tables.categorical import chosen_features
+from ferl._tables.categories import chosen_features
 from ferl._util.arrays import Floats
 
 Moved = Callable[[str, int], object]  # told what is being done, and how many rows it has been done to

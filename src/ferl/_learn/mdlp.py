@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ferl._learn.partitions import Ramp, check_n_sets, checked_table, sorted_groups, variable
 from ferl._model.fuzzy_set import NARROWEST
 from ferl._model.words import LinguisticVariable
+from ferl._tables import distinct_labels
 from ferl._util.arrays import Floats
 
 
@@ -211,7 +212,7 @@ def _codes(y: ArrayLike, kept: NDArray[np.bool_]) -> NDArray[np.intp]:
     labels = np.asarray(y)
     if labels.shape != kept.shape:
         raise ValueError(f"y has shape {labels.shape}; it needs one label per row, shape {kept.shape}.")
-    return np.asarray(np.unique(labels[kept], return_inverse=True)[1], dtype=np.intp)
+    return np.asarray(distinct_labels(labels[kept])[1], dtype=np.intp)
 
 
 def _soften(cuts: list[float], values: Floats, softness: float) -> list[Ramp]:

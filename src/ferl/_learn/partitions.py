@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ferl._model.fuzzy_set import INFINITY, LARGEST, NARROWEST, FuzzySet
 from ferl._model.words import MAX_SETS, WORDS, LinguisticVariable
 from ferl._tables import row_weights
+from ferl._tables.reading import read_table
 from ferl._util.arrays import Floats
 
 Ramp = tuple[float, float]
@@ -230,17 +231,24 @@ def sorted_groups(values: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 def checked_table(X: ArrayLike, feature_names: Sequence[str] | None, sample_weight: ArrayLike | None) -> Table:
     """The table as numbers, with names and weights."""
-    values = np.array(X, dtype=np.float64, order="F")  # the one copy: columns are read one at a time
+    table = read_table(X)
+    values = np.empty(table.shape, order="F")  # the one copy: columns are read one at a time
+    if table.block is not None:
+        values[:] = table.block
+    else:
+        for j, column in enumerate(table.columns):
+            if column.kind == "text" and column.has_values:
+                raise ValueError(
+                    f"{column.label} holds text (for example {column.example}); words describe numbers. Leave the "
+                    "column out, or convert it to numbers."
+                )
+            values[:, j] = column.numbers() if column.kind != "text" else math.nan
     values += 0.0  # -0.0 becomes 0.0
-    if values.ndim != 2 or len(values) == 0:
-        raise ValueError(
-            f"X has shape {values.shape}; a partition is built from a table of shape (n_rows, n_features)."
-        )
     weight = row_weights(sample_weight, None, np.empty(0), np.zeros(len(values), dtype=np.int32))
     kept = weight > 0
     if not kept.all():
         values, weight = values[kept], weight[kept]
-    names = _names(X, feature_names, values.shape[1])
+    names = _names(table.names if feature_names is None else feature_names, values.shape[1])
     with np.errstate(invalid="ignore"):
         too_large = np.fmax(np.fmax.reduce(values, axis=0), -np.fmin.reduce(values, axis=0)) > LARGEST
     if too_large.any():
@@ -252,8 +260,7 @@ def checked_table(X: ArrayLike, feature_names: Sequence[str] | None, sample_weig
     return Table(values, weight, kept, names)
 
 
-def _names(X: ArrayLike, given: Sequence[str] | None, n_features: int) -> list[str]:
-    names = getattr(X, "columns", None) if given is None else given
+def _names(names: Sequence[str] | None, n_features: int) -> list[str]:
     if names is None:
         return [f"x{j}" for j in range(n_features)]
     if len(names) != n_features:

@@ -17,6 +17,7 @@ from ferl._tables import (
     check_weight_span,
     checked_sample_weight,
     class_factors,
+    distinct_labels,
     merge_columns,
     with_indicators,
 )
@@ -124,7 +125,7 @@ class Survey:
         columns = Schema.learn(table, categorical_features)
         missing = np.isnan(columns.encode(table)[weight > 0]) if look_for_missing else None
         has_missing = None if missing is None else np.asarray(missing.any(axis=0))
-        classes, codes = np.unique(labels_of(batch.y), return_inverse=True)
+        classes, codes = distinct_labels(labels_of(batch.y))
         totals = {}
         for code, label in enumerate(classes.tolist()):
             own = weight[codes == code]
@@ -225,7 +226,7 @@ class RowForm:
 
     def codes(self, batch: Batch) -> Ints:
         """Labels of a batch as places among the classes."""
-        found, inverse = np.unique(labels_of(batch.y), return_inverse=True)
+        found, inverse = distinct_labels(labels_of(batch.y))
         place = np.minimum(np.searchsorted(self.classes, found), len(self.classes) - 1)
         if not np.array_equal(self.classes[place], found):
             raise ValueError("The batches have other labels than when they were read before. Give the same every time.")

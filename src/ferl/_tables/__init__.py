@@ -1,16 +1,14 @@
 """The door for tables: what comes in is checked once, and named in the error when it cannot be used.
 
-:class:`Schema` knows the columns of a training table and turns any table with the same columns into numbers:
-:func:`learn_table` for training rows, :func:`encode_rows` for rows to judge.
+:class:`Schema` knows the columns of a training table and turns any table with the same columns into numbers.
 """
 
+from ferl._tables.labels import distinct_labels, refuse_missing_labels
 from ferl._tables.rows import (
     INDICATOR_CATEGORIES,
+    OneRow,
     add_up_indicators,
-    check_rows,
-    encode_rows,
-    learn_labels,
-    learn_table,
+    read_row,
     refuse_extreme_scales,
     with_indicators,
 )
@@ -19,23 +17,21 @@ from ferl._tables.weights import (
     check_weight_span,
     checked_sample_weight,
     class_factors,
-    refuse_missing_labels,
     row_weights,
     weights_and_factors,
 )
 
 __all__ = [
     "INDICATOR_CATEGORIES",
+    "OneRow",
     "Schema",
     "add_up_indicators",
-    "check_rows",
     "check_weight_span",
     "checked_sample_weight",
     "class_factors",
-    "encode_rows",
-    "learn_labels",
-    "learn_table",
+    "distinct_labels",
     "merge_columns",
+    "read_row",
     "refuse_extreme_scales",
     "refuse_missing_labels",
     "row_weights",

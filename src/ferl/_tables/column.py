@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._tables.weights import _is_missing
+from ferl._tables.categories import CategoryLookup, is_missing
 from ferl._util.arrays import Floats
 from ferl._util.text import shown
 
@@ -44,7 +44,7 @@ class Factor:
     values : list
         The values, and last None; None or NaN may be among the others too, and values that no row holds.
     codes : ndarray of shape (n_rows,), int64
-        Each row's place in ``values``; that of the last where it is missing.
+        Each row's index in ``values``; that of the last where it is missing.
     held : list
         Values that rows hold, without missing ones.
     """
@@ -58,7 +58,7 @@ class Factor:
         """Find out which values rows hold."""
         counts = np.bincount(codes, minlength=len(values))
         pairs = zip(values, counts, strict=True)
-        return cls(values, codes, [value for value, count in pairs if count and not _is_missing(value)])
+        return cls(values, codes, [value for value, count in pairs if count and not is_missing(value)])
 
 
 class Column:
@@ -140,7 +140,7 @@ class Column:
         # Not "safe": large integers may be rounded, as everywhere.
         return np.asarray(_in_one(array.cast(pa.float64(), safe=False)).to_numpy(zero_copy_only=False))
 
-    def levels(self) -> NDArray[Any]:
+    def categories(self) -> NDArray[Any]:
         """The distinct values, sorted: an array of str (as objects), bool, int64 or float64.
 
         Floats that are all whole are integers: pandas turns integers into floats where one is missing.
@@ -160,26 +160,32 @@ class Column:
                 ) from None
         return np.array(sorted({float(value) for value in held}), dtype=np.float64)
 
-    def codes(self, levels: NDArray[Any]) -> Floats:
-        """Each row's place in ``levels``, ``len(levels)`` for other values, NaN where missing, shape (n_rows,)."""
-        # By value, as Python compares: True, 1 and 1.0 are one category, whatever types two libraries have for it.
-        places = {level: place for place, level in enumerate(levels.tolist())}
-        n_categories = len(levels)
-        lookup = [math.nan if _is_missing(value) else places.get(value, n_categories) for value in self.factor.values]
-        return np.array(lookup)[self.factor.codes]
+    def codes(self, lookup: CategoryLookup) -> Floats:
+        """Each row's category as its index, ``n_categories`` for unseen ones, NaN where missing, shape (n_rows,)."""
+        self._finite_values()
+        if not lookup.n_categories:
+            return np.full(len(self.factor.codes), math.nan)
+        return np.array([lookup.index(value) for value in self.factor.values])[self.factor.codes]
 
-    def unseen(self, levels: NDArray[Any]) -> list[Any]:
-        """Values that are not among ``levels``, sorted."""
-        return sorted(set(self.factor.held) - set(levels.tolist()))
+    def unseen(self, lookup: CategoryLookup) -> dict[Any, int]:
+        """How many rows hold each value that is none of the categories, sorted by value."""
+        n_rows = np.bincount(self.factor.codes, minlength=len(self.factor.values)).tolist()
+        found: dict[Any, int] = {}
+        for value, count in zip(self.factor.values, n_rows, strict=True):
+            if count and lookup.index(value) == lookup.n_categories:
+                found[value] = found.get(value, 0) + count
+        return dict(sorted(found.items()))
 
-    def refuse_other_kind(self, levels: NDArray[Any]) -> None:
-        """Say so when values cannot be among the categories, because these are text and they are not, or reversely."""
-        if not len(levels) or not self._finite_values() or (self.kind == "text") == (levels.dtype.kind == "O"):
+    def refuse_other_kind(self, lookup: CategoryLookup) -> None:
+        """Say so when no value can be among the categories, because these are text and it is not, or reversely."""
+        held = self._finite_values()
+        if not held or (self.kind == "text") == lookup.is_text or any(map(lookup.can_be, held)):
             return
-        before = "text" if levels.dtype.kind == "O" else "booleans" if levels.dtype.kind == "b" else "numbers"
+        example = next(iter(lookup.by_value))
+        before = "text" if lookup.is_text else "booleans" if isinstance(example, bool) else "numbers"
         raise ValueError(
             f"{self.label} holds {_SHOWN[self.kind]} (for example {self.example}); its categories in training were "
-            f"{before} (for example {shown(levels.tolist()[0])}). Convert the column to {before}."
+            f"{before} (for example {shown(example)}). Convert the column to {before}."
         )
 
     def _finite_values(self) -> list[Any]:
@@ -202,9 +208,9 @@ def _encoded(array: Any) -> Any:
         if isinstance(array, pa.Array) or array.num_chunks == 1:
             return _in_one(array)
         array = array.cast(array.type.value_type)  # each chunk may have its own dictionary
-    if _is_text(array.type) or pa.types.is_float16(array.type):
+    if is_text(array.type) or pa.types.is_float16(array.type):
         # Arrow does not encode all its kinds of text, nor half-precision numbers.
-        array = array.cast(pa.large_string() if _is_text(array.type) else pa.float64())
+        array = array.cast(pa.large_string() if is_text(array.type) else pa.float64())
     return _in_one(array.dictionary_encode())
 
 
@@ -215,7 +221,7 @@ def _in_one(array: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Schema from arrays
+# Columns from arrays
 # ---------------------------------------------------------------------------------------------------------------------
 
 
@@ -229,7 +235,7 @@ def arrow_column(label: str, array: Any) -> Column:
         return Column(label, array, "number", is_declared)
     if pa.types.is_boolean(held):
         return Column(label, array, "bool", is_declared)
-    if _is_text(held):
+    if is_text(held):
         return Column(label, array, "text", is_declared)
     if pa.types.is_null(held):
         return Column(label, array, "nothing", is_declared)
@@ -237,7 +243,8 @@ def arrow_column(label: str, array: Any) -> Column:
     raise ValueError(_other_type(label, str(held), example))
 
 
-def _is_text(held: Any) -> bool:
+def is_text(held: Any) -> bool:
+    """Whether a type of Arrow is one of text."""
     return str(held) in ("string", "large_string", "string_view")  # the last has no test of its own in old versions
 
 
@@ -278,7 +285,7 @@ def _object_column(label: str, values: NDArray[Any]) -> Column:
 
 def _mixed_numbers(label: str, values: NDArray[Any]) -> Floats:
     """Numbers of several types as float64; other mixtures get an error that shows what is mixed."""
-    present = np.array([not _is_missing(value) for value in values])
+    present = np.array([not is_missing(value) for value in values])
     texts: list[str] = []
     numbers: list[Any] = []
     for value in values[present]:

@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from ferl._cli.errors import CommandError
-from ferl._tables import Schema, with_indicators
-from ferl._tables.column import arrow_column
+from ferl._tables.categories import plain_text
+from ferl._tables.column import arrow_column, is_text
 from ferl._tables.files import FileForm, known_text, no_number, text_as_numbers
-from ferl._tables.text_categories import Spelling
+from ferl._tables.rows import with_indicators
+from ferl._tables.schema import Schema
 from ferl._util.arrays import Floats
+from ferl._util.files import TableFileError
 
 MAX_UNSEEN = 1000  # unseen categories of a column that are remembered by name: memory must not grow with the file
 
@@ -45,12 +46,12 @@ class RowReader:
 
     Parameters
     ----------
-    known : Schema
+    schema : Schema
         The columns of the training table.
-    missing_features : tuple of int
-        Features with an indicator of missing values.
+    missing_features : sequence of int
+        Features with an indicator.
     names : sequence of str
-        Schema of the file. A model without names takes them by their places.
+        Columns of the file. A schema without names takes them in their order.
     path : Path
         The file, for errors.
     form : FileForm
@@ -67,30 +68,35 @@ class RowReader:
     """
 
     def __init__(
-        self, known: Schema, missing_features: tuple[int, ...], names: Sequence[str], path: Path, form: FileForm
+        self, schema: Schema, missing_features: Sequence[int], names: Sequence[str], path: Path, form: FileForm
     ) -> None:
-        self.features = _feature_columns(known, names, path)
+        self.features = _feature_columns(schema, names, path)
         self.form = form
-        self._columns = Schema(tuple(self.features), known.categories)
+        self._schema = Schema(tuple(self.features), schema.categories)
+        self._lookups = self._schema.lookups  # made here, once, and not by every thread
         self._missing_features = missing_features
-        self._spelling = [None if levels is None else Spelling(levels) for levels in known.categories]
         self.unseen: dict[str, Counter[str]] = {}
         self.n_unseen: Counter[str] = Counter()
 
     def read(self, table: pa.Table) -> Batch:
         """A batch as the model reads it. Changes nothing here, so that batches can be read at the same time."""
         rows = np.empty((table.num_rows, len(self.features)), order="F")
+        given = dict(zip(table.column_names, table.columns, strict=True))
         numbers: dict[str, pa.ChunkedArray] = {}
         unseen: dict[str, dict[str, int]] = {}
-        for place, (name, spelling) in enumerate(zip(self.features, self._spelling, strict=True)):
-            if spelling is None:
-                numbers[name] = self._number(table[name], name)
-                rows[:, place] = arrow_column(f"Column {name!r}", numbers[name]).numbers()
+        for feature, (name, lookup) in enumerate(zip(self.features, self._lookups, strict=True)):
+            label = self._schema.label(feature)
+            if lookup is None:
+                numbers[name] = self._number(given[name], label)
+                rows[:, feature] = arrow_column(label, numbers[name]).numbers()
                 continue
-            rows[:, place], counts = spelling.encode(self._category(table[name], name))
+            # A whole batch of values that cannot be categories is no error: the next batch may have others.
+            column = arrow_column(label, known_column(given[name], self.form))
+            rows[:, feature] = column.codes(lookup)
+            counts = column.unseen(lookup)
             if counts:
-                unseen[name] = counts
-        self._columns.refuse_infinity(rows)
+                unseen[name] = {plain_text(value): count for value, count in counts.items()}
+        self._schema.refuse_infinity(rows)
         return Batch(numbers, with_indicators(rows, self._missing_features), unseen)
 
     def count(self, batch: Batch) -> None:
@@ -100,25 +106,14 @@ class RowReader:
             own = self.unseen.setdefault(name, Counter())
             own.update({text: n for text, n in counts.items() if text in own or len(own) < MAX_UNSEEN})
 
-    def _number(self, column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-        held = _held(column)
-        if pa.types.is_null(held):
-            return column.cast(pa.float64())
-        if not (pa.types.is_string(held) or pa.types.is_large_string(held)):
-            return column.cast(held)
-        text = known_text(column.cast(pa.string()), self.form.missing)
-        numbers = text_as_numbers(text)
+    def _number(self, column: pa.ChunkedArray, label: str) -> pa.ChunkedArray:
+        column = known_column(column, self.form)
+        if not is_text(column.type):
+            return column.cast(pa.float64()) if pa.types.is_null(column.type) else column
+        numbers = text_as_numbers(column)
         if numbers is None:
-            raise no_number(text, f"Column {name!r}")
+            raise no_number(column, label)
         return numbers
-
-    def _category(self, column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-        held = _held(column)
-        try:
-            text = column.cast(held).cast(pa.string())
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise CommandError(f"Column {name!r} holds {held}; its categories cannot be read from that.") from error
-        return known_text(text, self.form.missing)
 
     def unseen_lines(self) -> list[str]:
         """What to tell the user about categories that training did not have."""
@@ -129,29 +124,33 @@ class RowReader:
             many = f"{len(counts)}" if len(counts) < MAX_UNSEEN else f"at least {MAX_UNSEEN}"
             rows = self.n_unseen[name]
             lines.append(
-                f"note: column {name!r}: {rows} {'row has' if rows == 1 else 'rows have'} a category that training did "
+                f"column {name!r}: {rows} {'row has' if rows == 1 else 'rows have'} a category that training did "
                 f"not have; {many} of them: {named}{more}"
             )
         return lines
 
 
-def _held(column: pa.ChunkedArray) -> pa.DataType:
-    return column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+def known_column(column: pa.ChunkedArray, form: FileForm) -> pa.ChunkedArray:
+    """A column without a dictionary, null where its text says that a value is missing."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return known_text(column.cast(pa.string()), form.missing) if is_text(column.type) else column
 
 
 def _feature_columns(known: Schema, names: Sequence[str], path: Path) -> list[str]:
     n_features = len(known.categories)
     if known.names is None:
         if len(names) != n_features:
-            raise CommandError(
+            raise TableFileError(
                 f"{path.name} has {len(names)} columns; the model was fitted without names on {n_features} features, "
                 "which are taken in their order. Leave the other columns out."
             )
         return list(names)
-    absent = [name for name in known.names if name not in set(names)]
+    given = set(names)
+    absent = [name for name in known.names if name not in given]
     if absent:
         near = difflib.get_close_matches(absent[0], names, n=1)
         hint = f" Did you mean {near[0]!r}? Rename it." if near else " Add it; its fields may be empty."
         more = f" (and {len(absent) - 1} more)" if len(absent) > 1 else ""
-        raise CommandError(f"{path.name} has no column {absent[0]!r}{more}, which the model reads.{hint}")
+        raise TableFileError(f"{path.name} has no column {absent[0]!r}{more}, which the model reads.{hint}")
     return list(known.names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from ferl._cli.errors import CommandError
+from ferl._tables.categories import spelled_number
+from ferl._util.files import TableFileError
 from ferl._util.text import shown
 
 # Of a CSV file, read at a time. Arrow reads some dozens ahead: 3 million rows of ten columns took 290, 340 and 440 MB
@@ -22,6 +24,8 @@ BLOCK_BYTES = 1 << 20
 BATCH_ROWS = 65_536  # of a Parquet file
 PARQUET = (".parquet", ".pq")
 _UTF16_STARTS = (b"\xff\xfe", b"\xfe\xff")
+# As Python writes it: text that reads back to the same text. 007 and +7 are names, not numbers.
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _MAX_SAID = 160  # letters of what Arrow says, which may quote the file
 
 
@@ -64,13 +68,15 @@ class TableFile:
         self.form = form
         self.is_parquet = path.suffix.lower() in PARQUET
         if not path.is_file():
-            raise CommandError(f"{path} is no file. Check the path.")
+            raise TableFileError(f"{path} is no file. Check the path.")
         with _named_errors(path):
             self.schema = pq.read_schema(path) if self.is_parquet else self._csv_schema()
         self.names: list[str] = list(self.schema.names)
         twice = [name for name, count in Counter(self.names).items() if count > 1]
         if twice:
-            raise CommandError(f"{path.name} has several columns called {twice[0]!r}. Give every column its own name.")
+            raise TableFileError(
+                f"{path.name} has several columns called {twice[0]!r}. Give every column its own name."
+            )
         self.size = pq.read_metadata(path).num_rows if self.is_parquet else path.stat().st_size
 
     def batches(self, moved: Callable[[int], object] = lambda _: None) -> Iterator[pa.Table]:
@@ -111,7 +117,7 @@ class TableFile:
     def _open_csv(self, source: Any, block: int, names: list[str]) -> Any:
         separator = self.form.separator or ("\t" if self.path.suffix.lower() == ".tsv" else ",")
         if len(separator.encode()) != 1:
-            raise CommandError(f"The separator is {separator!r}; it must be one character, such as ';'.")
+            raise TableFileError(f"The separator is {separator!r}; it must be one character, such as ';'.")
         return csv.open_csv(
             source,
             read_options=csv.ReadOptions(block_size=block),
@@ -137,7 +143,7 @@ class _named_errors:
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, pa.ArrowInvalid):
             said = str(error)[:_MAX_SAID].rstrip(". ")
-            raise CommandError(f"{self.path.name} cannot be read: {said}. {self._remedy(str(error))}") from error
+            raise TableFileError(f"{self.path.name} cannot be read: {said}. {self._remedy(str(error))}") from error
 
     def _remedy(self, said: str) -> str:
         if self.path.suffix.lower() in PARQUET:
@@ -152,7 +158,7 @@ class _named_errors:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Text as numbers
+# Text as numbers and categories
 # ---------------------------------------------------------------------------------------------------------------------
 
 
@@ -179,20 +185,17 @@ def text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     return pa.chunked_array([pa.array(numbers, pa.float64()).take(encoded.indices)])
 
 
-def spelled_number(text: str) -> float | None:
-    """The number that a text spells; nothing at all spells NaN, and other text None."""
-    if not text.strip():
-        return float("nan")
-    try:
-        return None if "_" in text else float(text)  # to Python, 1_000 is a number
-    except ValueError:
-        return None
+def integers_or_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A text column as integers, where every text is one as Python writes it; else the text."""
+    if all(text is None or _INTEGER.fullmatch(text) for text in column.unique().to_pylist()):
+        return column.cast(pa.int64())
+    return column
 
 
-def no_number(column: pa.ChunkedArray, label: str) -> CommandError:
+def no_number(column: pa.ChunkedArray, label: str) -> TableFileError:
     """The error for a text in a column of numbers."""
     text = next(text for text in column.unique().to_pylist() if text is not None and spelled_number(text) is None)
-    return CommandError(
+    return TableFileError(
         f"{label} holds {shown(text)}, which is not a number; in training it held numbers. If it stands for a missing "
         f"value, add --missing {shown(text)}."
     )

@@ -1,7 +1,4 @@
-"""Any table as columns: NumPy arrays, lists of rows, and the data frames that narwhals knows.
-
-scikit-learn is imported where it is used: that takes a second, and reading a model file does without.
-"""
+"""Any table as columns: NumPy arrays, lists of rows, and the data frames that narwhals knows."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ class Table:
     Attributes
     ----------
     names : tuple of str or None
-        None: the table has no names, or (pandas) names that are not text; then columns go by their places.
+        None: the table has no names, or (pandas) names that are not text; then columns go by their order.
     shape : tuple of int
         Numbers of rows and columns.
     native : object
@@ -49,20 +46,18 @@ class Table:
         return self.read()
 
 
-def label(place: int, names: tuple[str, ...] | None) -> str:
+def label(index: int, names: tuple[str, ...] | None) -> str:
     """What errors call a column."""
-    return f"Feature {place}" if names is None else f"Column {names[place]!r}"
+    return f"Feature {index}" if names is None else f"Column {names[index]!r}"
 
 
-def read_table(X: Any, estimator: Any = None) -> Table:
+def read_table(X: Any) -> Table:
     """A table of any kind, with at least one row and one column.
 
     Parameters
     ----------
     X : array-like, data frame or Table of shape (n_rows, n_columns)
         The table. A :class:`Table` is passed on, with what has been read of it.
-    estimator : BaseEstimator, optional
-        Named in errors.
 
     Returns
     -------
@@ -70,8 +65,23 @@ def read_table(X: Any, estimator: Any = None) -> Table:
     """
     if isinstance(X, Table):
         return X
-    frame = _as_frame(X)
-    return _read_array(X, estimator) if frame is None else _read_frame(frame, estimator)
+    frame = as_frame(X)
+    return _read_array(as_array(X)) if frame is None else _read_frame(frame)
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
+    """Refuse tables without rows or columns, and what is no table, in scikit-learn's words."""
+    if len(shape) != 2:
+        kinds = {0: "scalar array", 1: "1D array"}
+        if len(shape) in kinds:
+            raise ValueError(
+                f"Expected 2D array, got {kinds[len(shape)]} instead: X has shape {shape}. Reshape it: "
+                "X.reshape(1, -1) is one row, X.reshape(-1, 1) one column."
+            )
+        raise ValueError(f"Found array with dim {len(shape)}; a table has two dimensions, rows and columns.")
+    for count, what, remedy in zip(shape, ("sample", "feature"), ("row", "column"), strict=True):
+        if count == 0:
+            raise ValueError(f"Found array with 0 {what}(s): X has shape {shape}. Pass at least one {remedy}.")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -79,7 +89,8 @@ def read_table(X: Any, estimator: Any = None) -> Table:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
+def as_frame(X: Any) -> nw.DataFrame[Any] | None:
+    """A data frame as narwhals has it; None: X is no data frame."""
     pyarrow = sys.modules.get("pyarrow")  # not imported: then X is not of pyarrow
     if pyarrow is not None and isinstance(X, pyarrow.RecordBatch):
         X = pyarrow.Table.from_batches([X])
@@ -102,16 +113,13 @@ def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
     return None
 
 
-def _read_frame(frame: nw.DataFrame[Any], estimator: Any) -> Table:
-    from sklearn.utils.validation import check_array
-
+def _read_frame(frame: nw.DataFrame[Any]) -> Table:
     shape = frame.shape
-    # A view of one zero has the shape of the frame and costs nothing: scikit-learn says what is wrong with the shape.
-    check_array(np.broadcast_to(0.0, shape), dtype=None, ensure_all_finite=False, estimator=estimator)
+    _check_shape(shape)
     names = _names(frame.columns)
 
     def read() -> list[Column]:
-        return [_series_column(label(place, names), series) for place, series in enumerate(frame.iter_columns())]
+        return [_series_column(label(index, names), series) for index, series in enumerate(frame.iter_columns())]
 
     return Table(names, shape, frame.to_native(), _block(frame), read)
 
@@ -143,7 +151,7 @@ def _block(frame: nw.DataFrame[Any]) -> NDArray[Any] | None:
 def _series_column(name: str, series: Any) -> Column:
     native = series.to_native()
     dtype = getattr(native, "dtype", None)
-    # Schema of pandas in NumPy's types, and its sparse ones, which densify; and objects in polars.
+    # Columns of pandas in NumPy's types, and its sparse ones, which densify; and objects in polars.
     if isinstance(dtype, np.dtype) or hasattr(native, "sparse") or series.dtype == nw.Object:
         return array_column(name, np.asarray(native))
     if series.dtype in (nw.Int128, nw.UInt128):  # Arrow has no such type
@@ -164,18 +172,25 @@ def _series_column(name: str, series: Any) -> Column:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _read_array(X: Any, estimator: Any) -> Table:
-    from sklearn.utils.validation import check_array
-
+def as_array(X: Any) -> NDArray[Any]:
+    """What is no data frame as an array, whose values keep their types."""
+    if hasattr(X, "toarray"):
+        raise TypeError("Sparse data was passed, but dense data is required. Use X.toarray() to make it dense.")
     if isinstance(X, list | tuple):
-        X = _rows_as_objects(X)
+        return _rows_as_objects(X)
     if isinstance(X, np.ma.MaskedArray):
-        X = np.ma.filled(X.astype(object), np.nan)  # what is masked is missing
-    array = check_array(X, dtype=None, ensure_all_finite=False, estimator=estimator, input_name="X")
+        return np.ma.filled(X.astype(object), np.nan)  # what is masked is missing
+    if not isinstance(X, np.ndarray) and getattr(X, "ndim", 2) == 1:
+        raise ValueError(f"Expected a 2-dimensional container but got {type(X).__name__}. Pass a data frame.")
+    return np.asarray(X)
+
+
+def _read_array(array: NDArray[Any]) -> Table:
+    _check_shape(array.shape)
     block = array if array.dtype.kind in "fiu" else None
 
     def read() -> list[Column]:
-        return [array_column(label(place, None), array[:, place]) for place in range(array.shape[1])]
+        return [array_column(label(index, None), array[:, index]) for index in range(array.shape[1])]
 
     return Table(None, array.shape, array, block, read)
 
@@ -188,10 +203,10 @@ def _rows_as_objects(rows: list[Any] | tuple[Any, ...]) -> NDArray[Any]:
     table = np.array(rows, dtype=object)
     if table.ndim == 1:
         lengths = [len(row) if isinstance(row, list | tuple) else None for row in rows]
-        for place, length in enumerate(lengths):
+        for row, length in enumerate(lengths):
             if None not in (lengths[0], length) and length != lengths[0]:
                 raise ValueError(
-                    f"Row 0 has {lengths[0]} values and row {place} has {length}. Give every row one value for each "
+                    f"Row 0 has {lengths[0]} values and row {row} has {length}. Give every row one value for each "
                     "feature, None where it is missing."
                 )
     return table

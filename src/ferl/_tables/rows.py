@@ -1,18 +1,18 @@
-"""Indicators: columns that say whether a value is missing, behind those of the table."""
+"""Rows as a tree reads them: indicators of missing values behind the columns of the table, and one row alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._tables.reading import read_table
 from ferl._tables.schema import Schema
-from ferl._tables.weights import _LARGEST, _NARROWEST, _core_ready, _remedies, refuse_missing_labels
+from ferl._tables.weights import LARGEST, NARROWEST
 from ferl._util.arrays import Floats
-from ferl._util.threads import n_threads
+from ferl._util.text import shown
 
 INDICATOR_CATEGORIES = ("known", "missing")
 """The two categories of an indicator, in the order of their codes."""
@@ -35,129 +35,120 @@ def add_up_indicators(parts: Floats, features: Sequence[int]) -> Floats:
     return out
 
 
-def learn_table(
-    estimator: Any, X: Any, y: Any, categorical_features: Any = "from_dtype"
-) -> tuple[Floats, Schema, NDArray[Any], NDArray[np.int32]]:
-    """A training table as numbers, its columns, the distinct labels, and each row's label as a code.
+@dataclass(frozen=True, eq=False)
+class OneRow:
+    """A row as the tree reads it, and what the tree cannot know of it.
+
+    Attributes
+    ----------
+    values : ndarray of shape (1, n_columns)
+        Numbers and codes of categories, with indicators of missing values behind them.
+    unseen : dict
+        By the index of the feature: a category that training did not have.
+    """
+
+    values: Floats
+    unseen: dict[int, Any] = field(default_factory=dict)
+
+
+def read_row(schema: Schema, missing_features: Sequence[int], x: Any) -> OneRow:
+    """A row given as a 1-D array, a table of one row, a pandas Series, or a dict of values by feature.
 
     Parameters
     ----------
-    estimator : BaseEstimator
-        Gets ``n_features_in_`` and, if the table has names, ``feature_names_in_``.
-    X : array-like or data frame of shape (n_rows, n_features)
-        The table; categories and missing values are welcome.
-    y : array-like of shape (n_rows,)
-        The labels.
-    categorical_features : "from_dtype", None, or array-like of str, int or bool
-        As in :meth:`Schema.learn`.
+    schema : Schema
+        The columns of the training table.
+    missing_features : sequence of int
+        Features with an indicator.
+    x : array-like, data frame, Series or dict
+        The row. What has no names goes by the order of the features.
 
     Returns
     -------
-    X : ndarray of shape (n_rows, n_features), float64
-        As :meth:`Schema.encode` gives it.
-    columns : Schema
-    classes : ndarray of shape (n_classes,)
-    codes : ndarray of shape (n_rows,), int32
-
-    Examples
-    --------
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from ferl._tables import encode_rows, learn_table
-    >>> estimator = DecisionTreeClassifier()  # any; it remembers the features
-    >>> rows, columns, classes, codes = learn_table(estimator, [[0.5, "red"], [1.5, None]], ["yes", "no"])
-    >>> rows
-    array([[0.5, 0. ],
-           [1.5, nan]])
-    >>> classes[codes].tolist(), estimator.n_features_in_
-    (['yes', 'no'], 2)
-    >>> encode_rows(estimator, columns, [[2.5, "red"]])
-    array([[2.5, 0. ]])
+    OneRow
     """
-    from sklearn.utils.validation import validate_data
-
-    refuse_missing_labels(y)
-    with _remedies():
-        table = read_table(X, estimator)
-        validate_data(estimator, table.native, skip_check_array=True)
-    classes, codes = learn_labels(estimator, y, table.shape)
-    threads = n_threads(getattr(estimator, "n_jobs", None))
-    columns = Schema.learn(table, categorical_features, threads)
-    return _core_ready(columns.encode(table, threads)), columns, classes, codes
-
-
-def learn_labels(estimator: Any, y: Any, shape: tuple[int, ...]) -> tuple[NDArray[Any], NDArray[np.int32]]:
-    """The distinct labels of a table of this shape, and each row's label as a code."""
-    from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import check_X_y
-
-    refuse_missing_labels(y)
-    with _remedies():
-        # The shape is all that labels are compared with; a view of one zero has it.
-        _, y = check_X_y(np.broadcast_to(0.0, shape), y, dtype=None, ensure_all_finite=False, estimator=estimator)
-    check_classification_targets(y)
-    return distinct_labels(y)
+    table = _as_table(schema, x)
+    values = with_indicators(schema.encode(table), missing_features)
+    if len(values) != 1:
+        raise ValueError(
+            f"x has {len(values)} rows; an explanation is about one. Pass one of them, for example X[0] or X.iloc[0]."
+        )
+    found = schema.unseen(table) if any(known is not None for known in schema.categories) else {}
+    keys = range(len(schema.categories)) if schema.names is None else schema.names
+    return OneRow(values, {feature: found[key][0] for feature, key in enumerate(keys) if key in found})
 
 
-def distinct_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
-    """The distinct labels, sorted, and each row's place among them: `numpy.unique`, without a sort where it can be."""
-    if y.dtype.kind in "iu" and len(y) > 0:
-        low, high = int(y.min()), int(y.max())
-        if high - low < len(y) and high < 2**63:
-            offset = y.astype(np.int64) - low
-            present = np.bincount(offset) > 0
-            return (np.flatnonzero(present) + low).astype(y.dtype), (np.cumsum(present) - 1).astype(np.int32)[offset]
-    classes, codes = np.unique(y, return_inverse=True)
-    return classes, codes.astype(np.int32)
+def _as_table(schema: Schema, x: Any) -> Any:
+    if isinstance(x, Mapping):
+        return _named_row(schema, x)
+    if hasattr(x, "to_dict") and hasattr(x, "index") and np.ndim(x) == 1:  # a pandas Series
+        index = list(x.index)
+        by_name = schema.names is not None and all(isinstance(name, str) for name in index)
+        return _named_row(schema, dict(zip(index, x, strict=True))) if by_name else _ordered_row(schema, list(x))
+    if isinstance(x, list | tuple | np.ndarray):
+        n_dimensions = np.ndim(np.array(x, dtype=object))
+        if n_dimensions == 1:
+            return _ordered_row(schema, list(x))
+        if n_dimensions == 2 and len(x) == 1:
+            return _ordered_row(schema, list(x[0]))
+    elif getattr(x, "ndim", 2) == 1 or (hasattr(x, "to_list") and not hasattr(x, "columns")):
+        return _ordered_row(schema, list(x))
+    return x
 
 
-def encode_rows(estimator: Any, columns: Schema, X: Any) -> Floats:
-    """Rows for a fitted estimator, as numbers.
-
-    Schema with names are found by their names, in any order. When only one of the two tables has names,
-    scikit-learn warns, and columns go by their places.
-
-    Parameters
-    ----------
-    estimator : BaseEstimator
-        Has been given its features by :func:`learn_table`.
-    columns : Schema
-        Those of the training table.
-    X : array-like or data frame of shape (n_rows, n_features)
-        The rows.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_features), float64
-    """
-    from sklearn.utils.validation import validate_data
-
-    with _remedies():
-        table = read_table(X, estimator)
-        if columns.names is None or table.names is None:
-            validate_data(estimator, table.native, reset=False, skip_check_array=True)
-        return _core_ready(columns.encode(table, n_threads(getattr(estimator, "n_jobs", None))))
+def _named_row(schema: Schema, values: Mapping[Any, Any]) -> Any:
+    names: Sequence[Any] = schema.names or [f"x{j}" for j in range(len(schema.categories))]
+    if schema.names is None and all(isinstance(key, int | np.integer) for key in values):
+        names = range(len(names))
+    known = set(names)
+    other = [key for key in values if key not in known]
+    if other:
+        raise ValueError(
+            f"x has a value for {shown(other[0])}, which is no feature of the model. Leave it out; the features are "
+            f"{shown(list(names))}."
+        )
+    lacking = [name for name in names if name not in values]
+    if lacking:
+        raise ValueError(
+            f"x has no value for {shown(lacking[0])}, a feature of the model. Add it; None says that it is missing."
+        )
+    return _ordered_row(schema, [values[name] for name in names])
 
 
-def check_rows(estimator: Any, X: Any) -> Floats:
-    """Rows for a fitted classifier as its tree reads them: numbers, and indicators of missing values if it has any."""
-    return with_indicators(encode_rows(estimator, estimator.columns_, X), estimator.missing_features_)
+def _ordered_row(schema: Schema, values: list[Any]) -> Any:
+    """A table of one row, with the names of the features where they have any."""
+    n_features = len(schema.categories)
+    if len(values) != n_features:
+        raise ValueError(f"x has {len(values)} values; the model was fitted on {n_features} features.")
+    if schema.names is None:
+        return [values]
+    import pyarrow as pa
+
+    columns = [pa.array(_boxed(value), from_pandas=True) for value in values]
+    return pa.table(columns, names=list(schema.names))
+
+
+def _boxed(value: Any) -> NDArray[Any]:
+    cell = np.empty(1, dtype=object)
+    cell[0] = value.item() if isinstance(value, np.generic) else value
+    return cell
 
 
 def refuse_extreme_scales(columns: Schema, low: Floats, high: Floats) -> None:
     """Name the first feature whose range cannot be divided into bands; ``low`` above ``high``: it has no value."""
     with np.errstate(over="ignore"):
         width = high - low
-    narrow = (width > 0) & (width < _NARROWEST)
+    narrow = (width > 0) & (width < NARROWEST)
     if narrow.any():
         feature = int(np.argmax(narrow))
         raise ValueError(
-            f"{columns.label(feature)} varies by {width[feature]:.3g} only; {_NARROWEST:.0e} is the least that can be "
+            f"{columns.label(feature)} varies by {width[feature]:.3g} only; {NARROWEST:.0e} is the least that can be "
             "divided into bands. Rescale it."
         )
     largest = np.fmax(high, -low)
-    if (largest > _LARGEST).any():
-        feature = int(np.argmax(largest > _LARGEST))
+    if (largest > LARGEST).any():
+        feature = int(np.argmax(largest > LARGEST))
         raise ValueError(
             f"{columns.label(feature)} holds a value of magnitude {largest[feature]:.3g}; magnitudes up to "
-            f"{_LARGEST:.0e} can be fitted. Rescale it, or replace it by NaN if it is a code for 'missing'."
+            f"{LARGEST:.0e} can be fitted. Rescale it, or replace it by NaN if it is a code for 'missing'."
         )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._tables.categorical import chosen_features
+from ferl._tables.categories import CategoryLookup, chosen_features, spelled_number
 from ferl._tables.column import Column, infinity_message
 from ferl._tables.reading import Table, label, read_table
 from ferl._tables.schema_form import columns_from_form, columns_to_form
@@ -20,6 +22,7 @@ from ferl._util.text import shown
 from ferl._util.threads import for_each, threads_for
 
 _MAX_NAMES = 5
+_FEW_CELLS = 1000  # of a table, below which a dict is faster than Arrow
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +71,7 @@ class Schema:
         X : array-like or data frame of shape (n_rows, n_features)
             The table: NumPy, lists of rows, pandas, polars, pyarrow or what else narwhals reads.
         categorical_features : "from_dtype", None, or array-like of str, int or bool
-            Which features are categories: names, places or a mask; all others are then numbers, and text among them is
+            Which features are categories: names, indices or a mask; all others are then numbers, and text among them is
             an error. "from_dtype": the columns' types decide; integers are numbers. None: no feature is.
         n_threads : int
             Number of threads; small tables take one.
@@ -85,20 +88,33 @@ class Schema:
         are_categories = [column.is_category for column in table.columns] if chosen is None else chosen.tolist()
         categories = [column for column, is_category in zip(table.columns, are_categories, strict=True) if is_category]
         for_each(lambda column: column.factor, categories, threads_for(table.shape[0] * len(categories), n_threads))
-        levels: list[NDArray[Any] | None] = []
+        found: list[NDArray[Any] | None] = []
         for column, is_category in zip(table.columns, are_categories, strict=True):
             if is_category:
-                levels.append(column.levels())
+                found.append(column.categories())
                 continue
             if column.kind == "text" and column.factor.held:
                 raise ValueError(
                     f"{column.label} holds text (for example {column.example}) and is not among "
                     f"categorical_features ({shown(categorical_features)}). Add it to them, or leave the column out."
                 )
-            levels.append(None)
+            found.append(None)
         if chosen is None and table.names is None:
-            _warn_of_spelled_numbers(levels)
-        return cls(table.names, tuple(levels))
+            _warn_of_spelled_numbers(found)
+        return cls(table.names, tuple(found))
+
+    @cached_property
+    def lookups(self) -> tuple[CategoryLookup | None, ...]:
+        """For each feature None, if it holds numbers, or which category a value is."""
+        return tuple(None if known is None else CategoryLookup(known) for known in self.categories)
+
+    @cached_property
+    def _holds_categories(self) -> bool:
+        return any(known is not None for known in self.categories)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Lookups are made again where they are needed.
+        return {"names": self.names, "categories": self.categories}
 
     @property
     def n_categories(self) -> NDArray[np.int32]:
@@ -112,7 +128,7 @@ class Schema:
     def encode(self, X: Any, n_threads: int = 1) -> Floats:
         """A table as numbers.
 
-        Schema are found by their names, in any order; without names on either side, by their places.
+        Columns are found by their names, in any order; without names on either side, by their order.
 
         Parameters
         ----------
@@ -124,34 +140,86 @@ class Schema:
         Returns
         -------
         ndarray of shape (n_rows, n_features), float64
-            Numbers as they are, categories as their places in ``categories``, ``len(categories)`` for a category that
+            Numbers as they are, categories as their indices in ``categories``, ``len(categories)`` for a category that
             is not among them; NaN where a value is missing, and for all values of a feature without categories. It may
             share its memory with X.
         """
-        table = read_table(X)
-        places = self._places(table)
-        if table.block is not None and all(known is None for known in self.categories):
-            block = table.block if places == range(len(places)) else table.block[:, places]
+        encoded = self.encode_plain(X, n_threads)
+        return self._encode_table(read_table(X), n_threads) if encoded is None else encoded
+
+    def encode_plain(self, X: Any, n_threads: int = 1) -> Floats | None:
+        """As :meth:`encode`, for the plainest tables only; None: the table needs a closer look.
+
+        They are arrays of float64 where all features are numbers, and few rows of Python's own types in a list or in a
+        pandas data frame. Such a list or array is for columns without names, and such a data frame for columns with the
+        same names in the same order.
+        """
+        n_features = len(self.categories)
+        if type(X) is np.ndarray:
+            if X.dtype != np.float64 or X.ndim != 2 or X.shape[1] != n_features or not len(X):
+                return None
+            if self._holds_categories or self.names is not None:
+                return None
+            if X.size >= _FEW_CELLS or _holds_infinity(X):
+                self.refuse_infinity(X, n_threads)
+            return X
+        if not hasattr(X, "__len__") or not 0 < len(X) * n_features <= _FEW_CELLS:
+            return None
+        if type(X) is list:
+            is_plain = self.names is None and all(type(row) is list and len(row) == n_features for row in X)
+            return self._encode_values(X) if is_plain else None
+        pandas = sys.modules.get("pandas")  # not imported: then X is not of pandas
+        if pandas is None or type(X) is not pandas.DataFrame or tuple(X.columns.tolist()) != self.names:
+            return None
+        return self._encode_values(X.to_numpy(dtype=object).tolist())
+
+    def _encode_values(self, rows: list[list[Any]]) -> Floats | None:
+        """Rows of Python's own types; None where a value is of another type, or its column would be refused."""
+        encoded = np.empty((len(rows), len(self.categories)), order="F")
+        for row, values in enumerate(rows):
+            for feature, (value, lookup) in enumerate(zip(values, self.lookups, strict=True)):
+                if value is None or (type(value) is float and value != value):
+                    encoded[row, feature] = math.nan
+                    continue
+                if type(value) not in _PLAIN_TYPES or value in _INFINITIES:
+                    return None
+                is_text = type(value) is str
+                if lookup is None:
+                    if is_text or (type(value) is int and abs(value) > 2**63):
+                        return None
+                    encoded[row, feature] = value
+                elif not lookup.n_categories:
+                    encoded[row, feature] = math.nan
+                elif is_text != lookup.is_text or (is_text and not value.isascii() and value not in lookup.by_value):
+                    return None
+                else:
+                    encoded[row, feature] = lookup.index(value)
+        return encoded
+
+    def _encode_table(self, table: Table, n_threads: int) -> Floats:
+        order = self._order(table)
+        if table.block is not None and not self._holds_categories:
+            block = table.block if order == range(len(order)) else table.block[:, order]
             encoded = block.astype(np.float64, copy=False)
             self.refuse_infinity(encoded, n_threads)
             return encoded
         encoded = np.empty((table.shape[0], len(self.categories)), order="F")
-        columns = table.columns  # read here, once, and not by every thread
+        columns, lookups = table.columns, self.lookups  # read here, once, and not by every thread
 
         def fill(feature: int) -> None:
             own = encoded[:, feature]
-            own[:] = self._encode_column(feature, columns[places[feature]])
-            if self.categories[feature] is None and _holds_infinity(own):  # while it is in the cache
+            own[:] = self._encode_column(feature, columns[order[feature]])
+            if lookups[feature] is None and _holds_infinity(own):  # while it is in the cache
                 raise ValueError(infinity_message(self.label(feature)))
 
-        for_each(fill, range(len(places)), threads_for(encoded.size, n_threads))
+        for_each(fill, range(len(order)), threads_for(encoded.size, n_threads))
         return encoded
 
     def _encode_column(self, feature: int, column: Column) -> NDArray[Any] | float:
-        known = self.categories[feature]
-        if known is not None:
-            column.refuse_other_kind(known)
-            return column.codes(known) if len(known) else math.nan
+        lookup = self.lookups[feature]
+        if lookup is not None:
+            column.refuse_other_kind(lookup)
+            return column.codes(lookup)
         if column.kind != "text":
             return column.own_numbers()
         if not column.factor.held:
@@ -173,17 +241,17 @@ class Schema:
         Returns
         -------
         dict
-            By the name of the feature (its place, when there are no names), sorted; features without such categories
+            By the name of the feature (its index, when there are no names), sorted; features without such categories
             are left out.
         """
         table = read_table(X)
         found: dict[str | int, list[Any]] = {}
-        for feature, place in enumerate(self._places(table)):
-            known = self.categories[feature]
-            if known is None:
+        for feature, index in enumerate(self._order(table)):
+            lookup = self.lookups[feature]
+            if lookup is None:
                 continue
-            table.columns[place].refuse_other_kind(known)
-            values = table.columns[place].unseen(known)
+            table.columns[index].refuse_other_kind(lookup)
+            values = list(table.columns[index].unseen(lookup))
             if values:
                 found[feature if self.names is None else self.names[feature]] = values
         return found
@@ -201,7 +269,7 @@ class Schema:
 
     @classmethod
     def from_dict(cls, form: dict[str, Any]) -> Schema:
-        """Schema from their plain form.
+        """A schema from its plain form.
 
         Parameters
         ----------
@@ -221,8 +289,8 @@ class Schema:
     def __hash__(self) -> int:
         return hash((self.names, tuple(self.n_categories.tolist())))
 
-    def _places(self, table: Table) -> Sequence[int]:
-        """Where in the table each feature stands."""
+    def _order(self, table: Table) -> Sequence[int]:
+        """The index in the table of each feature."""
         if self.names is None or table.names is None:
             if table.shape[1] != len(self.categories):
                 raise ValueError(
@@ -233,8 +301,8 @@ class Schema:
         if table.names == self.names:
             return range(len(self.categories))
         refuse_other_names(set(self.names), set(table.names))
-        place = {name: place for place, name in enumerate(table.names)}
-        return [place[name] for name in self.names]
+        index = {name: index for index, name in enumerate(table.names)}
+        return [index[name] for name in self.names]
 
     def refuse_infinity(self, encoded: Floats, n_threads: int = 1) -> None:
         """Name the first feature of an encoded table that holds infinity."""
@@ -242,13 +310,17 @@ class Schema:
         parts = np.array_split(encoded.T if encoded.flags.f_contiguous else encoded, n_parts)  # as they lie in memory
         found = [False] * n_parts
 
-        def look(place: int) -> None:
-            found[place] = _holds_infinity(parts[place])
+        def look(part: int) -> None:
+            found[part] = _holds_infinity(parts[part])
 
         for_each(look, range(n_parts), n_parts)
         if any(found):
             infinite = np.isinf(encoded).any(axis=0)
             raise ValueError(infinity_message(self.label(int(np.argmax(infinite)))))
+
+
+_PLAIN_TYPES = frozenset({float, int, bool, str})
+_INFINITIES = (math.inf, -math.inf)
 
 
 def _holds_infinity(numbers: Floats) -> bool:
@@ -278,12 +350,12 @@ def merge_columns(known: Schema, others: Schema) -> Schema:
 
 
 def _merged(label: str, known: NDArray[Any] | None, others: NDArray[Any] | None) -> NDArray[Any] | None:
-    # A column without any value has no levels, whatever its type.
-    has_levels = any(own is not None and len(own) for own in (known, others))
-    if (known is None or others is None) and not has_levels:
+    # A column without any value has no categories, whatever its type.
+    has_categories = any(own is not None and len(own) for own in (known, others))
+    if (known is None or others is None) and not has_categories:
         return None
     if known is None or others is None or (len(known) and len(others) and known.dtype.kind != others.dtype.kind):
-        kinds = ["numbers" if own is None else _LEVEL_KINDS[own.dtype.kind] for own in (known, others)]
+        kinds = ["numbers" if own is None else _CATEGORY_KINDS[own.dtype.kind] for own in (known, others)]
         if {"whole numbers", "numbers with fractions"} == set(kinds):
             return np.union1d(np.asarray(known, dtype=np.float64), np.asarray(others, dtype=np.float64))
         raise ValueError(
@@ -295,7 +367,7 @@ def _merged(label: str, known: NDArray[Any] | None, others: NDArray[Any] | None)
     return np.array(sorted({*known.tolist(), *others.tolist()}), dtype=known.dtype)
 
 
-_LEVEL_KINDS = {"O": "text", "b": "booleans", "i": "whole numbers", "f": "numbers with fractions"}
+_CATEGORY_KINDS = {"O": "text", "b": "booleans", "i": "whole numbers", "f": "numbers with fractions"}
 
 
 def refuse_other_names(known: set[str], given: set[str]) -> None:
@@ -318,10 +390,10 @@ def _listed(names: set[str]) -> str:
     return "".join(shown + ["- ...\n"] * (len(names) > _MAX_NAMES))
 
 
-def _warn_of_spelled_numbers(levels: Sequence[NDArray[Any] | None]) -> None:
+def _warn_of_spelled_numbers(categories: Sequence[NDArray[Any] | None]) -> None:
     """Warn where text that spells numbers stands beside other text: NumPy makes text of numbers in such company."""
-    texts = {place: known for place, known in enumerate(levels) if known is not None and known.dtype.kind == "O"}
-    spelled = [place for place, known in texts.items() if len(known) and all(map(_spells_number, known))]
+    texts = {j: known for j, known in enumerate(categories) if known is not None and known.dtype.kind == "O"}
+    spelled = [j for j, known in texts.items() if len(known) and all(map(_spells_number, known))]
     if spelled and len(spelled) < len(texts):
         warnings.warn(
             f"Feature {spelled[0]} holds text that spells numbers (for example {shown(texts[spelled[0]][0])}) and is "
@@ -333,8 +405,4 @@ def _warn_of_spelled_numbers(levels: Sequence[NDArray[Any] | None]) -> None:
 
 
 def _spells_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return bool(text.strip()) and spelled_number(text) is not None

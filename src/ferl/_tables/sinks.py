@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from ferl._cli.errors import CommandError
-from ferl._util.files import replacing
+from ferl._util.files import TableFileError, replacing
 
 FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".jsonl": "json", ".ndjson": "json"}
 
@@ -97,7 +96,7 @@ def format_of(out: str, as_json: bool) -> str:
         return "csv"
     suffix = Path(out).suffix.lower()
     if suffix not in FORMATS:
-        raise CommandError(f"{out!r} ends in none of {', '.join(FORMATS)}, so its format is unknown. Rename it.")
+        raise TableFileError(f"{out!r} ends in none of {', '.join(FORMATS)}, so its format is unknown. Rename it.")
     return FORMATS[suffix]
 
 

@@ -1,10 +1,9 @@
-"""The door for tables: what comes in is checked once, and named in the error when it cannot be used."""
+"""Weights of rows, and the numbers that the core can hold."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from numbers import Real
 from typing import Any
 
@@ -14,58 +13,18 @@ from numpy.typing import ArrayLike, NDArray
 from ferl._util.arrays import Floats
 
 # Squares of larger numbers overflow, and with them the spread of cuts.
-_LARGEST = 1e150
+LARGEST = 1e150
 # Slopes of bands in a narrower range overflow.
-_NARROWEST = 1e-300
-# Class weights are summed to 2**-62 of the largest weight, and compared by their fourth powers.
-_WEIGHT_SPAN = 1e15
+NARROWEST = 1e-300
+# The core adds weights up in fixed point, which keeps at least this many steps below the largest weight; a lighter row
+# would count for nothing.
+_WEIGHT_SPAN = 2.0**45
 _TOTAL_WEIGHT = (1e-100, 1e40)
 
-# What to do about the errors scikit-learn raises, by a part of their text.
-_REMEDIES = {
-    "0 sample(s)": "Pass at least one row.",
-    "0 feature(s)": "Pass at least one column.",
-    "inconsistent numbers of samples": "Pass one label for each row of X.",
-    "features as input": "Pass the columns of the training table, in the same order.",
-}
 
-
-def _core_ready(X: Floats) -> Floats:
+def core_ready(X: Floats) -> Floats:
     """The table itself, or a copy where its memory cannot be read as whole numbers: a field of records, say."""
     return X if X.flags.aligned and not any(stride % X.itemsize for stride in X.strides) else X.copy()
-
-
-@contextmanager
-def _remedies() -> Iterator[None]:
-    """Let scikit-learn's messages, which name the numbers, also say what to do."""
-    try:
-        yield
-    except ValueError as error:
-        for part, remedy in _REMEDIES.items():
-            if part in str(error):
-                raise ValueError(f"{error} {remedy}") from error
-        raise
-
-
-def refuse_missing_labels(y: Any) -> None:
-    """Name the first row without a label; numbers are left to scikit-learn, which says it well."""
-    if not isinstance(y, np.ndarray | list | tuple) and not hasattr(y, "to_numpy"):
-        return
-    labels = np.asarray(y)
-    if labels.dtype.kind != "O":
-        return
-    missing = [row for row, label in enumerate(labels.ravel()) if _is_missing(label)]
-    if missing:
-        raise ValueError(
-            f"y contains NaN: {len(missing)} labels are missing, the first in row {missing[0]}. Leave these rows out."
-        )
-
-
-def _is_missing(label: Any) -> bool:
-    # pandas.NA refuses to be compared, so it is known by its type's name.
-    return (
-        label is None or type(label).__name__ in ("NAType", "NaTType") or (isinstance(label, float) and label != label)
-    )
 
 
 def row_weights(
@@ -142,7 +101,7 @@ def check_weight_span(low: float, high: float, total: float) -> None:
     if high > _WEIGHT_SPAN * low:
         raise ValueError(
             f"The weights reach from {low:.3g} to {high:.3g}; the largest may be at most "
-            f"{_WEIGHT_SPAN:.0e} times the smallest. Give negligible rows a weight of 0."
+            f"{_WEIGHT_SPAN:.1e} times the smallest. Give negligible rows a weight of 0."
         )
 
 

@@ -10,6 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
+class TableFileError(ValueError):
+    """A file of rows that cannot be read or written; the message says what to do."""
+
+
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A place beside a file to write its new content to; when the block ends well it becomes the file, in one step.

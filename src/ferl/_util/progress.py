@@ -88,3 +88,16 @@ def epochs_bar(epochs: int, show: bool) -> Iterator[Callable[[int], object] | No
     with Progress(*columns) as progress:
         task = progress.add_task("train", total=epochs)
         yield lambda epoch: progress.update(task, completed=epoch)
+
+
+@contextmanager
+def file_bar(title: str, total: int) -> Iterator[Callable[[int], object]]:
+    """A bar on standard error, where that is a terminal; yields the function that moves it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+        task = bar.add_task(title, total=max(total, 1))
+        yield lambda done: bar.update(task, completed=done)

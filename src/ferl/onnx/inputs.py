@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ferl._model.model import Model
 from ferl._readings import model_of
-from ferl._tables import encode_rows
+from ferl._sklearn import encode_rows
 from ferl._util.arrays import Floats
 from ferl.classifier import FERLClassifier
 from ferl.onnx.graph import PREFIX, Graph, Value

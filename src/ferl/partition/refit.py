@@ -17,7 +17,8 @@ from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
 from ferl._model.words import LinguisticVariable
 from ferl._readings import model_of
-from ferl._tables import check_rows, row_weights
+from ferl._sklearn import check_rows
+from ferl._tables import row_weights
 from ferl._util.arrays import Floats
 from ferl.classifier import FERLClassifier
 from ferl.partition.refit_loss import (

@@ -13,7 +13,8 @@ from ferl._model.model import Model
 from ferl._read.evidence import Evidence, read_evidence
 from ferl._read.text import shown_names
 from ferl._readings import model_of
-from ferl._tables import encode_rows, with_indicators
+from ferl._sklearn import encode_rows
+from ferl._tables import with_indicators
 from ferl._util.arrays import Floats
 from ferl._util.colours import class_colours, rgb
 from ferl.classifier import FERLClassifier

@@ -13,7 +13,7 @@ from ferl._read.explanation import Explanation, explain, feature_importances
 from ferl._read.novelty import novelty_attribution
 from ferl._read.text import word_meanings
 from ferl._tables import add_up_indicators
-from ferl._tables.one_row import OneRow
+from ferl._tables.rows import OneRow
 from ferl._util.arrays import Floats
 from ferl._util.text import number_text, shown_line
 from ferl.report.page_model import numbers, page_model, slider_step, training_range

@@ -17,9 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ferl._model.model import Model
 from ferl._readings import model_of
-from ferl._sklearn import changed_parameters
-from ferl._tables import check_rows
-from ferl._tables.reading import Table, read_table
+from ferl._sklearn import changed_parameters, check_rows, checked_input
+from ferl._tables.reading import Table
 from ferl._util.files import replace_text
 from ferl._util.text import shown
 from ferl._util.threads import n_threads
@@ -170,7 +169,7 @@ def report_html(
 ) -> str:
     """The text of :func:`write_report`'s file."""
     model, threads = model_of(estimator, "write_report"), n_threads(estimator.n_jobs)
-    given = read_table(X, estimator)
+    given = checked_input(estimator, X)
     rows = check_rows(estimator, given)
     truth = None if y is None else label_codes(model, y, len(rows))
     reading = TableReading(model, threads)

@@ -17,8 +17,7 @@ from ferl._read.explanation.typical import NoveltyPart, is_unusual, reached_rule
 from ferl._read.novelty import lost_support, novelty_attribution, total_spread
 from ferl._read.rules import rule_numbers
 from ferl._read.text import rule_text, word_meanings
-from ferl._tables import add_up_indicators
-from ferl._tables.one_row import OneRow
+from ferl._tables import OneRow, add_up_indicators
 from ferl._util.arrays import Floats
 from ferl._util.text import spoken
 
