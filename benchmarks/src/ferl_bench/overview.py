@@ -42,7 +42,7 @@ def show_tables(console: Console) -> None:
     console.print(listed)
     total = sum(table.minutes for table in tables.values())
     console.print(
-        f"\nMinutes: about, on the paper's 30 data sets with two idle cores and the extra 'bench', each after the "
+        f"\nMinutes: about, on the paper's 30 data sets with two idle cores and the extra 'rivals', each after the "
         f"tables above it (they share results); all together {total:g}, or {total / 60:.1f} hours."
     )
 

@@ -21,8 +21,9 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl._util.arrays import Floats
 from ferl_bench.method import Method
-from ferl_bench.pessimistic import Floats, Node, Question, Rows, prune
+from ferl_bench.pessimistic import Node, Question, Rows, prune
 
 CONFIDENCE = 0.25
 MIN_ROWS = 2

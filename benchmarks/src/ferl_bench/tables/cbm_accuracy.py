@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from rich.progress import Progress
 
+from ferl._util.arrays import Floats
 from ferl.concepts.estimator import HEAD_SETTINGS
 from ferl_bench.concepts.data import READERS, ConceptSet, load_concept_set
 from ferl_bench.concepts.heads import (
@@ -22,7 +23,6 @@ from ferl_bench.concepts.heads import (
     LR_SAME,
     LR_TREE,
     Figures,
-    Floats,
     Labels,
     judge_few,
     judge_heads,
