@@ -73,12 +73,12 @@ def learn_table(
     >>> encode_rows(estimator, columns, [[2.5, "red"]])
     array([[2.5, 0. ]])
     """
-    from sklearn.utils.validation import validate_data
+    from ferl._sklearn import remember_columns
 
     refuse_missing_labels(y)
     with _remedies():
         table = read_table(X, estimator)
-        validate_data(estimator, table.native, skip_check_array=True)
+        remember_columns(estimator, table.native)
     classes, codes = learn_labels(estimator, y, table.shape)
     threads = n_threads(getattr(estimator, "n_jobs", None))
     columns = Schema.learn(table, categorical_features, threads)
@@ -129,12 +129,12 @@ def encode_rows(estimator: Any, columns: Schema, X: Any) -> Floats:
     -------
     ndarray of shape (n_rows, n_features), float64
     """
-    from sklearn.utils.validation import validate_data
+    from ferl._sklearn import remember_columns
 
     with _remedies():
         table = read_table(X, estimator)
         if columns.names is None or table.names is None:
-            validate_data(estimator, table.native, reset=False, skip_check_array=True)
+            remember_columns(estimator, table.native, reset=False)
         return _core_ready(columns.encode(table, n_threads(getattr(estimator, "n_jobs", None))))
 
 
