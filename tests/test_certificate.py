@@ -16,8 +16,8 @@ from sklearn.exceptions import NotFittedError
 
 from ferl import CertifiedCache, FERLClassifier
 from ferl._read.certificate import global_radius, local_radius
-from ferl.bench.attack import Attacker
 from ferl.partition import FuzzySet, LinguisticVariable
+from ferl_bench.attack import Attacker
 from law_examples import LAW, Floats, Table, fit, rows_near, tables
 
 MODELS: dict[str, dict[str, Any]] = {

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -46,11 +47,32 @@ def test_version_and_help():
     assert "bench" in text
 
 
+def test_where_the_benchmark_is_absent_its_command_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **wanted: ())
+    for arguments in ([], ["--list"], ["--help"], ["speed", "--data", "x"]):
+        result = runner.invoke(app, ["bench", *arguments])
+        assert result.exit_code == 2
+        assert "pip install ./benchmarks" in result.stderr
+
+
+def test_the_benchmark_gets_all_arguments_and_its_exit_code_counts(monkeypatch):
+    def command(arguments, prog_name):
+        print(prog_name, *arguments)
+        sys.exit(3)
+
+    entry = SimpleNamespace(load=lambda: command)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **wanted: {wanted["name"]: entry})
+    for arguments in (["--help"], ["speed", "--data", "x", "--repetitions=3"], ["--jobs", "2", "speed"]):
+        result = runner.invoke(app, ["bench", *arguments])
+        assert result.exit_code == 3
+        assert result.stdout.split() == ["ferl", "bench", *arguments]
+
+
 @pytest.mark.parametrize(
     ("statement", "absent"),
     [
         ("import ferl", ["sklearn", "scipy", "pandas", "typer", "rich", "matplotlib", "pyarrow"]),
-        ("from ferl import FERLClassifier", ["typer", "rich", "matplotlib", "ferl.bench"]),
+        ("from ferl import FERLClassifier", ["typer", "rich", "matplotlib"]),
         ("import ferl._cli.app", ["sklearn", "scipy", "pandas", "matplotlib", "pyarrow"]),
     ],
 )

@@ -21,10 +21,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ferl import Evidence, FERLClassifier
-from ferl.bench.simulation import make_population
 from ferl.conformal import ConformalFERL, nonconformity
 from ferl.conformal.reference import Group, least_rows
 from ferl.conformal.scores import chance_of, rank
+from ferl_bench.simulation import make_population
 
 SCORES = [
     {"nonconformity": "probability"},

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import _fit_context as fit_context
-from sklearn.utils import _safe_indexing as take_rows
+from sklearn.utils import _safe_indexing, validation
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_consistent_length, check_X_y, validate_data
+from sklearn.utils.validation import check_array, check_consistent_length, check_X_y
 
 from ferl._tables import Schema, distinct_labels, refuse_missing_labels, with_indicators
 from ferl._tables.labels import distinct_text
@@ -33,6 +34,7 @@ __all__ = [
     "fit_context",
     "learn_labels",
     "learn_table",
+    "remember_columns",
     "take_rows",
 ]
 
@@ -62,6 +64,12 @@ def check_parameters(estimator: Any) -> None:
     estimator._validate_params()
 
 
+def take_rows(table: Any, rows: Any) -> Any:
+    """Return the rows of these indices, in a table of the same type."""
+    # scikit-learn 1.6 cannot take rows of an Arrow table.
+    return table.take(rows) if nw.dependencies.is_pyarrow_table(table) else _safe_indexing(table, rows)
+
+
 def changed_parameters(estimator: Any) -> dict[str, Any]:
     """The parameters that differ from the defaults, with their values."""
     defaults = type(estimator)().get_params()
@@ -88,8 +96,30 @@ def checked_input(estimator: Any, X: Any, reset: bool = False) -> Table:
     with _remedies():
         table = X if isinstance(X, Table) else _read(estimator, X)
         if reset or table.names is None or not hasattr(estimator, "feature_names_in_"):
-            validate_data(estimator, table.native, reset=reset, skip_check_array=True)
+            remember_columns(estimator, table.native, reset=reset)
     return table
+
+
+def remember_columns(estimator: Any, table: Any, *, reset: bool) -> None:
+    """Set ``n_features_in_`` and ``feature_names_in_``, or compare a table with them (``reset=False``)."""
+    if nw.dependencies.is_into_dataframe(table) and validation._get_feature_names(table) is None:
+        table = _NamedColumns(nw.from_native(table, eager_only=True))
+    validation.validate_data(estimator, table, reset=reset, skip_check_array=True)
+
+
+class _NamedColumns:
+    """The names of a data frame for scikit-learn before 1.9: it asks for ``__dataframe__``, which polars 2 lacks."""
+
+    def __init__(self, table: nw.DataFrame[Any]) -> None:
+        self.shape = table.shape
+        self._names = table.columns
+
+    def __dataframe__(self) -> Self:
+        return self
+
+    def column_names(self) -> list[str]:
+        """Return the names."""
+        return self._names
 
 
 def _read(estimator: Any, X: Any) -> Table:

@@ -158,6 +158,18 @@ def checked_labels(y: ArrayLike, n_rows: int) -> NDArray[Any]:
     return np.asarray(labels)
 
 
+def checked_weight(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
+    """Weights of shape (n_rows,); ones if none are given."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_rows,):
+        raise ValueError(f"sample_weight has shape {weight.shape}; it needs one number per row, shape ({n_rows},).")
+    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+        raise ValueError("sample_weight must hold finite numbers, none of them negative and not all of them 0.")
+    return weight
+
+
 def codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
     """Place of each label in the sorted ``classes``; -1 for a label that is not there."""
     if (labels.dtype.kind in "US") != (classes.dtype.kind in "US") and "O" not in (

@@ -16,8 +16,16 @@ from sklearn.utils import check_random_state
 from ferl._read.evidence import Evidence
 from ferl._sklearn import HasMethods, StrOptions, fit_context
 from ferl._util.arrays import Floats
-from ferl._wrapper import Wrapper, checked_labels, codes_of, cross_fit, evidence_of, fitted_clone, novelty_of
-from ferl.conformal.classifier import checked_weight
+from ferl._wrapper import (
+    Wrapper,
+    checked_labels,
+    checked_weight,
+    codes_of,
+    cross_fit,
+    evidence_of,
+    fitted_clone,
+    novelty_of,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -17,10 +17,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold, train_test_split
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ferl._read.novelty import MEASURES
-from ferl._sklearn import Interval, StrOptions, fit_context, take_rows
+from ferl._sklearn import Interval, StrOptions, fit_context, remember_columns, take_rows
 from ferl._util.arrays import Floats
 from ferl._wrapper import with_inputs_of
 from ferl.classifier import FERLClassifier
@@ -253,7 +253,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
             raise TypeError("Sparse input is not supported. Pass a dense table, for example X.toarray().")
         if not hasattr(X, "__len__"):
             X = np.asarray(X)
-        validate_data(self, X, skip_check_array=True)
+        remember_columns(self, X)
         return X
 
     def _classifier(self, y: ArrayLike | None) -> FERLClassifier:

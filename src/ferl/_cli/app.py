@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from ferl._cli.errors import plain_errors
-from ferl.bench.command import bench
 
 app = typer.Typer(
     help="Fuzzy rule trees that justify their answers and say when not to trust them.",
@@ -18,7 +17,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-app.command()(bench)
 
 
 SeparatorOption = Annotated[
@@ -255,6 +253,22 @@ def export(
         from ferl._cli.model_files import run_export
 
         run_export(model, out, novelty, dtype.value)
+
+
+@app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def bench(context: typer.Context) -> None:
+    """Measure FERL against its peers: every figure in the docs comes from here.
+
+    Needs the package in the folder benchmarks: pip install ./benchmarks
+    """
+    with plain_errors(False, "Stopped."):
+        from importlib.metadata import entry_points
+
+        found = entry_points(group="ferl.commands", name="bench")
+        if not found:
+            raise ValueError("the benchmark is not installed: pip install ./benchmarks, in a checkout of ferl.")
+        command = found["bench"].load()
+    command(context.args, prog_name="ferl bench")
 
 
 def _names(listed: str) -> tuple[str, ...]:

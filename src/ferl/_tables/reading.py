@@ -95,7 +95,8 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     if pyarrow is not None and isinstance(X, pyarrow.RecordBatch):
         X = pyarrow.Table.from_batches([X])
     try:
-        frame = nw.from_native(X, pass_through=True)
+        # First unwrapped: before 2.20 the stable narwhals does not know frames of the other one.
+        frame = nw.from_native(nw.to_native(X, pass_through=True), pass_through=True)
         if isinstance(frame, nw.DataFrame):
             _ = frame.columns  # narwhals may look for duplicates as late as here
             return frame

@@ -10,8 +10,8 @@ from ferl.concepts.datasets import DigitStrokes, ImageConcepts, load_awa2, load_
 from ferl.concepts.detectors import ConceptDetector
 from ferl.concepts.estimator import ConceptBottleneckFERL, intervene
 from ferl.concepts.explanation import Anomaly, ConceptExplanation, Correction, concept_words
-from ferl.concepts.networks import resnet50, resnet50_detector
-from ferl.concepts.torch_detector import TorchDetector
+from ferl.concepts.networks import resnet50
+from ferl.concepts.torch_detector import TorchDetector, resnet50_detector
 
 __all__ = [
     "Anomaly",

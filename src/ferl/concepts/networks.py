@@ -1,43 +1,18 @@
-"""The recipe for images: a ResNet-50 from ImageNet whose last layer names concepts."""
+"""Networks that name concepts: how one is trained, and a ResNet-50 for images."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl.concepts.torch_detector import TorchDetector
-
 # Of the images of ImageNet, as its networks expect them.
 _MEAN, _SPREAD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _LEAST_AREA = 0.5  # of an image, that a random crop keeps: concepts of small parts must stay in it
-
-
-def resnet50_detector(*, weights: str | None = "DEFAULT", size: int = 224, **parameters: Any) -> TorchDetector:
-    """A detector for image files: ResNet-50, fine-tuned as a whole.
-
-    Parameters
-    ----------
-    weights : str, optional
-        Weights of torchvision to start from; they are downloaded once. None: random ones.
-    size : int
-        Height and width of the images that the network sees.
-    **parameters
-        Of :class:`ferl.concepts.TorchDetector`; by default the paper's 15 epochs, batches of 64 and a learning rate of
-        1e-4.
-
-    Returns
-    -------
-    TorchDetector
-        Its rows are paths of image files: ``fit(paths, concepts)``. Needs torch and torchvision.
-    """
-    settings = {"epochs": 15, "batch_size": 64, "learning_rate": 1e-4, "weight_decay": 1e-4} | parameters
-    return TorchDetector(partial(resnet50, weights=weights), inputs=partial(read_images, size=size), **settings)
 
 
 def resnet50(row_shape: tuple[int, ...], n_concepts: int, *, weights: str | None = "DEFAULT") -> Any:
@@ -50,7 +25,7 @@ def resnet50(row_shape: tuple[int, ...], n_concepts: int, *, weights: str | None
     n_concepts : int
         Number of concepts.
     weights : str, optional
-        As in :func:`resnet50_detector`.
+        Weights of torchvision to start from; they are downloaded once. None: random ones.
 
     Returns
     -------

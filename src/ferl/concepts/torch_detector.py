@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -16,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from ferl._sklearn import Interval, fit_context, take_rows
 from ferl._util.arrays import Floats
 from ferl._util.progress import epochs_bar
-from ferl.concepts.networks import Schedule, best_epoch, require_torch
+from ferl.concepts.networks import Schedule, best_epoch, read_images, require_torch, resnet50
 
 
 class TorchDetector(BaseEstimator):
@@ -223,3 +224,25 @@ def _parts_of(rows: NDArray[np.intp], size: int) -> Sequence[NDArray[np.intp]]:
 
 def _n_rows(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def resnet50_detector(*, weights: str | None = "DEFAULT", size: int = 224, **parameters: Any) -> TorchDetector:
+    """A detector for image files: ResNet-50, fine-tuned as a whole.
+
+    Parameters
+    ----------
+    weights : str, optional
+        Weights of torchvision to start from; they are downloaded once. None: random ones.
+    size : int
+        Height and width of the images that the network sees.
+    **parameters
+        Of :class:`ferl.concepts.TorchDetector`; by default the paper's 15 epochs, batches of 64 and a learning rate of
+        1e-4.
+
+    Returns
+    -------
+    TorchDetector
+        Its rows are paths of image files: ``fit(paths, concepts)``. Needs torch and torchvision.
+    """
+    settings = {"epochs": 15, "batch_size": 64, "learning_rate": 1e-4, "weight_decay": 1e-4} | parameters
+    return TorchDetector(partial(resnet50, weights=weights), inputs=partial(read_images, size=size), **settings)

@@ -15,7 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context
 from ferl._util.arrays import Floats
-from ferl._wrapper import Wrapper, checked_labels, codes_of, cross_fit, evidence_of, fitted_clone, table_of
+from ferl._wrapper import (
+    Wrapper,
+    checked_labels,
+    checked_weight,
+    codes_of,
+    cross_fit,
+    evidence_of,
+    fitted_clone,
+    table_of,
+)
 from ferl.conformal.reference import Group, Reference, groups_of, reference_of, refuse_few_rows
 from ferl.conformal.scores import CUMULATIVE, SCORES, chance_of, nonconformity
 
@@ -32,18 +41,6 @@ def checked_alphas(alpha: float | Sequence[float]) -> list[float]:
                 "true label: 0.1 for a coverage of 90 %."
             )
     return [float(value) for value in alphas]
-
-
-def checked_weight(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
-    """Weights of shape (n_rows,); ones if none are given."""
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_rows,):
-        raise ValueError(f"sample_weight has shape {weight.shape}; it needs one number per row, shape ({n_rows},).")
-    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
-        raise ValueError("sample_weight must hold finite numbers, none of them negative and not all of them 0.")
-    return weight
 
 
 _DECISIVE = ("cv", "nonconformity", "class_conditional", "randomised", "raps_penalty", "raps_free_classes")

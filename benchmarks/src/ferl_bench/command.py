@@ -1,0 +1,204 @@
+"""``ferl bench``: the command. Everything but typer is imported when it runs, so that ``--help`` is fast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ferl_bench.errors import BenchError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ferl_bench.data import DataSet
+    from ferl_bench.table import Request, Table
+
+app = typer.Typer(rich_markup_mode="markdown", pretty_exceptions_enable=False, add_completion=False)
+
+DEFAULT_OUT = Path("bench-results")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was written on the command line; None where nothing was."""
+
+    data: Path | None
+    openml: str | None
+    datasets: str | None
+    jobs: int | None
+    out: Path
+    docs: Path | None
+    fresh: bool
+    repetitions: int | None
+    concepts: Path | None
+
+
+@app.command()
+def bench(
+    table: Annotated[str | None, typer.Argument(help="Name of a table, or all.", show_default=False)] = None,
+    list_tables: Annotated[bool, typer.Option("--list", help="List the tables, and how long each takes.")] = False,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Folder of CSV files, the label in the column 'class'.")
+    ] = None,
+    openml: Annotated[
+        str | None,
+        typer.Option("--openml", help="Data sets from openml.org instead: names with commas between, or 'paper'."),
+    ] = None,
+    datasets: Annotated[
+        str | None, typer.Option("--datasets", help="Which of the folder, names with commas between; all by default.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Parallel processes; all cores by default.")] = None,
+    out: Annotated[Path, typer.Option("--out", help="Folder for results and reports.")] = DEFAULT_OUT,
+    docs: Annotated[Path | None, typer.Option("--docs", help="Write the pages to this folder as well.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is already known.")] = False,
+    repetitions: Annotated[
+        int | None,
+        typer.Option(
+            "--repetitions", "--repeats", min=1, help="Rounds of a race, draws of a simulation; each has its default."
+        ),
+    ] = None,
+    concepts: Annotated[
+        Path | None, typer.Option("--concepts", help="Folder of image features with concepts, for the cbm tables.")
+    ] = None,
+) -> None:
+    """Measure FERL against its peers: every figure in the docs comes from here. Interrupt it any time: it resumes.
+
+    Example: ferl bench frontier --data DIR
+    """
+    options = Options(data, openml, datasets, jobs, out, docs, fresh, repetitions, concepts)
+    with _plain_errors(f"Stopped. Finished results are kept in {out}; the same command goes on from there."):
+        if list_tables:
+            _list()
+        elif table is None:
+            raise BenchError("which table? `ferl bench --list` names them, `ferl bench all` runs them all")
+        elif table == "all":
+            _run_all(options)
+        else:
+            _run_one(table, options)
+
+
+def _list() -> None:
+    from rich.console import Console
+
+    from ferl_bench.overview import show_tables
+
+    show_tables(Console())
+
+
+def _run_one(name: str, options: Options) -> None:
+    from rich.console import Console
+
+    from ferl_bench.render import publish
+    from ferl_bench.table import get_table
+
+    table, console = get_table(name), Console()
+    _refuse_unused(name, table, options)
+    data_sets = _load(options, console) if table.needs_data else []
+    options.out.mkdir(parents=True, exist_ok=True)
+    report = table.run(_request(table, options, data_sets, console, fresh=options.fresh))
+    publish(report, options.out, console, docs=options.docs)
+
+
+def _run_all(options: Options) -> None:
+    from rich.console import Console
+
+    from ferl_bench.overview import run_all
+    from ferl_bench.table import all_tables
+
+    if options.repetitions is not None:
+        raise BenchError("--repetitions differ from table to table; with all, each has its own")
+    console = Console()
+    data_sets = _load(options, console)
+    options.out.mkdir(parents=True, exist_ok=True)
+    if options.fresh:
+        _set_aside(options.out / "results.jsonl")
+    requests = {
+        name: (table, _request(table, options, data_sets, console, fresh=False))
+        for name, table in all_tables().items()
+        if options.concepts is not None or not table.needs_concepts
+    }
+    failed = run_all(requests, options.out, console, source=_source(options), docs=options.docs)
+    if failed:
+        typer.echo(f"error: {len(failed)} table(s) failed: {', '.join(failed)}", err=True)
+        raise typer.Exit(1)
+
+
+def _request(table: Table, options: Options, data_sets: list[DataSet], console: Console, *, fresh: bool) -> Request:
+    from ferl_bench.facts import n_cores
+    from ferl_bench.table import Request
+
+    return Request(
+        data_sets=data_sets if table.needs_data else [],
+        out=options.out,
+        console=console,
+        n_processes=1 if table.in_one_process else options.jobs or n_cores(),
+        fresh=fresh,
+        repetitions=options.repetitions or table.repetitions or 1,
+        concepts=options.concepts,
+    )
+
+
+def _refuse_unused(name: str, table: Table, options: Options) -> None:
+    """An option that would change nothing is a mistake of who gave it."""
+    unused = {
+        "--data, --openml and --datasets": not table.needs_data
+        and any(given is not None for given in (options.data, options.openml, options.datasets)),
+        "--jobs and --fresh": table.in_one_process and (options.jobs is not None or options.fresh),
+        "--repetitions": table.repetitions is None and options.repetitions is not None,
+        "--concepts": not table.needs_concepts and options.concepts is not None,
+    }
+    for option, given in unused.items():
+        if given:
+            raise BenchError(f"{option} do not apply to {name}; `ferl bench --list` says what does")
+
+
+def _load(options: Options, console: Console) -> list[DataSet]:
+    if (options.data is None) == (options.openml is None):
+        raise BenchError("give the data sets either as --data DIR or as --openml NAMES")
+    if options.data is not None:
+        from ferl_bench.data import load_folder
+
+        names = None if options.datasets is None else _names(options.datasets, "--datasets")
+        return load_folder(options.data, names)
+    if options.datasets is not None:
+        raise BenchError("--datasets chooses from --data; list the names in --openml itself")
+    from ferl_bench.openml import load_openml
+
+    assert options.openml is not None
+    return load_openml(_names(options.openml, "--openml"), console)
+
+
+def _source(options: Options) -> str:
+    """How the data sets are given, as it stands on the results page: without the reader's own paths."""
+    return "--data DIR" if options.openml is None else f"--openml {options.openml}"
+
+
+def _set_aside(path: Path) -> None:
+    """Keep earlier results under another name: the tables share theirs, so each would else ignore what another did."""
+    if path.exists():
+        path.replace(path.with_name(f"{path.stem}-before{path.suffix}"))
+
+
+def _names(listed: str, option: str) -> list[str]:
+    names = [name.strip() for name in listed.split(",") if name.strip()]
+    if not names:
+        raise BenchError(f"{option} was given without a name")
+    return names
+
+
+@contextmanager
+def _plain_errors(on_interrupt: str) -> Iterator[None]:
+    """Show a mistake of the user as one line with exit code 2, and an interrupt as one line with the usual 130."""
+    try:
+        yield
+    except (BenchError, OSError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from error
+    except KeyboardInterrupt:
+        typer.echo(f"\n{on_interrupt}", err=True)
+        raise typer.Exit(130) from None

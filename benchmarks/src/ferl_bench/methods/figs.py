@@ -1,0 +1,60 @@
+"""FIGS: a sum of small trees that grow in competition. Needs the package imodels, which ferl does not depend on.
+
+After Y. S. Tan, C. Singh, K. Nasseri, A. Agarwal and B. Yu, "Fast interpretable greedy-tree sums", arXiv:2201.11931,
+2022. The package knows two classes; with more, one sum of trees is fitted for each class against the others and the
+probabilities are divided by their sum, as scikit-learn does. Defaults of the package: at most 12 splits for each sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.multiclass import OneVsRestClassifier
+
+from ferl_bench.errors import require
+from ferl_bench.method import Method
+
+
+def fit(X: NDArray[np.float64], y: NDArray[np.int64], seed: int) -> Any:
+    """Fit the package's classifier with its defaults; one for each class when there are more than two."""
+    figs = require("imodels").FIGSClassifier(random_state=seed)
+    # Two classes go to FIGS directly: scikit-learn's one-vs-rest would compare its scores with the wrong threshold.
+    with _global_seed(seed):
+        return (figs if len(np.unique(y)) == 2 else OneVsRestClassifier(figs)).fit(X, y)
+
+
+@contextmanager
+def _global_seed(seed: int) -> Iterator[None]:
+    """Seed NumPy's global generator for a while: the package breaks ties by it, whatever its random_state."""
+    before = np.random.get_state()  # noqa: NPY002
+    np.random.seed(seed)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        np.random.set_state(before)  # noqa: NPY002
+
+
+def size(fitted: Any) -> int:
+    """Return the number of leaves of all trees of all classes."""
+    sums = fitted.estimators_ if isinstance(fitted, OneVsRestClassifier) else [fitted]
+    return sum(_n_leaves(tree) for one in sums for tree in one.trees_)
+
+
+def _n_leaves(node: Any) -> int:
+    return 1 if node.left is None else _n_leaves(node.left) + _n_leaves(node.right)
+
+
+METHODS = (
+    Method(
+        name="FIGS",
+        fit=fit,
+        size=size,
+        packages=("numpy", "scikit-learn", "imodels"),
+        code=("ferl_bench/methods/figs.py",),
+        paper={"accuracy": 80.63, "aurc": 15.22, "size": 28},
+    ),
+)

@@ -1,0 +1,175 @@
+"""Methods as rows of a table: folds averaged by data set, measures as columns, the paper's figure in brackets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median, stdev
+
+from ferl_bench.cache import Result
+from ferl_bench.errors import BenchError
+from ferl_bench.method import Method
+from ferl_bench.protocol import N_FOLDS
+from ferl_bench.render import Section
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A column: which measure, in which units, with how many decimals, and with how many of its spread, if at all."""
+
+    key: str
+    title: str
+    scale: float = 1.0
+    decimals: int = 2
+    spread: int | None = None
+
+    def write(self, value: float) -> str:
+        """Return a value in the column's units."""
+        return f"{self.scale * value:.{self.decimals}f}"
+
+
+ANSWERS = (
+    Measure("accuracy", "Acc %", 100, spread=1),
+    Measure("aurc", "AURC x100", 100, spread=1),
+    Measure("augrc", "AUGRC x100", 100),
+    Measure("ece", "ECE x100", 100, 1),
+    Measure("size", "Rules", 1, 1),
+    Measure("fit_seconds", "Fit ms", 1000, 1),
+)
+SETS = (
+    Measure("determinacy", "Determinacy"),
+    Measure("set_coverage", "Coverage"),
+    Measure("set_size", "Set size"),
+    Measure("u65", "u65", decimals=3),
+    Measure("u80", "u80", decimals=3),
+)
+PAPER_DATA_SETS = 30
+# Times have a long tail over data sets: their centre is the median, everything else is averaged.
+MEDIANS = ("fit_seconds", "predict_seconds")
+
+Measures = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method over all data sets: the fold means of each data set it could do, and what went wrong on the others."""
+
+    method: Method
+    data_sets: Mapping[str, Measures]
+    failures: Sequence[Result]
+
+    def centre(self, key: str) -> float | None:
+        """Return the mean (times: the median) over data sets, or None for what the method does not offer."""
+        values = self.values(key)
+        return _centre(key, values) if values else None
+
+    def values(self, key: str) -> list[float]:
+        """Return the measure on each data set."""
+        return [measures[key] for measures in self.data_sets.values() if key in measures]
+
+
+def make_row(method: Method, results: Sequence[Result]) -> Row:
+    """Average a method's folds; a data set counts when all of its folds could be measured."""
+    own = [result for result in results if result.method == method.name]
+    data_sets: dict[str, Measures] = {}
+    for name in sorted({result.data_set for result in own}):
+        folds = [result.measures for result in own if result.data_set == name and result.error is None]
+        if len(folds) == N_FOLDS:
+            data_sets[name] = {key: _centre(key, [fold[key] for fold in folds]) for key in folds[0]}
+    return Row(method, data_sets, [result for result in own if result.error is not None])
+
+
+def require_some(rows: Sequence[Row]) -> None:
+    """Refuse to publish a table in which nothing worked."""
+    if not any(row.data_sets for row in rows):
+        first = next(failure for row in rows for failure in row.failures)
+        raise BenchError(f"every job failed; the first, {first.method} on {first.data_set}: {first.error}")
+
+
+def method_section(title: str, rows: Sequence[Row], measures: Sequence[Measure], notes: Sequence[str] = ()) -> Section:
+    """One line a method, one column a measure."""
+    body = [[row.method.name, *(_cell(row, measure) for measure in measures)] for row in rows if row.data_sets]
+    body += [[row.method.name, "failed"] for row in rows if not row.data_sets]
+    return Section(title, ["Method", *(measure.title for measure in measures)], body, notes)
+
+
+def data_set_section(rows: Sequence[Row], measure: Measure) -> Section:
+    """One line a data set, one column a method; for the files only."""
+    names = sorted({name for row in rows for name in row.data_sets})
+    body = [[name, *(_format(row.data_sets.get(name, {}).get(measure.key), measure) for row in rows)] for name in names]
+    header = ["Data set", *(row.method.name for row in rows)]
+    return Section(f"{measure.title} by data set", header, body, in_terminal=False)
+
+
+def run_notes(rows: Sequence[Row]) -> list[str]:
+    """Say when the figures are not those of the paper's data sets, and which method could not be run, and why."""
+    notes = []
+    n_data_sets = len({name for row in rows for name in row.data_sets})
+    if n_data_sets != PAPER_DATA_SETS:
+        notes.append(
+            f"The paper's figures are over {PAPER_DATA_SETS} data sets, these over {n_data_sets}: not comparable."
+        )
+    return [*notes, *failure_notes(rows)]
+
+
+def failure_notes(rows: Sequence[Row]) -> list[str]:
+    """Say which method could not be run on which data sets, and why."""
+    notes = []
+    for row in rows:
+        if row.failures:
+            first = row.failures[0]
+            n_failed = len({failure.data_set for failure in row.failures})
+            notes.append(
+                f"{row.method.name}: failed on {n_failed} of {n_failed + len(row.data_sets)} data sets, "
+                f"first {first.data_set} fold {first.fold}: {first.error}"
+            )
+    return notes
+
+
+def rows_json(rows: Sequence[Row]) -> dict[str, object]:
+    """Return the unrounded figures of all rows."""
+    scales = {measure.key: measure.scale for measure in (*ANSWERS, *SETS)}
+    methods = []
+    for row in rows:
+        keys = {key: None for measures in row.data_sets.values() for key in measures}
+        means = {key: row.centre(key) for key in keys}
+        methods.append(
+            {
+                "method": row.method.name,
+                "n_data_sets": len(row.data_sets),
+                "measures": means,
+                "standard_deviation": {key: stdev(row.values(key)) for key in keys if len(row.values(key)) > 1},
+                "paper": {key: value / scales.get(key, 1.0) for key, value in row.method.paper.items()},
+            }
+        )
+    return {
+        "methods": methods,
+        "data_sets": [
+            {"data_set": name, "method": row.method.name, **measures}
+            for row in rows
+            for name, measures in row.data_sets.items()
+        ],
+        "failures": [
+            {"data_set": failure.data_set, "fold": failure.fold, "method": failure.method, "error": failure.error}
+            for row in rows
+            for failure in row.failures
+        ],
+    }
+
+
+def _centre(key: str, values: Sequence[float]) -> float:
+    return median(values) if key in MEDIANS else fmean(values)
+
+
+def _cell(row: Row, measure: Measure) -> str:
+    values = row.values(measure.key)
+    text = _format(row.centre(measure.key), measure)
+    if measure.spread is not None and len(values) > 1:
+        text += f"±{measure.scale * stdev(values):.{measure.spread}f}"
+    if measure.key in row.method.paper:
+        text += f" [{row.method.paper[measure.key]:.{measure.decimals}f}]"
+    return text.strip()
+
+
+def _format(value: float | None, measure: Measure) -> str:
+    return "" if value is None else measure.write(value)

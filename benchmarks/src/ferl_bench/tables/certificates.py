@@ -1,0 +1,252 @@
+"""The certificates table: proven radii against the paper's global constant, and against attacks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ferl._util.arrays import Floats
+from ferl_bench.attack import Attacker
+from ferl_bench.data import DataSet, encode
+from ferl_bench.headline import GOAL, Headline
+from ferl_bench.methods.ferl import fit
+from ferl_bench.protocol import SEED, make_folds
+from ferl_bench.render import Report, Section
+from ferl_bench.study import Study
+from ferl_bench.table import Request, Table
+
+if TYPE_CHECKING:
+    from ferl import FERLClassifier
+
+Figures = dict[str, float]
+
+CODE = ("ferl_bench/tables/certificates.py", "ferl_bench/attack.py")
+TARGET = 3.0
+MAX_ROWS = 500  # of each test part, for radii
+ATTACKED_ROWS = 30  # of the first test part
+# A distance is computed with rounding; a row at the very edge of the box would be inside or outside by chance.
+INSIDE = 1 - 1e-9
+
+MODELS: dict[str, tuple[str, str]] = {
+    "vote": ("deep", "vote"),
+    "dempster": ("deep", "dempster"),
+    "compact": ("compact", "dempster"),
+}
+"""By the name in figures: variant and combination."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table: which figure, and how it is written."""
+
+    key: str
+    title: str
+    form: str = ".3g"
+
+
+RADII = (
+    Column("local", "Local"),
+    Column("lipschitz", "Lipschitz"),
+    Column("open", "Gates open"),
+    Column("ratio", "Local / Lipschitz", ".1f"),
+    Column("radius_dempster", "Dempster: local"),
+    Column("radius_compact", "Compact: local"),
+)
+ATTACKS = (
+    Column("n_attacked", "Rows attacked", ".0f"),
+    Column("n_tried", "Rows tried", ".0f"),
+    Column("n_successful", "Successful", ".0f"),
+    Column("tightness_vote", "Tightness", ".3f"),
+    Column("tightness_dempster", "Dempster: tightness", ".3f"),
+    Column("tightness_compact", "Compact: tightness", ".3f"),
+)
+TOTALS = ("n_attacked", "n_unchanged", "n_tried", "n_successful")
+NOTES = (
+    "Medians over test rows, features standardised: a radius of 1 is one standard deviation of every feature at once.",
+    "First four columns: deep trees that combine by vote. Then deep and compact trees by Dempster's rule.",
+    "A row on which nothing fires has no margin, and radius 0.",
+    "Lipschitz: margin / (2 L), the paper's global certificate, before its cap. Gates open: after it, where the gate "
+    "of a path that can be reached begins to close. The local radius needs no cap.",
+)
+ATTACK_NOTES = (
+    "Rows attacked: test rows with a finite radius, by all three models. Rows tried: rows within these radii; a "
+    "successful one has another label.",
+    "Tightness: certified radius / distance of the nearest row with another label that a search with growing radius "
+    "found, median over rows. The best possible radius lies in between.",
+)
+
+
+def run_certificates(request: Request) -> Report:
+    """Certify and attack test rows of every data set."""
+    studied = request.study(Study("certifying", measure, CODE)).require_some()
+    facts = request.facts(
+        rows=f"radii of up to {MAX_ROWS} test rows of each fold; attacks on up to {ATTACKED_ROWS} of the first fold"
+    )
+    return make_report(studied.figures, studied.failures, facts)
+
+
+def measure(data: DataSet) -> Figures:
+    """Return the figures of one data set.
+
+    Parameters
+    ----------
+    data : DataSet
+        The data set.
+
+    Returns
+    -------
+    dict
+        Medians of radii and ratios over rows, and the number of attacks.
+    """
+    radii: dict[str, list[Floats]] = {}
+    attacks: dict[str, list[float]] = {}
+    for fold in make_folds(data.y):
+        X_fit, X_test = encode(data, fold.fitting, fold.test)
+        for name, (variant, combination) in MODELS.items():
+            model = fit({"variant": variant, "combination": combination}, X_fit, data.y[fold.fitting], fold.index)
+            for key, values in _radii(name, model, X_test[:MAX_ROWS]).items():
+                radii.setdefault(key, []).append(values)
+            if fold.index == 0:
+                for key, found in _attack(name, model, X_test[:ATTACKED_ROWS]).items():
+                    attacks.setdefault(key, []).extend(found)
+    return {key: _median(np.concatenate(values)) for key, values in radii.items()} | {
+        key: float(sum(found)) if key.startswith("n_") else _median(np.array(found)) for key, found in attacks.items()
+    }
+
+
+def _radii(name: str, model: FERLClassifier, rows: Floats) -> dict[str, Floats]:
+    from ferl._read.certificate import global_radius, lipschitz_radius, local_radius
+
+    evidence, scale = model.predict_evidence(rows), np.ones(rows.shape[1])
+    local = local_radius(model, rows, evidence, scale)
+    if name != "vote":
+        return {f"radius_{name}": local}
+    whole, opened = lipschitz_radius(model, evidence, scale), global_radius(model, rows, evidence, scale)
+    # A row without a margin has no radius by either; a tree of one rule an infinite one by both.
+    compared = (whole > 0) & np.isfinite(whole)
+    return {"local": local, "lipschitz": whole, "open": opened, "ratio": local[compared] / whole[compared]}
+
+
+def _attack(name: str, model: FERLClassifier, rows: Floats) -> dict[str, list[float]]:
+    rng, attacker = np.random.default_rng(SEED), Attacker(model, np.ones(rows.shape[1]))
+    radius = model.certified_radius(rows)
+    n_tried, n_successful, n_unchanged = 0, 0, 0
+    tightness: list[float] = []
+    for x, certified in zip(rows, radius, strict=True):
+        if not 0 < certified < math.inf:
+            continue
+        found, n_rows = attacker.within(x, certified * INSIDE, rng)
+        n_tried, n_successful = n_tried + n_rows, n_successful + len(found)
+        nearest = attacker.smallest(x, certified, rng)
+        if math.isnan(nearest):
+            n_unchanged += 1
+        else:
+            tightness.append(certified / nearest)
+    return {
+        "n_attacked": [float(((radius > 0) & (radius < math.inf)).sum())],
+        "n_unchanged": [n_unchanged],
+        "n_tried": [n_tried],
+        "n_successful": [n_successful],
+        f"tightness_{name}": tightness,
+    }
+
+
+def _median(values: Floats) -> float:
+    return float(np.median(values)) if len(values) else math.nan
+
+
+def make_report(figures: Mapping[str, Figures], failures: Mapping[str, str], facts: Mapping[str, object]) -> Report:
+    """Turn the figures of all data sets into the report."""
+    medians = {column.key: _over_data_sets(figures, column.key) for column in (*RADII, *ATTACKS)}
+    totals = {key: sum(own[key] for own in figures.values()) for key in TOTALS}
+    notes = [
+        *NOTES,
+        f"Median over data sets of local / Lipschitz: {medians['ratio']:.1f} (wanted: at least {TARGET:g}).",
+        *(f"Failed on {name}: {message}" for name, message in failures.items()),
+    ]
+    attack_notes = [
+        *ATTACK_NOTES,
+        f"{totals['n_unchanged']:.0f} of {totals['n_attacked']:.0f} rows kept their label at any distance searched; "
+        "they do not count for tightness.",
+        f"{totals['n_successful']:.0f} of {totals['n_tried']:.0f} attacks succeeded (wanted: none).",
+    ]
+    return Report(
+        name="certificates",
+        title="Certificates: how far a label is proven to hold",
+        facts=facts,
+        sections=[
+            _table("Certified radii", RADII, figures, medians, notes),
+            _table("Attacks", ATTACKS, figures, medians, attack_notes),
+        ],
+        data={
+            "target": {"ratio": TARGET, "n_successful": 0},
+            "median": {key: _finite(value) for key, value in medians.items()},
+            **totals,
+            "data_sets": [
+                {"data_set": name, **{key: _finite(value) for key, value in own.items()}}
+                for name, own in figures.items()
+            ],
+            "failures": dict(failures),
+        },
+        draw=lambda figure: _draw(figure, figures),
+        headlines=_headlines(medians["ratio"], totals["n_successful"]),
+        failures=[f"Failed on {name}: {message}" for name, message in failures.items()],
+    )
+
+
+def _headlines(ratio: float, n_successful: float) -> list[Headline]:
+    attacks = Headline("Successful attacks inside the radius", n_successful, 0, GOAL, more_is_better=False, decimals=0)
+    if not math.isfinite(ratio):
+        return [attacks]
+    return [Headline("Local radius / the paper's global one", ratio, TARGET, GOAL, decimals=1), attacks]
+
+
+def _over_data_sets(figures: Mapping[str, Figures], key: str) -> float:
+    known = [own[key] for own in figures.values() if not math.isnan(own[key])]
+    return median(known) if known else math.nan
+
+
+def _table(
+    title: str, columns: Sequence[Column], figures: Mapping[str, Figures], medians: Figures, notes: Sequence[str]
+) -> Section:
+    lines = {**figures, "Median": medians}
+    rows = [[name, *(f"{own[column.key]:{column.form}}" for column in columns)] for name, own in lines.items()]
+    return Section(title, ["Data set", *(column.title for column in columns)], rows, notes)
+
+
+def _finite(value: float) -> float | None:
+    """JSON knows neither infinity nor NaN."""
+    return value if math.isfinite(value) else None
+
+
+def _draw(figure: Any, figures: Mapping[str, Figures]) -> None:
+    """Plot the local radius against the Lipschitz one, a mark for each data set."""
+    axes = figure.add_subplot()
+    shown = {name: own for name, own in figures.items() if 0 < own["lipschitz"] < math.inf and own["local"] > 0}
+    for name, own in shown.items():
+        mark = (own["lipschitz"], own["local"])
+        axes.scatter(*mark, s=25, color="C0", zorder=3)
+        axes.annotate(name, mark, xytext=(4, 3), textcoords="offset points", fontsize="x-small")
+    if shown:
+        ends = np.array([min(own["lipschitz"] for own in shown.values()), max(own["local"] for own in shown.values())])
+        axes.plot(ends, ends, color="grey", linewidth=1, label="equal")
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.legend()
+    axes.set_xlabel("radius by the tree's Lipschitz constant, standard deviations")
+    axes.set_ylabel("local radius, standard deviations")
+    axes.set_title("Median certified radius of test rows, deep trees by vote", fontsize="medium")
+    axes.grid(alpha=0.3)
+
+
+TABLE = Table(
+    summary="How far labels are certified, against the paper's constant and against attacks.",
+    run=run_certificates,
+    chapter="Sets, novelty and proofs",
+    minutes=2,
+)

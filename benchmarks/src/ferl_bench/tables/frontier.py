@@ -1,0 +1,128 @@
+"""The frontier table: what accuracy, and what knowledge of its own limits, for how many rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import ceil, floor, log10
+from typing import Any
+
+from ferl_bench.headline import Headline, against_best, against_paper
+from ferl_bench.labels import label_marks
+from ferl_bench.method import Method, all_methods, packages_of
+from ferl_bench.paper_only import PAPER_ONLY
+from ferl_bench.render import Report
+from ferl_bench.rows import (
+    ANSWERS,
+    SETS,
+    Row,
+    data_set_section,
+    failure_notes,
+    method_section,
+    rows_json,
+    run_notes,
+)
+from ferl_bench.table import Request, Table
+
+BY_DATA_SET = ("accuracy", "aurc", "size")
+OURS = ("FERL-deep, vote", "FERL-deep", "FERL-medium", "FERL-compact")
+
+
+def run_frontier(request: Request, methods: Sequence[Method] | None = None) -> Report:
+    """Measure every method (default: all registered ones) on every data set and fold."""
+    chosen = all_methods() if methods is None else list(methods)
+    rows = request.rows(chosen)
+    return make_report(rows, request.facts(packages_of(chosen)), PAPER_ONLY if methods is None else {})
+
+
+def make_report(
+    rows: Sequence[Row], facts: Mapping[str, object], paper_only: Mapping[str, Mapping[str, float]] | None = None
+) -> Report:
+    """Turn rows into the report; `paper_only` are the paper's figures of methods that nobody has run here."""
+    answers = method_section("Answers", rows, ANSWERS, _answer_notes(rows))
+    waiting = [[name, *_paper_cells(paper)] for name, paper in (paper_only or {}).items()]
+    with_sets = [row for row in rows if row.values("u65")]
+    by_key = {measure.key: measure for measure in ANSWERS}
+    return Report(
+        name="frontier",
+        title="Frontier: accuracy, selection and prediction sets against the number of rules",
+        facts=facts,
+        sections=[
+            replace(answers, rows=[*answers.rows, *waiting]),
+            *([method_section("Prediction sets", with_sets, SETS)] if with_sets else []),
+            *(data_set_section(rows, by_key[key]) for key in BY_DATA_SET),
+        ],
+        data=rows_json(rows),
+        draw=lambda figure: _draw(figure, rows),
+        headlines=_headlines(rows),
+        failures=[*failure_notes(rows), *(f"{name}: of the paper's table, not yet here" for name in paper_only or {})],
+    )
+
+
+def _paper_cells(paper: Mapping[str, float]) -> list[str]:
+    """Say in the first column that there is no figure of ours, and give the paper's."""
+    cells = [f"[{paper[measure.key]:.{measure.decimals}f}]" if measure.key in paper else "" for measure in ANSWERS]
+    return [f"not yet {cells[0]}", *cells[1:]]
+
+
+def _headlines(rows: Sequence[Row]) -> list[Headline]:
+    by_key = {measure.key: measure for measure in ANSWERS}
+    compared = [(by_key["accuracy"], True), (by_key["aurc"], False)]
+    further = [*compared, (by_key["ece"], False)]
+    readable = [row for row in rows if row.method.is_ours or row.method.is_interpretable]
+    opaque = [row for row in rows if row.method.is_ours or not row.method.is_interpretable]
+    rivals = [
+        headline
+        for own in (readable, opaque)
+        for reading in OURS[:2]
+        for headline in against_best(own, reading, compared)
+    ]
+    return [*against_paper(rows, OURS, further), *rivals]
+
+
+def _answer_notes(rows: Sequence[Row]) -> list[str]:
+    return [
+        "In brackets: the paper's figure; ±: standard deviation over data sets; means over data sets of fold means.",
+        "Fit ms: median over data sets; other jobs may have run at the same time, `ferl bench speed` is the race.",
+        *run_notes(rows),
+    ]
+
+
+def _draw(figure: Any, rows: Sequence[Row]) -> None:
+    """Plot accuracy against size: a filled mark is ours, a hollow one the paper's, with a line between the two."""
+    axes = figure.add_subplot()
+    marks: list[tuple[float, float]] = []
+    names: dict[str, tuple[float, float]] = {}
+    for row in rows:
+        size, accuracy, paper = row.centre("size"), row.centre("accuracy"), row.method.paper
+        if size is None or accuracy is None or row.method.name.endswith("vote"):  # a vote: the same trees once more
+            continue
+        points = [(size, 100 * accuracy)]
+        if "size" in paper and "accuracy" in paper:
+            points.append((paper["size"], paper["accuracy"]))
+        colour = "tab:red" if row.method.is_ours else "tab:blue" if row.method.is_interpretable else "tab:gray"
+        axes.plot(*zip(*points, strict=True), color=colour, linewidth=1, alpha=0.5)
+        axes.scatter(*points[0], s=60, color=colour, zorder=3)
+        axes.scatter(*points[-1], s=60, facecolors="none", edgecolors=colour)
+        names[row.method.name] = points[0]
+        marks += points
+    axes.set_xscale("log")
+    if marks:
+        # Whole decades and whole percents around the marks: a short axis would make noise look like a difference.
+        sizes, accuracies = zip(*marks, strict=True)
+        axes.set_xlim(10 ** floor(log10(min(sizes))), 10 ** ceil(log10(max(sizes) + 1)))
+        axes.set_ylim(floor(min(accuracies)) - 1, ceil(max(accuracies)) + 1)
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_xlabel("rules or leaves (log scale)")
+    axes.set_ylabel("accuracy, %")
+    axes.set_title("Filled: measured here; hollow: the paper's figure. Red: FERL; grey: ensembles.", fontsize="medium")
+    axes.grid(alpha=0.3)
+    label_marks(axes, names, marks)
+
+
+TABLE = Table(
+    summary="Accuracy, selection and prediction sets against the number of rules.",
+    run=run_frontier,
+    chapter="Answers",
+    minutes=40,
+)

@@ -1,0 +1,322 @@
+"""The scale table: what fits of one to ten million rows cost, on threads, from files, on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from rich.progress import Progress, TextColumn
+
+from ferl_bench.big_table import N_NUMBERS, TARGET, draw, write_parts
+from ferl_bench.facts import n_cores, versions
+from ferl_bench.headline import GOAL, Headline
+from ferl_bench.render import Report, Section
+from ferl_bench.subprocess_call import Measured, subprocess_call
+from ferl_bench.table import Request, Table
+from ferl_bench.thread_gain import ROUNDS, YARDSTICK, Gain, thread_gains
+
+SEED = 0
+TEST_PART = 1_000_000  # no table has so many parts
+Step = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How many rows are used for what."""
+
+    raced: int = 1_000_000
+    streamed: Sequence[int] = (1_000_000, 2_500_000, 5_000_000, 10_000_000)
+    samples: Sequence[int | None] = (10_000, 30_000, 50_000, 100_000, None)
+    threaded: int = 500_000
+    few: int = 120_000
+    whole: int = 200_000
+    predicted: int = 1_000_000
+    tested: int = 100_000
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A section, its unrounded figures, and those to be read first."""
+
+    section: Section
+    data: dict[str, Any]
+    headlines: Sequence[Headline] = ()
+
+
+def run_scale(request: Request, sizes: Sizes | None = None) -> Report:
+    """Run all parts; each measurement has a process of its own."""
+    sizes = Sizes() if sizes is None else sizes
+    folder = request.out / "scale"
+    columns = (TextColumn("{task.description}"),)
+    with Progress(*columns, console=request.console, auto_refresh=False, transient=True) as bar:
+        task = bar.add_task("")
+        step = partial(_show, bar, task)
+        files = {n: write_parts(folder, n, step) for n in sorted({sizes.raced, *sizes.streamed})}
+        findings = [
+            _race(files[sizes.raced], sizes, step),
+            _samples(files[sizes.raced], sizes, step),
+            _streams({n: files[n] for n in sizes.streamed}, sizes, step),
+            _threads(files[sizes.raced], sizes, step),
+            *([_cluster(files[max(sizes.streamed)], step)] if find_spec("distributed") else []),
+        ]
+    facts = {
+        **versions(("numpy", "scikit-learn", "lightgbm", "pyarrow", "dask")),
+        "cores": n_cores(),
+        "rows": f"generated: {N_NUMBERS} numbers, 5 columns of 4 to 200 categories, two classes",
+        "best possible accuracy": f"{100 * draw(TEST_PART, sizes.tested)[3]:.2f} %",
+        "protocol": f"one measurement each, in a process of its own, reading not included; seed {SEED}",
+    }
+    missing = [] if find_spec("distributed") else ["cluster: dask is not installed"]
+    return Report(
+        name="scale",
+        title="Scale: rows, threads, files and a cluster",
+        facts=facts,
+        sections=[finding.section for finding in findings],
+        data={finding.section.title: finding.data for finding in findings},
+        headlines=[headline for finding in findings for headline in finding.headlines],
+        failures=missing,
+        draw=partial(_draw, findings[2].data),
+    )
+
+
+def _show(bar: Progress, task: Any, text: str) -> None:
+    bar.update(task, description=text, refresh=True)
+
+
+def _goal(what: str, value: float, target: float, more_is_better: bool = False) -> Headline:
+    return Headline(what, value, target, GOAL, more_is_better=more_is_better)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# In processes of their own
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def read_rows(folder: Path, n_rows: int | None = None) -> tuple[Any, Any]:
+    """Return a table and its labels, in memory."""
+    import pyarrow.dataset as ds
+
+    data = ds.dataset(folder, format="parquet")
+    table = data.to_table() if n_rows is None else data.head(n_rows)
+    return table.drop_columns(TARGET).to_pandas(), table[TARGET].to_numpy()
+
+
+def held_out_rows(n_rows: int) -> tuple[Any, Any]:
+    """Return rows that no fit has seen, as :func:`read_rows` does."""
+    import pandas as pd
+
+    X, codes, y, _ = draw(TEST_PART, n_rows)
+    frame = pd.DataFrame(X.astype(np.float32), columns=[f"x{j}" for j in range(N_NUMBERS)])
+    for j, own in enumerate(codes):
+        frame[f"c{j}"] = pd.Series([f"v{k}" for k in own], dtype="category")
+    return frame, y
+
+
+def as_numbers(frame: Any) -> Any:
+    """Return a frame with the number of each category in place of its name, for methods that need numbers."""
+    codes = {name: [int(own[1:]) for own in frame[name].cat.categories] for name in frame if str(name).startswith("c")}
+    return np.column_stack(
+        [np.array(codes[name])[frame[name].cat.codes] if name in codes else frame[name] for name in frame]
+    )
+
+
+def fit_ferl(folder: Path, n_tested: int, n_rows: int | None, **parameters: Any) -> dict[str, float]:
+    """Fit FERL-deep in memory; return seconds and accuracy."""
+    from ferl import FERLClassifier
+
+    X, y = read_rows(folder, n_rows)
+    model = FERLClassifier(random_state=SEED, **parameters)
+    FERLClassifier(random_state=SEED).fit(X[:1000], y[:1000])  # the first fit of a process also loads code
+    started = perf_counter()
+    model.fit(X, y)
+    seconds = perf_counter() - started
+    X_test, y_test = held_out_rows(n_tested)
+    return {"seconds": seconds, "accuracy": model.score(X_test, y_test), "rules": model.n_rules_}
+
+
+def fit_cart(folder: Path, n_tested: int) -> dict[str, float]:
+    """Fit CART with as many leaves as FERL-deep may have rules, on the numbers of categories."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    X, y = read_rows(folder)
+    numbers = as_numbers(X)
+    started = perf_counter()
+    model = DecisionTreeClassifier(max_leaf_nodes=150, random_state=SEED).fit(numbers, y)
+    seconds = perf_counter() - started
+    X_test, y_test = held_out_rows(n_tested)
+    return {"seconds": seconds, "accuracy": model.score(as_numbers(X_test), y_test), "rules": int(model.get_n_leaves())}
+
+
+def fit_lightgbm(folder: Path, n_tested: int) -> dict[str, float]:
+    """Fit LightGBM with 100 trees on all cores, categories as it likes them."""
+    from lightgbm import LGBMClassifier
+
+    X, y = read_rows(folder)
+    started = perf_counter()
+    model = LGBMClassifier(n_estimators=100, n_jobs=n_cores(), random_state=SEED, verbose=-1).fit(X, y)
+    seconds = perf_counter() - started
+    X_test, y_test = held_out_rows(n_tested)
+    for name in X_test.select_dtypes("category"):
+        X_test[name] = X_test[name].cat.set_categories(X[name].cat.categories)
+    return {"seconds": seconds, "accuracy": float((model.predict(X_test) == y_test).mean())}
+
+
+def fit_stream(folder: Path, n_tested: int) -> dict[str, float]:
+    """Fit FERL-deep from files, on all cores."""
+    from ferl import FERLClassifier
+    from ferl.streaming import fit_parquet
+
+    started = perf_counter()
+    model = fit_parquet(folder, TARGET, estimator=FERLClassifier(random_state=SEED, n_jobs=-1))
+    seconds = perf_counter() - started
+    X_test, y_test = held_out_rows(n_tested)
+    return {"seconds": seconds, "accuracy": model.score(X_test, y_test)}
+
+
+def gain_by_threads(folder: Path, sizes: Sizes) -> dict[str, Gain]:
+    """Time fits and answers on one thread and on two."""
+    X, y = read_rows(folder, sizes.threaded)
+    numbers = np.asfortranarray(X[[f"x{j}" for j in range(N_NUMBERS)]].to_numpy(dtype=np.float64))
+    return thread_gains(X, numbers, y, n_few=sizes.few, n_whole=sizes.whole, n_predicted=sizes.predicted, seed=SEED)
+
+
+def fit_cluster(folder: Path, n_workers: int) -> dict[str, float]:
+    """Fit FERL-deep on a cluster of single-threaded workers on this machine."""
+    import dask.dataframe as dd
+    from distributed import Client, LocalCluster
+
+    from ferl.dask import DaskFERLClassifier
+
+    with (
+        LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster,
+        Client(cluster) as client,
+    ):
+        table = dd.read_parquet(folder)
+        started = perf_counter()
+        DaskFERLClassifier(random_state=SEED, client=client).fit(table.drop(columns=TARGET), table[TARGET])
+        return {"seconds": perf_counter() - started}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Sections
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _race(folder: Path, sizes: Sizes, step: Step) -> Finding:
+    runners: dict[str, Callable[[], Measured]] = {
+        "CART, 150 leaves": lambda: subprocess_call(fit_cart, folder, sizes.tested),
+        "FERL-deep, one thread": lambda: subprocess_call(partial(fit_ferl, n_jobs=1), folder, sizes.tested, None),
+        "FERL-deep, all cores": lambda: subprocess_call(partial(fit_ferl, n_jobs=-1), folder, sizes.tested, None),
+    }
+    if find_spec("lightgbm"):
+        runners["LightGBM, 100 trees, all cores"] = lambda: subprocess_call(fit_lightgbm, folder, sizes.tested)
+    found = {}
+    for name, run in runners.items():
+        step(f"fit, {sizes.raced:,} rows: {name}")
+        found[name] = run().value
+    cart, ours = found["CART, 150 leaves"], found["FERL-deep, all cores"]
+    goals = [
+        _goal("Fit of deep on all cores / CART's", ours["seconds"] / cart["seconds"], 0.1),
+        _goal("Accuracy against CART, points", 100 * (ours["accuracy"] - cart["accuracy"]), -0.5, more_is_better=True),
+    ]
+    if "LightGBM, 100 trees, all cores" in found:
+        boosted = found["LightGBM, 100 trees, all cores"]
+        goals.append(_goal("Fit of deep / LightGBM's, both on all cores", ours["seconds"] / boosted["seconds"], 0.5))
+    rows = [
+        [name, f"{own['seconds']:.2f}", f"{own['seconds'] / cart['seconds']:.3f}", f"{100 * own['accuracy']:.2f}"]
+        for name, own in found.items()
+    ]
+    title = f"Fit, {sizes.raced:,} rows in memory"
+    return Finding(Section(title, ["Method", "s", "/ CART", "Accuracy %"], rows), found, goals)
+
+
+def _samples(folder: Path, sizes: Sizes, step: Step) -> Finding:
+    rows, found = [], {}
+    for growth_rows in sizes.samples:
+        name = "all rows" if growth_rows is None else f"{growth_rows:,}"
+        step(f"splits chosen on {name}")
+        call = partial(fit_ferl, n_jobs=-1, growth_rows=growth_rows)
+        found[name] = subprocess_call(call, folder, sizes.tested, None).value
+        rows.append([name, f"{found[name]['seconds']:.2f}", f"{100 * found[name]['accuracy']:.2f}"])
+    title = f"Splits chosen on a sample (growth_rows), {sizes.raced:,} rows"
+    notes = ["Consequents, ranges and moments come from all rows in every line."]
+    return Finding(Section(title, ["Rows", "s", "Accuracy %"], rows, notes), found)
+
+
+def _streams(files: dict[int, Path], sizes: Sizes, step: Step) -> Finding:
+    found = {}
+    for n_rows, folder in files.items():
+        step(f"from files, {n_rows:,} rows")
+        own = subprocess_call(fit_stream, folder, sizes.tested)
+        found[n_rows] = {**own.value, "gigabytes": own.peak / 1e9}
+    least, most = min(found), max(found)
+    growth = found[most]["seconds"] / found[least]["seconds"]
+    goals = [
+        _goal(f"Time of {most:,} rows / {least:,}", growth, 1.1 * most / least),
+        _goal(f"Resident memory at {most:,} rows, GB", found[most]["gigabytes"], 1.5),
+    ]
+    rows = [
+        [f"{n:,}", f"{own['seconds']:.1f}", f"{own['gigabytes']:.2f}", f"{100 * own['accuracy']:.2f}"]
+        for n, own in found.items()
+    ]
+    notes = [
+        "`ferl.streaming.fit_parquet` on all cores; reading is included, four times: labels, categories, all, all."
+    ]
+    section = Section("Fit from Parquet files", ["Rows", "s", "Peak GB", "Accuracy %"], rows, notes)
+    return Finding(section, {str(n): own for n, own in found.items()}, goals)
+
+
+def _threads(folder: Path, sizes: Sizes, step: Step) -> Finding:
+    step("one thread and two")
+    found = subprocess_call(gain_by_threads, folder, sizes).value
+    rows = [[name, f"{own.one:.3f}", f"{own.two:.3f}", f"{own.ratio:.2f}"] for name, own in found.items()]
+    goals = [
+        _goal(f"{name}: speed-up by a second thread", own.ratio, 1.7, more_is_better=True)
+        for name, own in found.items()
+        if name != YARDSTICK
+    ]
+    fastest = next(own.two for name, own in found.items() if name.startswith("predict_proba"))
+    speed = sizes.predicted / fastest / 1e6
+    goals.append(_goal("predict_proba on two threads, million rows/s", speed, 3.0, more_is_better=True))
+    notes = [f"Seconds, the least of {ROUNDS} rounds in turns in one process, after a first that does not count."]
+    data = {name: {"one": own.one, "two": own.two} for name, own in found.items()}
+    return Finding(Section("Threads", ["What", "One, s", "Two, s", "Gain"], rows, notes), data, goals)
+
+
+def _cluster(folder: Path, step: Step) -> Finding:
+    found = {}
+    for n_workers in (1, 2):
+        step(f"cluster of {n_workers}")
+        found[n_workers] = subprocess_call(fit_cluster, folder, n_workers).value["seconds"]
+    gain = found[1] / found[2]
+    rows = [[str(n), f"{seconds:.1f}"] for n, seconds in found.items()]
+    goals = [_goal("Dask, speed-up by a second worker", gain, 1.6, more_is_better=True)]
+    title = f"Fit on a Dask cluster, the rows of {folder.name.rsplit('-', 1)[1]}"
+    return Finding(Section(title, ["Workers", "s"], rows, [f"Gain: {gain:.2f}"]), {"seconds": found}, goals)
+
+
+def _draw(streams: dict[str, Any], figure: Any) -> None:
+    """Time and memory against rows."""
+    rows = np.array([int(n) for n in streams]) / 1e6
+    left, right = figure.subplots(1, 2)
+    for axes, key, label in ((left, "seconds", "seconds"), (right, "gigabytes", "peak memory, GB")):
+        axes.plot(rows, [own[key] for own in streams.values()], marker="o", color="#0072B2")
+        axes.set(xlabel="million rows", ylabel=label)
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
+
+
+TABLE = Table(
+    summary="Fits from a hundred thousand to ten million rows: threads, files larger than memory, a cluster.",
+    run=run_scale,
+    chapter="Speed",
+    minutes=5,
+    needs_data=False,
+    in_one_process=True,
+)

@@ -1,0 +1,235 @@
+"""The speed table: FERL against one CART tree, in one process and on one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.progress import Progress, TextColumn
+from sklearn.datasets import make_classification
+
+from ferl_bench.data import DataSet, encode
+from ferl_bench.facts import n_cores, versions
+from ferl_bench.headline import GOAL, Headline
+from ferl_bench.memory import peak_multiple
+from ferl_bench.method import get_method
+from ferl_bench.race import growth_exponent, race
+from ferl_bench.render import Report, Section
+from ferl_bench.table import Request, Table
+from ferl_bench.threads import one_thread
+
+PEER, COMPACT, MEDIUM, DEEP = "CART", "FERL-compact", "FERL-medium", "FERL-deep"
+OURS = (COMPACT, MEDIUM, DEEP)
+SEED = 0
+TARGETS = {"fit": 0.6, "fit_compact": 4.0, "predict_proba": 2.0, "predict_evidence": 1.3, "novelty": 3.0, "memory": 2.5}
+# "About 1": sorting alone makes a linear method look like 1.1 over this range.
+EXPONENT_TARGET = 1.15
+
+Matrix = tuple[NDArray[np.float64], NDArray[np.int64]]
+Step = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large the generated problems are."""
+
+    n_features: int = 20
+    fitting_rows: int = 20_000
+    predicted_rows: int = 100_000
+    memory_rows: int = 200_000
+    growth_rows: Sequence[int] = (10_000, 20_000, 40_000, 80_000, 160_000)
+    growth_features: Sequence[int] = (10, 20, 40, 80)
+    growth_features_rows: int = 10_000
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A section, its unrounded figures, and those to be read first."""
+
+    section: Section
+    data: Mapping[str, object] = field(default_factory=dict)
+    headlines: Sequence[Headline] = ()
+
+
+def run_speed(request: Request, sizes: Sizes | None = None) -> Report:
+    """Run all races; the sizes are those of the generated problems."""
+    data_sets, repeats = request.data_sets, request.repetitions
+    sizes = Sizes() if sizes is None else sizes
+    parts: dict[str, Callable[[Step], Finding]] = {
+        "fit": partial(_fit_section, data_sets, repeats),
+        "predict": partial(_predict_section, sizes, repeats),
+        "memory": partial(_memory_section, sizes),
+        "growth": partial(_growth_section, sizes, repeats),
+    }
+    # No refresh thread: between two measurements it would be harmless, during one it would be part of it.
+    columns = (TextColumn("{task.description}"),)
+    with one_thread(), Progress(*columns, console=request.console, auto_refresh=False, transient=True) as bar:
+        task = bar.add_task("")
+        findings = {}
+        for name, part in parts.items():
+            findings[name] = _attempt(name, part, lambda text: bar.update(task, description=text, refresh=True))
+    facts = {
+        **versions(),
+        "cores": n_cores(),
+        "protocol": f"one process, one thread; median of {repeats} rounds in turn after a warm-up; seed {SEED}",
+        "peer": "DecisionTreeClassifier(random_state=0)",
+    }
+    return Report(
+        name="speed",
+        title="Speed: FERL against one CART tree",
+        facts=facts,
+        sections=[finding.section for finding in findings.values()],
+        data={name: finding.data for name, finding in findings.items()},
+        headlines=[headline for finding in findings.values() for headline in finding.headlines],
+        failures=[f"{name}: {finding.data['error']}" for name, finding in findings.items() if "error" in finding.data],
+    )
+
+
+def _attempt(name: str, part: Callable[[Step], Finding], step: Step) -> Finding:
+    """Run one part; one that cannot be run says so and leaves the others alone."""
+    try:
+        return part(step)
+    except Exception as error:
+        message = " ".join(f"{type(error).__name__}: {error}".split())
+        return Finding(Section(name.capitalize(), ["Measure"], [[f"failed: {message}"]]), {"error": message})
+
+
+def _fit_section(data_sets: Sequence[DataSet], repeats: int, step: Step) -> Finding:
+    fits = {name: get_method(name).fit for name in (PEER, *OURS)}
+    times: dict[str, dict[str, float]] = {}
+    for number, data in enumerate(data_sets, start=1):
+        step(f"fit: {data.name} ({number} of {len(data_sets)})")
+        (X,) = encode(data, np.arange(data.n_rows))
+        times[data.name] = race({name: partial(fit, X, data.y, SEED) for name, fit in fits.items()}, repeats)
+    sums = {name: sum(rounds[name] for rounds in times.values()) for name in fits}
+    ratios = {name: sums[name] / sums[PEER] for name in OURS}
+    header = ["Data set", *(f"{name} ms" for name in fits), *(f"{name} / {PEER}" for name in OURS)]
+    rows = [_fit_row(name, rounds) for name, rounds in times.items()] + [_fit_row("sum", sums)]
+    targets = {DEEP: TARGETS["fit"], COMPACT: TARGETS["fit_compact"]}
+    notes = [f"{name} / {PEER}, ratio of the sums: {_verdict(ratios[name], most)}" for name, most in targets.items()]
+    data_out = {"seconds": times, "sum_seconds": sums, "ratio_of_sums": ratios, "targets": targets}
+    goals = [_goal(f"{name} / {PEER}, fit", ratios[name], most) for name, most in targets.items()]
+    return Finding(Section("Fit, whole data sets", header, rows, notes), data_out, goals)
+
+
+def _fit_row(name: str, seconds: Mapping[str, float]) -> list[str]:
+    milliseconds = [f"{1000 * seconds[method]:.1f}" for method in (PEER, *OURS)]
+    return [name, *milliseconds, *(f"{seconds[method] / seconds[PEER]:.2f}" for method in OURS)]
+
+
+def _predict_section(sizes: Sizes, repeats: int, step: Step) -> Finding:
+    step(f"predict: {sizes.predicted_rows:,} rows")
+    X, y = _generate(sizes.fitting_rows + sizes.predicted_rows, sizes.n_features)
+    X_fit, y_fit = X[: sizes.fitting_rows], y[: sizes.fitting_rows]
+    X_new = X[sizes.fitting_rows :].copy()
+    peer, ours = get_method(PEER).fit(X_fit, y_fit, SEED), get_method(DEEP).fit(X_fit, y_fit, SEED)
+    seconds = race(
+        {
+            "peer_predict_proba": partial(peer.predict_proba, X_new),
+            "predict_proba": partial(ours.predict_proba, X_new),
+            "predict_evidence": partial(ours.predict_evidence, X_new),
+            "novelty": partial(ours.novelty, X_new),
+        },
+        repeats,
+    )
+    ratios = {
+        "predict_proba": seconds["predict_proba"] / seconds["peer_predict_proba"],
+        "predict_evidence": seconds["predict_evidence"] / seconds["predict_proba"],
+        "novelty": seconds["novelty"] / seconds["predict_proba"],
+    }
+    rows = [
+        [f"{PEER} predict_proba", f"{1000 * seconds['peer_predict_proba']:.1f}"],
+        [
+            f"{DEEP} predict_proba",
+            f"{1000 * seconds['predict_proba']:.1f}",
+            _verdict(ratios["predict_proba"], TARGETS["predict_proba"]),
+        ],
+        [
+            f"{DEEP} predict_evidence",
+            f"{1000 * seconds['predict_evidence']:.1f}",
+            _verdict(ratios["predict_evidence"], TARGETS["predict_evidence"]),
+        ],
+        [
+            f"{DEEP} novelty",
+            f"{1000 * seconds['novelty']:.1f}",
+            _verdict(ratios["novelty"], TARGETS["novelty"]),
+        ],
+    ]
+    title = f"Predict, {sizes.predicted_rows:,} x {sizes.n_features} rows, fitted on {sizes.fitting_rows:,}"
+    notes = [
+        f"predict_proba against {PEER}'s, predict_evidence and novelty against our predict_proba.",
+        f"{DEEP} has {ours.n_rules_} rules, {PEER} {peer.get_n_leaves()} leaves.",
+    ]
+    data = {"seconds": seconds, "ratios": ratios, "targets": {key: TARGETS[key] for key in ratios}}
+    goals = [_goal(f"{key}, ratio", value, TARGETS[key]) for key, value in ratios.items()]
+    return Finding(Section(title, ["Call", "ms", "Ratio"], rows, notes), data, goals)
+
+
+def _memory_section(sizes: Sizes, step: Step) -> Finding:
+    X, y = _generate(sizes.memory_rows, sizes.n_features)
+    multiples = {}
+    for name in (PEER, DEEP):
+        step(f"memory: {name}, {sizes.memory_rows:,} rows")
+        multiples[name] = peak_multiple(name, X, y)
+    rows = [[PEER, f"{multiples[PEER]:.2f}"], [DEEP, _verdict(multiples[DEEP], TARGETS["memory"])]]
+    title = f"Peak extra memory of a fit, {sizes.memory_rows:,} x {sizes.n_features}"
+    notes = [
+        f"Growth of the resident high-water mark in a fresh process, in multiples of the input's {X.nbytes:,} bytes."
+    ]
+    data = {"multiples": multiples, "input_bytes": X.nbytes, "target": TARGETS["memory"]}
+    goals = [_goal("Extra memory of a fit, in inputs", multiples[DEEP], TARGETS["memory"])]
+    return Finding(Section(title, ["Method", "Multiple of the input"], rows, notes), data, goals)
+
+
+def _growth_section(sizes: Sizes, repeats: int, step: Step) -> Finding:
+    by_rows = [(n, sizes.n_features) for n in sizes.growth_rows]
+    by_features = [(sizes.growth_features_rows, d) for d in sizes.growth_features]
+    problems: dict[str, Callable[[], object]] = {}
+    for n, d in dict.fromkeys(by_rows + by_features):
+        step(f"growth: {n:,} x {d}")
+        problems[f"{n}x{d}"] = partial(_fit_on_all_rows, *_generate(n, d))
+    step("growth: racing")
+    seconds = race(problems, repeats)
+    rows, data = [], {}
+    for name, shapes, size in (("rows", by_rows, 0), ("features", by_features, 1)):
+        points = {shape[size]: seconds[f"{shape[0]}x{shape[1]}"] for shape in shapes}
+        exponent = growth_exponent(list(points), list(points.values()))
+        rows += [[f"{value:,} {name}", f"{1000 * second:.1f}"] for value, second in points.items()]
+        rows.append([f"exponent of {name}", "", _verdict(exponent, EXPONENT_TARGET)])
+        data[name] = {"exponent": exponent, "seconds": points, "target": EXPONENT_TARGET}
+    title = f"Growth of {DEEP}'s fit time with all rows used for growth (1 is linear)"
+    notes = [f"Rows at {sizes.n_features} features, features at {sizes.growth_features_rows:,} rows."]
+    return Finding(Section(title, ["Size", "ms", "Exponent"], rows, notes), data)
+
+
+def _generate(n_rows: int, n_features: int) -> Matrix:
+    """Return a smooth two-class problem with five informative features, so that more features only add work."""
+    X, y = make_classification(n_rows, n_features, n_informative=5, n_redundant=0, flip_y=0.05, random_state=SEED)
+    return np.ascontiguousarray(X), y.astype(np.int64)
+
+
+def _fit_on_all_rows(X: NDArray[np.float64], y: NDArray[np.int64]) -> object:
+    from ferl import FERLClassifier
+
+    return FERLClassifier(variant="deep", growth_rows=None, random_state=SEED, n_jobs=1).fit(X, y)
+
+
+def _verdict(value: float, target: float) -> str:
+    return f"{value:.2f} (target <= {target:g}: {'met' if value <= target else 'not met'})"
+
+
+def _goal(what: str, value: float, target: float) -> Headline:
+    return Headline(what, value, target, GOAL, more_is_better=False)
+
+
+TABLE = Table(
+    summary="Fit and predict time, memory and growth of cost against one CART tree, on one thread.",
+    run=run_speed,
+    chapter="Speed",
+    minutes=3,
+    in_one_process=True,
+    repetitions=5,
+)

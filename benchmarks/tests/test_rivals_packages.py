@@ -1,0 +1,107 @@
+"""The rivals that come from packages: each learns, says when it is not installed, and bears what the folds bring."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+from ferl_bench.errors import NotInstalledError
+from ferl_bench.method import get_method
+from ferl_bench.methods import ebm
+
+# Method, its package and the extra that brings it.
+RIVALS = [
+    ("FIGS", "imodels", "rivals"),
+    ("HSTree", "imodels", "rivals"),
+    ("EBM", "interpret", "rivals"),
+    ("ex_fuzzy DeepFERL", "ex_fuzzy", "agpl"),
+    ("ex_fuzzy DeepFERL, soft vote", "ex_fuzzy", "agpl"),
+    ("ex_fuzzy FERL compact", "ex_fuzzy", "agpl"),
+]
+ROWS = {"two classes": (0, 5), "labels with gaps": (0, 2, 5)}
+
+
+def blobs(labels: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = np.repeat(labels, 60)
+    return rng.normal(size=(len(y), 4)) * 0.9 + np.eye(6)[y][:, [0, 2, 5, 1]] * 3, y
+
+
+@pytest.mark.parametrize("labels", ROWS.values(), ids=ROWS.keys())
+@pytest.mark.parametrize(("name", "package", "extra"), RIVALS, ids=[rival[0] for rival in RIVALS])
+def test_rivals_learn_what_can_be_learned(
+    name: str, package: str, extra: str, labels: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip(package, reason=f"{package} is not installed: pip install './benchmarks[{extra}]'")
+    monkeypatch.setattr(ebm, "N_BAGS", 1)  # one is enough to learn this
+    X, y = blobs(labels)
+    method = get_method(name)
+    fitted = method.fit(X[::2], y[::2], 0)
+    answers, probabilities = fitted.predict(X[1::2]), fitted.predict_proba(X[1::2])
+    assert np.mean(answers == y[1::2]) > 0.8
+    assert np.asarray(fitted.classes_).tolist() == list(labels)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    # The confidence in the tables is the largest probability: it has to be that of the answer.
+    own = probabilities[np.arange(len(answers)), np.searchsorted(labels, answers)]
+    np.testing.assert_allclose(own, probabilities.max(axis=1))
+    if method.size is not None:
+        assert method.size(fitted) >= len(labels)
+    if method.prediction_set is not None:
+        sets = method.prediction_set(fitted, X[1::2])
+        assert sets.shape == probabilities.shape
+        assert sets.any(axis=1).all()
+
+
+@pytest.mark.parametrize(("name", "package", "extra"), RIVALS, ids=[rival[0] for rival in RIVALS])
+def test_an_absent_package_is_named_with_its_extra(
+    name: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in [package, *(name for name in sys.modules if name.startswith(f"{package}."))]:
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(
+        NotInstalledError, match=rf"{package} is not installed \(pip install './benchmarks\[{extra}\]'\)"
+    ):
+        get_method(name).fit(*blobs((0, 5)), 0)
+
+
+@pytest.mark.parametrize("name", ["FIGS", "HSTree"])
+def test_a_class_of_one_row_is_no_failure(name: str) -> None:
+    """The package's own search for the strength of shrinkage fails on it; the row of the benchmark must not."""
+    pytest.importorskip("imodels", reason="imodels is not installed: pip install './benchmarks[rivals]'")
+    X, y = blobs((0, 2, 5))
+    X, y = np.vstack([X, [[9.0, 9.0, 9.0, 9.0]]]), np.append(y, 4)
+    fitted = get_method(name).fit(X, y, 0)
+    assert fitted.predict_proba(X).shape == (181, 4)
+
+
+def test_figs_is_the_same_twice_and_leaves_the_global_generator_alone() -> None:
+    pytest.importorskip("imodels", reason="imodels is not installed: pip install './benchmarks[rivals]'")
+    X, y = load_breast_cancer(return_X_y=True)
+    before = np.random.get_state()[1].tobytes()  # noqa: NPY002
+    one, other = (get_method("FIGS").fit(X[::2], y[::2], 0).predict_proba(X) for _ in range(2))
+    np.testing.assert_array_equal(one, other)
+    assert np.random.get_state()[1].tobytes() == before  # noqa: NPY002
+
+
+def test_shrinkage_pulls_pure_leaves_towards_the_nodes_above() -> None:
+    pytest.importorskip("imodels", reason="imodels is not installed: pip install './benchmarks[rivals]'")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
+    cart, shrunk = get_method("CART").fit(X, y, 0), get_method("HSTree").fit(X, y, 0)
+    assert cart.predict_proba(X).max(axis=1).min() == 1
+    assert shrunk.predict_proba(X).max(axis=1).max() < 1
+    assert shrunk.estimator_.get_n_leaves() == cart.get_n_leaves()
+
+
+def test_both_readings_of_deep_ferl_are_of_the_same_tree() -> None:
+    pytest.importorskip("ex_fuzzy", reason="ex_fuzzy is not installed: pip install './benchmarks[agpl]'")
+    X, y = blobs((0, 2, 5))
+    methods = [get_method(name) for name in ("ex_fuzzy DeepFERL", "ex_fuzzy DeepFERL, soft vote")]
+    pignistic, soft = (method.fit(X, y, 0) for method in methods)
+    assert pignistic.n_rules() == soft.n_rules()
+    np.testing.assert_array_equal(pignistic.predict_set(X), soft.predict_set(X))
+    assert not np.allclose(pignistic.predict_proba(X), soft.predict_proba(X))

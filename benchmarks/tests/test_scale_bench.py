@@ -1,0 +1,63 @@
+"""The scale table on small tables, its measurements in this process: sections, goals, and what is left out."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from ferl_bench.subprocess_call import Measured
+from ferl_bench.table import Request
+from ferl_bench.tables import scale
+from ferl_bench.thread_gain import YARDSTICK, Gain
+
+SIZES = scale.Sizes(
+    raced=3_000,
+    streamed=(2_000, 3_000),
+    samples=(500, None),
+    threaded=1_500,
+    few=1_200,
+    whole=1_000,
+    predicted=2_000,
+    tested=500,
+)
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Request:
+    monkeypatch.setattr(scale, "subprocess_call", lambda call, *arguments: Measured(call(*arguments), 1.0, 10**8))
+    monkeypatch.setattr(scale, "find_spec", lambda name: None)  # neither LightGBM nor Dask
+    monkeypatch.setattr("ferl_bench.thread_gain.ROUNDS", 1)
+    monkeypatch.setattr("ferl_bench.big_table.PART_ROWS", 1_000)
+    return Request([], tmp_path, Console(file=StringIO(), width=200))
+
+
+def test_the_scale_table_measures_what_it_says(small: Request) -> None:
+    report = scale.run_scale(small, SIZES)
+    data: Any = json.loads(json.dumps(report.data, allow_nan=False))
+    race, samples, streams, threads = data.values()
+    assert set(race) == {"CART, 150 leaves", "FERL-deep, one thread", "FERL-deep, all cores"}
+    # Threads, files and rows in memory lead to the same tree.
+    assert race["FERL-deep, one thread"]["accuracy"] == race["FERL-deep, all cores"]["accuracy"]
+    assert streams["3000"]["accuracy"] == race["FERL-deep, all cores"]["accuracy"] == samples["all rows"]["accuracy"]
+    assert samples["500"]["accuracy"] != samples["all rows"]["accuracy"]
+    assert streams["2000"]["gigabytes"] == 0.1
+    assert len(threads) == 6
+    assert all(own["one"] > 0 and own["two"] > 0 for own in threads.values())
+    assert report.failures == ["cluster: dask is not installed"]
+
+
+def test_goals_of_threads_leave_out_the_yardstick(small: Request, monkeypatch: pytest.MonkeyPatch) -> None:
+    gains = {"Fit, x": Gain(3.0, 1.5), "predict_proba, y": Gain(2.0, 1.0), YARDSTICK: Gain(1.0, 1.0)}
+    monkeypatch.setattr(scale, "gain_by_threads", lambda *arguments: gains)
+    found = scale._threads(Path(), scale.Sizes(predicted=4_000_000), lambda text: None)
+    assert [(goal.what, goal.ours, goal.is_behind) for goal in found.headlines] == [
+        ("Fit, x: speed-up by a second thread", 2.0, False),
+        ("predict_proba, y: speed-up by a second thread", 2.0, False),
+        ("predict_proba on two threads, million rows/s", 4.0, False),
+    ]
+    assert found.section.rows[-1] == [YARDSTICK, "1.000", "1.000", "1.00"]
