@@ -144,10 +144,10 @@ def test_weights_that_cancel_each_other_are_refused():
 
 
 @pytest.mark.parametrize(("parameter", "value"), [("sources", "root"), ("discount", -1.0), ("gate_margin", 0.0)])
-def test_parameters_changed_after_the_fit_are_checked_too(parameter, value):
-    clf = FERLClassifier(random_state=0).fit(X, Y).set_params(**{parameter: value})
+def test_another_reading_is_checked_as_a_fit_is(parameter, value):
+    clf = FERLClassifier(random_state=0).fit(X, Y)
     with pytest.raises(ValueError, match=f"{parameter}.*{value}"):
-        clf.predict(X)
+        clf.reading(**{parameter: value})
 
 
 def test_tables_with_odd_memory_are_copied():

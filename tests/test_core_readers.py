@@ -10,8 +10,6 @@ import pytest
 
 from ferl import FERLClassifier, _core
 from ferl._model.tree import FuzzyTree
-from ferl._read.evidence import reliability
-from ferl._read.novelty import unit_of_distance
 
 COMBINATIONS = ("dempster", "cautious", "chain", "vote")
 
@@ -46,24 +44,8 @@ def fitted(request: pytest.FixtureRequest) -> FERLClassifier:
     return found
 
 
-def leaves_or_all(tree: FuzzyTree, all_nodes: bool, combination: str) -> Any:
-    is_source = tree.is_leaf.copy()
-    if all_nodes and combination != "chain" and tree.n_nodes > 1:
-        is_source[1:] = True
-    return is_source
-
-
 def outputs(n_rows: int, n_classes: int) -> tuple[Any, Any, Any]:
     return np.empty((n_rows, n_classes)), np.empty(n_rows), np.empty(n_rows)
-
-
-def exemplar_group(tree: FuzzyTree, core: _core.Tree) -> Any:
-    """Which node's exemplars stand for each node: its own, or those of the nearest node above that has some."""
-    group = np.arange(tree.n_nodes)
-    for node in range(1, tree.n_nodes):
-        if tree.profile.exemplar[node, 0] < 0:
-            group[node] = group[tree.parent[node]]
-    return np.where(core.is_split, -1, group).astype(np.int32)
 
 
 def exemplars_of(tree: FuzzyTree, core: _core.Tree) -> tuple[Any, ...]:
@@ -73,59 +55,34 @@ def exemplars_of(tree: FuzzyTree, core: _core.Tree) -> tuple[Any, ...]:
         tree.profile.exemplar_row,
         tree.profile.exemplar,
         tree.profile.mean[0].copy(),
-        (1 / unit_of_distance(tree)),
+        (1 / tree.unit_of_distance),
         tree.n_categories(n_features),
     )
 
 
 @pytest.mark.parametrize("combination", COMBINATIONS)
-@pytest.mark.parametrize("all_nodes", [False, True])
-@pytest.mark.parametrize("gated", [False, True])
-def test_sources_combine_as_the_tree_does(fitted, combination, all_nodes, gated):
+def test_flags_rows_and_threads_change_no_bit_of_what_sources_say(fitted, combination):
     tree, X = fitted.tree_, unlike_training()
-    core, believed = tree.core(fitted.gate_margin), reliability(tree, 2.0)
-    is_source = leaves_or_all(tree, all_nodes, combination)
-    old, new = outputs(len(X), tree.n_classes), outputs(len(X), tree.n_classes)
-    core.combine(tree.consequent, believed, X, combination, all_nodes, gated, 1, *old)
-    for flags in (is_source, is_source.astype(np.uint8)):
-        sources = _core.Sources(core, tree.consequent, believed, flags, combination, gated)
-        sources.combine(X, 2, *new)
-        for before, after in zip(old, new, strict=True):
-            np.testing.assert_array_equal(before, after)
-    one = outputs(1, tree.n_classes)
-    sources.combine(X[:1], 1, *one)
-    np.testing.assert_array_equal(one[0][0], old[0][0])
+    given = tree.core(fitted.gate_margin), tree.consequent, np.full(tree.n_nodes, 0.9)
+    expected = outputs(len(X), tree.n_classes)
+    _core.Sources(*given, tree.is_leaf, combination, True).combine(X, 1, *expected)
+    sources = _core.Sources(*given, tree.is_leaf.astype(np.uint8), combination, True)
+    found, one = outputs(len(X), tree.n_classes), outputs(1, tree.n_classes)
+    sources.combine(X, 2, *found)
+    sources.combine(X[7:8], 1, *one)
+    for whole, again, alone in zip(expected, found, one, strict=True):
+        np.testing.assert_array_equal(again, whole)
+        np.testing.assert_array_equal(alone[0], whole[7])
 
 
-@pytest.mark.parametrize("combination", ["dempster", "vote"])
-@pytest.mark.parametrize("all_nodes", [False, True])
-def test_sources_certify_as_the_tree_does(fitted, combination, all_nodes):
-    tree, X = fitted.tree_, unlike_training(40)
-    core, believed = tree.core(fitted.gate_margin), reliability(tree, 2.0)
-    sources = _core.Sources(
-        core, tree.consequent, believed, leaves_or_all(tree, all_nodes, combination), combination, True
-    )
-    found, scale = outputs(len(X), tree.n_classes), np.array([1.0, 0.5, 1.0, 0.0])
-    sources.combine(X, 1, *found)
-    label = found[0].argmax(axis=1).astype(np.int32)
-    old, new = np.full(len(X), -1.0), np.full(len(X), -2.0)
-    core.certified_radius(tree.consequent, believed, X, label, scale, combination, all_nodes, True, 1, old)
-    sources.certified_radius(X, label, scale, 2, new)
-    np.testing.assert_array_equal(old, new)
-
-
-def test_exemplars_measure_as_the_tree_does(fitted):
+def test_distances_of_all_features_add_up_and_do_not_depend_on_the_other_rows(fitted):
     tree, X = fitted.tree_, unlike_training()
-    core = tree.core()
-    row, exemplar, centre, per_unit, n_categories = exemplars_of(tree, core)
-    exemplars = _core.Exemplars(core, row, exemplar, exemplar_group(tree, core), centre, per_unit, n_categories)
-    for n_out in (1, X.shape[1]):
-        old, new = np.empty((len(X), n_out)), np.empty((len(X), n_out))
-        core.neighbour_distance(row, exemplar, centre, per_unit, n_categories, X, 1, old)
-        exemplars.distance(X, 2, new)
-        np.testing.assert_array_equal(old, new)
-        exemplars.distance(X[:1], 1, new[:1])
-        np.testing.assert_array_equal(old, new)
+    total, parts, one = np.empty((len(X), 1)), np.empty(X.shape), np.empty((1, 1))
+    tree.exemplars.distance(X, 1, total)
+    tree.exemplars.distance(X, 2, parts)
+    tree.exemplars.distance(X[7:8], 1, one)
+    np.testing.assert_allclose(parts.sum(axis=1), total[:, 0], rtol=1e-13)
+    assert one[0, 0] == total[7, 0]
 
 
 def test_a_node_of_no_group_is_not_searched(fitted):
@@ -221,8 +178,8 @@ def test_readers_outlive_the_name_of_their_tree(fitted):
     tree, X = fitted.tree_, unlike_training(50)
     core = tree.core(fitted.gate_margin)
     row, exemplar, *scale = (values.copy() for values in exemplars_of(tree, core))
-    consequent, believed, is_source = tree.consequent.copy(), reliability(tree, 2.0), tree.is_leaf.copy()
-    group = exemplar_group(tree, core)
+    consequent, believed, is_source = tree.consequent.copy(), np.full(tree.n_nodes, 0.9), tree.is_leaf.copy()
+    group = tree.exemplar_group
     sources = _core.Sources(core, consequent, believed, is_source, "dempster", True)
     exemplars = _core.Exemplars(core, row, exemplar, group, *scale)
     before, distance = outputs(len(X), tree.n_classes), np.empty((len(X), 1))
@@ -291,7 +248,7 @@ def test_wrong_exemplars_are_refused(fitted):
     tree, X = fitted.tree_, unlike_training(5)
     core, n = tree.core(), tree.n_nodes
     row, exemplar, centre, per_unit, n_categories = exemplars_of(tree, core)
-    good = [row, exemplar, exemplar_group(tree, core), centre, per_unit, n_categories]
+    good = [row, exemplar, tree.exemplar_group, centre, per_unit, n_categories]
     exemplars = _core.Exemplars(core, *good)
     for index, value, message in [
         (1, exemplar[:-1], "those of the tree"),

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import oracle
-from ferl import FuzzyTree
-from ferl._read.evidence import Evidence, read_evidence
+from ferl import Evidence, FuzzyTree
 from law_examples import (
     COMBINATIONS,
     LAW,
@@ -24,6 +23,7 @@ from law_examples import (
     rows_near,
     tables,
 )
+from tree_examples import bare_tree, judge
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Evidence: laws of the masses
@@ -44,7 +44,7 @@ def chain(consequent: Floats) -> FuzzyTree:
 def hand_made(parent: NDArray[np.int64], consequent: Floats) -> FuzzyTree:
     """A tree whose node i + 1 has the given parent and consequent, and full membership at 1 of feature i."""
     n, n_classes = consequent.shape
-    return FuzzyTree(
+    return bare_tree(
         parent=np.append(-1, parent).astype(np.int32),
         feature=np.arange(-1, n, dtype=np.int32),
         trapezoid=np.array([[-np.inf, -np.inf, np.inf, np.inf]] + [[0.0, 1.0, np.inf, np.inf]] * n),
@@ -56,7 +56,7 @@ def hand_made(parent: NDArray[np.int64], consequent: Floats) -> FuzzyTree:
 
 
 def read(tree: FuzzyTree, X: Any, **options: Any) -> Evidence:
-    return read_evidence(tree, np.atleast_2d(np.asarray(X, dtype=float)), np.arange(tree.n_classes), **options)
+    return judge(tree, X, **options)
 
 
 FIRINGS = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1e-300, 1e-17, 0.5, 1 - 1e-9]))
@@ -73,7 +73,7 @@ def pieces_of_evidence(draw: st.DrawFn, min_size: int = 1) -> tuple[Floats, Floa
 
 def grown_evidence(table: Table, seed: int, **options: Any) -> Evidence:
     model = fit(table, consequents="raw" if seed % 2 else "shrinkage")
-    return read_evidence(model.tree_, rows_near(table[0], seed), model.classes_, **options)
+    return judge(model.tree_, rows_near(table[0], seed), **options)
 
 
 @COMBINATIONS
@@ -263,7 +263,7 @@ def test_discounting_more_never_takes_ignorance_away(table: Table, discount: flo
 def test_sources_that_exclude_each_other_entirely_say_nothing() -> None:
     # Two sides of no split: both fire fully, each certain of another class. Dempster's rule has no answer to that.
     whole = [-np.inf, -np.inf, np.inf, np.inf]
-    tree = FuzzyTree(
+    tree = bare_tree(
         parent=np.array([-1, 0, 0], dtype=np.int32),
         feature=np.array([-1, 0, 0], dtype=np.int32),
         trapezoid=np.array([whole, whole, whole]),
@@ -272,14 +272,14 @@ def test_sources_that_exclude_each_other_entirely_say_nothing() -> None:
         consequent=np.array([[0.5, 0.5], [1.0, 0.0], [0.0, 1.0]]),
         gain=np.zeros(3),
     )
-    evidence = read_evidence(tree, np.array([[0.5]]), np.array([0, 1]))
+    evidence = judge(tree, [[0.5]])
     assert (evidence.ignorance[0], evidence.conflict[0]) == (1.0, 1.0)
     np.testing.assert_array_equal(evidence.belief, [[0.0, 0.0]])
 
 
 @pytest.mark.parametrize("value", [0.0, 2.0, -3.0, 1e300, 5e-324])
 def test_upright_sides_of_a_trapezoid_include_their_ends(value: float) -> None:
-    tree = FuzzyTree(
+    tree = bare_tree(
         parent=np.array([-1, 0, 0], dtype=np.int32),
         feature=np.array([-1, 0, 0], dtype=np.int32),
         trapezoid=np.array([[-np.inf, -np.inf, np.inf, np.inf], [value] * 4, [value, value, np.inf, np.inf]]),
@@ -289,5 +289,5 @@ def test_upright_sides_of_a_trapezoid_include_their_ends(value: float) -> None:
         gain=np.zeros(3),
     )
     around = np.array([[np.nextafter(value, -np.inf)], [value], [np.nextafter(value, np.inf)]])
-    np.testing.assert_array_equal(tree.fire(around, gated=False)[:, 1:], [[0, 0], [1, 1], [0, 1]])
+    np.testing.assert_array_equal(tree.fire(around, support_gate=False)[:, 1:], [[0, 0], [1, 1], [0, 1]])
     assert tree.fire(np.array([[value]]))[0, 1] == 1.0  # and a gate around one value is open there

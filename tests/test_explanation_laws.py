@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ferl import FERLClassifier, FuzzyTree
+from ferl._read.explanation import explain
 from ferl._read.explanation.counterfactual import TOLERANCE
-from ferl._read.explanation.explain import explain_row
 from ferl._read.explanation.sources import fired_sources
 from ferl._tables import OneRow
 from law_examples import COMBINATIONS, RULES, SOURCES, Floats, Table, fit, rows_near, tables
@@ -31,7 +31,7 @@ OPTIONS = st.fixed_dictionaries(
 
 
 def stories(model: FERLClassifier, rows: Floats, **options: Any) -> list[Any]:
-    return [explain_row(model, OneRow(row[None]), **options) for row in rows]
+    return [explain(model.model_, OneRow(row[None]), **options) for row in rows]
 
 
 def mixed_models(table: Mixed, seed: int, **options: Any) -> tuple[FERLClassifier, pd.DataFrame]:
@@ -79,7 +79,7 @@ def test_weights_of_evidence_determine_belief(table: Table, seed, variant, combi
     rows = rows_near(table[0], seed, 12)
     firing = model.tree_.fire(rows)
     for own, belief in zip(firing, model.predict_evidence(rows).belief, strict=True):
-        sources = fired_sources(model, own)
+        sources = fired_sources(model.model_, own)
         weight = np.log1p(sources.odds).sum(axis=0)
         if np.isfinite(weight).all() and (weight < 30).all():
             mass = np.expm1(weight)
@@ -94,7 +94,7 @@ def test_belief_without_a_rule_is_that_of_a_tree_where_it_is_silent(combination,
     model = fit(table, combination=combination, sources="all")
     tree = model.tree_
     for row in rows_near(table[0], seed, 4):
-        for rule in explain_row(model, OneRow(row[None]), counterfactual=False).rules:
+        for rule in explain(model.model_, OneRow(row[None]), counterfactual=False).rules:
             believed = np.ones(tree.n_nodes)
             believed[rule.node] = 0.0
             belief, ignorance, conflict = np.empty((1, tree.n_classes)), np.empty(1), np.empty(1)
@@ -119,7 +119,7 @@ def test_belief_without_a_path_is_that_of_the_other_paths(table: Table, seed, va
             for leaf in tree.leaves
             if firing[leaf] > 0
         }
-        rules = explain_row(model, OneRow(row[None]), counterfactual=False).rules
+        rules = explain(model.model_, OneRow(row[None]), counterfactual=False).rules
         assert {rule.node for rule in rules} == set(odds)
         for rule in rules:
             weight = sum((np.log1p(own) for leaf, own in odds.items() if leaf != rule.node), np.zeros(tree.n_classes))

@@ -18,7 +18,6 @@ import oracle
 from ferl import FERLClassifier, FuzzyTree
 from ferl._learn.consequents import consequents
 from ferl._learn.pruning import node_impurity, prune, pruning_path
-from ferl._read.evidence import read_evidence
 from law_examples import (
     LAW,
     RULES,
@@ -30,6 +29,7 @@ from law_examples import (
     rows_near,
     tables,
 )
+from tree_examples import judge
 
 
 def test_the_tables_grow_real_trees() -> None:
@@ -206,7 +206,7 @@ def test_the_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch) 
     for model in models[1:]:
         assert_identical(model.tree_, models[0].tree_)
         for combination in RULES:
-            one, other = (m.set_params(combination=combination).predict_evidence(new) for m in (models[0], model))
+            one, other = (m.reading(combination=combination).predict_evidence(new) for m in (models[0], model))
             for name in ("belief", "ignorance", "conflict"):
                 assert getattr(one, name).tobytes() == getattr(other, name).tobytes(), (combination, name)
         assert model.support_deficit(new).tobytes() == models[0].support_deficit(new).tobytes()
@@ -288,7 +288,7 @@ def test_the_soft_vote_is_lipschitz_inside_the_support(table: Table, seed: int) 
     step = reach * rng.normal(size=X.shape) * (rng.random(X.shape) < 0.5)  # one feature alone, often
 
     def vote(rows: Floats, gated: bool) -> Floats:
-        return read_evidence(model.tree_, rows, model.classes_, combination="vote", gated=gated).belief
+        return judge(model.tree_, rows, combination="vote", support_gate=gated).belief
 
     for gated in (True, False):
         inside = np.ones(len(X), dtype=bool)
@@ -306,7 +306,7 @@ def test_the_lipschitz_bound_is_reached_by_one_split_between_pure_classes() -> N
     model = fit((X, (X[:, 0] > 0.5).astype(int)), max_rules=2, consequents="raw", band_scale=2.0)
     low, high = model.tree_.trapezoid[1, 2:]
     tree = replace(model.tree_, consequent=np.array([[0.5, 0.5], [1.0, 0.0], [0.0, 1.0]]))
-    vote = read_evidence(tree, np.array([[low], [high]]), model.classes_, combination="vote", gated=False).belief
+    vote = judge(tree, np.array([[low], [high]]), combination="vote", support_gate=False).belief
     assert np.abs(vote[1] - vote[0]).sum() == pytest.approx(2.0)
     assert model.lipschitz_ * (high - low) == pytest.approx(2.0)
 

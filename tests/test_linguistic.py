@@ -239,8 +239,8 @@ def test_consequents_and_evidence_are_the_oracles(seed: int) -> None:
         return  # the oracle's inference knows ramps only
     X = rows_near(case.X, seed, 25)
     for combination in RULES if seed < 30 else ["dempster"]:
-        case.model.set_params(combination=combination)
-        evidence, masses = case.model.predict_evidence(X), oracle.combine(case.tree, X, combination, "all")
+        model = case.model.reading(combination=combination)
+        evidence, masses = model.predict_evidence(X), oracle.combine(case.tree, X, combination, "all")
         np.testing.assert_allclose(evidence.belief, masses.belief, rtol=0, atol=1e-10)
         np.testing.assert_allclose(evidence.ignorance, masses.ignorance, rtol=0, atol=1e-10)
         np.testing.assert_allclose(evidence.conflict, masses.conflict, rtol=0, atol=1e-10)

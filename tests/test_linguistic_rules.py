@@ -24,6 +24,7 @@ from ferl._learn.pruning import prune, pruning_path
 from ferl._read.rules import read_rules
 from ferl.partition import FuzzySet, LinguisticVariable, terms
 from law_examples import LAW, Floats, Table, tables
+from tree_examples import bare_tree
 
 
 def fit(table: Table, weight: Floats | None = None, **options: Any) -> FERLClassifier:
@@ -281,7 +282,7 @@ def test_the_vote_of_all_nodes_is_lipschitz(table: Table, seed: int, n_sets: int
 def test_the_vote_of_all_nodes_is_lipschitz_where_the_words_of_every_node_sum_to_one() -> None:
     low, high, whole = [-np.inf, -np.inf, 0.0, 1.0], [0.0, 1.0, np.inf, np.inf], [-np.inf, -np.inf, np.inf, np.inf]
     wide_low, wide_high = [-np.inf, -np.inf, 0.0, 9.0], [0.0, 9.0, np.inf, np.inf]
-    tree = FuzzyTree(
+    tree = bare_tree(
         parent=np.array([-1, 0, 1, 1, 0, 4, 4], dtype=np.int32),
         feature=np.array([-1, 0, 1, 1, 0, 1, 1], dtype=np.int32),
         trapezoid=np.array([whole, low, wide_low, wide_high, high, wide_low, wide_high]),

@@ -139,10 +139,10 @@ def test_what_cannot_be_saved_is_said_and_leaves_the_old_file(tmp_path):
         save_model(FERLClassifier(), path)
     with pytest.raises(TypeError, match=r"LogisticRegression.*pipeline"):
         save_model(LogisticRegression(), path)
-    changed = copy.copy(fitted()).set_params(combination="guess")
-    with pytest.raises(ModelFileError, match="combination"):
+    changed = copy.copy(fitted()).set_params(band="guess")
+    with pytest.raises(ModelFileError, match="band"):
         save_model(changed, path)
-    changed = copy.copy(fitted()).set_params(discount=INF)
+    changed = copy.copy(fitted()).set_params(band_scale=INF)
     with pytest.raises(ModelFileError, match="parameter"):
         save_model(changed, path)
     with pytest.raises(FileNotFoundError):

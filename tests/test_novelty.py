@@ -173,7 +173,6 @@ def test_beyond_all_rows_the_residual_of_the_feature_never_falls(table: Table, s
 
 def rescaled(tree: FuzzyTree, factor: Floats) -> FuzzyTree:
     """The same tree in other units."""
-    assert tree.profile is not None
     own = np.append(factor, 1.0)[tree.feature][:, None]
     profile = replace(
         tree.profile,
@@ -237,7 +236,6 @@ def test_profiles_depend_neither_on_the_order_of_rows_nor_on_how_copies_are_told
     assert_identical(base, fit((X[copies][order], y[copies][order]), **options).tree_)
     assert_identical(base, fit((np.asfortranarray(X), y), times.astype(float), **options).tree_)
     assert_identical(base, fit((X, y), times.astype(float), n_jobs=2, **options).tree_)
-    assert base.profile is not None
     assert base.profile.mean.shape == base.profile.variance.shape == (base.n_nodes, X.shape[1])
 
 
@@ -285,8 +283,6 @@ def test_pruning_keeps_the_profiles_of_the_nodes_it_keeps(table: Table, seed: in
     alphas, _ = pruning_path(tree)
     for alpha in alphas[1:][:: max(1, len(alphas) // 3)]:
         pruned = prune(tree, alpha)
-        assert tree.profile is not None
-        assert pruned.profile is not None
         original = same_nodes(tree, pruned)
         np.testing.assert_array_equal(pruned.profile.mean, tree.profile.mean[original])
         np.testing.assert_array_equal(pruned.profile.variance, tree.profile.variance[original])
@@ -344,10 +340,6 @@ def test_errors_name_the_value_and_the_remedy(iris: Table) -> None:
     for read in (FERLClassifier().novelty, FERLClassifier().novelty_attribution, FERLClassifier().support_deficit):
         with pytest.raises(NotFittedError):
             read(X)
-    bare = replace(model.tree_, profile=None)
-    for part in (neighbour_parts, residual_parts):
-        with pytest.raises(ValueError, match="no profile"):
-            part(bare, X)
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf])

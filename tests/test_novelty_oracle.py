@@ -11,10 +11,11 @@ from sklearn.utils import check_random_state
 
 import oracle
 from ferl import FERLClassifier
-from ferl._read.novelty import neighbour_distance, neighbour_parts, residual_parts, unit_of_distance
+from ferl._read.novelty import neighbour_parts, novelty, residual_parts
 from ferl.partition import FuzzySet, LinguisticVariable
 from law_examples import Floats, exemplars_of, profile_of
 from oracle_examples import Case, continuous_case, fit_case, random_table, random_weight, rows_to_judge, tied_case
+from tree_examples import model_of_tree
 
 
 @cache
@@ -103,14 +104,14 @@ def test_few_exemplars_are_the_first_of_many() -> None:
 @with_oracle
 def test_the_unit_of_distance_is_the_standard_deviation_inside_leaves(make: Any, seed: int) -> None:
     case = make(seed)
-    np.testing.assert_allclose(unit_of_distance(case.tree), oracle.unit_of_distance(case.tree, case.everything), 1e-8)
+    np.testing.assert_allclose(case.tree.unit_of_distance, oracle.unit_of_distance(case.tree, case.everything), 1e-8)
 
 
 @with_oracle
 def test_the_neighbour_is_the_nearest_exemplar_where_paths_end(make: Any, seed: int) -> None:
     case = make(seed)
     X = rows_to_judge(case, seed, 60)
-    distance, parts = neighbour_distance(case.tree, X), neighbour_parts(case.tree, X)
+    distance, parts = novelty(model_of_tree(case.tree), X), neighbour_parts(case.tree, X)
     candidates = oracle.neighbour_candidates(case.tree, case.everything, X, n_exemplars(case))
     # Two numbers that differ by less than a millionth of them are one in the search.
     farthest = np.abs((case.X - case.X.mean(axis=0)) / oracle.unit_of_distance(case.tree, case.everything)).max()

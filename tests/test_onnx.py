@@ -140,7 +140,7 @@ def test_upright_words_share_their_limit_and_there_exclude_each_other_on_both_si
     tiny = np.nextafter(0.0, 1.0)
     rows = pd.DataFrame({"x": [0.0, -0.0, tiny, -tiny, 0.5, -0.5, np.nan]})
     for combination in COMBINATIONS:
-        found = assert_exports(model.set_params(combination=combination), rows)
+        found = assert_exports(model.reading(combination=combination), rows)
         assert found["label"].tolist()[2:6] == [True, False, True, False]
         if combination == "dempster":  # each is sure of another class: together they say nothing
             assert found["ignorance"].tolist()[:2] == [1.0, 1.0]
@@ -288,21 +288,6 @@ def test_what_cannot_be_exported_is_named(iris):
     huge = FERLClassifier("compact", random_state=0).fit(X, np.array([0, 2**63, 2**64 - 1], dtype=np.uint64)[y])
     with pytest.raises(ValueError, match=r"labels that are text, integers up to 2\*\*63"):
         to_onnx(huge)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"combination": "mean"}, "combination is 'mean'"),
-        ({"sources": "some"}, "sources is 'some'"),
-        ({"discount": -1.0}, "discount is -1.0"),
-        ({"gate_margin": 0.0}, "gate_margin 0.0"),
-    ],
-)
-def test_parameters_changed_after_the_fit_are_checked(iris, change, message):
-    model = FERLClassifier("compact", random_state=0).fit(*iris).set_params(**change)
-    with pytest.raises(ValueError, match=message):
-        to_onnx(model)
 
 
 def test_without_the_package_the_error_says_how_to_get_it():

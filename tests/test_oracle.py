@@ -15,7 +15,7 @@ import pytest
 
 import oracle
 from ferl._learn.consequents import consequents
-from ferl._read.evidence import Evidence, read_evidence
+from ferl._read.evidence import Evidence
 from oracle_examples import (
     N_CONTINUOUS,
     N_TABLES,
@@ -28,6 +28,7 @@ from oracle_examples import (
     rows_to_judge,
     tied_case,
 )
+from tree_examples import judge
 
 RULES = ["dempster", "cautious", "chain", "vote"]
 
@@ -293,7 +294,8 @@ def test_masses_agree(seed: int, sources: str, combination: str) -> None:
         tree = replace(case.tree, consequent=consequents(case.tree.class_weight, case.tree.parent, kind))
         for discount, gated in ((0.0, True), (0.0, False), (4.0, True)):
             options = {"combination": combination, "sources": sources, "discount": discount, "gated": gated}
-            evidence = read_evidence(tree, X, case.model.classes_, **options)
+            reading = {"combination": combination, "sources": sources, "discount": discount, "support_gate": gated}
+            evidence = judge(tree, X, **reading)
             expected = oracle.combine(tree, X, **options)
             np.testing.assert_allclose(evidence.belief, expected.belief, rtol=0, atol=1e-10)
             np.testing.assert_allclose(evidence.ignorance, expected.ignorance, rtol=0, atol=1e-10)

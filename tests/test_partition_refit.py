@@ -56,11 +56,8 @@ def make_example(seed: int, **parameters: Any) -> Example:
 
 def library_loss(clf: FERLClassifier, X: Floats, y: NDArray[Any], weight: Floats | None = None) -> float:
     """Cross-entropy of ``predict_proba`` with the gates open."""
-    gated = clf.support_gate
-    probability = clf.set_params(support_gate=False).predict_proba(X)[
-        np.arange(len(X)), np.searchsorted(clf.classes_, y)
-    ]
-    clf.set_params(support_gate=gated)
+    opened = clf.reading(support_gate=False)
+    probability = opened.predict_proba(X)[np.arange(len(X)), np.searchsorted(clf.classes_, y)]
     return -float(np.average(np.log(np.maximum(probability, 1e-12)), weights=weight))
 
 
@@ -138,7 +135,7 @@ def test_a_refit_lowers_the_cross_entropy_and_says_by_how_much(seed: int, settin
     weight, before = class_weights(example), library_loss(example.clf, example.X, example.y, class_weights(example))
     result = example.refit(max_iter=30)
     assert result.cross_entropy_after <= result.cross_entropy_before == pytest.approx(before, rel=1e-10)
-    example.clf.tree_ = result.tree
+    example.clf.model_ = result.estimator.model_
     # A discount believes the nodes by their weights, which are those of the moved words now.
     rel = 0.02 if "discount" in setting else 1e-6
     assert library_loss(example.clf, example.X, example.y, weight) == pytest.approx(result.cross_entropy_after, rel=rel)
@@ -214,7 +211,7 @@ def test_no_steps_change_nothing(seed: int) -> None:
 def test_a_second_refit_gains_little(seed: int) -> None:
     example = make_example(seed)
     first = example.refit(max_iter=1000)
-    example.clf.tree_, example.clf.partition_ = first.tree, first.partition
+    example.clf.model_ = first.estimator.model_
     again = example.refit()
     assert first.converged
     # The loss has creases, along which a descent can be stuck a little early.
@@ -295,7 +292,7 @@ def test_sets_that_share_no_ramps_stay_and_are_named(variable: LinguisticVariabl
     assert result.partition[1] != clf.partition_[1]
     assert result.cross_entropy_after < result.cross_entropy_before
     assert result.cross_entropy_before == pytest.approx(
-        -np.mean(np.log(clf.set_params(support_gate=False).predict_proba(X)[np.arange(len(y)), y]))
+        -np.mean(np.log(clf.reading(support_gate=False).predict_proba(X)[np.arange(len(y)), y]))
     )
 
 

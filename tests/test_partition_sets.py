@@ -7,7 +7,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ferl import FuzzyTree
 from ferl.partition import (
     WORDS,
     FuzzySet,
@@ -28,6 +27,7 @@ from partition_examples import (
 # ---------------------------------------------------------------------------------------------------------------------
 # Fuzzy sets
 # ---------------------------------------------------------------------------------------------------------------------
+from tree_examples import bare_tree
 
 
 def test_constructors_make_the_shapes_they_are_named_after():
@@ -46,7 +46,7 @@ def test_constructors_make_the_shapes_they_are_named_after():
 @given(fuzzy_sets(), st.lists(numbers, max_size=20))
 def test_membership_is_that_of_the_core_to_the_last_bit(one, values):
     x = near(np.array([*one.ends, *values]))
-    tree = FuzzyTree(
+    tree = bare_tree(
         parent=np.array([-1, 0], dtype=np.int32),
         feature=np.array([-1, 0], dtype=np.int32),
         trapezoid=np.array([[-INF, -INF, INF, INF], one.ends]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from sklearn.datasets import load_iris
 
 from browser import chromium, open_page
 from ferl import FERLClassifier
-from ferl._model.tree import FuzzyTree, Profile
+from ferl._model.profile import Profile
+from ferl._model.tree import FuzzyTree
 from ferl._sklearn import check_rows
 from ferl.report import write_report
 from ferl.report.page_model import numbers
@@ -124,7 +126,7 @@ def chain_of_contradictions(n_categories):
         profile=Profile(np.zeros((n, 1)), np.ones((n, 1)), np.zeros((n, 1), dtype=np.int32), np.zeros((1, 1))),
         share=np.full(n, 0.5),
     )
-    model.tree_ = tree
+    model.model_ = replace(model.model_, tree=tree)
     return model
 
 

@@ -17,9 +17,9 @@ from sklearn.utils import check_random_state
 
 import oracle
 from ferl import FERLClassifier, FuzzyTree
-from ferl._read.evidence import read_evidence
 from oracle_examples import random_options
 from table_examples import Mixed, mixed_table, rows_beside
+from tree_examples import judge
 
 Floats = NDArray[np.float64]
 N_TABLES = 60
@@ -172,7 +172,7 @@ def test_masses_agree(seed: int, combination: str) -> None:
     case = table_case(seed)
     X = judged(case, seed)[:40]
     for sources in ("leaves", "all"):
-        evidence = read_evidence(case.tree, X, case.model.classes_, combination=combination, sources=sources)
+        evidence = judge(case.tree, X, combination=combination, sources=sources)
         expected = oracle.combine(case.tree, X, combination=combination, sources=sources)
         np.testing.assert_allclose(evidence.belief, expected.belief, rtol=0, atol=1e-10)
         np.testing.assert_allclose(evidence.ignorance, expected.ignorance, rtol=0, atol=1e-10)
@@ -184,7 +184,6 @@ def test_moments_agree(seed: int) -> None:
     case = table_case(seed)
     mean, variance = oracle.moments(case.tree, case.rows)
     profile = case.tree.profile
-    assert profile is not None
     np.testing.assert_allclose(profile.mean, mean, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(profile.variance, variance, rtol=1e-6, atol=1e-8)
 

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <array>
 
-#include "bind/exemplars.h"
-#include "bind/sources.h"
+#include "bind/tree.h"
 #include "read/certify.h"
 #include "read/fire.h"
+#include "read/novelty.h"
 
 namespace ferl::python {
 
@@ -130,37 +130,6 @@ void open_radius(const BoundTree& own, const Matrix& x, const Vector& scale, int
   ferl::open_radius(own.tree(), view(x), scale.data(), n_threads, out.data());
 }
 
-// The next three build what Sources and Exemplars keep, for one call.
-BoundSources sources_of(const BoundTree& own, const CMatrix& consequent, const Vector& reliability,
-                        const std::string& rule, bool all_nodes, bool gated) {
-  std::vector<std::uint8_t> is_source;
-  for (std::size_t o = 0; o < own.size(); ++o)
-    is_source.push_back(own.tree().is_leaf(o) || (all_nodes && rule != "chain" && o > 0));
-  return {own, consequent, reliability, std::move(is_source), rule, gated};
-}
-
-void combine_once(const BoundTree& own, const CMatrix& consequent, const Vector& reliability, const Matrix& x,
-                  const std::string& rule, bool all_nodes, bool gated, int n_threads, OutMatrix belief,
-                  OutVector ignorance, OutVector conflict) {
-  sources_of(own, consequent, reliability, rule, all_nodes, gated).combine(x, n_threads, belief, ignorance, conflict);
-}
-
-void certified_radius_once(const BoundTree& own, const CMatrix& consequent, const Vector& reliability, const Matrix& x,
-                           const Codes& label, const Vector& scale, const std::string& rule, bool all_nodes, bool gated,
-                           int n_threads, OutVector out) {
-  sources_of(own, consequent, reliability, rule, all_nodes, gated).certified_radius(x, label, scale, n_threads, out);
-}
-
-void neighbour_distance_once(const BoundTree& own, const CMatrix& exemplar_row, const Indices& exemplar,
-                             const Vector& centre, const Vector& per_unit, const Codes& n_categories, const Matrix& x,
-                             int n_threads, OutMatrix out) {
-  require(exemplar.shape(0) == own.size(), "exemplar must have one row per node.");
-  const BoundExemplars exemplars(own, exemplar_row, exemplar,
-                                 exemplar_groups(own.tree(), exemplar.data(), exemplar.shape(1)), centre, per_unit,
-                                 n_categories);
-  exemplars.distance(x, n_threads, out);
-}
-
 }  // namespace
 
 void bind_tree(nb::module_& m) {
@@ -175,12 +144,6 @@ void bind_tree(nb::module_& m) {
       .def_prop_ro("is_split", &is_split)
       .def("fire", &fire, "x"_a, "gated"_a, "n_threads"_a, "out"_a.noconvert())
       .def("conditions", &conditions, "x"_a, "nodes"_a, "membership"_a.noconvert(), "gate"_a.noconvert())
-      .def("combine", &combine_once, "consequent"_a, "reliability"_a, "x"_a, "rule"_a, "all_nodes"_a, "gated"_a,
-           "n_threads"_a, "belief"_a.noconvert(), "ignorance"_a.noconvert(), "conflict"_a.noconvert())
-      .def("certified_radius", &certified_radius_once, "consequent"_a, "reliability"_a, "x"_a, "label"_a, "scale"_a,
-           "rule"_a, "all_nodes"_a, "gated"_a, "n_threads"_a, "out"_a.noconvert())
-      .def("neighbour_distance", &neighbour_distance_once, "exemplar_row"_a, "exemplar"_a, "centre"_a, "per_unit"_a,
-           "n_categories"_a, "x"_a, "n_threads"_a, "out"_a.noconvert())
       .def("bound", &bound, "x"_a, "radius"_a, "scale"_a, "gated"_a, "n_threads"_a, "low"_a.noconvert(),
            "high"_a.noconvert())
       .def("open_radius", &open_radius, "x"_a, "scale"_a, "n_threads"_a, "out"_a.noconvert())

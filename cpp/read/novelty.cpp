@@ -22,16 +22,6 @@ bool fits_a_child(const Tree& tree, std::size_t node, const Block& block, Row ro
 
 }  // namespace
 
-std::vector<NodeId> exemplar_groups(const Tree& tree, const NodeId* exemplar, std::size_t per_node) {
-  std::vector<NodeId> group(tree.size()), source(tree.size());
-  for (std::size_t o = 0; o < tree.size(); ++o) {
-    const bool has_own = per_node > 0 && exemplar[o * per_node] >= 0;
-    source[o] = has_own || o == 0 ? static_cast<NodeId>(o) : source[tree.nodes[o].parent];
-    group[o] = tree.is_split(o) ? -1 : source[o];
-  }
-  return group;
-}
-
 Exemplars::Exemplars(std::vector<double> row, const NodeId* exemplar, std::size_t per_node,
                      const std::vector<NodeId>& group, Scale scale)
     : row_(std::move(row)), scale_(std::move(scale)), group_(group.size()) {

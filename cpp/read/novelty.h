@@ -18,16 +18,12 @@ struct Scale {
   std::vector<std::int32_t> n_categories;  // [feature]; 0: a number
 };
 
-// For each node the node whose exemplars are searched when a row's path ends there, or -1: no path ends at a split.
-// With very wide bands every row may reach a node only weakly; then the exemplars of the node above stand for it.
-std::vector<NodeId> exemplar_groups(const Tree& tree, const NodeId* exemplar, std::size_t per_node);
-
 // The exemplars of the nodes where paths can end, laid out for a search of the nearest one: sixteen side by side,
 // feature by feature, numbers first.
 class Exemplars {
  public:
   // `row`: [exemplar][feature]; `exemplar`: [node][per_node], indices of rows, -1 where a node has fewer; `group`:
-  // [node], as exemplar_groups.
+  // [node], the node whose exemplars are searched when a row's path ends there, or -1 where no path ends.
   Exemplars(std::vector<double> row, const NodeId* exemplar, std::size_t per_node, const std::vector<NodeId>& group,
             Scale scale);
 

@@ -94,48 +94,11 @@ class Tree:
     @property
     def is_split(self) -> NDArray[np.bool_]: ...  # (n_nodes,): the children are the two sides of one split
     def conditions(self, x: Floats, nodes: Ints, membership: Floats, gate: Floats) -> None: ...
-    def combine(
-        self,
-        consequent: Floats,
-        reliability: Floats,
-        x: Floats,
-        rule: str,
-        all_nodes: bool,
-        gated: bool,
-        n_threads: int,
-        belief: Floats,
-        ignorance: Floats,
-        conflict: Floats,
-    ) -> None: ...
     def fire(self, x: Floats, gated: bool, n_threads: int, out: Floats) -> None: ...
-    def neighbour_distance(
-        self,
-        exemplar_row: Floats,
-        exemplar: Ints,
-        centre: Floats,
-        per_unit: Floats,
-        n_categories: Ints,
-        x: Floats,
-        n_threads: int,
-        out: Floats,
-    ) -> None: ...
     def residual(self, mean: Floats, precision: Floats, x: Floats, n_threads: int, out: Floats) -> None: ...
     def support_deficit(self, x: Floats, n_threads: int, out: Floats) -> None: ...
     def bound(
         self, x: Floats, radius: float, scale: Floats, gated: bool, n_threads: int, low: Floats, high: Floats
-    ) -> None: ...
-    def certified_radius(
-        self,
-        consequent: Floats,
-        reliability: Floats,
-        x: Floats,
-        label: Ints,
-        scale: Floats,
-        rule: str,
-        all_nodes: bool,
-        gated: bool,
-        n_threads: int,
-        out: Floats,
     ) -> None: ...
     def open_radius(self, x: Floats, scale: Floats, n_threads: int, out: Floats) -> None: ...
 

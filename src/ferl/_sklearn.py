@@ -100,7 +100,7 @@ def checked_input(estimator: Any, X: Any, reset: bool = False) -> Table:
     return table
 
 
-def remember_columns(estimator: Any, table: Any, *, reset: bool) -> None:
+def remember_columns(estimator: Any, table: Any, *, reset: bool = True) -> None:
     """Set ``n_features_in_`` and ``feature_names_in_``, or compare a table with them (``reset=False``)."""
     if nw.dependencies.is_into_dataframe(table) and validation._get_feature_names(table) is None:
         table = _NamedColumns(nw.from_native(table, eager_only=True))

@@ -1,0 +1,39 @@
+"""Trees built by hand, and what a tree answers without an estimator around it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ferl import Evidence, FuzzyTree
+from ferl._model.model import Model
+from ferl._model.profile import Profile
+from ferl._model.settings import Reading
+from ferl._read.evidence import read_evidence
+from ferl._tables import Schema
+
+Floats = NDArray[np.float64]
+
+
+def bare_tree(**arrays: Any) -> FuzzyTree:
+    """A tree of these arrays whose nodes keep no training rows; missing values go where the weight went."""
+    parent, weight = arrays["parent"], arrays["class_weight"].sum(axis=1)
+    n_nodes, n_columns = len(parent), max(int(arrays["feature"].max()) + 1, 1)
+    share = np.where(parent < 0, 1.0, weight / weight[np.maximum(parent, 0)])
+    moments = np.zeros((n_nodes, n_columns)), np.ones((n_nodes, n_columns))
+    profile = Profile(*moments, np.zeros((n_nodes, 0), dtype=np.int32), np.zeros((0, n_columns)))
+    return FuzzyTree(**({"gain": np.zeros(n_nodes), "share": share, "profile": profile} | arrays))
+
+
+def model_of_tree(tree: FuzzyTree, **reading: Any) -> Model:
+    """A model of a tree whose classes are 0, 1, ..."""
+    n_columns = tree.profile.mean.shape[1]
+    variant, schema = "compact" if tree.word else "deep", Schema(None, (None,) * n_columns)
+    return Model(variant, tree, Reading(**reading), np.arange(tree.n_classes), schema, (), None, 0)
+
+
+def judge(tree: FuzzyTree, rows: Any, **reading: Any) -> Evidence:
+    """Evidence that a tree gives to rows, read in this way."""
+    return read_evidence(model_of_tree(tree, **reading), np.atleast_2d(np.asarray(rows, dtype=float)))
