@@ -137,8 +137,9 @@ class Column:
         import pyarrow as pa
 
         array = self.values.cast(self.values.type.value_type) if self.is_declared else self.values
-        # Not "safe": large integers may be rounded, as everywhere.
-        return np.asarray(_in_one(array.cast(pa.float64(), safe=False)).to_numpy(zero_copy_only=False))
+        if not pa.types.is_float64(array.type):
+            array = array.cast(pa.float64(), safe=False)  # large integers may be rounded, as everywhere
+        return np.asarray(_in_one(array).to_numpy(zero_copy_only=False))
 
     def categories(self) -> NDArray[Any]:
         """The distinct values, sorted: an array of str (as objects), bool, int64 or float64.

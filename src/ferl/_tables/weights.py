@@ -16,9 +16,9 @@ from ferl._util.arrays import Floats
 LARGEST = 1e150
 # Slopes of bands in a narrower range overflow.
 NARROWEST = 1e-300
-# The core adds weights up in fixed point, which keeps at least this many steps below the largest weight; a lighter row
-# would count for nothing.
-_WEIGHT_SPAN = 2.0**45
+# The core adds weights up in fixed point, in steps of 2**-45 of the next power of two above the largest weight. Up to
+# this ratio the lightest row weighs at least one step; far beyond it, rows would count for nothing.
+_WEIGHT_SPAN = 2.0**44
 _TOTAL_WEIGHT = (1e-100, 1e40)
 
 
