@@ -92,6 +92,20 @@ def test_unusable_weights_are_refused(weight, message):
         FERLClassifier().fit(X, Y, sample_weight=weight)
 
 
+@pytest.mark.parametrize("variant", ["deep", "compact"])
+@pytest.mark.parametrize("n_equal", [1, 40])
+def test_the_lightest_row_that_is_not_refused_counts(variant, n_equal):
+    table = np.repeat(np.arange(42.0), [n_equal, *[1] * 41])[:, None]
+    labels = np.where(table[:, 0] == 41, "light", "heavy")
+    weight = np.where(labels == "light", 1.0, 2.0**44)
+    for one in (weight, weight / 2.0**30, np.where(labels == "light", 0.7, 0.7 * 2.0**44)):
+        model = FERLClassifier(variant, random_state=0, shrinkage=0.0).fit(table, labels, one)
+        assert model.classes_.tolist() == ["heavy", "light"]
+        assert model.tree_.class_weight[0, 1] > 0
+    with pytest.raises(ValueError, match=r"reach from 1 to 1.78e\+13.*Give negligible rows a weight of 0"):
+        FERLClassifier(variant).fit(table, labels, np.where(labels == "light", 1.0, 2.0**44 * 1.01))
+
+
 @pytest.mark.parametrize(
     ("class_weight", "message"),
     [

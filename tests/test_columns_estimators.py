@@ -99,8 +99,13 @@ def test_odd_memory_is_copied_for_the_core():
         np.array([-(2**62), 2**62]),
         np.array([True, False, True]),
         np.array(["b", "a", "b"]),
+        np.array(["b", "a", "ø", "a\0", ""] * 300),
+        np.array(["b", "a", "ø", "a\0", ""] * 300, dtype=object),
+        np.array(["b", np.str_("a"), "\ud800"] * 500, dtype=object),
+        np.array([b"b", b"a"] * 600, dtype=object),
+        np.array([3, 1.5, True] * 400, dtype=object),
     ],
-    ids=str,
+    ids=lambda y: f"{y.dtype} {len(y)}",
 )
 def test_distinct_labels_are_those_of_numpy(y):
     classes, codes = distinct_labels(y)
@@ -108,3 +113,36 @@ def test_distinct_labels_are_those_of_numpy(y):
     assert classes.dtype == y.dtype
     np.testing.assert_array_equal(classes, expected)
     np.testing.assert_array_equal(codes, inverse)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        pd.Series(["b", "a", "c"] * 500),
+        pd.Series(["b", "a", "c"] * 500, dtype="string"),
+        pd.Series(["b", "a", "c"] * 500, dtype="category"),
+        pd.Series(["b", "a", "c"] * 500, dtype=object),
+        ["b", "a", "c"] * 500,
+        np.array(["b", "a", "c"] * 500, dtype="U7"),
+        pl.Series(["b", "a", "c"] * 500),
+    ],
+    ids=lambda y: f"{type(y).__module__} {getattr(y, 'dtype', '')}",
+)
+def test_many_labels_are_learned_as_few(y):
+    table = np.zeros((len(y), 1))
+    _, _, classes, codes = learn_table(TableTree(), table, y)
+    _, _, few, _ = learn_table(TableTree(), table[:300], y[:300])
+    assert (classes.tolist(), classes.dtype) == (few.tolist(), few.dtype)
+    assert codes.dtype == np.int32
+    np.testing.assert_array_equal(classes[codes], np.asarray(y))
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[1499, 1500\].*one label for each row"):
+        learn_table(TableTree(), table[1:], y)
+
+
+@pytest.mark.parametrize("missing", [None, NAN, pd.NA, pd.NaT])
+@pytest.mark.parametrize("n_rows", [10, 2000])
+def test_the_first_missing_label_is_named(missing, n_rows):
+    y = np.array(["a", "b"] * (n_rows // 2), dtype=object)
+    y[[7, 9]] = missing
+    with pytest.raises(ValueError, match=r"2 labels are missing, the first in row 7. Leave these rows out"):
+        learn_table(TableTree(), np.zeros((n_rows, 1)), y)

@@ -102,6 +102,21 @@ def test_columns_none_of_whose_values_can_be_a_category_are_refused(training, gi
             schema.encode(table)
 
 
+@pytest.mark.parametrize("given", [pa.array([7.0, -np.inf]), pa.array(["7", "-inf"])])
+def test_infinity_among_numeric_categories_is_refused(given, tmp_path):
+    schema = Schema.learn(pl.DataFrame({"x": [1.5, 7.0]}), ["x"])
+    table = pa.table({"x": given})
+    for frame in (table.to_pandas(), pl.from_arrow(table), table):
+        with pytest.raises(ValueError, match="Column 'x' holds infinity"):
+            schema.encode(frame)
+    pq.write_table(table, tmp_path / "table.parquet")
+    write_csv(table, tmp_path / "table.csv")
+    for name in ("table.parquet", "table.csv"):
+        file = TableFile(tmp_path / name, FileForm())
+        with pytest.raises(ValueError, match="Column 'x' holds infinity"):
+            RowReader(schema, (), file.names, file.path, file.form).read(file.read())
+
+
 def test_unseen_categories_do_not_list_other_spellings_of_known_ones():
     schema = Schema.learn(pl.DataFrame({"x": [5, 7]}), ["x"])
     assert schema.unseen(pl.DataFrame({"x": ["7.0", "8", "5", None]})) == {"x": ["8"]}

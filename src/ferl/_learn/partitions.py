@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ferl._model.fuzzy_set import INFINITY, LARGEST, NARROWEST, FuzzySet
 from ferl._model.words import MAX_SETS, WORDS, LinguisticVariable
-from ferl._tables import row_weights
+from ferl._tables import check_weight_span, checked_sample_weight
 from ferl._tables.reading import read_table
 from ferl._util.arrays import Floats
 
@@ -244,7 +244,9 @@ def checked_table(X: ArrayLike, feature_names: Sequence[str] | None, sample_weig
                 )
             values[:, j] = column.numbers() if column.kind != "text" else math.nan
     values += 0.0  # -0.0 becomes 0.0
-    weight = row_weights(sample_weight, None, np.empty(0), np.zeros(len(values), dtype=np.int32))
+    weight = checked_sample_weight(sample_weight, len(values))
+    # Their sum alone is limited: quantiles need no fixed point, and equal rows of a fit come here as one.
+    check_weight_span(weight.max(), weight.max(), float(weight.sum()))
     kept = weight > 0
     if not kept.all():
         values, weight = values[kept], weight[kept]

@@ -30,8 +30,8 @@ _LOW_BITS = 26  # of a mantissa's 53
 class ExactSums:
     """Sums of doubles by cell, each rounded once, at the end: what ``math.fsum`` gives of all of them.
 
-    Mantissas are added up as integers, for each exponent apart. There are few: weights span fifteen orders of
-    magnitude at most.
+    Mantissas are added up as integers, for each exponent apart. There are few: weights span forty-four powers
+    of two at most.
 
     Parameters
     ----------

@@ -17,7 +17,6 @@ from ferl._tables.weights import (
     check_weight_span,
     checked_sample_weight,
     class_factors,
-    row_weights,
     weights_and_factors,
 )
 
@@ -34,7 +33,6 @@ __all__ = [
     "read_row",
     "refuse_extreme_scales",
     "refuse_missing_labels",
-    "row_weights",
     "weights_and_factors",
     "with_indicators",
 ]

@@ -134,7 +134,10 @@ class CategoryLookup:
                 self._by_number = found | self._by_number
 
     def index(self, value: Any) -> float:
-        """The index of a value's category, ``n_categories`` for an unseen category, NaN where the value is missing."""
+        """The index of a value's category, or ``n_categories`` for an unseen category.
+
+        NaN where the value is missing; infinity where it is infinite and categories are numbers.
+        """
         if is_missing(value):
             return math.nan
         index: float | None = self.by_value.get(value)
@@ -150,8 +153,8 @@ class CategoryLookup:
         number = _number_of(value)
         if number is None:
             return None
-        if math.isnan(number):
-            return math.nan if self._by_number else None
+        if not math.isfinite(number) and self._by_number:
+            return float(number)
         return self._by_number[number] if number in self._by_number else self._by_number.get(_shortest(number))
 
     def can_be(self, value: Any) -> bool:

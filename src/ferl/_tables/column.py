@@ -137,8 +137,9 @@ class Column:
         import pyarrow as pa
 
         array = self.values.cast(self.values.type.value_type) if self.is_declared else self.values
-        # Not "safe": large integers may be rounded, as everywhere.
-        return np.asarray(_in_one(array.cast(pa.float64(), safe=False)).to_numpy(zero_copy_only=False))
+        if not pa.types.is_float64(array.type):
+            array = array.cast(pa.float64(), safe=False)  # large integers may be rounded, as everywhere
+        return np.asarray(_in_one(array).to_numpy(zero_copy_only=False))
 
     def categories(self) -> NDArray[Any]:
         """The distinct values, sorted: an array of str (as objects), bool, int64 or float64.
@@ -162,10 +163,13 @@ class Column:
 
     def codes(self, lookup: CategoryLookup) -> Floats:
         """Each row's category as its index, ``n_categories`` for unseen ones, NaN where missing, shape (n_rows,)."""
-        self._finite_values()
         if not lookup.n_categories:
             return np.full(len(self.factor.codes), math.nan)
-        return np.array([lookup.index(value) for value in self.factor.values])[self.factor.codes]
+        indices = np.array([lookup.index(value) for value in self.factor.values])
+        codes = indices[self.factor.codes]
+        if np.isinf(indices).any() and np.isinf(codes).any():
+            raise ValueError(infinity_message(self.label))
+        return codes
 
     def unseen(self, lookup: CategoryLookup) -> dict[Any, int]:
         """How many rows hold each value that is none of the categories, sorted by value."""

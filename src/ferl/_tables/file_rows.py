@@ -134,7 +134,9 @@ def known_column(column: pa.ChunkedArray, form: FileForm) -> pa.ChunkedArray:
     """A column without a dictionary, null where its text says that a value is missing."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    return known_text(column.cast(pa.string()), form.missing) if is_text(column.type) else column
+    if not is_text(column.type):
+        return column
+    return known_text(column if pa.types.is_string(column.type) else column.cast(pa.string()), form.missing)
 
 
 def _feature_columns(known: Schema, names: Sequence[str], path: Path) -> list[str]:

@@ -21,6 +21,10 @@ from ferl._util.text import shown
 # Of a CSV file, read at a time. Arrow reads some dozens ahead: 3 million rows of ten columns took 290, 340 and 440 MB
 # with blocks of 1, 2 and 4 MB, and the same time. A row must fit into a block.
 BLOCK_BYTES = 1 << 20
+# Every block costs time for every column, so wide files are read in larger blocks: about so many rows each, as the
+# length of the header tells.
+_BLOCK_ROWS = 16
+_MAX_HEADER = 1 << 24  # bytes
 BATCH_ROWS = 65_536  # of a Parquet file
 PARQUET = (".parquet", ".pq")
 _UTF16_STARTS = (b"\xff\xfe", b"\xfe\xff")
@@ -104,17 +108,19 @@ class TableFile:
                 moved(n_rows)
 
     def _csv_batches(self, moved: Callable[[int], object]) -> Iterator[pa.Table]:
-        with pa.OSFile(str(self.path)) as file, self._open_csv(file, BLOCK_BYTES, self.names) as reader:
+        with pa.OSFile(str(self.path)) as file, self._open_csv(file, self.names) as reader:
             for batch in reader:
                 if batch.num_rows:
                     yield pa.Table.from_batches([batch])
                 moved(file.tell())
 
     def _csv_schema(self) -> pa.Schema:
-        with self._open_csv(str(self.path), BLOCK_BYTES, []) as reader:
+        with self._open_csv(str(self.path), []) as reader:
             return pa.schema([(name, pa.string()) for name in reader.schema.names])
 
-    def _open_csv(self, source: Any, block: int, names: list[str]) -> Any:
+    def _open_csv(self, source: Any, names: list[str]) -> Any:
+        with self.path.open("rb") as file:
+            block = max(BLOCK_BYTES, _BLOCK_ROWS * len(file.readline(_MAX_HEADER)))
         separator = self.form.separator or ("\t" if self.path.suffix.lower() == ".tsv" else ",")
         if len(separator.encode()) != 1:
             raise TableFileError(f"The separator is {separator!r}; it must be one character, such as ';'.")

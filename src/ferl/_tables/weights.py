@@ -16,9 +16,9 @@ from ferl._util.arrays import Floats
 LARGEST = 1e150
 # Slopes of bands in a narrower range overflow.
 NARROWEST = 1e-300
-# The core adds weights up in fixed point, which keeps at least this many steps below the largest weight; a lighter row
-# would count for nothing.
-_WEIGHT_SPAN = 2.0**45
+# The core adds weights up in fixed point, in steps of 2**-45 of the next power of two above the largest weight. Up to
+# this ratio the lightest row weighs at least one step; far beyond it, rows would count for nothing.
+_WEIGHT_SPAN = 2.0**44
 _TOTAL_WEIGHT = (1e-100, 1e40)
 
 
@@ -27,13 +27,13 @@ def core_ready(X: Floats) -> Floats:
     return X if X.flags.aligned and not any(stride % X.itemsize for stride in X.strides) else X.copy()
 
 
-def row_weights(
+def weights_and_factors(
     sample_weight: ArrayLike | None,
     class_weight: Mapping[Any, float] | str | None,
     classes: NDArray[Any],
     codes: NDArray[np.int32],
-) -> Floats:
-    """Weight of each row: what it counts for, times what its class counts for.
+) -> tuple[Floats, Floats]:
+    """Weight of each row, and what a row of each class weighs.
 
     Parameters
     ----------
@@ -44,22 +44,14 @@ def row_weights(
     classes : ndarray of shape (n_classes,)
         The labels.
     codes : ndarray of shape (n_rows,)
-        Each row's label, as a place in ``classes``.
+        Each row's label, as an index of ``classes``.
 
     Returns
     -------
-    ndarray of shape (n_rows,)
+    weight : ndarray of shape (n_rows,)
+        What a row counts for, times what its class counts for.
+    factor : ndarray of shape (n_classes,)
     """
-    return weights_and_factors(sample_weight, class_weight, classes, codes)[0]
-
-
-def weights_and_factors(
-    sample_weight: ArrayLike | None,
-    class_weight: Mapping[Any, float] | str | None,
-    classes: NDArray[Any],
-    codes: NDArray[np.int32],
-) -> tuple[Floats, Floats]:
-    """As :func:`row_weights`, and what a row of each class weighs, shape (n_classes,)."""
     weight = checked_sample_weight(sample_weight, len(codes))
     factor = class_factors(class_weight, classes, _class_totals(class_weight, weight, codes, len(classes)))
     if class_weight is not None:

@@ -18,7 +18,7 @@ from ferl._model.tree import FuzzyTree
 from ferl._model.words import LinguisticVariable
 from ferl._readings import model_of
 from ferl._sklearn import check_rows
-from ferl._tables import row_weights
+from ferl._tables import weights_and_factors
 from ferl._util.arrays import Floats
 from ferl.classifier import FERLClassifier
 from ferl.partition.refit_loss import (
@@ -195,7 +195,7 @@ def _read_rows(estimator: FERLClassifier, X: ArrayLike, y: ArrayLike, sample_wei
     _refuse_other_columns(estimator, table)
     if len(codes) != len(table):
         raise ValueError(f"X has {len(table)} rows and y {len(codes)} labels. Pass one label for each row of X.")
-    weight = row_weights(sample_weight, estimator.class_weight, estimator.classes_, codes)
+    weight, _ = weights_and_factors(sample_weight, estimator.class_weight, estimator.classes_, codes)
     kept = weight > 0
     return RefitRows(table[kept], codes[kept], weight[kept])
 
