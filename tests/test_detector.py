@@ -50,7 +50,6 @@ def test_scikit_learn_estimator_checks_pass(estimator: Any, check: Any) -> None:
 @parametrize_with_checks(
     [NoveltyDetector(alpha=0.3, cv=5, random_state=0)],
     expected_failed_checks=lambda _: dict.fromkeys(("check_outliers_train",), TRAINING_ROWS),
-    xfail_strict=True,
 )
 def test_cross_fitted_estimator_checks_pass_but_for_those_that_judge_training_rows(estimator: Any, check: Any) -> None:
     check(estimator)

@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ferl import _core
 from ferl._util.arrays import Floats
 
 # Squares of larger numbers overflow, and with them the spread of cuts.
 LARGEST = 1e150
 # Slopes of bands in a narrower range overflow.
 NARROWEST = 1e-300
-# The core adds weights up in fixed point, in steps of 2**-45 of the next power of two above the largest weight. Up to
-# this ratio the lightest row weighs at least one step; far beyond it, rows would count for nothing.
-_WEIGHT_SPAN = 2.0**44
 _TOTAL_WEIGHT = (1e-100, 1e40)
 
 
@@ -90,10 +88,11 @@ def check_weight_span(low: float, high: float, total: float) -> None:
             f"The weights sum to {total:.3g}; sums from {_TOTAL_WEIGHT[0]:.0e} to {_TOTAL_WEIGHT[1]:.0e} can be "
             "fitted. Divide all of them by one number."
         )
-    if high > _WEIGHT_SPAN * low:
+    # The core adds weights up in fixed point: lighter rows would count for nothing.
+    if high > _core.WEIGHT_SPAN * low:
         raise ValueError(
             f"The weights reach from {low:.3g} to {high:.3g}; the largest may be at most "
-            f"{_WEIGHT_SPAN:.1e} times the smallest. Give negligible rows a weight of 0."
+            f"{_core.WEIGHT_SPAN:.1e} times the smallest. Give negligible rows a weight of 0."
         )
 
 
