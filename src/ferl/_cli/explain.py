@@ -15,8 +15,7 @@ from rich.console import Console
 from ferl._cli.errors import CommandError, check_place
 from ferl._model.files import read_model
 from ferl._model.model import Model
-from ferl._read.explanation import explain
-from ferl._read.explanation.story import Explanation
+from ferl._read.explanation import Explanation, explain
 from ferl._tables.file_rows import RowReader
 from ferl._tables.files import FileForm, TableFile
 from ferl._tables.rows import OneRow

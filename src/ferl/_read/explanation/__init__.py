@@ -6,6 +6,6 @@ training rows it is, and the nearest change of one feature that alters the label
 
 from ferl._read.explanation.explain import explain
 from ferl._read.explanation.overview import Overview, feature_importances
-from ferl._read.explanation.story import Explanation
+from ferl._read.explanation.sentences import Explanation
 
 __all__ = ["Explanation", "Overview", "explain", "feature_importances"]

@@ -11,8 +11,9 @@ from ferl._read.certificate import CERTIFIED, check_scale, proven_radius
 from ferl._read.evidence import Evidence, read_evidence
 from ferl._read.explanation.counterfactual import nearest_changes
 from ferl._read.explanation.ignorance import split_ignorance
+from ferl._read.explanation.sentences import Explanation
 from ferl._read.explanation.sources import fired_sources
-from ferl._read.explanation.story import Certified, Explanation, FiredRule
+from ferl._read.explanation.story import Certified, FiredRule
 from ferl._read.explanation.typical import NoveltyPart, is_unusual, reached_rules, usual_values
 from ferl._read.novelty import lost_support, novelty_attribution, total_spread
 from ferl._read.rules import rule_numbers

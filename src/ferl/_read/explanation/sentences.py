@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
-from ferl._read.explanation.page import Section, Table
-from ferl._util.text import exact_text, listed, number_text, share_text, spoken, value_text
-
-if TYPE_CHECKING:
-    from ferl._read.explanation.counterfactual import Change
-    from ferl._read.explanation.story import Explanation, FiredRule
-    from ferl._read.explanation.typical import NoveltyPart, Usual
+from ferl._read.explanation.counterfactual import Change
+from ferl._read.explanation.page import Readable, Section, Table
+from ferl._read.explanation.story import FiredRule, Story, certified_form, novelty_form, rule_form
+from ferl._read.explanation.typical import NoveltyPart, Usual
+from ferl._util.text import exact_text, listed, number_text, plain, share_text, spoken, value_text
 
 MAX_RULES = 6  # that are shown; the others are counted
 MAX_CLASSES = 12
@@ -27,9 +27,9 @@ CAUSES = {
 """What each part of the ignorance means."""
 
 
-def sections(story: Explanation) -> list[Section]:
+def sections(story: Story) -> list[Section]:
     """The whole page."""
-    page = [Section("", (story.summary,), is_lead=True), _evidence(story), _prediction_set(story), _rules(story)]
+    page = [Section("", (summarise(story),), is_lead=True), _evidence(story), _prediction_set(story), _rules(story)]
     page += [Section("What the words mean", story.words), _ignorance(story), _novelty(story), _stability(story)]
     return [section for section in page if section.lines or section.table is not None]
 
@@ -39,7 +39,7 @@ def sections(story: Explanation) -> list[Section]:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def summarise(story: Explanation) -> str:
+def summarise(story: Story) -> str:
     """One sentence: the answer and the main reason for it."""
     label = spoken(story.label)
     if story.abstains:
@@ -58,7 +58,7 @@ def summarise(story: Explanation) -> str:
     return f"{answer}{reason}{f'; but {warning}' if warning else ''}."
 
 
-def reason_for_doubt(story: Explanation) -> str:
+def reason_for_doubt(story: Story) -> str:
     """Why the set has more than one class, in one clause."""
     if not story.rules:
         return f"no rule fires{_where_lost(story)}{_what_lacks(story)}"
@@ -74,7 +74,7 @@ def reason_for_doubt(story: Explanation) -> str:
     return CAUSES[cause] + _what_lacks(story)
 
 
-def _what_lacks(story: Explanation) -> str:
+def _what_lacks(story: Story) -> str:
     names = [spoken(name) for name in story.missing]
     if not names:
         return ""
@@ -83,11 +83,11 @@ def _what_lacks(story: Explanation) -> str:
     return f", and {listed(names)} {'is' if len(names) == 1 else 'are'} missing"
 
 
-def _where_lost(story: Explanation) -> str:
+def _where_lost(story: Story) -> str:
     return f" because {clause}" if (clause := _unlike(story)) else ""
 
 
-def _unlike(story: Explanation) -> str:
+def _unlike(story: Story) -> str:
     """What is most unlike the training rows, where something clearly is."""
     odd = [part for part in story.novelty_parts if part.is_unusual]
     lost = [name for name, _ in story.lost_support]
@@ -98,7 +98,7 @@ def _unlike(story: Explanation) -> str:
     return f"{spoken(odd[0].feature)} is {_value_beside_usual(odd[0], story)}"
 
 
-def _value_beside_usual(part: NoveltyPart, story: Explanation) -> str:
+def _value_beside_usual(part: NoveltyPart, story: Story) -> str:
     if any(name == part.feature for name, _ in story.unseen):
         return f"{value_text(part.value)}, a category that training did not have"
     usual = usual_text(part.usual)
@@ -132,7 +132,7 @@ def usual_text(usual: Usual | None) -> str:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _evidence(story: Explanation) -> Section:
+def _evidence(story: Story) -> Section:
     order = sorted(range(len(story.classes)), key=lambda c: -story.probability[c])
     rows = tuple(
         (
@@ -149,7 +149,7 @@ def _evidence(story: Explanation) -> Section:
     return Section("Evidence", lines, Table(("class", "proven", "not excluded", "probability", ""), rows))
 
 
-def _prediction_set(story: Explanation) -> Section:
+def _prediction_set(story: Story) -> Section:
     """Why the set is not smaller."""
     best = max(story.belief)
     others = [c for c in range(len(story.classes)) if story.in_set[c] and c != story.place]
@@ -164,7 +164,7 @@ def _prediction_set(story: Explanation) -> Section:
     return Section("Why other classes stay possible", tuple(lines))
 
 
-def _rules(story: Explanation) -> Section:
+def _rules(story: Story) -> Section:
     if not story.rules:
         return Section("Rules that fired", ("None: the row fits no rule.",))
     label = spoken(story.label)
@@ -176,7 +176,7 @@ def _rules(story: Explanation) -> Section:
     return Section("Rules that fired", tuple(lines))
 
 
-def _rule_line(rule: FiredRule, story: Explanation, label: str) -> str:
+def _rule_line(rule: FiredRule, story: Story, label: str) -> str:
     place = story.place
     name = "A beginning of rules" if rule.number is None else f"Rule {rule.number}"
     condition = f"if {rule.conditions}" if rule.conditions else "always"
@@ -188,7 +188,7 @@ def _rule_line(rule: FiredRule, story: Explanation, label: str) -> str:
     )
 
 
-def _ignorance(story: Explanation) -> Section:
+def _ignorance(story: Story) -> Section:
     if story.ignorance < 0.0005:
         return Section("What is not known", ("Next to nothing: the rules leave no evidence open.",))
     parts = {name: getattr(story.doubt, name) for name in CAUSES}
@@ -208,7 +208,7 @@ def _ignorance(story: Explanation) -> Section:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _novelty(story: Explanation) -> Section:
+def _novelty(story: Story) -> Section:
     title = "How unlike the training rows it is"
     if len(story.missing) == len(story.novelty_parts):
         return Section(title, ("Nobody can say: all values are missing.",))
@@ -235,7 +235,7 @@ def _share(part: float, novelty: float) -> str:
     return f"{part / novelty:.0%}" if math.isfinite(novelty) else ""
 
 
-def _stability(story: Explanation) -> Section:
+def _stability(story: Story) -> Section:
     lines = []
     label = spoken(story.label)
     if story.certified is not None:
@@ -256,7 +256,7 @@ def _stability(story: Explanation) -> Section:
     return Section("What would change the label", tuple(lines))
 
 
-def _change_lines(story: Explanation, changes: tuple[Change, ...], label: str) -> list[str]:
+def _change_lines(story: Story, changes: tuple[Change, ...], label: str) -> list[str]:
     searched = listed([spoken(name) for name in story.unproven[:MAX_FEATURES]])
     if not changes and not searched:
         return [f"Proven: no change of a single value makes it anything but {label}."]
@@ -281,3 +281,64 @@ def _change_line(change: Change) -> str:
         f"If {name} were {exact_text(change.to)} instead of {value_text(change.value)} ({direction} by "
         f"{number_text(abs(change.to - change.value))}, {change.distance:.2g} spreads): {answer}."
     )
+
+
+@dataclass(frozen=True)
+class Explanation(Story, Readable):
+    """Why a row got its answer, and what would change it.
+
+    ``print`` it for text, look at it in a notebook for HTML, print it with rich for colours, or take :meth:`to_dict`.
+    Its attributes are those of :class:`Story`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(X, y)
+    >>> story = clf.explain(X[70])
+    >>> story.label, story.in_set
+    (2, (False, False, True))
+    >>> round(sum(rule.belief[2] for rule in story.rules) - story.belief[2], 12)
+    0.0
+    >>> [(change.feature, change.to, change.label) for change in story.changes]
+    [('x3', 1.675, 1), ('x2', 2.4, 0)]
+    """
+
+    @cached_property
+    def summary(self) -> str:
+        """One sentence: the label, the set or the abstention, and the main reason."""
+        return summarise(self)
+
+    @cached_property
+    def _sections(self) -> list[Section]:
+        return sections(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it in the types of JSON; what is no number, or infinite, is None."""
+        names = [plain(label) for label in self.classes]
+        by_class = zip(names, self.probability, self.belief, self.plausibility, self.in_set, strict=True)
+        return {
+            "label": plain(self.label),
+            "summary": self.summary,
+            "abstains": self.abstains,
+            "set": [plain(label) for label in self.prediction_set],
+            "classes": [
+                {"label": label, "probability": p, "belief": bel, "plausibility": pl, "in_set": inside}
+                for label, p, bel, pl, inside in by_class
+            ],
+            "ignorance": {"total": self.ignorance, **vars(self.doubt)},
+            "conflict": self.conflict,
+            "rules": [rule_form(rule) for rule in self.rules],
+            "novelty": {
+                "total": plain(self.novelty),
+                "features": [novelty_form(part) for part in self.novelty_parts],
+            },
+            "lost_support": [{"feature": name, "firing": lost} for name, lost in self.lost_support],
+            "certified": None if self.certified is None else certified_form(self.certified),
+            "changes": None if self.changes is None else [change.to_dict() for change in self.changes],
+            "unproven": list(self.unproven),
+            "missing": list(self.missing),
+            "unseen": [{"feature": name, "value": plain(value)} for name, value in self.unseen],
+            "words": list(self.words),
+        }

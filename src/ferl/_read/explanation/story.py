@@ -1,19 +1,15 @@
-"""Explanation: one row's story, as plain values."""
+"""Story: what there is to say of one row, as plain values."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ferl._read.explanation.page import Readable, Section
+from ferl._read.explanation.counterfactual import Change
+from ferl._read.explanation.ignorance import Doubt
+from ferl._read.explanation.typical import NoveltyPart, Usual
 from ferl._util.text import plain
-
-if TYPE_CHECKING:
-    from ferl._read.explanation.counterfactual import Change
-    from ferl._read.explanation.ignorance import Doubt
-    from ferl._read.explanation.typical import NoveltyPart, Usual
 
 
 @dataclass(frozen=True)
@@ -67,10 +63,8 @@ class Certified:
 
 
 @dataclass(frozen=True)
-class Explanation(Readable):
-    """Why a row got its answer, and what would change it.
-
-    ``print`` it for text, look at it in a notebook for HTML, print it with rich for colours, or take :meth:`to_dict`.
+class Story:
+    """One row's story as plain values: why it got its answer, and what would change it.
 
     Attributes
     ----------
@@ -106,20 +100,6 @@ class Explanation(Readable):
         Features whose category training did not have, and the category.
     words : tuple of str
         What the words of the rules mean; empty where rules have none.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from ferl import FERLClassifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> clf = FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(X, y)
-    >>> story = clf.explain(X[70])
-    >>> story.label, story.in_set
-    (2, (False, False, True))
-    >>> round(sum(rule.belief[2] for rule in story.rules) - story.belief[2], 12)
-    0.0
-    >>> [(change.feature, change.to, change.label) for change in story.changes]
-    [('x3', 1.675, 1), ('x2', 2.4, 0)]
     """
 
     label: Any
@@ -154,58 +134,18 @@ class Explanation(Readable):
 
     @property
     def place(self) -> int:
-        """Place of the label among the classes."""
+        """Index of the label among the classes."""
         return self.classes.index(self.label)
 
-    @cached_property
-    def summary(self) -> str:
-        """One sentence: the label, the set or the abstention, and the main reason."""
-        from ferl._read.explanation.sentences import summarise
 
-        return summarise(self)
-
-    @cached_property
-    def _sections(self) -> list[Section]:
-        from ferl._read.explanation.sentences import sections
-
-        return sections(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """All of it in the types of JSON; what is no number, or infinite, is None."""
-        names = [plain(label) for label in self.classes]
-        by_class = zip(names, self.probability, self.belief, self.plausibility, self.in_set, strict=True)
-        return {
-            "label": plain(self.label),
-            "summary": self.summary,
-            "abstains": self.abstains,
-            "set": [plain(label) for label in self.prediction_set],
-            "classes": [
-                {"label": label, "probability": p, "belief": bel, "plausibility": pl, "in_set": inside}
-                for label, p, bel, pl, inside in by_class
-            ],
-            "ignorance": {"total": self.ignorance, **vars(self.doubt)},
-            "conflict": self.conflict,
-            "rules": [_rule_form(rule) for rule in self.rules],
-            "novelty": {
-                "total": plain(self.novelty),
-                "features": [_novelty_form(part) for part in self.novelty_parts],
-            },
-            "lost_support": [{"feature": name, "firing": lost} for name, lost in self.lost_support],
-            "certified": None if self.certified is None else _certified_form(self.certified),
-            "changes": None if self.changes is None else [change.to_dict() for change in self.changes],
-            "unproven": list(self.unproven),
-            "missing": list(self.missing),
-            "unseen": [{"feature": name, "value": plain(value)} for name, value in self.unseen],
-            "words": list(self.words),
-        }
-
-
-def _rule_form(rule: FiredRule) -> dict[str, Any]:
+def rule_form(rule: FiredRule) -> dict[str, Any]:
+    """A rule that fired, in the types of JSON."""
     form = {name: plain(value) for name, value in vars(rule).items() if not name.startswith("belief")}
     return form | {"belief": list(rule.belief), "belief_without": list(rule.belief_without)}
 
 
-def _novelty_form(part: NoveltyPart) -> dict[str, Any]:
+def novelty_form(part: NoveltyPart) -> dict[str, Any]:
+    """What a feature adds to novelty, in the types of JSON."""
     form = {"feature": part.feature, "value": plain(part.value), "part": plain(part.part)}
     return form | {"usual": usual_form(part.usual), "is_unusual": part.is_unusual}
 
@@ -219,5 +159,6 @@ def usual_form(usual: Usual | None) -> dict[str, Any] | None:
     return {"low": plain(usual.low), "high": plain(usual.high)}
 
 
-def _certified_form(certified: Certified) -> dict[str, Any]:
+def certified_form(certified: Certified) -> dict[str, Any]:
+    """How far features may move, in the types of JSON."""
     return {"radius": plain(certified.radius), "is_unlimited": math.isinf(certified.radius)}
