@@ -138,15 +138,17 @@ class CategoryLookup:
 
         NaN where the value is missing; infinity where it is infinite and categories are numbers.
         """
-        if is_missing(value):
-            return math.nan
         index: float | None = self.by_value.get(value)
         if index is None:
-            index = self._index_by_spelling(value)
+            is_known = isinstance(value, str) or not is_missing(value)
+            index = self._index_by_spelling(value) if is_known else math.nan
         return self.n_categories if index is None else index
 
     def _index_by_spelling(self, value: Any) -> float | None:
-        if self.is_text and not isinstance(value, str):
+        if isinstance(value, str):
+            if not self._by_number:
+                return None
+        elif self.is_text:
             for text in (plain_text(value), str(value)):
                 if text in self.by_value:
                     return self.by_value[text]

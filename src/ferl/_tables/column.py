@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Number
@@ -45,20 +46,20 @@ class Factor:
         The values, and last None; None or NaN may be among the others too, and values that no row holds.
     codes : ndarray of shape (n_rows,), int64
         Each row's index in ``values``; that of the last where it is missing.
-    held : list
-        Values that rows hold, without missing ones.
     """
 
     values: list[Any]
     codes: NDArray[np.int64]
-    held: list[Any]
 
-    @classmethod
-    def of_codes(cls, values: list[Any], codes: NDArray[np.int64]) -> Factor:
-        """Find out which values rows hold."""
-        counts = np.bincount(codes, minlength=len(values))
-        pairs = zip(values, counts, strict=True)
-        return cls(values, codes, [value for value, count in pairs if count and not is_missing(value)])
+    def counts(self) -> NDArray[np.intp]:
+        """How many rows hold each value."""
+        return np.bincount(self.codes, minlength=len(self.values))
+
+    @property
+    def held(self) -> list[Any]:
+        """Values that rows hold, without missing ones."""
+        pairs = zip(self.values, self.counts().tolist(), strict=True)
+        return [value for value, count in pairs if count and not is_missing(value)]
 
 
 class Column:
@@ -82,6 +83,7 @@ class Column:
         self.kind = kind
         self.is_declared = is_declared
         self._factor: Factor | None = None
+        self._looked_up: tuple[CategoryLookup, Floats] | None = None
 
     @property
     def is_category(self) -> bool:
@@ -101,14 +103,14 @@ class Column:
         import pyarrow as pa
 
         if self.kind == "nothing":
-            return Factor.of_codes([None], np.zeros(len(self.values), dtype=np.int64))
+            return Factor([None], np.zeros(len(self.values), dtype=np.int64))
         array = pa.array(self.values, from_pandas=True) if isinstance(self.values, np.ndarray) else self.values
         array = _encoded(array)
         distinct = array.dictionary
         if self.kind == "number" and not pa.types.is_integer(distinct.type):
             distinct = distinct.cast(pa.float64())
         codes = array.indices.cast(pa.int64()).fill_null(len(distinct)).to_numpy()
-        return Factor.of_codes([*distinct.to_pylist(), None], codes)
+        return Factor([*distinct.to_pylist(), None], codes)
 
     @property
     def has_values(self) -> bool:
@@ -165,23 +167,30 @@ class Column:
         """Each row's category as its index, ``n_categories`` for unseen ones, NaN where missing, shape (n_rows,)."""
         if not lookup.n_categories:
             return np.full(len(self.factor.codes), math.nan)
-        indices = np.array([lookup.index(value) for value in self.factor.values])
+        indices = self._indices(lookup)
         codes = indices[self.factor.codes]
         if np.isinf(indices).any() and np.isinf(codes).any():
             raise ValueError(infinity_message(self.label))
         return codes
 
     def unseen(self, lookup: CategoryLookup) -> dict[Any, int]:
-        """How many rows hold each value that is none of the categories, sorted by value."""
-        n_rows = np.bincount(self.factor.codes, minlength=len(self.factor.values)).tolist()
-        found: dict[Any, int] = {}
-        for value, count in zip(self.factor.values, n_rows, strict=True):
-            if count and lookup.index(value) == lookup.n_categories:
-                found[value] = found.get(value, 0) + count
-        return dict(sorted(found.items()))
+        """How many rows hold each value that is none of the categories."""
+        counts = np.where(self._indices(lookup) == lookup.n_categories, self.factor.counts(), 0)
+        found: Counter[Any] = Counter()
+        for index in np.flatnonzero(counts).tolist():
+            found[self.factor.values[index]] += int(counts[index])  # a dictionary may hold a value twice
+        return found
+
+    def _indices(self, lookup: CategoryLookup) -> Floats:
+        """What a lookup says of each distinct value, asked once."""
+        if self._looked_up is None or self._looked_up[0] is not lookup:
+            self._looked_up = lookup, np.array([lookup.index(value) for value in self.factor.values])
+        return self._looked_up[1]
 
     def refuse_other_kind(self, lookup: CategoryLookup) -> None:
         """Say so when no value can be among the categories, because these are text and it is not, or reversely."""
+        if self.kind == "text" and lookup.is_text:
+            return
         held = self._finite_values()
         if not held or (self.kind == "text") == lookup.is_text or any(map(lookup.can_be, held)):
             return

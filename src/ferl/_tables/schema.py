@@ -251,7 +251,7 @@ class Schema:
             if lookup is None:
                 continue
             table.columns[index].refuse_other_kind(lookup)
-            values = list(table.columns[index].unseen(lookup))
+            values = sorted(table.columns[index].unseen(lookup))
             if values:
                 found[feature if self.names is None else self.names[feature]] = values
         return found
