@@ -105,7 +105,7 @@ def hard_rows(model: Model, X: Floats, seed: int = 0) -> Floats:
     """Rows without indicators: on corners and edges, outside, far away, unseen, missing, none of these."""
     rng = np.random.default_rng(seed)
     tree, n_categories = model.tree, model.schema.n_categories
-    rows = X[rng.choice(len(X), 14, replace=len(X) < 14), : model.n_features].copy()
+    rows = X[rng.choice(len(X), 15), : model.n_features].copy()
     for j in range(model.n_features):
         if n_categories[j]:
             rows[[9, 10, 13], j] = n_categories[j]
@@ -120,6 +120,7 @@ def hard_rows(model: Model, X: Floats, seed: int = 0) -> Floats:
             rows[5:8, j] = edges[0], edges[-1] + 0.4 * width, edges[0] - 0.07 * width
         rows[8, j] = 1e6 * (-1) ** j
         rows[11, j] = 3 * np.nanmax(np.abs(X[:, j])) + j
+    rows[14, np.argmin(n_categories)] = 1e12  # the search for the nearest exemplar sees nothing but this number
     rows[0] = np.nan
     rows[[10, 12]] = np.where(rng.random((2, rows.shape[1])) < 0.5, np.nan, rows[[10, 12]])
     return rows
