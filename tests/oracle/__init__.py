@@ -8,9 +8,11 @@ is skipped, every node is scored by brute force.
 - :mod:`oracle.best_first`: the order in which nodes are split;
 - :mod:`oracle.categories`: splits of categorical features;
 - :mod:`oracle.inference`: firing, gates, consequents, evidence;
-- :mod:`oracle.novelty`: what the rows of a node look like, and how far from them a row is.
+- :mod:`oracle.novelty`: what the rows of a node look like, and how far from them a row is;
+- :mod:`oracle.answers`: all that a model says of rows.
 """
 
+from oracle.answers import answer
 from oracle.best_first import Tree, grow
 from oracle.categories import best_subset, category_order, principal_direction, tally
 from oracle.growth import (
@@ -66,6 +68,7 @@ __all__ = [
     "Source",
     "Split",
     "Tree",
+    "answer",
     "best_split",
     "best_subset",
     "category_order",

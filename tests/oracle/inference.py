@@ -20,11 +20,17 @@ MOST_FIRING = 1 - 1e-12
 
 
 def membership(trapezoid: Floats, x: Floats) -> Floats:
-    """Membership of values in a condition (a, b, c, d); infinite ends are shoulders."""
+    """Membership of values in a condition (a, b, c, d); infinite ends are shoulders, an upright side has its end."""
     a, b, c, d = trapezoid
-    rise = np.ones_like(x) if np.isinf(a) else np.clip((x - a) / (b - a), 0.0, 1.0)
-    fall = np.ones_like(x) if np.isinf(d) else np.clip((d - x) / (d - c), 0.0, 1.0)
-    return np.minimum(rise, fall)
+    return np.minimum(_climb(x, a, b), _climb(-x, -d, -c))
+
+
+def _climb(x: Floats, low: float, high: float) -> Floats:
+    if np.isinf(low):
+        return np.ones_like(x)
+    if low == high:
+        return np.where(x >= low, 1.0, 0.0)
+    return np.asarray(np.clip((x - low) / (high - low), 0.0, 1.0))
 
 
 def gate(support: Floats, x: Floats, margin: float = 1.0) -> Floats:
@@ -79,12 +85,12 @@ def children_of(tree: Any, node: int) -> list[int]:
 
 
 def support_deficit(tree: Any, x: Floats, margin: float = 1.0) -> Floats:
-    """Routing mass lost at each internal node, phi (1 - gate), booked to its split feature; shape of ``x``."""
+    """Firing that the gate of each node withholds, booked to the node's feature; shape of ``x``."""
     firing, lost = fire(tree, x, True, margin), np.zeros_like(x)
-    for o in range(len(tree.parent)):
-        for side in children_of(tree, o)[:1]:  # both sides of a split share its feature and its gate
-            feature = tree.feature[side]
-            lost[:, feature] += firing[:, o] * (1 - opens(tree, side, x[:, feature], margin))
+    for o in range(1, len(tree.parent)):
+        value = x[:, tree.feature[o]]
+        arriving = firing[:, tree.parent[o]] * fits(tree, o, value)
+        lost[:, tree.feature[o]] += arriving * (1 - opens(tree, o, value, margin))
     return lost
 
 

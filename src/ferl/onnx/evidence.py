@@ -130,24 +130,23 @@ def _cautious(
 def _chain(
     graph: Graph, tree: FuzzyTree, firings: Firings, sources: NDArray[np.intp], trust: Floats
 ) -> tuple[Value, Value]:
-    """Cautious along each path, Dempster across the paths that a row goes to the end."""
-    leaves, above = [], np.zeros(tree.n_nodes, dtype=np.int64)
-    ends: list[Value] = []
+    """Cautious along each path, Dempster across the paths that a row goes to the end: those of the sources."""
+    ends, above = [], np.zeros(tree.n_nodes, dtype=np.int64)
+    found: list[Value] = []
     odds: Value | None = None
     for nodes in nodes_by_depth(tree.parent) or [np.array([0])]:
         own = _odds(graph, tree, _phi(graph, firings, nodes, trust), nodes)
         odds = own if odds is None else graph("Max", own, graph.take(odds, above[tree.parent[nodes]]))
         above[nodes] = np.arange(len(nodes))
-        at_end = nodes[tree.is_leaf[nodes]]
+        at_end = nodes[np.isin(nodes, sources)]
         if len(at_end):
-            leaves.append(at_end)
-            ends.append(graph.take(odds, above[at_end]))
-    n_leaves = len(tree.leaves)
-    is_reached = graph("Greater", firings.of(graph, np.concatenate(leaves)), 0.0)
-    counted = graph("Where", graph.insert_axis(is_reached, 1), graph.join(ends), 0.0)
+            ends.append(at_end)
+            found.append(graph.take(odds, above[at_end]))
+    is_reached = graph("Greater", firings.of(graph, np.concatenate(ends)), 0.0)
+    counted = graph("Where", graph.insert_axis(is_reached, 1), graph.join(found), 0.0)
     total = graph("Add", graph.total(counted, 1), 1.0)
     masses = Masses(graph("Div", counted, total), graph("Div", 1.0, total))
-    return _normalised(graph, _combined(graph, masses, n_leaves, rescale=True))
+    return _normalised(graph, _combined(graph, masses, len(sources), rescale=True))
 
 
 def _vote(

@@ -49,6 +49,7 @@ def page_model(model: Model) -> dict[str, Any]:
         "missing_features": list(model.missing_features),
         "combination": model.reading.combination,
         "is_source": model.is_source.tolist(),
+        "speaks": model.speaks.tolist(),
         "gated": model.reading.support_gate,
         "nodes": _nodes(model),
         "consequent": numbers(tree.consequent),

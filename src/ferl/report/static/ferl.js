@@ -1,6 +1,6 @@
 // The engine: one row through the tree, with the arithmetic of the compiled core in the same order.
 //
-// A row is an array with one number for each feature: NaN where a value is missing, the place of a category among those
+// A row is an array with one number for each feature: NaN where a value is missing, the index of a category among those
 // of training, and any larger number for a category that training did not have.
 "use strict";
 
@@ -35,15 +35,7 @@ const FerlEngine = (() => {
       this.consequent = numbers(model.consequent);
       this.reliability = numbers(model.reliability);
       this.size = this.parent.length;
-      this.children = this.parent.map(() => []);
-      for (let o = 1; o < this.size; ++o) this.children[this.parent[o]].push(o);
-      this.depth = new Array(this.size).fill(0);
-      for (let o = 1; o < this.size; ++o) this.depth[o] = this.depth[this.parent[o]] + 1;
       this.novelty = model.novelty.measure === "neighbour" ? new Neighbours(this) : new Residual(this);
-    }
-
-    isLeaf(o) {
-      return this.model.nodes.is_leaf[o];
     }
 
     // All that can be said of a row.
@@ -161,8 +153,8 @@ const FerlEngine = (() => {
       for (let o = 0; o < this.size; ++o) {
         if (!(firing[o] > 0)) continue;
         odds[o] = o > 0 ? odds[this.parent[o]].slice() : new Array(this.nClasses).fill(0);
-        if (o > 0 || this.size === 1) this.raiseOdds(odds[o], o, firing);
-        if (!this.isLeaf(o)) continue;
+        if (this.model.speaks[o]) this.raiseOdds(odds[o], o, firing);
+        if (!this.model.is_source[o]) continue;
         const share = 1 / odds[o].reduce((total, own) => total + own, 1);
         masses.add(share, share, odds[o]);
       }
@@ -249,20 +241,23 @@ const FerlEngine = (() => {
     }
 
     nearest(row) {
-      const engine = this.engine, firing = engine.fire(row, false), query = this.toUnits(row);
+      const engine = this.engine, firing = engine.fire(row, false), goesOn = this.goesOn(row), query = this.toUnits(row);
       let best = -1, least = Infinity;
       for (let o = 0; o < engine.size; ++o) {
-        if (this.exemplar[o] === null || !(firing[o] > 0) || this.goesOn(o, row)) continue;
-        for (const place of this.exemplar[o]) {
-          const distance = this.distance(query, this.units[place]);
-          if (distance < least) [best, least] = [place, distance];
+        if (this.exemplar[o] === null || !(firing[o] > 0) || goesOn[o]) continue;
+        for (const index of this.exemplar[o]) {
+          const distance = this.distance(query, this.units[index]);
+          if (distance < least) [best, least] = [index, distance];
         }
       }
       return best;
     }
 
-    goesOn(o, row) {
-      return this.engine.children[o].some((child) => this.engine.fits(child, row[this.engine.feature[child]]) > 0);
+    // Of every node, whether the row fits a child.
+    goesOn(row) {
+      const { size, parent, feature } = this.engine, found = new Array(size).fill(false);
+      for (let o = 1; o < size; ++o) if (this.engine.fits(o, row[feature[o]]) > 0) found[parent[o]] = true;
+      return found;
     }
 
     // In single precision and in two sums, as the core searches: which of two near exemplars is nearer must not differ.
@@ -294,7 +289,7 @@ const FerlEngine = (() => {
       const engine = this.engine, firing = engine.fire(row, false), parts = new Array(row.length).fill(0);
       let total = 0;
       for (let o = 0; o < engine.size; ++o) {
-        if (!engine.isLeaf(o) || !(firing[o] > 0)) continue;
+        if (!engine.model.nodes.is_leaf[o] || !(firing[o] > 0)) continue;
         total += firing[o];
         this.add(parts, o, row, firing[o]);
       }

@@ -1,0 +1,180 @@
+"""Write tests/golden/vectors anew, after a change of the method that is meant: python tests/golden/write_vectors.py."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.datasets import load_breast_cancer, load_iris
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import oracle
+from ferl import FERLClassifier, save_model
+from ferl._model.model import Model
+from ferl._model.profile import Profile
+from ferl._model.tree import Cuts, FuzzyTree
+from ferl._tables import check_rows, with_indicators
+from golden_vectors import FOLDER, as_table
+from table_examples import fit_mixed, mixed_table
+
+Floats = NDArray[np.float64]
+
+CLEAR = 1e-9  # labels and sets of rows that are nearer to a tie than this, and not in it, depend on rounding
+UNSEEN = "never seen"
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Models
+# ---------------------------------------------------------------------------------------------------------------------
+
+SMALL = {"max_rules": 8, "n_exemplars": 4, "random_state": 0}
+IRIS = {
+    "iris_deep": {"variant": "deep"},
+    "iris_medium_cautious": {"variant": "medium", "combination": "cautious", "sources": "all"},
+    "iris_compact": {"variant": "compact"},
+}
+BREAST_CANCER = {
+    "breast_cancer_chain": {"combination": "chain", "discount": 2.0},
+    "breast_cancer_vote": {"variant": "medium", "combination": "vote", "sources": "all", "gate_margin": 0.3},
+}
+MIXED = {
+    "mixed_deep": {},
+    "mixed_all_sources": {"missing_conditions": True, "sources": "all", "discount": 2.0, "gate_margin": 0.3},
+    "mixed_residual": {"n_exemplars": 0},
+    "mixed_no_gates": {"n_exemplars": 0, "missing_conditions": True, "support_gate": False},
+    "mixed_no_bands": {"band_scale": 0.0, "combination": "cautious"},
+    "mixed_words_chain": {"variant": "compact", "missing_conditions": True, "combination": "chain"},
+    "mixed_words_vote": {"variant": "compact", "n_exemplars": 0, "combination": "vote"},
+}
+
+
+def fitted() -> dict[str, tuple[FERLClassifier, Any]]:
+    """Models and the tables they were fitted on."""
+    found: dict[str, tuple[FERLClassifier, Any]] = {}
+    X, y = load_iris(return_X_y=True)
+    found |= {name: (FERLClassifier(**(SMALL | own)).fit(X, y), X) for name, own in IRIS.items()}
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = X[:200, :6], y[:200]
+    found |= {name: (FERLClassifier(**(SMALL | own)).fit(X, y), X) for name, own in BREAST_CANCER.items()}
+    table = mixed_table(np.random.default_rng(1), n_classes=3)
+    options = {"max_rules": 8, "n_exemplars": 4}
+    found |= {name: (fit_mixed(table, **(options | own)), table.frame) for name, own in MIXED.items()}
+    X = np.repeat(np.arange(6.0), 20)[:, None] * [1.0, -1.0]
+    found["upright_words"] = FERLClassifier("compact", random_state=0, n_exemplars=4).fit(X, X[:, 0] > 2), X
+    X = np.zeros((20, 2))
+    found["one_rule"] = FERLClassifier(random_state=0).fit(X, [0, 1] * 10), X
+    return found
+
+
+def contradictions(n_splits: int) -> FERLClassifier:
+    """A tree of one long path whose nodes are almost certain, of one class and the other in turn."""
+    X = np.arange(8.0)[:, None]
+    classifier = FERLClassifier(sources="all", discount=1e-10, random_state=0).fit(X, X[:, 0] > 3)
+    parent = np.array([-1, *np.repeat(np.arange(0, 2 * n_splits, 2), 2)], dtype=np.int32)
+    n = len(parent)
+    left, right = [-np.inf, -np.inf, 0.0, 1.0], [0.0, 1.0, np.inf, np.inf]
+    certain = np.eye(2)[np.arange(n) // 2 % 2]
+    cut = np.where(np.isin(np.arange(n), parent), 0.5, np.nan)
+    tree = FuzzyTree(
+        parent=parent,
+        feature=np.array([-1] + [0] * (n - 1), dtype=np.int32),
+        trapezoid=np.array([[-np.inf, -np.inf, np.inf, np.inf]] + [left, right] * n_splits),
+        support=np.tile([0.0, 8.0], (n, 1)),
+        class_weight=1000 * certain,
+        consequent=certain,
+        gain=np.zeros(n),
+        share=np.where(np.arange(n) % 2, 0.25, 0.75),
+        cuts=Cuts(np.stack([cut, cut], axis=1), cut),
+        profile=Profile(np.zeros((n, 1)), np.ones((n, 1)), np.zeros((n, 1), dtype=np.int32), np.zeros((1, 1))),
+    )
+    classifier.model_ = replace(classifier.model_, tree=tree)
+    return classifier
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Rows
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def hard_rows(model: Model, X: Floats, seed: int = 0) -> Floats:
+    """Rows without indicators: on corners and edges, outside, far away, unseen, missing, none of these."""
+    rng = np.random.default_rng(seed)
+    tree, n_categories = model.tree, model.schema.n_categories
+    rows = X[rng.choice(len(X), 15), : model.n_features].copy()
+    for j in range(model.n_features):
+        if n_categories[j]:
+            rows[[9, 10, 13], j] = n_categories[j]
+            continue
+        own = tree.feature == j
+        corners, edges = np.unique(tree.trapezoid[own]), np.unique(tree.support[own])
+        corners, edges = corners[np.isfinite(corners)], edges[np.isfinite(edges)]
+        if len(corners):
+            rows[1:5, j] = rng.choice(corners, 4)
+        if len(edges):
+            width = np.ptp(edges) * model.reading.gate_margin
+            rows[5:8, j] = edges[0], edges[-1] + 0.4 * width, edges[0] - 0.07 * width
+        rows[8, j] = 1e6 * (-1) ** j
+        rows[11, j] = 3 * np.nanmax(np.abs(X[:, j])) + j
+    rows[14, np.argmin(n_categories)] = 1e12  # the search for the nearest exemplar sees nothing but this number
+    rows[0] = np.nan
+    rows[[10, 12]] = np.where(rng.random((2, rows.shape[1])) < 0.5, np.nan, rows[[10, 12]])
+    return rows
+
+
+def is_clear(answers: dict[str, NDArray[Any]]) -> NDArray[np.bool_]:
+    """Rows whose label and set do not depend on rounding."""
+    belief = np.sort(answers["belief"], axis=1)
+    lead = belief[:, -1:] - belief[:, :-1]
+    gaps = np.hstack([lead, np.abs(answers["ignorance"][:, None] - lead)])
+    return ((gaps > CLEAR) | (gaps == 0)).all(axis=1)
+
+
+def raw(model: Model, rows: Floats) -> list[list[Any]]:
+    """Encoded rows as a user has them."""
+
+    def value(x: float, categories: Any) -> Any:
+        if np.isnan(x):
+            return None
+        if categories is None:
+            return float(x)
+        return categories[int(x)] if x < len(categories) else UNSEEN
+
+    return [[value(x, own) for x, own in zip(row, model.schema.categories, strict=True)] for row in rows]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Files
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def plain(values: NDArray[Any]) -> Any:
+    """An array as lists; NaN as None."""
+    return np.where(np.isnan(values), None, values).tolist() if values.dtype == float else values.tolist()
+
+
+def write(name: str, classifier: FERLClassifier, rows: Floats) -> None:
+    model = classifier.model_
+    encoded = with_indicators(rows, model.missing_features)
+    kept = is_clear(oracle.answer(model, encoded))
+    rows, encoded = rows[kept], encoded[kept]
+    table = raw(model, rows)
+    np.testing.assert_array_equal(check_rows(classifier, as_table(classifier, table)), encoded)
+    answers = {what: plain(values) for what, values in oracle.answer(model, encoded).items()}
+    stored = {"table": table, "rows": plain(encoded), "answers": answers}
+    (FOLDER / f"{name}.json").write_text(json.dumps(stored, allow_nan=False) + "\n", encoding="utf-8")
+    save_model(classifier, FOLDER / f"{name}.model.json")
+    print(f"{name}: {len(rows)} of {len(kept)} rows, {model.tree.n_nodes} nodes")
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for path in FOLDER.glob("*.json"):
+        path.unlink()
+    for name, (classifier, X) in fitted().items():
+        write(name, classifier, hard_rows(classifier.model_, check_rows(classifier, X)))
+    write("contradictions", contradictions(60), np.array([[5.0], [0.4], [0.999], [-3.0], [12.0], [np.nan]]))

@@ -1,0 +1,53 @@
+"""All that a model says of rows, for the golden vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oracle.inference import combine, fire, prediction_set, support_deficit
+from oracle.novelty import LOST_MASS, kept_profile, neighbour_parts, residual_from
+
+Floats = NDArray[np.float64]
+
+
+def answer(model: Any, x: Floats) -> dict[str, NDArray[Any]]:
+    """Answers of a model, by their names, to rows as its tree reads them: numbers and codes, indicators behind them."""
+    tree, reading = model.tree, model.reading
+    gated, margin = reading.support_gate, reading.gate_margin
+    masses = combine(tree, x, reading.combination, reading.sources, reading.discount, gated, margin)
+    pignistic = masses.belief + masses.ignorance[:, None] / len(model.classes)
+    lost = support_deficit(tree, x, margin) if gated else np.zeros_like(x)
+    by_feature = by_features(model, novelty_by_column(tree, x, lost))
+    return {
+        "firing": fire(tree, x, gated, margin),
+        "belief": masses.belief,
+        "plausibility": masses.belief + masses.ignorance[:, None],
+        "pignistic": pignistic,
+        "set": prediction_set(masses),
+        "label": pignistic.argmax(axis=1),
+        "ignorance": masses.ignorance,
+        "conflict": masses.conflict,
+        "novelty": by_feature.sum(axis=1),
+        "noveltyByFeature": by_feature,
+        "supportDeficit": by_features(model, lost),
+    }
+
+
+def novelty_by_column(tree: Any, x: Floats, lost: Floats) -> Floats:
+    """Distance to the nearest exemplar; of a tree without exemplars the residual and what its gates withheld."""
+    profile = kept_profile(tree)
+    if any(len(own) for own in profile.exemplars):
+        return neighbour_parts(tree, profile, x)
+    return residual_from(tree, profile, x) + LOST_MASS * lost
+
+
+def by_features(model: Any, parts: Floats) -> Floats:
+    """Parts of the columns, those of indicators added to the features they belong to."""
+    n_features = len(model.schema.categories)
+    out = parts[:, :n_features].copy()
+    for k, feature in enumerate(model.missing_features):
+        out[:, feature] += parts[:, n_features + k]
+    return out
