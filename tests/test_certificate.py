@@ -40,7 +40,7 @@ INSIDE = 1 - 1e-9
 
 def radii(model: FERLClassifier, X: Floats, scale: Floats) -> tuple[Floats, Floats]:
     evidence = model.predict_evidence(X)
-    return local_radius(model, X, evidence, scale), global_radius(model, X, evidence, scale)
+    return local_radius(model.model_, X, evidence, scale), global_radius(model.model_, X, evidence, scale)
 
 
 def assert_withstands(model: FERLClassifier, X: Floats, scale: Floats, seed: int) -> int:
@@ -423,7 +423,7 @@ def test_wrong_arguments_say_what_is_wrong() -> None:
         model.certified_radius(X, scale=np.ones(3))
     with pytest.raises(ValueError, match=r"scale\[1\] is -1.0; units must be finite and not negative"):
         model.certified_radius(X, scale=[1, -1, 1, 1])
-    with pytest.raises(ValueError, match="A certificate is about one row; x has 150"):
+    with pytest.raises(ValueError, match="x has 150 rows"):
         model.certificate(X)
     with pytest.raises(ValueError, match="max_size is 0"):
         CertifiedCache(model, max_size=0)

@@ -288,7 +288,7 @@ def test_printed_rules_say_how_strongly_a_rule_fires(cancer):
     clf = FERLClassifier(random_state=0).fit(X, y)
     fired = clf.tree_.fire(X, gated=False)
     n_merged = n_exact = 0
-    for rule in read_rules(clf.tree_):
+    for rule in read_rules(clf.model_):
         product = np.ones(len(X))
         for condition in rule.conditions:
             x = X[:, condition.feature]

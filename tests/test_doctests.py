@@ -20,7 +20,7 @@ ENTRY_POINTS = (
     "ferl._tables.schema",
     "ferl.metrics.selection",
     "ferl.saving",
-    "ferl._read.rules",
+    "ferl.export.text",
 )
 
 

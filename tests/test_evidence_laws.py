@@ -289,5 +289,5 @@ def test_upright_sides_of_a_trapezoid_include_their_ends(value: float) -> None:
         gain=np.zeros(3),
     )
     around = np.array([[np.nextafter(value, -np.inf)], [value], [np.nextafter(value, np.inf)]])
-    np.testing.assert_array_equal(tree.fire(around, support_gate=False)[:, 1:], [[0, 0], [1, 1], [0, 1]])
+    np.testing.assert_array_equal(tree.fire(around, gated=False)[:, 1:], [[0, 0], [1, 1], [0, 1]])
     assert tree.fire(np.array([[value]]))[0, 1] == 1.0  # and a gate around one value is open there

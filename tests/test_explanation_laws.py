@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferl import FERLClassifier, FuzzyTree
+from ferl import FERLClassifier, FuzzyTree, _core
 from ferl._read.explanation import explain
 from ferl._read.explanation.counterfactual import TOLERANCE
 from ferl._read.explanation.sources import fired_sources
@@ -92,15 +92,14 @@ def test_weights_of_evidence_determine_belief(table: Table, seed, variant, combi
 def test_belief_without_a_rule_is_that_of_a_tree_where_it_is_silent(combination, table: Table, seed):
     """Against the core, told not to believe the rule's node at all."""
     model = fit(table, combination=combination, sources="all")
-    tree = model.tree_
+    tree, is_source = model.tree_, model.model_.is_source
     for row in rows_near(table[0], seed, 4):
         for rule in explain(model.model_, OneRow(row[None]), counterfactual=False).rules:
             believed = np.ones(tree.n_nodes)
             believed[rule.node] = 0.0
             belief, ignorance, conflict = np.empty((1, tree.n_classes)), np.empty(1), np.empty(1)
-            tree.core().combine(
-                tree.consequent, believed, row[None], combination, True, True, 1, belief, ignorance, conflict
-            )
+            sources = _core.Sources(tree.core(), tree.consequent, believed, is_source, combination, True)
+            sources.combine(row[None], 1, belief, ignorance, conflict)
             np.testing.assert_allclose(rule.belief_without, belief[0], atol=1e-9)
 
 

@@ -168,7 +168,7 @@ def cells(latex: str) -> list[list[str]]:
 @pytest.mark.parametrize("variant", ["medium", "compact"])
 def test_latex_has_a_row_for_each_rule_in_their_order(make: Any, variant: str) -> None:
     clf = make(variant)
-    rows, rules = cells(export_latex(clf)), read_rules(clf.tree_)
+    rows, rules = cells(export_latex(clf)), read_rules(clf.model_)
     assert len(rows) == len(rules)
     for row, rule in zip(rows, rules, strict=True):
         assert len(row) == 5

@@ -62,7 +62,7 @@ def printed(model: FERLClassifier, dataset: Any, **options: Any) -> tuple[list[s
 def test_every_rule_is_an_english_sentence(dataset: Any, n_sets: int) -> None:
     model = fit((dataset.data, dataset.target), n_sets=n_sets)
     rules, _ = printed(model, dataset)
-    assert len(rules) == model.n_rules_ > 1
+    assert len(rules) == model.model_.speaks.sum() > 1
     for rule in rules:
         assert SENTENCE.fullmatch(rule), rule
     conditions = [
@@ -97,7 +97,7 @@ def test_wrapping_and_leaving_out_rules_changes_no_word(dataset: Any) -> None:
         assert max(map(len, text.splitlines())) <= width
         assert text.split() == export_text(model, feature_names=dataset.feature_names, width=10_000).split()
     rules, legend = printed(model, dataset, max_rules=1)
-    assert rules[1:] == [f"... and {model.n_rules_ - 1} more rules"]
+    assert rules[1:] == [f"... and {model.model_.speaks.sum() - 1} more rules"]
     assert legend
 
 
@@ -107,8 +107,9 @@ def test_the_words_of_a_rule_multiplied_out_are_its_firing(table: Table, partiti
     model = fit(table, partition=partition, n_sets=n_sets, min_gain=0.001, min_rule_worth=0.001)
     X = table[0]
     firing = model.tree_.fire(X, gated=False)
-    rules = read_rules(model.tree_)
-    assert sorted(rule.node for rule in rules) == model.tree_.leaves.tolist()
+    rules = read_rules(model.model_)
+    assert sorted(rule.node for rule in rules) == np.flatnonzero(model.model_.speaks).tolist()
+    assert [rule.number for rule in rules] == list(range(1, len(rules) + 1))
     assert [rule.support for rule in rules] == sorted((rule.support for rule in rules), reverse=True)
     for rule in rules:
         product = np.ones(len(X))
@@ -163,9 +164,9 @@ def test_the_frame_has_one_row_for_each_rule_and_its_columns_add_up(dataset: Any
     native = rules_frame(model, feature_names=dataset.feature_names, class_names=names, backend=backend)
     assert type(native).__module__.split(".")[0] == (backend or "pandas")
     frame = columns_of(native)
-    expected = ["conditions", "label", "confidence", "support", "share", "n_conditions", "node", "is_leaf"]
+    expected = ["number", "conditions", "label", "confidence", "support", "share", "n_conditions", "node", "is_leaf"]
     assert list(frame) == [*expected, *(f"p({name})" for name in names)]
-    assert sorted(frame["node"]) == tree.leaves.tolist()
+    assert sorted(frame["node"]) == np.flatnonzero(model.model_.speaks).tolist()
     p = np.column_stack([frame[f"p({name})"] for name in names])
     np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=0, atol=1e-12)
     np.testing.assert_array_equal(p, tree.consequent[frame["node"]])

@@ -18,7 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferl import FERLClassifier, ModelFileError, export_text, load_model, splits_frame
-from ferl.saving import json_text, model_to_form
+from ferl._model.files import json_text
+from ferl._model.model_form import model_to_form
+from ferl.saving import _contents
 from model_examples import DATA, LAW, fitted
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -31,7 +33,7 @@ def text_of(name: str) -> str:
     """Small models of all kinds as text; Hypothesis mutates them."""
     if name == "sample":
         return (DATA / "model_v1.json").read_text(encoding="utf-8")
-    return json_text(model_to_form(fitted(name, max_rules=5, n_exemplars=4, missing_conditions=True)))
+    return json_text(model_to_form(*_contents(fitted(name, max_rules=5, n_exemplars=4, missing_conditions=True))))
 
 
 def document(name: str = "sample"):

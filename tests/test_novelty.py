@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 import oracle
 from ferl import FERLClassifier, FuzzyTree
 from ferl._learn.pruning import prune, pruning_path
-from ferl._read.novelty import neighbour_distance, neighbour_parts, residual_parts, unit_of_distance
+from ferl._read.novelty import neighbour_parts, novelty, residual_parts
 from ferl.partition import FuzzySet, LinguisticVariable
 from law_examples import (
     LAW,
@@ -33,6 +33,7 @@ from law_examples import (
     same_nodes,
     tables,
 )
+from tree_examples import model_of_tree
 
 SOME = settings(LAW, max_examples=30)
 VARIANTS = ["deep", "medium", "compact"]
@@ -65,7 +66,7 @@ def test_an_exemplar_of_a_rule_has_novelty_zero(table: Table, variant: str, n: i
     profile = profile_of(model)
     rows = np.vstack([exemplars_of(profile, int(leaf)) for leaf in model.tree_.leaves])
     assert len(rows) >= model.n_rules_
-    in_units = (profile.exemplar_row - profile.mean[0]) / unit_of_distance(model.tree_)
+    in_units = (profile.exemplar_row - profile.mean[0]) / model.tree_.unit_of_distance
     distinct = len(np.unique(in_units.astype(np.float32), axis=0)) == len(np.unique(profile.exemplar_row, axis=0))
     if distinct:
         assert (model.novelty(rows) == 0).all()
@@ -146,7 +147,7 @@ def test_beyond_all_rows_novelty_grows_with_the_distance(table: Table, seed: int
     """The paths do not change any more, so the nearest exemplar stays the nearest."""
     model = fit(table, variant=variant)
     j, steps = walk_away(table, model, seed)
-    per_step = 1 / unit_of_distance(model.tree_)[j] / table[0].shape[1]
+    per_step = 1 / model.tree_.unit_of_distance[j] / table[0].shape[1]
     outermost = np.abs(profile_of(model).exemplar_row[:, j]).max()
     start = model.novelty(steps[0])
     for rows in steps:
@@ -190,7 +191,7 @@ def test_powers_of_two_as_units_change_no_bit(table: Table, seed: int, variant: 
     X = rows_near(table[0], seed)
     factor = 2.0 ** np.random.default_rng(seed).integers(-20, 20, X.shape[1])
     other = rescaled(tree, factor)
-    for read in (neighbour_distance, neighbour_parts, residual_parts):
+    for read in (neighbour_parts, residual_parts):
         np.testing.assert_array_equal(read(other, X * factor), read(tree, X))
 
 
@@ -290,7 +291,7 @@ def test_pruning_keeps_the_profiles_of_the_nodes_it_keeps(table: Table, seed: in
             np.testing.assert_array_equal(exemplars_of(pruned.profile, node), exemplars_of(tree.profile, old))
         assert set(pruned.profile.exemplar.ravel()) - {-1} == set(range(len(pruned.profile.exemplar_row)))
         parts = neighbour_parts(pruned, X)
-        np.testing.assert_allclose(parts.sum(axis=1), neighbour_distance(pruned, X), rtol=1e-9)
+        np.testing.assert_allclose(parts.sum(axis=1), novelty(model_of_tree(pruned), X), rtol=1e-9)
         assert np.isfinite(residual_parts(pruned, X)).all()
 
 
@@ -440,7 +441,7 @@ def test_a_row_that_fits_no_word_is_compared_with_all_kinds_of_rows() -> None:
     assert model.n_rules_ > 1
     for row in ([[7.5, 0.0]], [[-1e6, 0.0]]):
         assert oracle.path_ends(model.tree_, np.array(row))[0].tolist() == [True] + [False] * (model.tree_.n_nodes - 1)
-        unit = unit_of_distance(model.tree_)
+        unit = model.tree_.unit_of_distance
         expected = (np.abs(np.array(row) - exemplars_of(profile_of(model), 0)) / unit).mean(axis=1).min()
         assert model.novelty(row)[0] == pytest.approx(expected, rel=1e-6)
         total = ((np.array(row) - X.mean(axis=0)) ** 2 / X.var(axis=0) / 2).ravel()

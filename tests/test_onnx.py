@@ -269,7 +269,7 @@ def test_another_runtime_agrees(iris):
 def test_what_cannot_be_exported_is_named(iris):
     X, y = iris
     model = FERLClassifier(random_state=0, n_exemplars=0).fit(X, y)
-    with pytest.raises(TypeError, match="clf is a ConformalFERL; a fitted FERLClassifier can be exported"):
+    with pytest.raises(TypeError, match="to_onnx got a ConformalFERL; pass the fitted FERLClassifier"):
         to_onnx(ConformalFERL(model))
     with pytest.raises(TypeError, match="clf is a Pipeline"):
         to_onnx(make_pipeline(model))

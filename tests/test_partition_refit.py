@@ -13,7 +13,6 @@ from sklearn.exceptions import NotFittedError
 
 from ferl import FERLClassifier
 from ferl.partition import FuzzySet, LinguisticVariable, RefitResult, refit_partition
-from ferl.partition.refit import _reliability
 from ferl.partition.refit_loss import RampTable, RefitLoss, RefitRows, movement_bounds, read_ramps
 
 Floats = NDArray[np.float64]
@@ -76,7 +75,9 @@ def loss_of(example: Example) -> tuple[RefitLoss, RampTable, Floats]:
     rows = RefitRows(example.X, codes, weight)
     table = read_ramps(example.clf.tree_, example.clf.partition_, np.ones(example.X.shape[1], dtype=bool))
     low, width = rows.low[table.feature][:, None], rows.width[table.feature][:, None]
-    return RefitLoss(example.clf.tree_, table, rows, _reliability(example.clf)), table, (table.ends - low) / width
+    model = example.clf.model_
+    believed = np.where(model.is_source, model.reliability, 0.0)
+    return RefitLoss(model.tree, table, rows, believed), table, (table.ends - low) / width
 
 
 def used_variables(result: RefitResult) -> list[LinguisticVariable]:

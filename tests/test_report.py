@@ -43,8 +43,8 @@ def model(table):
 def read(model, rows, y=None, block=10_000, **options):
     """A table judged in blocks."""
     encoded = check_rows(model, rows)
-    truth = None if y is None else label_codes(model, y, len(encoded))
-    reading = TableReading(model, **options)
+    truth = None if y is None else label_codes(model.model_, y, len(encoded))
+    reading = TableReading(model.model_, **options)
     for first in range(0, len(encoded), block):
         part = slice(first, first + block)
         reading.add(encoded[part], None if truth is None else truth[part])
@@ -75,7 +75,7 @@ def test_metrics_are_those_of_the_library(model, table):
 
 def test_blocks_do_not_matter(model, table):
     rows = rows_beside(table, 0, 200)
-    whole, parts = (summarise(model, read(model, rows, block=n), "t", "r") for n in (10_000, 17))
+    whole, parts = (summarise(model.model_, {}, read(model, rows, block=n), "t", "r") for n in (10_000, 17))
     for name in ("ignorance", "conflict"):  # sums of floats
         assert whole["table"].pop(name) == pytest.approx(parts["table"].pop(name))
     assert json.dumps(whole) == json.dumps(parts)
@@ -83,7 +83,7 @@ def test_blocks_do_not_matter(model, table):
 
 def test_listed_rows_are_the_most_ignorant_and_the_most_novel(model, table):
     rows = rows_beside(table, 0, 200)
-    summary = summarise(model, read(model, rows, block=31, n_listed=10), "t", "r")
+    summary = summarise(model.model_, {}, read(model, rows, block=31, n_listed=10), "t", "r")
     novelty, sets = model.novelty(rows), model.predict_set(rows)
     ignorance = np.where(sets.all(axis=1), model.predict_evidence(rows).ignorance, -1.0)
     n_abstained = int(sets.all(axis=1).sum())
@@ -98,7 +98,7 @@ def test_listed_rows_are_the_most_ignorant_and_the_most_novel(model, table):
 
 def test_offered_rows_are_the_first_ones_and_those_listed(model, table):
     rows = rows_beside(table, 0, 200)
-    summary = summarise(model, read(model, rows, n_listed=5, n_first=20), "t", "r")
+    summary = summarise(model.model_, {}, read(model, rows, n_listed=5, n_first=20), "t", "r")
     numbers = [row["number"] for row in summary["page"]["rows"]]
     listed = {row["number"] for row in summary["abstained"] + summary["novel"]}
     assert numbers == sorted(listed | set(range(1, 21)))
@@ -107,7 +107,7 @@ def test_offered_rows_are_the_first_ones_and_those_listed(model, table):
 @pytest.mark.parametrize("variant", ["deep", "compact"])
 def test_rules_and_tree_are_complete(table, variant):
     model = fit_mixed(table, variant=variant)
-    summary = summarise(model, read(model, table.frame), "t", "r")
+    summary = summarise(model.model_, {}, read(model, table.frame), "t", "r")
     tree = model.tree_
     assert [node["node"] for node in summary["tree"]] == list(range(tree.n_nodes))
     expected = np.arange(1, tree.n_nodes) if variant == "compact" else tree.leaves
@@ -122,7 +122,7 @@ def test_rules_and_tree_are_complete(table, variant):
 def test_rows_without_a_label_and_with_other_labels_are_said_so(model, table):
     y = table.y.astype(object)
     y[:10], y[10:14] = None, "other"
-    found = measures(read(model, table.frame, y), View.of(model).classes)
+    found = measures(read(model, table.frame, y), View.of(model.model_).classes)
     assert (found["n_rows"], found["n_without_label"], found["n_other_labels"]) == (290, 10, 4)
     assert found["confusion"]["rows"][-1]["name"] == "other labels"
     assert sum(found["confusion"]["rows"][-1]["counts"]) == 4
@@ -183,7 +183,7 @@ def test_scripts_make_no_markup_of_text(model, table):
 
 
 def test_an_empty_table_gives_a_report_of_the_model(model):
-    page = render(summarise(model, TableReading(model), "t", "nothing"))
+    page = render(summarise(model.model_, {}, TableReading(model.model_), "t", "nothing"))
     assert "No label of nothing is known" in page
     assert "The table has no rows." in page
 

@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 import javascript
 from browser import chromium, open_page
 from ferl import FERLClassifier
-from ferl._tables import check_rows
+from ferl._sklearn import check_rows
 from ferl.report import write_report
 from ferl.report.page_model import numbers
 from table_examples import fit_mixed, mixed_table, rows_beside

@@ -289,9 +289,9 @@ def test_a_line_is_never_broken_between_a_band_and_its_share(width: int) -> None
 
 def test_a_rule_names_a_feature_once_with_the_interval_where_all_its_splits_agree() -> None:
     X, y = load_breast_cancer(return_X_y=True)
-    tree = FERLClassifier(random_state=0).fit(X, y).tree_
-    n_merged = 0
-    for rule in read_rules(tree):
+    model = FERLClassifier(random_state=0).fit(X, y).model_
+    tree, n_merged = model.tree, 0
+    for rule in read_rules(model):
         assert len({condition.feature for condition in rule.conditions}) == len(rule.conditions)
         for condition in rule.conditions:
             nodes = [node for node in tree.path(rule.node) if tree.feature[node] == condition.feature]

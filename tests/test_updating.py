@@ -226,7 +226,7 @@ def test_a_cache_of_certified_answers_notices() -> None:
     X, y = world(rng, 50)
     cache.predict(X)
     model.partial_fit(X, y)
-    with pytest.raises(ValueError, match="refitted"):
+    with pytest.raises(ValueError, match="fitted again"):
         cache.predict(X)
 
 

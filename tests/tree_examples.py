@@ -21,7 +21,7 @@ def bare_tree(**arrays: Any) -> FuzzyTree:
     """A tree of these arrays whose nodes keep no training rows; missing values go where the weight went."""
     parent, weight = arrays["parent"], arrays["class_weight"].sum(axis=1)
     n_nodes, n_columns = len(parent), max(int(arrays["feature"].max()) + 1, 1)
-    share = np.where(parent < 0, 1.0, weight / weight[np.maximum(parent, 0)])
+    share = np.where(parent < 0, 1.0, np.minimum(weight / weight[np.maximum(parent, 0)], 1.0))
     moments = np.zeros((n_nodes, n_columns)), np.ones((n_nodes, n_columns))
     profile = Profile(*moments, np.zeros((n_nodes, 0), dtype=np.int32), np.zeros((0, n_columns)))
     return FuzzyTree(**({"gain": np.zeros(n_nodes), "share": share, "profile": profile} | arrays))

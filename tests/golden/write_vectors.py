@@ -19,7 +19,8 @@ from ferl import FERLClassifier, save_model
 from ferl._model.model import Model
 from ferl._model.profile import Profile
 from ferl._model.tree import Cuts, FuzzyTree
-from ferl._tables import check_rows, with_indicators
+from ferl._sklearn import check_rows
+from ferl._tables import with_indicators
 from golden_vectors import FOLDER, as_table
 from table_examples import fit_mixed, mixed_table
 
