@@ -271,7 +271,7 @@ def test_what_cannot_be_exported_is_named(iris):
     model = FERLClassifier(random_state=0, n_exemplars=0).fit(X, y)
     with pytest.raises(TypeError, match="to_onnx got a ConformalFERL; pass the fitted FERLClassifier"):
         to_onnx(ConformalFERL(model))
-    with pytest.raises(TypeError, match="clf is a Pipeline"):
+    with pytest.raises(TypeError, match="to_onnx got a Pipeline"):
         to_onnx(make_pipeline(model))
     with pytest.raises(NotFittedError):
         to_onnx(FERLClassifier())
