@@ -403,14 +403,14 @@ def test_ferl_rows_offer_every_measure(folder: Path, tmp_path: Path) -> None:
 
 
 def test_speed_report_has_every_section_with_its_target(folder: Path, tmp_path: Path) -> None:
-    sizes = Sizes(6, 300, 500, 2_000, growth_rows=(100, 200), growth_features=(6, 8), growth_features_rows=100)
+    sizes = Sizes(6, 300, 500, 300, 2_000, growth_rows=(100, 200), growth_features=(6, 8), growth_features_rows=100)
     report = run_speed(Request(load_folder(folder), tmp_path, quiet()), sizes)
     data = json.loads(json.dumps(report.data))
     assert {name: part.get("error") for name, part in data.items()} == dict.fromkeys(
-        ("fit", "predict", "memory", "growth")
+        ("fit", "predict", "one row", "memory", "growth")
     )
     assert set(data["fit"]["seconds"]) == {"blobs", "mixed"}
-    assert render.markdown(report).count("target <=") == 8
+    assert render.markdown(report).count("target <=") == 11
 
 
 @pytest.mark.parametrize("command", ["frontier", "speed"])

@@ -123,10 +123,10 @@ def _radii(name: str, model: FERLClassifier, rows: Floats) -> dict[str, Floats]:
     from ferl._read.certificate import global_radius, lipschitz_radius, local_radius
 
     evidence, scale = model.predict_evidence(rows), np.ones(rows.shape[1])
-    local = local_radius(model, rows, evidence, scale)
+    local = local_radius(model.model_, rows, evidence, scale)
     if name != "vote":
         return {f"radius_{name}": local}
-    whole, opened = lipschitz_radius(model, evidence, scale), global_radius(model, rows, evidence, scale)
+    whole, opened = lipschitz_radius(model.model_, evidence, scale), global_radius(model.model_, rows, evidence, scale)
     # A row without a margin has no radius by either; a tree of one rule an infinite one by both.
     compared = (whole > 0) & np.isfinite(whole)
     return {"local": local, "lipschitz": whole, "open": opened, "ratio": local[compared] / whole[compared]}

@@ -7,10 +7,16 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from rich.progress import Progress, TextColumn
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
 
+from ferl import FERLClassifier
 from ferl_bench.data import DataSet, encode
 from ferl_bench.facts import n_cores, versions
 from ferl_bench.headline import GOAL, Headline
@@ -25,6 +31,7 @@ PEER, COMPACT, MEDIUM, DEEP = "CART", "FERL-compact", "FERL-medium", "FERL-deep"
 OURS = (COMPACT, MEDIUM, DEEP)
 SEED = 0
 TARGETS = {"fit": 0.6, "fit_compact": 4.0, "predict_proba": 2.0, "predict_evidence": 1.3, "novelty": 3.0, "memory": 2.5}
+ONE_ROW_TARGETS = {"predict_proba": 1.3, "novelty": 2.0, "mixed_predict_proba": 0.5}
 # "About 1": sorting alone makes a linear method look like 1.1 over this range.
 EXPONENT_TARGET = 1.15
 
@@ -39,6 +46,7 @@ class Sizes:
     n_features: int = 20
     fitting_rows: int = 20_000
     predicted_rows: int = 100_000
+    one_row_fitting: int = 2_000
     memory_rows: int = 200_000
     growth_rows: Sequence[int] = (10_000, 20_000, 40_000, 80_000, 160_000)
     growth_features: Sequence[int] = (10, 20, 40, 80)
@@ -61,6 +69,7 @@ def run_speed(request: Request, sizes: Sizes | None = None) -> Report:
     parts: dict[str, Callable[[Step], Finding]] = {
         "fit": partial(_fit_section, data_sets, repeats),
         "predict": partial(_predict_section, sizes, repeats),
+        "one row": partial(_one_row_section, sizes, repeats),
         "memory": partial(_memory_section, sizes),
         "growth": partial(_growth_section, sizes, repeats),
     }
@@ -168,6 +177,78 @@ def _predict_section(sizes: Sizes, repeats: int, step: Step) -> Finding:
     return Finding(Section(title, ["Call", "ms", "Ratio"], rows, notes), data, goals)
 
 
+def _one_row_section(sizes: Sizes, repeats: int, step: Step) -> Finding:
+    """What one row costs, as a service asks for it; every call is repeated, since one takes microseconds."""
+    step("one row")
+    X, y = _generate(sizes.one_row_fitting, sizes.n_features)
+    peer, ours = get_method(PEER).fit(X, y, SEED), get_method(DEEP).fit(X, y, SEED)
+    frame = _mixed_frame(X)
+    mixed_peer = make_pipeline(
+        make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["c0", "c1", "c2"]), remainder="passthrough"),
+        DecisionTreeClassifier(random_state=SEED),
+    ).fit(frame, y)
+    mixed = FERLClassifier(random_state=SEED).fit(frame, y)
+    row, mixed_row = X[:1].copy(), frame.iloc[[0]]
+    calls: dict[str, tuple[int, Callable[[], object]]] = {
+        "peer_predict_proba": (200, partial(peer.predict_proba, row)),
+        "predict_proba": (200, partial(ours.predict_proba, row)),
+        "predict_evidence": (200, partial(ours.predict_evidence, row)),
+        "novelty": (200, partial(ours.novelty, row)),
+        "certified_radius": (20, partial(ours.certified_radius, row)),
+        "explain": (5, partial(ours.explain, row)),
+        "peer_mixed_predict_proba": (20, partial(mixed_peer.predict_proba, mixed_row)),
+        "mixed_predict_proba": (50, partial(mixed.predict_proba, mixed_row)),
+        "mixed_explain": (5, partial(mixed.explain, mixed_row)),
+    }
+    rounds = race({name: partial(_again, *call) for name, call in calls.items()}, repeats)
+    seconds = {name: rounds[name] / calls[name][0] for name in calls}
+    against = {
+        "predict_proba": "peer_predict_proba",
+        "predict_evidence": "peer_predict_proba",
+        "novelty": "predict_evidence",
+        "certified_radius": "peer_predict_proba",
+        "explain": "peer_predict_proba",
+        "mixed_predict_proba": "peer_mixed_predict_proba",
+        "mixed_explain": "peer_mixed_predict_proba",
+    }
+    ratios = {name: seconds[name] / seconds[other] for name, other in against.items()}
+    rows = [
+        [
+            name.replace("peer_", f"{PEER} ").replace("mixed_", "mixed frame: "),
+            f"{1e6 * seconds[name]:.0f}",
+            against[name].replace("peer_", f"{PEER} ").replace("mixed_", "mixed frame: ") if name in against else "",
+            _one_row_verdict(name, ratios[name]) if name in against else "",
+        ]
+        for name in calls
+    ]
+    title = f"One row of {sizes.n_features} numbers; mixed frame: one row with 3 columns of text among them"
+    notes = [
+        f"{PEER} reads the mixed frame through scikit-learn's ColumnTransformer and OneHotEncoder.",
+        f"{DEEP} has {ours.n_rules_} rules on numbers and {mixed.n_rules_} on the mixed frame.",
+    ]
+    goals = [_goal(f"One row, {name}, ratio", ratios[name], most) for name, most in ONE_ROW_TARGETS.items()]
+    data = {"seconds": seconds, "ratios": ratios, "targets": ONE_ROW_TARGETS}
+    return Finding(Section(title, ["Call", "microseconds", "Against", "Ratio"], rows, notes), data, goals)
+
+
+def _one_row_verdict(name: str, ratio: float) -> str:
+    return _verdict(ratio, ONE_ROW_TARGETS[name]) if name in ONE_ROW_TARGETS else f"{ratio:.2f}"
+
+
+def _again(n_times: int, call: Callable[[], object]) -> None:
+    for _ in range(n_times):
+        call()
+
+
+def _mixed_frame(X: NDArray[np.float64]) -> pd.DataFrame:
+    """The table with its first three columns as text of five categories."""
+    frame = pd.DataFrame(X[:, 3:], columns=[f"n{j}" for j in range(X.shape[1] - 3)])
+    for j in range(3):
+        cuts = np.quantile(X[:, j], [0.2, 0.4, 0.6, 0.8])
+        frame[f"c{j}"] = np.array(list("abcde"))[np.searchsorted(cuts, X[:, j])]
+    return frame
+
+
 def _memory_section(sizes: Sizes, step: Step) -> Finding:
     X, y = _generate(sizes.memory_rows, sizes.n_features)
     multiples = {}
@@ -212,8 +293,6 @@ def _generate(n_rows: int, n_features: int) -> Matrix:
 
 
 def _fit_on_all_rows(X: NDArray[np.float64], y: NDArray[np.int64]) -> object:
-    from ferl import FERLClassifier
-
     return FERLClassifier(variant="deep", growth_rows=None, random_state=SEED, n_jobs=1).fit(X, y)
 
 
