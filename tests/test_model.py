@@ -1,0 +1,113 @@
+"""The fitted model is one frozen value: what is set on the classifier later does not change it, and it is made once."""
+
+import copy
+import pickle
+from dataclasses import FrozenInstanceError, replace
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from ferl import FERLClassifier, load_model, save_model
+from ferl._model.settings import PRESETS, READING_PARAMETERS, Settings
+
+X, Y = load_iris(return_X_y=True)
+ELSEWHERE = np.vstack([X, X * 1.4, X - 2.0])
+OTHER_READINGS = [
+    {"combination": "vote"},
+    {"combination": "cautious"},
+    {"combination": "chain"},
+    {"sources": "all"},
+    {"discount": 3.0},
+    {"support_gate": False},
+    {"gate_margin": 0.25},
+]
+
+
+def answers(model):
+    evidence = model.predict_evidence(ELSEWHERE)
+    return [evidence.belief, evidence.ignorance, evidence.conflict, model.novelty(ELSEWHERE)]
+
+
+def assert_same(one, other):
+    for left, right in zip(answers(one), answers(other), strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+@pytest.mark.parametrize("variant", list(PRESETS))
+def test_parameters_set_after_the_fit_change_no_answer_until_the_next_fit(variant):
+    fitted = FERLClassifier(variant, random_state=0).fit(X, Y)
+    changed = copy.copy(fitted).set_params(
+        variant="deep" if variant == "compact" else "compact",
+        combination="vote",
+        sources="all",
+        discount=2.0,
+        support_gate=False,
+        gate_margin=0.1,
+    )
+    assert_same(fitted, changed)
+    assert changed.predict_proba(X).tobytes() == fitted.predict_proba(X).tobytes()
+
+
+@pytest.mark.parametrize("change", OTHER_READINGS, ids=str)
+@pytest.mark.parametrize("variant", list(PRESETS))
+def test_another_reading_is_that_of_a_fit_with_these_parameters_and_shares_the_tree(variant, change):
+    fitted = FERLClassifier(variant, random_state=0).fit(X, Y)
+    before = answers(fitted)
+    other = fitted.reading(**change)
+    assert other.tree_ is fitted.tree_
+    assert other.get_params().items() >= change.items()
+    assert_same(other, FERLClassifier(variant, random_state=0, **change).fit(X, Y))
+    for left, right in zip(before, answers(fitted), strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+def test_a_file_holds_the_reading_of_the_model_and_not_parameters_that_were_set_later(tmp_path):
+    fitted = FERLClassifier("compact", random_state=0).fit(X, Y).set_params(variant="deep", combination="vote")
+    save_model(fitted, tmp_path / "model.json")
+    loaded = load_model(tmp_path / "model.json")
+    assert_same(loaded, fitted)
+    assert (loaded.variant, loaded.combination, loaded.sources) == ("compact", "dempster", None)
+    voting = fitted.reading(combination="vote", sources="leaves")
+    save_model(voting, tmp_path / "vote.json")
+    assert_same(load_model(tmp_path / "vote.json"), voting)
+
+
+def test_a_model_cannot_be_changed():
+    model = FERLClassifier(random_state=0).fit(X, Y).model_
+    with pytest.raises(FrozenInstanceError):
+        model.classes = model.classes[::-1]
+    with pytest.raises(AttributeError):
+        FERLClassifier(random_state=0).fit(X, Y).tree_ = model.tree
+
+
+def test_compiled_parts_are_made_once_and_shared_by_readings():
+    fitted = FERLClassifier(random_state=0).fit(X, Y)
+    model = fitted.model_
+    parts = model.core, model.sources, model.tree.exemplars
+    fitted.predict_proba(X)
+    fitted.novelty(X)
+    fitted.explain(X[0])
+    assert all(one is other for one, other in zip(parts, (model.core, model.sources, model.tree.exemplars), strict=True))
+    assert fitted.reading(combination="vote").model_.core is model.core
+    assert model.with_names(list("abcd")).core is model.core
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_copies_and_pickles_carry_the_arrays_and_compile_them_again(copied):
+    fitted = FERLClassifier(random_state=0).fit(X, Y)
+    fitted.novelty(X)  # so that there is something compiled that cannot be carried
+    other = copied(fitted)
+    assert other.model_.core is not fitted.model_.core
+    assert_same(other, fitted)
+
+
+def test_settings_resolve_every_none_that_a_variant_has_a_value_for():
+    for variant, preset in PRESETS.items():
+        parameters = FERLClassifier(variant).get_params()
+        settings = Settings.of(parameters)
+        assert {name: getattr(settings, name) for name in preset} == preset
+        assert set(vars(settings)) == set(parameters)
+        given = Settings.of(parameters | {"max_rules": 7})
+        assert given == replace(settings, max_rules=7)
+    assert set(READING_PARAMETERS) <= set(parameters)
