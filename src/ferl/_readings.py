@@ -168,7 +168,7 @@ class Readings:
         ----------
         X : array-like or data frame of shape (n_rows, n_features)
             Rows.
-        measure : {"neighbour", "residual"}, optional
+        measure : {"neighbour", "residual"}, default=None
             "neighbour": the distance to the nearest exemplar of the rules the row reaches, as the mean over features of
             the distance in standard deviations inside rules; 0 for a row that is an exemplar of a rule. (The nearest is
             searched in single precision, then measured in double.) "residual": the paper's, the squared distance from
@@ -206,7 +206,7 @@ class Readings:
         ----------
         X : array-like or data frame of shape (n_rows, n_features)
             Rows.
-        measure : {"neighbour", "residual"}, optional
+        measure : {"neighbour", "residual"}, default=None
             As in :meth:`novelty`.
 
         Returns
@@ -228,7 +228,7 @@ class Readings:
         ----------
         X : array-like or data frame of shape (n_rows, n_features)
             Rows.
-        scale : array-like of shape (n_features,), optional
+        scale : array-like of shape (n_features,), default=None
             Unit of each feature, in which the radius counts: standard deviations, say, or 0 for a feature that does
             not move. None: 1 for all, the features' own units.
 
@@ -246,7 +246,7 @@ class Readings:
         ----------
         x : array-like of shape (n_features,) or (1, n_features), or data frame of one row
             The row.
-        scale : array-like of shape (n_features,), optional
+        scale : array-like of shape (n_features,), default=None
             As in :meth:`certified_radius`.
 
         Returns
@@ -272,9 +272,9 @@ class Readings:
         ----------
         x : array-like of shape (n_features,) or (1, n_features), data frame of one row, Series, or dict
             The row; a dict has a value for each feature, None where it is missing.
-        feature_names : sequence of str, optional
+        feature_names : sequence of str, default=None
             Names to print; by default those of the training table.
-        counterfactual : bool
+        counterfactual : bool, default=True
             Whether to search for changes of single features that alter the label, most of the work.
 
         Returns
@@ -298,7 +298,7 @@ class Readings:
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features), optional
+        X : array-like or data frame of shape (n_rows, n_features), default=None
             Rows over which the largest number of sources is taken. None: all sources, which bounds it for any row.
 
         Returns

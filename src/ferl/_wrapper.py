@@ -212,7 +212,7 @@ def cross_fit(
         With a number: whether folds have equal shares of the classes, or are drawn without looking at them.
     seed : int
         With a number: how the rows are shuffled.
-    sample_weight : array-like of shape (n_rows,), optional
+    sample_weight : array-like of shape (n_rows,), default=None
         Weights for fitting.
 
     Yields

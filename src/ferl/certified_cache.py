@@ -35,9 +35,9 @@ class CertifiedCache:
     ----------
     estimator : FERLClassifier
         A fitted classifier that combines by Dempster's rule or by vote.
-    max_size : int
+    max_size : int, default=1000
         Largest number of rows kept; a lookup compares with all of them.
-    scale : array-like of shape (n_features,), optional
+    scale : array-like of shape (n_features,), default=None
         Unit of each feature in the radius; see :meth:`ferl.FERLClassifier.certified_radius`. Standard deviations of the
         features are a good choice. None: all 1.
 

@@ -52,17 +52,17 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : FERLClassifier, optional
+    estimator : FERLClassifier, default=None
         The classifier whose novelty is used. None: a deep one.
-    cv : int, float or "prefit"
+    cv : int, float or "prefit", default=5
         Where the rows come from that new rows are compared with. An int: cross-fitted, each row is judged by a
         classifier that was fitted on the other ``cv - 1`` parts; no row is given away. A float: this share of the rows
         is held out. "prefit": ``estimator`` is fitted already, and the rows given to :meth:`fit` are held-out rows.
-    alpha : float
+    alpha : float, default=0.05
         Wanted rate of false alarms of :meth:`predict` for each row, and false discovery rate of :meth:`detect`.
-    measure : {"neighbour", "residual"}, optional
+    measure : {"neighbour", "residual"}, default=None
         As in :meth:`FERLClassifier.novelty`.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=None
         How rows are divided, and the seed of the default classifier. (One that is given has its own.)
 
     Attributes
@@ -141,7 +141,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         ----------
         X : array-like or data frame of shape (n_rows, n_features)
             Rows without novelties; with ``cv="prefit"``, rows that the estimator was not fitted on.
-        y : array-like of shape (n_rows,), optional
+        y : array-like of shape (n_rows,), default=None
             Labels. None: all rows are of one kind. Not used with ``cv="prefit"``.
 
         Returns
@@ -194,7 +194,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         ----------
         X : array-like or data frame of shape (n_rows, n_features)
             The batch.
-        alpha : float, optional
+        alpha : float, default=None
             False discovery rate; by default the detector's.
 
         Returns

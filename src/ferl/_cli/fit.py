@@ -19,8 +19,7 @@ from sklearn.model_selection import train_test_split
 
 from ferl._cli.errors import CommandError, check_place
 from ferl._tables.categories import spelled_number
-from ferl._tables.files import FileForm, TableFile, integers_or_text, known_text, text_as_numbers
-from ferl._tables.sinks import format_of, open_sink
+from ferl._tables.files import FileForm, TableFile, format_of, integers_or_text, known_text, open_sink, text_as_numbers
 from ferl._util.text import shown
 from ferl.classifier import FERLClassifier
 from ferl.metrics import aurc
@@ -131,7 +130,7 @@ def parsed_settings(settings: Sequence[str]) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Schema
+# Columns
 # ---------------------------------------------------------------------------------------------------------------------
 
 

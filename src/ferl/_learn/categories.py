@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._model.profile import Profile
-from ferl._model.tree import Categories, FuzzyTree
+from ferl._model.tree import Categories, FuzzyTree, Profile
 from ferl._model.words import Terms
 from ferl._util.arrays import Floats, Ints
 from ferl._util.text import category_text

@@ -23,12 +23,12 @@ def consequents(
         Training weight of each class in each node, nodes in pre-order.
     parent : ndarray of shape (n_nodes,)
         Parent of each node; -1 at the root.
-    kind : {"shrinkage", "laplace", "raw"}
+    kind : {"shrinkage", "laplace", "raw"}, default="shrinkage"
         ``"raw"``: the class frequencies, over-confident in small leaves. ``"laplace"``: one row of each class added,
         which over-smooths leaves when there are many classes. ``"shrinkage"``: hierarchical shrinkage (Agarwal et
         al., ICML 2022): a node's distribution is its parent's, plus the change of the frequencies from parent to node
         divided by ``1 + shrinkage / weight of the parent``.
-    shrinkage : float
+    shrinkage : float, default=5.0
         The constant of ``"shrinkage"``, in rows; 0 is ``"raw"``.
 
     Returns

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ferl._learn.partitions import Ramp, check_n_sets, checked_table, sorted_groups, variable
-from ferl._model.fuzzy_set import NARROWEST
 from ferl._model.words import LinguisticVariable
 from ferl._tables import distinct_labels
-from ferl._util.arrays import Floats
+from ferl._util.arrays import NARROWEST, Floats
 
 
 def mdlp_partition(
@@ -38,16 +37,16 @@ def mdlp_partition(
         Numbers. Missing values (NaN) are passed over.
     y : array-like of shape (n_rows,)
         Labels.
-    feature_names : sequence of str, optional
+    feature_names : sequence of str, default=None
         By default the names of the data frame's columns, or x0, x1, ...
-    max_sets : int
+    max_sets : int, default=7
         Largest number of sets, 2 to 7. If more cuts pay, those that save the most bits are taken.
-    sample_weight : array-like of shape (n_rows,), optional
+    sample_weight : array-like of shape (n_rows,), default=None
         How often each row counts. Weights that average less than one are scaled up to one.
-    fallback : {"best_cut", "drop"}
+    fallback : {"best_cut", "drop"}, default="best_cut"
         What a feature gets where no cut pays: the best single cut all the same, since the feature may tell something
         together with others; or no variable.
-    softness : float
+    softness : float, default=0.25
         A cut becomes a ramp with this share of the distance to the nearer neighbour, a cut or the end of the range,
         as its half-width: 0 is a step, 0.5 the widest ramp that leaves its neighbours alone.
 

@@ -10,11 +10,11 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ferl._model.fuzzy_set import INFINITY, LARGEST, NARROWEST, FuzzySet
+from ferl._model.fuzzy_set import INFINITY, FuzzySet
 from ferl._model.words import MAX_SETS, WORDS, LinguisticVariable
 from ferl._tables import check_weight_span, checked_sample_weight
 from ferl._tables.reading import read_table
-from ferl._util.arrays import Floats
+from ferl._util.arrays import LARGEST, NARROWEST, Floats
 
 Ramp = tuple[float, float]
 """Where one set hands over to the next: the lower one is full up to the first number, gone at the second."""
@@ -62,11 +62,11 @@ def quantile_partition(
     ----------
     X : array-like or data frame of shape (n_rows, n_features)
         Numbers. Missing values (NaN) are passed over.
-    feature_names : sequence of str, optional
+    feature_names : sequence of str, default=None
         By default the names of the data frame's columns, or x0, x1, ...
-    n_sets : int
+    n_sets : int, default=3
         Number of sets, 2 to 7.
-    sample_weight : array-like of shape (n_rows,), optional
+    sample_weight : array-like of shape (n_rows,), default=None
         How often each row counts.
 
     Returns
@@ -107,7 +107,7 @@ def width_partition(
     ----------
     X, feature_names, n_sets
         As in :func:`quantile_partition`.
-    sample_weight : array-like of shape (n_rows,), optional
+    sample_weight : array-like of shape (n_rows,), default=None
         Rows of weight 0 are left out; otherwise weights make no difference.
 
     Returns

@@ -11,10 +11,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ferl import _core
 from ferl._learn.categories import category_weights, recode
@@ -25,6 +25,14 @@ from ferl._util.threads import for_each, threads_for
 
 Orders = dict[int, NDArray[np.intp]]
 CategoryNames = dict[int, Sequence[Any]]
+
+
+class Batch(NamedTuple):
+    """Some rows, their labels, and how often each counts."""
+
+    X: Any
+    y: ArrayLike
+    sample_weight: ArrayLike | None = None
 
 
 @dataclass(frozen=True)

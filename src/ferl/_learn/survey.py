@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._learn.batches import Batch, labels_of
-from ferl._learn.rows import Block, CategoryNames, Facts
+from ferl._learn.rows import Batch, Block, CategoryNames, Facts
 from ferl._tables import (
     Schema,
     check_weight_span,
@@ -21,6 +20,7 @@ from ferl._tables import (
     merge_columns,
     with_indicators,
 )
+from ferl._tables.labels import labels_of
 from ferl._tables.reading import read_table
 from ferl._util.arrays import Floats, Ints
 
@@ -87,7 +87,7 @@ class ExactSums:
 
 @dataclass
 class Survey:
-    """Schema, labels and weights of some rows; those of all rows after merging.
+    """Columns, labels and weights of some rows; those of all rows after merging.
 
     Attributes
     ----------

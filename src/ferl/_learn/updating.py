@@ -19,9 +19,8 @@ from ferl._learn.drift import Drift, measure_drift
 from ferl._learn.grow import n_exemplars
 from ferl._learn.rows import Block, Summing
 from ferl._model.model import Model
-from ferl._model.profile import Profile
 from ferl._model.settings import Settings
-from ferl._model.tree import FuzzyTree
+from ferl._model.tree import FuzzyTree, Profile
 from ferl._tables import refuse_extreme_scales
 from ferl._util.arrays import Floats, Ints
 from ferl._util.text import shown

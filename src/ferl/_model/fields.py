@@ -145,7 +145,7 @@ def as_numbers(
         How many there must be.
     low, high : float
         Range, both ends included.
-    infinite, missing : bool
+    infinite, missing : bool, default=False
         Whether "inf" and "-inf", and "nan", are among the numbers allowed.
 
     Returns

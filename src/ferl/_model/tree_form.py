@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._model.fields import Budget, ModelFileError, Part, as_integers, as_numbers, as_written
-from ferl._model.profile import Profile
-from ferl._model.tree import Categories, Cuts, FuzzyTree
+from ferl._model.tree import Categories, Cuts, FuzzyTree, Profile
 from ferl._util.arrays import Floats, Ints
 
 INT32 = int(np.iinfo(np.int32).max)

@@ -25,7 +25,7 @@ def word_meanings(model: Model, names: Sequence[str], columns: Iterable[int] | N
         The model.
     names : sequence of str
         Names of the columns, indicators of missing values among them.
-    columns : iterable of int, optional
+    columns : iterable of int, default=None
         Only these; by default all that the tree asks.
 
     Returns

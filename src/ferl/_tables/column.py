@@ -73,7 +73,7 @@ class Column:
         An ndarray holds numbers or booleans only.
     kind : {"number", "bool", "text", "nothing"}
         What the values are; "nothing": a type that says no more than that all of them are missing.
-    is_declared : bool
+    is_declared : bool, default=False
         Whether its type says that it holds categories, whatever the kind of these.
     """
 
