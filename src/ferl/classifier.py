@@ -77,9 +77,9 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
     band_scale : float, default=1.0
         Factor on the half-width.
     two_mode : bool, default=True
-        Where the cuts fall in two places, use the place of the full-sample cut rather than the middle, if the rows
+        Where the cuts fall into two groups, use the group of the full-sample cut rather than the middle, if the rows
         outside the resamples say so.
-    n_banded_features : int, default=1
+    n_banded_features : int or None, default=1
         How many features per node, best first by their crisp cut, get a band and compete with it. None: all.
     consequents : {"shrinkage", "laplace", "raw"}, default="shrinkage"
         How class weights become a node's distribution; see :func:`ferl._learn.consequents.consequents`.
@@ -100,7 +100,7 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         How far outside, in ranges of the feature, a rule is silent.
     ccp_alpha : float, default=0.0
         Cost-complexity pruning after growth: impurity one rule must save, as in scikit-learn.
-    growth_rows : int, default=50_000
+    growth_rows : int or None, default=50_000
         With more distinct rows than this, splits are chosen on a random sample of this size. Rules' distributions and
         ranges always come from all rows. None: no sampling.
     n_exemplars : int, default=None
@@ -139,7 +139,7 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
     n_rules_ : int
         Number of rules (leaves).
     lipschitz_ : float
-        How fast the soft vote of the rules can change inside the support: L1-norm of its change per unit of the
+        How fast the soft vote of the rules can change where the gates are open: L1-norm of its change per unit of the
         largest change of a feature. Compact: the vote of all nodes, before it is divided by its sum.
     n_growth_rows_ : int
         Number of distinct rows the splits were chosen on.
@@ -289,12 +289,12 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Numbers and categories (text, booleans, categorical columns), with or without missing values: NumPy, pandas,
             polars, pyarrow.
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_samples,)
             Labels.
-        sample_weight : array-like of shape (n_rows,), default=None
+        sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts.
 
         Returns
@@ -340,15 +340,15 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             The block, with the columns of the first one. A category that the first one lacked goes where a missing
             value goes.
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_samples,)
             Labels.
         classes : array-like of shape (n_classes,), default=None
             First call: all labels, where the first block does not have them all. The others have weight 0 until they
             come. Later calls: may be left out, or must be the same.
-        sample_weight : array-like of shape (n_rows,), default=None
+        sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts. The first block's are scaled as in :meth:`fit`; later ones count as they are, so
             that a block can be given less to say.
 

@@ -142,7 +142,7 @@ def _parameters_to_form(estimator: FERLClassifier) -> tuple[dict[str, Any], list
 
 
 def _plain(value: Any) -> Any:
-    """A parameter in Python's own types."""
+    """A parameter in Python's types."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):

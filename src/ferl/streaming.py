@@ -80,7 +80,7 @@ def fit_parquet(
         Column that says how often each row counts.
     features : sequence of str, default=None
         Columns to learn from; by default all others.
-    batch_rows : int
+    batch_rows : int, default=65_536
         Rows that are read at a time. The model does not depend on it.
 
     Returns

@@ -110,7 +110,7 @@ def fit(
     """Learn rules from a table and write them to a model file.
 
     The table needs no preparation: text is categories, empty fields are missing values. With --test the model is fitted
-    on the other rows, so that the figures printed are its own.
+    on the other rows, so that the figures printed are those of this model.
 
     Example: ferl fit patients.csv --target outcome --drop name --test 0.25 -o model.json
     """

@@ -25,7 +25,7 @@ from ferl.classifier import FERLClassifier
 from ferl.metrics import aurc
 from ferl.saving import save_model
 
-_LIKE_NAMES = 0.5  # share of rows with a category of their own from which a column looks like a name
+_LIKE_NAMES = 0.5  # a column with more categories than this share of its rows looks like names
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Choice:
     ----------
     target : str
         The labels.
-    weights : str, optional
+    weights : str or None
         How often each row counts.
     categorical : sequence of str
         Categories, whatever they look like.

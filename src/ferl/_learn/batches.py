@@ -63,10 +63,10 @@ class GivenBatches:
 
     def read(self, features: Sequence[str] | None = None) -> Iterator[Batch]:
         """All rows in batches; of arrays and data frames all columns are there already."""
-        for place, own in enumerate(self._begin()):
+        for index, own in enumerate(self._begin()):
             if not isinstance(own, tuple) or len(own) not in (2, 3):
                 raise TypeError(
-                    f"Batch {place} is of type {type(own).__name__}; every batch must be a tuple (X, y) or "
+                    f"Batch {index} is of type {type(own).__name__}; every batch must be a tuple (X, y) or "
                     "(X, y, sample_weight)."
                 )
             batch = Batch(*own)
@@ -167,14 +167,14 @@ class ParquetBatches:
 
     @property
     def n_rows(self) -> int:
-        """Number of all rows, from the files' own notes."""
+        """Number of all rows, from the metadata of the files."""
         return int(self.dataset.count_rows())
 
     def read(self, features: Sequence[str] | None = None) -> Iterator[Batch]:
         """All rows in batches; columns that will not be looked at are not read from disk."""
         chosen = list(self.features if features is None else features)
         own = [self.target, *([] if self.weights is None else [self.weights])]
-        # Two batches ahead and no more: each may be large, and Arrow's own default is sixteen.
+        # Two batches ahead and no more: each may be large, and Arrow's default is sixteen.
         scan = self.dataset.to_batches(
             columns=[*chosen, *own], batch_size=self.batch_rows, batch_readahead=2, fragment_readahead=1
         )
@@ -305,12 +305,12 @@ class FirstLook:
         chosen = chosen_features(settings.categorical_features, names, len(names))
         wanted = [
             name
-            for place, name in enumerate(names)
-            if not holds_numbers(name) or (chosen is not None and chosen[place])
+            for index, name in enumerate(names)
+            if not holds_numbers(name) or (chosen is not None and chosen[index])
         ] or [names[0]]
         if chosen is None:
             return cls(wanted, "from_dtype", names)
-        return cls(wanted, [name for place, name in enumerate(names) if chosen[place]], names)
+        return cls(wanted, [name for index, name in enumerate(names) if chosen[index]], names)
 
     def all_columns(self, found: Schema) -> Schema:
         """The columns that were looked at, and those that hold numbers."""
@@ -328,27 +328,27 @@ def _read(batches: Batches, moved: Moved, title: str, features: list[str] | None
         moved(title, n_rows)
 
 
-def tallied_names(form: RowForm, levels: CategoryNames) -> list[str] | None:
+def tallied_names(form: RowForm, category_names: CategoryNames) -> list[str] | None:
     """The only columns that a tally looks at, at least one; None: they have no names."""
     names = form.columns.names
-    return None if names is None else [names[j] for j in _tallied(form, levels)] or [names[0]]
+    return None if names is None else [names[j] for j in _tallied(form, category_names)] or [names[0]]
 
 
-def tally_batch(tally: Tally, batch: Batch, form: RowForm, levels: CategoryNames) -> None:
+def tally_batch(tally: Tally, batch: Batch, form: RowForm, category_names: CategoryNames) -> None:
     """Take the rows of a batch into a tally."""
     codes = form.codes(batch)
-    tally.add(form, _level_codes(batch, form, levels), codes, form.weight(batch, codes))
+    tally.add(form, _category_codes(batch, form, category_names), codes, form.weight(batch, codes))
 
 
-def _tallied(form: RowForm, levels: CategoryNames) -> list[int]:
-    return sorted({j for j in levels if j < len(form.columns.categories)} | set(form.missing_features))
+def _tallied(form: RowForm, category_names: CategoryNames) -> list[int]:
+    return sorted({j for j in category_names if j < len(form.columns.categories)} | set(form.missing_features))
 
 
-def _level_codes(batch: Batch, form: RowForm, levels: CategoryNames) -> dict[int, Floats]:
+def _category_codes(batch: Batch, form: RowForm, category_names: CategoryNames) -> dict[int, Floats]:
     """Codes of the categorical columns of a batch, indicators among them."""
-    if not levels:
+    if not category_names:
         return {}
-    needed = _tallied(form, levels)
+    needed = _tallied(form, category_names)
     names, n_features = form.columns.names, len(form.columns.categories)
     if names is None:
         encoded = form.columns.encode(batch.X)
@@ -359,4 +359,4 @@ def _level_codes(batch: Batch, form: RowForm, levels: CategoryNames) -> dict[int
         table = nw.from_native(batch.X).select(*own).to_native()
         columns = dict(zip(needed, chosen.encode(table).T, strict=True))
     indicators = {n_features + k: np.isnan(columns[j]) * 1.0 for k, j in enumerate(form.missing_features)}
-    return {j: column for j, column in (columns | indicators).items() if j in levels}
+    return {j: column for j, column in (columns | indicators).items() if j in category_names}

@@ -69,7 +69,7 @@ def consequents(
 def own_trust(
     class_weight: Floats, parent: NDArray[np.int32], kind: str = "shrinkage", shrinkage: float = 5.0
 ) -> Floats:
-    """How far each node's distribution follows its own frequencies, the parent's being what they are.
+    """How far each node's distribution follows the class frequencies of the node, for given frequencies of its parent.
 
     Parameters
     ----------

@@ -123,7 +123,7 @@ def _sampled(settings: Settings, rows: Rows, seed: int, orders: Orders) -> tuple
     while True:
         sampling = Sampling(facts.n_categories, facts.n_classes, seed, n_rows, n_class_rows, columns, orders)
         sampler = rows.fold(sampling, threads)
-        # Columns without any value must not change what is drawn; that there are none is seen only now.
+        # A column without any value must not change which rows are drawn, and only now is it known to have none.
         valued = columns[(sampler.low <= sampler.high)[columns]]
         if len(valued) == len(columns):
             return sampling, sampler

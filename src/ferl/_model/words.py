@@ -41,7 +41,7 @@ class LinguisticVariable:
         for limits that two sets share. Every value of the range belongs to some set.
     unit : str, default=""
         What values are measured in.
-    range : (float, float)
+    range : (float, float), default=(-inf, inf)
         Values the feature can have. By default all numbers, and then the first and the last set must be shoulders.
 
     Raises

@@ -156,7 +156,7 @@ def global_radius(model: Model, rows: Floats, evidence: Evidence, scale: Floats,
     """Radius by the Lipschitz constant of the tree: ``margin / (2 L)``, as far as no gate begins to close.
 
     The paper's certificate (supplement, Prop. 3). It is about the vote of the leaves of a tree of learned splits; for
-    anything else it is NaN. The paper caps it where a gate on the row's own paths would close; here gates on paths
+    anything else it is NaN. The paper caps it where a gate on the paths of the row would close; here gates on paths
     that the row could reach within the radius count too, because they also change the vote.
 
     Parameters

@@ -46,8 +46,8 @@ def _digits(half_width: float) -> int:
     """Decimals that leave one significant digit of the half-width, two if it starts with 1 or 2."""
     if not half_width > 0:
         return 6
-    place = math.floor(math.log10(half_width))
-    return min(max(0, -place + (half_width < 3 * 10.0**place)), 12)
+    power = math.floor(math.log10(half_width))
+    return min(max(0, -power + (half_width < 3 * 10.0**power)), 12)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Rule:
     node: int
     """Where the path ends: a leaf, or for the beginning of a rule an inner node."""
     number: int | None
-    """Its number among the rules that speak; None: it does not speak on its own."""
+    """Its number among the rules that speak; None: it does not speak."""
     conditions: tuple[Condition, ...]
     consequent: Floats
     support: float
@@ -117,14 +117,14 @@ class Rule:
 
 
 def read_rules(model: Model, inner: bool | None = None) -> list[Rule]:
-    """The rules of a model, strongest support first.
+    """The rules of a model, the largest training weight first.
 
     Parameters
     ----------
     model : Model
         The model.
     inner : bool, default=None
-        Whether the beginnings of rules, which end at inner nodes, are listed. None: where they speak on their own.
+        Whether the beginnings of rules, which end at inner nodes, are listed. None: where they speak.
 
     Returns
     -------
@@ -179,7 +179,7 @@ def _share(tree: FuzzyTree, node: int) -> float:
 
 
 def _merged(bands: list[tuple[float, float, float]], outward: int) -> Bound | None:
-    """One bound for all on one side of a feature; a band: its ends, and its share of resamples.
+    """One bound for all bands on one side of a feature; a band is its two ends and its share of resamples.
 
     It is full where all of them are, and zero where one of them is. The share is that of the band that is zero first.
     """
@@ -203,9 +203,9 @@ class Folded:
     Attributes
     ----------
     children : dict of int to list of int
-        Of every node that is shown with what follows it.
+        Children of every node whose children are shown.
     n_hidden : dict of int to int
-        Number of rules below each node that is shown without.
+        Number of rules below each node whose children are hidden.
     """
 
     children: dict[int, list[int]]
@@ -218,16 +218,16 @@ class Folded:
 
 
 def fold(tree: FuzzyTree, max_depth: int | None = None, max_rules: int | None = None) -> Folded:
-    """Fold up what lies too deep, and of the rest the lightest subtrees.
+    """The part of a tree without what lies too deep, and without the lightest subtrees of the rest.
 
     Parameters
     ----------
     tree : FuzzyTree
         The tree.
     max_depth : int, default=None
-        Nodes at this depth are folded up; 0 is the root.
+        The children of nodes at this depth are hidden; 0 is the root.
     max_rules : int, default=None
-        At most this many ends of paths are shown; the heaviest nodes are unfolded first.
+        At most this many ends of paths are shown; the children of the heaviest nodes are shown first.
 
     Returns
     -------

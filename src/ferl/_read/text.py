@@ -162,5 +162,5 @@ def _wrap(line: str, width: int) -> list[str]:
     kept = re.sub(r" (?=±|\(\d+%\))", "\u00a0", line)
     indent = len(line) - len(line.lstrip())
     wrapped = textwrap.wrap(kept.strip(), width - 8, break_long_words=False)
-    lines = [" " * (8 if place else indent) + part for place, part in enumerate(wrapped)]
+    lines = [" " * (8 if index else indent) + part for index, part in enumerate(wrapped)]
     return [part.replace("\u00a0", " ") for part in lines]

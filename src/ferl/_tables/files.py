@@ -94,7 +94,7 @@ class TableFile:
 
         Parameters
         ----------
-        moved : callable
+        moved : callable, default=a function that does nothing
             Told how far reading has come, on the scale of ``size``.
         """
         with _named_errors(self.path):
