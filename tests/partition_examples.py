@@ -72,7 +72,7 @@ def variables(draw: st.DrawFn) -> LinguisticVariable:
 
 @st.composite
 def columns(draw: st.DrawFn) -> np.ndarray:
-    """Schema of few or many distinct values, at any scale."""
+    """Columns of few or many distinct values, at any scale."""
     few = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=40)
     many = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40)
     heavy = st.lists(st.one_of(st.just(0.0), st.floats(0, 10)), min_size=1, max_size=40)

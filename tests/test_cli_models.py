@@ -417,7 +417,7 @@ def test_an_interrupt_leaves_no_file_behind(tmp_path, folder):
     path = write_csv(tmp_path / "table.csv", table)
     # A first batch that takes long to write, so that the signal comes while the file is half written.
     program = (
-        "import signal, time; from ferl._tables.sinks import CsvSink; write = CsvSink.write\n"
+        "import signal, time; from ferl._tables.files import CsvSink; write = CsvSink.write\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored where tests run in the background
         "def slow(self, prepared):\n"
         "    write(self, prepared); print('judging', flush=True); time.sleep(60)\n"

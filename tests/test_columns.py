@@ -291,7 +291,7 @@ MIXED = pd.DataFrame({"age": [30.5, 40.5], "zip": [7, 5], "city": ["Oslo", "Berg
     [["zip", "city"], [1, 2], np.array([1, 2]), np.array(["city", "zip"]), (2, 1), [False, True, True, False]],
     ids=str,
 )
-def test_features_are_chosen_by_names_places_or_mask(choice):
+def test_features_are_chosen_by_names_indices_or_mask(choice):
     columns = Schema.learn(MIXED, choice)
     assert levels(columns) == [None, [5, 7], ["Bergen", "Oslo"], None]
     np.testing.assert_array_equal(columns.encode(MIXED), [[30.5, 1, 1, 1], [40.5, 0, 0, 0]])
@@ -325,7 +325,7 @@ def test_arrays_of_numbers_hold_categories_when_told():
         (["city", 1], "holds int and str"),
         ([True, 2, False, 0], "holds bool and int"),
         ([1.5], "holds float"),
-        (7, "categorical_features is 7; it must be names, places"),
+        (7, "categorical_features is 7; it must be names, indices"),
         (np.eye(4, dtype=bool), "2 dimensions"),
         ([1], r"Column 'city' holds text \(for example 'Oslo'\) and is not among categorical_features \(\[1\]\)"),
         (None, r"Column 'city' holds text \(for example 'Oslo'\).*\(None\)"),

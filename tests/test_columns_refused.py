@@ -1,4 +1,4 @@
-"""Schema that cannot be used get an error that names them and the remedy."""
+"""Columns that cannot be used get an error that names them and the remedy."""
 
 import datetime as dt
 

@@ -17,8 +17,7 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 
 from ferl import FERLClassifier, export_graphviz, export_latex
-from ferl._read.rules import Bound, read_rules
-from ferl._read.visible_part import fold
+from ferl._read.rules import Bound, fold, read_rules
 from ferl.export.graphviz import quoted
 from ferl.export.latex import escaped
 from table_examples import mixed_table

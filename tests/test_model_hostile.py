@@ -18,8 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferl import FERLClassifier, ModelFileError, export_text, load_model, splits_frame
-from ferl._model.files import json_text
-from ferl._model.model_form import model_to_form
+from ferl._model.files import json_text, model_to_form
 from ferl.saving import _contents
 from model_examples import DATA, LAW, fitted
 

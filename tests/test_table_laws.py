@@ -151,7 +151,7 @@ def test_the_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch) 
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Schema that must not, or must, be split
+# Columns that must not, or must, be split
 # ---------------------------------------------------------------------------------------------------------------------
 
 

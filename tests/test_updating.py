@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from ferl import CertifiedCache, FERLClassifier, ModelFileError, load_model, save_model
 from ferl._learn.consequents import consequents
-from ferl._model.profile import Profile
-from ferl._model.tree import FuzzyTree
+from ferl._model.tree import FuzzyTree, Profile
 from law_examples import LAW, Table, assert_identical, exemplars_of, profile_of, tables
 from update_examples import with_gaps, world
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ferl import Evidence, FuzzyTree
 from ferl._model.model import Model
-from ferl._model.profile import Profile
 from ferl._model.settings import Reading
+from ferl._model.tree import Profile
 from ferl._read.evidence import read_evidence
 from ferl._tables import Schema
 

@@ -97,7 +97,7 @@ def test_the_credal_table_has_native_and_conformal_rows_and_says_what_could_not_
     text = markdown(report)
     assert "| NCC |" in text
     assert "[0.91]" in text
-    assert "Schema: 1 FERL-deep; 2 FERL-medium" in text
+    assert "Columns: 1 FERL-deep; 2 FERL-medium" in text
     assert "| blobs |" in text
 
 

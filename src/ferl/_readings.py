@@ -108,11 +108,11 @@ class Readings:
 
     @property
     def lipschitz_(self) -> float:
-        """Lipschitz constant of the soft vote inside the support."""
+        """Lipschitz constant of the soft vote where the gates are open."""
         return self._fitted().tree.lipschitz
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Most probable label of each row, shape (n_rows,).
+        """Most probable label of each row, shape (n_samples,).
 
         The argmax of :meth:`predict_proba`; the first of equals. A label is given even where :meth:`predict_set`
         abstains: where nothing fires all classes are equal, and it is the first one.
@@ -121,7 +121,7 @@ class Readings:
         return np.asarray(self.classes_[proba.argmax(axis=1)])
 
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """Pignistic probability: belief plus an equal share of the ignorance, shape (n_rows, n_classes).
+        """Pignistic probability: belief plus an equal share of the ignorance, shape (n_samples, n_classes).
 
         Ignorance is shared equally whatever the classes' frequencies, so on doubtful rows a rare class gets more than
         its frequency. Where frequencies matter (the expected number of defaults, say) use ``combination="vote"``, or
@@ -136,7 +136,7 @@ class Readings:
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Rows to judge.
 
         Returns
@@ -147,11 +147,11 @@ class Readings:
         return read_evidence(self.model_, rows, n_threads(self.n_jobs))
 
     def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
-        """Classes that cannot be ruled out, bool of shape (n_rows, n_classes); the whole row is an abstention."""
+        """Classes that cannot be ruled out, bool of shape (n_samples, n_classes); the whole row is an abstention."""
         return self.predict_evidence(X).prediction_set()
 
     def support_deficit(self, X: ArrayLike) -> Floats:
-        """Routing mass lost at closed gates, by the feature that lost it, shape (n_rows, n_features).
+        """Routing mass lost at closed gates, by the feature that lost it, shape (n_samples, n_features).
 
         A split's gate compares a row with the training rows that reached this split. So a value can lie inside the
         feature's overall range and still be unlike anything seen there; and where a gate is closed, features tested
@@ -162,13 +162,13 @@ class Readings:
         return add_up_indicators(lost_support(self.model_, rows, n_threads(self.n_jobs)), self.missing_features_)
 
     def novelty(self, X: ArrayLike, *, measure: str | None = None) -> Floats:
-        """How unlike the training rows each row is, shape (n_rows,); higher is more novel.
+        """How unlike the training rows each row is, shape (n_samples,); higher is more novel.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Rows.
-        measure : {"neighbour", "residual"}, optional
+        measure : {"neighbour", "residual"}, default=None
             "neighbour": the distance to the nearest exemplar of the rules the row reaches, as the mean over features of
             the distance in standard deviations inside rules; 0 for a row that is an exemplar of a rule. (The nearest is
             searched in single precision, then measured in double.) "residual": the paper's, the squared distance from
@@ -178,7 +178,7 @@ class Readings:
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_samples,)
 
         See Also
         --------
@@ -200,25 +200,25 @@ class Readings:
         return novelty(self.model_, rows, measure, n_threads(self.n_jobs))
 
     def novelty_attribution(self, X: ArrayLike, *, measure: str | None = None) -> Floats:
-        """What each feature adds to :meth:`novelty`, shape (n_rows, n_features).
+        """What each feature adds to :meth:`novelty`, shape (n_samples, n_features).
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Rows.
-        measure : {"neighbour", "residual"}, optional
+        measure : {"neighbour", "residual"}, default=None
             As in :meth:`novelty`.
 
         Returns
         -------
-        ndarray of shape (n_rows, n_features)
+        ndarray of shape (n_samples, n_features)
             Not negative; a row's sum is its novelty.
         """
         rows = self._rows(X)
         return novelty_attribution(self.model_, rows, measure, n_threads(self.n_jobs))
 
     def certified_radius(self, X: ArrayLike, *, scale: ArrayLike | None = None) -> Floats:
-        """Max-norm radius around each row in which :meth:`predict` cannot change, shape (n_rows,).
+        """Max-norm radius around each row in which :meth:`predict` cannot change, shape (n_samples,).
 
         Sound, rounding included, for ``combination`` "dempster" and "vote"; the largest such radius may be larger. A
         row without a margin has 0: where nothing fires, say. A tree of one rule has infinity everywhere, and so has
@@ -226,15 +226,15 @@ class Readings:
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Rows.
-        scale : array-like of shape (n_features,), optional
+        scale : array-like of shape (n_features,), default=None
             Unit of each feature, in which the radius counts: standard deviations, say, or 0 for a feature that does
-            not move. None: 1 for all, the features' own units.
+            not move. None: 1 for all features.
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_samples,)
         """
         rows = self._rows(X)
         return certified_radius(self.model_, rows, scale, n_threads(self.n_jobs))
@@ -246,7 +246,7 @@ class Readings:
         ----------
         x : array-like of shape (n_features,) or (1, n_features), or data frame of one row
             The row.
-        scale : array-like of shape (n_features,), optional
+        scale : array-like of shape (n_features,), default=None
             As in :meth:`certified_radius`.
 
         Returns
@@ -272,9 +272,9 @@ class Readings:
         ----------
         x : array-like of shape (n_features,) or (1, n_features), data frame of one row, Series, or dict
             The row; a dict has a value for each feature, None where it is missing.
-        feature_names : sequence of str, optional
+        feature_names : sequence of str, default=None
             Names to print; by default those of the training table.
-        counterfactual : bool
+        counterfactual : bool, default=True
             Whether to search for changes of single features that alter the label, most of the work.
 
         Returns
@@ -298,7 +298,7 @@ class Readings:
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features), optional
+        X : array-like or data frame of shape (n_samples, n_features), default=None
             Rows over which the largest number of sources is taken. None: all sources, which bounds it for any row.
 
         Returns

@@ -18,8 +18,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 from ferl._tables import Schema, distinct_labels, refuse_missing_labels, with_indicators
 from ferl._tables.labels import distinct_text
 from ferl._tables.reading import Table, as_array, as_frame, read_table
-from ferl._tables.weights import core_ready
-from ferl._util.arrays import Floats, Ints
+from ferl._util.arrays import Floats, Ints, core_ready
 from ferl._util.threads import n_threads
 
 __all__ = [

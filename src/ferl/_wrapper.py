@@ -86,7 +86,7 @@ class Wrapper(MetaEstimatorMixin, BaseEstimator):
         return np.asarray(self.estimator_.feature_names_in_)
 
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """Probability of each class by the classifier inside, shape (n_rows, n_classes)."""
+        """Probability of each class by the classifier inside, shape (n_samples, n_classes)."""
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.predict_proba(X))
 
@@ -171,7 +171,7 @@ def checked_weight(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
 
 
 def codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
-    """Place of each label in the sorted ``classes``; -1 for a label that is not there."""
+    """Index of each label in the sorted ``classes``; -1 for a label that is not there."""
     if (labels.dtype.kind in "US") != (classes.dtype.kind in "US") and "O" not in (
         labels.dtype.kind,
         classes.dtype.kind,
@@ -180,8 +180,8 @@ def codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
             f"y holds {labels.dtype} and the classifier was fitted on labels of {classes.dtype}: text and numbers are "
             "never equal. Pass labels of the same kind."
         )
-    place = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
-    return np.where(classes[place] == labels, place, -1)
+    index = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    return np.where(classes[index] == labels, index, -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,9 +202,9 @@ def cross_fit(
     ----------
     estimator : estimator
         What to clone.
-    X : array-like or data frame of shape (n_rows, n_features)
+    X : array-like or data frame of shape (n_samples, n_features)
         Rows.
-    y : ndarray of shape (n_rows,)
+    y : ndarray of shape (n_samples,)
         Labels.
     cv : int, cross-validation splitter or list of splits
         Number of folds, or splits that leave every row out exactly once.
@@ -212,7 +212,7 @@ def cross_fit(
         With a number: whether folds have equal shares of the classes, or are drawn without looking at them.
     seed : int
         With a number: how the rows are shuffled.
-    sample_weight : array-like of shape (n_rows,), optional
+    sample_weight : array-like of shape (n_samples,), default=None
         Weights for fitting.
 
     Yields

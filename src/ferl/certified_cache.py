@@ -35,9 +35,9 @@ class CertifiedCache:
     ----------
     estimator : FERLClassifier
         A fitted classifier that combines by Dempster's rule or by vote.
-    max_size : int
+    max_size : int, default=1000
         Largest number of rows kept; a lookup compares with all of them.
-    scale : array-like of shape (n_features,), optional
+    scale : array-like of shape (n_features,), default=None
         Unit of each feature in the radius; see :meth:`ferl.FERLClassifier.certified_radius`. Standard deviations of the
         features are a good choice. None: all 1.
 
@@ -89,16 +89,16 @@ class CertifiedCache:
             self.hits = self.misses = 0
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Label of each row, shape (n_rows,): the same as ``estimator.predict(X)``.
+        """Label of each row, shape (n_samples,): the same as ``estimator.predict(X)``.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Rows.
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_samples,)
         """
         rows = self.estimator._rows(X)
         with self._lock:
@@ -127,7 +127,7 @@ class CertifiedCache:
 
         Any such row will do: if there are several, all of them have the label of the row between them.
         """
-        place = np.full(len(rows), -1)
+        index = np.full(len(rows), -1)
         step = max(1, _COMPARED_AT_ONCE // max(1, len(self._rows)))
         for first in range(0, len(rows) if len(self._rows) else 0, step):
             some = rows[first : first + step]
@@ -143,12 +143,12 @@ class CertifiedCache:
                         break
             covering = inside.argmax(axis=1)
             found = inside[np.arange(len(some)), covering]
-            place[first : first + step][found] = covering[found]
-        return place
+            index[first : first + step][found] = covering[found]
+        return index
 
-    def _touch(self, place: NDArray[np.intp]) -> None:
-        self._used[place] = self._clock + np.arange(len(place))
-        self._clock += len(place)
+    def _touch(self, index: NDArray[np.intp]) -> None:
+        self._used[index] = self._clock + np.arange(len(index))
+        self._clock += len(index)
 
     def _infer(self, model: Model, rows: Floats) -> NDArray[Any]:
         """Predict, certify and keep rows; without the lock, so that other threads go on meanwhile."""

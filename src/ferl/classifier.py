@@ -39,91 +39,91 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    variant : {"deep", "medium", "compact"}
+    variant : {"deep", "medium", "compact"}, default="deep"
         Deep and medium learn their splits and have at most 150 and 50 rules; compact has at most 15 rules, in words.
-    max_rules, max_depth : int, optional
+    max_rules, max_depth : int, default=None
         Largest number of rules (leaves), and of conditions on the way to one. None: the variant's, 150 and 24 for
         deep, 50 and 12 for medium, 15 and 5 for compact.
-    min_leaf_weight : float
+    min_leaf_weight : float, default=2.0
         Least training weight on either side of a split, or below a word, in rows.
-    min_gain : float, optional
+    min_gain : float, default=None
         A split or word that gains less by the criterion, as a share of the whole training weight, is weak ("entropy":
         in nats). None: 0 for deep and medium, 0.005 for compact.
-    patience : int
+    patience : int, default=3
         Weak ones in a row that growth goes through in search of a strong one. If none follows they are taken back.
-    min_coverage : float
+    min_coverage : float, default=0.0
         Share of the training weight a node needs to grow further.
-    criterion : {"gini", "entropy", "cci", "consistent"}, optional
+    criterion : {"gini", "entropy", "cci", "consistent"}, default=None
         Deep and medium: by what features and nodes are chosen; where a feature is cut, Gini says. The weighted Gini
         decrease (None: this); the decrease of "entropy", which halves many classes where Gini takes them off one by
         one, so that rules are shorter; or "cci", the weight that the two children's majority classes classify better
         than the parent's (ties by Gini). Compact: "consistent" (None: this), what a word changes in accuracy plus mean
         log-probability of the training rows, by the evidence of all nodes together; or "cci", accuracy alone.
-    partition : {"quantile", "width", "mdlp"} or sequence of LinguisticVariable
+    partition : {"quantile", "width", "mdlp"} or sequence of LinguisticVariable, default="quantile"
         Compact only: the words. Sets of equal weight, of equal width, or between cuts that tell the classes apart; or
         those given, which find their features by name. Features without words are not used.
-    n_sets : int
+    n_sets : int, default=3
         Compact only: number of words for a feature, 2 to 7 ("mdlp": at most) when they are made from the table.
-    min_rule_worth : float
+    min_rule_worth : float, default=0.045
         Compact only: after growth, rules whose absence costs less by the criterion are taken out again, the least
         first.
-    n_resamples : int
+    n_resamples : int, default=25
         Deep and medium only, as the next four: number of bootstrap resamples behind each band. They are swept eight at
         a time, so multiples of 8 cost least.
-    band : {"mean_std", "median_mad"}
+    band : {"mean_std", "median_mad"}, default="mean_std"
         Centre and half-width of a band, from the cuts of the resamples. The paper's text says median and median
         absolute deviation, which are so often 0 that the tree is nearly crisp; its accuracy is that of mean and
         standard deviation.
-    band_scale : float
+    band_scale : float, default=1.0
         Factor on the half-width.
-    two_mode : bool
-        Where the cuts fall in two places, use the place of the full-sample cut rather than the middle, if the rows
+    two_mode : bool, default=True
+        Where the cuts fall into two groups, use the group of the full-sample cut rather than the middle, if the rows
         outside the resamples say so.
-    n_banded_features : int, optional
+    n_banded_features : int or None, default=1
         How many features per node, best first by their crisp cut, get a band and compete with it. None: all.
-    consequents : {"shrinkage", "laplace", "raw"}
+    consequents : {"shrinkage", "laplace", "raw"}, default="shrinkage"
         How class weights become a node's distribution; see :func:`ferl._learn.consequents.consequents`.
-    shrinkage : float
+    shrinkage : float, default=5.0
         Strength of hierarchical shrinkage, in rows.
-    combination : {"dempster", "cautious", "chain", "vote"}
+    combination : {"dempster", "cautious", "chain", "vote"}, default="dempster"
         How the evidence of the sources is combined: Dempster's rule; Denoeux's cautious rule, for sources that repeat
         each other; cautious along each path and Dempster across paths; or the mixture of the sources' distributions.
-    sources : {"leaves", "all"}, optional
+    sources : {"leaves", "all"}, default=None
         Which nodes are sources of evidence: the leaves, or every node but the root. ("chain" always reads whole
         paths.) None: the leaves for deep and medium, all for compact.
-    discount : float
+    discount : float, default=0.0
         Believe a source backed by training weight W only to the share ``W / (W + discount)``.
-    support_gate : bool
+    support_gate : bool, default=True
         Fade out a rule outside the range of values that its conditions saw in training, so that far-away rows get
         ignorance instead of a confident answer.
-    gate_margin : float
+    gate_margin : float, default=1.0
         How far outside, in ranges of the feature, a rule is silent.
-    ccp_alpha : float
+    ccp_alpha : float, default=0.0
         Cost-complexity pruning after growth: impurity one rule must save, as in scikit-learn.
-    growth_rows : int, optional
+    growth_rows : int or None, default=50_000
         With more distinct rows than this, splits are chosen on a random sample of this size. Rules' distributions and
         ranges always come from all rows. None: no sampling.
-    n_exemplars : int, optional
+    n_exemplars : int, default=None
         Training rows that each node keeps to compare new rows with, for :meth:`novelty`. 0: the model keeps no training
         row, and novelty is the paper's residual. None: 128 for deep and medium, 256 for compact.
-    class_weight : dict, "balanced" or None
+    class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as in scikit-learn.
-    categorical_features : "from_dtype", array-like or None
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Which features are categories: those whose column says so (text, categorical and boolean columns), or these, by
         name, by number, or as a mask. None: none.
-    missing_conditions : bool
+    missing_conditions : bool, default=False
         Whether rules may ask if a value is missing at all, where that tells the classes apart. A missing value is
         otherwise no evidence: it goes down every branch, in the proportions of the training rows.
-    monotonic_cst : array-like of int of shape (n_features,) or dict, optional
+    monotonic_cst : array-like of int of shape (n_features,) or dict, default=None
         Deep and medium with two classes: 1 for a feature with which the soft vote for the second class may only rise,
         -1: only fall, 0: neither. A dict names the features it constrains. Holds for ``combination="vote"`` of the
         leaves without ``discount``, where no gate closes: with ``support_gate=False``, everywhere.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         Threads for fitting and prediction; -1 for all cores, never more than ``OMP_NUM_THREADS`` where that is set.
         Results do not depend on it.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=None
         Seed of the resamples. Fits with the same seed agree to the last bit, in any order of the rows.
-    verbose : int
+    verbose : int, default=0
         1 shows a progress bar while rules grow.
 
     Attributes
@@ -139,7 +139,7 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
     n_rules_ : int
         Number of rules (leaves).
     lipschitz_ : float
-        How fast the soft vote of the rules can change inside the support: L1-norm of its change per unit of the
+        How fast the soft vote of the rules can change where the gates are open: L1-norm of its change per unit of the
         largest change of a feature. Compact: the vote of all nodes, before it is divided by its sum.
     n_growth_rows_ : int
         Number of distinct rows the splits were chosen on.
@@ -289,12 +289,12 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Numbers and categories (text, booleans, categorical columns), with or without missing values: NumPy, pandas,
             polars, pyarrow.
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_samples,)
             Labels.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts.
 
         Returns
@@ -340,15 +340,15 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             The block, with the columns of the first one. A category that the first one lacked goes where a missing
             value goes.
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_samples,)
             Labels.
-        classes : array-like of shape (n_classes,), optional
+        classes : array-like of shape (n_classes,), default=None
             First call: all labels, where the first block does not have them all. The others have weight 0 until they
             come. Later calls: may be left out, or must be the same.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts. The first block's are scaled as in :meth:`fit`; later ones count as they are, so
             that a block can be given less to say.
 

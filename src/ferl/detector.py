@@ -52,18 +52,18 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : FERLClassifier, optional
+    estimator : FERLClassifier, default=None
         The classifier whose novelty is used. None: a deep one.
-    cv : int, float or "prefit"
+    cv : int, float or "prefit", default=5
         Where the rows come from that new rows are compared with. An int: cross-fitted, each row is judged by a
         classifier that was fitted on the other ``cv - 1`` parts; no row is given away. A float: this share of the rows
         is held out. "prefit": ``estimator`` is fitted already, and the rows given to :meth:`fit` are held-out rows.
-    alpha : float
+    alpha : float, default=0.05
         Wanted rate of false alarms of :meth:`predict` for each row, and false discovery rate of :meth:`detect`.
-    measure : {"neighbour", "residual"}, optional
+    measure : {"neighbour", "residual"}, default=None
         As in :meth:`FERLClassifier.novelty`.
-    random_state : int, RandomState or None
-        How rows are divided, and the seed of the default classifier. (One that is given has its own.)
+    random_state : int, RandomState or None, default=None
+        How rows are divided, and the seed of the default classifier. (A classifier that is given keeps its seed.)
 
     Attributes
     ----------
@@ -139,9 +139,9 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Rows without novelties; with ``cv="prefit"``, rows that the estimator was not fitted on.
-        y : array-like of shape (n_rows,), optional
+        y : array-like of shape (n_samples,), default=None
             Labels. None: all rows are of one kind. Not used with ``cv="prefit"``.
 
         Returns
@@ -180,11 +180,11 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         raise NotImplementedError
 
     def p_values(self, X: ArrayLike) -> Floats:
-        """P-value of each row, shape (n_rows,): the smaller, the less it looks like the training rows."""
+        """P-value of each row, shape (n_samples,): the smaller, the less it looks like the training rows."""
         return self._judge(X)[0]
 
     def detect(self, X: ArrayLike, alpha: float | None = None) -> NDArray[np.bool_]:
-        """Novel rows of a batch, by the procedure of Benjamini and Hochberg, bool of shape (n_rows,).
+        """Novel rows of a batch, by the procedure of Benjamini and Hochberg, bool of shape (n_samples,).
 
         Among the rows it finds, the expected share of false discoveries is at most ``alpha``, with held-out rows (see
         the notes). Unlike :meth:`predict`, which judges each row alone and in a large batch of ordinary rows always
@@ -192,14 +192,14 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             The batch.
-        alpha : float, optional
+        alpha : float, default=None
             False discovery rate; by default the detector's.
 
         Returns
         -------
-        ndarray of shape (n_rows,), bool
+        ndarray of shape (n_samples,), bool
         """
         rate = self.alpha if alpha is None else alpha
         if not 0 < rate < 1:
@@ -208,27 +208,27 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         return np.asarray(false_discovery_control(self.p_values(X), method="bh") <= rate * (1 + 1e-12))
 
     def novelty(self, X: ArrayLike) -> Floats:
-        """Novelty by the classifier fitted on all rows, shape (n_rows,); higher is more novel."""
+        """Novelty by the classifier fitted on all rows, shape (n_samples,); higher is more novel."""
         check_is_fitted(self)
         return self.estimator_.novelty(X, measure=self.measure_)
 
     def novelty_attribution(self, X: ArrayLike) -> Floats:
-        """What each feature adds to :meth:`novelty`, shape (n_rows, n_features)."""
+        """What each feature adds to :meth:`novelty`, shape (n_samples, n_features)."""
         check_is_fitted(self)
         return self.estimator_.novelty_attribution(X, measure=self.measure_)
 
     def score_samples(self, X: ArrayLike) -> Floats:
-        """How ordinary each row is, shape (n_rows,): its p-value, and among equal p-values the less novel first."""
+        """How ordinary each row is, shape (n_samples,): its p-value, and among equal p-values the less novel first."""
         p_values, novelty = self._judge(X)
         # At most half the distance to the next p-value, however novel: infinity is a novelty too.
         return p_values - 0.5 * (1 - 1 / (1 + novelty)) / (self.n_calibration_ + 1)
 
     def decision_function(self, X: ArrayLike) -> Floats:
-        """``score_samples`` minus ``offset_``, shape (n_rows,): negative for outliers."""
+        """``score_samples`` minus ``offset_``, shape (n_samples,): negative for outliers."""
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
-        """-1 for rows with a p-value of at most ``alpha``, 1 for the others, shape (n_rows,)."""
+        """-1 for rows with a p-value of at most ``alpha``, 1 for the others, shape (n_samples,)."""
         return np.where(self.decision_function(X) < 0, -1, 1)
 
     def __sklearn_tags__(self) -> Tags:

@@ -11,9 +11,16 @@ from typing import Any
 import numpy as np
 
 from ferl._model.fields import ModelFileError, Part, as_numbers
-from ferl._model.files import json_text, parsed_model, read_model
+from ferl._model.files import (
+    LABEL_TYPES,
+    json_text,
+    model_to_form,
+    parsed_model,
+    read_model,
+    variable_from_form,
+    variable_to_form,
+)
 from ferl._model.model import Model
-from ferl._model.model_form import LABEL_TYPES, model_to_form, variable_from_form, variable_to_form
 from ferl._model.settings import PRESETS
 from ferl._util.files import replace_text
 from ferl._util.text import shown
@@ -135,7 +142,7 @@ def _parameters_to_form(estimator: FERLClassifier) -> tuple[dict[str, Any], list
 
 
 def _plain(value: Any) -> Any:
-    """A parameter in Python's own types."""
+    """A parameter in Python's types."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):

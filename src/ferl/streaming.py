@@ -9,8 +9,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from ferl._learn.batch_rows import rows_in_batches
-from ferl._learn.batches import BATCH_ROWS, Batches, GivenBatches, ParquetBatches
+from ferl._learn.batches import BATCH_ROWS, Batches, GivenBatches, ParquetBatches, rows_in_batches
 from ferl._learn.grow import fit_model
 from ferl._read.evidence import Evidence
 from ferl._sklearn import check_parameters
@@ -31,7 +30,7 @@ def fit_batches(
         The rows; X is what :meth:`FERLClassifier.fit` takes. They are read three or four times: for labels and
         categories, for the rows that the tree is grown on, and for the sums over all rows. A list, or a function that
         begins anew at every call, is simply read again; the batches of an iterator are kept in a temporary file.
-    estimator : FERLClassifier, optional
+    estimator : FERLClassifier, default=None
         What to fit; it is not changed. With ``verbose=1`` there is a progress bar.
 
     Returns
@@ -67,7 +66,7 @@ def fit_parquet(
 ) -> FERLClassifier:
     """Fit on a Parquet file, a folder of Parquet files, or a pyarrow dataset, in memory that does not grow with it.
 
-    Text and dictionary columns are categories. Schema that are not needed are not read.
+    Text and dictionary columns are categories. Columns that are not needed are not read.
 
     Parameters
     ----------
@@ -75,13 +74,13 @@ def fit_parquet(
         The rows.
     target : str
         Column of the labels.
-    estimator : FERLClassifier, optional
+    estimator : FERLClassifier, default=None
         What to fit; it is not changed. With ``verbose=1`` there is a progress bar.
-    weights : str, optional
+    weights : str, default=None
         Column that says how often each row counts.
-    features : sequence of str, optional
-        Schema to learn from; by default all others.
-    batch_rows : int
+    features : sequence of str, default=None
+        Columns to learn from; by default all others.
+    batch_rows : int, default=65_536
         Rows that are read at a time. The model does not depend on it.
 
     Returns
@@ -164,7 +163,7 @@ def predict_parquet(estimator: FERLClassifier, source: str | Path, out: str | Pa
     int
         Number of rows.
     """
-    from ferl._read.file_answers import Wanted, judge_file
+    from ferl._read.answers import Wanted, judge_file
     from ferl._tables.files import FileForm, TableFile
 
     file = TableFile(Path(source), FileForm())

@@ -17,8 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import oracle
 from ferl import FERLClassifier, save_model
 from ferl._model.model import Model
-from ferl._model.profile import Profile
-from ferl._model.tree import Cuts, FuzzyTree
+from ferl._model.tree import Cuts, FuzzyTree, Profile
 from ferl._sklearn import check_rows
 from ferl._tables import with_indicators
 from golden_vectors import FOLDER, as_table

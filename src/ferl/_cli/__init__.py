@@ -1,1 +1,1 @@
-"""What the commands ``ferl fit``, ``ferl predict`` and ``ferl inspect`` do; :mod:`ferl._cli.app` has their options."""
+"""The commands of ``ferl``; :mod:`ferl._cli.app` has their options."""

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ferl._cli.errors import plain_errors
+from ferl._cli.errors import check_place, plain_errors
 
 app = typer.Typer(
     help="Fuzzy rule trees that justify their answers and say when not to trust them.",
@@ -79,7 +79,6 @@ def demo(
     """Fit an embedded data set; show the rules, the evidence of three rows, an abstention, and write a report."""
     with plain_errors(debug, "Stopped."):
         from ferl._cli.demo import run
-        from ferl._cli.errors import check_place
 
         for path in filter(None, (picture, report)):
             check_place(path)
@@ -92,8 +91,8 @@ def fit(
     target: Annotated[str, typer.Option(help="Column that holds the labels.")],
     out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the model, a JSON file.")],
     variant: Annotated[Variant, typer.Option(help="At most 150, 50 or 15 rules, the last in words.")] = Variant.deep,
-    categorical: Annotated[str, typer.Option(help="Schema of numbers that are categories, commas between.")] = "",
-    drop: Annotated[str, typer.Option(help="Schema to leave out, with commas between.")] = "",
+    categorical: Annotated[str, typer.Option(help="Columns of numbers that are categories, commas between.")] = "",
+    drop: Annotated[str, typer.Option(help="Columns to leave out, with commas between.")] = "",
     weights: Annotated[str | None, typer.Option(help="Column that says how often each row counts.")] = None,
     test: Annotated[float | None, typer.Option(help="Share of the rows to hold out and test the model on.")] = None,
     held_out: Annotated[
@@ -111,7 +110,7 @@ def fit(
     """Learn rules from a table and write them to a model file.
 
     The table needs no preparation: text is categories, empty fields are missing values. With --test the model is fitted
-    on the other rows, so that the figures printed are its own.
+    on the other rows, so that the figures printed are those of this model.
 
     Example: ferl fit patients.csv --target outcome --drop name --test 0.25 -o model.json
     """
@@ -148,18 +147,26 @@ def predict(
     """Judge the rows of a table by a model, a file of any size in constant memory.
 
     Adds the columns label, probability (of the label), set (the classes that cannot be ruled out, "a|b"), ignorance,
-    and novelty. Schema that the model does not know are passed on. Categories that training did not have are counted
+    and novelty. Columns that the model does not know are passed on. Categories that training did not have are counted
     and named on standard error.
 
     Example: ferl predict model.json new.csv -o answers.csv
     """
     with plain_errors(debug, "Stopped. No answers were written."):
-        from ferl._cli.predict import run_predict
-        from ferl._read.file_answers import Wanted
-        from ferl._tables.files import FileForm
+        from ferl._model.files import read_model
+        from ferl._read.answers import Wanted, judge_file
+        from ferl._tables.files import FileForm, TableFile
 
+        if out != "-":
+            check_place(Path(out), model, table)
+        fitted, _ = read_model(model)
+        file = TableFile(table, FileForm(separator, _names(missing)))
         wanted = Wanted(every_class, only_answers, novelty, prefix)
-        run_predict(model, table, out, FileForm(separator, _names(missing)), wanted, as_json, jobs)
+        n_rows, notes = judge_file(fitted, file, out, wanted, as_json, jobs)
+        for note in notes:
+            typer.echo(f"note: {note}", err=True)
+        if out != "-":
+            typer.echo(f"{n_rows:,} rows judged; answers in {out}", err=True)
 
 
 @app.command()

@@ -56,7 +56,7 @@ def run(name: str, picture: Path | None, report: Path) -> None:
     ----------
     name : {"iris", "wine", "breast_cancer"}
         Data set embedded in scikit-learn.
-    picture : Path, optional
+    picture : Path or None
         Where to write the output as an SVG picture as well.
     report : Path
         Where to write the medium tree as a page for a browser.
@@ -134,8 +134,8 @@ _BAND_NOTE = (
 def _rules_panel(variant: str, model: FERLClassifier, data: _Data, legend: list[str], most: int = 6) -> Panel:
     rules = read_rules(model.model_)
     grid = Table.grid(padding=(0, 1))
-    for place, rule in enumerate(rules[:most], 1):
-        grid.add_row(f"{place}.", _rule_line(rule, model, data))
+    for number, rule in enumerate(rules[:most], 1):
+        grid.add_row(f"{number}.", _rule_line(rule, model, data))
     notes = [f"... and {len(rules) - most} more"] if len(rules) > most else []
     text = Text("\n".join(notes + legend), style="dim")
     return Panel(Group(grid, text), title=f"Rules of the {variant} tree, most supported first", title_align="left")
@@ -143,8 +143,8 @@ def _rules_panel(variant: str, model: FERLClassifier, data: _Data, legend: list[
 
 def _rule_line(rule: Rule, model: FERLClassifier, data: _Data) -> Text:
     line = Text("if ")
-    for place, condition in enumerate(rule.conditions):
-        line.append(" and " if place else "")
+    for index, condition in enumerate(rule.conditions):
+        line.append(" and " if index else "")
         # A threshold stays together with its band where the line wraps.
         line.append(
             condition.text(data.features[condition.feature], with_share=True)

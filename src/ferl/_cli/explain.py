@@ -42,15 +42,15 @@ class StoryForm:
     with_changes: bool = True
 
 
-def run_explain(model: Path, table: Path, place: int, form: FileForm, told: StoryForm) -> None:
+def run_explain(model: Path, table: Path, number: int, form: FileForm, told: StoryForm) -> None:
     """Tell the story of one row; rows are counted from 1, the header not among them."""
     if told.html is not None:
         check_place(told.html, model, table)
     fitted, _ = read_model(model)
     file = TableFile(table, form)
-    story = explain(fitted, _read(fitted, file, place), counterfactual=told.with_changes)
+    story = explain(fitted, _read(fitted, file, number), counterfactual=told.with_changes)
     if told.html is not None:
-        _write_html(story, told.html, f"Row {place} of {table.name}")
+        _write_html(story, told.html, f"Row {number} of {table.name}")
     if told.as_json:
         typer.echo(json.dumps(story.to_dict(), ensure_ascii=False, allow_nan=False, indent=2))
     elif told.is_plain:
@@ -61,25 +61,25 @@ def run_explain(model: Path, table: Path, place: int, form: FileForm, told: Stor
         typer.echo(f"story written to {told.html}", err=True)
 
 
-def _read(model: Model, file: TableFile, place: int) -> OneRow:
-    """The row at a place, from 1; the file is read up to there."""
-    if place < 1:
-        raise CommandError(f"--row is {place}; rows are counted from 1, the header not among them.")
+def _read(model: Model, file: TableFile, number: int) -> OneRow:
+    """The row of this number, from 1; the file is read up to there."""
+    if number < 1:
+        raise CommandError(f"--row is {number}; rows are counted from 1, the header not among them.")
     reader = RowReader(model.schema, model.missing_features, file.names, file.path, file.form)
-    read = reader.read(_row_of(file, place))
+    read = reader.read(_row_of(file, number))
     features = {name: f for f, name in enumerate(reader.features)}
     unseen: dict[int, Any] = {features[name]: next(iter(found)) for name, found in read.unseen.items()}
     return OneRow(read.rows, unseen)
 
 
-def _row_of(file: TableFile, place: int) -> pa.Table:
+def _row_of(file: TableFile, number: int) -> pa.Table:
     n_rows = 0
     for batch in file.batches():
-        if place <= n_rows + batch.num_rows:
-            return batch.slice(place - 1 - n_rows, 1)
+        if number <= n_rows + batch.num_rows:
+            return batch.slice(number - 1 - n_rows, 1)
         n_rows += batch.num_rows
     rows = "1 row" if n_rows == 1 else f"{n_rows:,} rows"
-    raise CommandError(f"--row is {place}; {file.path.name} has {rows}. Choose one of them, counted from 1.")
+    raise CommandError(f"--row is {number}; {file.path.name} has {rows}. Choose one of them, counted from 1.")
 
 
 def _write_html(story: Explanation, path: Path, title: str) -> None:

@@ -19,14 +19,13 @@ from sklearn.model_selection import train_test_split
 
 from ferl._cli.errors import CommandError, check_place
 from ferl._tables.categories import spelled_number
-from ferl._tables.files import FileForm, TableFile, integers_or_text, known_text, text_as_numbers
-from ferl._tables.sinks import format_of, open_sink
+from ferl._tables.files import FileForm, TableFile, format_of, integers_or_text, known_text, open_sink, text_as_numbers
 from ferl._util.text import shown
 from ferl.classifier import FERLClassifier
 from ferl.metrics import aurc
 from ferl.saving import save_model
 
-_LIKE_NAMES = 0.5  # share of rows with a category of their own from which a column looks like a name
+_LIKE_NAMES = 0.5  # a column with more categories than this share of its rows looks like names
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Choice:
     ----------
     target : str
         The labels.
-    weights : str, optional
+    weights : str or None
         How often each row counts.
     categorical : sequence of str
         Categories, whatever they look like.
@@ -131,7 +130,7 @@ def parsed_settings(settings: Sequence[str]) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Schema
+# Columns
 # ---------------------------------------------------------------------------------------------------------------------
 
 

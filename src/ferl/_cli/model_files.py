@@ -50,11 +50,11 @@ def summarise(estimator: FERLClassifier) -> dict[str, Any]:
     features = [
         {
             "name": name,
-            "kind": "number" if levels is None else "category",
-            **({} if levels is None else {"categories": levels.tolist()}),
+            "kind": "number" if categories is None else "category",
+            **({} if categories is None else {"categories": categories.tolist()}),
             "conditions": int(tested[feature]),
         }
-        for feature, (name, levels) in enumerate(zip(model.feature_names(), model.schema.categories, strict=True))
+        for feature, (name, categories) in enumerate(zip(model.feature_names(), model.schema.categories, strict=True))
     ]
     changed = changed_parameters(estimator)
     return {

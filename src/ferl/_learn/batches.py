@@ -1,28 +1,28 @@
-"""Batches of rows that can be read several times."""
+"""Training rows in batches that can be read several times."""
 
 from __future__ import annotations
 
 import pickle
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, Protocol, Self
 
+import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ferl._tables import refuse_missing_labels
+from ferl._learn.rows import Batch, CategoryNames, Facts, Fold, State, weight_scale
+from ferl._learn.survey import RowForm, Survey, Tally
+from ferl._model.settings import Settings
+from ferl._tables import Schema
+from ferl._tables.categories import chosen_features
+from ferl._tables.labels import labels_of
+from ferl._util.arrays import Floats
 
 BATCH_ROWS = 65_536  # of a Parquet file
-
-
-class Batch(NamedTuple):
-    """Some rows, their labels, and how often each counts."""
-
-    X: Any
-    y: ArrayLike
-    sample_weight: ArrayLike | None = None
+Moved = Callable[[str, int], object]  # told what is being done, and how many rows it has been done to
 
 
 class Batches(Protocol):
@@ -63,10 +63,10 @@ class GivenBatches:
 
     def read(self, features: Sequence[str] | None = None) -> Iterator[Batch]:
         """All rows in batches; of arrays and data frames all columns are there already."""
-        for place, own in enumerate(self._begin()):
+        for index, own in enumerate(self._begin()):
             if not isinstance(own, tuple) or len(own) not in (2, 3):
                 raise TypeError(
-                    f"Batch {place} is of type {type(own).__name__}; every batch must be a tuple (X, y) or "
+                    f"Batch {index} is of type {type(own).__name__}; every batch must be a tuple (X, y) or "
                     "(X, y, sample_weight)."
                 )
             batch = Batch(*own)
@@ -113,7 +113,7 @@ class ParquetBatches:
     weights : str or None
         Column that says how often each row counts.
     features : tuple of str
-        Schema to learn from.
+        Columns to learn from.
     batch_rows : int
         Rows that are read at a time.
     """
@@ -167,14 +167,14 @@ class ParquetBatches:
 
     @property
     def n_rows(self) -> int:
-        """Number of all rows, from the files' own notes."""
+        """Number of all rows, from the metadata of the files."""
         return int(self.dataset.count_rows())
 
     def read(self, features: Sequence[str] | None = None) -> Iterator[Batch]:
         """All rows in batches; columns that will not be looked at are not read from disk."""
         chosen = list(self.features if features is None else features)
         own = [self.target, *([] if self.weights is None else [self.weights])]
-        # Two batches ahead and no more: each may be large, and Arrow's own default is sixteen.
+        # Two batches ahead and no more: each may be large, and Arrow's default is sixteen.
         scan = self.dataset.to_batches(
             columns=[*chosen, *own], batch_size=self.batch_rows, batch_readahead=2, fragment_readahead=1
         )
@@ -187,22 +187,6 @@ class ParquetBatches:
                 yield Batch(table.select(chosen), labels_of(table[self.target]), weight)
 
 
-def labels_of(y: Any) -> NDArray[Any]:
-    """Labels as an array; those of Arrow in NumPy's types."""
-    if hasattr(y, "combine_chunks"):
-        import pyarrow as pa
-
-        held = y.type.value_type if pa.types.is_dictionary(y.type) else y.type
-        y = y.cast(held).to_numpy(zero_copy_only=False) if isinstance(y, pa.Array) else y.cast(held).to_numpy()
-    refuse_missing_labels(y)
-    labels = np.asarray(y)
-    if labels.ndim != 1:
-        raise ValueError(f"The labels of a batch have shape {labels.shape}; they must be one for each row.")
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError("Input y contains NaN. Leave rows without a label out.")
-    return labels
-
-
 def _numbers(column: Any, name: str) -> NDArray[np.float64]:
     import pyarrow as pa
 
@@ -210,3 +194,169 @@ def _numbers(column: Any, name: str) -> NDArray[np.float64]:
         return np.asarray(column.cast(pa.float64()).to_numpy())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise ValueError(f"Column {name!r} holds {column.type}; weights must be numbers.") from error
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Training rows
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RowsInBatches:
+    """Training rows that are read anew for every look at them.
+
+    Attributes
+    ----------
+    facts : Facts
+        What is known of all rows.
+    batches : Batches
+        The rows.
+    form : RowForm
+        How they become numbers.
+    moved : callable
+        Told how far reading has come.
+    """
+
+    facts: Facts
+    batches: Batches
+    form: RowForm
+    moved: Moved
+
+    def fold(self, step: Fold[State], n_threads: int, report: Any = None) -> State:
+        """All rows taken in, batch after batch."""
+        state = step.start()
+        n_rows = 0
+        title = "choosing rows" if report is None else "adding up"
+        for batch in self.batches.read():
+            block = self.form.block(batch, n_rows)
+            step.add(state, block, n_threads)
+            n_rows += len(block.codes)
+            self.moved(title, n_rows)
+        return state
+
+
+def rows_in_batches(settings: Settings, batches: Batches, moved: Moved) -> RowsInBatches:
+    """Look at labels, categories and weights of all rows.
+
+    Parameters
+    ----------
+    settings : Settings
+        Says what is looked for.
+    batches : Batches
+        The rows.
+    moved : callable
+        Told how far reading has come.
+
+    Returns
+    -------
+    RowsInBatches
+    """
+    survey = Survey()
+    look = FirstLook.at(batches, settings)
+    for batch in _read(batches, moved, "looking at labels", look.features):
+        survey.merge(Survey.of(batch, look.categorical_features, settings.missing_conditions))
+    form = RowForm.settle(survey, settings.class_weight)
+    form = replace(form, columns=look.all_columns(form.columns))
+    facts = form.facts
+    tally = Tally.start(form, facts.categories)
+    for batch in _read(batches, moved, "weighing categories", tallied_names(form, facts.categories)):
+        tally_batch(tally, batch, form, facts.categories)
+    form, facts = weighed(form, tally)
+    return RowsInBatches(facts, batches, form, moved)
+
+
+def weighed(form: RowForm, tally: Tally) -> tuple[RowForm, Facts]:
+    """The form with its scale of weights, and what is known of all rows, once all of them are in the tally."""
+    tally.check()
+    facts = replace(form.facts, category_weight=tally.category_weight(len(form.classes)))
+    return replace(form, scale=weight_scale(tally.of_class.total(), tally.n_rows)), facts
+
+
+@dataclass(frozen=True)
+class FirstLook:
+    """Which columns of a table with types can hold categories; the others are not read to find out.
+
+    Attributes
+    ----------
+    features : list of str or None
+        The columns to read; None: all.
+    categorical_features : object
+        The parameter, in terms of these columns.
+    names : tuple of str or None
+        All columns.
+    """
+
+    features: list[str] | None
+    categorical_features: Any
+    names: tuple[str, ...] | None
+
+    @classmethod
+    def at(cls, batches: Batches, settings: Settings) -> FirstLook:
+        """From the types that the files declare."""
+        if not isinstance(batches, ParquetBatches):
+            return cls(None, settings.categorical_features, None)
+        return cls.at_columns(batches.features, batches.holds_numbers, settings)
+
+    @classmethod
+    def at_columns(cls, names: tuple[str, ...], holds_numbers: Callable[[str], bool], settings: Settings) -> FirstLook:
+        """From the names of a table's columns, and which of them hold numbers by their types."""
+        if settings.missing_conditions:
+            return cls(None, settings.categorical_features, None)
+        chosen = chosen_features(settings.categorical_features, names, len(names))
+        wanted = [
+            name
+            for index, name in enumerate(names)
+            if not holds_numbers(name) or (chosen is not None and chosen[index])
+        ] or [names[0]]
+        if chosen is None:
+            return cls(wanted, "from_dtype", names)
+        return cls(wanted, [name for index, name in enumerate(names) if chosen[index]], names)
+
+    def all_columns(self, found: Schema) -> Schema:
+        """The columns that were looked at, and those that hold numbers."""
+        if self.names is None:
+            return found
+        known = dict(zip(found.names or (), found.categories, strict=True))
+        return Schema(self.names, tuple(known.get(name) for name in self.names))
+
+
+def _read(batches: Batches, moved: Moved, title: str, features: list[str] | None = None) -> Iterator[Batch]:
+    n_rows = 0
+    for batch in batches.read(features):
+        yield batch
+        n_rows += len(np.asarray(batch.y))
+        moved(title, n_rows)
+
+
+def tallied_names(form: RowForm, category_names: CategoryNames) -> list[str] | None:
+    """The only columns that a tally looks at, at least one; None: they have no names."""
+    names = form.columns.names
+    return None if names is None else [names[j] for j in _tallied(form, category_names)] or [names[0]]
+
+
+def tally_batch(tally: Tally, batch: Batch, form: RowForm, category_names: CategoryNames) -> None:
+    """Take the rows of a batch into a tally."""
+    codes = form.codes(batch)
+    tally.add(form, _category_codes(batch, form, category_names), codes, form.weight(batch, codes))
+
+
+def _tallied(form: RowForm, category_names: CategoryNames) -> list[int]:
+    return sorted({j for j in category_names if j < len(form.columns.categories)} | set(form.missing_features))
+
+
+def _category_codes(batch: Batch, form: RowForm, category_names: CategoryNames) -> dict[int, Floats]:
+    """Codes of the categorical columns of a batch, indicators among them."""
+    if not category_names:
+        return {}
+    needed = _tallied(form, category_names)
+    names, n_features = form.columns.names, len(form.columns.categories)
+    if names is None:
+        encoded = form.columns.encode(batch.X)
+        columns = {j: encoded[:, j] for j in needed}
+    else:
+        own = [names[j] for j in needed]
+        chosen = Schema(tuple(own), tuple(form.columns.categories[j] for j in needed))
+        table = nw.from_native(batch.X).select(*own).to_native()
+        columns = dict(zip(needed, chosen.encode(table).T, strict=True))
+    indicators = {n_features + k: np.isnan(columns[j]) * 1.0 for k, j in enumerate(form.missing_features)}
+    return {j: column for j, column in (columns | indicators).items() if j in category_names}

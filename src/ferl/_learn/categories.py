@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._model.profile import Profile
-from ferl._model.tree import Categories, FuzzyTree
+from ferl._model.tree import Categories, FuzzyTree, Profile
 from ferl._model.words import Terms
 from ferl._util.arrays import Floats, Ints
 from ferl._util.text import category_text
@@ -50,7 +49,7 @@ def category_order(weights: Floats) -> NDArray[np.intp]:
     """Categories by what they hold: an order that renaming does not change, up to exact ties.
 
     First along the direction in which their class shares differ most (with two classes, the share of the second), then
-    by weight. Rows are drawn into resamples by their content; were that the place of a category among the sorted
+    by weight. Rows are drawn into resamples by their content; were that the index of a category among the sorted
     names, another name would draw other rows. And neighbours in this order are alike, so that words can speak of
     several at once. Categories that no row of any weight has come last, so that the others stay where they were.
 
@@ -76,21 +75,21 @@ def category_order(weights: Floats) -> NDArray[np.intp]:
 
 
 def recode(X: Floats, orders: dict[int, NDArray[np.intp]], n_threads: int) -> None:
-    """Replace each category of a table by its place in the order of its column."""
+    """Replace each category of a table by its index in the order of its column."""
 
     def recode_column(j: int) -> None:
         order = orders[j]
-        place = np.full(len(order) + 1, math.nan)  # the last is what a missing value looks up
-        place[order] = np.arange(len(order))
+        index = np.full(len(order) + 1, math.nan)  # the last is what a missing value looks up
+        index[order] = np.arange(len(order))
         code = X[:, j]
         code[np.isnan(code)] = len(order)
-        np.take(place, code.astype(np.intp), out=code)
+        np.take(index, code.astype(np.intp), out=code)
 
     for_each(recode_column, orders, threads_for(len(X) * len(orders), n_threads))
 
 
 def restore(tree: FuzzyTree, orders: dict[int, NDArray[np.intp]], weights: dict[int, Floats]) -> FuzzyTree:
-    """The tree with categories under their own codes again."""
+    """The tree with the codes that categories had before :func:`recode`."""
     if tree.categories is None:
         return tree
     trapezoid, membership = tree.trapezoid.copy(), []
@@ -115,9 +114,9 @@ def restore(tree: FuzzyTree, orders: dict[int, NDArray[np.intp]], weights: dict[
 
 
 def _of_word(ends: Floats, weight: Floats) -> Floats:
-    """Memberships of a word, which is a range of places in the order; NaN: no row has the category."""
-    places = np.arange(len(weight))
-    return np.where(weight > 0, np.where((places >= ends[0]) & (places <= ends[3]), 1.0, 0.0), np.nan)
+    """Memberships of a word, which is a range of indices in the order; NaN: no row has the category."""
+    indices = np.arange(len(weight))
+    return np.where(weight > 0, np.where((indices >= ends[0]) & (indices <= ends[3]), 1.0, 0.0), np.nan)
 
 
 def _weights_in(order: NDArray[np.intp], weights: Floats) -> Floats:
@@ -138,12 +137,15 @@ def _restore_profile(profile: Profile, orders: dict[int, NDArray[np.intp]], weig
 
 
 def category_terms(
-    found: Terms, levels: dict[int, Sequence[Any]], orders: dict[int, NDArray[np.intp]], weights: dict[int, Floats]
+    found: Terms,
+    category_names: dict[int, Sequence[Any]],
+    orders: dict[int, NDArray[np.intp]],
+    weights: dict[int, Floats],
 ) -> Terms:
     """Terms with those of categorical features: "region is north", "region is north or west"."""
     known = {j: order[_weights_in(order, weights[j]) > 0] for j, order in orders.items()}
     added = [
-        (j, first, last, _words_for([category_text(levels[j][code]) for code in order], first, last))
+        (j, first, last, _words_for([category_text(category_names[j][code]) for code in order], first, last))
         for j, order in known.items()
         for first, last in _ranges(_weights_in(order, weights[j]))
     ]
@@ -158,12 +160,12 @@ def category_terms(
 
 
 def _ranges(weight: Floats) -> list[tuple[int, int]]:
-    """Ranges of places that get a word: the heaviest categories, and where all are heavy, both sides of each cut."""
+    """Ranges of indices that get a word: the heaviest categories, and where all are heavy, both sides of each cut."""
     n = len(weight)
     if n < 2:  # a word for all rows says nothing
         return []
     alone = np.sort(np.argsort(-weight, kind="stable")[:MAX_WORDS])
-    ranges = [(int(place), int(place)) for place in alone]
+    ranges = [(int(index), int(index)) for index in alone]
     if 2 < n <= MAX_GROUPED and weight.sum() >= MIN_GROUPED_WEIGHT * n:
         ranges += [(0, cut) for cut in range(1, n - 1)] + [(cut, n - 1) for cut in range(1, n - 1)]
     return ranges

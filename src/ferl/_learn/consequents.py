@@ -23,12 +23,12 @@ def consequents(
         Training weight of each class in each node, nodes in pre-order.
     parent : ndarray of shape (n_nodes,)
         Parent of each node; -1 at the root.
-    kind : {"shrinkage", "laplace", "raw"}
+    kind : {"shrinkage", "laplace", "raw"}, default="shrinkage"
         ``"raw"``: the class frequencies, over-confident in small leaves. ``"laplace"``: one row of each class added,
         which over-smooths leaves when there are many classes. ``"shrinkage"``: hierarchical shrinkage (Agarwal et
         al., ICML 2022): a node's distribution is its parent's, plus the change of the frequencies from parent to node
         divided by ``1 + shrinkage / weight of the parent``.
-    shrinkage : float
+    shrinkage : float, default=5.0
         The constant of ``"shrinkage"``, in rows; 0 is ``"raw"``.
 
     Returns
@@ -69,7 +69,7 @@ def consequents(
 def own_trust(
     class_weight: Floats, parent: NDArray[np.int32], kind: str = "shrinkage", shrinkage: float = 5.0
 ) -> Floats:
-    """How far each node's distribution follows its own frequencies, the parent's being what they are.
+    """How far each node's distribution follows the class frequencies of the node, for given frequencies of its parent.
 
     Parameters
     ----------

@@ -155,7 +155,8 @@ def _expected_probability(tree: FuzzyTree, settings: Settings) -> Floats:
     """Mean probability that each leaf gives the label of a new row like those before, shape (n_leaves,).
 
     That of the rows before is larger: these are what the leaf knows. A consequent p that follows the frequencies q of W
-    rows by t per unit gives their labels ``sum p q``, of which ``t (1 - sum q^2) / (W - 1)`` is their own noise.
+    rows by t per unit gives their labels ``sum p q``, of which ``t (1 - sum q^2) / (W - 1)`` is the noise of
+    these rows.
     """
     leaves = tree.leaves
     weight = tree.weight[leaves]

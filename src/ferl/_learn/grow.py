@@ -17,9 +17,8 @@ from ferl._learn.partitions import quantile_partition, width_partition
 from ferl._learn.pruning import prune
 from ferl._learn.rows import Facts, Orders, Rows, Sampling, Summing
 from ferl._model.model import Model, Words
-from ferl._model.profile import Profile
 from ferl._model.settings import Settings
-from ferl._model.tree import Categories, Cuts, FuzzyTree
+from ferl._model.tree import Categories, Cuts, FuzzyTree, Profile
 from ferl._model.words import LinguisticVariable, Terms, arrange, terms
 from ferl._tables import refuse_extreme_scales
 from ferl._util.arrays import Ints
@@ -124,7 +123,7 @@ def _sampled(settings: Settings, rows: Rows, seed: int, orders: Orders) -> tuple
     while True:
         sampling = Sampling(facts.n_categories, facts.n_classes, seed, n_rows, n_class_rows, columns, orders)
         sampler = rows.fold(sampling, threads)
-        # Schema without any value must not change what is drawn; that there are none is seen only now.
+        # A column without any value must not change which rows are drawn, and only now is it known to have none.
         valued = columns[(sampler.low <= sampler.high)[columns]]
         if len(valued) == len(columns):
             return sampling, sampler

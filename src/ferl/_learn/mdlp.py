@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ferl._learn.partitions import Ramp, check_n_sets, checked_table, sorted_groups, variable
-from ferl._model.fuzzy_set import NARROWEST
 from ferl._model.words import LinguisticVariable
 from ferl._tables import distinct_labels
-from ferl._util.arrays import Floats
+from ferl._util.arrays import NARROWEST, Floats
 
 
 def mdlp_partition(
@@ -34,20 +33,20 @@ def mdlp_partition(
 
     Parameters
     ----------
-    X : array-like or data frame of shape (n_rows, n_features)
+    X : array-like or data frame of shape (n_samples, n_features)
         Numbers. Missing values (NaN) are passed over.
-    y : array-like of shape (n_rows,)
+    y : array-like of shape (n_samples,)
         Labels.
-    feature_names : sequence of str, optional
+    feature_names : sequence of str, default=None
         By default the names of the data frame's columns, or x0, x1, ...
-    max_sets : int
+    max_sets : int, default=7
         Largest number of sets, 2 to 7. If more cuts pay, those that save the most bits are taken.
-    sample_weight : array-like of shape (n_rows,), optional
+    sample_weight : array-like of shape (n_samples,), default=None
         How often each row counts. Weights that average less than one are scaled up to one.
-    fallback : {"best_cut", "drop"}
+    fallback : {"best_cut", "drop"}, default="best_cut"
         What a feature gets where no cut pays: the best single cut all the same, since the feature may tell something
         together with others; or no variable.
-    softness : float
+    softness : float, default=0.25
         A cut becomes a ramp with this share of the distance to the nearer neighbour, a cut or the end of the range,
         as its half-width: 0 is a step, 0.5 the widest ramp that leaves its neighbours alone.
 
@@ -91,11 +90,11 @@ def mdlp_cuts(values: Floats, codes: NDArray[np.intp], weight: Floats, max_cuts:
 
     Parameters
     ----------
-    values : ndarray of shape (n_rows,)
+    values : ndarray of shape (n_samples,)
         Values of the feature.
-    codes : ndarray of shape (n_rows,)
+    codes : ndarray of shape (n_samples,)
         Each row's class.
-    weight : ndarray of shape (n_rows,)
+    weight : ndarray of shape (n_samples,)
         Each row's weight, positive.
     max_cuts : int
         The best so many are taken: those that save most bits, a cut always before those within its sides.
@@ -113,10 +112,10 @@ def mdlp_cuts(values: Floats, codes: NDArray[np.intp], weight: Floats, max_cuts:
     while queue and len(taken) < max_cuts:
         cut = heapq.heappop(queue)
         taken.append(cut)
-        for part in (_best_cut(blocks, cut.start, cut.place), _best_cut(blocks, cut.place, cut.stop)):
+        for part in (_best_cut(blocks, cut.start, cut.index), _best_cut(blocks, cut.index, cut.stop)):
             if part is not None and part.profit > 0:
                 heapq.heappush(queue, part)
-    return sorted(float(blocks.cuts[cut.place - 1]) for cut in taken)
+    return sorted(float(blocks.cuts[cut.index - 1]) for cut in taken)
 
 
 @dataclass(frozen=True)
@@ -165,11 +164,11 @@ def _boundaries(class_weight: Floats) -> NDArray[np.intp]:
 
 @dataclass(frozen=True, order=True)
 class _Cut:
-    """The best cut of the blocks from ``start`` to before ``stop``: after it comes the block ``place``."""
+    """The best cut of the blocks from ``start`` to before ``stop``: after it comes the block ``index``."""
 
     loss: float  # bits, the negative profit: a heap gives the smallest first
     start: int
-    place: int
+    index: int
     stop: int
 
     @property

@@ -10,11 +10,11 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ferl._model.fuzzy_set import INFINITY, LARGEST, NARROWEST, FuzzySet
+from ferl._model.fuzzy_set import INFINITY, FuzzySet
 from ferl._model.words import MAX_SETS, WORDS, LinguisticVariable
 from ferl._tables import check_weight_span, checked_sample_weight
 from ferl._tables.reading import read_table
-from ferl._util.arrays import Floats
+from ferl._util.arrays import LARGEST, NARROWEST, Floats
 
 Ramp = tuple[float, float]
 """Where one set hands over to the next: the lower one is full up to the first number, gone at the second."""
@@ -26,9 +26,9 @@ class Table:
 
     Attributes
     ----------
-    values : ndarray of shape (n_rows, n_features)
+    values : ndarray of shape (n_samples, n_features)
         NaN where a value is missing.
-    weight : ndarray of shape (n_rows,)
+    weight : ndarray of shape (n_samples,)
         Weight of each row.
     kept : ndarray of shape (n_given_rows,), bool
         Which of the given rows these are.
@@ -60,13 +60,13 @@ def quantile_partition(
 
     Parameters
     ----------
-    X : array-like or data frame of shape (n_rows, n_features)
+    X : array-like or data frame of shape (n_samples, n_features)
         Numbers. Missing values (NaN) are passed over.
-    feature_names : sequence of str, optional
+    feature_names : sequence of str, default=None
         By default the names of the data frame's columns, or x0, x1, ...
-    n_sets : int
+    n_sets : int, default=3
         Number of sets, 2 to 7.
-    sample_weight : array-like of shape (n_rows,), optional
+    sample_weight : array-like of shape (n_samples,), default=None
         How often each row counts.
 
     Returns
@@ -82,7 +82,7 @@ def quantile_partition(
 
     A feature with at most ``n_sets`` distinct values has one set for each, full there and gone at the next value.
     Where so many rows share a value that a ramp would have no width, the ramp goes from that value to its
-    neighbour, on the side that divides the rows better; there are fewer sets if that place is taken.
+    neighbour, on the side that divides the rows better; there are fewer sets if that neighbour is taken.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def width_partition(
     ----------
     X, feature_names, n_sets
         As in :func:`quantile_partition`.
-    sample_weight : array-like of shape (n_rows,), optional
+    sample_weight : array-like of shape (n_samples,), default=None
         Rows of weight 0 are left out; otherwise weights make no difference.
 
     Returns
@@ -150,12 +150,12 @@ def one_set_each(column: Column) -> list[Ramp]:
 
 def quantile_ramps(column: Column, n_sets: int) -> list[Ramp]:
     """Ramps between the quantiles at steps of ``1 / (2 n_sets - 1)``."""
-    places = _untied(_quantile_places(column, n_sets), column, n_sets)
-    return [(float(column.values[low]), float(column.values[high])) for low, high in places]
+    indices = _untied(_quantile_indices(column, n_sets), column, n_sets)
+    return [(float(column.values[low]), float(column.values[high])) for low, high in indices]
 
 
-def _quantile_places(column: Column, n_sets: int) -> list[tuple[int, int]]:
-    """Each ramp as two places among the distinct values."""
+def _quantile_indices(column: Column, n_sets: int) -> list[tuple[int, int]]:
+    """Each ramp as two indices among the distinct values."""
     n_steps = 2 * n_sets - 1
     up_to = column.weight_up_to
     below = np.concatenate([[0.0], up_to[:-1]])
@@ -163,21 +163,21 @@ def _quantile_places(column: Column, n_sets: int) -> list[tuple[int, int]]:
     # The two sides of the median mirror each other. Shares that differ only by rounding count as equal.
     lower = np.searchsorted(up_to, wanted * (1 - 1e-12))
     upper = np.searchsorted(below, wanted * (1 + 1e-12), side="right") - 1
-    place = np.where(np.arange(1, n_steps) < n_sets, lower, upper).tolist()
-    return list(zip(place[::2], place[1::2], strict=True))
+    index = np.where(np.arange(1, n_steps) < n_sets, lower, upper).tolist()
+    return list(zip(index[::2], index[1::2], strict=True))
 
 
-def _untied(places: list[tuple[int, int]], column: Column, n_sets: int) -> list[tuple[int, int]]:
+def _untied(indices: list[tuple[int, int]], column: Column, n_sets: int) -> list[tuple[int, int]]:
     """Ramps of no width moved to one side of their value, or left out where there is no room."""
-    kept = [(low, high) for low, high in places if low < high]
-    if len(kept) == len(places):
+    kept = [(low, high) for low, high in indices if low < high]
+    if len(kept) == len(indices):
         return kept
     share = column.weight_up_to / column.weight_up_to[-1]
-    for i, (place, high) in enumerate(places):
-        if place < high:
+    for i, (index, high) in enumerate(indices):
+        if index < high:
             continue
         middle = (2 * i + 1.5) / (2 * n_sets - 1)
-        sides = [(place - 1, place), (place, place + 1)]
+        sides = [(index - 1, index), (index, index + 1)]
         # A ramp that starts at a value puts the weight up to that value below it.
         sides.sort(key=lambda side: round(abs(share[max(side[0], 0)] - middle), 12))
         free = [side for side in sides if side[0] >= 0 and side[1] < len(share) and not _overlaps(side, kept)]

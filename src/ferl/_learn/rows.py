@@ -11,10 +11,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ferl import _core
 from ferl._learn.categories import category_weights, recode
@@ -27,6 +27,14 @@ Orders = dict[int, NDArray[np.intp]]
 CategoryNames = dict[int, Sequence[Any]]
 
 
+class Batch(NamedTuple):
+    """Some rows, their labels, and how often each counts."""
+
+    X: Any
+    y: ArrayLike
+    sample_weight: ArrayLike | None = None
+
+
 @dataclass(frozen=True)
 class Block:
     """Some rows.
@@ -36,23 +44,23 @@ class Block:
     X : ndarray of shape (n_rows, n_columns)
         Values; NaN where one is missing. A category is its code.
     codes : ndarray of shape (n_rows,), int32
-        Place of each row's label among the classes.
+        Index of each row's label among the classes.
     weight : ndarray of shape (n_rows,)
         How often each row counts.
-    first_place : int
-        Of the first row among all rows.
+    first_index : int
+        Index of the first row among all rows.
     is_recoded : bool
-        Whether categories have the places of their order already.
+        Whether categories are indices in an order already.
     """
 
     X: Floats
     codes: Ints
     weight: Floats
-    first_place: int = 0
+    first_index: int = 0
     is_recoded: bool = False
 
     def recoded(self, orders: Orders, n_threads: int) -> Block:
-        """The rows with categories as places in an order; ``X`` itself is changed, nobody else has it."""
+        """The rows with categories as indices in an order; ``X`` itself is changed, nobody else has it."""
         if not self.is_recoded and orders:
             recode(self.X, orders, n_threads)
         return replace(self, is_recoded=True)
@@ -233,7 +241,7 @@ class Sampling:
     def add(self, state: _core.Sampler, block: Block, n_threads: int, report: Any = None) -> None:
         """Take in a block."""
         block = block.recoded(self.orders, n_threads)
-        state.add(block.X, block.codes, block.weight, block.first_place, n_threads)
+        state.add(block.X, block.codes, block.weight, block.first_index, n_threads)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Sums of doubles that do not depend on the order in which they come."""
+"""A survey of rows in batches: their columns, labels and weights, in sums that do not depend on the order of rows."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._learn.batches import Batch, labels_of
-from ferl._learn.rows import Block, CategoryNames, Facts
+from ferl._learn.rows import Batch, Block, CategoryNames, Facts
 from ferl._tables import (
     Schema,
     check_weight_span,
@@ -21,6 +20,7 @@ from ferl._tables import (
     merge_columns,
     with_indicators,
 )
+from ferl._tables.labels import labels_of
 from ferl._tables.reading import read_table
 from ferl._util.arrays import Floats, Ints
 
@@ -87,7 +87,7 @@ class ExactSums:
 
 @dataclass
 class Survey:
-    """Schema, labels and weights of some rows; those of all rows after merging.
+    """Columns, labels and weights of some rows; those of all rows after merging.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ class RowForm:
     classes : ndarray of shape (n_classes,)
         The labels.
     missing_features : tuple of int
-        Features with a column of their own that says whether they are missing.
+        Features with an additional column that says whether they are missing.
     factor : ndarray of shape (n_classes,)
         What a row of each class weighs.
     scale : float
@@ -217,20 +217,20 @@ class RowForm:
         """What is known of the rows before their categories are weighed."""
         return Facts(self.columns, self.missing_features, self.classes, self.factor)
 
-    def block(self, batch: Batch, first_place: int = 0) -> Block:
+    def block(self, batch: Batch, first_index: int = 0) -> Block:
         """A batch as the core reads it; weights are scaled."""
         X = with_indicators(self.columns.encode(batch.X), self.missing_features)
         codes = self.codes(batch)
         weight = self.weight(batch, codes)
-        return Block(X, codes, weight if self.scale == 1.0 else weight * self.scale, first_place)
+        return Block(X, codes, weight if self.scale == 1.0 else weight * self.scale, first_index)
 
     def codes(self, batch: Batch) -> Ints:
-        """Labels of a batch as places among the classes."""
+        """Labels of a batch as indices of the classes."""
         found, inverse = distinct_labels(labels_of(batch.y))
-        place = np.minimum(np.searchsorted(self.classes, found), len(self.classes) - 1)
-        if not np.array_equal(self.classes[place], found):
+        index = np.minimum(np.searchsorted(self.classes, found), len(self.classes) - 1)
+        if not np.array_equal(self.classes[index], found):
             raise ValueError("The batches have other labels than when they were read before. Give the same every time.")
-        return np.asarray(place[inverse], dtype=np.int32)
+        return np.asarray(index[inverse], dtype=np.int32)
 
     def weight(self, batch: Batch, codes: Ints) -> Floats:
         """Weights of a batch's rows, before they are scaled."""
@@ -246,7 +246,7 @@ class Tally:
     ----------
     of_class : ExactSums
         Cells: classes.
-    of_level : dict
+    of_category : dict
         By categorical column, cells: (category, class).
     n_rows : int
         Rows with weight.
@@ -255,16 +255,16 @@ class Tally:
     """
 
     of_class: ExactSums
-    of_level: dict[int, ExactSums]
+    of_category: dict[int, ExactSums]
     n_rows: int = 0
     low: float = np.inf
     high: float = 0.0
 
     @classmethod
-    def start(cls, form: RowForm, levels: CategoryNames) -> Tally:
+    def start(cls, form: RowForm, category_names: CategoryNames) -> Tally:
         """Of no rows."""
         n_classes = len(form.classes)
-        return cls(ExactSums(n_classes), {j: ExactSums(len(own) * n_classes) for j, own in levels.items()})
+        return cls(ExactSums(n_classes), {j: ExactSums(len(own) * n_classes) for j, own in category_names.items()})
 
     def add(self, form: RowForm, columns: dict[int, Floats], codes: Ints, weight: Floats) -> None:
         """Take in rows; ``columns``: codes of categories, by the number of the column."""
@@ -272,7 +272,7 @@ class Tally:
         self.of_class.add(codes.astype(np.intp), weight)
         for j, column in columns.items():
             known = ~np.isnan(column)
-            self.of_level[j].add(column[known].astype(np.intp) * n_classes + codes[known], weight[known])
+            self.of_category[j].add(column[known].astype(np.intp) * n_classes + codes[known], weight[known])
         positive = weight[weight > 0]
         self.n_rows += len(positive)
         self.low = min(self.low, float(positive.min(initial=np.inf)))
@@ -281,14 +281,14 @@ class Tally:
     def merge(self, other: Tally) -> None:
         """Take in what another one has seen."""
         self.of_class.merge(other.of_class)
-        for j, sums in other.of_level.items():
-            self.of_level[j].merge(sums)
+        for j, sums in other.of_category.items():
+            self.of_category[j].merge(sums)
         self.n_rows += other.n_rows
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
 
     def category_weight(self, n_classes: int) -> dict[int, Floats]:
         """Weight of each class in each category, by column, shape (n_categories, n_classes)."""
-        return {j: sums.totals().reshape(-1, n_classes) for j, sums in self.of_level.items()}
+        return {j: sums.totals().reshape(-1, n_classes) for j, sums in self.of_category.items()}
 
     def check(self) -> None:
         """Refuse weights that sums cannot hold side by side."""

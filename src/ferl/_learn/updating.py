@@ -19,9 +19,8 @@ from ferl._learn.drift import Drift, measure_drift
 from ferl._learn.grow import n_exemplars
 from ferl._learn.rows import Block, Summing
 from ferl._model.model import Model
-from ferl._model.profile import Profile
 from ferl._model.settings import Settings
-from ferl._model.tree import FuzzyTree
+from ferl._model.tree import FuzzyTree, Profile
 from ferl._tables import refuse_extreme_scales
 from ferl._util.arrays import Floats, Ints
 from ferl._util.text import shown
@@ -76,13 +75,13 @@ def settle_classes(found: NDArray[Any], codes: Ints, classes: ArrayLike | None) 
 
 
 def _indices(found: NDArray[Any], classes: NDArray[Any], remedy: str) -> Ints:
-    place = {label: k for k, label in enumerate(classes.tolist())}
-    unknown = [label for label in found.tolist() if label not in place]
+    index = {label: k for k, label in enumerate(classes.tolist())}
+    unknown = [label for label in found.tolist() if label not in index]
     if unknown:
         raise ValueError(
             f"y holds {_listed(unknown)}, which is not among the classes {_listed(classes.tolist())}. {remedy}"
         )
-    return np.array([place[label] for label in found.tolist()], dtype=np.int32)
+    return np.array([index[label] for label in found.tolist()], dtype=np.int32)
 
 
 def _listed(labels: Sequence[Any]) -> str:
@@ -213,7 +212,7 @@ def _merged_profile(tree: FuzzyTree, before: Profile, learned: _Learned, n_most:
     step = now.mean - before.mean
     mean = before.mean + share * step
     variance = (1 - share) * before.variance + share * now.variance + share * (1 - share) * step**2
-    # Of categories a profile knows the spread alone, not what it was made of: the unit of distance stays.
+    # A profile holds the variance of categories, not their weights, so two of them cannot be merged: the first stays.
     holds_categories = tree.n_categories(mean.shape[1]) > 0
     exemplar, rows = _merged_exemplars(before, now, tree.weight, weight, n_most)
     merged = Profile(
@@ -240,10 +239,10 @@ def _merged_exemplars(
         return_index=True,
         return_inverse=True,
     )
-    place, n_before = first[inverse], len(before.exemplar_row)  # of equal rows, that of the first
+    index, n_before = first[inverse], len(before.exemplar_row)  # of equal rows, that of the first
     merged: list[list[int]] = []
     for node, (old, new) in enumerate(zip(before.exemplar, now.exemplar, strict=True)):
-        own = place[np.concatenate([old[old >= 0], n_before + new[new >= 0]])]
+        own = index[np.concatenate([old[old >= 0], n_before + new[new >= 0]])]
         turn = np.concatenate(
             [
                 (np.arange((old >= 0).sum()) + 0.5) / max(old_weight[node], np.finfo(np.float64).tiny),

@@ -49,7 +49,7 @@ class Part:
         What errors call it.
     keys : sequence of str
         The keys it must have; others are refused.
-    optional : sequence of str
+    optional : sequence of str, default=()
         Keys that it may have.
     """
 
@@ -98,9 +98,9 @@ class Part:
         """A list of rows of numbers, as an array of shape (n, width)."""
         rows = self.list(key, n)
         flat: list[Any] = []
-        for place, row in enumerate(rows):
+        for index, row in enumerate(rows):
             if type(row) is not list or len(row) != width:
-                raise self.wrong(key, f"row {place} is {shown(row)}; it must be a list of {width} numbers")
+                raise self.wrong(key, f"row {index} is {shown(row)}; it must be a list of {width} numbers")
             flat += row
         return as_numbers(flat, self.path(key), None, low, high, **allow).reshape(len(rows), width)
 
@@ -117,9 +117,9 @@ def as_list(value: Any, where: str, n: int | None = None) -> list[Any]:
 def as_integers(value: Any, where: str, n: int | None, low: int, high: int) -> Ints:
     """A list of integers from ``low`` to ``high``, as int32."""
     entries = as_list(value, where, n)
-    for place, entry in enumerate(entries):
+    for index, entry in enumerate(entries):
         if type(entry) is not int or not low <= entry <= high:  # a boolean is not an integer here
-            raise ModelFileError(f"{where}[{place}] is {shown(entry)}; it must be an integer from {low} to {high}.")
+            raise ModelFileError(f"{where}[{index}] is {shown(entry)}; it must be an integer from {low} to {high}.")
     return np.array(entries, dtype=np.int32)
 
 
@@ -141,11 +141,11 @@ def as_numbers(
         What stands in the file.
     where : str
         What errors call it.
-    n : int, optional
-        How many there must be.
-    low, high : float
+    n : int or None
+        How many there must be; None: any number.
+    low, high : float, default=-inf and inf
         Range, both ends included.
-    infinite, missing : bool
+    infinite, missing : bool, default=False
         Whether "inf" and "-inf", and "nan", are among the numbers allowed.
 
     Returns
@@ -158,8 +158,8 @@ def as_numbers(
         entries = [SPECIAL.get(entry, entry) if type(entry) is str else entry for entry in entries]
         kinds = set(map(type, entries))
     if not kinds <= {int, float}:
-        place = next(place for place, entry in enumerate(entries) if type(entry) not in (int, float))
-        raise ModelFileError(f"{where}[{place}] is {shown(entries[place])}; it must be a number.")
+        index = next(index for index, entry in enumerate(entries) if type(entry) not in (int, float))
+        raise ModelFileError(f"{where}[{index}] is {shown(entries[index])}; it must be a number.")
     try:
         numbers = np.array(entries, dtype=np.float64)
     except OverflowError:
@@ -168,14 +168,14 @@ def as_numbers(
     bad = ~(is_nan | ((numbers >= low) & (numbers <= high)))
     bad |= (is_nan & (not missing)) | (np.isinf(numbers) & (not infinite))
     if bad.any():
-        place = int(np.argmax(bad))
+        index = int(np.argmax(bad))
         limits = "" if (low, high) == (-math.inf, math.inf) else f" from {low:g} to {high:g}"
-        raise ModelFileError(f"{where}: number {place} is {numbers[place]}; it must be a number{limits}.")
+        raise ModelFileError(f"{where}: number {index} is {numbers[index]}; it must be a number{limits}.")
     return numbers
 
 
 def is_plain_text(value: Any) -> bool:
-    """Whether a value is text that a file can hold: half a surrogate pair is none."""
+    """Whether a value is text that a file can hold: half a surrogate pair is not."""
     return type(value) is str and not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 

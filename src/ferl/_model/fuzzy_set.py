@@ -12,12 +12,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ferl._util.arrays import Floats
+from ferl._util.arrays import LARGEST, NARROWEST, Floats
 from ferl._util.text import shown
 
 INFINITY = math.inf
-LARGEST = 1e150  # what a table may hold, see ferl._tables
-NARROWEST = 1e-300  # a narrower ramp has no finite slope
 
 
 class PartitionError(ValueError):

@@ -41,7 +41,7 @@ class Model:
         Names of the features and their categories.
     missing_features : tuple of int
         Features that rules may ask whether they are missing.
-    partition : list of (LinguisticVariable or None), optional
+    partition : list of (LinguisticVariable or None), or None
         The words of each column; None where conditions are learned splits.
     n_growth_rows : int
         Number of distinct rows the conditions were chosen on.

@@ -10,12 +10,66 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
-from ferl._model.profile import LEAST_SHARE, Profile
 from ferl._util.arrays import Bools, Floats, Ints
+
+LEAST_VARIANCE = 1e-305  # the reciprocals of smaller ones overflow
+LEAST_SHARE = 0.05  # of a feature's variance over all rows, that its variance inside a leaf is taken to be at least
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Profile:
+    """What the training rows of each node look like.
+
+    Attributes
+    ----------
+    mean, variance : ndarray of shape (n_nodes, n_features)
+        Weighted by firing.
+    exemplar : ndarray of shape (n_nodes, n_exemplars), int32
+        Some of the rows that reach each node, as indices in ``exemplar_row``; -1 where a node has fewer.
+    exemplar_row : ndarray of shape (n_kept, n_features)
+        Training rows that are exemplars of some node.
+    known_weight : ndarray of shape (n_nodes, n_features), or None
+        Weight behind each mean and variance: that of the rows whose value is not missing. None: no value is
+        missing, and it is the weight of the node.
+    """
+
+    mean: Floats
+    variance: Floats
+    exemplar: Ints
+    exemplar_row: Floats
+    known_weight: Floats | None = None
+
+    def keep(self, kept: NDArray[np.bool_]) -> Profile:
+        """Without the nodes that are not ``kept``, and without the rows that were exemplars of these alone."""
+        exemplar = self.exemplar[kept]
+        still = np.zeros(len(self.exemplar_row), dtype=bool)
+        still[exemplar[exemplar >= 0]] = True
+        index = np.append(np.cumsum(still, dtype=np.int32) - 1, np.int32(-1))  # the last one: for -1, no exemplar
+        known = None if self.known_weight is None else self.known_weight[kept]
+        return Profile(self.mean[kept], self.variance[kept], index[exemplar], self.exemplar_row[still], known)
+
+    @staticmethod
+    def partly_known(known_weight: Floats, weight: Floats) -> Floats | None:
+        """``known_weight``, or None where it is all of the nodes' weight, shape (n_nodes,), but for rounding."""
+        return known_weight if (known_weight < (1 - 1e-9) * weight[:, None]).any() else None
+
+    @property
+    def has_exemplars(self) -> bool:
+        """Whether any training row is kept."""
+        return len(self.exemplar_row) > 0
+
+    @property
+    def total_variance(self) -> Floats:
+        """Variance over all rows, shape (n_features,); never 0.
+
+        The variance of a constant feature is taken to be the square of its value, or 1 where that is zero.
+        """
+        total, mean = self.variance[0], self.mean[0]
+        return np.maximum(np.where(total > 0, total, np.where(mean != 0, mean**2, 1.0)), LEAST_VARIANCE)
 
 
 def nodes_by_depth(parent: Ints) -> list[NDArray[np.intp]]:
-    """Nodes by their depth, the root's level left out: what sums along paths go through, one level at a time.
+    """Nodes by their depth, without the root: sums along paths go through them one depth at a time.
 
     Parameters
     ----------
@@ -28,7 +82,7 @@ def nodes_by_depth(parent: Ints) -> list[NDArray[np.intp]]:
         Numbers of the nodes at depth 1, 2, ...
     """
     found: list[NDArray[np.intp]] = []
-    inside = np.zeros(len(parent) + 1, dtype=bool)  # one more place: the root's parent, -1
+    inside = np.zeros(len(parent) + 1, dtype=bool)  # one more entry: the root's parent, -1
     inside[0] = True
     while (nodes := np.flatnonzero(inside[parent])).size:
         found.append(nodes)
@@ -88,10 +142,10 @@ class Categories:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FuzzyTree:
-    """A fuzzy rule tree. Nodes are in pre-order; every node but the root stores its own condition.
+    """A fuzzy rule tree. Nodes are in pre-order; every node but the root stores one condition.
 
     The firing of a node is the firing of its parent, times the membership of the row in the node's trapezoid, times
-    the gate of the node's support. Everything else in the library is a reading of these arrays.
+    the gate of the node. Everything else in the library is a reading of these arrays.
 
     Attributes
     ----------
@@ -118,9 +172,9 @@ class FuzzyTree:
         What the rows of each node look like, for novelty.
     word : tuple of str
         Word of each node's condition, "" at the root; empty where conditions are sides of learned splits.
-    cuts : Cuts, optional
+    cuts : Cuts or None
         How sure the resamples are of each learned split; None where conditions are words.
-    categories : Categories, optional
+    categories : Categories or None
         Conditions on categories; None where all features are numbers.
     """
 
@@ -152,7 +206,7 @@ class FuzzyTree:
 
     @cached_property
     def weight(self) -> Floats:
-        """Training weight that reached each node: its support in the sense of rule learning."""
+        """Training weight that reached each node."""
         return np.asarray(self.class_weight.sum(axis=1))
 
     @cached_property
@@ -197,7 +251,7 @@ class FuzzyTree:
 
     @cached_property
     def lipschitz(self) -> float:
-        """Lipschitz constant of the soft vote inside the support, max-norm to L1-norm.
+        """Lipschitz constant of the soft vote where the gates are open, max-norm to L1-norm.
 
         Learned splits: the largest sum of ``1 / h`` over the splits of a path (supplement of the paper, Prop. 3).
         Words: of the sum of all nodes' firings times their distributions; a node's firing changes at most by the slopes
@@ -270,18 +324,18 @@ class FuzzyTree:
 
         Parameters
         ----------
-        X : ndarray of shape (n_rows, n_features), float64
+        X : ndarray of shape (n_samples, n_features), float64
             Rows, in the column order of the training table.
-        gated : bool
-            Whether the support gates act.
-        gate_margin : float
+        gated : bool, default=True
+            Whether the gates act.
+        gate_margin : float, default=1.0
             Width of a gate's slope, in ranges of its feature.
-        n_threads : int
+        n_threads : int, default=1
             Number of threads; the result does not depend on it.
 
         Returns
         -------
-        ndarray of shape (n_rows, n_nodes)
+        ndarray of shape (n_samples, n_nodes)
         """
         out = np.zeros((len(X), self.n_nodes))
         self.core(gate_margin).fire(X, gated, n_threads, out)

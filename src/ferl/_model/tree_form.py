@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._model.fields import Budget, ModelFileError, Part, as_integers, as_numbers, as_written
-from ferl._model.profile import Profile
-from ferl._model.tree import Categories, Cuts, FuzzyTree
+from ferl._model.tree import Categories, Cuts, FuzzyTree, Profile
 from ferl._util.arrays import Floats, Ints
 
 INT32 = int(np.iinfo(np.int32).max)
@@ -260,12 +259,12 @@ def _categories(form: Any, n_categories: Ints, feature: Ints, budget: Budget) ->
     usual = part.numbers("usual", len(nodes), 0.0, 1.0, missing=True)
     membership = np.repeat(usual, sizes[nodes])
     codes, values = part.list("code", len(nodes)), part.list("membership", len(nodes))
-    for place, node in enumerate(nodes.tolist()):
-        own = as_integers(codes[place], f"tree.categories.code[{place}]", None, 0, int(sizes[node]) - 1)
-        where = f"tree.categories.membership[{place}]"
+    for index, node in enumerate(nodes.tolist()):
+        own = as_integers(codes[index], f"tree.categories.code[{index}]", None, 0, int(sizes[node]) - 1)
+        where = f"tree.categories.membership[{index}]"
         if (np.diff(own) <= 0).any():
-            raise part.wrong("code", f"entry {place} must ascend")
-        membership[start[node] + own] = as_numbers(values[place], where, len(own), 0.0, 1.0, missing=True)
+            raise part.wrong("code", f"entry {index} must ascend")
+        membership[start[node] + own] = as_numbers(values[index], where, len(own), 0.0, 1.0, missing=True)
     return Categories(n_categories, start, membership)
 
 

@@ -39,9 +39,9 @@ class LinguisticVariable:
     sets : sequence of FuzzySet
         2 to 7 sets with different names, from the lowest to the highest: where a set is full, no other one is, except
         for limits that two sets share. Every value of the range belongs to some set.
-    unit : str
+    unit : str, default=""
         What values are measured in.
-    range : (float, float)
+    range : (float, float), default=(-inf, inf)
         Values the feature can have. By default all numbers, and then the first and the last set must be shoulders.
 
     Raises

@@ -106,7 +106,7 @@ def certified_radius(model: Model, rows: Floats, scale: ArrayLike | None = None,
         One that combines by Dempster's rule or by vote.
     rows : ndarray of shape (n_rows, n_columns)
         Rows as the model reads them.
-    scale : array-like of shape (n_features,), optional
+    scale : array-like of shape (n_features,), default=None
         Unit of each feature; 0 for one that does not move. None: all 1.
     n_threads : int, default=1
         Number of threads; the result does not depend on it.
@@ -156,7 +156,7 @@ def global_radius(model: Model, rows: Floats, evidence: Evidence, scale: Floats,
     """Radius by the Lipschitz constant of the tree: ``margin / (2 L)``, as far as no gate begins to close.
 
     The paper's certificate (supplement, Prop. 3). It is about the vote of the leaves of a tree of learned splits; for
-    anything else it is NaN. The paper caps it where a gate on the row's own paths would close; here gates on paths
+    anything else it is NaN. The paper caps it where a gate on the paths of the row would close; here gates on paths
     that the row could reach within the radius count too, because they also change the vote.
 
     Parameters
@@ -206,7 +206,7 @@ def certify(model: Model, row: Floats, scale: ArrayLike | None = None) -> Certif
         One that combines by Dempster's rule or by vote.
     row : ndarray of shape (1, n_columns)
         The row as the model reads it.
-    scale : array-like of shape (n_features,), optional
+    scale : array-like of shape (n_features,), default=None
         Unit of each feature.
 
     Returns

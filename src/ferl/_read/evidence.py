@@ -24,11 +24,11 @@ class Evidence:
 
     Attributes
     ----------
-    belief : ndarray of shape (n_rows, n_classes)
+    belief : ndarray of shape (n_samples, n_classes)
         Mass committed to each class: what the evidence proves.
-    ignorance : ndarray of shape (n_rows,)
+    ignorance : ndarray of shape (n_samples,)
         Mass committed to no class: 1 when nothing fires.
-    conflict : ndarray of shape (n_rows,)
+    conflict : ndarray of shape (n_samples,)
         Share of the evidence that contradicted itself and was removed by Dempster's normalisation.
     classes : ndarray of shape (n_classes,)
         Labels, in the order of the columns.
@@ -66,17 +66,17 @@ class Evidence:
 
     @property
     def plausibility(self) -> Floats:
-        """What the evidence does not exclude, shape (n_rows, n_classes)."""
+        """What the evidence does not exclude, shape (n_samples, n_classes)."""
         return np.asarray(self.belief + self.ignorance[:, None])
 
     @property
     def pignistic(self) -> Floats:
-        """Probability for decisions: the ignorance shared equally among the classes, shape (n_rows, n_classes)."""
+        """Probability for decisions: the ignorance shared equally among the classes, shape (n_samples, n_classes)."""
         return np.asarray(self.belief + self.ignorance[:, None] / self.belief.shape[1])
 
     @property
     def dirichlet(self) -> Floats:
-        """Parameters of the Dirichlet distribution that says the same in subjective logic, shape (n_rows, n_classes).
+        """Parameters of the equivalent Dirichlet distribution of subjective logic, shape (n_samples, n_classes).
 
         ``alpha(c) = C * belief(c) / ignorance + 1``, with C classes as the weight of the uniform prior. Its mean is
         the pignistic probability. Ignorance counts as at least 1e-9, so that certainty stays finite.
@@ -85,7 +85,7 @@ class Evidence:
         return np.asarray(self.belief.shape[1] * self.belief / least[:, None] + 1.0)
 
     def prediction_set(self) -> Bools:
-        """Classes that no other class dominates: plausibility at least the largest belief, shape (n_rows, n_classes).
+        """Classes whose plausibility is at least the largest belief, shape (n_samples, n_classes).
 
         The whole frame is an abstention.
         """
@@ -99,7 +99,7 @@ def read_evidence(model: Model, rows: Floats, n_threads: int = 1) -> Evidence:
     ----------
     model : Model
         The model.
-    rows : ndarray of shape (n_rows, n_columns), float64
+    rows : ndarray of shape (n_samples, n_columns), float64
         Rows as the model reads them.
     n_threads : int, default=1
         Number of threads; the result does not depend on it.

@@ -14,8 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from ferl._model.model import Model
-from ferl._model.profile import LEAST_SHARE
-from ferl._model.tree import FuzzyTree
+from ferl._model.tree import LEAST_SHARE, FuzzyTree
 from ferl._tables import add_up_indicators
 from ferl._util.arrays import Bools, Floats
 

@@ -1,7 +1,8 @@
-"""Rules: the paths of a tree to the nodes that speak, each feature named once."""
+"""Rules: the paths of a tree to the nodes that speak, each feature named once; and which part of a tree is shown."""
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,8 +46,8 @@ def _digits(half_width: float) -> int:
     """Decimals that leave one significant digit of the half-width, two if it starts with 1 or 2."""
     if not half_width > 0:
         return 6
-    place = math.floor(math.log10(half_width))
-    return min(max(0, -place + (half_width < 3 * 10.0**place)), 12)
+    power = math.floor(math.log10(half_width))
+    return min(max(0, -power + (half_width < 3 * 10.0**power)), 12)
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class Rule:
     node: int
     """Where the path ends: a leaf, or for the beginning of a rule an inner node."""
     number: int | None
-    """Its number among the rules that speak; None: it does not speak on its own."""
+    """Its number among the rules that speak; None: it does not speak."""
     conditions: tuple[Condition, ...]
     consequent: Floats
     support: float
@@ -116,14 +117,14 @@ class Rule:
 
 
 def read_rules(model: Model, inner: bool | None = None) -> list[Rule]:
-    """The rules of a model, strongest support first.
+    """The rules of a model, the largest training weight first.
 
     Parameters
     ----------
     model : Model
         The model.
-    inner : bool, optional
-        Whether the beginnings of rules, which end at inner nodes, are listed. None: where they speak on their own.
+    inner : bool, default=None
+        Whether the beginnings of rules, which end at inner nodes, are listed. None: where they speak.
 
     Returns
     -------
@@ -178,7 +179,7 @@ def _share(tree: FuzzyTree, node: int) -> float:
 
 
 def _merged(bands: list[tuple[float, float, float]], outward: int) -> Bound | None:
-    """One bound for all on one side of a feature; a band: its ends, and its share of resamples.
+    """One bound for all bands on one side of a feature; a band is its two ends and its share of resamples.
 
     It is full where all of them are, and zero where one of them is. The share is that of the band that is zero first.
     """
@@ -188,3 +189,77 @@ def _merged(bands: list[tuple[float, float, float]], outward: int) -> Bound | No
     low, high = (tightest(band[end] for band in bands) for end in (0, 1))
     decisive = tightest(bands, key=lambda band: band[1] if outward > 0 else band[0])
     return Bound((low + high) / 2, (high - low) / 2, decisive[2])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Which part of a large tree is shown, so that a reader can take it in
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Folded:
+    """The part of a tree that is shown.
+
+    Attributes
+    ----------
+    children : dict of int to list of int
+        Children of every node whose children are shown.
+    n_hidden : dict of int to int
+        Number of rules below each node whose children are hidden.
+    """
+
+    children: dict[int, list[int]]
+    n_hidden: dict[int, int]
+
+    @property
+    def nodes(self) -> list[int]:
+        """All nodes that are shown, in pre-order."""
+        return [0, *sorted(child for own in self.children.values() for child in own)]
+
+
+def fold(tree: FuzzyTree, max_depth: int | None = None, max_rules: int | None = None) -> Folded:
+    """The part of a tree without what lies too deep, and without the lightest subtrees of the rest.
+
+    Parameters
+    ----------
+    tree : FuzzyTree
+        The tree.
+    max_depth : int, default=None
+        The children of nodes at this depth are hidden; 0 is the root.
+    max_rules : int, default=None
+        At most this many ends of paths are shown; the children of the heaviest nodes are shown first.
+
+    Returns
+    -------
+    Folded
+    """
+    for name, value, least in (("max_depth", max_depth, 0), ("max_rules", max_rules, 1)):
+        if value is not None and value < least:
+            raise ValueError(f"{name} is {value}; it must be at least {least}, or None.")
+    below: dict[int, list[int]] = {}
+    for node in range(1, tree.n_nodes):
+        below.setdefault(int(tree.parent[node]), []).append(node)
+    children: dict[int, list[int]] = {}
+    n_ends, waiting = 1, [(-float(tree.weight[0]), 0)]
+    n_hidden: dict[int, int] = {}
+    while waiting:
+        _, node = heapq.heappop(waiting)
+        if node not in below:
+            continue
+        too_deep = max_depth is not None and tree.depth[node] >= max_depth
+        if too_deep or (max_rules is not None and n_ends + len(below[node]) - 1 > max_rules):
+            n_hidden[node] = _n_rules(tree, node)
+            continue
+        children[node] = below[node]
+        n_ends += len(below[node]) - 1
+        for child in below[node]:
+            heapq.heappush(waiting, (-float(tree.weight[child]), child))
+    return Folded(children, n_hidden)
+
+
+def _n_rules(tree: FuzzyTree, node: int) -> int:
+    """Number of rules below a node; its subtree follows it, up to the next node that is not deeper."""
+    end = node + 1
+    while end < tree.n_nodes and tree.depth[end] > tree.depth[node]:
+        end += 1
+    return int(tree.is_leaf[node:end].sum())

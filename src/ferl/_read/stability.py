@@ -14,7 +14,7 @@ from ferl._util.arrays import Floats
 class StabilityReport:
     """Constants of the paper's stability bound (Prop. 1), and what they are made of.
 
-    All are about rows inside the support, where the gates are open, and the max-norm of the change of a row. A firing
+    All are about rows where the gates are open, and about the max-norm of the change of a row. A firing
     is a product of at most D memberships, so it changes at most D lambda times as fast as the row. The masses of a
     source then change, in sum, by twice that; those of K sources combined, before Dempster's normalisation, by at
     most 2 K D lambda; and probabilities, which are divided by the normaliser Z = 1 - conflict, by
@@ -95,7 +95,7 @@ def report_stability(model: Model, rows: Floats | None = None) -> StabilityRepor
     ----------
     model : Model
         The model.
-    rows : ndarray of shape (n_rows, n_columns), optional
+    rows : ndarray of shape (n_rows, n_columns), default=None
         Rows over which the number of sources is counted. None: all sources.
 
     Returns

@@ -25,7 +25,7 @@ def word_meanings(model: Model, names: Sequence[str], columns: Iterable[int] | N
         The model.
     names : sequence of str
         Names of the columns, indicators of missing values among them.
-    columns : iterable of int, optional
+    columns : iterable of int, default=None
         Only these; by default all that the tree asks.
 
     Returns
@@ -162,5 +162,5 @@ def _wrap(line: str, width: int) -> list[str]:
     kept = re.sub(r" (?=±|\(\d+%\))", "\u00a0", line)
     indent = len(line) - len(line.lstrip())
     wrapped = textwrap.wrap(kept.strip(), width - 8, break_long_words=False)
-    lines = [" " * (8 if place else indent) + part for place, part in enumerate(wrapped)]
+    lines = [" " * (8 if index else indent) + part for index, part in enumerate(wrapped)]
     return [part.replace("\u00a0", " ") for part in lines]

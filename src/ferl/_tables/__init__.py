@@ -3,7 +3,14 @@
 :class:`Schema` knows the columns of a training table and turns any table with the same columns into numbers.
 """
 
-from ferl._tables.labels import distinct_labels, refuse_missing_labels
+from ferl._tables.labels import (
+    check_weight_span,
+    checked_sample_weight,
+    class_factors,
+    distinct_labels,
+    refuse_missing_labels,
+    weights_and_factors,
+)
 from ferl._tables.rows import (
     INDICATOR_CATEGORIES,
     OneRow,
@@ -13,12 +20,6 @@ from ferl._tables.rows import (
     with_indicators,
 )
 from ferl._tables.schema import Schema, merge_columns
-from ferl._tables.weights import (
-    check_weight_span,
-    checked_sample_weight,
-    class_factors,
-    weights_and_factors,
-)
 
 __all__ = [
     "INDICATOR_CATEGORIES",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_FORMS = 'names, places or a boolean mask of columns, "from_dtype" or None'
+_FORMS = 'names, indices or a boolean mask of columns, "from_dtype" or None'
 _MAX_NAMES = 20
 
 
@@ -38,7 +38,7 @@ def chosen_features(choice: Any, names: tuple[str, ...] | None, n_features: int)
     if all(isinstance(entry, str) for entry in entries):
         return _from_names(entries, names, n_features)
     if all(isinstance(entry, int) and not isinstance(entry, bool) for entry in entries):
-        return _from_places(entries, n_features)
+        return _from_indices(entries, n_features)
     kinds = sorted({type(entry).__name__ for entry in entries})
     raise ValueError(f"categorical_features holds {' and '.join(kinds)}; it must be {_FORMS}.")
 
@@ -66,7 +66,7 @@ def _from_mask(mask: list[bool], n_features: int) -> NDArray[np.bool_]:
 def _from_names(chosen: list[str], names: tuple[str, ...] | None, n_features: int) -> NDArray[np.bool_]:
     if chosen and names is None:
         raise ValueError(
-            f"categorical_features names {chosen[0]!r}, but the table has no names. Pass places, such as [0, 2], or a "
+            f"categorical_features names {chosen[0]!r}, but the table has no names. Pass indices, such as [0, 2], or a "
             "data frame."
         )
     unknown = [name for name in chosen if name not in (names or ())]
@@ -77,12 +77,12 @@ def _from_names(chosen: list[str], names: tuple[str, ...] | None, n_features: in
             f"{', '.join(map(repr, listed))}{', ...' * (len(names or ()) > len(listed))}."
         )
     mask = np.zeros(n_features, dtype=np.bool_)
-    mask[[place for place, name in enumerate(names or ()) if name in chosen]] = True
+    mask[[index for index, name in enumerate(names or ()) if name in chosen]] = True
     return mask
 
 
-def _from_places(chosen: list[int], n_features: int) -> NDArray[np.bool_]:
-    outside = [place for place in chosen if not 0 <= place < n_features]
+def _from_indices(chosen: list[int], n_features: int) -> NDArray[np.bool_]:
+    outside = [index for index in chosen if not 0 <= index < n_features]
     if outside:
         raise ValueError(
             f"categorical_features holds {', '.join(map(str, outside))}; the table has {n_features} columns, 0 to "

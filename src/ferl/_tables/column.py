@@ -28,7 +28,7 @@ _REMEDIES = {
     "pandas.interval": "Turn it into text, for example with column.astype(str).",
     "binary": "Decode it to text, for example with column.astype(str).",
     "bytes": "Decode it to text, for example with X.astype(str).",
-    "list": "Give each of its places a column of its own.",
+    "list": "Give each of its entries a column of its own.",
     "struct": "Give each of its fields a column of its own.",
     "map": "Give each of its keys a column of its own.",
 }
@@ -73,7 +73,7 @@ class Column:
         An ndarray holds numbers or booleans only.
     kind : {"number", "bool", "text", "nothing"}
         What the values are; "nothing": a type that says no more than that all of them are missing.
-    is_declared : bool
+    is_declared : bool, default=False
         Whether its type says that it holds categories, whatever the kind of these.
     """
 
@@ -258,7 +258,7 @@ def arrow_column(label: str, array: Any) -> Column:
 
 def is_text(held: Any) -> bool:
     """Whether a type of Arrow is one of text."""
-    return str(held) in ("string", "large_string", "string_view")  # the last has no test of its own in old versions
+    return str(held) in ("string", "large_string", "string_view")  # old versions have no test for the last
 
 
 def array_column(label: str, values: NDArray[Any]) -> Column:

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._tables.schema import Schema
-from ferl._tables.weights import LARGEST, NARROWEST
-from ferl._util.arrays import Floats
+from ferl._util.arrays import LARGEST, NARROWEST, Floats
 from ferl._util.text import shown
 
 INDICATOR_CATEGORIES = ("known", "missing")

@@ -24,26 +24,26 @@ _KINDS = {np.dtype(dtype).kind: kind for kind, dtype in _DTYPES.items()}
 _INT64 = np.iinfo(np.int64)
 
 Names = tuple[str, ...] | None
-Levels = tuple[NDArray[Any] | None, ...]
+CategoriesOfFeatures = tuple[NDArray[Any] | None, ...]
 
 
-def columns_to_form(names: Names, levels: Levels) -> dict[str, Any]:
-    """Names and levels as lists, text and numbers of Python."""
+def columns_to_form(names: Names, categories: CategoriesOfFeatures) -> dict[str, Any]:
+    """Names and categories as lists, text and numbers of Python."""
     features: list[dict[str, Any]] = [
         {"kind": "number"} if known is None else {"kind": _KINDS[known.dtype.kind], "levels": known.tolist()}
-        for known in levels
+        for known in categories
     ]
     return {"names": None if names is None else list(names), "features": features}
 
 
-def columns_from_form(form: Any) -> tuple[Names, Levels]:
-    """Names and levels from the plain form, checked."""
+def columns_from_form(form: Any) -> tuple[Names, CategoriesOfFeatures]:
+    """Names and categories from the plain form, checked."""
     _check_keys(form, "columns", ("names", "features"))
     features = form["features"]
     if not isinstance(features, list) or not features:
         raise ValueError(f"columns: features is {shown(features)}; it must be a list of at least one feature.")
     return _names(form["names"], len(features)), tuple(
-        _levels(f"columns: feature {place}", feature) for place, feature in enumerate(features)
+        _categories(f"columns: feature {index}", feature) for index, feature in enumerate(features)
     )
 
 
@@ -76,7 +76,7 @@ def _names(names: Any, n_features: int) -> Names:
     return tuple(names)
 
 
-def _levels(where: str, feature: Any) -> NDArray[Any] | None:
+def _categories(where: str, feature: Any) -> NDArray[Any] | None:
     kind = feature.get("kind") if isinstance(feature, dict) else None
     if kind == "number":
         _check_keys(feature, where, ("kind",))
@@ -84,30 +84,30 @@ def _levels(where: str, feature: Any) -> NDArray[Any] | None:
     _check_keys(feature, where, ("kind", "levels"))
     if not isinstance(kind, str) or kind not in _DTYPES:
         raise ValueError(f"{where} is of kind {shown(kind)}; kinds are number, {', '.join(_DTYPES)}.")
-    levels = feature["levels"]
-    if not isinstance(levels, list):
-        raise ValueError(f"{where}: levels is {shown(levels)}; it must be a list.")
-    for level in levels:
-        if not _is_level(level, kind):
-            raise ValueError(f"{where}: {shown(level)} cannot be a level of kind {kind}.")
-    for level, following in pairwise(levels):
-        if not level < following:
-            raise ValueError(f"{where}: {shown(following)} follows {shown(level)}; levels are sorted, each once.")
-    return np.array(levels, dtype=_DTYPES[kind])
+    categories = feature["levels"]
+    if not isinstance(categories, list):
+        raise ValueError(f"{where}: levels is {shown(categories)}; it must be a list.")
+    for category in categories:
+        if not _is_category(category, kind):
+            raise ValueError(f"{where}: {shown(category)} cannot be a level of kind {kind}.")
+    for category, following in pairwise(categories):
+        if not category < following:
+            raise ValueError(f"{where}: {shown(following)} follows {shown(category)}; levels are sorted, each once.")
+    return np.array(categories, dtype=_DTYPES[kind])
 
 
-def _is_level(level: Any, kind: str) -> bool:
+def _is_category(category: Any, kind: str) -> bool:
     if kind == "text":
-        return isinstance(level, str) and _is_unicode(level)
-    if kind == "bool" or isinstance(level, bool):  # to isinstance, a boolean is an integer as well
-        return kind == "bool" and isinstance(level, bool)
+        return isinstance(category, str) and _is_unicode(category)
+    if kind == "bool" or isinstance(category, bool):  # to isinstance, a boolean is an integer as well
+        return kind == "bool" and isinstance(category, bool)
     if kind == "int":
-        return isinstance(level, int) and bool(_INT64.min <= level <= _INT64.max)
-    return isinstance(level, float) and math.isfinite(level)
+        return isinstance(category, int) and bool(_INT64.min <= category <= _INT64.max)
+    return isinstance(category, float) and math.isfinite(category)
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether a file and Arrow can hold a text: half a surrogate pair is none."""
+    """Whether a file and Arrow can hold a text: half a surrogate pair they cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Types of arrays: one name for each."""
+"""Types of arrays, one name for each, and the numbers that the core can hold."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,3 +6,13 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Bools = NDArray[np.bool_]
+
+LARGEST = 1e150
+"""The largest magnitude of a value: squares of larger numbers overflow, and with them the spread of cuts."""
+NARROWEST = 1e-300
+"""The narrowest range of a feature and of a ramp: slopes in a narrower one overflow."""
+
+
+def core_ready(X: Floats) -> Floats:
+    """The table itself, or a copy where its memory cannot be read as whole numbers: a field of records, say."""
+    return X if X.flags.aligned and not any(stride % X.itemsize for stride in X.strides) else X.copy()

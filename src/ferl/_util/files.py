@@ -16,7 +16,7 @@ class TableFileError(ValueError):
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A place beside a file to write its new content to; when the block ends well it becomes the file, in one step.
+    """Yield a path beside a file for its new content, which replaces the file in one step when the block ends well.
 
     Parameters
     ----------

@@ -39,9 +39,9 @@ def one_line(text: str) -> str:
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
-def category_text(level: Any) -> str:
+def category_text(category: Any) -> str:
     """A category as rules say it; quoted where a reader could not see it."""
-    text = str(level)
+    text = str(category)
     return text if text.strip() and text.isprintable() else repr(text)
 
 
@@ -59,7 +59,7 @@ def spoken(value: Any) -> str:
     """
     text = str(value)
     line = one_line(text) or repr(text)
-    return line if len(line) <= MAX_LETTERS else f"{line[: MAX_LETTERS - 1]}…"
+    return cut(line, MAX_LETTERS)
 
 
 def number_text(value: float) -> str:
@@ -103,7 +103,6 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
-MAX_LETTERS = 60
 MAX_FULL = 2000  # of a name where there is room for all of it
 
 
@@ -134,7 +133,7 @@ def shown_names(values: Sequence[Any], most: int = MAX_LETTERS) -> list[str]:
     ----------
     values : sequence
         What is to be named.
-    most : int
+    most : int, default=60
         Longer names are cut; where that, or what cannot be shown, makes two of them equal, their number follows.
 
     Returns
@@ -148,7 +147,7 @@ def shown_names(values: Sequence[Any], most: int = MAX_LETTERS) -> list[str]:
     """
     names = [shown_line(value, most) or category_text("") for value in values]
     while twice := {name for name, count in Counter(names).items() if count > 1}:
-        names = [f"{name} ({place})" if name in twice else name for place, name in enumerate(names, 1)]
+        names = [f"{name} ({number})" if name in twice else name for number, name in enumerate(names, 1)]
     return [_set_apart(name) for name in names]
 
 

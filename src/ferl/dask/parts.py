@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from dask import delayed
 
-from ferl._learn.batches import Batch
+from ferl._learn.rows import Batch
 
 _TABLES = "a dask DataFrame or a two-dimensional dask Array"
 _COLUMNS = "a dask Series or a one-dimensional dask Array"

@@ -13,9 +13,8 @@ from typing import Any
 from dask import delayed
 from distributed import default_client
 
-from ferl._learn.batch_rows import FirstLook, tallied_names, tally_batch, weighed
-from ferl._learn.batches import Batch
-from ferl._learn.rows import CategoryNames, Facts, Fold, State
+from ferl._learn.batches import FirstLook, tallied_names, tally_batch, weighed
+from ferl._learn.rows import Batch, CategoryNames, Facts, Fold, State
 from ferl._learn.survey import RowForm, Survey, Tally
 from ferl._model.settings import Settings
 from ferl.dask.parts import Parts, batch_of

@@ -10,9 +10,8 @@ from typing import Any, TextIO
 import numpy as np
 
 from ferl._model.tree import FuzzyTree
-from ferl._read.rules import LEAST_LISTED, Bound, listed_categories
+from ferl._read.rules import LEAST_LISTED, Bound, Folded, fold, listed_categories
 from ferl._read.text import in_sentence, probability_text, shown_names
-from ferl._read.visible_part import Folded, fold
 from ferl._readings import model_of
 from ferl._util.colours import class_colours, tint
 from ferl._util.files import replace_text

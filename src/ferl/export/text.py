@@ -103,7 +103,7 @@ def rules_frame(
     Returns
     -------
     data frame
-        Schema: ``conditions`` (what follows "if"), ``label``, ``confidence``, ``support`` (training weight),
+        Columns: ``conditions`` (what follows "if"), ``label``, ``confidence``, ``support`` (training weight),
         ``share`` (of the whole training weight), ``n_conditions``, ``node`` (its number in ``tree_``), ``is_leaf``
         (False for the beginning of a rule), and ``p(label)``, the share of each class.
 
@@ -141,7 +141,7 @@ def rules_frame(
 
 
 def data_frame(columns: dict[str, list[Any]], backend: str | None) -> Any:
-    """Schema as a data frame of this backend; by default the first that is installed."""
+    """Columns as a data frame of this backend; by default the first that is installed."""
     return nw.from_dict(columns, backend=backend or _installed_backend()).to_native()  # type: ignore[arg-type]
 
 
@@ -173,7 +173,7 @@ def splits_frame(
     Returns
     -------
     data frame
-        Schema: ``feature``; ``threshold`` and ``half_width`` of the band; ``low`` and ``high``, between which the best
+        Columns: ``feature``; ``threshold`` and ``half_width`` of the band; ``low`` and ``high``, between which the best
         cut lies with about 90 % confidence; ``share`` of the resamples whose cut lies inside the band; ``support``
         (training weight that reached the split); ``gain`` (Gini decrease times weight); ``node`` (its number in
         ``tree_``).

@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
-from ferl._model.fuzzy_set import NARROWEST
 from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
 from ferl._model.words import LinguisticVariable
 from ferl._readings import model_of
 from ferl._sklearn import check_rows
 from ferl._tables import weights_and_factors
-from ferl._util.arrays import Floats
+from ferl._util.arrays import NARROWEST, Floats
 from ferl.classifier import FERLClassifier
 from ferl.partition.refit_loss import (
     LEAST_WIDTH,

@@ -10,9 +10,8 @@ import numpy as np
 
 from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
-from ferl._read.rules import LEAST_LISTED, Bound, listed_categories
+from ferl._read.rules import LEAST_LISTED, Bound, Folded, fold, listed_categories
 from ferl._read.text import probability_text, shown_names
-from ferl._read.visible_part import Folded, fold
 from ferl._readings import model_of
 from ferl._util.colours import class_colours, tint
 from ferl.classifier import FERLClassifier
@@ -64,7 +63,7 @@ def lay_out(tree: FuzzyTree, max_depth: int | None = None, max_rules: int | None
     tree : FuzzyTree
         The tree.
     max_depth, max_rules : int, optional
-        As in :func:`ferl._read.visible_part.fold`.
+        As in :func:`ferl._read.rules.fold`.
 
     Returns
     -------

@@ -56,7 +56,7 @@ class C45Tree:
     min_rows : int, default=2
         Rows that at least two branches of a split must have.
     categorical : collection of int, default=()
-        Schema of `X` whose values are categories.
+        Columns of `X` whose values are categories.
 
     Attributes
     ----------

@@ -109,7 +109,7 @@ def _target_notes(rows: Sequence[Row]) -> list[str]:
 def _numbered(section: Section) -> Section:
     """Method names are long and many: in the tables by data set their columns are numbered, and a note names them."""
     names = section.header[1:]
-    key = "Schema: " + "; ".join(f"{number} {name}" for number, name in enumerate(names, 1)) + "."
+    key = "Columns: " + "; ".join(f"{number} {name}" for number, name in enumerate(names, 1)) + "."
     return replace(section, header=[section.header[0], *(str(i) for i in range(1, len(names) + 1))], notes=[key])
 
 
