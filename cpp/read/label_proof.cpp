@@ -126,17 +126,17 @@ bool LabelProof::ahead_by_lines(Label c, Label j, double share) {
 
 LabelProof::Line LabelProof::below_advantage(std::size_t o, double own, double others, double share) const {
   const auto [low, high] = believed(o);
-  const double at_low = advantage(low, own, others);
-  Line line{0, std::min(at_low, advantage(high, own, others))};
   if (own > others) {
     const double s = low + share * (centre_[o] * sources_.reliability[o] - low);
     const double slope = (own - others) / (((1 - s) + s * own) * ((1 - s) + s * others));
-    if (slope < 1e6) line = {slope, advantage(s, own, others) - slope * s};
-  } else if (high > low && std::isfinite(line.base)) {
-    const double slope = (line.base - at_low) / (high - low);
-    line = {slope, at_low - slope * low};
+    if (slope < 1e6) return {slope, advantage(s, own, others) - slope * s};
   }
-  return line;
+  const double at_low = advantage(low, own, others);
+  if (high == low) return {0, at_low};
+  const double at_high = advantage(high, own, others), worse = std::min(at_low, at_high);
+  if (own > others || !std::isfinite(worse)) return {0, worse};
+  const double slope = (worse - at_low) / (high - low);
+  return {slope, at_low - slope * low};
 }
 
 // The least that the linear functions of the firings in below_ sum to over the box; from the leaves up.
