@@ -294,7 +294,7 @@ def test_the_core_finds_what_a_slow_search_finds_and_proves_no_more_than_is_true
 
         line = Line(model, row[0], column, label)
         for side, outward in enumerate((-1, 1)):
-            flip, up_to = line.first_flip(outward, width[k], lambda value: labels(value)[0])  # noqa: B023
+            flip, up_to = line.first_flip(outward, width[k], lambda value: labels(value)[0])
             end = outward * min(1e3 * np.abs(table[0]).max(), outward * proven[k, side])
             assert (labels(np.linspace(row[0, column], end, 1001)) == label).all()
             # The slow search stops where it cannot prove; the core has proven as much, and found the same flip.

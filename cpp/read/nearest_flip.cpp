@@ -8,10 +8,10 @@ namespace ferl {
 
 namespace {
 
-constexpr double kFar = 1e300;          // beyond all corners: what holds there holds for larger values too
-constexpr int kParts = 8;               // into which a stretch is divided
-constexpr int kMostStretches = 10000;  // that are judged in one direction
-constexpr int kWidenEvery = 96;         // stretches behind a gap in the proof
+constexpr double kFar = 1e300;        // beyond all corners: what holds there holds for larger values too
+constexpr int kParts = 8;             // into which a stretch is divided
+constexpr int kMostStretches = 10000; // that are judged in one direction
+constexpr int kWidenEvery = 96;       // stretches behind a gap in the proof
 
 double spacing(double value) { return std::nextafter(std::abs(value), kInfinity) - std::abs(value); }
 

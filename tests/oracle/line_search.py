@@ -8,6 +8,7 @@ how far the label is ahead of each other class follow from them.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,9 @@ class Line:
             low, high = self.tree.support[node]
             reach = self.model.reading.gate_margin * (high - low)
             points += [*self.tree.trapezoid[node], low - reach, low, high, high + reach]
-        points = sorted({p for p in points if math.isfinite(p) and outward * (p - value) > 0}, key=lambda p: outward * p)
+        points = sorted(
+            {p for p in points if math.isfinite(p) and outward * (p - value) > 0}, key=lambda p: outward * p
+        )
         last = points[-1] if points else value
         return [value, *points, last + outward * (1e-6 * abs(last) + 1e-6), outward * FAR]
 
@@ -85,7 +88,7 @@ class Line:
     def first_flip(self, outward: int, width: float, labels: Any) -> tuple[float, float]:
         """The nearest value found with another label, and up to where the label is proven to stay."""
         corners = self.corners(outward)
-        rest = list(zip(corners, corners[1:], strict=False))[::-1]  # the nearest last
+        rest = list(pairwise(corners))[::-1]  # the nearest last
         flip = gap = outward * math.inf
         while rest and outward * rest[-1][0] < outward * min(flip, gap, key=lambda end: outward * end):
             near, far = rest.pop()
@@ -108,7 +111,7 @@ def _log_ratio(own: float, other: float) -> float:
 
 
 def _least_on_path(low: Floats, high: Floats, own: Floats, other: Floats) -> float:
-    """Least ``log(1 + E(c)) - log(1 + E(j))`` at the ends of each source's ratio, and where it reaches what is certain."""
+    """Least ``log(1 + E(c)) - log(1 + E(j))`` at the ends of a ratio, and where it reaches the certain one."""
     low, high = (np.minimum(s, MOST_FIRING) / (1 - np.minimum(s, MOST_FIRING)) for s in (low, high))
     certain = (low * own).max()
     reached = np.clip(np.divide(certain, own, out=np.full(len(own), np.inf), where=own > 0), low, high)

@@ -178,7 +178,7 @@ class FuzzyTree:
     @cached_property
     def tested_columns(self) -> list[int]:
         """Columns that conditions test, in ascending order."""
-        return np.unique(self.feature[1:]).tolist()
+        return sorted(set(self.feature[1:].tolist()))
 
     @cached_property
     def whole_columns(self) -> frozenset[int]:
