@@ -1,4 +1,4 @@
-"""The classes of the core that are made once and kept: Sources and Exemplars, and the conditions of a Tree."""
+"""The classes of the core that are made once and kept: Sources and Exemplars, and the sides and gates of a Tree."""
 
 from __future__ import annotations
 
@@ -95,36 +95,18 @@ def test_a_node_of_no_group_is_not_searched(fitted):
 
 
 @pytest.mark.parametrize("gated", [False, True])
-def test_conditions_are_the_factors_of_the_firing(fitted, gated):
+def test_a_firing_is_that_above_it_times_what_sides_and_gates_give(fitted, gated):
     tree, X = fitted.tree_, unlike_training()
     core, firing = tree.core(fitted.gate_margin), tree.fire(X, gated=gated, gate_margin=fitted.gate_margin)
-    nodes = np.arange(tree.n_nodes, dtype=np.int32)[::-1].copy()  # in any order
-    membership, gate = np.empty(firing.shape), np.empty(firing.shape)
-    core.conditions(X, nodes, membership, gate)
-    membership, gate = membership[:, ::-1], gate[:, ::-1]
-    assert (membership[:, 0] == 1).all()
-    assert (gate[:, 0] == 1).all()
-    product = np.ones(firing.shape)
-    for node in range(1, tree.n_nodes):
-        product[:, node] = product[:, tree.parent[node]] * membership[:, node] * (gate[:, node] if gated else 1.0)
-    np.testing.assert_array_equal(product, firing)
-
-
-def test_sides_and_gates_give_the_conditions(fitted):
-    tree, X = fitted.tree_, unlike_training()
-    core = tree.core(fitted.gate_margin)
-    has_numbers = tree.feature != 3
-    nodes = np.flatnonzero(has_numbers & (tree.feature >= 0)).astype(np.int32)
-    membership, gate = np.empty((len(X), len(nodes))), np.empty((len(X), len(nodes)))
-    core.conditions(X, nodes, membership, gate)
+    nodes = np.flatnonzero((tree.feature != 3) & (tree.feature >= 0))  # that ask for numbers
     x = X[:, tree.feature[nodes]]
     rise, fall, ends = (values[nodes].T for values in (core.rise, core.fall, core.gate))
     with np.errstate(invalid="ignore"):
         up, down = rise[2] + (x - rise[0]) * rise[1], fall[2] + (fall[0] - x) * fall[1]
-        opened = np.clip(1 - np.maximum(ends[0] - x, x - ends[1]) * ends[2], 0, 1)
+        opened = np.clip(1 - np.maximum(ends[0] - x, x - ends[1]) * ends[2], 0, 1) if gated else 1.0
+    product = firing[:, tree.parent[nodes]] * np.minimum(np.clip(up, 0, 1), np.clip(down, 0, 1)) * opened
     known = ~np.isnan(x)
-    np.testing.assert_array_equal(np.minimum(np.clip(up, 0, 1), np.clip(down, 0, 1))[known], membership[known])
-    np.testing.assert_array_equal(opened[known], gate[known])
+    np.testing.assert_array_equal(product[known], firing[:, nodes][known])
     np.testing.assert_array_equal(core.rise[0], [0.0, 0.0, 1.0])
     np.testing.assert_array_equal(core.fall[0], [0.0, 0.0, 1.0])
     np.testing.assert_array_equal(core.gate[0], [0.0, 0.0, 0.0])
@@ -151,12 +133,19 @@ def test_sides_of_upright_ends_shoulders_and_closed_gates():
     np.testing.assert_array_equal(core.rise, [[0, 0, 1], [np.nextafter(1, -inf), inf, 0], [0, 0, 1]])
     np.testing.assert_array_equal(core.fall, [[0, 0, 1], [4, 0.5, 0], [np.nextafter(3, inf), inf, 0]])
     np.testing.assert_array_equal(core.gate, [[0, 0, 0], [0, 10, 0.2], [inf, -inf, 0]])
-    membership, gate = np.empty((3, 2)), np.empty((3, 2))
-    core.conditions(
-        np.array([[1.0], [3.0], [np.nextafter(1, -inf)]]), np.array([1, 2], dtype=np.int32), membership, gate
-    )
-    np.testing.assert_array_equal(membership, [[1, 1], [0.5, 1], [0, 1]])
-    np.testing.assert_array_equal(gate, [[1, 0], [1, 0], [1, 0]])
+    x, firing = np.array([[1.0], [3.0], [np.nextafter(1, -inf)]]), np.zeros((3, 3))
+    core.fire(x, False, 1, firing)
+    np.testing.assert_array_equal(firing[:, 1:], [[1, 1], [0.5, 1], [0, 1]])
+    firing[:] = 0
+    core.fire(x, True, 1, firing)
+    np.testing.assert_array_equal(firing[:, 1:], [[1, 0], [0.5, 0], [0, 0]])
+
+
+def test_a_gate_without_a_range_is_closed_in_every_box():
+    core = small_tree([[-np.inf, -np.inf, 3, 4]], [[np.inf, -np.inf]])
+    low, high = np.zeros((1, 2)), np.zeros((1, 2))
+    core.bound(np.array([[1.0]]), 0.5, np.ones(1), True, 1, low, high)
+    assert high[0].tolist() == [1.0, 0.0]
 
 
 def test_two_sides_of_one_ramp_are_a_split_and_other_words_are_none():
@@ -235,10 +224,15 @@ def test_wrong_rows_and_outputs_are_refused(fitted):
         sources.certified_radius(X, np.zeros(5, dtype=np.int32), np.ones(4), 1, ignorance)
     with pytest.raises(ValueError, match="Every label"):
         sources.certified_radius(X, np.full(5, tree.n_classes, dtype=np.int32), np.ones(4), 1, ignorance)
-    with pytest.raises(ValueError, match="below n_nodes"):
-        core.conditions(X, np.array([tree.n_nodes], dtype=np.int32), np.empty((5, 1)), np.empty((5, 1)))
-    with pytest.raises(ValueError, match="number of nodes"):
-        core.conditions(X, np.array([0], dtype=np.int32), np.empty((5, 1)), np.empty((5, 2)))
+    at, proven, no_columns = np.empty((1, 2)), np.empty((1, 2)), np.zeros(0, dtype=np.int32)
+    with pytest.raises(ValueError, match="one row"):
+        sources.nearest_flips(X, 0, no_columns, np.zeros(0), at, proven)
+    with pytest.raises(ValueError, match="label must be"):
+        sources.nearest_flips(X[:1], tree.n_classes, no_columns, np.zeros(0), at, proven)
+    with pytest.raises(ValueError, match="holds a finite number"):
+        sources.nearest_flips(X[:1], 0, np.array([4], dtype=np.int32), np.zeros(1), at, proven)
+    with pytest.raises(ValueError, match="at and proven"):
+        sources.nearest_flips(X[:1], 0, no_columns, np.zeros(0), at, proven)
     if tree.n_nodes > 1:
         with pytest.raises(ValueError, match="fewer columns"):
             sources.combine(X[:, :0], 1, belief, ignorance, conflict)

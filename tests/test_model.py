@@ -88,7 +88,9 @@ def test_compiled_parts_are_made_once_and_shared_by_readings():
     fitted.predict_proba(X)
     fitted.novelty(X)
     fitted.explain(X[0])
-    assert all(one is other for one, other in zip(parts, (model.core, model.sources, model.tree.exemplars), strict=True))
+    assert all(
+        one is other for one, other in zip(parts, (model.core, model.sources, model.tree.exemplars), strict=True)
+    )
     assert fitted.reading(combination="vote").model_.core is model.core
     assert model.with_names(list("abcd")).core is model.core
 

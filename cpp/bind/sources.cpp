@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "read/certify.h"
+#include "read/nearest_flip.h"
 
 namespace ferl::python {
 
@@ -72,6 +73,32 @@ void BoundSources::certified_radius(const Matrix& x, const Codes& label, const V
   ferl::certified_radius({tree_.tree(), sources_, scale.data()}, view(x), label.data(), n_threads, out.data());
 }
 
+void BoundSources::nearest_flips(const Matrix& row, int label, const Codes& columns, const Vector& width, OutMatrix at,
+                                 OutMatrix proven) const {
+  tree_.check(row);
+  require(row.shape(0) == 1, "row must have one row.");
+  require(label >= 0 && label < sources_.n_classes, "label must be at least 0 and below n_classes.");
+  const std::size_t n = columns.shape(0);
+  const MatrixView x = view(row);
+  require(std::all_of(columns.data(), columns.data() + n,
+                      [&](Column f) {
+                        return f >= 0 && static_cast<std::size_t>(f) < x.n_columns && std::isfinite(x(0, f));
+                      }),
+          "Every column must be one of the row's that holds a finite number.");
+  require(width.shape(0) == n, "width needs one number per column.");
+  for (const OutMatrix* out : {&at, &proven})
+    require(out->shape(0) == n && out->shape(1) == 2, "at and proven must have shape (number of columns, 2).");
+  nb::gil_scoped_release no_gil;
+  FlipSearch search(tree_.tree(), sources_, x, label);
+  for (std::size_t k = 0; k < n; ++k) {
+    const auto flips = search.along(columns.data()[k], width.data()[k]);
+    for (std::size_t side = 0; side < 2; ++side) {
+      at.data()[2 * k + side] = flips[side].at;
+      proven.data()[2 * k + side] = flips[side].proven;
+    }
+  }
+}
+
 void bind_sources(nb::module_& m) {
   nb::class_<BoundSources>(m, "Sources")
       .def(nb::init<const BoundTree&, const CMatrix&, const Vector&, const Flags&, const std::string&, bool>(),
@@ -79,7 +106,9 @@ void bind_sources(nb::module_& m) {
       .def("combine", &BoundSources::combine, "x"_a, "n_threads"_a, "belief"_a.noconvert(), "ignorance"_a.noconvert(),
            "conflict"_a.noconvert())
       .def("certified_radius", &BoundSources::certified_radius, "x"_a, "label"_a, "scale"_a, "n_threads"_a,
-           "out"_a.noconvert());
+           "out"_a.noconvert())
+      .def("nearest_flips", &BoundSources::nearest_flips, "row"_a, "label"_a, "columns"_a, "width"_a,
+           "at"_a.noconvert(), "proven"_a.noconvert());
 }
 
 }  // namespace ferl::python

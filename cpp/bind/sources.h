@@ -17,6 +17,8 @@ class BoundSources {
 
   void combine(const Matrix& x, int n_threads, OutMatrix belief, OutVector ignorance, OutVector conflict) const;
   void certified_radius(const Matrix& x, const Codes& label, const Vector& scale, int n_threads, OutVector out) const;
+  void nearest_flips(const Matrix& row, int label, const Codes& columns, const Vector& width, OutMatrix at,
+                     OutMatrix proven) const;
 
  private:
   const BoundTree& tree_;  // Python keeps it alive

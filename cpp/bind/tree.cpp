@@ -82,19 +82,6 @@ void fire(const BoundTree& own, const Matrix& x, bool gated, int n_threads, OutM
   fire_nodes(own.tree(), view(x), gated, n_threads, out.data());
 }
 
-void conditions(const BoundTree& own, const Matrix& x, const Codes& nodes, OutMatrix membership, OutMatrix gates) {
-  own.check(x);
-  const std::vector<NodeId> chosen = copy(nodes);
-  require(std::all_of(chosen.begin(), chosen.end(),
-                      [&](NodeId o) { return o >= 0 && static_cast<std::size_t>(o) < own.size(); }),
-          "Every one of nodes must be at least 0 and below n_nodes.");
-  for (const OutMatrix* out : {&membership, &gates})
-    require(out->shape(0) == x.shape(0) && out->shape(1) == chosen.size(),
-            "membership and gate must have shape (n_rows, number of nodes).");
-  nb::gil_scoped_release no_gil;
-  node_conditions(own.tree(), view(x), chosen, membership.data(), gates.data());
-}
-
 void residual(const BoundTree& own, const CMatrix& mean, const CMatrix& precision, const Matrix& x, int n_threads,
               OutMatrix out) {
   own.check(x);
@@ -143,7 +130,6 @@ void bind_tree(nb::module_& m) {
       .def_prop_ro("gate", &gate)
       .def_prop_ro("is_split", &is_split)
       .def("fire", &fire, "x"_a, "gated"_a, "n_threads"_a, "out"_a.noconvert())
-      .def("conditions", &conditions, "x"_a, "nodes"_a, "membership"_a.noconvert(), "gate"_a.noconvert())
       .def("bound", &bound, "x"_a, "radius"_a, "scale"_a, "gated"_a, "n_threads"_a, "low"_a.noconvert(),
            "high"_a.noconvert())
       .def("open_radius", &open_radius, "x"_a, "scale"_a, "n_threads"_a, "out"_a.noconvert())

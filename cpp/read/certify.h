@@ -1,9 +1,7 @@
 // What a tree can answer within a box: bounds on every firing, and the largest box in which a label cannot change.
 //
 // The box of radius r around a row x holds every row y with |y(f) - x(f)| <= r * scale(f) for all features f. All
-// bounds are sound in floating point: memberships, gates and their products are computed by the very operations of
-// the walk, each of which rounds monotonically, so the ends of an interval bound the computed values, not only the
-// real ones; sums and logarithms, which the two sides round differently, are compared with a tolerance.
+// bounds are sound in floating point; see box_walk.h and label_proof.h.
 #pragma once
 
 #include "core/tree.h"

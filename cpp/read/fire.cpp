@@ -14,16 +14,6 @@ void fire_nodes(const Tree& tree, const MatrixView& x, bool gated, int n_threads
   });
 }
 
-void node_conditions(const Tree& tree, const MatrixView& x, const std::vector<NodeId>& nodes, double* membership,
-                     double* gate) {
-  for (std::size_t i = 0; i < x.n_rows; ++i)
-    for (const NodeId o : nodes) {
-      const Node& node = tree.nodes[o];
-      *membership++ = o > 0 ? node.fits(x(i, node.column)) : 1.0;
-      *gate++ = o > 0 ? node.opens(x(i, node.column)) : 1.0;
-    }
-}
-
 void support_deficit(const Tree& tree, const MatrixView& x, int n_threads, double* out) {
   over_blocks(x, n_threads, [&](const Block& block, Levels& level) {
     walk(tree, block, true, level, [&](std::size_t o, const Firing& firing) {

@@ -1,8 +1,6 @@
 // Readings of the firings themselves: the firing of every node, and the routing mass lost to each feature's gate.
 #pragma once
 
-#include <vector>
-
 #include "core/tree.h"
 #include "core/types.h"
 
@@ -10,11 +8,6 @@ namespace ferl {
 
 // out: [row][node]; the caller passes zeros.
 void fire_nodes(const Tree& tree, const MatrixView& x, bool gated, int n_threads, double* out);
-
-// The membership and the gate of some nodes' own conditions at each row, whatever is above these nodes. The root has no
-// condition: both are 1. membership, gate: [row][k], for the k-th of `nodes`.
-void node_conditions(const Tree& tree, const MatrixView& x, const std::vector<NodeId>& nodes, double* membership,
-                     double* gate);
 
 // out: [row][feature]; the caller passes zeros. Each node adds to its feature the firing that its gate withholds. Where
 // the conditions below every node sum to one, as those of a split do, a row's sum is one minus the total firing of the

@@ -8,6 +8,7 @@ is skipped, every node is scored by brute force.
 - :mod:`oracle.best_first`: the order in which nodes are split;
 - :mod:`oracle.categories`: splits of categorical features;
 - :mod:`oracle.inference`: firing, gates, consequents, evidence;
+- :mod:`oracle.line_search`: the nearest value of one column that alters a label;
 - :mod:`oracle.novelty`: what the rows of a node look like, and how far from them a row is;
 - :mod:`oracle.answers`: all that a model says of rows.
 """

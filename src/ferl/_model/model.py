@@ -128,6 +128,11 @@ class Model:
         return with_indicator_names(self.feature_names(given), self.missing_features)
 
     @cached_property
+    def rule_texts(self) -> dict[int, str]:
+        """Conditions of rules in words, by node: those that were asked for, which is most of the work of a story."""
+        return {}
+
+    @cached_property
     def category_names(self) -> dict[int, Sequence[Any]]:
         """Categories of each categorical column that the tree reads, by the index of the column."""
         return category_names(self.schema, self.missing_features)
@@ -143,8 +148,16 @@ class Model:
         return replace(self, schema=Schema(tuple(self.feature_names(names)), self.schema.categories))
 
     def read(self, reading: Reading) -> Model:
-        """The same tree, whose evidence is read in another way."""
-        return replace(self, reading=reading)
+        """The same tree, whose evidence is read in another way; it is made once for each way."""
+        if reading == self.reading:
+            return self
+        if reading not in self._other_readings:
+            self._other_readings[reading] = replace(self, reading=reading)
+        return self._other_readings[reading]
+
+    @cached_property
+    def _other_readings(self) -> dict[Reading, Model]:
+        return {}
 
 
 def feature_names(schema: Schema) -> list[str]:

@@ -229,6 +229,18 @@ class FuzzyTree:
             depth[nodes] = d
         return depth
 
+    @cached_property
+    def tested_columns(self) -> list[int]:
+        """Columns that conditions test, in ascending order."""
+        return sorted(set(self.feature[1:].tolist()))
+
+    @cached_property
+    def whole_columns(self) -> frozenset[int]:
+        """Columns that seem to hold whole numbers: all training rows that were kept do, and some has a value."""
+        known = ~np.isnan(self.profile.exemplar_row)
+        is_whole = np.where(known, self.profile.exemplar_row == np.floor(self.profile.exemplar_row), True)
+        return frozenset(np.flatnonzero(is_whole.all(axis=0) & known.any(axis=0)).tolist())
+
     @property
     def slope(self) -> Floats:
         """Steepest slope of each node's membership: ``1 / (2 h)`` for a side of a band; 0 at the root."""

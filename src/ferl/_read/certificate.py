@@ -220,10 +220,11 @@ def certify(model: Model, row: Floats, scale: ArrayLike | None = None) -> Certif
     def radius(moving: Floats) -> float:
         return float(local_radius(model, row, evidence, moving)[0])
 
-    tested = np.unique(model.tree.feature[1:])
     local = radius(unit)
     alone, held = np.full(len(unit), np.inf), np.full(len(unit), local)
-    for f in tested[unit[tested] > 0]:
+    for f in model.tree.tested_columns:
+        if not unit[f] > 0:
+            continue
         only = np.zeros(len(unit))
         only[f] = unit[f]
         alone[f], held[f] = radius(only), radius(unit - only)

@@ -146,7 +146,7 @@ def rule_numbers(model: Model) -> dict[int, int]:
     """Number of each node that speaks, from 1: what rules are called wherever they are shown, strongest first."""
     nodes = np.flatnonzero(model.speaks)
     order = np.argsort(-model.tree.weight[nodes], kind="stable")
-    return {int(nodes[k]): number for number, k in enumerate(order, 1)}
+    return {node: number for number, node in enumerate(nodes[order].tolist(), 1)}
 
 
 def read_conditions(tree: FuzzyTree, leaf: int) -> tuple[Condition, ...]:

@@ -111,11 +111,13 @@ def rules_text(
 
 def rule_text(model: Model, node: int) -> str:
     """What follows "if" on the way to a node, with names as sentences say them; "" at the root."""
-    names, categories = model.column_names(), model.category_names
-    return " and ".join(
-        own.text(spoken(names[own.feature]), levels=categories.get(own.feature))
-        for own in read_conditions(model.tree, node)
-    )
+    if node not in model.rule_texts:
+        names, categories = model.column_names(), model.category_names
+        model.rule_texts[node] = " and ".join(
+            own.text(spoken(names[own.feature]), levels=categories.get(own.feature))
+            for own in read_conditions(model.tree, node)
+        )
+    return model.rule_texts[node]
 
 
 def shown_names(

@@ -66,36 +66,59 @@ def read_row(schema: Schema, missing_features: Sequence[int], x: Any) -> OneRow:
     -------
     OneRow
     """
-    table = _as_table(schema, x)
-    values = with_indicators(schema.encode(table), missing_features)
-    if len(values) != 1:
+    values = _values_in_order(schema, x)
+    encoded = schema.encode_plain(x) if values is None else schema.encode_values([list(map(_plain, values))])
+    unseen: dict[int, Any] = {}
+    if encoded is None or _may_hold_unseen(schema, encoded):
+        table = x if values is None else _table_of(schema, values)
+        encoded, found = schema.encode(table), schema.unseen(table) if any(schema.lookups) else {}
+        keys = range(len(schema.categories)) if schema.names is None else schema.names
+        unseen = {feature: found[key][0] for feature, key in enumerate(keys) if key in found}
+    if len(encoded) != 1:
         raise ValueError(
-            f"x has {len(values)} rows; an explanation is about one. Pass one of them, for example X[0] or X.iloc[0]."
+            f"x has {len(encoded)} rows; an explanation is about one. Pass one of them, for example X[0] or X.iloc[0]."
         )
-    found = schema.unseen(table) if any(known is not None for known in schema.categories) else {}
-    keys = range(len(schema.categories)) if schema.names is None else schema.names
-    return OneRow(values, {feature: found[key][0] for feature, key in enumerate(keys) if key in found})
+    return OneRow(with_indicators(encoded, missing_features), unseen)
 
 
-def _as_table(schema: Schema, x: Any) -> Any:
+def _may_hold_unseen(schema: Schema, encoded: Floats) -> bool:
+    return any(
+        lookup is not None and (not lookup.n_categories or (encoded[:, feature] == lookup.n_categories).any())
+        for feature, lookup in enumerate(schema.lookups)
+    )
+
+
+def _plain(value: Any) -> Any:
+    """The value as a number of Python's, where that is the same number."""
+    return value.item() if isinstance(value, np.float64 | np.integer | np.bool_) else value
+
+
+def _values_in_order(schema: Schema, x: Any) -> list[Any] | None:
+    """One value for each feature; None where ``x`` is a table."""
+    values = _values(schema, x)
+    n_features = len(schema.categories)
+    if values is not None and len(values) != n_features:
+        raise ValueError(f"x has {len(values)} values; the model was fitted on {n_features} features.")
+    return values
+
+
+def _values(schema: Schema, x: Any) -> list[Any] | None:
     if isinstance(x, Mapping):
-        return _named_row(schema, x)
+        return _named_values(schema, x)
     if hasattr(x, "to_dict") and hasattr(x, "index") and np.ndim(x) == 1:  # a pandas Series
         index = list(x.index)
         by_name = schema.names is not None and all(isinstance(name, str) for name in index)
-        return _named_row(schema, dict(zip(index, x, strict=True))) if by_name else _ordered_row(schema, list(x))
+        return _named_values(schema, dict(zip(index, x, strict=True))) if by_name else list(x)
     if isinstance(x, list | tuple | np.ndarray):
-        n_dimensions = np.ndim(np.array(x, dtype=object))
+        n_dimensions = x.ndim if isinstance(x, np.ndarray) else np.ndim(np.array(x, dtype=object))
         if n_dimensions == 1:
-            return _ordered_row(schema, list(x))
-        if n_dimensions == 2 and len(x) == 1:
-            return _ordered_row(schema, list(x[0]))
-    elif getattr(x, "ndim", 2) == 1 or (hasattr(x, "to_list") and not hasattr(x, "columns")):
-        return _ordered_row(schema, list(x))
-    return x
+            return list(x)
+        return list(x[0]) if n_dimensions == 2 and len(x) == 1 else None
+    is_series = getattr(x, "ndim", 2) == 1 or (hasattr(x, "to_list") and not hasattr(x, "columns"))
+    return list(x) if is_series else None
 
 
-def _named_row(schema: Schema, values: Mapping[Any, Any]) -> Any:
+def _named_values(schema: Schema, values: Mapping[Any, Any]) -> list[Any]:
     names: Sequence[Any] = schema.names or [f"x{j}" for j in range(len(schema.categories))]
     if schema.names is None and all(isinstance(key, int | np.integer) for key in values):
         names = range(len(names))
@@ -111,14 +134,11 @@ def _named_row(schema: Schema, values: Mapping[Any, Any]) -> Any:
         raise ValueError(
             f"x has no value for {shown(lacking[0])}, a feature of the model. Add it; None says that it is missing."
         )
-    return _ordered_row(schema, [values[name] for name in names])
+    return [values[name] for name in names]
 
 
-def _ordered_row(schema: Schema, values: list[Any]) -> Any:
+def _table_of(schema: Schema, values: list[Any]) -> Any:
     """A table of one row, with the names of the features where they have any."""
-    n_features = len(schema.categories)
-    if len(values) != n_features:
-        raise ValueError(f"x has {len(values)} values; the model was fitted on {n_features} features.")
     if schema.names is None:
         return [values]
     import pyarrow as pa

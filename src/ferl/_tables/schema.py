@@ -167,13 +167,13 @@ class Schema:
             return None
         if type(X) is list:
             is_plain = self.names is None and all(type(row) is list and len(row) == n_features for row in X)
-            return self._encode_values(X) if is_plain else None
+            return self.encode_values(X) if is_plain else None
         pandas = sys.modules.get("pandas")  # not imported: then X is not of pandas
         if pandas is None or type(X) is not pandas.DataFrame or tuple(X.columns.tolist()) != self.names:
             return None
-        return self._encode_values(X.to_numpy(dtype=object).tolist())
+        return self.encode_values(X.to_numpy(dtype=object).tolist())
 
-    def _encode_values(self, rows: list[list[Any]]) -> Floats | None:
+    def encode_values(self, rows: list[list[Any]]) -> Floats | None:
         """Rows of Python's own types; None where a value is of another type, or its column would be refused."""
         encoded = np.empty((len(rows), len(self.categories)), order="F")
         for row, values in enumerate(rows):

@@ -1,13 +1,14 @@
-"""The nearest change of one feature that alters the label: found on the tree, proven from below, checked from above.
+"""The nearest change of one feature that alters the label: no smaller change of this feature does.
 
-Moving away from a row's value, intervals on which the label provably stays are passed over; the others are divided
-until the first value with another label stands next to a proven interval. So no smaller change of this feature alters
-the label, and this one does.
+Of numbers the core searches: moving away from a row's value, it passes over intervals on which the label provably stays
+and divides the others, until the first value with another label stands next to a proven interval. Here the value is
+rounded to few digits. Of categories all are tried.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from typing import Any
@@ -15,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from ferl._model.model import Model
-from ferl._read.evidence import read_evidence
-from ferl._read.explanation.interval_proof import FAR, Line, RowConditions
+from ferl._read.evidence import Evidence, read_evidence
 from ferl._read.novelty import total_spread
 from ferl._util.arrays import Floats
 from ferl._util.text import plain
@@ -24,9 +24,6 @@ from ferl._util.text import plain
 TOLERANCE = 1e-7  # of a spread, between the proven distance and the change
 # The maxima of the cautious rule nearly jump where a source comes to fire fully: proofs need intervals that short.
 _CAUTIOUS_TOLERANCE = 1e-14
-_PARTS = 8  # into which an interval is divided
-_AT_ONCE = 24  # intervals, the nearest first
-_MOST_ROUNDS = 150
 _OVERSHOOT = 0.05  # of the change, that rounding to fewer digits may add
 
 
@@ -106,128 +103,91 @@ def nearest_changes(model: Model, row: Floats, label: int, unseen: dict[int, Any
     -------
     Changes
     """
-    conditions = RowConditions(model, row)
-    names, categories = model.feature_names(), model.category_names
-    spread = total_spread(model.tree)
-    found: list[Change] = []
-    unproven: list[str] = []
-    for feature in np.unique(model.tree.feature[1:]).tolist():
-        if feature >= len(names) or math.isnan(row[0, feature]):
-            continue
-        if feature in categories:
-            change = _other_category(
-                conditions, feature, label, names[feature], list(categories[feature]), unseen.get(feature)
-            )
-        else:
-            change, is_proven = _other_number(conditions, feature, label, names[feature], float(spread[feature]))
-            unproven += [names[feature]] * (not is_proven)
-        if change is not None:
-            found.append(change)
-    return Changes(tuple(sorted(found, key=lambda change: change.distance)), tuple(unproven))
-
-
-def _other_category(
-    conditions: RowConditions, feature: int, label: int, name: str, levels: list[Any], unseen: Any
-) -> Change | None:
-    """The category whose label is most probable, among those that give another label."""
-    rows = np.repeat(conditions.row, len(levels), axis=0)
-    rows[:, feature] = np.arange(len(levels))
-    probability = read_evidence(conditions.model, rows).pignistic
-    labels = probability.argmax(axis=1)
-    if (labels == label).all():
-        return None
-    best = int(np.where(labels == label, -1.0, probability.max(axis=1)).argmax())
-    code = int(conditions.row[0, feature])
-    value = levels[code] if code < len(levels) else unseen
-    new, is_silent = _answer(conditions, feature, float(best))
-    return Change(name, value, levels[best], levels[best], new, is_silent, 1.0, 1.0)
-
-
-def _other_number(
-    conditions: RowConditions, feature: int, label: int, name: str, spread: float
-) -> tuple[Change | None, bool]:
-    """The nearest number with another label, or else whether it is proven that there is none."""
-    line = Line(conditions, feature, label)
-    if not line.can_matter:
-        return None, True
-    value = float(conditions.row[0, feature])
-    # Below this two values are the same to the eye, and near the resolution of the numbers nothing can be told apart.
-    tolerance = _CAUTIOUS_TOLERANCE if conditions.model.reading.combination == "cautious" else TOLERANCE
-    width = max(tolerance * spread, 4 * math.ulp(value))
-    sides = [_first_flip(conditions, line, feature, label, value, outward, width) for outward in (-1, 1)]
-    proven = min(abs(side.proven - value) for side in sides)
-    nearest = min(sides, key=lambda side: abs(side.at - value))
-    if math.isinf(nearest.at):
-        return None, math.isinf(proven)
-    to = _rounded(conditions, feature, value, nearest.at, label)
-    new, is_silent = _answer(conditions, feature, to)
-    change = Change(name, value, to, nearest.at, new, is_silent, abs(to - value) / spread, proven / spread)
-    return change, True
-
-
-def _answer(conditions: RowConditions, feature: int, value: float) -> tuple[Any, bool]:
-    """The label when a feature has this value, and whether nothing fires there."""
-    row = conditions.row.copy()
-    row[0, feature] = value
-    evidence = read_evidence(conditions.model, row)
-    return evidence.classes.tolist()[int(evidence.pignistic[0].argmax())], not evidence.belief.any()
+    line = _Line(model, row, label, model.feature_names())
+    tested = [f for f in model.tree.tested_columns if f < model.n_features and not math.isnan(row[0, f])]
+    found, unproven = _other_numbers(line, [f for f in tested if f not in model.category_names])
+    for feature in tested:
+        if feature in model.category_names:
+            change = _other_category(line, feature, unseen.get(feature))
+            found |= {} if change is None else {feature: change}
+    in_order = [found[feature] for feature in sorted(found)]
+    return Changes(tuple(sorted(in_order, key=lambda change: change.distance)), unproven)
 
 
 @dataclass(frozen=True)
-class _Side:
-    """One direction: the nearest value found with another label (infinite: none), and up to where it is proven."""
+class _Line:
+    """A row whose features move, one at a time."""
 
-    at: float
-    proven: float
+    model: Model
+    row: Floats
+    label: int
+    names: list[str]
+
+    def at(self, feature: int, *values: float) -> Evidence:
+        """The evidence when a feature has these values."""
+        rows = np.repeat(self.row, len(values), axis=0)
+        rows[:, feature] = values
+        return read_evidence(self.model, rows)
 
 
-def _first_flip(
-    conditions: RowConditions, line: Line, feature: int, label: int, value: float, outward: int, width: float
-) -> _Side:
-    corners = line.corners(value, outward)
-    one, other = corners[:-1], corners[1:]  # intervals still to be judged, nearest first
-    flip = gap = outward * math.inf  # the nearest other label, and the beginning of what could not be proven
-    for _ in range(_MOST_ROUNDS):
-        is_before = outward * one < outward * flip
-        one, other = one[is_before], other[is_before]
-        if not len(one):
+def _other_category(line: _Line, feature: int, unseen: Any) -> Change | None:
+    """The category whose label is most probable, among those that give another label."""
+    categories = line.model.category_names[feature]
+    evidence = line.at(feature, *range(len(categories)))
+    probability = evidence.pignistic
+    labels = probability.argmax(axis=1)
+    if (labels == line.label).all():
+        return None
+    best = int(np.where(labels == line.label, -1.0, probability.max(axis=1)).argmax())
+    code = int(line.row[0, feature])
+    value, to = categories[code] if code < len(categories) else unseen, categories[best]
+    new, is_silent = evidence.classes.tolist()[labels[best]], not evidence.belief[best].any()
+    return Change(line.names[feature], value, to, to, new, is_silent, 1.0, 1.0)
+
+
+def _other_numbers(line: _Line, features: list[int]) -> tuple[dict[int, Change], tuple[str, ...]]:
+    """The nearest number of each feature with another label; and names of features without, and without a proof."""
+    model = line.model
+    spread, value = total_spread(model.tree)[features], line.row[0, features]
+    # Below this two values are the same to the eye, and near the resolution of the numbers nothing can be told apart.
+    tolerance = _CAUTIOUS_TOLERANCE if model.reading.combination == "cautious" else TOLERANCE
+    width = np.maximum(tolerance * spread, 4 * np.spacing(np.abs(value)))
+    at, proven = np.empty((len(features), 2)), np.empty((len(features), 2))
+    model.sources.nearest_flips(line.row, line.label, np.array(features, dtype=np.int32), width, at, proven)
+    side = np.abs(at - value[:, None]).argmin(axis=1)
+    nearest, proven = at[np.arange(len(features)), side], np.abs(proven - value[:, None]).min(axis=1)
+    found, unproven = {}, []
+    for k, feature in enumerate(features):
+        if math.isfinite(nearest[k]):
+            found[feature] = _change(line, feature, float(nearest[k]), float(spread[k]), float(proven[k]))
+        elif math.isfinite(proven[k]):
+            unproven.append(line.names[feature])
+    return found, tuple(unproven)
+
+
+def _change(line: _Line, feature: int, at: float, spread: float, proven: float) -> Change:
+    """The change to a value with few digits at or just behind ``at`` that still alters the label."""
+    value = float(line.row[0, feature])
+    for to in _rounded(value, at, _is_whole(line, feature)):
+        evidence = line.at(feature, to)
+        new = int(evidence.pignistic[0].argmax())
+        if new != line.label:
             break
-        near, far, rest = one[:_AT_ONCE], other[:_AT_ONCE], (one[_AT_ONCE:], other[_AT_ONCE:])
-        is_open = ~line.keeps_label(near, far)
-        near, far = near[is_open], far[is_open]
-        flip = _nearer(outward, flip, far[conditions.labels(feature, far) != label])
-        is_narrow = np.abs(far - near) <= np.maximum(width, 4 * np.spacing(np.abs(far)))
-        is_narrow |= np.abs(far) >= FAR  # behind the last corner nothing changes: there is nothing to divide
-        gap = _nearer(outward, gap, near[is_narrow])
-        if outward * (flip - gap) > width:
-            width *= 2  # a tie too close to be proven: what lies behind it is searched, not proven
-        parts = _divided(near[~is_narrow], far[~is_narrow])
-        one, other = np.concatenate([parts[0], rest[0]]), np.concatenate([parts[1], rest[1]])
-    return _Side(flip, _nearer(outward, gap, np.append(one[:1], flip)))
+    label, is_silent = evidence.classes.tolist()[new], not evidence.belief.any()
+    return Change(line.names[feature], value, to, at, label, is_silent, abs(to - value) / spread, proven / spread)
 
 
-def _nearer(outward: int, value: float, others: Floats) -> float:
-    return float(outward * min([outward * value, *(outward * others)]))
-
-
-def _divided(near: Floats, far: Floats) -> tuple[Floats, Floats]:
-    """Each interval in equal parts that share their ends exactly."""
-    share = np.arange(1, _PARTS) / _PARTS
-    inner = near[:, None] + (far - near)[:, None] * share
-    ends = np.hstack([near[:, None], inner, far[:, None]])
-    return ends[:, :-1].ravel(), ends[:, 1:].ravel()
-
-
-def _rounded(conditions: RowConditions, feature: int, value: float, at: float, label: int) -> float:
-    """A value with few digits at or just behind ``at`` that still alters the label."""
-    distance = abs(at - value)
-    first = math.ceil(-math.log10(_OVERSHOOT * distance))
-    tries = [_away(at, places, at > value) for places in range(first, first + 12)]
-    tries = [own for own in tries if abs(own - at) <= _OVERSHOOT * distance]
-    if _is_whole(conditions, feature):
-        tries.insert(0, _away(at, 0, at > value))
-    labels = conditions.labels(feature, np.array([*tries, at]))
-    return [*tries, at][int((labels != label).argmax())]
+def _rounded(value: float, at: float, is_whole: bool) -> Iterator[float]:
+    """Values just behind ``at``, with few digits first; last ``at`` itself."""
+    if is_whole:
+        yield _away(at, 0, at > value)
+    most = _OVERSHOOT * abs(at - value)
+    first = math.ceil(-math.log10(most))
+    for places in range(first, first + 12):
+        rounded = _away(at, places, at > value)
+        if abs(rounded - at) <= most:
+            yield rounded
+    yield at
 
 
 def _away(at: float, places: int, upward: bool) -> float:
@@ -238,8 +198,6 @@ def _away(at: float, places: int, upward: bool) -> float:
         return float(rounded) + 0.0  # no negative zero
 
 
-def _is_whole(conditions: RowConditions, feature: int) -> bool:
+def _is_whole(line: _Line, feature: int) -> bool:
     """Whether a feature seems to hold whole numbers: the row and all training rows that were kept do."""
-    values = np.append(conditions.tree.profile.exemplar_row[:, feature], conditions.row[0, feature])
-    values = values[~np.isnan(values)]
-    return len(values) > 1 and bool((values == np.floor(values)).all())
+    return float(line.row[0, feature]).is_integer() and feature in line.model.tree.whole_columns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,8 @@ def _fired_rules(model: Model, row: Floats, evidence: Evidence, best: int) -> tu
 def _words(model: Model, rules: tuple[FiredRule, ...]) -> tuple[str, ...]:
     """What the words of these rules mean."""
     tree = model.tree
+    if not tree.word:
+        return ()
     asked = {int(tree.feature[node]) for rule in rules for node in tree.path(rule.node)}
     return tuple(word_meanings(model, [spoken(name) for name in model.column_names()], asked))
 
@@ -111,7 +114,7 @@ def _novelty(model: Model, one: OneRow, names: list[str]) -> tuple[NoveltyPart, 
     found = []
     for f in np.argsort(-parts, kind="stable").tolist():
         value = float(one.values[0, f])
-        shown: Any = None if np.isnan(value) else value
+        shown: Any = None if math.isnan(value) else value
         if f in one.unseen:
             shown = one.unseen[f]
         elif f in levels and shown is not None:

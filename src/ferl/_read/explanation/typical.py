@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -84,23 +85,24 @@ def usual_values(
     profile = tree.profile
     if profile.has_exemplars:
         kept = np.unique(profile.exemplar[nodes])
-        rows = profile.exemplar_row[kept[kept >= 0]]
-        return [_usual_of(rows[:, f], levels.get(f)) for f in range(n_features)]
+        values = np.sort(profile.exemplar_row[kept[kept >= 0], :n_features], axis=0)  # missing values last
+        n_known = (~np.isnan(values)).sum(axis=0).tolist()
+        return [_usual_of(values[: n_known[f], f], levels.get(f)) for f in range(n_features)]
     reach = 2 * np.sqrt(profile.variance[nodes])
     low, high = (profile.mean[nodes] - reach).min(axis=0), (profile.mean[nodes] + reach).max(axis=0)
     return [None if f in levels else Usual(float(low[f]), float(high[f])) for f in range(n_features)]
 
 
-def _usual_of(values: Floats, levels: Sequence[Any] | None) -> Usual | None:
-    known = np.sort(values[~np.isnan(values)])
+def _usual_of(known: Floats, levels: Sequence[Any] | None) -> Usual | None:
+    """What is usual among values in ascending order."""
     if not len(known):
         return None
     if levels is None:
         last = len(known) - 1
         return Usual(float(known[round(0.05 * last)]), float(known[round(0.95 * last)]))
-    codes, counts = np.unique(known.astype(np.intp), return_counts=True)
-    order = np.argsort(-counts, kind="stable")[:MOST_USUAL]
-    return Usual(categories=tuple(levels[code] for code in codes[order]))
+    counts = np.bincount(known.astype(np.intp), minlength=len(levels))
+    order = np.argsort(-counts, kind="stable")[: min(MOST_USUAL, np.count_nonzero(counts))]
+    return Usual(categories=tuple(levels[code] for code in order))
 
 
 def reached_rules(model: Model, row: Floats) -> NDArray[np.intp]:
@@ -115,6 +117,6 @@ def reached_rules(model: Model, row: Floats) -> NDArray[np.intp]:
 
 def is_unusual(value: float, usual: Usual | None, unit: float) -> bool:
     """Whether a number lies outside what is usual by more than a unit."""
-    if usual is None or usual.low is None or usual.high is None or np.isnan(value):
+    if usual is None or usual.low is None or usual.high is None or math.isnan(value):
         return False
     return bool(max(usual.low - value, value - usual.high) > unit)
