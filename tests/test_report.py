@@ -15,9 +15,8 @@ from ferl._cli.app import app
 from ferl._sklearn import check_rows
 from ferl.metrics import aurc, expected_calibration_error, mean_set_size, set_coverage
 from ferl.report import report_html, write_report
-from ferl.report.summarise import summarise
+from ferl.report.summarise import View, summarise
 from ferl.report.table_reading import TableReading, measures
-from ferl.report.tree_view import View
 from ferl.report.writing import label_codes, render, script_json
 from table_examples import fit_mixed, mixed_table, rows_beside
 

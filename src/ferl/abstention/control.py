@@ -1,4 +1,4 @@
-"""Signals of confidence: numbers that are larger where an answer is more likely to be right."""
+"""Signals of confidence, and the thresholds on them that keep the error rate below the risk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the loaders of image folders share."""
+"""Sets of images with concepts: CUB, AwA2, and strokes of handwritten digits."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Corrections: concepts that somebody looked at and that the detector is no longer asked about."""
+"""ConceptBottleneckFERL: rules over the concepts that a detector sees."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,75 +17,8 @@ from ferl._sklearn import HasMethods, StrOptions, fit_context
 from ferl._util.arrays import Floats
 from ferl._wrapper import checked_labels
 from ferl.classifier import FERLClassifier
-from ferl.concepts.crossfit import ConceptCalibrator, see_concepts
-from ferl.concepts.detectors import ConceptDetector
-from ferl.concepts.explanation import ConceptExplanation, explain_concepts
-from ferl.concepts.labels import concept_labels, named_table
-
-
-def intervene(concepts: Floats, names: Sequence[str], known: Mapping[str, Any] | None) -> Floats:
-    """Concepts of rows with some of them corrected.
-
-    Parameters
-    ----------
-    concepts : ndarray of shape (n_rows, n_concepts)
-        As detected.
-    names : sequence of str
-        Names of the concepts.
-    known : mapping of str to value, optional
-        What is known of some concepts: one value for all rows, or one for each. 1: present, 0: absent, between: as
-        probable as that; NaN: cannot be seen, so that the detector is not trusted either; None: as detected.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_concepts)
-        A copy.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ferl.concepts import intervene
-    >>> seen = np.array([[0.2, 0.9], [0.6, 0.4]])
-    >>> intervene(seen, ["has red wing", "swims"], {"has red wing": 1, "swims": [None, float("nan")]})
-    array([[1. , 0.9],
-           [1. , nan]])
-    """
-    corrected = np.array(concepts, dtype=np.float64)
-    for name, value in (known or {}).items():
-        column = _column(name, names)
-        given, is_given = _values(name, value, len(corrected))
-        corrected[is_given, column] = given[is_given]
-    return corrected
-
-
-def _column(name: str, names: Sequence[str]) -> int:
-    if name not in names:
-        near = get_close_matches(str(name), names, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"the first ones are {', '.join(map(repr, names[:3]))}."
-        raise ValueError(f"There is no concept {name!r}; {hint}")
-    return list(names).index(name)
-
-
-def _values(name: str, value: ArrayLike | None, n_rows: int) -> tuple[Floats, NDArray[np.bool_]]:
-    """Values for all rows, and in which of them there is one."""
-    entries = np.asarray(value, dtype=object)
-    if entries.ndim == 0:
-        entries = np.full(n_rows, entries[()], dtype=object)
-    if entries.shape != (n_rows,):
-        raise ValueError(
-            f"known[{name!r}] has the shape {entries.shape} for {n_rows} rows. Give one value, or one for each row."
-        )
-    is_given = np.array([entry is not None for entry in entries], dtype=bool)
-    values = np.full(n_rows, np.nan)
-    try:
-        values[is_given] = entries[is_given].astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"known[{name!r}] holds {value!r}; use 1, 0, a probability, NaN or None.") from error
-    outside = (values < 0) | (values > 1)
-    if outside.any():
-        raise ValueError(f"known[{name!r}] is {values[outside][0]:g}; use 1 for present and 0 for absent.")
-    return values, is_given
-
+from ferl.concepts.detectors import ConceptCalibrator, ConceptDetector, see_concepts
+from ferl.concepts.explanation import ConceptExplanation, explain_concepts, intervene, named_table
 
 Known = Mapping[str, Any]
 
@@ -334,3 +267,139 @@ def _seeded(estimator: Any, seed: int) -> Any:
     copy = clone(estimator)
     empty = [name for name, value in copy.get_params().items() if name.endswith("random_state") and value is None]
     return copy.set_params(**dict.fromkeys(empty, seed))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Concepts of the training rows
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ConceptLabels:
+    """Concepts of rows.
+
+    Attributes
+    ----------
+    value : ndarray of shape (n_rows, n_concepts)
+        1 where the row has the concept, 0 where not, NaN where nobody knows.
+    names : tuple of str
+        Names of the concepts.
+    """
+
+    value: Floats
+    names: tuple[str, ...]
+
+
+def concept_labels(
+    y: NDArray[Any],
+    concepts: ArrayLike | None,
+    class_concepts: Mapping[Any, ArrayLike] | ArrayLike | None,
+    names: Sequence[str] | None,
+) -> ConceptLabels:
+    """Concepts of the training rows, from labels of their own or from those of their classes.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_rows,)
+        Classes of the rows.
+    concepts : array-like or data frame of shape (n_rows, n_concepts), optional
+        Labels of the rows.
+    class_concepts : mapping, or array-like or data frame of shape (n_classes, n_concepts), optional
+        Labels of the classes: a row for each class by name (a dict, or a data frame with the labels as its index), or
+        in the sorted order of the classes that are in ``y``.
+    names : sequence of str, optional
+        Names of the concepts. None: those of the data frame's columns, or "concept 0", "concept 1", ...
+
+    Returns
+    -------
+    ConceptLabels
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ferl.concepts.estimator import concept_labels
+    >>> table = {"swan": [1, 0], "magpie": [1, 1]}
+    >>> concept_labels(np.array(["magpie", "swan"]), None, table, ["has white", "has black"]).value
+    array([[1., 1.],
+           [1., 0.]])
+    """
+    if concepts is not None:
+        value, own_names = _table(concepts), _column_names(concepts)
+        if len(value) != len(y):
+            raise ValueError(f"concepts has {len(value)} rows and y {len(y)} labels. Pass the concepts of each row.")
+    elif class_concepts is not None:
+        value, own_names = _of_classes(y, class_concepts), _column_names(class_concepts)
+    else:
+        raise ValueError(
+            "No concept labels. Pass the concepts of each row, fit(X, y, concepts), or those of each class, "
+            "ConceptBottleneckFERL(class_concepts={label: [0, 1, ...]})."
+        )
+    _refuse_other_values(value)
+    return ConceptLabels(value, _checked_names(names or own_names, value.shape[1]))
+
+
+def _of_classes(y: NDArray[Any], class_concepts: Any) -> Floats:
+    classes, codes = np.unique(y, return_inverse=True)
+    class_concepts = _by_label(class_concepts)
+    if isinstance(class_concepts, Mapping):
+        missing = [label for label in classes.tolist() if label not in class_concepts]
+        if missing:
+            raise ValueError(f"class_concepts has no row for the class {missing[0]!r}. Add one, or leave its rows out.")
+        rows = [class_concepts[label] for label in classes.tolist()]
+        if len({np.size(row) for row in rows}) > 1:
+            raise ValueError("The rows of class_concepts differ in length. Give each class a value for each concept.")
+        return _table(rows)[codes]
+    table = _table(class_concepts)
+    if len(table) != len(classes):
+        raise ValueError(
+            f"class_concepts has {len(table)} rows, but y holds {len(classes)} classes. Pass a row for each, in sorted "
+            "order, or a dict from label to row, which may hold further classes."
+        )
+    return table[codes]
+
+
+def _by_label(class_concepts: Any) -> Any:
+    """A data frame whose index holds labels as a mapping; anything else as it is."""
+    index = getattr(class_concepts, "index", None)
+    if isinstance(class_concepts, Mapping) or index is None or callable(index):
+        return class_concepts
+    labels = index.tolist()
+    if labels == list(range(len(labels))):  # rows that were only counted
+        return class_concepts
+    return dict(zip(labels, np.asarray(class_concepts), strict=True))
+
+
+def _table(values: Any) -> Floats:
+    try:
+        table = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError("Concept labels must be numbers: 1, 0, or NaN where a concept is not known.") from error
+    if table.ndim != 2 or not table.shape[1]:
+        raise ValueError(f"Concept labels have the shape {table.shape}; one column for each concept is needed.")
+    return table
+
+
+def _column_names(values: Any) -> list[str] | None:
+    columns = getattr(values, "columns", None)
+    return None if columns is None else [str(name) for name in columns]
+
+
+def _refuse_other_values(value: Floats) -> None:
+    odd = ~(np.isnan(value) | (value == 0) | (value == 1))
+    if odd.any():
+        row, column = np.argwhere(odd)[0]
+        raise ValueError(
+            f"The concept label of row {row}, concept {column} is {value[row, column]:g}; use 1, 0, or NaN where it is "
+            "not known."
+        )
+
+
+def _checked_names(names: Sequence[str] | None, n_concepts: int) -> tuple[str, ...]:
+    if names is None:
+        return tuple(f"concept {number}" for number in range(n_concepts))
+    if len(names) != n_concepts:
+        raise ValueError(f"concept_names has {len(names)} names for {n_concepts} concepts. Pass one for each.")
+    repeated = sorted({str(name) for name in names if list(names).count(name) > 1})
+    if repeated:
+        raise ValueError(f"The concept name {repeated[0]!r} is there more than once. Give each concept its own.")
+    return tuple(str(name) for name in names)

@@ -1,4 +1,4 @@
-"""What users give to conformal sets, checked; errors name the value and the remedy."""
+"""ConformalFERL: prediction sets with a coverage guarantee."""
 
 from __future__ import annotations
 
@@ -25,8 +25,17 @@ from ferl._wrapper import (
     fitted_clone,
     table_of,
 )
-from ferl.conformal.reference import Group, Reference, groups_of, reference_of, refuse_few_rows
-from ferl.conformal.scores import CUMULATIVE, SCORES, chance_of, nonconformity
+from ferl.conformal.scores import (
+    CUMULATIVE,
+    SCORES,
+    Group,
+    Reference,
+    chance_of,
+    groups_of,
+    nonconformity,
+    reference_of,
+    refuse_few_rows,
+)
 
 
 def checked_alphas(alpha: float | Sequence[float]) -> list[float]:

@@ -1,4 +1,4 @@
-"""Evidence that has not been computed yet."""
+"""Answers for dask tables, computed on demand."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from ferl._read.evidence import Evidence
 from ferl._tables.schema import refuse_other_names
-from ferl.dask.parts import one_column_chunk
-from ferl.dask.rows import constant
+from ferl.dask.rows import constant, one_column_chunk
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier

@@ -16,8 +16,7 @@ from ferl._model.words import LinguisticVariable
 from ferl._sklearn import HasMethods
 from ferl.classifier import FERLClassifier
 from ferl.dask.answers import DaskEvidence, Question, ask
-from ferl.dask.parts import Parts, is_dask_table
-from ferl.dask.rows import rows_on_cluster, running_client
+from ferl.dask.rows import Parts, is_dask_table, rows_on_cluster, running_client
 
 _DOUBLE = np.dtype(np.float64)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ferl.metrics.checks import ROUNDING, check_same_length, column_of, selection, vector
+from ferl.metrics.sets import ROUNDING, check_same_length, column_of, selection, vector
 
 
 def expected_calibration_error(y_true: ArrayLike, y_pred: ArrayLike, confidence: ArrayLike, n_bins: int = 15) -> float:

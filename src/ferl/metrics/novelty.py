@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ferl.metrics.checks import check_same_length, vector
+from ferl.metrics.sets import check_same_length, vector
 
 Counts = NDArray[np.int64]
 

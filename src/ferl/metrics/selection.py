@@ -11,8 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ferl.metrics.calibration import adaptive_calibration_error, brier_score, expected_calibration_error
-from ferl.metrics.checks import check_comparable, check_same_length, selection, vector
-from ferl.metrics.sets import determinacy, mean_set_size, set_coverage, u65, u80
+from ferl.metrics.sets import (
+    check_comparable,
+    check_same_length,
+    determinacy,
+    mean_set_size,
+    selection,
+    set_coverage,
+    u65,
+    u80,
+    vector,
+)
 
 
 def aurc(y_true: ArrayLike, y_pred: ArrayLike, confidence: ArrayLike) -> float:

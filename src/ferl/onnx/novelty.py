@@ -1,4 +1,4 @@
-"""The distance to the nearest exemplar in a graph: as cpp/novelty.cpp, which it follows to the last bit of its search.
+"""The distance to the nearest exemplar in a graph: as cpp/read/novelty.cpp, to the last bit of its search.
 
 A row is compared only with the exemplars of the nodes where its paths end, of which there are a few: these *pairs* of a
 row and a node are listed, and their distances are summed up feature by feature. So memory grows with the pairs times
@@ -18,7 +18,7 @@ from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
 from ferl._read.novelty import LOST_MASS, chosen_measure, precision
 from ferl._util.arrays import Floats
-from ferl.onnx.firing import Conditions, Firings, Rows
+from ferl.onnx.evidence import Conditions, Firings, Rows
 from ferl.onnx.graph import Graph, Operand, Value
 
 Singles = NDArray[np.float32]

@@ -19,6 +19,7 @@ from ferl._model.words import LinguisticVariable
 from ferl._readings import model_of
 from ferl._sklearn import check_rows
 from ferl._tables import weights_and_factors
+from ferl._tables.categories import CategoryLookup
 from ferl._util.arrays import Floats
 from ferl.classifier import FERLClassifier
 from ferl.partition.refit_loss import (
@@ -182,8 +183,8 @@ def _refuse_other_models(model: Model) -> None:
         )
 
 
-def _refuse_other_columns(estimator: FERLClassifier, table: Floats) -> None:
-    if estimator.columns_.n_categories.any() or np.isnan(table).any():
+def _refuse_other_columns(model: Model, table: Floats) -> None:
+    if model.schema.n_categories.any() or np.isnan(table).any():
         raise ValueError(
             "Words are refitted on numbers alone; this table has categories or missing values. Leave those columns or "
             "rows out."
@@ -191,11 +192,12 @@ def _refuse_other_columns(estimator: FERLClassifier, table: Floats) -> None:
 
 
 def _read_rows(estimator: FERLClassifier, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> RefitRows:
-    table, codes = check_rows(estimator, X), _codes(y, estimator.classes_)
-    _refuse_other_columns(estimator, table)
+    model, table = estimator.model_, check_rows(estimator, X)
+    codes = _codes(y, model.classes)
+    _refuse_other_columns(model, table)
     if len(codes) != len(table):
         raise ValueError(f"X has {len(table)} rows and y {len(codes)} labels. Pass one label for each row of X.")
-    weight, _ = weights_and_factors(sample_weight, estimator.class_weight, estimator.classes_, codes)
+    weight, _ = weights_and_factors(sample_weight, estimator.class_weight, model.classes, codes)
     kept = weight > 0
     return RefitRows(table[kept], codes[kept], weight[kept])
 
@@ -204,11 +206,13 @@ def _codes(y: ArrayLike, classes: NDArray[Any]) -> NDArray[np.int32]:
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(f"y has shape {labels.shape}; it needs one label per row.")
-    place = {label: code for code, label in enumerate(classes.tolist())}
-    unknown = [label for label in labels.tolist() if label not in place]
-    if unknown:
-        raise ValueError(f"y holds the label {unknown[0]!r}; the estimator was fitted on {classes.tolist()}.")
-    return np.array([place[label] for label in labels.tolist()], dtype=np.int32)
+    lookup = CategoryLookup(classes)
+    codes = np.array([lookup.index(label) for label in labels.tolist()], dtype=np.float64)
+    known = codes < lookup.n_categories  # not so where a label is missing, infinite, or of no class
+    if not known.all():
+        unknown = labels.tolist()[int(np.argmin(known))]
+        raise ValueError(f"y holds the label {unknown!r}; the estimator was fitted on {classes.tolist()}.")
+    return codes.astype(np.int32)
 
 
 def _has_room(rows: RefitRows) -> NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""Ramps: the places where one word hands over to the next, which are all that can move in a partition."""
+"""The ramps on which one word hands over to the next, and the loss that moving them lowers."""
 
 from __future__ import annotations
 

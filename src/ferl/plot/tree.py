@@ -1,4 +1,4 @@
-"""Where the nodes of a tree are drawn: columns by depth, rows by rule."""
+"""The tree as a picture: columns by depth, rows by rule."""
 
 from __future__ import annotations
 
