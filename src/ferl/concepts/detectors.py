@@ -27,7 +27,7 @@ class ConceptDetector(BaseEstimator):
 
     Parameters
     ----------
-    detector : None, "precomputed", callable or estimator
+    detector : None, "precomputed", callable or estimator, default=None
         See :class:`ferl.concepts.ConceptBottleneckFERL`.
 
     Attributes
@@ -55,7 +55,7 @@ class ConceptDetector(BaseEstimator):
         ----------
         X : array-like
             Rows, whatever the detector takes.
-        concepts : ndarray of shape (n_rows, n_concepts)
+        concepts : ndarray of shape (n_samples, n_concepts)
             1, 0, or NaN where not known.
 
         Returns
@@ -77,7 +77,7 @@ class ConceptDetector(BaseEstimator):
         return self
 
     def predict_proba(self, X: Any) -> Floats:
-        """Probability of each concept, shape (n_rows, n_concepts)."""
+        """Probability of each concept, shape (n_samples, n_concepts)."""
         if self.is_given:
             found = np.asarray(X if self.detector_ == PRECOMPUTED else self.detector_(X), dtype=np.float64)
         else:
@@ -179,9 +179,9 @@ class ConceptCalibrator(BaseEstimator):
 
         Parameters
         ----------
-        probability : ndarray of shape (n_rows, n_concepts)
+        probability : ndarray of shape (n_samples, n_concepts)
             What the detector says; NaN where it says nothing.
-        concepts : ndarray of shape (n_rows, n_concepts)
+        concepts : ndarray of shape (n_samples, n_concepts)
             What is true: 1, 0, or NaN where not known.
 
         Returns
@@ -195,7 +195,7 @@ class ConceptCalibrator(BaseEstimator):
         return self
 
     def transform(self, probability: Floats) -> Floats:
-        """Calibrated probabilities, shape (n_rows, n_concepts); NaN stays NaN."""
+        """Calibrated probabilities, shape (n_samples, n_concepts); NaN stays NaN."""
         calibrated = np.array(probability, dtype=np.float64)
         for column, line in enumerate(self.lines_):
             known = ~np.isnan(calibrated[:, column])
@@ -218,7 +218,7 @@ class FoldDetectors:
     detectors: tuple[ConceptDetector, ...]
 
     def predict_proba(self, X: Any) -> Floats:
-        """Mean probability of each concept, shape (n_rows, n_concepts)."""
+        """Mean probability of each concept, shape (n_samples, n_concepts)."""
         return np.asarray(np.mean([detector.predict_proba(X) for detector in self.detectors], axis=0))
 
 
@@ -230,7 +230,7 @@ class SeenConcepts:
     ----------
     detector : ConceptDetector or FoldDetectors
         Fitted on all rows, or those of the folds together.
-    probability : ndarray of shape (n_rows, n_concepts)
+    probability : ndarray of shape (n_samples, n_concepts)
         Of the training rows, by detectors that have not seen them; not calibrated.
     """
 
@@ -256,15 +256,15 @@ def see_concepts(
         What to clone.
     X : array-like
         Rows.
-    concepts : ndarray of shape (n_rows, n_concepts)
+    concepts : ndarray of shape (n_samples, n_concepts)
         Their concepts.
-    y : ndarray of shape (n_rows,)
+    y : ndarray of shape (n_samples,)
         Their classes; folds have equal shares of them.
     cv : int, cross-validation splitter, list of splits or None
         Folds. None: the rows are judged by the detector that has seen them.
     seed : int
         How rows are shuffled into folds.
-    refit : bool
+    refit : bool, default=True
         Whether new rows are judged by a detector fitted on all rows, or by those of the folds together.
 
     Returns

@@ -37,29 +37,29 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    detector : None, "precomputed", callable or estimator
+    detector : None, "precomputed", callable or estimator, default=None
         What sees the concepts. An estimator with ``fit(X, concepts)`` and ``predict_proba(X)`` is fitted here:
         scikit-learn's classifiers of several outputs, or :class:`ferl.concepts.TorchDetector`. A callable returns
-        probabilities of shape (n_rows, n_concepts) and is used as it is. "precomputed": X holds the probabilities.
+        probabilities of shape (n_samples, n_concepts) and is used as it is. "precomputed": X holds the probabilities.
         None: a logistic regression for each concept on standardised features.
-    head : FERLClassifier, optional
-        The rules. None: ``FERLClassifier(band_scale=2, min_leaf_weight=5)``. With more classes than its 150 rules give
-        one with a larger ``max_rules``.
-    class_concepts : mapping, or array-like or data frame of shape (n_classes, n_concepts), optional
+    head : FERLClassifier, default=None
+        The rules. None: ``FERLClassifier(criterion="entropy", band_scale=0.75, min_leaf_weight=5)``. With more classes
+        than its 150 rules give one with a larger ``max_rules``.
+    class_concepts : mapping, or array-like or data frame of shape (n_classes, n_concepts), default=None
         Concepts of each class, 1 or 0: a row for each label (a dict, or a data frame with the labels as its index), or
         in the sorted order of the labels. Needed where ``fit`` gets no concepts of each row.
-    concept_names : sequence of str, optional
+    concept_names : sequence of str, default=None
         Names of the concepts. None: those of the data frame that the concepts come in, or "concept 0", ...
-    calibration : {"isotonic"} or None
+    calibration : {"isotonic"} or None, default="isotonic"
         Whether to calibrate, one isotonic regression for each concept.
-    cv : int, cross-validation splitter, list of splits or None
+    cv : int, cross-validation splitter, list of splits or None, default=5
         Folds for cross-fitting: calibration and head learn from concepts of rows that the detector had not seen.
         None: they learn from concepts that are cleaner than any they will meet.
-    refit : bool
+    refit : bool, default=True
         Whether the detector is fitted once more, on all rows, to judge new ones. False: the detectors of the folds
         judge them together, by their mean; slower, and steadier.
-    random_state : int, RandomState or None
-        Seed of folds, and of detector and head where these have no seed of their own.
+    random_state : int, RandomState or None, default=None
+        Seed of folds, and of detector and head where these have no seed.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         The rules; ``export_text(model.head_)`` prints them.
     concept_names_ : tuple of str
         Names of the concepts.
-    training_concepts_ : ndarray of shape (n_rows, n_concepts)
+    training_concepts_ : ndarray of shape (n_samples, n_concepts)
         What the head was fitted on: to fit other heads, or a :class:`ferl.NoveltyDetector`, on the same.
     classes_ : ndarray of shape (n_classes,)
         The labels.
@@ -135,11 +135,11 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, ...)
+        X : array-like of shape (n_samples, ...)
             Rows, whatever the detector takes.
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_samples,)
             Labels.
-        concepts : array-like or data frame of shape (n_rows, n_concepts), optional
+        concepts : array-like or data frame of shape (n_samples, n_concepts), default=None
             Concepts of each row: 1, 0, or NaN where not known. None: those of its class.
 
         Returns
@@ -172,19 +172,19 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         return np.asarray(self.head_.classes_)
 
     def predict_concepts(self, X: Any, known: Known | None = None) -> Floats:
-        """Calibrated probability of each concept, as the rules see it, shape (n_rows, n_concepts).
+        """Calibrated probability of each concept, as the rules see it, shape (n_samples, n_concepts).
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, ...)
+        X : array-like of shape (n_samples, ...)
             Rows.
-        known : mapping of str to value, optional
+        known : mapping of str to value, default=None
             Concepts that somebody looked at: 1 for present, 0 for absent, NaN for what cannot be seen (a missing value,
             whatever the detector says); one value for all rows, or one for each, with None where nobody looked.
 
         Returns
         -------
-        ndarray of shape (n_rows, n_concepts)
+        ndarray of shape (n_samples, n_concepts)
         """
         check_is_fitted(self)
         seen = self.detector_.predict_proba(X)
@@ -197,35 +197,35 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         return evidence
 
     def predict_proba(self, X: Any, known: Known | None = None) -> Floats:
-        """Pignistic probability, shape (n_rows, n_classes); ``known`` as in :meth:`predict_concepts`."""
+        """Pignistic probability, shape (n_samples, n_classes); ``known`` as in :meth:`predict_concepts`."""
         return self.predict_evidence(X, known).pignistic
 
     def predict(self, X: Any, known: Known | None = None) -> NDArray[Any]:
-        """Most probable label of each row, shape (n_rows,); ``known`` as in :meth:`predict_concepts`."""
+        """Most probable label of each row, shape (n_samples,); ``known`` as in :meth:`predict_concepts`."""
         return np.asarray(self.classes_[self.predict_proba(X, known).argmax(axis=1)])
 
     def predict_set(self, X: Any, known: Known | None = None) -> NDArray[np.bool_]:
-        """Classes that cannot be ruled out, bool of shape (n_rows, n_classes); ``known`` as above."""
+        """Classes that cannot be ruled out, bool of shape (n_samples, n_classes); ``known`` as above."""
         return self.predict_evidence(X, known).prediction_set()
 
     def novelty(self, X: Any, known: Known | None = None, *, measure: str | None = None) -> Floats:
-        """How unlike those of the training rows the concepts of each row are, shape (n_rows,).
+        """How unlike those of the training rows the concepts of each row are, shape (n_samples,).
 
         Parameters
         ----------
         X, known
             As in :meth:`predict_concepts`.
-        measure : {"neighbour", "residual"}, optional
+        measure : {"neighbour", "residual"}, default=None
             As in :meth:`ferl.FERLClassifier.novelty`.
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_samples,)
         """
         return np.asarray(self.head_.novelty(self._rows(X, known), measure=measure))
 
     def novelty_attribution(self, X: Any, known: Known | None = None, *, measure: str | None = None) -> Floats:
-        """What each concept adds to :meth:`novelty`, shape (n_rows, n_concepts)."""
+        """What each concept adds to :meth:`novelty`, shape (n_samples, n_concepts)."""
         return np.asarray(self.head_.novelty_attribution(self._rows(X, known), measure=measure))
 
     def explain(self, x: Any, known: Known | None = None) -> ConceptExplanation:
@@ -235,7 +235,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         ----------
         x : array-like of shape (1, ...)
             A table of one row.
-        known : mapping of str to value, optional
+        known : mapping of str to value, default=None
             As in :meth:`predict_concepts`.
 
         Returns
@@ -261,7 +261,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
 
 
 def _seeded(estimator: Any, seed: int) -> Any:
-    """A copy that takes this seed where it has a place for one and none in it; what is no estimator, as it is."""
+    """A copy with this seed, if it takes a seed and has none; what is no estimator is returned as it is."""
     if not hasattr(estimator, "get_params") or isinstance(estimator, type):
         return estimator
     copy = clone(estimator)
@@ -280,7 +280,7 @@ class ConceptLabels:
 
     Attributes
     ----------
-    value : ndarray of shape (n_rows, n_concepts)
+    value : ndarray of shape (n_samples, n_concepts)
         1 where the row has the concept, 0 where not, NaN where nobody knows.
     names : tuple of str
         Names of the concepts.
@@ -296,18 +296,18 @@ def concept_labels(
     class_concepts: Mapping[Any, ArrayLike] | ArrayLike | None,
     names: Sequence[str] | None,
 ) -> ConceptLabels:
-    """Concepts of the training rows, from labels of their own or from those of their classes.
+    """Concepts of the training rows, from labels of the rows or of their classes.
 
     Parameters
     ----------
-    y : ndarray of shape (n_rows,)
+    y : ndarray of shape (n_samples,)
         Classes of the rows.
-    concepts : array-like or data frame of shape (n_rows, n_concepts), optional
+    concepts : array-like or data frame of shape (n_samples, n_concepts), or None
         Labels of the rows.
-    class_concepts : mapping, or array-like or data frame of shape (n_classes, n_concepts), optional
+    class_concepts : mapping, or array-like or data frame of shape (n_classes, n_concepts), or None
         Labels of the classes: a row for each class by name (a dict, or a data frame with the labels as its index), or
         in the sorted order of the classes that are in ``y``.
-    names : sequence of str, optional
+    names : sequence of str or None
         Names of the concepts. None: those of the data frame's columns, or "concept 0", "concept 1", ...
 
     Returns

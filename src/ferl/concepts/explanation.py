@@ -32,9 +32,9 @@ def concept_words(
     ----------
     names : sequence of str
         Names of the concepts.
-    words : (str, str)
+    words : (str, str), default=("absent", "present")
         The word for a low probability, and that for a high one.
-    between : (float, float)
+    between : (float, float), default=(0.3, 0.7)
         Probabilities up to the first are fully the first word, from the second on fully the second.
 
     Returns
@@ -244,12 +244,12 @@ def _corrections(head: FERLClassifier, concepts: Floats, names: Sequence[str]) -
     probability = head.predict_evidence(named_table(tries, names)).pignistic
     change = np.abs(probability - probability[-1]).sum(axis=1) / 2
     found = []
-    for place, concept in enumerate(asked.tolist()):
-        to = int(change[2 * place + 1] > change[2 * place])
-        then = probability[2 * place + to]
+    for index, concept in enumerate(asked.tolist()):
+        to = int(change[2 * index + 1] > change[2 * index])
+        then = probability[2 * index + to]
         value = None if np.isnan(concepts[concept]) else float(concepts[concept])
         label = head.classes_.tolist()[int(then.argmax())]
-        found.append(Correction(names[concept], value, to, label, float(then.max()), float(change[2 * place + to])))
+        found.append(Correction(names[concept], value, to, label, float(then.max()), float(change[2 * index + to])))
     return tuple(sorted(found, key=lambda one: -one.change))
 
 
@@ -300,17 +300,17 @@ def intervene(concepts: Floats, names: Sequence[str], known: Mapping[str, Any] |
 
     Parameters
     ----------
-    concepts : ndarray of shape (n_rows, n_concepts)
+    concepts : ndarray of shape (n_samples, n_concepts)
         As detected.
     names : sequence of str
         Names of the concepts.
-    known : mapping of str to value, optional
+    known : mapping of str to value, or None
         What is known of some concepts: one value for all rows, or one for each. 1: present, 0: absent, between: as
         probable as that; NaN: cannot be seen, so that the detector is not trusted either; None: as detected.
 
     Returns
     -------
-    ndarray of shape (n_rows, n_concepts)
+    ndarray of shape (n_samples, n_concepts)
         A copy.
 
     Examples

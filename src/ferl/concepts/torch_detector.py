@@ -26,32 +26,34 @@ class TorchDetector(BaseEstimator):
 
     Parameters
     ----------
-    module : torch.nn.Module or callable, optional
+    module : torch.nn.Module or callable, default=None
         The network: its output is one logit for each concept. A callable makes it, ``module(row_shape, n_concepts)``.
         None: one hidden layer for rows of features, standardised first. :func:`ferl.concepts.resnet50` is one for
         images.
-    hidden : int
+    hidden : int, default=256
         Units of the hidden layer; only where ``module`` is None, as ``dropout``.
-    dropout : float
+    dropout : float, default=0.3
         Share of them that is silent in each training step.
-    inputs : callable, optional
+    inputs : callable, default=None
         ``inputs(rows, training)`` turns some rows into a tensor of float32: reads image files, say. None: the rows are
         numbers.
-    epochs : int
+    epochs : int, default=25
         Passes over the training rows; the learning rate falls to zero along half a cosine.
-    batch_size : int
+    batch_size : int, default=128
         Rows in a step.
-    learning_rate, weight_decay : float
+    learning_rate : float, default=0.002
         Of AdamW.
-    validation : float
+    weight_decay : float, default=0.01
+        Of AdamW.
+    validation : float, default=0.1
         Share of the rows that only decides when to stop. 0: all epochs, and the last one counts.
-    patience : int
+    patience : int, default=5
         Epochs without a better loss on those rows after which training stops; the best epoch counts.
-    device : str, optional
+    device : str, default=None
         "cpu", "cuda", ... None: a GPU where there is one.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=None
         Seed of weights, batches and validation rows.
-    verbose : int
+    verbose : int, default=0
         1 shows a progress bar.
 
     Attributes
@@ -123,9 +125,9 @@ class TorchDetector(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, ...)
+        X : array-like of shape (n_samples, ...)
             Rows: features, images, or whatever ``inputs`` reads.
-        concepts : ndarray of shape (n_rows, n_concepts)
+        concepts : ndarray of shape (n_samples, n_concepts)
             1, 0, or NaN where not known.
 
         Returns
@@ -158,7 +160,7 @@ class TorchDetector(BaseEstimator):
         return self
 
     def predict_proba(self, X: Any) -> Floats:
-        """Probability of each concept, shape (n_rows, n_concepts)."""
+        """Probability of each concept, shape (n_samples, n_concepts)."""
         check_is_fitted(self)
         torch = require_torch()
         device = self._device(torch)
@@ -232,9 +234,9 @@ def resnet50_detector(*, weights: str | None = "DEFAULT", size: int = 224, **par
 
     Parameters
     ----------
-    weights : str, optional
+    weights : str, default="DEFAULT"
         Weights of torchvision to start from; they are downloaded once. None: random ones.
-    size : int
+    size : int, default=224
         Height and width of the images that the network sees.
     **parameters
         Of :class:`ferl.concepts.TorchDetector`; by default the paper's 15 epochs, batches of 64 and a learning rate of
@@ -263,7 +265,7 @@ def resnet50(row_shape: tuple[int, ...], n_concepts: int, *, weights: str | None
         Shape of an image: (3, height, width).
     n_concepts : int
         Number of concepts.
-    weights : str, optional
+    weights : str, default="DEFAULT"
         Weights of torchvision to start from; they are downloaded once. None: random ones.
 
     Returns
@@ -287,7 +289,7 @@ def read_images(paths: Any, training: bool, *, size: int = 224) -> Any:
         The files: JPEG, PNG, WebP or GIF.
     training : bool
         True: cropped and mirrored at random. False: the middle.
-    size : int
+    size : int, default=224
         Height and width.
 
     Returns
@@ -350,7 +352,7 @@ def best_epoch(
         Where rows come from.
     schedule : Schedule
         How long and how fast.
-    on_epoch : callable, optional
+    on_epoch : callable, default=None
         Told the number of each epoch that is over.
     judged : bool
         Whether there are rows to judge by; without them the last epoch counts.

@@ -28,7 +28,7 @@ class Ranked:
 def nonconformity(
     evidence: Evidence, score: str, *, chance: Floats | None = None, penalty: float = 0.0, free_classes: int = 1
 ) -> Floats:
-    """Score of every class for every row, shape (n_rows, n_classes); larger fits worse.
+    """Score of every class for every row, shape (n_samples, n_classes); larger fits worse.
 
     Parameters
     ----------
@@ -37,16 +37,18 @@ def nonconformity(
     score : {"plausibility", "probability", "aps", "raps"}
         "plausibility": one minus the plausibility of the class. "probability": one minus its pignistic probability.
         "aps": probability of all classes that are more probable, plus that of the class itself [1]_. "raps": the same
-        plus ``penalty`` for every place of the class beyond ``free_classes`` in the order of probability [2]_.
-    chance : ndarray of shape (n_rows,), optional
+        plus ``penalty`` for every rank of the class beyond ``free_classes`` in the order of probability [2]_.
+    chance : ndarray of shape (n_samples,), default=None
         Numbers in [0, 1) for the randomised forms of "aps" and "raps": the class itself counts with this share of its
         probability. None: it counts in full.
-    penalty, free_classes : float, int
+    penalty : float, default=0.0
+        For "raps".
+    free_classes : int, default=1
         For "raps".
 
     Returns
     -------
-    ndarray of shape (n_rows, n_classes)
+    ndarray of shape (n_samples, n_classes)
 
     Notes
     -----
@@ -111,14 +113,14 @@ def chance_of(table: Floats, seed: int) -> Floats:
 
     Parameters
     ----------
-    table : ndarray of shape (n_rows, n_features), float64
+    table : ndarray of shape (n_samples, n_features), float64
         Rows.
     seed : int
         Seed.
 
     Returns
     -------
-    ndarray of shape (n_rows,)
+    ndarray of shape (n_samples,)
     """
     state = np.full(len(table), seed, dtype=np.uint64)
     for column in table.T:
@@ -141,17 +143,17 @@ Codes = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Scores that calibration rows have for their own labels under one classifier.
+    """Scores of calibration rows for their true labels under one classifier.
 
     Attributes
     ----------
     estimator : estimator
         The classifier, which was not fitted on these rows.
-    scores : ndarray of shape (n_rows,)
+    scores : ndarray of shape (n_samples,)
         Infinite for a label the classifier does not know.
-    codes : ndarray of shape (n_rows,)
+    codes : ndarray of shape (n_samples,)
         Labels as columns; -1 for a label that has none.
-    weight : ndarray of shape (n_rows,)
+    weight : ndarray of shape (n_samples,)
         What each row counts for.
     """
 
@@ -161,11 +163,11 @@ class Reference:
     weight: Floats
 
     def weight_at_least(self, scores: Floats, *, class_conditional: bool) -> Floats:
-        """Weight of the calibration rows that fit no better than each candidate, shape (n_rows, n_classes).
+        """Weight of the calibration rows that fit no better than each candidate, shape (n_samples, n_classes).
 
         Parameters
         ----------
-        scores : ndarray of shape (n_rows, n_classes)
+        scores : ndarray of shape (n_samples, n_classes)
             Scores of new rows for every class.
         class_conditional : bool
             Whether a class is compared with the calibration rows of this class only.
@@ -187,7 +189,7 @@ class Reference:
 
 
 def reference_of(estimator: Any, scores: Floats, codes: Codes, weight: Floats) -> Reference:
-    """Pick each calibration row's own score from those of all classes, shape (n_rows, n_classes)."""
+    """The score of each calibration row for its label, from those of all classes, shape (n_samples, n_classes)."""
     own = np.where(codes >= 0, scores[np.arange(len(codes)), codes], np.inf)
     return Reference(estimator, own, codes, weight)
 
@@ -230,8 +232,8 @@ class Group:
     def cross_conformal_coverage(self, alpha: float) -> float:
         """Coverage that is guaranteed when the rows are spread over several classifiers.
 
-        Each classifier's own comparison gives a valid p-value; theirs together is at least their weighted mean, less
-        ``(K - 1) / (n + K)``, and twice a mean of p-values is a p-value again. With folds of equal size the other
+        The comparison under each classifier gives a valid p-value; theirs together is at least their weighted mean,
+        less ``(K - 1) / (n + K)``, and twice a mean of p-values is a p-value again. With folds of equal size the other
         known bound, from comparing rows pairwise, can be better: for folds of one row it is 1 - 2 alpha.
         """
         n, n_folds = self.n_rows, len(self.fold_sizes)

@@ -26,11 +26,11 @@ class DaskEvidence:
 
     Attributes
     ----------
-    belief : dask Array of shape (n_rows, n_classes)
+    belief : dask Array of shape (n_samples, n_classes)
         Mass committed to each class.
-    ignorance : dask Array of shape (n_rows,)
+    ignorance : dask Array of shape (n_samples,)
         Mass committed to no class.
-    conflict : dask Array of shape (n_rows,)
+    conflict : dask Array of shape (n_samples,)
         Share of the evidence that contradicted itself.
     classes : ndarray of shape (n_classes,)
         Labels, in the order of the columns.
@@ -43,7 +43,7 @@ class DaskEvidence:
 
     @classmethod
     def from_columns(cls, columns: Any, classes: NDArray[Any]) -> DaskEvidence:
-        """From a dask array of shape (n_rows, n_classes + 2): beliefs, ignorance, conflict."""
+        """From a dask array of shape (n_samples, n_classes + 2): beliefs, ignorance, conflict."""
         n_classes = len(classes)
         return cls(columns[:, :n_classes], columns[:, n_classes], columns[:, n_classes + 1], classes)
 
@@ -53,16 +53,16 @@ class DaskEvidence:
 
     @property
     def plausibility(self) -> Any:
-        """What the evidence does not exclude, dask Array of shape (n_rows, n_classes)."""
+        """What the evidence does not exclude, dask Array of shape (n_samples, n_classes)."""
         return self.belief + self.ignorance[:, None]
 
     @property
     def pignistic(self) -> Any:
-        """Probability for decisions, dask Array of shape (n_rows, n_classes)."""
+        """Probability for decisions, dask Array of shape (n_samples, n_classes)."""
         return self.belief + self.ignorance[:, None] / len(self.classes)
 
     def prediction_set(self) -> Any:
-        """Classes that no other class dominates, dask Array of bool of shape (n_rows, n_classes)."""
+        """Classes that no other class dominates, dask Array of bool of shape (n_samples, n_classes)."""
         return self.plausibility >= self.belief.max(axis=1, keepdims=True)
 
     def compute(self) -> Evidence:
@@ -120,7 +120,7 @@ def ask(model: FERLClassifier, X: Any, question: Question) -> Any:
     ----------
     model : FERLClassifier
         Fitted, local: it is sent along once, and then to every worker that needs it.
-    X : dask DataFrame or Array of shape (n_rows, n_features)
+    X : dask DataFrame or Array of shape (n_samples, n_features)
         Rows.
     question : Question
         What is asked.

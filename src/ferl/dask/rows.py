@@ -47,11 +47,11 @@ class Parts:
 
     Attributes
     ----------
-    X : dask DataFrame or Array of shape (n_rows, n_features)
+    X : dask DataFrame or Array of shape (n_samples, n_features)
         The rows.
-    y : dask Series or Array of shape (n_rows,)
+    y : dask Series or Array of shape (n_samples,)
         Labels.
-    sample_weight : dask Series or Array of shape (n_rows,), or None
+    sample_weight : dask Series or Array of shape (n_samples,), or None
         How often each row counts.
     """
 
@@ -103,13 +103,13 @@ def _packed(X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]:
     return X, y, sample_weight
 
 
-def batch_of(part: tuple[Any, Any, Any], place: int) -> Batch:
-    """A partition as it is in a worker; ``place``: its number, for the error."""
+def batch_of(part: tuple[Any, Any, Any], index: int) -> Batch:
+    """A partition as it is in a worker; ``index``: which one it is, for the error."""
     X, y, sample_weight = part
     for name, column in (("y", y), ("sample_weight", sample_weight)):
         if column is not None and len(column) != len(X):
             raise ValueError(
-                f"Partition {place} of X has {len(X)} rows and that of {name} has {len(column)}. Cut both in the same "
+                f"Partition {index} of X has {len(X)} rows and that of {name} has {len(column)}. Cut both in the same "
                 "places: take them from one table, or rechunk one like the other."
             )
     return Batch(X, y, sample_weight)
@@ -248,7 +248,7 @@ class RowsOnCluster:
     sizes: tuple[int, ...]
 
     def fold(self, step: Fold[State], n_threads: int, report: Any = None) -> State:
-        """All rows taken in: each partition by a task of its own, the results merged by pairs in a fixed order.
+        """All rows taken in: each partition by one task, the results merged by pairs in a fixed order.
 
         Exact sums and samples do not depend on that order; it is fixed all the same.
         """
@@ -256,8 +256,8 @@ class RowsOnCluster:
         task = delayed(_folded, pure=False)
         firsts = [0, *accumulate(self.sizes)]
         states = [
-            task(part, place, told, form, firsts[place], self.sizes[place])
-            for place, part in enumerate(self.parts.delayed())
+            task(part, index, told, form, firsts[index], self.sizes[index])
+            for index, part in enumerate(self.parts.delayed())
         ]
         state = step.start()
         state.merge(computed(self.client, reduced(states, _merged_states, told)))
@@ -302,16 +302,16 @@ class _Found:
 
 def _survey(parts: Parts, client: Any, look: FirstLook, look_for_missing: bool) -> _Found:
     task, choice = delayed(_surveyed, pure=False), constant(look.categorical_features)
-    surveys = [task(part, place, choice, look_for_missing) for place, part in enumerate(parts.delayed(look.features))]
+    surveys = [task(part, index, choice, look_for_missing) for index, part in enumerate(parts.delayed(look.features))]
     found: _Found = computed(client, reduced(surveys, _merged_surveys))
     return found
 
 
-def _tally(parts: Parts, client: Any, form: RowForm, levels: CategoryNames, sizes: tuple[int, ...]) -> Tally:
-    task, told, own = delayed(_tallied, pure=False), constant(form), constant(levels)
+def _tally(parts: Parts, client: Any, form: RowForm, categories: CategoryNames, sizes: tuple[int, ...]) -> Tally:
+    task, told, names = delayed(_tallied, pure=False), constant(form), constant(categories)
     tallies = [
-        task(part, place, told, own, sizes[place])
-        for place, part in enumerate(parts.delayed(tallied_names(form, levels)))
+        task(part, index, told, names, sizes[index])
+        for index, part in enumerate(parts.delayed(tallied_names(form, categories)))
     ]
     tally: Tally = computed(client, reduced(tallies, _merged_tallies))
     return tally
@@ -322,12 +322,12 @@ def _tally(parts: Parts, client: Any, form: RowForm, levels: CategoryNames, size
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _surveyed(part: Part, place: int, choice: Any, look_for_missing: bool) -> _Found:
-    batch = batch_of(part, place)
+def _surveyed(part: Part, index: int, choice: Any, look_for_missing: bool) -> _Found:
+    batch = batch_of(part, index)
     n_rows = len(batch.X)
     if not n_rows:
         return _Found(sizes=(0,))
-    with _named(place):
+    with _named(index):
         return _Found(Survey.of(batch, choice, look_for_missing), (n_rows,))
 
 
@@ -338,12 +338,12 @@ def _merged_surveys(one: _Found, other: _Found) -> _Found:
     return _Found(survey, one.sizes + other.sizes)
 
 
-def _tallied(part: Part, place: int, form: RowForm, levels: CategoryNames, size: int) -> Tally:
-    batch = _same_rows(part, place, size)
-    tally = Tally.start(form, levels)
-    with _named(place):
+def _tallied(part: Part, index: int, form: RowForm, categories: CategoryNames, size: int) -> Tally:
+    batch = _same_rows(part, index, size)
+    tally = Tally.start(form, categories)
+    with _named(index):
         if size:
-            tally_batch(tally, batch, form, levels)
+            tally_batch(tally, batch, form, categories)
     return tally
 
 
@@ -353,12 +353,12 @@ def _merged_tallies(one: Tally, other: Tally) -> Tally:
     return tally
 
 
-def _folded(part: Part, place: int, step: Fold[Any], form: RowForm, first_place: int, size: int) -> dict[str, Any]:
-    batch = _same_rows(part, place, size)
+def _folded(part: Part, index: int, step: Fold[Any], form: RowForm, first_row: int, size: int) -> dict[str, Any]:
+    batch = _same_rows(part, index, size)
     state = step.start()
-    with _named(place):
+    with _named(index):
         if size:
-            step.add(state, form.block(batch, first_place), _THREADS)
+            step.add(state, form.block(batch, first_row), _THREADS)
     return dict(state.state())
 
 
@@ -370,21 +370,21 @@ def _merged_states(one: dict[str, Any], other: dict[str, Any], step: Fold[Any]) 
 
 
 @contextmanager
-def _named(place: int) -> Iterator[None]:
+def _named(index: int) -> Iterator[None]:
     """Errors speak of rows of a partition; a note says of which one."""
     try:
         yield
     except (ValueError, TypeError) as error:
-        error.add_note(f"In partition {place}.")
+        error.add_note(f"In partition {index}.")
         raise
 
 
-def _same_rows(part: Part, place: int, size: int) -> Batch:
+def _same_rows(part: Part, index: int, size: int) -> Batch:
     """A partition that has been looked at before, and had so many rows then."""
-    batch = batch_of(part, place)
+    batch = batch_of(part, index)
     if len(batch.X) != size:
         raise ValueError(
-            f"Partition {place} of X had {size} rows and now has {len(batch.X)}. Its rows are computed anew for every "
+            f"Partition {index} of X had {size} rows and now has {len(batch.X)}. Its rows are computed anew for every "
             "look at them and must be the same each time; if they are drawn at random, persist X and y first."
         )
     return batch

@@ -32,11 +32,11 @@ def aurc(y_true: ArrayLike, y_pred: ArrayLike, confidence: ArrayLike) -> float:
 
     Parameters
     ----------
-    y_true : array-like of shape (n_rows,)
+    y_true : array-like of shape (n_samples,)
         True labels.
-    y_pred : array-like of shape (n_rows,)
+    y_pred : array-like of shape (n_samples,)
         Predicted labels.
-    confidence : array-like of shape (n_rows,)
+    confidence : array-like of shape (n_samples,)
         One number per row, larger means more certain; only its order matters.
 
     Returns
@@ -74,11 +74,11 @@ def augrc(y_true: ArrayLike, y_pred: ArrayLike, confidence: ArrayLike) -> float:
 
     Parameters
     ----------
-    y_true : array-like of shape (n_rows,)
+    y_true : array-like of shape (n_samples,)
         True labels.
-    y_pred : array-like of shape (n_rows,)
+    y_pred : array-like of shape (n_samples,)
         Predicted labels.
-    confidence : array-like of shape (n_rows,)
+    confidence : array-like of shape (n_samples,)
         One number per row, larger means more certain; only its order matters.
 
     Returns
@@ -116,11 +116,11 @@ def risk_coverage_curve(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_rows,)
+    y_true : array-like of shape (n_samples,)
         True labels.
-    y_pred : array-like of shape (n_rows,)
+    y_pred : array-like of shape (n_samples,)
         Predicted labels.
-    confidence : array-like of shape (n_rows,)
+    confidence : array-like of shape (n_samples,)
         One number per row, larger means more certain.
 
     Returns
@@ -160,11 +160,11 @@ def accuracy_at_coverage(y_true: ArrayLike, y_pred: ArrayLike, confidence: Array
 
     Parameters
     ----------
-    y_true : array-like of shape (n_rows,)
+    y_true : array-like of shape (n_samples,)
         True labels.
-    y_pred : array-like of shape (n_rows,)
+    y_pred : array-like of shape (n_samples,)
         Predicted labels.
-    confidence : array-like of shape (n_rows,)
+    confidence : array-like of shape (n_samples,)
         One number per row, larger means more certain; only its order matters.
     coverage : float
         Share of the rows that is answered, above 0 and at most 1; rounded up to whole rows.
@@ -192,11 +192,11 @@ def accuracy_under_abstention(y_true: ArrayLike, y_pred: ArrayLike, answered: Ar
 
     Parameters
     ----------
-    y_true : array-like of shape (n_rows,)
+    y_true : array-like of shape (n_samples,)
         True labels.
-    y_pred : array-like of shape (n_rows,)
+    y_pred : array-like of shape (n_samples,)
         Predicted labels; anything where no answer is given.
-    answered : array-like of bool of shape (n_rows,)
+    answered : array-like of bool of shape (n_samples,)
         Which rows are answered.
 
     Returns

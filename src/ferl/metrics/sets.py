@@ -16,9 +16,9 @@ def u65(y_true: ArrayLike, prediction_set: ArrayLike, classes: ArrayLike) -> flo
 
     Parameters
     ----------
-    y_true : array-like of shape (n_rows,)
+    y_true : array-like of shape (n_samples,)
         True labels, each one of `classes`.
-    prediction_set : array-like of bool of shape (n_rows, n_classes)
+    prediction_set : array-like of bool of shape (n_samples, n_classes)
         True where a class belongs to the row's set. An empty set earns 0.
     classes : array-like of shape (n_classes,)
         The label of each column, an estimator's ``classes_``.
@@ -51,9 +51,9 @@ def u80(y_true: ArrayLike, prediction_set: ArrayLike, classes: ArrayLike) -> flo
 
     Parameters
     ----------
-    y_true : array-like of shape (n_rows,)
+    y_true : array-like of shape (n_samples,)
         True labels, each one of `classes`.
-    prediction_set : array-like of bool of shape (n_rows, n_classes)
+    prediction_set : array-like of bool of shape (n_samples, n_classes)
         True where a class belongs to the row's set. An empty set earns 0.
     classes : array-like of shape (n_classes,)
         The label of each column, an estimator's ``classes_``.
@@ -79,9 +79,9 @@ def set_coverage(y_true: ArrayLike, prediction_set: ArrayLike, classes: ArrayLik
 
     Parameters
     ----------
-    y_true : array-like of shape (n_rows,)
+    y_true : array-like of shape (n_samples,)
         True labels, each one of `classes`.
-    prediction_set : array-like of bool of shape (n_rows, n_classes)
+    prediction_set : array-like of bool of shape (n_samples, n_classes)
         True where a class belongs to the row's set.
     classes : array-like of shape (n_classes,)
         The label of each column, an estimator's ``classes_``.
@@ -106,9 +106,9 @@ def coverage_by_class(y_true: ArrayLike, prediction_set: ArrayLike, classes: Arr
 
     Parameters
     ----------
-    y_true : array-like of shape (n_rows,)
+    y_true : array-like of shape (n_samples,)
         True labels, each one of `classes`.
-    prediction_set : array-like of bool of shape (n_rows, n_classes)
+    prediction_set : array-like of bool of shape (n_samples, n_classes)
         True where a class belongs to the row's set.
     classes : array-like of shape (n_classes,)
         The label of each column, an estimator's ``classes_``.
@@ -137,7 +137,7 @@ def determinacy(prediction_set: ArrayLike) -> float:
 
     Parameters
     ----------
-    prediction_set : array-like of bool of shape (n_rows, n_classes)
+    prediction_set : array-like of bool of shape (n_samples, n_classes)
         True where a class belongs to the row's set. An empty set is not a determinate answer.
 
     Returns
@@ -159,7 +159,7 @@ def mean_set_size(prediction_set: ArrayLike) -> float:
 
     Parameters
     ----------
-    prediction_set : array-like of bool of shape (n_rows, n_classes)
+    prediction_set : array-like of bool of shape (n_samples, n_classes)
         True where a class belongs to the row's set.
 
     Returns
@@ -204,7 +204,7 @@ ROUNDING = 1e-9
 def selection(
     y_true: ArrayLike, y_pred: ArrayLike, confidence: ArrayLike
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Check the input of a selection metric; return which rows are right and the confidences, of shape (n_rows,)."""
+    """Check the input of a selection metric; return which rows are right and the confidences, of shape (n_samples,)."""
     truth, guess = vector(y_true, "y_true"), vector(y_pred, "y_pred")
     certainty = vector(confidence, "confidence").astype(np.float64)
     check_same_length(truth, "y_true", guess, "y_pred")
@@ -242,7 +242,7 @@ def vector(values: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def checked_set(prediction_set: ArrayLike) -> NDArray[np.bool_]:
-    """Return `prediction_set` as a boolean array of shape (n_rows, n_classes)."""
+    """Return `prediction_set` as a boolean array of shape (n_samples, n_classes)."""
     array = np.asarray(prediction_set)
     if array.dtype != np.bool_ or array.ndim != 2:
         raise ValueError(

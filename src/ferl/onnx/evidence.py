@@ -94,13 +94,13 @@ class Conditions:
         Memberships, shape (n_nodes - 1, n_rows).
     gate : Value or None
         How open the gates are, of the same shape; None: there are no gates.
-    place : ndarray of shape (n_nodes,)
+    index : ndarray of shape (n_nodes,)
         Where in them each node stands; the root's is -1.
     """
 
     fit: Value
     gate: Value | None
-    place: NDArray[np.int64]
+    index: NDArray[np.int64]
 
 
 def add_conditions(graph: Graph, tree: FuzzyTree, rows: Rows, gate_margin: float | None) -> Conditions:
@@ -118,9 +118,9 @@ def add_conditions(graph: Graph, tree: FuzzyTree, rows: Rows, gate_margin: float
         fits.append(graph("Gather", fit, at))
         if gate_margin is not None:
             gates.append(graph("Gather", gate, at))
-    place = np.full(tree.n_nodes, -1, dtype=np.int64)
-    place[np.concatenate([numbers, categories])] = np.arange(len(nodes))
-    return Conditions(graph.join(fits), graph.join(gates) if gates else None, place)
+    index = np.full(tree.n_nodes, -1, dtype=np.int64)
+    index[np.concatenate([numbers, categories])] = np.arange(len(nodes))
+    return Conditions(graph.join(fits), graph.join(gates) if gates else None, index)
 
 
 def _number_fit(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.intp]) -> Value:
@@ -187,37 +187,37 @@ class Firings:
     ----------
     phi : Value
         Shape (n_nodes, n_rows), by depth.
-    place : ndarray of shape (n_nodes,)
+    index : ndarray of shape (n_nodes,)
         Where in it each node stands; the root comes first.
     """
 
     phi: Value
-    place: NDArray[np.int64]
+    index: NDArray[np.int64]
 
     def of(self, graph: Graph, nodes: NDArray[Any]) -> Value:
         """Firings of some nodes, shape (n, n_rows)."""
-        return graph.take(self.phi, self.place[nodes])
+        return graph.take(self.phi, self.index[nodes])
 
 
 def add_firings(graph: Graph, tree: FuzzyTree, rows: Rows, conditions: Conditions | None, gated: bool) -> Firings:
     """Firings of all nodes: that of the parent, times membership, times gate. No ``conditions``: the root alone."""
     n_rows = graph("Shape", graph.take(rows.values, [0]))
     found = [graph("Expand", np.ones((1, 1)), n_rows)]
-    place = np.zeros(tree.n_nodes, dtype=np.int64)
+    index = np.zeros(tree.n_nodes, dtype=np.int64)
     if conditions is None:
-        return Firings(found[0], place)
+        return Firings(found[0], index)
     factor = conditions.fit
     if gated and conditions.gate is not None:
         factor = graph("Mul", factor, conditions.gate)
-    above = np.zeros(tree.n_nodes, dtype=np.int64)  # places inside a level
+    above = np.zeros(tree.n_nodes, dtype=np.int64)  # indices among the nodes of one depth
     begin = 1
     for nodes in nodes_by_depth(tree.parent):
         parents = graph.take(found[-1], above[tree.parent[nodes]])
-        found.append(graph("Mul", parents, graph.take(factor, conditions.place[nodes])))
+        found.append(graph("Mul", parents, graph.take(factor, conditions.index[nodes])))
         above[nodes] = np.arange(len(nodes))
-        place[nodes] = begin + above[nodes]
+        index[nodes] = begin + above[nodes]
         begin += len(nodes)
-    return Firings(graph.join(found), place)
+    return Firings(graph.join(found), index)
 
 
 _LEAST_SUM = float(np.finfo(np.float64).tiny)

@@ -40,7 +40,7 @@ class Input:
         The feature's, unless an output or another input has it; then with underscores behind it.
     kind : {"number", "code", "text"}
         A number; a number or boolean that stands for a category; a category that is text.
-    levels : tuple
+    categories : tuple
         The categories: text, or doubles.
     missing : str
         What text stands for a missing value: the empty one, unless that is a category.
@@ -48,7 +48,7 @@ class Input:
 
     name: str
     kind: str
-    levels: tuple[Any, ...] = ()
+    categories: tuple[Any, ...] = ()
     missing: str = ""
 
     @property
@@ -62,33 +62,33 @@ class Input:
 def column_inputs(model: Model) -> list[Input] | None:
     """The inputs of a model with categories, one for each feature; None: all features are numbers."""
     columns = model.schema
-    if all(levels is None for levels in columns.categories):
+    if all(categories is None for categories in columns.categories):
         return None
     names = model.feature_names()
     taken = set(OUTPUTS)
     inputs = []
-    for feature, (name, levels) in enumerate(zip(names, columns.categories, strict=True)):
+    for feature, (name, categories) in enumerate(zip(names, columns.categories, strict=True)):
         while not name or name in taken or name.startswith(PREFIX):
             name = f"{name}_" if name and not name.startswith(PREFIX) else f"x{feature}"
         taken.add(name)
-        inputs.append(_input(name, levels, columns.label(feature)))
+        inputs.append(_input(name, categories, columns.label(feature)))
     return inputs
 
 
-def _input(name: str, levels: NDArray[Any] | None, label: str) -> Input:
-    if levels is None:
+def _input(name: str, categories: NDArray[Any] | None, label: str) -> Input:
+    if categories is None:
         return Input(name, "number")
-    if levels.dtype.kind == "O":
-        known, missing = tuple(levels.tolist()), ""
+    if categories.dtype.kind == "O":
+        known, missing = tuple(categories.tolist()), ""
         while missing in known:
             missing = f"<{missing}>" if missing else "<missing>"
         return Input(name, "text", known, missing)
-    if levels.dtype.kind == "i" and np.abs(levels.astype(object)).max() > _LARGEST_EXACT:
+    if categories.dtype.kind == "i" and np.abs(categories.astype(object)).max() > _LARGEST_EXACT:
         raise ValueError(
-            f"{label} holds integers beyond 2**53 as categories, such as {levels.tolist()[-1]}; ONNX compares them as "
-            "doubles, which cannot tell them apart. Fit with the column as text."
+            f"{label} holds integers beyond 2**53 as categories, such as {categories.tolist()[-1]}; ONNX compares them "
+            "as doubles, which cannot tell them apart. Fit with the column as text."
         )
-    return Input(name, "code", tuple(float(level) for level in levels.tolist()))
+    return Input(name, "code", tuple(float(level) for level in categories.tolist()))
 
 
 def onnx_inputs(clf: FERLClassifier, X: ArrayLike, *, dtype: str = "float64") -> dict[str, NDArray[Any]]:
@@ -98,16 +98,16 @@ def onnx_inputs(clf: FERLClassifier, X: ArrayLike, *, dtype: str = "float64") ->
     ----------
     clf : FERLClassifier
         The fitted model that :func:`ferl.onnx.to_onnx` was given.
-    X : array-like or data frame of shape (n_rows, n_features)
+    X : array-like or data frame of shape (n_samples, n_features)
         Rows; checked as :meth:`ferl.FERLClassifier.predict` checks them.
-    dtype : {"float64", "float32"}
+    dtype : {"float64", "float32"}, default="float64"
         As in :func:`ferl.onnx.to_onnx`.
 
     Returns
     -------
     dict of str to ndarray
-        ``{"X": matrix}`` if all features are numbers. Otherwise one array of shape (n_rows, 1) for each feature: text
-        as objects, with "" where it is missing, and numbers, with NaN where they are missing. All categories that
+        ``{"X": matrix}`` if all features are numbers. Otherwise one array of shape (n_samples, 1) for each feature:
+        text as objects, with "" where it is missing, and numbers, with NaN where they are missing. All categories that
         training did not have come as one and the same value.
 
     Examples
@@ -131,13 +131,13 @@ def onnx_inputs(clf: FERLClassifier, X: ArrayLike, *, dtype: str = "float64") ->
 def _fed(own: Input, column: Floats, dtype: str) -> NDArray[Any]:
     if own.kind == "number":
         return column.astype(dtype)
-    codes = np.where(np.isnan(column), len(own.levels) + 1, column).astype(np.intp)
+    codes = np.where(np.isnan(column), len(own.categories) + 1, column).astype(np.intp)
     if own.kind == "code":
-        return np.array([*own.levels, np.inf, np.nan])[codes]  # categories are finite
+        return np.array([*own.categories, np.inf, np.nan])[codes]  # categories are finite
     unseen = own.missing
-    while unseen == own.missing or unseen in own.levels:
+    while unseen == own.missing or unseen in own.categories:
         unseen += "?"
-    return np.array([*own.levels, unseen, own.missing], dtype=object)[codes]
+    return np.array([*own.categories, unseen, own.missing], dtype=object)[codes]
 
 
 def check_dtype(dtype: str) -> None:
@@ -182,19 +182,19 @@ def _encoded(graph: Graph, own: Input, dtype: str) -> Value:
             "LabelEncoder",
             own.name,
             domain="ai.onnx.ml",
-            keys_strings=[*own.levels, own.missing],
-            values_int64s=[*range(len(own.levels)), -1],
-            default_int64=len(own.levels),
+            keys_strings=[*own.categories, own.missing],
+            values_int64s=[*range(len(own.categories)), -1],
+            default_int64=len(own.categories),
         )
-        place = graph.cast(code, "float64")
+        code = graph.cast(code, "float64")
         # A feature without any category in training is missing everywhere.
-        is_missing = graph("Less", place, 0.0 if own.levels else 1.0)
-        return graph("Where", is_missing, np.nan, place)
-    same = graph.cast(graph("Equal", own.name, np.array([own.levels])), "float64")
+        is_missing = graph("Less", code, 0.0 if own.categories else 1.0)
+        return graph("Where", is_missing, np.nan, code)
+    same = graph.cast(graph("Equal", own.name, np.array([own.categories])), "float64")
     # The last column: what no category before it equals.
     ruled_out = graph("Sub", 1.0, graph("ReduceMax", same, axes=[1], keepdims=1))
-    place = graph.cast(graph("ArgMax", graph.join([same, ruled_out], axis=1), axis=1, keepdims=1), "float64")
-    return graph("Where", graph("IsNaN", own.name), np.nan, place)
+    code = graph.cast(graph("ArgMax", graph.join([same, ruled_out], axis=1), axis=1, keepdims=1), "float64")
+    return graph("Where", graph("IsNaN", own.name), np.nan, code)
 
 
 def to_onnx(clf: FERLClassifier, *, novelty: bool | str = True, dtype: str = "float64") -> ModelProto:
@@ -207,24 +207,24 @@ def to_onnx(clf: FERLClassifier, *, novelty: bool | str = True, dtype: str = "fl
     ----------
     clf : FERLClassifier
         A fitted classifier, of any variant and combination.
-    novelty : bool or {"neighbour", "residual"}
+    novelty : bool or {"neighbour", "residual"}, default=True
         Whether novelty is among the outputs: the model's own measure, or this one; see
         :meth:`ferl.FERLClassifier.novelty`. The exemplars of "neighbour", which are training rows, make most of the
         file.
-    dtype : {"float64", "float32"}
+    dtype : {"float64", "float32"}, default="float64"
         Type of numbers that come in and go out. Inside all is double precision: single precision would round values
         across narrow bands.
 
     Returns
     -------
     onnx.ModelProto
-        Inputs: ``X`` of shape (n_rows, n_features) if all features are numbers. Otherwise one input of shape
-        (n_rows, 1) for each feature, by its name; categories that are text are strings, with "" for a missing value,
+        Inputs: ``X`` of shape (n_samples, n_features) if all features are numbers. Otherwise one input of shape
+        (n_samples, 1) for each feature, by its name; categories that are text are strings, with "" for a missing value,
         other categories are doubles. (:func:`ferl.onnx.onnx_inputs` makes them of any table.)
 
-        Outputs: ``label`` (n_rows,), ``pignistic``, ``belief``, ``plausibility`` (n_rows, n_classes), ``ignorance``
-        (n_rows,), ``set``, bool of shape (n_rows, n_classes), and ``novelty`` (n_rows,). Labels are strings, int64,
-        bool or double, as in ``clf.classes_``.
+        Outputs: ``label`` (n_samples,), ``pignistic``, ``belief``, ``plausibility`` (n_samples, n_classes),
+        ``ignorance`` (n_samples,), ``set``, bool of shape (n_samples, n_classes), and ``novelty`` (n_samples,). Labels
+        are strings, int64, bool or double, as in ``clf.classes_``.
 
     Raises
     ------

@@ -51,7 +51,7 @@ class RefitResult:
     estimator : FERLClassifier
         A copy of the fitted estimator, with the moved words.
     partition : list of LinguisticVariable or None
-        The words of each feature in their new places.
+        The words of each feature, moved.
     tree : FuzzyTree
         The tree in these words: same topology and consequents; class weights and ranges are those of the given rows.
     cross_entropy_before, cross_entropy_after : float
@@ -100,13 +100,13 @@ def refit_partition(
     ----------
     estimator : FERLClassifier
         A fitted compact classifier that combines by Dempster's rule. It is not changed.
-    X : array-like or data frame of shape (n_rows, n_features)
+    X : array-like or data frame of shape (n_samples, n_features)
         The training rows.
-    y : array-like of shape (n_rows,)
+    y : array-like of shape (n_samples,)
         Their labels.
-    sample_weight : array-like of shape (n_rows,), optional
+    sample_weight : array-like of shape (n_samples,), default=None
         How often each row counts.
-    max_iter : int
+    max_iter : int, default=300
         Largest number of steps; 0 moves nothing.
 
     Returns
@@ -152,7 +152,7 @@ def refit_partition(
     low, width = (values[table.feature][:, None] for values in (rows.low, rows.width))
     start = (table.ends - low) / width
     found = _minimise(loss, table, start, int(max_iter))
-    # By the way gone and not by the place reached: what did not move stays to the last bit.
+    # By the distance moved and not by the value reached: what did not move stays to the last bit.
     ends = _ordered(table, table.ends + (found.ends - start) * width)
     moved_tree, moved = move_tree(tree, table, ends), move_variables(partition, table, ends)
     used = np.unique(tree.feature[1:]).tolist()
@@ -231,7 +231,7 @@ class _Minimum:
 
 
 def _minimise(loss: Loss, table: RampTable, start: Floats, max_iter: int) -> _Minimum:
-    """Go down in rounds, each within bounds around the place where it starts."""
+    """Go down in rounds, each within bounds around its start."""
     before = after = loss(start.ravel())[0]
     ends, left, gain = start, max_iter, np.inf
     while left > 0 and gain > _LEAST_GAIN and table.n_ramps:

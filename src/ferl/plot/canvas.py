@@ -64,7 +64,7 @@ _SIDE = "#d5dbe0"  # membership of the left side, or of a word
 
 @dataclass(frozen=True)
 class Panel:
-    """A place for a small picture: its lower left corner, its size, and the values its width stands for."""
+    """The frame of a small picture: its lower left corner, its size, and the values its width stands for."""
 
     left: float
     base: float

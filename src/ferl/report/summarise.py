@@ -23,7 +23,7 @@ from ferl._util.text import cut, number_text, shown_line, shown_names
 from ferl.report.page_model import numbers, page_model, slider_step, training_range
 from ferl.report.table_reading import NO_LABEL, OTHER_LABEL, Rows, TableReading, measures
 
-MAX_LEVEL_LETTERS = 30
+MAX_CATEGORY_LETTERS = 30
 MAX_SHARES = 6  # classes of a bar; the rest is one part
 
 
@@ -54,15 +54,15 @@ class View:
         features = shown_names(model.feature_names())
         classes = shown_names(model.classes.tolist())
         columns = features + [features[j] for j in model.missing_features]
-        levels: dict[int, Sequence[Any]] = {
-            j: shown_names(own, MAX_LEVEL_LETTERS) for j, own in model.category_names.items()
+        categories: dict[int, Sequence[Any]] = {
+            j: shown_names(own, MAX_CATEGORY_LETTERS) for j, own in model.category_names.items()
         }
         weight = float(model.tree.weight[0])
-        return cls(model, features, classes, TextStyle(columns, classes, weight, levels, shares=False))
+        return cls(model, features, classes, TextStyle(columns, classes, weight, categories, shares=False))
 
 
 def rule_rows(view: View) -> list[dict[str, Any]]:
-    """The rules, strongest support first, numbered; and where they speak on their own, the beginnings of rules."""
+    """The rules that speak, strongest support first, with the numbers that they have everywhere."""
     tree = view.model.tree
     total = float(tree.weight[0])
     return [
@@ -134,7 +134,7 @@ def tree_rows(view: View, rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def own_condition(tree: FuzzyTree, node: int) -> Condition:
-    """What a node itself asks, whatever those above it ask."""
+    """The condition of a node, without those of the nodes above it."""
     feature = int(tree.feature[node])
     if tree.word:
         return Condition(feature, None, None, tree.word[node])
@@ -164,7 +164,7 @@ MAX_PARTS = 4  # features that are named
 LEAST_SHARE = 0.1  # of a row's novelty that a named feature makes
 
 
-def listed_row(view: View, rows: Rows, place: int) -> dict[str, Any]:
+def listed_row(view: View, rows: Rows, index: int) -> dict[str, Any]:
     """One row of the table as the lists of abstained and novel rows show it.
 
     Parameters
@@ -173,21 +173,21 @@ def listed_row(view: View, rows: Rows, place: int) -> dict[str, Any]:
         The model.
     rows : Rows
         Rows that were kept.
-    place : int
+    index : int
         Which of them.
 
     Returns
     -------
     dict
     """
-    model, row = view.model, rows.values[place : place + 1]
+    model, row = view.model, rows.values[index : index + 1]
     evidence = read_evidence(model, row)
     inside = evidence.prediction_set()[0]
     label = int(evidence.pignistic[0].argmax())
     parts = novelty_attribution(model, row)[0]
-    truth = int(rows.truth[place])
+    truth = int(rows.truth[index])
     return {
-        "number": int(rows.number[place]) + 1,
+        "number": int(rows.number[index]) + 1,
         "truth": view.classes[truth] if truth >= 0 else "another label" if truth == OTHER_LABEL else None,
         "is_wrong": truth not in (label, NO_LABEL),
         "label": view.classes[label],
@@ -197,12 +197,12 @@ def listed_row(view: View, rows: Rows, place: int) -> dict[str, Any]:
         "ignorance": float(evidence.ignorance[0]),
         "novelty": float(parts.sum()),
         "parts": _named_parts(view, row[0], parts),
-        "reason": shown_line(_story(view, rows, place).summary, MAX_REASON),
+        "reason": shown_line(_story(view, rows, index).summary, MAX_REASON),
     }
 
 
-def _story(view: View, rows: Rows, place: int) -> Explanation:
-    one = OneRow(rows.values[place : place + 1], rows.unseen[place])
+def _story(view: View, rows: Rows, index: int) -> Explanation:
+    one = OneRow(rows.values[index : index + 1], rows.unseen[index])
     return explain(view.model, one, counterfactual=False)
 
 
@@ -229,8 +229,8 @@ def value_text(view: View, feature: int, value: float) -> str:
         return "missing"
     if view.model.schema.categories[feature] is None:
         return number_text(value)
-    levels = view.style.levels.get(feature, ())
-    return str(levels[int(value)]) if value < len(levels) else "not in training"
+    names = view.style.levels.get(feature, ())
+    return str(names[int(value)]) if value < len(names) else "not in training"
 
 
 def summarise(
@@ -274,8 +274,8 @@ def summarise(
         "tree": tree_rows(view, rules),
         "words": word_meanings(model, view.style.names),
         "measures": measures(reading, view.classes),
-        "abstained": [listed_row(view, reading.abstained.rows, place) for place in range(len(reading.abstained.rows))],
-        "novel": [listed_row(view, reading.novel.rows, place) for place in range(len(reading.novel.rows))],
+        "abstained": [listed_row(view, reading.abstained.rows, index) for index in range(len(reading.abstained.rows))],
+        "novel": [listed_row(view, reading.novel.rows, index) for index in range(len(reading.novel.rows))],
         "page": {
             "model": page_model(model),
             "features": [_control(view, j, own) for j, own in enumerate(features)],
@@ -337,7 +337,7 @@ def _features(view: View) -> list[dict[str, Any]]:
             "name": view.features[j],
             "full_name": shown_line(names[j]),
             "kind": "number" if model.schema.categories[j] is None else "category",
-            "n_categories": 0 if (levels := model.schema.categories[j]) is None else len(levels),
+            "n_categories": int(model.schema.n_categories[j]),
             "n_conditions": int(conditions[j]),
             "importance": float(importance[j]),
         }
@@ -373,15 +373,15 @@ def _offered(view: View, reading: TableReading) -> list[dict[str, Any]]:
     width = view.model.n_features
     found: dict[int, dict[str, Any]] = {}
     for rows in (reading.first.rows, reading.abstained.rows, reading.novel.rows):
-        for place in range(len(rows)):
-            found[int(rows.number[place])] = {
-                "number": int(rows.number[place]) + 1,
-                "values": numbers(rows.values[place, :width]),
-                "truth": _truth(view, rows, place),
+        for index in range(len(rows)):
+            found[int(rows.number[index])] = {
+                "number": int(rows.number[index]) + 1,
+                "values": numbers(rows.values[index, :width]),
+                "truth": _truth(view, rows, index),
             }
     return [found[number] for number in sorted(found)]
 
 
-def _truth(view: View, rows: Rows, place: int) -> str | None:
-    code = int(rows.truth[place])
+def _truth(view: View, rows: Rows, index: int) -> str | None:
+    code = int(rows.truth[index])
     return view.classes[code] if code >= 0 else None

@@ -128,15 +128,15 @@ def write_report(
     ----------
     estimator : FERLClassifier
         Fitted.
-    X : array-like or data frame of shape (n_rows, n_features)
+    X : array-like or data frame of shape (n_samples, n_features)
         Rows to judge; best those that were not used for fitting.
-    y : array-like of shape (n_rows,), optional
+    y : array-like of shape (n_samples,), default=None
         Their labels; None or NaN where one is not known. None: metrics are left out.
-    path : str or path-like
+    path : str or path-like, default="report.html"
         The file; it is replaced as a whole.
-    title : str
+    title : str, default="Rules, evidence and doubt"
         Heading of the page.
-    table : str
+    table : str, default="the table"
         What the page calls the table.
 
     Returns
