@@ -81,7 +81,7 @@ class ConceptDetector(BaseEstimator):
         if self.is_given:
             found = np.asarray(X if self.detector_ == PRECOMPUTED else self.detector_(X), dtype=np.float64)
         else:
-            found = np.tile(self.constant_, (_n_rows(X), 1))
+            found = np.tile(self.constant_, (n_rows_of(X), 1))
             varying = np.isnan(self.constant_)
             if varying.any():
                 found[:, varying] = _probabilities(self.detector_, X)[:, : varying.sum()]
@@ -145,7 +145,8 @@ def _checked(found: Floats, n_concepts: int) -> Floats:
     return found
 
 
-def _n_rows(X: Any) -> int:
+def n_rows_of(X: Any) -> int:
+    """Number of rows of a table, an array or a list."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 

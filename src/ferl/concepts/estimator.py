@@ -17,7 +17,7 @@ from ferl._sklearn import HasMethods, StrOptions, fit_context
 from ferl._util.arrays import Floats
 from ferl._wrapper import checked_labels
 from ferl.classifier import FERLClassifier
-from ferl.concepts.detectors import ConceptCalibrator, ConceptDetector, see_concepts
+from ferl.concepts.detectors import ConceptCalibrator, ConceptDetector, n_rows_of, see_concepts
 from ferl.concepts.explanation import ConceptExplanation, explain_concepts, intervene, named_table
 
 Known = Mapping[str, Any]
@@ -150,7 +150,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         # An interrupted or refused fit leaves no half-new, half-old model behind.
         for name in ("head_", "detector_", "calibrator_", "concept_names_", "training_concepts_"):
             self.__dict__.pop(name, None)
-        labels = checked_labels(y, X.shape[0] if hasattr(X, "shape") else len(X))
+        labels = checked_labels(y, n_rows_of(X))
         truth = concept_labels(labels, concepts, self.class_concepts, self.concept_names)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         detector = ConceptDetector(_seeded(self.detector, seed))

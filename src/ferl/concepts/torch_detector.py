@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from ferl._sklearn import Interval, fit_context, take_rows
 from ferl._util.arrays import Floats
 from ferl._util.progress import epochs_bar
+from ferl.concepts.detectors import n_rows_of
 
 
 class TorchDetector(BaseEstimator):
@@ -167,7 +168,7 @@ class TorchDetector(BaseEstimator):
         module = self.module_.to(device)
         found = []
         with torch.inference_mode():
-            for rows in _parts_of(np.arange(_n_rows(X)), 4 * self.batch_size):
+            for rows in _parts_of(np.arange(n_rows_of(X)), 4 * self.batch_size):
                 logits = module(self._tensor(X, rows, training=False).to(device))
                 found.append(torch.sigmoid(logits.double()).cpu().numpy())
         module.to("cpu")
@@ -223,10 +224,6 @@ class TorchDetector(BaseEstimator):
 
 def _parts_of(rows: NDArray[np.intp], size: int) -> Sequence[NDArray[np.intp]]:
     return [rows[start : start + size] for start in range(0, len(rows), size)]
-
-
-def _n_rows(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def resnet50_detector(*, weights: str | None = "DEFAULT", size: int = 224, **parameters: Any) -> TorchDetector:

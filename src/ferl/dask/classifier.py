@@ -59,7 +59,7 @@ n_features_in_, feature_names_in_
     >>> from distributed import Client
     >>> from sklearn.datasets import load_iris
     >>> from ferl.dask import DaskFERLClassifier
-    >>> X, y = (da.from_array(own, chunks=len(own) // 5) for own in load_iris(return_X_y=True))
+    >>> X, y = (da.from_array(array, chunks=len(array) // 5) for array in load_iris(return_X_y=True))
     >>> with Client(processes=False, n_workers=1, dashboard_address=":0") as client:
     ...     model = DaskFERLClassifier(random_state=0).fit(X, y)
     ...     proba = model.predict_proba(X)  # nothing is computed yet
@@ -174,7 +174,7 @@ n_features_in_, feature_names_in_
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Not on a cluster: ``to_local().partial_fit(X, y)`` goes on with this model, block by block."""
+        """Raise: ``to_local().partial_fit(X, y)`` goes on with this model, block by block, and not on the cluster."""
         raise NotImplementedError(
             "partial_fit takes blocks that are in memory. Go on with the local model: to_local().partial_fit(X, y)."
         )

@@ -87,7 +87,7 @@ class Parts:
         return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
 
     def delayed(self, features: Sequence[str] | None = None) -> list[Any]:
-        """Of each partition, delayed: its rows, labels, and weights or None; ``features``: the only columns of X."""
+        """The partitions, delayed: rows, labels, and weights or None; ``features``: the columns of X to read."""
         X = self.X if features is None else self.X[list(features)]
         columns = [self.y] if self.sample_weight is None else [self.y, self.sample_weight]
         if all(isinstance(own, dd.DataFrame | dd.Series) for own in (X, *columns)):
@@ -371,7 +371,7 @@ def _merged_states(one: dict[str, Any], other: dict[str, Any], step: Fold[Any]) 
 
 @contextmanager
 def _named(index: int) -> Iterator[None]:
-    """Errors speak of rows of a partition; a note says of which one."""
+    """Add a note to errors: which partition the rows they speak of are in."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -380,7 +380,7 @@ def _named(index: int) -> Iterator[None]:
 
 
 def _same_rows(part: Part, index: int, size: int) -> Batch:
-    """A partition that has been looked at before, and had so many rows then."""
+    """A partition again; an error where its number of rows is no longer ``size``."""
     batch = batch_of(part, index)
     if len(batch.X) != size:
         raise ValueError(

@@ -141,7 +141,7 @@ def _fed(own: Input, column: Floats, dtype: str) -> NDArray[Any]:
 
 
 def check_dtype(dtype: str) -> None:
-    """Say so when a parameter ``dtype`` is none."""
+    """Raise where ``dtype`` is no type of :func:`to_onnx`."""
     if dtype not in DTYPES:
         raise ValueError(f"dtype is {dtype!r}; it must be {' or '.join(map(repr, DTYPES))}.")
 
@@ -152,7 +152,7 @@ def check_dtype(dtype: str) -> None:
 
 
 def add_inputs(graph: Graph, model: Model, dtype: str) -> tuple[list[Any], Value]:
-    """The inputs, and what they are as numbers: the transpose of :meth:`ferl._tables.Schema.encode`."""
+    """The declared inputs, and their values as numbers: the transpose of :meth:`ferl._tables.Schema.encode`."""
     inputs = column_inputs(model)
     if inputs is None:
         declared = [_declared_input(graph, MATRIX, dtype, model.n_features, "numbers; missing: NaN")]

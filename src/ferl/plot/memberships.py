@@ -17,7 +17,7 @@ from ferl._readings import model_of
 from ferl._util.colours import class_colours, tint
 from ferl._util.text import shown
 from ferl.classifier import FERLClassifier
-from ferl.plot.canvas import INK, axes_for, bare, plain, shortened
+from ferl.plot.canvas import INK, axes_for, bare, feature_index, plain, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,7 +72,7 @@ def plot_memberships(
         raise ValueError(f"max_splits is {max_splits}; it must be at least 1.")
     model = model_of(estimator, "plot_memberships")
     names, _ = shown_names(model, feature_names, None)
-    index = _feature_index(feature, names[: model.n_features])
+    index = feature_index(feature, names[: model.n_features])
     tree = model.tree
     variable = model.partition[index] if model.partition is not None else None
     nodes = _conditions_on(tree, index)
@@ -97,16 +97,6 @@ def plot_memberships(
     ax.set_ylim(0, 1.04)
     bare(ax)
     return ax
-
-
-def _feature_index(feature: int | str, names: list[str]) -> int:
-    if isinstance(feature, str):
-        if feature not in names:
-            raise ValueError(f"There is no feature {shown(feature)}; the features are {shown(names)}.")
-        return names.index(feature)
-    if not 0 <= feature < len(names):
-        raise ValueError(f"feature is {feature}; there are features 0 to {len(names) - 1}.")
-    return int(feature)
 
 
 def _conditions_on(tree: FuzzyTree, feature: int) -> NDArray[np.intp]:

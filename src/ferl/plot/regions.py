@@ -18,7 +18,7 @@ from ferl._tables import with_indicators
 from ferl._util.arrays import Floats
 from ferl._util.colours import class_colours, rgb
 from ferl.classifier import FERLClassifier
-from ferl.plot.canvas import INK, axes_for, plain, shortened
+from ferl.plot.canvas import INK, axes_for, feature_index, plain, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -125,22 +125,17 @@ def region_colours(evidence: Evidence, colours: Sequence[str]) -> Floats:
 
 
 def _side(model: Model, rows: Floats, names: list[str], feature: int | str, n_steps: int) -> _Side:
-    own = names[: model.n_features]
-    if isinstance(feature, str) and feature not in own:
-        raise ValueError(f"There is no feature {feature!r}; the features are {', '.join(own)}.")
-    index = own.index(feature) if isinstance(feature, str) else int(feature)
-    if not 0 <= index < len(own):
-        raise ValueError(f"features names {index}; there are features 0 to {len(own) - 1}.")
+    index = feature_index(feature, names[: model.n_features])
     categories = model.category_names.get(index)
     if categories is not None:
         drawn = np.linspace(-0.5, len(categories) - 0.5, n_steps)
-        return _Side(index, own[index], drawn, np.clip(np.round(drawn), 0, len(categories) - 1), categories)
+        return _Side(index, names[index], drawn, np.clip(np.round(drawn), 0, len(categories) - 1), categories)
     known = rows[:, index][~np.isnan(rows[:, index])]
     if not known.size:
-        raise ValueError(f"Feature {own[index]!r} is missing in all rows of X; draw another one.")
+        raise ValueError(f"Feature {names[index]!r} is missing in all rows of X; draw another one.")
     margin = _MARGIN * np.ptp(known) or 1.0
     drawn = np.linspace(known.min() - margin, known.max() + margin, n_steps)
-    return _Side(index, own[index], drawn, drawn, None)
+    return _Side(index, names[index], drawn, drawn, None)
 
 
 def _evidence_on_grid(model: Model, rows: Floats, right: _Side, up: _Side) -> Evidence:

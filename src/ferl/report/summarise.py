@@ -119,7 +119,7 @@ def tree_rows(view: View, rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "depth": depth[node],
             "is_leaf": bool(tree.is_leaf[node]),
             "n_closed": max(depth[node] - depth[node + 1], 0) if tree.is_leaf[node] else 0,
-            "condition": "" if node == 0 else _spoken(view, (own_condition(tree, node),))[0],
+            "condition": "" if node == 0 else _spoken(view, (node_condition(tree, node),))[0],
             "band": _band(tree, node, ranges),
             "rule": number.get(node),
             "label": view.classes[int(np.argmax(tree.consequent[node]))],
@@ -133,7 +133,7 @@ def tree_rows(view: View, rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def own_condition(tree: FuzzyTree, node: int) -> Condition:
+def node_condition(tree: FuzzyTree, node: int) -> Condition:
     """The condition of a node, without those of the nodes above it."""
     feature = int(tree.feature[node])
     if tree.word:

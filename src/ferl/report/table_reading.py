@@ -47,12 +47,12 @@ class Rows:
         return len(self.number)
 
     def take(self, indices: Any) -> Rows:
-        """Some of them."""
+        """The rows of these indices."""
         return Rows(self.number[indices], self.values[indices], self.truth[indices], [self.unseen[i] for i in indices])
 
     @staticmethod
     def join(one: Rows, other: Rows) -> Rows:
-        """Both."""
+        """The rows of one and then those of the other."""
         return Rows(
             np.concatenate([one.number, other.number]),
             np.concatenate([one.values, other.values]),
@@ -114,7 +114,7 @@ class TableReading:
         self._blocks: list[tuple[Codes, Codes, Floats]] = []
 
     def add(self, rows: Floats, truth: Codes | None, cell: Cell = lambda row, feature: "another category") -> None:
-        """One more block of rows.
+        """Judge one more block of rows.
 
         Parameters
         ----------
