@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ferl import FERLClassifier, NoveltyDetector, export_text
 from ferl.concepts import ConceptBottleneckFERL, ConceptCalibrator, ConceptDetector, intervene, see_concepts
-from ferl.concepts.crossfit import folds
+from ferl.concepts.detectors import folds
 
 NAMES = ["has white", "has black", "swims"]
 TABLE = {"magpie": [1, 1, 0], "raven": [0, 1, 0], "swan": [1, 0, 1]}

@@ -15,9 +15,8 @@ from ferl._cli.app import app
 from ferl._sklearn import check_rows
 from ferl.metrics import aurc, expected_calibration_error, mean_set_size, set_coverage
 from ferl.report import report_html, write_report
-from ferl.report.summarise import summarise
-from ferl.report.table_reading import TableReading, measures
-from ferl.report.tree_view import View
+from ferl.report.summarise import View, summarise
+from ferl.report.table_reading import NO_LABEL, OTHER_LABEL, TableReading, measures
 from ferl.report.writing import label_codes, render, script_json
 from table_examples import fit_mixed, mixed_table, rows_beside
 
@@ -127,6 +126,18 @@ def test_rows_without_a_label_and_with_other_labels_are_said_so(model, table):
     assert found["confusion"]["rows"][-1]["name"] == "other labels"
     assert sum(found["confusion"]["rows"][-1]["counts"]) == 4
     assert found["accuracy"] == (model.predict(table.frame[10:]).astype(object) == y[10:]).mean()
+
+
+def test_labels_are_read_as_the_command_reads_them():
+    X = np.arange(20.0)[:, None]
+    model = FERLClassifier(random_state=0).fit(X, np.arange(20) // 10 + 1).model_
+    assert label_codes(model, [1, 2.0, "1", "2.0", "x", 3, None, float("nan"), pd.NA], 9).tolist() == [
+        *(0, 1, 0, 1),
+        *[OTHER_LABEL] * 2,
+        *[NO_LABEL] * 3,
+    ]
+    with pytest.raises(ValueError, match="y holds infinity"):
+        label_codes(model, [1, np.inf], 2)
 
 
 def test_categories_that_training_did_not_have_are_named(model, table):

@@ -37,7 +37,7 @@ class BettingEvidence(Evidence):
 
     Attributes
     ----------
-    base_rate : ndarray of shape (n_rows, n_classes)
+    base_rate : ndarray of shape (n_samples, n_classes)
         Shares of the classes in the ignorance, summing to one in every row. Equal ones give plain evidence.
 
     Examples
@@ -61,12 +61,12 @@ class BettingEvidence(Evidence):
 
     @property
     def pignistic(self) -> Floats:
-        """Probability for decisions: the ignorance shared by the base rate, shape (n_rows, n_classes)."""
+        """Probability for decisions: the ignorance shared by the base rate, shape (n_samples, n_classes)."""
         return np.asarray(self.belief + self.ignorance[:, None] * self.base_rate)
 
     @property
     def dirichlet(self) -> Floats:
-        """As in :class:`ferl.Evidence`, with the base rate as the mean of the prior, shape (n_rows, n_classes)."""
+        """As in :class:`ferl.Evidence`, with the base rate as the mean of the prior, shape (n_samples, n_classes)."""
         equal = super().dirichlet
         return np.asarray(equal - 1.0 + self.belief.shape[1] * self.base_rate)
 
@@ -129,12 +129,12 @@ def fit_map(
     ----------
     evidence : Evidence
         Evidence of a classifier that was not fitted on the rows.
-    codes : ndarray of int of shape (n_rows,)
+    codes : ndarray of int of shape (n_samples,)
         The rows' labels as columns; rows with -1, a label the classifier does not know, are left out.
     method : {"temperature", "isotonic"}
         Temperature: smallest log-loss of the probability. Isotonic: the rising line with the smallest Brier score,
         before the shares are divided by their sum, and the sharing with the smallest one after.
-    weight : ndarray of shape (n_rows,), optional
+    weight : ndarray of shape (n_samples,), default=None
         What each row counts for.
 
     Returns
@@ -219,7 +219,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
     """A classifier whose probabilities are moved towards the frequencies seen on rows it was not fitted on.
 
     ``fit(X, y)`` learns the map from rows left out fold by fold, and gives the classifier all rows. ``calibrate(X, y)``
-    learns it from rows of their own instead; an estimator that is already fitted needs nothing else.
+    learns it from other rows instead; an estimator that is already fitted needs nothing else.
 
     The map moves beliefs and decides how the ignorance bets (:mod:`ferl.calibration`). The ignorance itself is
     kept, so belief <= pignistic <= plausibility still holds, and the label is the same. There is no guarantee: it is a
@@ -227,14 +227,14 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
 
     Parameters
     ----------
-    estimator : FERLClassifier, or a pipeline that ends in one, optional
+    estimator : FERLClassifier, or a pipeline that ends in one, default=None
         The classifier. None: ``FERLClassifier()``.
-    method : {"temperature", "isotonic"}
+    method : {"temperature", "isotonic"}, default="temperature"
         How beliefs are moved: sharpened or flattened by one number, or along a rising line; see
         :func:`ferl.calibration.fit_map`.
-    cv : int, splitter or None
+    cv : int, splitter or None, default=5
         Folds in ``fit``. None: ``fit`` only fits, and :meth:`calibrate` must follow.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=None
         Seed of the folds.
 
     Attributes
@@ -285,11 +285,11 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Rows.
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_samples,)
             Labels.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts, in the classifier and in the map.
 
         Returns
@@ -305,12 +305,12 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
 
     def _learn_from_folds(self, X: Any, labels: NDArray[Any], sample_weight: ArrayLike | None) -> None:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        parts, places = [], []
+        parts, unseen = [], []
         folds = cross_fit(self._template(), X, labels, self.cv, stratified=True, seed=seed, sample_weight=sample_weight)
         for fold in folds:
             parts.append(_aligned(evidence_of(fold.estimator, fold.rows), self.classes_))
-            places.append(fold.unseen)
-        rows = np.concatenate(places)
+            unseen.append(fold.unseen)
+        rows = np.concatenate(unseen)
         weight = None if sample_weight is None else checked_weight(sample_weight, len(labels))[rows]
         self.map_ = fit_map(_stacked(parts), codes_of(labels[rows], self.classes_), self.method, weight)
 
@@ -319,11 +319,11 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Rows.
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_samples,)
             Labels.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts.
 
         Returns
@@ -345,7 +345,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Rows.
 
         Returns
@@ -359,20 +359,20 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         return self.map_(evidence_of(self.estimator_, X))
 
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """Calibrated pignistic probability, shape (n_rows, n_classes)."""
+        """Calibrated pignistic probability, shape (n_samples, n_classes)."""
         return self.predict_evidence(X).pignistic
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Most probable label of each row, shape (n_rows,): that of the classifier itself."""
+        """Most probable label of each row, shape (n_samples,): that of the classifier itself."""
         probability = self.predict_proba(X)
         return np.asarray(self.classes_[probability.argmax(axis=1)])
 
     def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
-        """Classes that the calibrated evidence cannot rule out, bool of shape (n_rows, n_classes)."""
+        """Classes that the calibrated evidence cannot rule out, bool of shape (n_samples, n_classes)."""
         return self.predict_evidence(X).prediction_set()
 
     def novelty(self, X: ArrayLike) -> Floats:
-        """Novelty by the classifier inside, shape (n_rows,)."""
+        """Novelty by the classifier inside, shape (n_samples,)."""
         if "estimator_" not in self.__dict__:
             raise NotFittedError("novelty needs a fitted classifier. Call fit(X, y) first.")
         return novelty_of(self.estimator_, X)

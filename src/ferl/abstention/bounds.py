@@ -99,8 +99,8 @@ class Ladder:
     @classmethod
     def of(cls, signal: Floats, wrong: NDArray[np.bool_]) -> Ladder:
         """Sort the rows."""
-        negated, place, size = np.unique(-signal, return_inverse=True, return_counts=True)
-        errors = np.bincount(place, weights=wrong, minlength=len(size))
+        negated, group, size = np.unique(-signal, return_inverse=True, return_counts=True)
+        errors = np.bincount(group, weights=wrong, minlength=len(size))
         return cls(-negated, np.cumsum(size), np.cumsum(errors).astype(np.int64))
 
     @property

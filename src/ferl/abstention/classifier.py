@@ -33,30 +33,30 @@ class RiskControlledFERL(Wrapper):
 
     Parameters
     ----------
-    estimator : FERLClassifier, or a pipeline that ends in one, optional
+    estimator : FERLClassifier, or a pipeline that ends in one, default=None
         The classifier. None: ``FERLClassifier()``.
-    risk : float
+    risk : float, default=0.05
         Largest error rate among answered rows.
-    confidence : float
+    confidence : float, default=0.95
         Probability, over the draw of the calibration rows, with which the promise holds.
-    signal : {"margin", "belief", "ignorance", "novelty", "learned"}
+    signal : {"margin", "belief", "ignorance", "novelty", "learned"}, default="margin"
         What decides which rows are answered: the largest pignistic margin, the largest belief of the best class, the
         least ignorance, the least novelty; or a ranking learned from all of them.
-    method : {"fixed_sequence", "bonferroni"}
+    method : {"fixed_sequence", "bonferroni"}, default="fixed_sequence"
         How the threshold is found. "fixed_sequence" goes down from a start for as long as every test passes (Learn then
         Test); "bonferroni" tests a list of thresholds at an equal part of ``1 - confidence`` each.
-    n_starts : int
+    n_starts : int, default=1
         "fixed_sequence" only: number of starts among which ``1 - confidence`` is divided.
-    n_thresholds : int
+    n_thresholds : int, default=20
         "bonferroni" only: length of the list.
-    cv : int or splitter
+    cv : int or splitter, default=5
         Folds in ``fit``, to see how right the classifier is about rows it was not fitted on: starts, thresholds and the
         learned ranking come from there, and no calibration rows are spent on them.
-    design_share : float
+    design_share : float, default=0.25
         The same for an estimator that was already fitted: share of the calibration rows that is set aside for it.
-    abstain_label : object, optional
+    abstain_label : object, default=None
         What :meth:`predict` gives where it abstains; not one of the labels. None gives None, in an array of objects.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=None
         Seed of the folds, and of what is set aside.
 
     Attributes
@@ -148,11 +148,11 @@ class RiskControlledFERL(Wrapper):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Rows.
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_samples,)
             Labels.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_samples,), default=None
             Weights for fitting. They do not enter the promise.
 
         Returns
@@ -177,9 +177,9 @@ class RiskControlledFERL(Wrapper):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Rows.
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_samples,)
             Labels.
 
         Returns
@@ -258,17 +258,17 @@ class RiskControlledFERL(Wrapper):
         )
 
     def confidence_signal(self, X: ArrayLike) -> Floats:
-        """The number that is compared with ``control_.threshold``, shape (n_rows,); larger is more confident."""
+        """The number that is compared with ``control_.threshold``, shape (n_samples,); larger is more confident."""
         self._check_calibrated("confidence_signal")
         return self._design.signal(raw_signal(self.estimator_, X, self.control_.signal))
 
     def accept(self, X: ArrayLike) -> NDArray[np.bool_]:
-        """Which rows are answered, bool of shape (n_rows,)."""
+        """Which rows are answered, bool of shape (n_samples,)."""
         self._check_calibrated("accept")
         return np.asarray(self.confidence_signal(X) >= self.control_.threshold)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Label of each answered row, shape (n_rows,); ``abstain_label`` for the others.
+        """Label of each answered row, shape (n_samples,); ``abstain_label`` for the others.
 
         Without an ``abstain_label`` the array holds objects, and None where there is no answer: no label is None,
         pandas and polars read it as missing, and metrics that do not know about abstention refuse it instead of
@@ -285,7 +285,7 @@ class RiskControlledFERL(Wrapper):
         return out
 
     def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
-        """The label where it is answered and the whole frame elsewhere, bool of shape (n_rows, n_classes)."""
+        """The label where it is answered and the whole frame elsewhere, bool of shape (n_samples, n_classes)."""
         self._check_calibrated("predict_set")
         best = self.predict_proba(X).argmax(axis=1)
         return np.asarray((np.arange(len(self.classes_)) == best[:, None]) | ~self.accept(X)[:, None])

@@ -1,4 +1,4 @@
-"""Signals of confidence: numbers that are larger where an answer is more likely to be right."""
+"""Signals of confidence, and the thresholds on them that keep the error rate below the risk."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIGNALS = ("margin", "belief", "ignorance", "novelty")
 
 
 def margin(evidence: Evidence) -> Floats:
-    """Pignistic probability of the best class minus that of the next, shape (n_rows,)."""
+    """Pignistic probability of the best class minus that of the next, shape (n_samples,)."""
     probability = evidence.pignistic
     if probability.shape[1] == 1:
         return np.asarray(probability[:, 0])
@@ -31,13 +31,13 @@ def margin(evidence: Evidence) -> Floats:
 
 
 def read_signal(estimator: Any, X: Any, name: str) -> Floats:
-    """One signal of every row, shape (n_rows,).
+    """One signal of every row, shape (n_samples,).
 
     Parameters
     ----------
     estimator : estimator
         A fitted classifier, or a pipeline that ends in one.
-    X : array-like or data frame of shape (n_rows, n_features)
+    X : array-like or data frame of shape (n_samples, n_features)
         Rows.
     name : {"margin", "belief", "ignorance", "novelty"}
         Pignistic margin; belief of the best class; minus the ignorance; minus the novelty.
@@ -51,7 +51,7 @@ def read_signal(estimator: Any, X: Any, name: str) -> Floats:
 
 
 def all_signals(estimator: Any, X: Any) -> Floats:
-    """What a learned ranking is made of, shape (n_rows, n_signals): every signal that the classifier has."""
+    """What a learned ranking is made of, shape (n_samples, n_signals): every signal that the classifier has."""
     has_novelty = hasattr(last_step(estimator, X)[0], "novelty")
     columns = [read_signal(estimator, X, name) for name in SIGNALS if name != "novelty" or has_novelty]
     if has_novelty:
@@ -65,9 +65,9 @@ def learn_ranking(signals: Floats, wrong: NDArray[np.bool_]) -> Pipeline | None:
 
     Parameters
     ----------
-    signals : ndarray of shape (n_rows, n_signals)
+    signals : ndarray of shape (n_samples, n_signals)
         From :func:`all_signals`, on rows that the classifier was not fitted on and that will not calibrate.
-    wrong : ndarray of bool of shape (n_rows,)
+    wrong : ndarray of bool of shape (n_samples,)
         Which answers are wrong.
     """
     if wrong.all() or not wrong.any():
@@ -108,16 +108,16 @@ class Design:
 
         Parameters
         ----------
-        raw : ndarray of shape (n_rows,) or (n_rows, n_signals)
+        raw : ndarray of shape (n_samples,) or (n_samples, n_signals)
             From :func:`raw_signal`.
-        wrong : ndarray of bool of shape (n_rows,)
+        wrong : ndarray of bool of shape (n_samples,)
             Which answers are wrong.
         """
         ranking = learn_ranking(raw, wrong) if raw.ndim == 2 else None
         return cls(ranking, Ladder.of(rank_by(ranking, raw), wrong))
 
     def signal(self, raw: Floats) -> Floats:
-        """The number that is compared with the threshold, shape (n_rows,)."""
+        """The number that is compared with the threshold, shape (n_samples,)."""
         return rank_by(self.ranking, raw)
 
     def grid(self, n_thresholds: int) -> Floats:
@@ -150,8 +150,8 @@ class Design:
         first = int(np.flatnonzero(power >= _ALMOST * power.max()).max())
         hopeful = np.flatnonzero(power >= _LEAST_POWER * power.max())
         last = max(int(hopeful.max()), first)
-        places = np.unique(np.rint(np.linspace(first, last, n_starts)).astype(int))
-        return np.unique(thresholds[places])
+        indices = np.unique(np.rint(np.linspace(first, last, n_starts)).astype(int))
+        return np.unique(thresholds[indices])
 
 
 def rank_by(ranking: Pipeline | None, raw: Floats) -> Floats:

@@ -5,13 +5,11 @@
 :func:`load_awa2` read the two standard folders, :func:`load_digit_strokes` the offline example.
 """
 
-from ferl.concepts.crossfit import ConceptCalibrator, SeenConcepts, see_concepts
 from ferl.concepts.datasets import DigitStrokes, ImageConcepts, load_awa2, load_cub, load_digit_strokes
-from ferl.concepts.detectors import ConceptDetector
-from ferl.concepts.estimator import ConceptBottleneckFERL, intervene
-from ferl.concepts.explanation import Anomaly, ConceptExplanation, Correction, concept_words
-from ferl.concepts.networks import resnet50
-from ferl.concepts.torch_detector import TorchDetector, resnet50_detector
+from ferl.concepts.detectors import ConceptCalibrator, ConceptDetector, SeenConcepts, see_concepts
+from ferl.concepts.estimator import ConceptBottleneckFERL
+from ferl.concepts.explanation import Anomaly, ConceptExplanation, Correction, concept_words, intervene
+from ferl.concepts.torch_detector import TorchDetector, resnet50, resnet50_detector
 
 __all__ = [
     "Anomaly",

@@ -1,4 +1,4 @@
-"""What the loaders of image folders share."""
+"""Sets of images with concepts: CUB, AwA2, and strokes of handwritten digits."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def load_cub(folder: str | Path, *, attributes: tuple[int, ...] | None = KOH_112
     folder : path
         It holds ``images.txt``, ``classes.txt``, ``image_class_labels.txt``, ``train_test_split.txt``, ``images`` and
         ``attributes/image_attribute_labels.txt``; ``attributes.txt`` is inside or, as in the archive, beside it.
-    attributes : tuple of int, optional
+    attributes : tuple of int, default=KOH_112
         Which of the 312 attributes, from 0; by default the 112 of Koh et al. None: all.
 
     Returns
@@ -112,14 +112,14 @@ def load_cub(folder: str | Path, *, attributes: tuple[int, ...] | None = KOH_112
 
 def _attribute_names(folder: Path) -> dict[int, str]:
     """Names by number, from 1, as people would say them: "has bill shape: dagger"."""
-    places = [place for place in (folder, folder / "attributes", folder.parent) if (place / "attributes.txt").is_file()]
-    names = read_pairs(places[0] if places else folder, "attributes.txt")
+    folders = [own for own in (folder, folder / "attributes", folder.parent) if (own / "attributes.txt").is_file()]
+    names = read_pairs(folders[0] if folders else folder, "attributes.txt")
     return {number: name.replace("::", ": ").replace("_", " ") for number, name in names.items()}
 
 
 def _annotations(folder: Path, numbers: list[int]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """What annotators saw, and whether they could: a line is image, attribute, present, certainty, seconds."""
-    row = {number: place for place, number in enumerate(numbers)}
+    row = {number: index for index, number in enumerate(numbers)}
     present = np.zeros((len(numbers), N_ATTRIBUTES))
     visible = np.zeros((len(numbers), N_ATTRIBUTES), dtype=bool)
     for line in read_lines(folder, "attributes/image_attribute_labels.txt"):

@@ -1,18 +1,23 @@
-"""Detectors of concepts behind one door: given probabilities, a function, or an estimator that is fitted here."""
+"""Detectors of concepts behind one door, cross-fitted, and calibrated: of rows seen with 0.7, seven in ten have it."""
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
+from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ferl._util.arrays import Floats
+from ferl._wrapper import cross_fit
 
 PRECOMPUTED = "precomputed"
 
@@ -22,7 +27,7 @@ class ConceptDetector(BaseEstimator):
 
     Parameters
     ----------
-    detector : None, "precomputed", callable or estimator
+    detector : None, "precomputed", callable or estimator, default=None
         See :class:`ferl.concepts.ConceptBottleneckFERL`.
 
     Attributes
@@ -50,7 +55,7 @@ class ConceptDetector(BaseEstimator):
         ----------
         X : array-like
             Rows, whatever the detector takes.
-        concepts : ndarray of shape (n_rows, n_concepts)
+        concepts : ndarray of shape (n_samples, n_concepts)
             1, 0, or NaN where not known.
 
         Returns
@@ -72,11 +77,11 @@ class ConceptDetector(BaseEstimator):
         return self
 
     def predict_proba(self, X: Any) -> Floats:
-        """Probability of each concept, shape (n_rows, n_concepts)."""
+        """Probability of each concept, shape (n_samples, n_concepts)."""
         if self.is_given:
             found = np.asarray(X if self.detector_ == PRECOMPUTED else self.detector_(X), dtype=np.float64)
         else:
-            found = np.tile(self.constant_, (_n_rows(X), 1))
+            found = np.tile(self.constant_, (n_rows_of(X), 1))
             varying = np.isnan(self.constant_)
             if varying.any():
                 found[:, varying] = _probabilities(self.detector_, X)[:, : varying.sum()]
@@ -140,5 +145,158 @@ def _checked(found: Floats, n_concepts: int) -> Floats:
     return found
 
 
-def _n_rows(X: Any) -> int:
+def n_rows_of(X: Any) -> int:
+    """Number of rows of a table, an array or a list."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+class ConceptCalibrator(BaseEstimator):
+    """One rising line for each concept, by isotonic regression.
+
+    Fit it on probabilities of rows that the detector has not seen: it would otherwise learn that the detector is
+    never wrong. The head may learn from the same rows afterwards. Lines of their own for each fold, fitted on the other
+    folds, cost 0.0 to 1.6 points of accuracy on four sets (training rows): where a detector knows few values they tell
+    the head which fold a row was in.
+
+    Attributes
+    ----------
+    lines_ : list of IsotonicRegression or None
+        The lines; None for a concept that nobody labelled or the detector never judged.
+
+    Examples
+    --------
+    A detector that says 0.9 and is right in half of the cases:
+
+    >>> import numpy as np
+    >>> from ferl.concepts import ConceptCalibrator
+    >>> seen = np.array([[0.1], [0.1], [0.9], [0.9]])
+    >>> ConceptCalibrator().fit(seen, np.array([[0.0], [0.0], [1.0], [0.0]])).transform(np.array([[0.9], [np.nan]]))
+    array([[0.5],
+           [nan]])
+    """
+
+    def fit(self, probability: Floats, concepts: Floats) -> Self:
+        """Learn the lines.
+
+        Parameters
+        ----------
+        probability : ndarray of shape (n_samples, n_concepts)
+            What the detector says; NaN where it says nothing.
+        concepts : ndarray of shape (n_samples, n_concepts)
+            What is true: 1, 0, or NaN where not known.
+
+        Returns
+        -------
+        ConceptCalibrator
+            The calibrator itself.
+        """
+        self.lines_: list[Any] = [
+            _line(probability[:, column], concepts[:, column]) for column in range(concepts.shape[1])
+        ]
+        return self
+
+    def transform(self, probability: Floats) -> Floats:
+        """Calibrated probabilities, shape (n_samples, n_concepts); NaN stays NaN."""
+        calibrated = np.array(probability, dtype=np.float64)
+        for column, line in enumerate(self.lines_):
+            known = ~np.isnan(calibrated[:, column])
+            if line is not None and known.any():
+                calibrated[known, column] = line.predict(calibrated[known, column])
+        return calibrated
+
+
+def _line(probability: Floats, concept: Floats) -> IsotonicRegression | None:
+    known = ~(np.isnan(probability) | np.isnan(concept))
+    if not known.any():
+        return None
+    return IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(probability[known], concept[known])
+
+
+@dataclass(frozen=True, eq=False)
+class FoldDetectors:
+    """The detectors of the folds, answering together."""
+
+    detectors: tuple[ConceptDetector, ...]
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Mean probability of each concept, shape (n_samples, n_concepts)."""
+        return np.asarray(np.mean([detector.predict_proba(X) for detector in self.detectors], axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class SeenConcepts:
+    """A detector for new rows, and what was seen of the training rows.
+
+    Attributes
+    ----------
+    detector : ConceptDetector or FoldDetectors
+        Fitted on all rows, or those of the folds together.
+    probability : ndarray of shape (n_samples, n_concepts)
+        Of the training rows, by detectors that have not seen them; not calibrated.
+    """
+
+    detector: ConceptDetector | FoldDetectors
+    probability: Floats
+
+
+def see_concepts(
+    detector: ConceptDetector,
+    X: Any,
+    concepts: Floats,
+    y: NDArray[Any],
+    cv: Any,
+    seed: int,
+    *,
+    refit: bool = True,
+) -> SeenConcepts:
+    """Fit a detector and judge the rows it is fitted on.
+
+    Parameters
+    ----------
+    detector : ConceptDetector
+        What to clone.
+    X : array-like
+        Rows.
+    concepts : ndarray of shape (n_samples, n_concepts)
+        Their concepts.
+    y : ndarray of shape (n_samples,)
+        Their classes; folds have equal shares of them.
+    cv : int, cross-validation splitter, list of splits or None
+        Folds. None: the rows are judged by the detector that has seen them.
+    seed : int
+        How rows are shuffled into folds.
+    refit : bool, default=True
+        Whether new rows are judged by a detector fitted on all rows, or by those of the folds together.
+
+    Returns
+    -------
+    SeenConcepts
+    """
+    if detector.is_given or cv is None:
+        if not refit and not detector.is_given:
+            raise ValueError(
+                "refit=False lets the detectors of the folds answer, and cv=None has no folds. Give cv=5, say, or "
+                "leave refit=True."
+            )
+        alone = clone(detector).fit(X, concepts)
+        return SeenConcepts(alone, alone.predict_proba(X))
+    probability, fitted = np.empty(concepts.shape), []
+    for fold in cross_fit(detector, X, concepts, folds(y, cv, seed), stratified=False, seed=seed):
+        probability[fold.unseen] = fold.estimator.predict_proba(fold.rows)
+        fitted.append(fold.estimator)
+    return SeenConcepts(clone(detector).fit(X, concepts) if refit else FoldDetectors(tuple(fitted)), probability)
+
+
+def folds(y: NDArray[Any], cv: Any, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """The folds as pairs of row numbers: those to fit on, those to judge."""
+    if isinstance(cv, int | np.integer):
+        n_most = int(np.unique(y, return_counts=True)[1].max())
+        if n_most < cv:
+            raise ValueError(f"cv={cv} folds, but no class has more than {n_most} rows. Use at most {n_most} folds.")
+        splitter = StratifiedKFold(cv, shuffle=True, random_state=seed)
+    else:
+        splitter = check_cv(cv)
+    with warnings.catch_warnings():
+        # A class with fewer rows than folds: the folds are still well defined.
+        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+        return list(splitter.split(np.zeros((len(y), 1)), y))

@@ -1,9 +1,9 @@
-"""Corrections: concepts that somebody looked at and that the detector is no longer asked about."""
+"""ConceptBottleneckFERL: rules over the concepts that a detector sees."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,75 +17,8 @@ from ferl._sklearn import HasMethods, StrOptions, fit_context
 from ferl._util.arrays import Floats
 from ferl._wrapper import checked_labels
 from ferl.classifier import FERLClassifier
-from ferl.concepts.crossfit import ConceptCalibrator, see_concepts
-from ferl.concepts.detectors import ConceptDetector
-from ferl.concepts.explanation import ConceptExplanation, explain_concepts
-from ferl.concepts.labels import concept_labels, named_table
-
-
-def intervene(concepts: Floats, names: Sequence[str], known: Mapping[str, Any] | None) -> Floats:
-    """Concepts of rows with some of them corrected.
-
-    Parameters
-    ----------
-    concepts : ndarray of shape (n_rows, n_concepts)
-        As detected.
-    names : sequence of str
-        Names of the concepts.
-    known : mapping of str to value, optional
-        What is known of some concepts: one value for all rows, or one for each. 1: present, 0: absent, between: as
-        probable as that; NaN: cannot be seen, so that the detector is not trusted either; None: as detected.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_concepts)
-        A copy.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ferl.concepts import intervene
-    >>> seen = np.array([[0.2, 0.9], [0.6, 0.4]])
-    >>> intervene(seen, ["has red wing", "swims"], {"has red wing": 1, "swims": [None, float("nan")]})
-    array([[1. , 0.9],
-           [1. , nan]])
-    """
-    corrected = np.array(concepts, dtype=np.float64)
-    for name, value in (known or {}).items():
-        column = _column(name, names)
-        given, is_given = _values(name, value, len(corrected))
-        corrected[is_given, column] = given[is_given]
-    return corrected
-
-
-def _column(name: str, names: Sequence[str]) -> int:
-    if name not in names:
-        near = get_close_matches(str(name), names, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"the first ones are {', '.join(map(repr, names[:3]))}."
-        raise ValueError(f"There is no concept {name!r}; {hint}")
-    return list(names).index(name)
-
-
-def _values(name: str, value: ArrayLike | None, n_rows: int) -> tuple[Floats, NDArray[np.bool_]]:
-    """Values for all rows, and in which of them there is one."""
-    entries = np.asarray(value, dtype=object)
-    if entries.ndim == 0:
-        entries = np.full(n_rows, entries[()], dtype=object)
-    if entries.shape != (n_rows,):
-        raise ValueError(
-            f"known[{name!r}] has the shape {entries.shape} for {n_rows} rows. Give one value, or one for each row."
-        )
-    is_given = np.array([entry is not None for entry in entries], dtype=bool)
-    values = np.full(n_rows, np.nan)
-    try:
-        values[is_given] = entries[is_given].astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"known[{name!r}] holds {value!r}; use 1, 0, a probability, NaN or None.") from error
-    outside = (values < 0) | (values > 1)
-    if outside.any():
-        raise ValueError(f"known[{name!r}] is {values[outside][0]:g}; use 1 for present and 0 for absent.")
-    return values, is_given
-
+from ferl.concepts.detectors import ConceptCalibrator, ConceptDetector, n_rows_of, see_concepts
+from ferl.concepts.explanation import ConceptExplanation, explain_concepts, intervene, named_table
 
 Known = Mapping[str, Any]
 
@@ -104,29 +37,29 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    detector : None, "precomputed", callable or estimator
+    detector : None, "precomputed", callable or estimator, default=None
         What sees the concepts. An estimator with ``fit(X, concepts)`` and ``predict_proba(X)`` is fitted here:
         scikit-learn's classifiers of several outputs, or :class:`ferl.concepts.TorchDetector`. A callable returns
-        probabilities of shape (n_rows, n_concepts) and is used as it is. "precomputed": X holds the probabilities.
+        probabilities of shape (n_samples, n_concepts) and is used as it is. "precomputed": X holds the probabilities.
         None: a logistic regression for each concept on standardised features.
-    head : FERLClassifier, optional
-        The rules. None: ``FERLClassifier(band_scale=2, min_leaf_weight=5)``. With more classes than its 150 rules give
-        one with a larger ``max_rules``.
-    class_concepts : mapping, or array-like or data frame of shape (n_classes, n_concepts), optional
+    head : FERLClassifier, default=None
+        The rules. None: ``FERLClassifier(criterion="entropy", band_scale=0.75, min_leaf_weight=5)``. With more classes
+        than its 150 rules give one with a larger ``max_rules``.
+    class_concepts : mapping, or array-like or data frame of shape (n_classes, n_concepts), default=None
         Concepts of each class, 1 or 0: a row for each label (a dict, or a data frame with the labels as its index), or
         in the sorted order of the labels. Needed where ``fit`` gets no concepts of each row.
-    concept_names : sequence of str, optional
+    concept_names : sequence of str, default=None
         Names of the concepts. None: those of the data frame that the concepts come in, or "concept 0", ...
-    calibration : {"isotonic"} or None
+    calibration : {"isotonic"} or None, default="isotonic"
         Whether to calibrate, one isotonic regression for each concept.
-    cv : int, cross-validation splitter, list of splits or None
+    cv : int, cross-validation splitter, list of splits or None, default=5
         Folds for cross-fitting: calibration and head learn from concepts of rows that the detector had not seen.
         None: they learn from concepts that are cleaner than any they will meet.
-    refit : bool
+    refit : bool, default=True
         Whether the detector is fitted once more, on all rows, to judge new ones. False: the detectors of the folds
         judge them together, by their mean; slower, and steadier.
-    random_state : int, RandomState or None
-        Seed of folds, and of detector and head where these have no seed of their own.
+    random_state : int, RandomState or None, default=None
+        Seed of folds, and of detector and head where these have no seed.
 
     Attributes
     ----------
@@ -138,7 +71,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         The rules; ``export_text(model.head_)`` prints them.
     concept_names_ : tuple of str
         Names of the concepts.
-    training_concepts_ : ndarray of shape (n_rows, n_concepts)
+    training_concepts_ : ndarray of shape (n_samples, n_concepts)
         What the head was fitted on: to fit other heads, or a :class:`ferl.NoveltyDetector`, on the same.
     classes_ : ndarray of shape (n_classes,)
         The labels.
@@ -202,11 +135,11 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, ...)
+        X : array-like of shape (n_samples, ...)
             Rows, whatever the detector takes.
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_samples,)
             Labels.
-        concepts : array-like or data frame of shape (n_rows, n_concepts), optional
+        concepts : array-like or data frame of shape (n_samples, n_concepts), default=None
             Concepts of each row: 1, 0, or NaN where not known. None: those of its class.
 
         Returns
@@ -217,7 +150,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         # An interrupted or refused fit leaves no half-new, half-old model behind.
         for name in ("head_", "detector_", "calibrator_", "concept_names_", "training_concepts_"):
             self.__dict__.pop(name, None)
-        labels = checked_labels(y, X.shape[0] if hasattr(X, "shape") else len(X))
+        labels = checked_labels(y, n_rows_of(X))
         truth = concept_labels(labels, concepts, self.class_concepts, self.concept_names)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         detector = ConceptDetector(_seeded(self.detector, seed))
@@ -239,19 +172,19 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         return np.asarray(self.head_.classes_)
 
     def predict_concepts(self, X: Any, known: Known | None = None) -> Floats:
-        """Calibrated probability of each concept, as the rules see it, shape (n_rows, n_concepts).
+        """Calibrated probability of each concept, as the rules see it, shape (n_samples, n_concepts).
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, ...)
+        X : array-like of shape (n_samples, ...)
             Rows.
-        known : mapping of str to value, optional
+        known : mapping of str to value, default=None
             Concepts that somebody looked at: 1 for present, 0 for absent, NaN for what cannot be seen (a missing value,
             whatever the detector says); one value for all rows, or one for each, with None where nobody looked.
 
         Returns
         -------
-        ndarray of shape (n_rows, n_concepts)
+        ndarray of shape (n_samples, n_concepts)
         """
         check_is_fitted(self)
         seen = self.detector_.predict_proba(X)
@@ -264,35 +197,35 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         return evidence
 
     def predict_proba(self, X: Any, known: Known | None = None) -> Floats:
-        """Pignistic probability, shape (n_rows, n_classes); ``known`` as in :meth:`predict_concepts`."""
+        """Pignistic probability, shape (n_samples, n_classes); ``known`` as in :meth:`predict_concepts`."""
         return self.predict_evidence(X, known).pignistic
 
     def predict(self, X: Any, known: Known | None = None) -> NDArray[Any]:
-        """Most probable label of each row, shape (n_rows,); ``known`` as in :meth:`predict_concepts`."""
+        """Most probable label of each row, shape (n_samples,); ``known`` as in :meth:`predict_concepts`."""
         return np.asarray(self.classes_[self.predict_proba(X, known).argmax(axis=1)])
 
     def predict_set(self, X: Any, known: Known | None = None) -> NDArray[np.bool_]:
-        """Classes that cannot be ruled out, bool of shape (n_rows, n_classes); ``known`` as above."""
+        """Classes that cannot be ruled out, bool of shape (n_samples, n_classes); ``known`` as above."""
         return self.predict_evidence(X, known).prediction_set()
 
     def novelty(self, X: Any, known: Known | None = None, *, measure: str | None = None) -> Floats:
-        """How unlike those of the training rows the concepts of each row are, shape (n_rows,).
+        """How unlike those of the training rows the concepts of each row are, shape (n_samples,).
 
         Parameters
         ----------
         X, known
             As in :meth:`predict_concepts`.
-        measure : {"neighbour", "residual"}, optional
+        measure : {"neighbour", "residual"}, default=None
             As in :meth:`ferl.FERLClassifier.novelty`.
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_samples,)
         """
         return np.asarray(self.head_.novelty(self._rows(X, known), measure=measure))
 
     def novelty_attribution(self, X: Any, known: Known | None = None, *, measure: str | None = None) -> Floats:
-        """What each concept adds to :meth:`novelty`, shape (n_rows, n_concepts)."""
+        """What each concept adds to :meth:`novelty`, shape (n_samples, n_concepts)."""
         return np.asarray(self.head_.novelty_attribution(self._rows(X, known), measure=measure))
 
     def explain(self, x: Any, known: Known | None = None) -> ConceptExplanation:
@@ -302,7 +235,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         ----------
         x : array-like of shape (1, ...)
             A table of one row.
-        known : mapping of str to value, optional
+        known : mapping of str to value, default=None
             As in :meth:`predict_concepts`.
 
         Returns
@@ -328,9 +261,145 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
 
 
 def _seeded(estimator: Any, seed: int) -> Any:
-    """A copy that takes this seed where it has a place for one and none in it; what is no estimator, as it is."""
+    """A copy with this seed, if it takes a seed and has none; what is no estimator is returned as it is."""
     if not hasattr(estimator, "get_params") or isinstance(estimator, type):
         return estimator
     copy = clone(estimator)
     empty = [name for name, value in copy.get_params().items() if name.endswith("random_state") and value is None]
     return copy.set_params(**dict.fromkeys(empty, seed))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Concepts of the training rows
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ConceptLabels:
+    """Concepts of rows.
+
+    Attributes
+    ----------
+    value : ndarray of shape (n_samples, n_concepts)
+        1 where the row has the concept, 0 where not, NaN where nobody knows.
+    names : tuple of str
+        Names of the concepts.
+    """
+
+    value: Floats
+    names: tuple[str, ...]
+
+
+def concept_labels(
+    y: NDArray[Any],
+    concepts: ArrayLike | None,
+    class_concepts: Mapping[Any, ArrayLike] | ArrayLike | None,
+    names: Sequence[str] | None,
+) -> ConceptLabels:
+    """Concepts of the training rows, from labels of the rows or of their classes.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+        Classes of the rows.
+    concepts : array-like or data frame of shape (n_samples, n_concepts), or None
+        Labels of the rows.
+    class_concepts : mapping, or array-like or data frame of shape (n_classes, n_concepts), or None
+        Labels of the classes: a row for each class by name (a dict, or a data frame with the labels as its index), or
+        in the sorted order of the classes that are in ``y``.
+    names : sequence of str or None
+        Names of the concepts. None: those of the data frame's columns, or "concept 0", "concept 1", ...
+
+    Returns
+    -------
+    ConceptLabels
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ferl.concepts.estimator import concept_labels
+    >>> table = {"swan": [1, 0], "magpie": [1, 1]}
+    >>> concept_labels(np.array(["magpie", "swan"]), None, table, ["has white", "has black"]).value
+    array([[1., 1.],
+           [1., 0.]])
+    """
+    if concepts is not None:
+        value, own_names = _table(concepts), _column_names(concepts)
+        if len(value) != len(y):
+            raise ValueError(f"concepts has {len(value)} rows and y {len(y)} labels. Pass the concepts of each row.")
+    elif class_concepts is not None:
+        value, own_names = _of_classes(y, class_concepts), _column_names(class_concepts)
+    else:
+        raise ValueError(
+            "No concept labels. Pass the concepts of each row, fit(X, y, concepts), or those of each class, "
+            "ConceptBottleneckFERL(class_concepts={label: [0, 1, ...]})."
+        )
+    _refuse_other_values(value)
+    return ConceptLabels(value, _checked_names(names or own_names, value.shape[1]))
+
+
+def _of_classes(y: NDArray[Any], class_concepts: Any) -> Floats:
+    classes, codes = np.unique(y, return_inverse=True)
+    class_concepts = _by_label(class_concepts)
+    if isinstance(class_concepts, Mapping):
+        missing = [label for label in classes.tolist() if label not in class_concepts]
+        if missing:
+            raise ValueError(f"class_concepts has no row for the class {missing[0]!r}. Add one, or leave its rows out.")
+        rows = [class_concepts[label] for label in classes.tolist()]
+        if len({np.size(row) for row in rows}) > 1:
+            raise ValueError("The rows of class_concepts differ in length. Give each class a value for each concept.")
+        return _table(rows)[codes]
+    table = _table(class_concepts)
+    if len(table) != len(classes):
+        raise ValueError(
+            f"class_concepts has {len(table)} rows, but y holds {len(classes)} classes. Pass a row for each, in sorted "
+            "order, or a dict from label to row, which may hold further classes."
+        )
+    return table[codes]
+
+
+def _by_label(class_concepts: Any) -> Any:
+    """A data frame whose index holds labels as a mapping; anything else as it is."""
+    index = getattr(class_concepts, "index", None)
+    if isinstance(class_concepts, Mapping) or index is None or callable(index):
+        return class_concepts
+    labels = index.tolist()
+    if labels == list(range(len(labels))):  # rows that were only counted
+        return class_concepts
+    return dict(zip(labels, np.asarray(class_concepts), strict=True))
+
+
+def _table(values: Any) -> Floats:
+    try:
+        table = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError("Concept labels must be numbers: 1, 0, or NaN where a concept is not known.") from error
+    if table.ndim != 2 or not table.shape[1]:
+        raise ValueError(f"Concept labels have the shape {table.shape}; one column for each concept is needed.")
+    return table
+
+
+def _column_names(values: Any) -> list[str] | None:
+    columns = getattr(values, "columns", None)
+    return None if columns is None else [str(name) for name in columns]
+
+
+def _refuse_other_values(value: Floats) -> None:
+    odd = ~(np.isnan(value) | (value == 0) | (value == 1))
+    if odd.any():
+        row, column = np.argwhere(odd)[0]
+        raise ValueError(
+            f"The concept label of row {row}, concept {column} is {value[row, column]:g}; use 1, 0, or NaN where it is "
+            "not known."
+        )
+
+
+def _checked_names(names: Sequence[str] | None, n_concepts: int) -> tuple[str, ...]:
+    if names is None:
+        return tuple(f"concept {number}" for number in range(n_concepts))
+    if len(names) != n_concepts:
+        raise ValueError(f"concept_names has {len(names)} names for {n_concepts} concepts. Pass one for each.")
+    repeated = sorted({str(name) for name in names if list(names).count(name) > 1})
+    if repeated:
+        raise ValueError(f"The concept name {repeated[0]!r} is there more than once. Give each concept its own.")
+    return tuple(str(name) for name in names)

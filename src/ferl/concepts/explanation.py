@@ -1,13 +1,16 @@
-"""Words for concepts, so that rules read "has a red wing is present"."""
+"""One row's story in concepts: words for concepts, anomalies, and corrections."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
 
 from ferl._model.fuzzy_set import FuzzySet
 from ferl._model.words import LinguisticVariable
@@ -15,7 +18,6 @@ from ferl._read.explanation import Explanation
 from ferl._read.explanation.page import Readable, Section, Table
 from ferl._util.arrays import Floats
 from ferl._util.text import plain
-from ferl.concepts.labels import named_table
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
@@ -30,9 +32,9 @@ def concept_words(
     ----------
     names : sequence of str
         Names of the concepts.
-    words : (str, str)
+    words : (str, str), default=("absent", "present")
         The word for a low probability, and that for a high one.
-    between : (float, float)
+    between : (float, float), default=(0.3, 0.7)
         Probabilities up to the first are fully the first word, from the second on fully the second.
 
     Returns
@@ -242,12 +244,12 @@ def _corrections(head: FERLClassifier, concepts: Floats, names: Sequence[str]) -
     probability = head.predict_evidence(named_table(tries, names)).pignistic
     change = np.abs(probability - probability[-1]).sum(axis=1) / 2
     found = []
-    for place, concept in enumerate(asked.tolist()):
-        to = int(change[2 * place + 1] > change[2 * place])
-        then = probability[2 * place + to]
+    for index, concept in enumerate(asked.tolist()):
+        to = int(change[2 * index + 1] > change[2 * index])
+        then = probability[2 * index + to]
         value = None if np.isnan(concepts[concept]) else float(concepts[concept])
         label = head.classes_.tolist()[int(then.argmax())]
-        found.append(Correction(names[concept], value, to, label, float(then.max()), float(change[2 * place + to])))
+        found.append(Correction(names[concept], value, to, label, float(then.max()), float(change[2 * index + to])))
     return tuple(sorted(found, key=lambda one: -one.change))
 
 
@@ -281,3 +283,77 @@ def _between(usual: tuple[float, float] | None) -> str:
     if usual is None:
         return ""
     return f"{usual[0]:.2f}" if usual[0] == usual[1] else f"{usual[0]:.2f} to {usual[1]:.2f}"
+
+
+def named_table(concepts: Floats, names: Sequence[str]) -> pa.Table:
+    """Concepts of rows as a table with their names, for the head; NaN is a missing value."""
+    return pa.table([pa.array(concepts[:, column]) for column in range(len(names))], names=list(names))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Corrections: concepts that somebody looked at and that the detector is no longer asked about
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def intervene(concepts: Floats, names: Sequence[str], known: Mapping[str, Any] | None) -> Floats:
+    """Concepts of rows with some of them corrected.
+
+    Parameters
+    ----------
+    concepts : ndarray of shape (n_samples, n_concepts)
+        As detected.
+    names : sequence of str
+        Names of the concepts.
+    known : mapping of str to value, or None
+        What is known of some concepts: one value for all rows, or one for each. 1: present, 0: absent, between: as
+        probable as that; NaN: cannot be seen, so that the detector is not trusted either; None: as detected.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_concepts)
+        A copy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ferl.concepts import intervene
+    >>> seen = np.array([[0.2, 0.9], [0.6, 0.4]])
+    >>> intervene(seen, ["has red wing", "swims"], {"has red wing": 1, "swims": [None, float("nan")]})
+    array([[1. , 0.9],
+           [1. , nan]])
+    """
+    corrected = np.array(concepts, dtype=np.float64)
+    for name, value in (known or {}).items():
+        column = _column(name, names)
+        given, is_given = _values(name, value, len(corrected))
+        corrected[is_given, column] = given[is_given]
+    return corrected
+
+
+def _column(name: str, names: Sequence[str]) -> int:
+    if name not in names:
+        near = get_close_matches(str(name), names, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"the first ones are {', '.join(map(repr, names[:3]))}."
+        raise ValueError(f"There is no concept {name!r}; {hint}")
+    return list(names).index(name)
+
+
+def _values(name: str, value: ArrayLike | None, n_rows: int) -> tuple[Floats, NDArray[np.bool_]]:
+    """Values for all rows, and in which of them there is one."""
+    entries = np.asarray(value, dtype=object)
+    if entries.ndim == 0:
+        entries = np.full(n_rows, entries[()], dtype=object)
+    if entries.shape != (n_rows,):
+        raise ValueError(
+            f"known[{name!r}] has the shape {entries.shape} for {n_rows} rows. Give one value, or one for each row."
+        )
+    is_given = np.array([entry is not None for entry in entries], dtype=bool)
+    values = np.full(n_rows, np.nan)
+    try:
+        values[is_given] = entries[is_given].astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"known[{name!r}] holds {value!r}; use 1, 0, a probability, NaN or None.") from error
+    outside = (values < 0) | (values > 1)
+    if outside.any():
+        raise ValueError(f"known[{name!r}] is {values[outside][0]:g}; use 1 for present and 0 for absent.")
+    return values, is_given

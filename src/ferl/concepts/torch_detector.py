@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -17,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from ferl._sklearn import Interval, fit_context, take_rows
 from ferl._util.arrays import Floats
 from ferl._util.progress import epochs_bar
-from ferl.concepts.networks import Schedule, best_epoch, read_images, require_torch, resnet50
+from ferl.concepts.detectors import n_rows_of
 
 
 class TorchDetector(BaseEstimator):
@@ -25,32 +27,34 @@ class TorchDetector(BaseEstimator):
 
     Parameters
     ----------
-    module : torch.nn.Module or callable, optional
+    module : torch.nn.Module or callable, default=None
         The network: its output is one logit for each concept. A callable makes it, ``module(row_shape, n_concepts)``.
         None: one hidden layer for rows of features, standardised first. :func:`ferl.concepts.resnet50` is one for
         images.
-    hidden : int
+    hidden : int, default=256
         Units of the hidden layer; only where ``module`` is None, as ``dropout``.
-    dropout : float
+    dropout : float, default=0.3
         Share of them that is silent in each training step.
-    inputs : callable, optional
+    inputs : callable, default=None
         ``inputs(rows, training)`` turns some rows into a tensor of float32: reads image files, say. None: the rows are
         numbers.
-    epochs : int
+    epochs : int, default=25
         Passes over the training rows; the learning rate falls to zero along half a cosine.
-    batch_size : int
+    batch_size : int, default=128
         Rows in a step.
-    learning_rate, weight_decay : float
+    learning_rate : float, default=0.002
         Of AdamW.
-    validation : float
+    weight_decay : float, default=0.01
+        Of AdamW.
+    validation : float, default=0.1
         Share of the rows that only decides when to stop. 0: all epochs, and the last one counts.
-    patience : int
+    patience : int, default=5
         Epochs without a better loss on those rows after which training stops; the best epoch counts.
-    device : str, optional
+    device : str, default=None
         "cpu", "cuda", ... None: a GPU where there is one.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=None
         Seed of weights, batches and validation rows.
-    verbose : int
+    verbose : int, default=0
         1 shows a progress bar.
 
     Attributes
@@ -122,9 +126,9 @@ class TorchDetector(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, ...)
+        X : array-like of shape (n_samples, ...)
             Rows: features, images, or whatever ``inputs`` reads.
-        concepts : ndarray of shape (n_rows, n_concepts)
+        concepts : ndarray of shape (n_samples, n_concepts)
             1, 0, or NaN where not known.
 
         Returns
@@ -157,14 +161,14 @@ class TorchDetector(BaseEstimator):
         return self
 
     def predict_proba(self, X: Any) -> Floats:
-        """Probability of each concept, shape (n_rows, n_concepts)."""
+        """Probability of each concept, shape (n_samples, n_concepts)."""
         check_is_fitted(self)
         torch = require_torch()
         device = self._device(torch)
         module = self.module_.to(device)
         found = []
         with torch.inference_mode():
-            for rows in _parts_of(np.arange(_n_rows(X)), 4 * self.batch_size):
+            for rows in _parts_of(np.arange(n_rows_of(X)), 4 * self.batch_size):
                 logits = module(self._tensor(X, rows, training=False).to(device))
                 found.append(torch.sigmoid(logits.double()).cpu().numpy())
         module.to("cpu")
@@ -222,18 +226,14 @@ def _parts_of(rows: NDArray[np.intp], size: int) -> Sequence[NDArray[np.intp]]:
     return [rows[start : start + size] for start in range(0, len(rows), size)]
 
 
-def _n_rows(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
 def resnet50_detector(*, weights: str | None = "DEFAULT", size: int = 224, **parameters: Any) -> TorchDetector:
     """A detector for image files: ResNet-50, fine-tuned as a whole.
 
     Parameters
     ----------
-    weights : str, optional
+    weights : str, default="DEFAULT"
         Weights of torchvision to start from; they are downloaded once. None: random ones.
-    size : int
+    size : int, default=224
         Height and width of the images that the network sees.
     **parameters
         Of :class:`ferl.concepts.TorchDetector`; by default the paper's 15 epochs, batches of 64 and a learning rate of
@@ -246,3 +246,163 @@ def resnet50_detector(*, weights: str | None = "DEFAULT", size: int = 224, **par
     """
     settings = {"epochs": 15, "batch_size": 64, "learning_rate": 1e-4, "weight_decay": 1e-4} | parameters
     return TorchDetector(partial(resnet50, weights=weights), inputs=partial(read_images, size=size), **settings)
+
+
+# Of the images of ImageNet, as its networks expect them.
+_MEAN, _SPREAD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+_LEAST_AREA = 0.5  # of an image, that a random crop keeps: concepts of small parts must stay in it
+
+
+def resnet50(row_shape: tuple[int, ...], n_concepts: int, *, weights: str | None = "DEFAULT") -> Any:
+    """A ResNet-50 with one logit for each concept.
+
+    Parameters
+    ----------
+    row_shape : tuple of int
+        Shape of an image: (3, height, width).
+    n_concepts : int
+        Number of concepts.
+    weights : str, default="DEFAULT"
+        Weights of torchvision to start from; they are downloaded once. None: random ones.
+
+    Returns
+    -------
+    torch.nn.Module
+    """
+    torch, torchvision = require_torch(), require_torch("torchvision")
+    if len(row_shape) != 3 or row_shape[0] != 3:
+        raise ValueError(f"An image has the shape {row_shape}; a ResNet takes (3, height, width).")
+    network: Any = torchvision.models.resnet50(weights=weights)
+    network.fc = torch.nn.Linear(network.fc.in_features, n_concepts)
+    return network
+
+
+def read_images(paths: Any, training: bool, *, size: int = 224) -> Any:
+    """Image files as a tensor of shape (n_images, 3, size, size).
+
+    Parameters
+    ----------
+    paths : sequence of path
+        The files: JPEG, PNG, WebP or GIF.
+    training : bool
+        True: cropped and mirrored at random. False: the middle.
+    size : int, default=224
+        Height and width.
+
+    Returns
+    -------
+    torch.Tensor
+    """
+    torch, v2 = require_torch(), require_torch("torchvision.transforms.v2")
+    crop = (
+        [v2.RandomResizedCrop(size, scale=(_LEAST_AREA, 1.0), antialias=True), v2.RandomHorizontalFlip()]
+        if training
+        else [v2.Resize(round(size * 8 / 7), antialias=True), v2.CenterCrop(size)]
+    )
+    change = v2.Compose([*crop, v2.ToDtype(torch.float32, scale=True), v2.Normalize(_MEAN, _SPREAD)])
+    decode = require_torch("torchvision.io").decode_image
+    return torch.stack([change(decode(str(path), mode="RGB")) for path in np.asarray(paths, dtype=object)])
+
+
+Batches = Callable[[bool], Iterable[tuple[Any, Any]]]
+"""``batches(training)``: inputs and concept labels of the rows to train on, or of those to judge by."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long and how fast to learn."""
+
+    epochs: int
+    learning_rate: float
+    weight_decay: float
+    patience: int
+
+
+def require_torch(package: str = "torch") -> Any:
+    """Import torch, or a package that builds on it, or say what to install."""
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        missing = package.partition(".")[0]
+        remedy = "pip install 'ferl[concepts]'" if missing == "torch" else f"pip install {missing}"
+        raise ModuleNotFoundError(
+            f"This detector needs {missing}, which is not installed ({remedy}). Detectors of scikit-learn, functions "
+            "and precomputed concepts work without it."
+        ) from error
+
+
+def best_epoch(
+    module: Any,
+    batches: Batches,
+    schedule: Schedule,
+    on_epoch: Callable[[int], object] | None = None,
+    *,
+    judged: bool,
+) -> tuple[int, NDArray[np.float64]]:
+    """Train a network and leave it with the weights of its best epoch.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        The network; one logit for each concept.
+    batches : callable
+        Where rows come from.
+    schedule : Schedule
+        How long and how fast.
+    on_epoch : callable, default=None
+        Told the number of each epoch that is over.
+    judged : bool
+        Whether there are rows to judge by; without them the last epoch counts.
+
+    Returns
+    -------
+    n_epochs : int
+        Number of the epoch that counts.
+    losses : ndarray
+        Loss on the rows to judge by, after each epoch.
+    """
+    torch = require_torch()
+    optimiser = torch.optim.AdamW(
+        [one for one in module.parameters() if one.requires_grad],
+        lr=schedule.learning_rate,
+        weight_decay=schedule.weight_decay,
+    )
+    cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, schedule.epochs)
+    losses: list[float] = []
+    best, weights = 0, None
+    for epoch in range(1, schedule.epochs + 1):
+        module.train()
+        for inputs, targets in batches(True):
+            optimiser.zero_grad(set_to_none=True)
+            _loss(torch, module(inputs), targets).backward()
+            optimiser.step()
+        cosine.step()
+        if on_epoch is not None:
+            on_epoch(epoch)
+        if not judged:
+            continue
+        losses.append(_mean_loss(torch, module, batches))
+        if losses[-1] <= min(losses):
+            best, weights = epoch, {name: value.detach().clone() for name, value in module.state_dict().items()}
+        elif epoch - best >= schedule.patience:
+            break
+    if weights is not None:
+        module.load_state_dict(weights)
+    return (best if judged else schedule.epochs), np.array(losses)
+
+
+def _mean_loss(torch: Any, module: Any, batches: Batches) -> float:
+    module.eval()
+    total, n_rows = 0.0, 0
+    with torch.inference_mode():
+        for inputs, targets in batches(False):
+            total += float(_loss(torch, module(inputs), targets)) * len(targets)
+            n_rows += len(targets)
+    return total / n_rows
+
+
+def _loss(torch: Any, logits: Any, targets: Any) -> Any:
+    """Mean cross-entropy over the concepts that are known."""
+    known = ~torch.isnan(targets)
+    loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, torch.nan_to_num(targets), reduction="none")
+    return (loss * known).sum() / known.sum().clamp(min=1)

@@ -1,4 +1,4 @@
-"""What users give to conformal sets, checked; errors name the value and the remedy."""
+"""ConformalFERL: prediction sets with a coverage guarantee."""
 
 from __future__ import annotations
 
@@ -25,8 +25,17 @@ from ferl._wrapper import (
     fitted_clone,
     table_of,
 )
-from ferl.conformal.reference import Group, Reference, groups_of, reference_of, refuse_few_rows
-from ferl.conformal.scores import CUMULATIVE, SCORES, chance_of, nonconformity
+from ferl.conformal.scores import (
+    CUMULATIVE,
+    SCORES,
+    Group,
+    Reference,
+    chance_of,
+    groups_of,
+    nonconformity,
+    reference_of,
+    refuse_few_rows,
+)
 
 
 def checked_alphas(alpha: float | Sequence[float]) -> list[float]:
@@ -59,30 +68,30 @@ class ConformalFERL(ClassifierMixin, Wrapper):
 
     Parameters
     ----------
-    estimator : FERLClassifier, or a pipeline that ends in one, optional
+    estimator : FERLClassifier, or a pipeline that ends in one, default=None
         The classifier. None: ``FERLClassifier()``.
-    nonconformity : {"probability", "plausibility", "aps", "raps"}
+    nonconformity : {"probability", "plausibility", "aps", "raps"}, default="probability"
         How badly a label fits a row; see :func:`ferl.conformal.nonconformity`.
-    cv : int, splitter or None
+    cv : int, splitter or None, default=None
         None: split conformal. A number: cross-conformal with so many folds, drawn at random (within classes, when
         ``class_conditional``). A splitter must leave every row out exactly once; ``LeaveOneOut()`` is the jackknife+.
-    class_conditional : bool
+    class_conditional : bool, default=False
         Whether the guarantee holds for every class by itself (Mondrian conformal prediction), and not only on average
         over the classes. Sets are larger, and every class needs calibration rows.
-    randomised : bool
+    randomised : bool, default=False
         "aps" and "raps" only: count the class itself with a random share of its probability, which makes sets smaller.
         The share depends on ``random_state`` and the row's values only.
-    raps_penalty : float
-        "raps" only: what every place beyond ``raps_free_classes`` adds to the score.
-    raps_free_classes : int
+    raps_penalty : float, default=0.2
+        "raps" only: what every rank beyond ``raps_free_classes`` adds to the score.
+    raps_free_classes : int, default=1
         "raps" only: number of the most probable classes without penalty.
-    allow_empty : bool
+    allow_empty : bool, default=False
         Whether a set may be empty, when no label fits well enough. If not, such a row gets its most probable class (or
         classes, if several are equally probable); coverage can only rise by it.
-    few_rows : {"error", "include"}
+    few_rows : {"error", "include"}, default="error"
         What to do about too few calibration rows for the alpha wanted, in all or of a class: raise an error, or have
         the class in every set, which keeps the guarantee.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=None
         Seed of the folds and of the random shares.
 
     Attributes
@@ -188,11 +197,11 @@ class ConformalFERL(ClassifierMixin, Wrapper):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Rows.
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_samples,)
             Labels.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_samples,), default=None
             Weights for fitting. They do not enter the calibration.
 
         Returns
@@ -233,11 +242,11 @@ class ConformalFERL(ClassifierMixin, Wrapper):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Rows.
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_samples,)
             Labels.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_samples,), default=None
             How much more likely each row is in the population of new rows than here, up to a common factor; then
             :meth:`predict_set` needs the same for the new rows. None: the populations are the same.
 
@@ -289,12 +298,12 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         return columns
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Most probable label of each row, shape (n_rows,)."""
+        """Most probable label of each row, shape (n_samples,)."""
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.predict(X))
 
     def predict_p_values(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> Floats:
-        """Conformal p-value of every class, shape (n_rows, n_classes).
+        """Conformal p-value of every class, shape (n_samples, n_classes).
 
         The share of calibration rows, the new row among them, that fit their label no better than the new row fits the
         class. If the class is the true one, the p-value is at most alpha with a probability of at most alpha (split).
@@ -302,14 +311,14 @@ class ConformalFERL(ClassifierMixin, Wrapper):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Rows.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_samples,), default=None
             As in :meth:`predict_set`.
 
         Returns
         -------
-        ndarray of shape (n_rows, n_classes)
+        ndarray of shape (n_samples, n_classes)
         """
         self._check_conformalized()
         at_least, total = np.zeros(1), np.zeros(len(self.classes_))
@@ -327,17 +336,17 @@ class ConformalFERL(ClassifierMixin, Wrapper):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Rows.
-        alpha : float or sequence of float
+        alpha : float or sequence of float, default=0.1
             How often a set may miss, between 0 and 1; several at once cost no more than one.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_samples,), default=None
             Needed when :meth:`conformalize` was given weights, on the same scale. A row that is much more likely than
             all calibration rows can get the whole frame.
 
         Returns
         -------
-        ndarray of bool of shape (n_rows, n_classes), or (n_rows, n_classes, n_alphas) for several
+        ndarray of bool of shape (n_samples, n_classes), or (n_samples, n_classes, n_alphas) for several
         """
         alphas = checked_alphas(alpha)
         self._check_conformalized()
@@ -360,7 +369,7 @@ class ConformalFERL(ClassifierMixin, Wrapper):
 
         Parameters
         ----------
-        alpha : float
+        alpha : float, default=0.1
             As given to :meth:`predict_set`.
 
         Returns

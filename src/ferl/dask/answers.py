@@ -1,4 +1,4 @@
-"""Evidence that has not been computed yet."""
+"""Answers for dask tables, computed on demand."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from ferl._read.evidence import Evidence
 from ferl._tables.schema import refuse_other_names
-from ferl.dask.parts import one_column_chunk
-from ferl.dask.rows import constant
+from ferl.dask.rows import constant, one_column_chunk
 
 if TYPE_CHECKING:
     from ferl.classifier import FERLClassifier
@@ -27,11 +26,11 @@ class DaskEvidence:
 
     Attributes
     ----------
-    belief : dask Array of shape (n_rows, n_classes)
+    belief : dask Array of shape (n_samples, n_classes)
         Mass committed to each class.
-    ignorance : dask Array of shape (n_rows,)
+    ignorance : dask Array of shape (n_samples,)
         Mass committed to no class.
-    conflict : dask Array of shape (n_rows,)
+    conflict : dask Array of shape (n_samples,)
         Share of the evidence that contradicted itself.
     classes : ndarray of shape (n_classes,)
         Labels, in the order of the columns.
@@ -44,7 +43,7 @@ class DaskEvidence:
 
     @classmethod
     def from_columns(cls, columns: Any, classes: NDArray[Any]) -> DaskEvidence:
-        """From a dask array of shape (n_rows, n_classes + 2): beliefs, ignorance, conflict."""
+        """From a dask array of shape (n_samples, n_classes + 2): beliefs, ignorance, conflict."""
         n_classes = len(classes)
         return cls(columns[:, :n_classes], columns[:, n_classes], columns[:, n_classes + 1], classes)
 
@@ -54,16 +53,16 @@ class DaskEvidence:
 
     @property
     def plausibility(self) -> Any:
-        """What the evidence does not exclude, dask Array of shape (n_rows, n_classes)."""
+        """What the evidence does not exclude, dask Array of shape (n_samples, n_classes)."""
         return self.belief + self.ignorance[:, None]
 
     @property
     def pignistic(self) -> Any:
-        """Probability for decisions, dask Array of shape (n_rows, n_classes)."""
+        """Probability for decisions, dask Array of shape (n_samples, n_classes)."""
         return self.belief + self.ignorance[:, None] / len(self.classes)
 
     def prediction_set(self) -> Any:
-        """Classes that no other class dominates, dask Array of bool of shape (n_rows, n_classes)."""
+        """Classes that no other class dominates, dask Array of bool of shape (n_samples, n_classes)."""
         return self.plausibility >= self.belief.max(axis=1, keepdims=True)
 
     def compute(self) -> Evidence:
@@ -74,12 +73,12 @@ class DaskEvidence:
 
 @dataclass(frozen=True)
 class Question:
-    """What a model is asked about rows, and what its answer looks like.
+    """What a classifier is asked about rows, and what its answer looks like.
 
     Attributes
     ----------
     method : str
-        Of the model; "predict_evidence": its numbers side by side.
+        Of the classifier; "predict_evidence": its numbers side by side.
     dtype : dtype
         Of the answer.
     columns : sequence or None
@@ -97,14 +96,14 @@ class Question:
     options: dict[str, Any] = field(default_factory=dict)
     series_dtype: Any = None
 
-    def answer(self, model: FERLClassifier, part: Any) -> NDArray[Any]:
-        """The model's answer for some rows; there may be none."""
+    def answer(self, classifier: FERLClassifier, part: Any) -> NDArray[Any]:
+        """The answer of a classifier for some rows, or for none."""
         if not len(part):
             return np.empty((0,) if self.columns is None else (0, len(self.columns)), dtype=self.dtype)
         if self.method == "predict_evidence":
-            evidence = model.predict_evidence(part)
+            evidence = classifier.predict_evidence(part)
             return np.column_stack([evidence.belief, evidence.ignorance, evidence.conflict])
-        return np.asarray(getattr(model, self.method)(part, **self.options))
+        return np.asarray(getattr(classifier, self.method)(part, **self.options))
 
     def in_frame(self, values: NDArray[Any], index: Any) -> pd.Series | pd.DataFrame:
         """An answer with the index of its rows."""
@@ -114,14 +113,14 @@ class Question:
         return pd.Series(values, index=index, dtype=dtype, name=self.method)
 
 
-def ask(model: FERLClassifier, X: Any, question: Question) -> Any:
-    """A model's answers for a dask table, one partition after the other, when they are computed.
+def ask(classifier: FERLClassifier, X: Any, question: Question) -> Any:
+    """The answers of a classifier for a dask table, computed on demand, partition by partition.
 
     Parameters
     ----------
-    model : FERLClassifier
+    classifier : FERLClassifier
         Fitted, local: it is sent along once, and then to every worker that needs it.
-    X : dask DataFrame or Array of shape (n_rows, n_features)
+    X : dask DataFrame or Array of shape (n_samples, n_features)
         Rows.
     question : Question
         What is asked.
@@ -131,14 +130,14 @@ def ask(model: FERLClassifier, X: Any, question: Question) -> Any:
     dask Array, or dask Series or DataFrame with the index of X
         In the partitions of X.
     """
-    told = constant(model)
+    told = constant(classifier)
     if not isinstance(X, da.Array):
-        _refuse_other_columns(model, X)
+        _refuse_other_columns(classifier, X)
         empty = np.empty((0,) if question.columns is None else (0, len(question.columns)), dtype=question.dtype)
         return X.map_partitions(_framed, told, question, meta=question.in_frame(empty, X._meta.index))
-    if X.ndim != 2 or X.shape[1] != model.n_features_in_:
+    if X.ndim != 2 or X.shape[1] != classifier.n_features_in_:
         raise ValueError(
-            f"X has shape {X.shape}, but the training table had {model.n_features_in_} features. Pass the same "
+            f"X has shape {X.shape}, but the training table had {classifier.n_features_in_} features. Pass the same "
             "columns, in the same order."
         )
     X = one_column_chunk(X)
@@ -149,16 +148,16 @@ def ask(model: FERLClassifier, X: Any, question: Question) -> Any:
     return X.map_blocks(_asked, told, question, chunks=(X.chunks[0], (n_columns,)), dtype=question.dtype, meta=meta)
 
 
-def _refuse_other_columns(model: FERLClassifier, X: Any) -> None:
-    """What the workers would say, before they are asked."""
-    known, given = model.columns_.names, list(X.columns)
+def _refuse_other_columns(classifier: FERLClassifier, X: Any) -> None:
+    """Refuse other columns here, as the workers would later."""
+    known, given = classifier.columns_.names, list(X.columns)
     if known is not None and all(type(name) is str for name in given):
         refuse_other_names(set(known), set(given))
 
 
-def _asked(block: Any, model: FERLClassifier, question: Question) -> NDArray[Any]:
-    return question.answer(model, block)
+def _asked(block: Any, classifier: FERLClassifier, question: Question) -> NDArray[Any]:
+    return question.answer(classifier, block)
 
 
-def _framed(part: Any, model: FERLClassifier, question: Question) -> pd.Series | pd.DataFrame:
-    return question.in_frame(question.answer(model, part), part.index)
+def _framed(part: Any, classifier: FERLClassifier, question: Question) -> pd.Series | pd.DataFrame:
+    return question.in_frame(question.answer(classifier, part), part.index)

@@ -16,8 +16,7 @@ from ferl._model.words import LinguisticVariable
 from ferl._sklearn import HasMethods
 from ferl.classifier import FERLClassifier
 from ferl.dask.answers import DaskEvidence, Question, ask
-from ferl.dask.parts import Parts, is_dask_table
-from ferl.dask.rows import rows_on_cluster, running_client
+from ferl.dask.rows import Parts, is_dask_table, rows_on_cluster, running_client
 
 _DOUBLE = np.dtype(np.float64)
 
@@ -43,9 +42,9 @@ min_rule_worth, n_resamples, band, band_scale, two_mode, n_banded_features, cons
 sources, discount, support_gate, gate_margin, ccp_alpha, growth_rows, n_exemplars, class_weight, categorical_features, \
 missing_conditions, monotonic_cst, random_state, verbose
         As in :class:`ferl.FERLClassifier`. With ``growth_rows=None`` all distinct rows come to the client.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         Threads of the growth, on the client. Tasks use one thread each: the cluster runs as many as it has cores.
-    client : distributed.Client, optional
+    client : distributed.Client, default=None
         The cluster's. None: the default one, which is the one made last. Copies by pickle have none.
 
     Attributes
@@ -60,7 +59,7 @@ n_features_in_, feature_names_in_
     >>> from distributed import Client
     >>> from sklearn.datasets import load_iris
     >>> from ferl.dask import DaskFERLClassifier
-    >>> X, y = (da.from_array(own, chunks=len(own) // 5) for own in load_iris(return_X_y=True))
+    >>> X, y = (da.from_array(array, chunks=len(array) // 5) for array in load_iris(return_X_y=True))
     >>> with Client(processes=False, n_workers=1, dashboard_address=":0") as client:
     ...     model = DaskFERLClassifier(random_state=0).fit(X, y)
     ...     proba = model.predict_proba(X)  # nothing is computed yet
@@ -158,12 +157,12 @@ n_features_in_, feature_names_in_
 
         Parameters
         ----------
-        X : dask DataFrame or Array of shape (n_rows, n_features)
+        X : dask DataFrame or Array of shape (n_samples, n_features)
             Numbers and categories, with or without missing values. Numbers of rows need not be known, and partitions
             may be empty.
-        y : dask Series or Array of shape (n_rows,)
+        y : dask Series or Array of shape (n_samples,)
             Labels, in the partitions of X.
-        sample_weight : dask Series or Array of shape (n_rows,), optional
+        sample_weight : dask Series or Array of shape (n_samples,), default=None
             How often each row counts, in the partitions of X.
 
         Returns
@@ -175,7 +174,7 @@ n_features_in_, feature_names_in_
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Not on a cluster: ``to_local().partial_fit(X, y)`` goes on with this model, block by block."""
+        """Raise: ``to_local().partial_fit(X, y)`` goes on with this model, block by block, and not on the cluster."""
         raise NotImplementedError(
             "partial_fit takes blocks that are in memory. Go on with the local model: to_local().partial_fit(X, y)."
         )
@@ -192,7 +191,7 @@ n_features_in_, feature_names_in_
         return local._take(self.model_) if self.__sklearn_is_fitted__() else local
 
     def predict(self, X: Any) -> Any:
-        """Most probable label of each row, shape (n_rows,); lazy for a dask table."""
+        """Most probable label of each row, shape (n_samples,); lazy for a dask table."""
         if not is_dask_table(X):
             return super().predict(X)
         check_is_fitted(self)
@@ -200,13 +199,13 @@ n_features_in_, feature_names_in_
         return self._ask(X, Question("predict", self.classes_.dtype, series_dtype=series_dtype))
 
     def predict_proba(self, X: Any) -> Any:
-        """Pignistic probability, shape (n_rows, n_classes); lazy for a dask table."""
+        """Pignistic probability, shape (n_samples, n_classes); lazy for a dask table."""
         if not is_dask_table(X):
             return super().predict_proba(X)
         return self._ask_by_class(X, "predict_proba", _DOUBLE)
 
     def predict_set(self, X: Any) -> Any:
-        """Classes that cannot be ruled out, bool of shape (n_rows, n_classes); lazy for a dask table."""
+        """Classes that cannot be ruled out, bool of shape (n_samples, n_classes); lazy for a dask table."""
         if not is_dask_table(X):
             return super().predict_set(X)
         return self._ask_by_class(X, "predict_set", np.dtype(np.bool_))
@@ -216,7 +215,7 @@ n_features_in_, feature_names_in_
 
         Parameters
         ----------
-        X : dask DataFrame or Array, or another table, of shape (n_rows, n_features)
+        X : dask DataFrame or Array, or another table, of shape (n_samples, n_features)
             Rows to judge.
 
         Returns
@@ -231,25 +230,25 @@ n_features_in_, feature_names_in_
         return DaskEvidence.from_columns(getattr(columns, "values", columns), self.classes_)
 
     def novelty(self, X: Any, *, measure: str | None = None) -> Any:
-        """How unlike the training rows each row is, shape (n_rows,); lazy for a dask table."""
+        """How unlike the training rows each row is, shape (n_samples,); lazy for a dask table."""
         if not is_dask_table(X):
             return super().novelty(X, measure=measure)
         return self._ask(X, Question("novelty", _DOUBLE, options={"measure": measure}))
 
     def novelty_attribution(self, X: Any, *, measure: str | None = None) -> Any:
-        """What each feature adds to :meth:`novelty`, shape (n_rows, n_features); lazy for a dask table."""
+        """What each feature adds to :meth:`novelty`, shape (n_samples, n_features); lazy for a dask table."""
         if not is_dask_table(X):
             return super().novelty_attribution(X, measure=measure)
         return self._ask_by_feature(X, "novelty_attribution", measure=measure)
 
     def support_deficit(self, X: Any) -> Any:
-        """Routing mass lost at closed gates, shape (n_rows, n_features); lazy for a dask table."""
+        """Routing mass lost at closed gates, shape (n_samples, n_features); lazy for a dask table."""
         if not is_dask_table(X):
             return super().support_deficit(X)
         return self._ask_by_feature(X, "support_deficit")
 
     def certified_radius(self, X: Any, *, scale: ArrayLike | None = None) -> Any:
-        """Max-norm radius in which :meth:`predict` cannot change, shape (n_rows,); lazy for a dask table."""
+        """Max-norm radius in which :meth:`predict` cannot change, shape (n_samples,); lazy for a dask table."""
         if not is_dask_table(X):
             return super().certified_radius(X, scale=scale)
         return self._ask(X, Question("certified_radius", _DOUBLE, options={"scale": scale}))

@@ -1,4 +1,4 @@
-"""A cluster and its client: which one, and what is computed there."""
+"""Training rows on a Dask cluster: their partitions, the client, and what is computed where the rows are."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any
 
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
 from dask import delayed
 from distributed import default_client
 
@@ -17,7 +22,145 @@ from ferl._learn.batches import FirstLook, tallied_names, tally_batch, weighed
 from ferl._learn.rows import Batch, CategoryNames, Facts, Fold, State
 from ferl._learn.survey import RowForm, Survey, Tally
 from ferl._model.settings import Settings
-from ferl.dask.parts import Parts, batch_of
+
+_TABLES = "a dask DataFrame or a two-dimensional dask Array"
+_COLUMNS = "a dask Series or a one-dimensional dask Array"
+
+
+def is_dask_table(X: Any) -> bool:
+    """Whether X is a data frame or an array of Dask."""
+    return isinstance(X, dd.DataFrame | da.Array)
+
+
+def one_column_chunk(X: Any) -> Any:
+    """An array whose chunks hold whole rows."""
+    return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A table, its labels and its weights, partition by partition.
+
+    Nothing is kept: every look at the rows computes them again, from the files they came from, say. (Collections that
+    the caller has persisted are there already.)
+
+    Attributes
+    ----------
+    X : dask DataFrame or Array of shape (n_samples, n_features)
+        The rows.
+    y : dask Series or Array of shape (n_samples,)
+        Labels.
+    sample_weight : dask Series or Array of shape (n_samples,), or None
+        How often each row counts.
+    """
+
+    X: Any
+    y: Any
+    sample_weight: Any = None
+
+    @classmethod
+    def checked(cls, X: Any, y: Any, sample_weight: Any = None) -> Parts:
+        """Refuse what is not of Dask, or not cut in the same places."""
+        if not is_dask_table(X) or X.ndim != 2:
+            raise TypeError(
+                f"X is {_described(X)}; it must be {_TABLES}. Make one, for example with dask.dataframe.from_pandas or "
+                "dask.array.from_array, or fit a ferl.FERLClassifier."
+            )
+        if X.shape[1] == 0:
+            raise ValueError("X has no columns. Pass at least one.")
+        X = one_column_chunk(X) if isinstance(X, da.Array) else X
+        for name, column in (("y", y), ("sample_weight", sample_weight)):
+            if name == "y" or column is not None:
+                _check_column(name, column, X)
+        return cls(X, y, sample_weight)
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the columns, if all of them are text."""
+        names = tuple(getattr(self.X, "columns", ()))
+        return names if names and all(type(name) is str for name in names) else None
+
+    def holds_numbers(self, feature: str) -> bool:
+        """Whether the type of a column of a data frame is one of numbers."""
+        dtype = self.X.dtypes[feature]
+        return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
+
+    def delayed(self, features: Sequence[str] | None = None) -> list[Any]:
+        """The partitions, delayed: rows, labels, and weights or None; ``features``: the columns of X to read."""
+        X = self.X if features is None else self.X[list(features)]
+        columns = [self.y] if self.sample_weight is None else [self.y, self.sample_weight]
+        if all(isinstance(own, dd.DataFrame | dd.Series) for own in (X, *columns)):
+            # One expression: what the three have in common, such as a file, is read once.
+            meta = pd.Series(dtype=object)
+            return _delayed(
+                X.map_partitions(_packed, *columns, meta=meta, enforce_metadata=False, align_dataframes=False)
+            )
+        return [delayed(_packed, pure=False)(*own) for own in zip(*map(_delayed, (X, *columns)), strict=True)]
+
+
+def _packed(X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]:
+    return X, y, sample_weight
+
+
+def batch_of(part: tuple[Any, Any, Any], index: int) -> Batch:
+    """A partition as it is in a worker; ``index``: which one it is, for the error."""
+    X, y, sample_weight = part
+    for name, column in (("y", y), ("sample_weight", sample_weight)):
+        if column is not None and len(column) != len(X):
+            raise ValueError(
+                f"Partition {index} of X has {len(X)} rows and that of {name} has {len(column)}. Cut both in the same "
+                "places: take them from one table, or rechunk one like the other."
+            )
+    return Batch(X, y, sample_weight)
+
+
+def _delayed(collection: Any) -> list[Any]:
+    """The partitions of a collection, each with what it takes to compute it: no more columns than needed, say.
+
+    Dask would also make other partitions of them, by reading small files together. Here it must not: every pass asks
+    for other columns, and a partition must be the same rows in all of them. Where Dask does so all the same, as
+    versions do that have no such setting, nothing is optimised.
+    """
+    with dask.config.set({"optimization.tune.active": False}):
+        parts = list(np.ravel(collection.to_delayed()))
+    return parts if len(parts) == _n_parts(collection) else list(np.ravel(collection.to_delayed(optimize_graph=False)))
+
+
+def _n_parts(collection: Any) -> int:
+    return int(collection.numblocks[0]) if isinstance(collection, da.Array) else int(collection.npartitions)
+
+
+def _check_column(name: str, column: Any, X: Any) -> None:
+    if not isinstance(column, dd.Series | da.Array) or column.ndim != 1:
+        raise TypeError(f"{name} is {_described(column)}; it must be {_COLUMNS}, cut in the same places as X.")
+    if _n_parts(column) != _n_parts(X):
+        raise ValueError(
+            f"X has {_n_parts(X)} partitions and {name} has {_n_parts(column)}. Cut both in the same places: take them "
+            "from one table, or rechunk one like the other."
+        )
+    if isinstance(X, da.Array) and isinstance(column, da.Array):
+        both_known = not np.isnan(X.chunks[0]).any() and not np.isnan(column.chunks[0]).any()
+        if both_known and X.chunks[0] != column.chunks[0]:
+            raise ValueError(
+                f"The chunks of X have {_listed(X.chunks[0])} rows and those of {name} {_listed(column.chunks[0])}. "
+                f"Pass {name}.rechunk((X.chunks[0],))."
+            )
+    both_divided = all(getattr(own, "known_divisions", False) for own in (X, column))
+    if both_divided and X.divisions != column.divisions:
+        raise ValueError(
+            f"X is divided at {_listed(X.divisions)} and {name} at {_listed(column.divisions)}. Pass "
+            f"{name}.repartition(divisions=list(X.divisions))."
+        )
+
+
+def _described(given: Any) -> str:
+    kind = f"{type(given).__module__.partition('.')[0]}.{type(given).__name__}"
+    return f"of type {kind}" + (f" with {given.ndim} dimensions" if isinstance(given, da.Array) else "")
+
+
+def _listed(values: Sequence[Any]) -> str:
+    return ", ".join(map(str, values[:5])) + (", ..." if len(values) > 5 else "")
+
 
 _START = (
     "Start one with distributed.Client(distributed.LocalCluster()), or connect to a scheduler with "
@@ -104,7 +247,7 @@ class RowsOnCluster:
     sizes: tuple[int, ...]
 
     def fold(self, step: Fold[State], n_threads: int, report: Any = None) -> State:
-        """All rows taken in: each partition by a task of its own, the results merged by pairs in a fixed order.
+        """All rows taken in: each partition by one task, the results merged by pairs in a fixed order.
 
         Exact sums and samples do not depend on that order; it is fixed all the same.
         """
@@ -112,8 +255,8 @@ class RowsOnCluster:
         task = delayed(_folded, pure=False)
         firsts = [0, *accumulate(self.sizes)]
         states = [
-            task(part, place, told, form, firsts[place], self.sizes[place])
-            for place, part in enumerate(self.parts.delayed())
+            task(part, index, told, form, firsts[index], self.sizes[index])
+            for index, part in enumerate(self.parts.delayed())
         ]
         state = step.start()
         state.merge(computed(self.client, reduced(states, _merged_states, told)))
@@ -158,16 +301,16 @@ class _Found:
 
 def _survey(parts: Parts, client: Any, look: FirstLook, look_for_missing: bool) -> _Found:
     task, choice = delayed(_surveyed, pure=False), constant(look.categorical_features)
-    surveys = [task(part, place, choice, look_for_missing) for place, part in enumerate(parts.delayed(look.features))]
+    surveys = [task(part, index, choice, look_for_missing) for index, part in enumerate(parts.delayed(look.features))]
     found: _Found = computed(client, reduced(surveys, _merged_surveys))
     return found
 
 
-def _tally(parts: Parts, client: Any, form: RowForm, levels: CategoryNames, sizes: tuple[int, ...]) -> Tally:
-    task, told, own = delayed(_tallied, pure=False), constant(form), constant(levels)
+def _tally(parts: Parts, client: Any, form: RowForm, categories: CategoryNames, sizes: tuple[int, ...]) -> Tally:
+    task, told, names = delayed(_tallied, pure=False), constant(form), constant(categories)
     tallies = [
-        task(part, place, told, own, sizes[place])
-        for place, part in enumerate(parts.delayed(tallied_names(form, levels)))
+        task(part, index, told, names, sizes[index])
+        for index, part in enumerate(parts.delayed(tallied_names(form, categories)))
     ]
     tally: Tally = computed(client, reduced(tallies, _merged_tallies))
     return tally
@@ -178,12 +321,12 @@ def _tally(parts: Parts, client: Any, form: RowForm, levels: CategoryNames, size
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _surveyed(part: Part, place: int, choice: Any, look_for_missing: bool) -> _Found:
-    batch = batch_of(part, place)
+def _surveyed(part: Part, index: int, choice: Any, look_for_missing: bool) -> _Found:
+    batch = batch_of(part, index)
     n_rows = len(batch.X)
     if not n_rows:
         return _Found(sizes=(0,))
-    with _named(place):
+    with _named(index):
         return _Found(Survey.of(batch, choice, look_for_missing), (n_rows,))
 
 
@@ -194,12 +337,12 @@ def _merged_surveys(one: _Found, other: _Found) -> _Found:
     return _Found(survey, one.sizes + other.sizes)
 
 
-def _tallied(part: Part, place: int, form: RowForm, levels: CategoryNames, size: int) -> Tally:
-    batch = _same_rows(part, place, size)
-    tally = Tally.start(form, levels)
-    with _named(place):
+def _tallied(part: Part, index: int, form: RowForm, categories: CategoryNames, size: int) -> Tally:
+    batch = _same_rows(part, index, size)
+    tally = Tally.start(form, categories)
+    with _named(index):
         if size:
-            tally_batch(tally, batch, form, levels)
+            tally_batch(tally, batch, form, categories)
     return tally
 
 
@@ -209,12 +352,12 @@ def _merged_tallies(one: Tally, other: Tally) -> Tally:
     return tally
 
 
-def _folded(part: Part, place: int, step: Fold[Any], form: RowForm, first_place: int, size: int) -> dict[str, Any]:
-    batch = _same_rows(part, place, size)
+def _folded(part: Part, index: int, step: Fold[Any], form: RowForm, first_row: int, size: int) -> dict[str, Any]:
+    batch = _same_rows(part, index, size)
     state = step.start()
-    with _named(place):
+    with _named(index):
         if size:
-            step.add(state, form.block(batch, first_place), _THREADS)
+            step.add(state, form.block(batch, first_row), _THREADS)
     return dict(state.state())
 
 
@@ -226,21 +369,21 @@ def _merged_states(one: dict[str, Any], other: dict[str, Any], step: Fold[Any]) 
 
 
 @contextmanager
-def _named(place: int) -> Iterator[None]:
-    """Errors speak of rows of a partition; a note says of which one."""
+def _named(index: int) -> Iterator[None]:
+    """Add a note to errors: which partition the rows they speak of are in."""
     try:
         yield
     except (ValueError, TypeError) as error:
-        error.add_note(f"In partition {place}.")
+        error.add_note(f"In partition {index}.")
         raise
 
 
-def _same_rows(part: Part, place: int, size: int) -> Batch:
-    """A partition that has been looked at before, and had so many rows then."""
-    batch = batch_of(part, place)
+def _same_rows(part: Part, index: int, size: int) -> Batch:
+    """A partition again; an error where its number of rows is no longer ``size``."""
+    batch = batch_of(part, index)
     if len(batch.X) != size:
         raise ValueError(
-            f"Partition {place} of X had {size} rows and now has {len(batch.X)}. Its rows are computed anew for every "
+            f"Partition {index} of X had {size} rows and now has {len(batch.X)}. Its rows are computed anew for every "
             "look at them and must be the same each time; if they are drawn at random, persist X and y first."
         )
     return batch

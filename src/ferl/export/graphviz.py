@@ -42,19 +42,19 @@ def export_graphviz(
     ----------
     estimator : FERLClassifier
         Fitted.
-    out_file : str, path or text file, optional
+    out_file : str, path or text file, default=None
         Where to write. None: the text is returned.
-    feature_names, class_names : sequence of str, optional
+    feature_names, class_names : sequence of str, default=None
         Names to print; by default those of the training table, and the labels.
-    max_depth : int, optional
+    max_depth : int, default=None
         Fold up what lies below this depth; 0 is the root alone.
-    max_rules : int, optional
+    max_rules : int, default=None
         Show at most this many ends of paths, the heaviest subtrees unfolded first.
-    decimals : int, optional
+    decimals : int, default=None
         Digits after the point of thresholds; by default as many as a band's half-width gives meaning to.
-    filled : bool
+    filled : bool, default=True
         Fill nodes with the colour of their most probable class.
-    rotate : bool
+    rotate : bool, default=False
         From left to right instead of downwards.
 
     Returns
@@ -119,7 +119,7 @@ class _Graph:
     folded: Folded
     names: list[str]
     labels: list[str]
-    levels: dict[int, Sequence[Any]]
+    categories: dict[int, Sequence[Any]]
     decimals: int | None
     filled: bool
 
@@ -161,7 +161,7 @@ class _Graph:
     def _split(self, side: int) -> list[str]:
         """The split above this left side."""
         feature = int(self.tree.feature[side])
-        if feature in self.levels:
+        if feature in self.categories:
             return [self.names[feature]]
         low, high = (float(end) for end in self.tree.trapezoid[side, 2:])
         return [self.names[feature], Bound((low + high) / 2, (high - low) / 2).text(self.decimals)]
@@ -180,11 +180,11 @@ class _Graph:
         if self.tree.word:
             return [f"{node} -> {child}" for child in children]
         feature = int(self.tree.feature[children[0]])
-        sides = ("below", "above") if feature not in self.levels else tuple(self._categories(c) for c in children)
+        sides = ("below", "above") if feature not in self.categories else tuple(self._categories(c) for c in children)
         return [f"{node} -> {child} [label={quoted(side)}]" for child, side in zip(children, sides, strict=True)]
 
     def _categories(self, side: int) -> str:
         assert self.tree.categories is not None
         membership = np.nan_to_num(self.tree.categories.of(side))
         inside = tuple((code, float(own)) for code, own in enumerate(membership) if own >= LEAST_LISTED)
-        return listed_categories(inside, self.levels[int(self.tree.feature[side])])
+        return listed_categories(inside, self.categories[int(self.tree.feature[side])])

@@ -66,17 +66,17 @@ def export_latex(
     ----------
     estimator : FERLClassifier
         Fitted.
-    feature_names, class_names : sequence of str, optional
+    feature_names, class_names : sequence of str, default=None
         Names to print; by default those of the training table, and the labels.
-    decimals : int, optional
+    decimals : int, default=None
         Digits after the point of thresholds; by default as many as a band's half-width gives meaning to.
-    max_rules : int, optional
+    max_rules : int, default=None
         Print at most this many rules, and say how many are left out.
-    caption : str, optional
+    caption : str, default=None
         Caption of the table, which makes it a floating one. LaTeX, not escaped: it may hold formulas and references.
-    label : str, optional
+    label : str, default=None
         For ``\ref``; needs a caption.
-    width : str
+    width : str, default="0.55\linewidth"
         Width of the column of conditions, a length of LaTeX.
 
     Returns
@@ -108,11 +108,11 @@ def export_latex(
     if label is not None and caption is None:
         raise ValueError(f"label is {label!r} and caption None; LaTeX numbers tables by their captions, so give one.")
     rules = read_rules(model)
-    shown, levels = rules[:max_rules], model.category_names
+    shown, categories = rules[:max_rules], model.category_names
     lines = [rf"\begin{{tabular}}{{@{{}}rp{{{width}}}lrr@{{}}}}", r"\toprule"]
     lines += [r" & If & then & Confidence & Support \\", r"\midrule"]
     for rule in shown:
-        conditions = " and ".join(_condition(own, names, levels, decimals) for own in rule.conditions) or "always"
+        conditions = " and ".join(_condition(own, names, categories, decimals) for own in rule.conditions) or "always"
         answer = escaped(in_sentence(str(labels[rule.label])))
         confidence = probability_text(float(rule.consequent[rule.label]))
         lines.append(rf"{rule.number} & {conditions} & {answer} & {confidence} & {rule.support:.1f} \\")
@@ -123,12 +123,14 @@ def export_latex(
     return "\n".join(lines if caption is None else _floating(lines, caption, label))
 
 
-def _condition(condition: Condition, names: list[str], levels: dict[int, Sequence[Any]], decimals: int | None) -> str:
+def _condition(
+    condition: Condition, names: list[str], categories: dict[int, Sequence[Any]], decimals: int | None
+) -> str:
     name = escaped(names[condition.feature])
     if condition.word:
         return rf"{name} is \emph{{{escaped(condition.word)}}}"
     if condition.categories:
-        inside = listed_categories(condition.categories, levels.get(condition.feature))
+        inside = listed_categories(condition.categories, categories.get(condition.feature))
         return rf"{name} $\in$ \{{{escaped(inside)}\}}"
     lower, upper = (None if own is None else _band(own, decimals) for own in (condition.lower, condition.upper))
     if lower is None:

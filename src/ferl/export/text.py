@@ -40,17 +40,17 @@ def export_text(
     ----------
     estimator : FERLClassifier
         Fitted.
-    feature_names : sequence of str, optional
+    feature_names : sequence of str, default=None
         Names to print; by default those of the training table.
-    class_names : sequence of str, optional
+    class_names : sequence of str, default=None
         Names of the classes, in the order of ``classes_``; by default the labels themselves.
-    decimals : int, optional
+    decimals : int, default=None
         Digits after the point of learned thresholds; by default as many as a band's half-width gives meaning to.
-    max_rules : int, optional
+    max_rules : int, default=None
         Print at most this many rules, and say how many are left out.
-    shares : bool
+    shares : bool, default=True
         Print the share of resamples behind each band.
-    width : int
+    width : int, default=100
         Longer lines are wrapped.
 
     Returns
@@ -92,20 +92,21 @@ def rules_frame(
     ----------
     estimator : FERLClassifier
         Fitted.
-    feature_names, class_names : sequence of str, optional
+    feature_names, class_names : sequence of str, default=None
         As in :func:`export_text`.
     inner : bool, default=None
         Whether to list the beginnings of rules, which end at inner nodes. None: where they are sources of evidence of
         their own, as in a compact tree; the list is then all that an answer is made of.
-    backend : {"pandas", "polars", "pyarrow"}, optional
+    backend : {"pandas", "polars", "pyarrow"}, default=None
         Whose data frame; by default the first of these that is installed.
 
     Returns
     -------
     data frame
-        Columns: ``conditions`` (what follows "if"), ``label``, ``confidence``, ``support`` (training weight),
-        ``share`` (of the whole training weight), ``n_conditions``, ``node`` (its number in ``tree_``), ``is_leaf``
-        (False for the beginning of a rule), and ``p(label)``, the share of each class.
+        Columns: ``number`` (what the rule is called everywhere), ``conditions`` (what follows "if"), ``label``,
+        ``confidence``, ``support`` (training weight), ``share`` (of the whole training weight), ``n_conditions``,
+        ``node`` (its index in ``tree_``), ``is_leaf`` (False for the beginning of a rule), and ``p(label)``, the share
+        of each class.
 
     Examples
     --------
@@ -165,9 +166,9 @@ def splits_frame(
     ----------
     estimator : FERLClassifier
         Fitted, deep or medium. The words of a compact tree are not learned: its frame is empty.
-    feature_names : sequence of str, optional
+    feature_names : sequence of str, default=None
         Names to print; by default those of the training table.
-    backend : {"pandas", "polars", "pyarrow"}, optional
+    backend : {"pandas", "polars", "pyarrow"}, default=None
         Whose data frame; by default the first of these that is installed.
 
     Returns
@@ -175,7 +176,7 @@ def splits_frame(
     data frame
         Columns: ``feature``; ``threshold`` and ``half_width`` of the band; ``low`` and ``high``, between which the best
         cut lies with about 90 % confidence; ``share`` of the resamples whose cut lies inside the band; ``support``
-        (training weight that reached the split); ``gain`` (Gini decrease times weight); ``node`` (its number in
+        (training weight that reached the split); ``gain`` (Gini decrease times weight); ``node`` (its index in
         ``tree_``).
 
     Examples

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ferl.metrics.checks import ROUNDING, check_same_length, column_of, selection, vector
+from ferl.metrics.sets import ROUNDING, check_same_length, column_of, selection, vector
 
 
 def expected_calibration_error(y_true: ArrayLike, y_pred: ArrayLike, confidence: ArrayLike, n_bins: int = 15) -> float:
@@ -16,11 +16,11 @@ def expected_calibration_error(y_true: ArrayLike, y_pred: ArrayLike, confidence:
 
     Parameters
     ----------
-    y_true : array-like of shape (n_rows,)
+    y_true : array-like of shape (n_samples,)
         True labels.
-    y_pred : array-like of shape (n_rows,)
+    y_pred : array-like of shape (n_samples,)
         Predicted labels.
-    confidence : array-like of shape (n_rows,)
+    confidence : array-like of shape (n_samples,)
         Probability given to the predicted label, in [0, 1].
     n_bins : int, default=15
         Number of bins.
@@ -54,11 +54,11 @@ def reliability_curve(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_rows,)
+    y_true : array-like of shape (n_samples,)
         True labels.
-    y_pred : array-like of shape (n_rows,)
+    y_pred : array-like of shape (n_samples,)
         Predicted labels.
-    confidence : array-like of shape (n_rows,)
+    confidence : array-like of shape (n_samples,)
         Probability given to the predicted label, in [0, 1].
     n_bins : int, default=15
         Number of equally wide bins.
@@ -90,11 +90,11 @@ def adaptive_calibration_error(y_true: ArrayLike, y_pred: ArrayLike, confidence:
 
     Parameters
     ----------
-    y_true : array-like of shape (n_rows,)
+    y_true : array-like of shape (n_samples,)
         True labels.
-    y_pred : array-like of shape (n_rows,)
+    y_pred : array-like of shape (n_samples,)
         Predicted labels.
-    confidence : array-like of shape (n_rows,)
+    confidence : array-like of shape (n_samples,)
         Probability given to the predicted label, in [0, 1].
     n_bins : int, default=15
         Number of bins.
@@ -119,7 +119,7 @@ def adaptive_calibration_error(y_true: ArrayLike, y_pred: ArrayLike, confidence:
     correct, certainty = _probable(y_true, y_pred, confidence, n_bins)
     _, group, sizes = np.unique(certainty, return_inverse=True, return_counts=True)
     gaps = np.bincount(group, weights=correct - certainty)
-    # The sum of gaps over the rows up to a place is a broken line through the groups' ends; bins cut it into pieces.
+    # The sum of gaps over the rows up to a position is a broken line through the groups' ends; bins cut it into pieces.
     ends = np.concatenate([[0.0], np.cumsum(sizes)])
     edges = np.linspace(0.0, correct.size, int(n_bins) + 1)
     line = np.interp(edges, ends, np.concatenate([[0.0], np.cumsum(gaps)]))
@@ -131,9 +131,9 @@ def brier_score(y_true: ArrayLike, probability: ArrayLike, classes: ArrayLike) -
 
     Parameters
     ----------
-    y_true : array-like of shape (n_rows,)
+    y_true : array-like of shape (n_samples,)
         True labels, each one of `classes`.
-    probability : array-like of shape (n_rows, n_classes)
+    probability : array-like of shape (n_samples, n_classes)
         Probability of each class.
     classes : array-like of shape (n_classes,)
         The label of each column, an estimator's ``classes_``.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ferl.metrics.checks import check_same_length, vector
+from ferl.metrics.sets import check_same_length, vector
 
 Counts = NDArray[np.int64]
 
@@ -15,9 +15,9 @@ def novelty_auroc(is_novel: ArrayLike, novelty: ArrayLike) -> float:
 
     Parameters
     ----------
-    is_novel : array-like of bool of shape (n_rows,)
+    is_novel : array-like of bool of shape (n_samples,)
         Which rows are novel; at least one is and one is not.
-    novelty : array-like of shape (n_rows,)
+    novelty : array-like of shape (n_samples,)
         One number per row, larger means more novel; only its order matters.
 
     Returns
@@ -43,9 +43,9 @@ def novelty_aupr(is_novel: ArrayLike, novelty: ArrayLike) -> float:
 
     Parameters
     ----------
-    is_novel : array-like of bool of shape (n_rows,)
+    is_novel : array-like of bool of shape (n_samples,)
         Which rows are novel; at least one is and one is not.
-    novelty : array-like of shape (n_rows,)
+    novelty : array-like of shape (n_samples,)
         One number per row, larger means more novel; only its order matters.
 
     Returns
@@ -68,11 +68,11 @@ def novelty_aupr(is_novel: ArrayLike, novelty: ArrayLike) -> float:
     sizes = known + novel
     before = np.repeat(np.cumsum(sizes) - sizes, sizes)
     novel_before = np.repeat(np.cumsum(novel) - novel, sizes)
-    place = np.arange(1, sizes.sum() + 1) - before
+    position = np.arange(1, sizes.sum() + 1) - before
     n, m = np.repeat(sizes, sizes), np.repeat(novel, sizes)
-    # Given that a place in the group is a novel row's, the others are spread evenly over the remaining places.
-    expected = novel_before + 1 + (place - 1) * (m - 1) / np.maximum(n - 1, 1)
-    return float(np.sum(m / n * expected / (before + place)) / novel.sum())
+    # Given that a position in the group is a novel row's, the others are spread evenly over the remaining positions.
+    expected = novel_before + 1 + (position - 1) * (m - 1) / np.maximum(n - 1, 1)
+    return float(np.sum(m / n * expected / (before + position)) / novel.sum())
 
 
 def rejection_at_acceptance(is_novel: ArrayLike, novelty: ArrayLike, acceptance: float = 0.95) -> float:
@@ -80,9 +80,9 @@ def rejection_at_acceptance(is_novel: ArrayLike, novelty: ArrayLike, acceptance:
 
     Parameters
     ----------
-    is_novel : array-like of bool of shape (n_rows,)
+    is_novel : array-like of bool of shape (n_samples,)
         Which rows are novel; at least one is and one is not.
-    novelty : array-like of shape (n_rows,)
+    novelty : array-like of shape (n_samples,)
         One number per row, larger means more novel; only its order matters.
     acceptance : float, default=0.95
         Share of known rows that must be accepted, between 0 and 1.
@@ -127,9 +127,9 @@ def fpr95(is_novel: ArrayLike, novelty: ArrayLike) -> float:
 
     Parameters
     ----------
-    is_novel : array-like of bool of shape (n_rows,)
+    is_novel : array-like of bool of shape (n_samples,)
         Which rows are novel; at least one is and one is not.
-    novelty : array-like of shape (n_rows,)
+    novelty : array-like of shape (n_samples,)
         One number per row, larger means more novel; only its order matters.
 
     Returns

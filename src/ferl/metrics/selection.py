@@ -11,8 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ferl.metrics.calibration import adaptive_calibration_error, brier_score, expected_calibration_error
-from ferl.metrics.checks import check_comparable, check_same_length, selection, vector
-from ferl.metrics.sets import determinacy, mean_set_size, set_coverage, u65, u80
+from ferl.metrics.sets import (
+    check_comparable,
+    check_same_length,
+    determinacy,
+    mean_set_size,
+    selection,
+    set_coverage,
+    u65,
+    u80,
+    vector,
+)
 
 
 def aurc(y_true: ArrayLike, y_pred: ArrayLike, confidence: ArrayLike) -> float:
@@ -23,11 +32,11 @@ def aurc(y_true: ArrayLike, y_pred: ArrayLike, confidence: ArrayLike) -> float:
 
     Parameters
     ----------
-    y_true : array-like of shape (n_rows,)
+    y_true : array-like of shape (n_samples,)
         True labels.
-    y_pred : array-like of shape (n_rows,)
+    y_pred : array-like of shape (n_samples,)
         Predicted labels.
-    confidence : array-like of shape (n_rows,)
+    confidence : array-like of shape (n_samples,)
         One number per row, larger means more certain; only its order matters.
 
     Returns
@@ -65,11 +74,11 @@ def augrc(y_true: ArrayLike, y_pred: ArrayLike, confidence: ArrayLike) -> float:
 
     Parameters
     ----------
-    y_true : array-like of shape (n_rows,)
+    y_true : array-like of shape (n_samples,)
         True labels.
-    y_pred : array-like of shape (n_rows,)
+    y_pred : array-like of shape (n_samples,)
         Predicted labels.
-    confidence : array-like of shape (n_rows,)
+    confidence : array-like of shape (n_samples,)
         One number per row, larger means more certain; only its order matters.
 
     Returns
@@ -107,11 +116,11 @@ def risk_coverage_curve(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_rows,)
+    y_true : array-like of shape (n_samples,)
         True labels.
-    y_pred : array-like of shape (n_rows,)
+    y_pred : array-like of shape (n_samples,)
         Predicted labels.
-    confidence : array-like of shape (n_rows,)
+    confidence : array-like of shape (n_samples,)
         One number per row, larger means more certain.
 
     Returns
@@ -151,11 +160,11 @@ def accuracy_at_coverage(y_true: ArrayLike, y_pred: ArrayLike, confidence: Array
 
     Parameters
     ----------
-    y_true : array-like of shape (n_rows,)
+    y_true : array-like of shape (n_samples,)
         True labels.
-    y_pred : array-like of shape (n_rows,)
+    y_pred : array-like of shape (n_samples,)
         Predicted labels.
-    confidence : array-like of shape (n_rows,)
+    confidence : array-like of shape (n_samples,)
         One number per row, larger means more certain; only its order matters.
     coverage : float
         Share of the rows that is answered, above 0 and at most 1; rounded up to whole rows.
@@ -183,11 +192,11 @@ def accuracy_under_abstention(y_true: ArrayLike, y_pred: ArrayLike, answered: Ar
 
     Parameters
     ----------
-    y_true : array-like of shape (n_rows,)
+    y_true : array-like of shape (n_samples,)
         True labels.
-    y_pred : array-like of shape (n_rows,)
+    y_pred : array-like of shape (n_samples,)
         Predicted labels; anything where no answer is given.
-    answered : array-like of bool of shape (n_rows,)
+    answered : array-like of bool of shape (n_samples,)
         Which rows are answered.
 
     Returns

@@ -41,7 +41,7 @@ class Graph:
 
     Parameters
     ----------
-    outer : Graph, optional
+    outer : Graph, default=None
         The graph that this one is the body of a loop in; names are unique in both.
     """
 
@@ -99,9 +99,9 @@ class Graph:
         """A value in another type, by its name in NumPy."""
         return self("Cast", value, to=self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
-    def take(self, value: Value, places: Sequence[int] | NDArray[Any], axis: int = 0) -> Value:
-        """Some places of a value along an axis."""
-        return self("Gather", value, np.asarray(places, dtype=np.int64), axis=axis)
+    def take(self, value: Value, indices: Sequence[int] | NDArray[Any], axis: int = 0) -> Value:
+        """Some indices of a value along an axis."""
+        return self("Gather", value, np.asarray(indices, dtype=np.int64), axis=axis)
 
     def join(self, values: Sequence[Value], axis: int = 0) -> Value:
         """Values side by side along an axis."""
@@ -129,7 +129,7 @@ class Graph:
         rows: Sequence[Operand],
         step: Callable[[Graph, Sequence[Value], Sequence[Value]], Sequence[Value]],
     ) -> list[Value]:
-        """Go through the first axis of some values, one place after the other, and return the last states.
+        """Go through the first axis of some values, one index after the other, and return the last states.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class Graph:
         rows : sequence of Value or ndarray
             What is gone through; single precision.
         step : callable
-            Gets the body's graph, the states and one place of each of the rows; returns the next states. It may use
+            Gets the body's graph, the states and one index of each of the rows; returns the next states. It may use
             values of this graph.
 
         Returns
@@ -147,12 +147,12 @@ class Graph:
         """
         body, helper, single = Graph(self), self.onnx.helper, self.onnx.TensorProto.FLOAT
         before = [self.new_name("state") for _ in states]
-        place = [self.new_name("row") for _ in rows]
-        after = step(body, before, place)
+        row = [self.new_name("row") for _ in rows]
+        after = step(body, before, row)
         graph = helper.make_graph(
             body.nodes,
             self.new_name("body"),
-            [helper.make_tensor_value_info(name, single, None) for name in (*before, *place)],
+            [helper.make_tensor_value_info(name, single, None) for name in (*before, *row)],
             [helper.make_tensor_value_info(name, single, None) for name in after],
             body.constants,
         )

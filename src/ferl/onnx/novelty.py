@@ -1,4 +1,4 @@
-"""The distance to the nearest exemplar in a graph: as cpp/novelty.cpp, which it follows to the last bit of its search.
+"""The distance to the nearest exemplar in a graph: as cpp/read/novelty.cpp, to the last bit of its search.
 
 A row is compared only with the exemplars of the nodes where its paths end, of which there are a few: these *pairs* of a
 row and a node are listed, and their distances are summed up feature by feature. So memory grows with the pairs times
@@ -18,7 +18,7 @@ from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
 from ferl._read.novelty import LOST_MASS, chosen_measure, precision
 from ferl._util.arrays import Floats
-from ferl.onnx.firing import Conditions, Firings, Rows
+from ferl.onnx.evidence import Conditions, Firings, Rows
 from ferl.onnx.graph import Graph, Operand, Value
 
 Singles = NDArray[np.float32]
@@ -54,17 +54,17 @@ class Pairs:
 def add_neighbour_distance(
     graph: Graph, tree: FuzzyTree, rows: Rows, conditions: Conditions | None, ungated: Firings
 ) -> Value:
-    """Distance from the nearest exemplar of the nodes where a row's paths end, shape (n_rows,)."""
+    """Distance from the nearest exemplar of the nodes where a row's paths end, shape (n_samples,)."""
     profile = tree.profile
     is_category = tree.n_categories(rows.n_columns) > 0
     scale = Scale(profile.mean[0], 1 / tree.unit_of_distance, np.flatnonzero(~is_category), np.flatnonzero(is_category))
     groups = np.flatnonzero(tree.exemplar_group >= 0)
     exemplar = _exemplars(tree, groups)
     is_end = graph("Transpose", _is_end(graph, tree, groups, conditions, ungated), perm=[1, 0])
-    places = graph("NonZero", is_end)
-    row, group = (graph.remove_axis(own, 0) for own in graph.several("Split", 2, places, np.array([1, 1])))
+    ends = graph("NonZero", is_end)
+    row, group = (graph.remove_axis(own, 0) for own in graph.several("Split", 2, ends, np.array([1, 1])))
     distance = _search(graph, rows, scale, profile.exemplar_row, exemplar, Pairs(row, group))
-    nearest, is_any = _nearest(graph, distance, exemplar, group, graph("Transpose", places, perm=[1, 0]), is_end)
+    nearest, is_any = _nearest(graph, distance, exemplar, group, graph("Transpose", ends, perm=[1, 0]), is_end)
     return graph("Where", is_any, _measured(graph, rows, scale, profile.exemplar_row, nearest), np.nan)
 
 
@@ -80,7 +80,7 @@ def _is_end(
     fires = graph("Greater", ungated.of(graph, groups), 0.0)
     if conditions is None or tree.is_leaf[groups].all():
         return fires
-    nodes = np.argsort(conditions.place)[1:]
+    nodes = np.argsort(conditions.index)[1:]
     is_child = (tree.parent[nodes][None, :] == groups[:, None]).astype(np.float32)
     fits = graph.cast(graph("Greater", conditions.fit, 0.0), "float32")
     return graph("And", fires, graph("Less", graph("MatMul", is_child, fits), np.float32(0.5)))
@@ -139,8 +139,8 @@ def _adding(parts: _Parts, pairs: Pairs) -> _Step:
 
     def step(body: Graph, states: Sequence[Value], rows: Sequence[Value]) -> list[Value]:
         found = []
-        for place, state in enumerate(states):
-            exemplars, values, counted = rows[3 * place : 3 * place + 3]
+        for index, state in enumerate(states):
+            exemplars, values, counted = rows[3 * index : 3 * index + 3]
             own = body("Gather", exemplars, pairs.group)
             x, weight = (body.insert_axis(body("Gather", row, pairs.row), 1) for row in (values, counted))
             found.append(body("Add", state, body("Mul", parts(body, own, x), weight)))
@@ -158,7 +158,7 @@ def _category_parts(body: Graph, exemplars: Value, x: Value) -> Value:
 
 
 def _nearest(
-    graph: Graph, distance: Value, exemplar: NDArray[np.int64], group: Value, places: Value, is_end: Value
+    graph: Graph, distance: Value, exemplar: NDArray[np.int64], group: Value, ends: Value, is_end: Value
 ) -> tuple[Value, Value]:
     """The nearest exemplar of each row, the first of equals, and whether there is any; shape (n_rows,) each."""
     least = graph("ReduceMin", distance, axes=[1], keepdims=0)
@@ -166,8 +166,8 @@ def _nearest(
     at = graph("Add", graph("Mul", group, np.array(exemplar.shape[1])), lane)
     number = graph("Gather", exemplar.ravel(), at)
     shape = graph("Shape", is_end)
-    by_group = graph("ScatterND", graph("Expand", np.full((1, 1), np.inf, dtype=np.float32), shape), places, least)
-    numbers = graph("ScatterND", graph("Expand", np.zeros((1, 1), dtype=np.int64), shape), places, number)
+    by_group = graph("ScatterND", graph("Expand", np.full((1, 1), np.inf, dtype=np.float32), shape), ends, least)
+    numbers = graph("ScatterND", graph("Expand", np.zeros((1, 1), dtype=np.int64), shape), ends, number)
     best = graph("ArgMin", by_group, axis=1, keepdims=1)
     is_any = graph("Less", graph("ReduceMin", by_group, axes=[1], keepdims=0), np.float32(np.inf))
     return graph.remove_axis(graph("GatherElements", numbers, best, axis=1), 1), is_any
@@ -206,7 +206,7 @@ def add_novelty(
     ungated: Firings,
     measure: str | None,
 ) -> Value:
-    """Novelty of each row, shape (n_rows,).
+    """Novelty of each row, shape (n_samples,).
 
     Parameters
     ----------
@@ -262,6 +262,6 @@ def _residual(graph: Graph, tree: FuzzyTree, rows: Rows, firings: Firings) -> Va
 
 def _lost_mass(graph: Graph, tree: FuzzyTree, conditions: Conditions, gate: Value, firings: Firings) -> Value:
     """Routing mass lost at closed gates, shape (n_rows,)."""
-    nodes = np.argsort(conditions.place)[1:]  # in the order of the conditions; the root's place is -1
+    nodes = np.argsort(conditions.index)[1:]  # in the order of the conditions; the root's index is -1
     reaching = graph("Mul", firings.of(graph, tree.parent[nodes]), conditions.fit)
     return graph.total(graph("Mul", reaching, graph("Sub", 1.0, gate)), 0, keepdims=False)

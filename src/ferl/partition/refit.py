@@ -18,6 +18,7 @@ from ferl._model.words import LinguisticVariable
 from ferl._readings import model_of
 from ferl._sklearn import check_rows
 from ferl._tables import weights_and_factors
+from ferl._tables.categories import CategoryLookup
 from ferl._util.arrays import NARROWEST, Floats
 from ferl.classifier import FERLClassifier
 from ferl.partition.refit_loss import (
@@ -49,7 +50,7 @@ class RefitResult:
     estimator : FERLClassifier
         A copy of the fitted estimator, with the moved words.
     partition : list of LinguisticVariable or None
-        The words of each feature in their new places.
+        The words of each feature, moved.
     tree : FuzzyTree
         The tree in these words: same topology and consequents; class weights and ranges are those of the given rows.
     cross_entropy_before, cross_entropy_after : float
@@ -98,13 +99,13 @@ def refit_partition(
     ----------
     estimator : FERLClassifier
         A fitted compact classifier that combines by Dempster's rule. It is not changed.
-    X : array-like or data frame of shape (n_rows, n_features)
+    X : array-like or data frame of shape (n_samples, n_features)
         The training rows.
-    y : array-like of shape (n_rows,)
+    y : array-like of shape (n_samples,)
         Their labels.
-    sample_weight : array-like of shape (n_rows,), optional
+    sample_weight : array-like of shape (n_samples,), default=None
         How often each row counts.
-    max_iter : int
+    max_iter : int, default=300
         Largest number of steps; 0 moves nothing.
 
     Returns
@@ -150,7 +151,7 @@ def refit_partition(
     low, width = (values[table.feature][:, None] for values in (rows.low, rows.width))
     start = (table.ends - low) / width
     found = _minimise(loss, table, start, int(max_iter))
-    # By the way gone and not by the place reached: what did not move stays to the last bit.
+    # By the distance moved and not by the value reached: what did not move stays to the last bit.
     ends = _ordered(table, table.ends + (found.ends - start) * width)
     moved_tree, moved = move_tree(tree, table, ends), move_variables(partition, table, ends)
     used = np.unique(tree.feature[1:]).tolist()
@@ -181,8 +182,8 @@ def _refuse_other_models(model: Model) -> None:
         )
 
 
-def _refuse_other_columns(estimator: FERLClassifier, table: Floats) -> None:
-    if estimator.columns_.n_categories.any() or np.isnan(table).any():
+def _refuse_other_columns(model: Model, table: Floats) -> None:
+    if model.schema.n_categories.any() or np.isnan(table).any():
         raise ValueError(
             "Words are refitted on numbers alone; this table has categories or missing values. Leave those columns or "
             "rows out."
@@ -190,11 +191,12 @@ def _refuse_other_columns(estimator: FERLClassifier, table: Floats) -> None:
 
 
 def _read_rows(estimator: FERLClassifier, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> RefitRows:
-    table, codes = check_rows(estimator, X), _codes(y, estimator.classes_)
-    _refuse_other_columns(estimator, table)
+    model, table = estimator.model_, check_rows(estimator, X)
+    codes = _codes(y, model.classes)
+    _refuse_other_columns(model, table)
     if len(codes) != len(table):
         raise ValueError(f"X has {len(table)} rows and y {len(codes)} labels. Pass one label for each row of X.")
-    weight, _ = weights_and_factors(sample_weight, estimator.class_weight, estimator.classes_, codes)
+    weight, _ = weights_and_factors(sample_weight, estimator.class_weight, model.classes, codes)
     kept = weight > 0
     return RefitRows(table[kept], codes[kept], weight[kept])
 
@@ -203,11 +205,13 @@ def _codes(y: ArrayLike, classes: NDArray[Any]) -> NDArray[np.int32]:
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(f"y has shape {labels.shape}; it needs one label per row.")
-    place = {label: code for code, label in enumerate(classes.tolist())}
-    unknown = [label for label in labels.tolist() if label not in place]
-    if unknown:
-        raise ValueError(f"y holds the label {unknown[0]!r}; the estimator was fitted on {classes.tolist()}.")
-    return np.array([place[label] for label in labels.tolist()], dtype=np.int32)
+    lookup = CategoryLookup(classes)
+    codes = np.array([lookup.index(label) for label in labels.tolist()], dtype=np.float64)
+    known = codes < lookup.n_categories  # not so where a label is missing, infinite, or of no class
+    if not known.all():
+        unknown = labels.tolist()[int(np.argmin(known))]
+        raise ValueError(f"y holds the label {unknown!r}; the estimator was fitted on {classes.tolist()}.")
+    return codes.astype(np.int32)
 
 
 def _has_room(rows: RefitRows) -> NDArray[np.bool_]:
@@ -226,7 +230,7 @@ class _Minimum:
 
 
 def _minimise(loss: Loss, table: RampTable, start: Floats, max_iter: int) -> _Minimum:
-    """Go down in rounds, each within bounds around the place where it starts."""
+    """Go down in rounds, each within bounds around its start."""
     before = after = loss(start.ravel())[0]
     ends, left, gain = start, max_iter, np.inf
     while left > 0 and gain > _LEAST_GAIN and table.n_ramps:

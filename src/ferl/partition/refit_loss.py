@@ -1,4 +1,4 @@
-"""Ramps: the places where one word hands over to the next, which are all that can move in a partition."""
+"""The ramps on which one word hands over to the next, and the loss that moving them lowers."""
 
 from __future__ import annotations
 
@@ -83,15 +83,15 @@ def read_ramps(tree: FuzzyTree, partition: Partition, may_move: NDArray[np.bool_
     """
     feature: list[int] = []
     ends: list[tuple[float, float]] = []
-    place: dict[tuple[int, tuple[float, float]], int] = {}
+    index: dict[tuple[int, tuple[float, float]], int] = {}
     for j in np.unique(tree.feature[1:]).tolist():
         variable = partition[j]
         ramps = shared_ramps(variable) if variable is not None and may_move[j] else None
         for ramp in ramps or ():
-            place[j, ramp] = len(ends)
+            index[j, ramp] = len(ends)
             feature.append(j)
             ends.append(ramp)
-    rise, fall = (_ramp_of_side(tree, columns, place) for columns in (slice(0, 2), slice(2, 4)))
+    rise, fall = (_ramp_of_side(tree, columns, index) for columns in (slice(0, 2), slice(2, 4)))
     return RampTable(
         np.array(feature, dtype=np.intp),
         np.array(ends, dtype=np.float64).reshape(-1, 2),
@@ -102,10 +102,10 @@ def read_ramps(tree: FuzzyTree, partition: Partition, may_move: NDArray[np.bool_
 
 
 def _ramp_of_side(
-    tree: FuzzyTree, columns: slice, place: dict[tuple[int, tuple[float, float]], int]
+    tree: FuzzyTree, columns: slice, index: dict[tuple[int, tuple[float, float]], int]
 ) -> NDArray[np.intp]:
     sides = zip(tree.feature.tolist(), map(tuple, tree.trapezoid[:, columns].tolist()), strict=True)
-    return np.array([place.get(side, -1) for side in sides], dtype=np.intp)
+    return np.array([index.get(side, -1) for side in sides], dtype=np.intp)
 
 
 def movement_bounds(table: RampTable, ends: Floats) -> Floats:
@@ -121,7 +121,7 @@ def movement_bounds(table: RampTable, ends: Floats) -> Floats:
     Returns
     -------
     ndarray of shape (n_ramps, 2, 2)
-        Lowest and highest place of each end: half-way to its neighbours and inside the feature's range, so that the
+        Lowest and highest value of each end: half-way to its neighbours and inside the feature's range, so that the
         lowest value stays a full member of the first word, the highest of the last.
     """
     bounds = np.empty((*ends.shape, 2))
@@ -137,7 +137,7 @@ def movement_bounds(table: RampTable, ends: Floats) -> Floats:
 
 
 def move_variables(partition: Partition, table: RampTable, ends: Floats) -> list[LinguisticVariable | None]:
-    """The partition with its ramps at other places; names, words, units and ranges stay."""
+    """The partition with its ramps moved; names, words, units and ranges stay."""
     moved = list(partition)
     for j in np.unique(table.feature).tolist():
         variable = partition[j]
@@ -153,7 +153,7 @@ def _with_ramps(variable: LinguisticVariable, ramps: Floats) -> LinguisticVariab
 
 
 def move_tree(tree: FuzzyTree, table: RampTable, ends: Floats) -> FuzzyTree:
-    """The tree with its ramps at other places; topology, consequents and all that was counted stay."""
+    """The tree with its ramps moved; topology, consequents and all that was counted stay."""
     trapezoid = tree.trapezoid.copy()
     for columns, side in ((slice(0, 2), table.rise), (slice(2, 4), table.fall)):
         nodes = np.flatnonzero(side >= 0)
@@ -198,11 +198,11 @@ class RefitRows:
 
     Attributes
     ----------
-    X : ndarray of shape (n_rows, n_features)
+    X : ndarray of shape (n_samples, n_features)
         Values.
-    codes : ndarray of shape (n_rows,), int32
-        Place of each row's label among the classes.
-    weight : ndarray of shape (n_rows,)
+    codes : ndarray of shape (n_samples,), int32
+        Index of each row's label among the classes.
+    weight : ndarray of shape (n_samples,)
         How often each row counts.
     """
 
@@ -368,7 +368,7 @@ def _to_ends(by_ramp: Floats, x: Floats, ramp: Floats, start: Floats, end: Float
     direction of steeper descent, and 0 where the loss rises in both.
     """
     slope = -by_ramp / (end - start)
-    on = [np.abs(x - place) <= ON_AN_END for place in (start, end)]
+    on = [np.abs(x - point) <= ON_AN_END for point in (start, end)]
     inside = (x > start) & (x < end) & ~on[0] & ~on[1]
     by_start, by_end = ((slope * inside * share).sum(axis=1) for share in (1.0 - ramp, ramp))
     on_start, on_end = ((slope * rows).sum(axis=1) for rows in on)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ferl._util.arrays import Floats
-from ferl._util.text import one_line
+from ferl._util.text import one_line, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,6 +41,17 @@ def axes_for(caller: str, ax: Axes | None, size: tuple[float, float]) -> Axes:
     return pyplot.subplots(figsize=size, layout="constrained")[1]
 
 
+def feature_index(feature: int | str, names: list[str]) -> int:
+    """Index of a feature that a caller named, or numbered."""
+    if isinstance(feature, str):
+        if feature not in names:
+            raise ValueError(f"There is no feature {shown(feature)}; the features are {shown(names)}.")
+        return names.index(feature)
+    if not 0 <= feature < len(names):
+        raise ValueError(f"feature is {feature}; there are features 0 to {len(names) - 1}.")
+    return int(feature)
+
+
 def plain(text: object) -> str:
     """Text as it is: a dollar would start a formula, a line break a second line, and no font has control letters."""
     return one_line(str(text)).replace("$", r"\$")
@@ -64,7 +75,7 @@ _SIDE = "#d5dbe0"  # membership of the left side, or of a word
 
 @dataclass(frozen=True)
 class Panel:
-    """A place for a small picture: its lower left corner, its size, and the values its width stands for."""
+    """The frame of a small picture: its lower left corner, its size, and the values its width stands for."""
 
     left: float
     base: float

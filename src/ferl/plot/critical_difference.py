@@ -27,7 +27,7 @@ def average_ranks(scores: Mapping[str, ArrayLike], *, higher_is_better: bool = T
     ----------
     scores : mapping of str to array-like of shape (n_sets,)
         Score of each method on every data set, in the same order.
-    higher_is_better : bool
+    higher_is_better : bool, default=True
         False for errors.
 
     Returns
@@ -64,7 +64,7 @@ def critical_difference(n_methods: int, n_sets: int, alpha: float = 0.05) -> flo
         Number of methods that are compared, at least 2.
     n_sets : int
         Number of data sets, at least 2.
-    alpha : float
+    alpha : float, default=0.05
         Probability of calling any two equal methods different.
 
     Returns
@@ -93,10 +93,10 @@ def critical_difference(n_methods: int, n_sets: int, alpha: float = 0.05) -> flo
 
 
 def alike_groups(ranks: list[float], difference: float) -> list[tuple[int, int]]:
-    """Largest groups of methods without a significant difference, as places of the first and last; ranks ascend."""
+    """Largest groups of methods without a significant difference, as indices of the first and last; ranks ascend."""
     groups: list[tuple[int, int]] = []
     for first, rank in enumerate(ranks):
-        last = max(place for place, other in enumerate(ranks) if other - rank < difference)
+        last = max(index for index, other in enumerate(ranks) if other - rank < difference)
         if last > first and not (groups and groups[-1][1] == last):
             groups.append((first, last))
     return groups
@@ -113,9 +113,9 @@ def plot_critical_difference(
         Rank of each method, averaged over the data sets; 1 is best. See :func:`average_ranks`.
     n_sets : int
         Number of data sets.
-    alpha : float
+    alpha : float, default=0.05
         Level of Nemenyi's test, see :func:`critical_difference`.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes, default=None
         Where to draw; by default on a new figure.
 
     Returns
@@ -144,9 +144,9 @@ def plot_critical_difference(
     low = math.floor(ranks[0])
     high = max(math.ceil(ranks[-1]), low + math.ceil(difference), low + 1)
     _draw_scale(ax, low, high, difference)
-    for place, (name, rank) in enumerate(zip(names, ranks, strict=True)):
-        on_left = place < rows
-        row = place if on_left else len(ranks) - 1 - place
+    for index, (name, rank) in enumerate(zip(names, ranks, strict=True)):
+        on_left = index < rows
+        row = index if on_left else len(ranks) - 1 - index
         end, align = (low - 0.01 * (high - low), "right") if on_left else (high + 0.01 * (high - low), "left")
         level = -depth - row
         ax.plot([rank, rank, end], [0, level, level], color=INK, linewidth=0.9, clip_on=False)

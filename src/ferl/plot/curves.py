@@ -34,13 +34,13 @@ def plot_risk_coverage(
 
     Parameters
     ----------
-    y_true, y_pred : array-like of shape (n_rows,)
+    y_true, y_pred : array-like of shape (n_samples,)
         True and predicted labels.
-    confidence : array-like of shape (n_rows,)
+    confidence : array-like of shape (n_samples,)
         One number per row, larger means more certain.
-    label : str, optional
+    label : str, default=None
         Name of the curve in the legend, where its AURC follows.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes, default=None
         Where to draw; by default on a new figure.
 
     Returns
@@ -97,15 +97,15 @@ def plot_reliability(
 
     Parameters
     ----------
-    y_true, y_pred : array-like of shape (n_rows,)
+    y_true, y_pred : array-like of shape (n_samples,)
         True and predicted labels.
-    confidence : array-like of shape (n_rows,)
+    confidence : array-like of shape (n_samples,)
         Probability given to the predicted label, in [0, 1].
-    n_bins : int
+    n_bins : int, default=15
         Number of equally wide bins; empty ones have no point.
-    label : str, optional
+    label : str, default=None
         Name of the curve in the legend, where its expected calibration error follows.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes, default=None
         Where to draw; by default on a new figure.
 
     Returns

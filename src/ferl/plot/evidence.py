@@ -44,11 +44,11 @@ def plot_evidence(
         Fitted.
     x : array-like of shape (n_features,) or (1, n_features), or data frame of one row
         The row.
-    class_names : sequence of str, optional
+    class_names : sequence of str, default=None
         Names of the classes, in the order of ``classes_``; by default the labels themselves.
-    legend : bool
+    legend : bool, default=True
         Say below what the parts of the bars are.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes, default=None
         Where to draw; by default on a new figure.
 
     Returns
@@ -80,15 +80,15 @@ def plot_evidence(
     in_set = evidence.prediction_set()[0]
     own = class_colours(len(names))
     colours = [colour if inside else "#9a9a9a" for colour, inside in zip(own, in_set, strict=True)]
-    places = np.arange(len(names))
-    ax.barh(places, 1.0, 0.62, color="#f4f4f4", label="_track")
+    positions = np.arange(len(names))
+    ax.barh(positions, 1.0, 0.62, color="#f4f4f4", label="_track")
     pale = [tint(colour, 0.35) for colour in colours]
-    ax.barh(places, ignorance, 0.62, left=belief, color=pale, label="plausibility")
-    ax.barh(places, belief, 0.62, color=colours, label="belief")
+    ax.barh(positions, ignorance, 0.62, left=belief, color=pale, label="plausibility")
+    ax.barh(positions, belief, 0.62, color=colours, label="belief")
     line = ax.axvline(float(belief.max()), color=INK, linestyle="--", linewidth=1, label="largest belief")
     (diamonds,) = ax.plot(
         evidence.pignistic[0],
-        places,
+        positions,
         linestyle="none",
         marker="D",
         markersize=4.5,

@@ -17,7 +17,7 @@ from ferl._readings import model_of
 from ferl._util.colours import class_colours, tint
 from ferl._util.text import shown
 from ferl.classifier import FERLClassifier
-from ferl.plot.canvas import INK, axes_for, bare, plain, shortened
+from ferl.plot.canvas import INK, axes_for, bare, feature_index, plain, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,11 +45,11 @@ def plot_memberships(
         Fitted.
     feature : int or str
         Its number or its name.
-    feature_names : sequence of str, optional
+    feature_names : sequence of str, default=None
         Names of the features; by default those of the training table.
-    max_splits : int
+    max_splits : int, default=6
         Draw at most so many splits.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes, default=None
         Where to draw; by default on a new figure.
 
     Returns
@@ -72,41 +72,31 @@ def plot_memberships(
         raise ValueError(f"max_splits is {max_splits}; it must be at least 1.")
     model = model_of(estimator, "plot_memberships")
     names, _ = shown_names(model, feature_names, None)
-    place = _place(feature, names[: model.n_features])
+    index = feature_index(feature, names[: model.n_features])
     tree = model.tree
-    variable = model.partition[place] if model.partition is not None else None
-    nodes = _conditions_on(tree, place)
+    variable = model.partition[index] if model.partition is not None else None
+    nodes = _conditions_on(tree, index)
     if variable is None and not nodes.size:
         used = [names[j] for j in np.unique(tree.feature[1:]) if j < model.n_features]
         asked = f"Choose one that they ask: {shown(used)}." if used else "The tree asks for none."
-        raise ValueError(f"No rule asks for feature {shown(names[place])}. {asked}")
+        raise ValueError(f"No rule asks for feature {shown(names[index])}. {asked}")
     ax = axes_for("plot_memberships", ax, (5.6, 3.0))
-    levels = model.category_names.get(place)
-    if levels is not None:
-        _draw_categories(ax, tree, nodes[:max_splits], levels)
+    categories = model.category_names.get(index)
+    if categories is not None:
+        _draw_categories(ax, tree, nodes[:max_splits], categories)
     elif variable is not None:
-        _draw_words(ax, variable, _span(tree, place, [end for own in variable.sets for end in own.ends]))
+        _draw_words(ax, variable, _span(tree, index, [end for own in variable.sets for end in own.ends]))
     else:
         ends = tree.trapezoid[nodes, 2:].ravel().tolist()
-        _draw_bands(ax, tree, nodes[:max_splits], _span(tree, place, ends))
-    if levels is None and len(nodes) > max_splits and variable is None:
+        _draw_bands(ax, tree, nodes[:max_splits], _span(tree, index, ends))
+    if categories is None and len(nodes) > max_splits and variable is None:
         ax.set_title(f"the {max_splits} heaviest of {len(nodes)} splits", fontsize=9, loc="right")
     unit = f" ({plain(variable.unit)})" if variable is not None and variable.unit else ""
-    ax.set_xlabel(plain(names[place]) + unit)
+    ax.set_xlabel(plain(names[index]) + unit)
     ax.set_ylabel("membership")
     ax.set_ylim(0, 1.04)
     bare(ax)
     return ax
-
-
-def _place(feature: int | str, names: list[str]) -> int:
-    if isinstance(feature, str):
-        if feature not in names:
-            raise ValueError(f"There is no feature {shown(feature)}; the features are {shown(names)}.")
-        return names.index(feature)
-    if not 0 <= feature < len(names):
-        raise ValueError(f"feature is {feature}; there are features 0 to {len(names) - 1}.")
-    return int(feature)
 
 
 def _conditions_on(tree: FuzzyTree, feature: int) -> NDArray[np.intp]:
@@ -154,17 +144,17 @@ def _draw_bands(ax: Axes, tree: FuzzyTree, nodes: NDArray[np.intp], span: tuple[
     ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))
 
 
-def _draw_categories(ax: Axes, tree: FuzzyTree, nodes: NDArray[np.intp], levels: Sequence[object]) -> None:
+def _draw_categories(ax: Axes, tree: FuzzyTree, nodes: NDArray[np.intp], categories: Sequence[object]) -> None:
     assert tree.categories is not None
     width = 0.8 / len(nodes)
     for turn, (node, colour) in enumerate(zip(nodes, class_colours(len(nodes)), strict=True)):
         membership = np.nan_to_num(tree.categories.of(int(node)))
         shift = (turn - (len(nodes) - 1) / 2) * width
         name = tree.word[node] if tree.word else f"split of {tree.weight[tree.parent[node]]:.0f} rows"
-        places = np.arange(len(membership)) + shift
-        ax.bar(places, membership, width * 0.9, color=colour, label=shortened(name, 2 * _LONGEST_NAME))
-    crowded = sum(len(str(level)) for level in levels) > 40
-    named = [shortened(level, _LONGEST_NAME) for level in levels]
-    ax.set_xticks(range(len(levels)), named, rotation=45 if crowded else 0, ha="right" if crowded else "center")
+        positions = np.arange(len(membership)) + shift
+        ax.bar(positions, membership, width * 0.9, color=colour, label=shortened(name, 2 * _LONGEST_NAME))
+    crowded = sum(len(str(category)) for category in categories) > 40
+    named = [shortened(category, _LONGEST_NAME) for category in categories]
+    ax.set_xticks(range(len(categories)), named, rotation=45 if crowded else 0, ha="right" if crowded else "center")
     ax.axhline(0, color=INK, linewidth=0.8)
     ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))

@@ -18,7 +18,7 @@ from ferl._tables import with_indicators
 from ferl._util.arrays import Floats
 from ferl._util.colours import class_colours, rgb
 from ferl.classifier import FERLClassifier
-from ferl.plot.canvas import INK, axes_for, plain, shortened
+from ferl.plot.canvas import INK, axes_for, feature_index, plain, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +37,7 @@ class _Side:
     name: str
     drawn: Floats
     asked: Floats
-    levels: Sequence[Any] | None
+    categories: Sequence[Any] | None
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -65,18 +65,18 @@ def plot_decision_regions(
     ----------
     estimator : FERLClassifier
         Fitted.
-    X : array-like or data frame of shape (n_rows, n_features)
+    X : array-like or data frame of shape (n_samples, n_features)
         Rows, drawn as points. Features that are not drawn have their median, or their most frequent category, so that
-        with more than two features the points need not lie in regions of their own colour.
-    y : array-like of shape (n_rows,), optional
+        with more than two features the points need not lie in regions of their colour.
+    y : array-like of shape (n_samples,), default=None
         Their labels, the colours of the points; labels that training did not have are crosses. None: no points.
-    features : pair of int or str
+    features : pair of int or str, default=(0, 1)
         Numbers or names of the features to the right and upwards; numbers or categories.
-    feature_names, class_names : sequence of str, optional
+    feature_names, class_names : sequence of str, default=None
         Names to print; by default those of the training table, and the labels.
-    n_steps : int
+    n_steps : int, default=200
         Number of values of each feature that are asked for.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes, default=None
         Where to draw; by default on a new figure.
 
     Returns
@@ -118,29 +118,24 @@ def plot_decision_regions(
 
 
 def region_colours(evidence: Evidence, colours: Sequence[str]) -> Floats:
-    """Colour of each row's label, white in the proportion of its ignorance; shape (n_rows, 3)."""
+    """Colour of each row's label, white in the proportion of its ignorance; shape (n_samples, 3)."""
     label = np.array([rgb(colour) for colour in colours])[evidence.pignistic.argmax(axis=1)]
     strength = _STRENGTH * (1 - evidence.ignorance[:, None])
     return np.asarray(np.clip(1 + strength * (label - 1), 0.0, 1.0))
 
 
 def _side(model: Model, rows: Floats, names: list[str], feature: int | str, n_steps: int) -> _Side:
-    own = names[: model.n_features]
-    if isinstance(feature, str) and feature not in own:
-        raise ValueError(f"There is no feature {feature!r}; the features are {', '.join(own)}.")
-    place = own.index(feature) if isinstance(feature, str) else int(feature)
-    if not 0 <= place < len(own):
-        raise ValueError(f"features names {place}; there are features 0 to {len(own) - 1}.")
-    levels = model.category_names.get(place)
-    if levels is not None:
-        drawn = np.linspace(-0.5, len(levels) - 0.5, n_steps)
-        return _Side(place, own[place], drawn, np.clip(np.round(drawn), 0, len(levels) - 1), levels)
-    known = rows[:, place][~np.isnan(rows[:, place])]
+    index = feature_index(feature, names[: model.n_features])
+    categories = model.category_names.get(index)
+    if categories is not None:
+        drawn = np.linspace(-0.5, len(categories) - 0.5, n_steps)
+        return _Side(index, names[index], drawn, np.clip(np.round(drawn), 0, len(categories) - 1), categories)
+    known = rows[:, index][~np.isnan(rows[:, index])]
     if not known.size:
-        raise ValueError(f"Feature {own[place]!r} is missing in all rows of X; draw another one.")
+        raise ValueError(f"Feature {names[index]!r} is missing in all rows of X; draw another one.")
     margin = _MARGIN * np.ptp(known) or 1.0
     drawn = np.linspace(known.min() - margin, known.max() + margin, n_steps)
-    return _Side(place, own[place], drawn, drawn, None)
+    return _Side(index, names[index], drawn, drawn, None)
 
 
 def _evidence_on_grid(model: Model, rows: Floats, right: _Side, up: _Side) -> Evidence:
@@ -153,11 +148,11 @@ def _evidence_on_grid(model: Model, rows: Floats, right: _Side, up: _Side) -> Ev
 
 def _middle(model: Model, rows: Floats) -> Floats:
     """Median of each feature, or its most frequent category; missing where all are."""
-    levels, middle = model.category_names, np.full(rows.shape[1], np.nan)
+    categories, middle = model.category_names, np.full(rows.shape[1], np.nan)
     for j, column in enumerate(rows.T):
         known = column[~np.isnan(column)]
         if known.size:
-            middle[j] = np.bincount(known.astype(np.intp)).argmax() if j in levels else np.median(known)
+            middle[j] = np.bincount(known.astype(np.intp)).argmax() if j in categories else np.median(known)
     return middle
 
 
@@ -185,10 +180,10 @@ def _draw_points(
     rng = np.random.default_rng(0)  # where points of a category lie beside each other says nothing
     x_y = rows[:, [right.feature, up.feature]].copy()
     for column, side in enumerate((right, up)):
-        if side.levels is not None:
+        if side.categories is not None:
             x_y[:, column] += rng.uniform(-_JITTER, _JITTER, len(rows))
     for label, colour in zip(model.classes, colours, strict=True):
-        own = x_y[y == label]  # a row with a missing value has no place and is left out by matplotlib
+        own = x_y[y == label]  # a row with a missing value has no position and is left out by matplotlib
         ax.scatter(own[:, 0], own[:, 1], s=18, color=colour, edgecolor="white", linewidth=0.6, label=plain(label))
     unknown = ~np.isin(y, model.classes)
     if unknown.any():
@@ -197,8 +192,8 @@ def _draw_points(
 
 def _finish(ax: Axes, right: _Side, up: _Side) -> None:
     for axis, side in ((ax.xaxis, right), (ax.yaxis, up)):
-        if side.levels is not None:
-            axis.set_ticks(range(len(side.levels)), [shortened(level, 14) for level in side.levels])
+        if side.categories is not None:
+            axis.set_ticks(range(len(side.categories)), [shortened(category, 14) for category in side.categories])
     ax.set_xlabel(plain(right.name))
     ax.set_ylabel(plain(up.name))
     ax.set_xlim(*right.limits)

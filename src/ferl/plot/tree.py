@@ -1,4 +1,4 @@
-"""Where the nodes of a tree are drawn: columns by depth, rows by rule."""
+"""The tree as a picture: columns by depth, rows by rule."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Layout:
-    """Places of the nodes that are drawn.
+    """Positions of the nodes that are drawn.
 
     Attributes
     ----------
     folded : Folded
         Which these are.
     row : dict of int to float
-        Place of each from the top, in rows.
+        Position of each from the top, in rows.
     ends : tuple of int
-        Nodes with a row of their own, from the top: they show what they hold.
+        Nodes that have a row, from the top: they show what they hold.
     """
 
     folded: Folded
@@ -53,7 +53,7 @@ class Layout:
 
 
 def lay_out(tree: FuzzyTree, max_depth: int | None = None, max_rules: int | None = None) -> Layout:
-    """Places for a tree: of learned splits, or of words.
+    """Positions for a tree: of learned splits, or of words.
 
     Splits stand between their two sides, and rules are rows. In a tree of words every node is a source of evidence,
     so each has a row, its children below it.
@@ -62,7 +62,7 @@ def lay_out(tree: FuzzyTree, max_depth: int | None = None, max_rules: int | None
     ----------
     tree : FuzzyTree
         The tree.
-    max_depth, max_rules : int, optional
+    max_depth, max_rules : int, default=None
         As in :func:`ferl._read.rules.fold`.
 
     Returns
@@ -73,7 +73,7 @@ def lay_out(tree: FuzzyTree, max_depth: int | None = None, max_rules: int | None
     shown, children = folded.nodes, folded.children
     has_words = bool(tree.word) and len(shown) > 1
     ends = tuple(node for node in shown if (node > 0 if has_words else node not in children))
-    row: dict[int, float] = {node: float(place) for place, node in enumerate(ends)}
+    row: dict[int, float] = {node: float(index) for index, node in enumerate(ends)}
     for node in reversed(shown):  # children come before their parents
         if node not in row:
             row[node] = (row[children[node][0]] + row[children[node][-1]]) / 2
@@ -116,16 +116,16 @@ def plot_tree(
     ----------
     estimator : FERLClassifier
         Fitted.
-    feature_names, class_names : sequence of str, optional
+    feature_names, class_names : sequence of str, default=None
         Names to print; by default those of the training table, and the labels.
-    max_depth : int, optional
+    max_depth : int, default=None
         Fold up what lies below this depth; 0 is the root alone.
-    max_rules : int, optional
+    max_rules : int, default=50
         Draw at most this many ends of paths, the heaviest subtrees unfolded first; the others say how many rules they
         hold. None: all.
-    decimals : int, optional
+    decimals : int, default=None
         Digits after the point of thresholds; by default as many as a band's half-width gives meaning to.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes, default=None
         Where to draw; by default on a new figure, which is as large as the tree needs.
 
     Returns
@@ -227,7 +227,7 @@ class _Drawing:
     ) -> None:
         self.ax, self.sheet, self.layout = ax, sheet, layout
         self.tree, self.names, self.labels, self.decimals = model.tree, names, labels, decimals
-        self.levels = model.category_names
+        self.categories = model.category_names
         self.colours = class_colours(len(labels))
         self.scale = scale
 
@@ -239,7 +239,7 @@ class _Drawing:
             left = 0.1 + _LEVEL * int(self.tree.depth[node])
             middle = self.sheet.y(self.layout.row[node])
             self._draw_split(node, left, middle)
-            is_category = int(self.tree.feature[sides[0]]) in self.levels
+            is_category = int(self.tree.feature[sides[0]]) in self.categories
             for side, sign in zip(sides, ("∈", "∉") if is_category else ("<", ">"), strict=True):
                 self._draw_branch(left + _PANEL + 0.05, middle, side, sign)
 
@@ -248,7 +248,7 @@ class _Drawing:
         feature = int(self.tree.feature[side])
         seen = self.tree.support[side]
         panel = Panel(left, middle + 0.07, _PANEL, 0.2, float(seen[0]), float(seen[1]))
-        if feature in self.levels:
+        if feature in self.categories:
             assert self.tree.categories is not None
             membership = self.tree.categories.of(side)
             draw_categories(self.ax, panel, membership, node)
@@ -264,7 +264,7 @@ class _Drawing:
 
     def _listed(self, feature: int, membership: Any) -> str:
         inside = tuple((code, float(own)) for code, own in enumerate(np.nan_to_num(membership)) if own >= LEAST_LISTED)
-        return shortened(f"{{{listed_categories(inside, self.levels[feature])}}}", _LONGEST_NAME + 6)
+        return shortened(f"{{{listed_categories(inside, self.categories[feature])}}}", _LONGEST_NAME + 6)
 
     def _draw_branch(self, start: float, middle: float, side: int, sign: str) -> None:
         """An elbow from a split to the next one, or to the row where the path ends."""
@@ -305,7 +305,7 @@ class _Drawing:
         feature, width = int(self.tree.feature[node]), _PANEL * 0.6
         seen = self.tree.support[node]
         panel = Panel(left, middle + 0.1, width, 0.2, float(seen[0]), float(seen[1]))
-        if feature in self.levels:
+        if feature in self.categories:
             assert self.tree.categories is not None
             draw_categories(self.ax, panel, self.tree.categories.of(node), node)
         else:
@@ -350,7 +350,7 @@ class _Drawing:
 
 
 def _condition_text(tree: FuzzyTree, node: int, names: list[str]) -> str:
-    """A node's own condition, in words."""
+    """The condition of a node, in words."""
     if node == 0:
         return "always"
     beginning = "and" if tree.parent[node] > 0 else "if"

@@ -28,12 +28,12 @@ class Rows:
 
     Attributes
     ----------
-    number : ndarray of shape (n_rows,)
-        Their places in the table, from 0.
-    values : ndarray of shape (n_rows, n_columns)
+    number : ndarray of shape (n_samples,)
+        Their indices in the table.
+    values : ndarray of shape (n_samples, n_columns)
         What they hold; indicators of missing values included.
-    truth : ndarray of shape (n_rows,), int32
-        Their labels as places in ``classes_``, ``NO_LABEL`` or ``OTHER_LABEL``.
+    truth : ndarray of shape (n_samples,), int32
+        Their labels as indices of ``classes_``, ``NO_LABEL`` or ``OTHER_LABEL``.
     unseen : list of dict
         For each of them, by the number of the feature, categories that training did not have.
     """
@@ -46,13 +46,13 @@ class Rows:
     def __len__(self) -> int:
         return len(self.number)
 
-    def take(self, places: Any) -> Rows:
-        """Some of them."""
-        return Rows(self.number[places], self.values[places], self.truth[places], [self.unseen[i] for i in places])
+    def take(self, indices: Any) -> Rows:
+        """The rows of these indices."""
+        return Rows(self.number[indices], self.values[indices], self.truth[indices], [self.unseen[i] for i in indices])
 
     @staticmethod
     def join(one: Rows, other: Rows) -> Rows:
-        """Both."""
+        """The rows of one and then those of the other."""
         return Rows(
             np.concatenate([one.number, other.number]),
             np.concatenate([one.values, other.values]),
@@ -69,9 +69,9 @@ class Leading:
         self.value = np.zeros(0)
         self.rows = Rows(np.zeros(0, dtype=np.int64), np.zeros((0, n_columns)), np.zeros(0, dtype=np.int32), [])
 
-    def offer(self, value: Floats, places: NDArray[np.intp], rows_at: Callable[[NDArray[np.intp]], Rows]) -> None:
-        """Rows of a block, by their places in it; only those that may stay are fetched."""
-        best = places[np.argsort(-value[places], kind="stable")[: self.most]]
+    def offer(self, value: Floats, indices: NDArray[np.intp], rows_at: Callable[[NDArray[np.intp]], Rows]) -> None:
+        """Rows of a block, by their indices in it; only those that may stay are fetched."""
+        best = indices[np.argsort(-value[indices], kind="stable")[: self.most]]
         if len(self.rows) == self.most and len(best):
             best = best[value[best] > self.value[-1]]
         if not len(best):
@@ -90,9 +90,9 @@ class TableReading:
         The model.
     n_threads : int, default=1
         Number of threads.
-    n_listed : int
+    n_listed : int, default=25
         Abstained rows that are kept, those of largest ignorance, and as many of the most novel ones.
-    n_first : int
+    n_first : int, default=100
         Rows from the beginning of the table that are kept.
 
     Attributes
@@ -114,15 +114,15 @@ class TableReading:
         self._blocks: list[tuple[Codes, Codes, Floats]] = []
 
     def add(self, rows: Floats, truth: Codes | None, cell: Cell = lambda row, feature: "another category") -> None:
-        """One more block of rows.
+        """Judge one more block of rows.
 
         Parameters
         ----------
-        rows : ndarray of shape (n_rows, n_columns)
+        rows : ndarray of shape (n_samples, n_columns)
             As the tree reads them.
-        truth : ndarray of shape (n_rows,), int32, optional
+        truth : ndarray of shape (n_samples,), int32, or None
             Labels, as in :class:`Rows`. None: there are none.
-        cell : callable
+        cell : callable, default="another category" everywhere
             Gives the value of a row of the block in a feature as the table holds it. It is asked for categories that
             training did not have, which are no more than that in ``rows``.
         """
@@ -131,9 +131,9 @@ class TableReading:
         labels = np.full(len(rows), NO_LABEL, dtype=np.int32) if truth is None else truth
         evidence = read_evidence(self.model, rows, self.n_threads)
 
-        def rows_at(places: NDArray[np.intp]) -> Rows:
-            unseen = [{int(j): cell(int(i), int(j)) for j in np.flatnonzero(self._is_unseen(rows[i]))} for i in places]
-            return Rows(self.n_rows + places, rows[places], labels[places], unseen)
+        def rows_at(indices: NDArray[np.intp]) -> Rows:
+            unseen = [{int(j): cell(int(i), int(j)) for j in np.flatnonzero(self._is_unseen(rows[i]))} for i in indices]
+            return Rows(self.n_rows + indices, rows[indices], labels[indices], unseen)
 
         everywhere = np.arange(len(rows))
         sets = evidence.prediction_set()
@@ -229,10 +229,10 @@ def _by_class(truth: Codes, label: Codes, classes: list[str]) -> list[dict[str, 
 
 
 def _confusion(truth: Codes, label: Codes, classes: list[str]) -> dict[str, Any]:
-    """Counts by true and predicted class, and their shares of the true one; other labels have a row of their own."""
+    """Counts by true and predicted class, and their shares of the true one; other labels have one row together."""
     n_classes = len(classes)
-    place = np.where(truth >= 0, truth, n_classes).astype(np.int64)
-    counts = np.bincount(place * n_classes + label, minlength=(n_classes + 1) * n_classes).reshape(-1, n_classes)
+    code = np.where(truth >= 0, truth, n_classes).astype(np.int64)
+    counts = np.bincount(code * n_classes + label, minlength=(n_classes + 1) * n_classes).reshape(-1, n_classes)
     names = [*classes, "other labels"]
     kept = [row for row in range(n_classes + 1) if row < n_classes or counts[row].any()]
     return {
@@ -250,10 +250,10 @@ def _confusion(truth: Codes, label: Codes, classes: list[str]) -> dict[str, Any]
 
 def _reliability(correct: NDArray[np.bool_], confidence: Floats) -> list[dict[str, float]]:
     """Bins of confidence that hold rows: their mean confidence, accuracy and share of the rows."""
-    place = np.clip(np.ceil(confidence * N_BINS).astype(np.int64) - 1, 0, N_BINS - 1)
-    counts = np.bincount(place, minlength=N_BINS)
-    hits = np.bincount(place, correct, minlength=N_BINS)
-    sure = np.bincount(place, confidence, minlength=N_BINS)
+    bins = np.clip(np.ceil(confidence * N_BINS).astype(np.int64) - 1, 0, N_BINS - 1)
+    counts = np.bincount(bins, minlength=N_BINS)
+    hits = np.bincount(bins, correct, minlength=N_BINS)
+    sure = np.bincount(bins, confidence, minlength=N_BINS)
     return [
         {
             "low": bin_ / N_BINS,
@@ -268,5 +268,5 @@ def _reliability(correct: NDArray[np.bool_], confidence: Floats) -> list[dict[st
 
 def _thinned(coverage: Floats, risk: Floats) -> list[list[float]]:
     """Points of a curve, of many some that lie evenly, the first and the last among them."""
-    places = np.unique(np.linspace(0, len(coverage) - 1, min(len(coverage), MAX_POINTS)).round().astype(int))
-    return [[float(coverage[place]), float(risk[place])] for place in places]
+    indices = np.unique(np.linspace(0, len(coverage) - 1, min(len(coverage), MAX_POINTS)).round().astype(int))
+    return [[float(coverage[index]), float(risk[index])] for index in indices]

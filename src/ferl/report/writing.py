@@ -18,6 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from ferl._model.model import Model
 from ferl._readings import model_of
 from ferl._sklearn import changed_parameters, check_rows, checked_input
+from ferl._tables.categories import CategoryLookup
+from ferl._tables.column import infinity_message
 from ferl._tables.reading import Table
 from ferl._util.files import replace_text
 from ferl._util.text import shown
@@ -126,15 +128,15 @@ def write_report(
     ----------
     estimator : FERLClassifier
         Fitted.
-    X : array-like or data frame of shape (n_rows, n_features)
+    X : array-like or data frame of shape (n_samples, n_features)
         Rows to judge; best those that were not used for fitting.
-    y : array-like of shape (n_rows,), optional
+    y : array-like of shape (n_samples,), default=None
         Their labels; None or NaN where one is not known. None: metrics are left out.
-    path : str or path-like
+    path : str or path-like, default="report.html"
         The file; it is replaced as a whole.
-    title : str
+    title : str, default="Rules, evidence and doubt"
         Heading of the page.
-    table : str
+    table : str, default="the table"
         What the page calls the table.
 
     Returns
@@ -184,8 +186,8 @@ def _cells(model: Model, given: Table, first: int) -> Cell:
 
     def cell(row: int, feature: int) -> Any:
         known, names = model.schema.names, given.names
-        place = feature if known is None or names is None else names.index(known[feature])
-        factor = given.columns[place].factor
+        column = feature if known is None or names is None else names.index(known[feature])
+        factor = given.columns[column].factor
         return factor.values[factor.codes[first + row]]
 
     return cell
@@ -196,11 +198,12 @@ def label_codes(model: Model, y: Any, n_rows: int) -> Codes:
     labels: NDArray[Any] = np.asarray(y, dtype=object).ravel()
     if len(labels) != n_rows:
         raise ValueError(f"y has {len(labels)} labels and X has {n_rows} rows; every row needs its label.")
-    place = {label: code for code, label in enumerate(model.classes.tolist())}
-    found = [
-        NO_LABEL if label is None or label != label else place.get(label, OTHER_LABEL) for label in labels.tolist()
-    ]
-    codes = np.array(found, dtype=np.int32)
+    lookup = CategoryLookup(model.classes)
+    found = np.array([lookup.index(label) for label in labels.tolist()], dtype=np.float64)
+    if np.isinf(found).any():
+        raise ValueError(infinity_message("y"))
+    known = np.nan_to_num(found, nan=NO_LABEL)
+    codes: Codes = np.where(known == lookup.n_categories, OTHER_LABEL, known).astype(np.int32)
     if len(codes) and (codes == OTHER_LABEL).all():
         raise ValueError(
             f"No label of y ({shown(labels[0])}, for example) is one of the model's classes, "

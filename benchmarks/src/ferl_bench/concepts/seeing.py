@@ -21,7 +21,7 @@ from ferl_bench.facts import code_digest, versions
 Rows = NDArray[np.intp]
 
 N_FOLDS = 5
-_CODE = tuple(f"ferl/concepts/{name}.py" for name in ("crossfit", "detectors", "networks", "torch_detector"))
+_CODE = tuple(f"ferl/concepts/{name}.py" for name in ("detectors", "torch_detector"))
 
 
 @dataclass(frozen=True, eq=False)

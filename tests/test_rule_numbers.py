@@ -1,0 +1,70 @@
+"""A rule has one number, wherever it is shown."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from sklearn.datasets import load_iris
+
+from ferl import FERLClassifier, export_latex, export_text, rules_frame
+from ferl.export import overview
+from ferl.report.summarise import summarise
+from ferl.report.table_reading import TableReading
+
+MODELS = {
+    "deep": {"variant": "deep", "max_rules": 8},
+    "compact, all nodes are sources": {"variant": "compact", "sources": "all"},
+    "chain": {"variant": "deep", "max_rules": 8, "combination": "chain"},
+}
+
+
+@pytest.fixture(params=MODELS)
+def clf(request):
+    X, y = load_iris(return_X_y=True)
+    return FERLClassifier(**MODELS[request.param], random_state=0).fit(X, y)
+
+
+@pytest.fixture
+def numbers(clf):
+    """Number of each rule by its conditions, as the data frame says."""
+    frame = rules_frame(clf)
+    found = dict(zip(frame["conditions"], frame["number"].tolist(), strict=True))
+    assert list(found.values()) == list(range(1, len(frame) + 1))
+    assert len(found) == len(frame) > 3
+    return found
+
+
+def test_the_text_has_the_numbers_of_the_data_frame(clf, numbers):
+    lines = re.findall(r"^ *(\d+)\. if (.*)$", export_text(clf, shares=False, width=10_000), flags=re.MULTILINE)
+    assert {conditions: int(number) for number, conditions in lines} == numbers
+
+
+def test_the_latex_table_has_the_numbers_of_the_data_frame(clf, numbers):
+    lines = re.findall(r"^(\d+) & (.*?) & ", export_latex(clf), flags=re.MULTILINE)
+    assert {_plain(conditions): int(number) for number, conditions in lines} == numbers
+
+
+def _plain(latex):
+    return re.sub(r"\\emph\{(.*?)\}", r"\1", latex).replace(r"\pm ", "±").replace("$", "").replace("{-}", "-")
+
+
+def test_the_overview_has_the_numbers_of_the_data_frame(clf, numbers):
+    assert {rule.conditions: rule.number for rule in overview(clf).rules} == numbers
+
+
+def test_the_report_has_the_numbers_of_the_data_frame(clf, numbers):
+    summary = summarise(clf.model_, {}, TableReading(clf.model_), "title", "table")
+    for rules in (summary["rules"], summary["page"]["rules"]):
+        found = {" and ".join(rule["conditions"]).replace("\u00a0", " "): rule["number"] for rule in rules}
+        assert found == numbers
+    by_node = {rule["node"]: rule["number"] for rule in summary["rules"]}
+    assert {row["node"]: row["rule"] for row in summary["tree"] if row["rule"] is not None} == by_node
+
+
+def test_explanations_have_the_numbers_of_the_data_frame(clf, numbers):
+    fired = {}
+    for row in load_iris().data[::5]:
+        fired |= {rule.conditions: rule.number for rule in clf.explain(row, counterfactual=False).rules}
+    assert len(fired) > 3
+    assert fired.items() <= numbers.items()
