@@ -19,7 +19,7 @@ from ferl._model.settings import Settings
 from ferl._tables import Schema
 from ferl._tables.categories import chosen_features
 from ferl._tables.labels import labels_of
-from ferl._util.arrays import Floats
+from ferl._util.arrays import Floats, arrow
 
 BATCH_ROWS = 65_536  # of a Parquet file
 Moved = Callable[[str, int], object]  # told what is being done, and how many rows it has been done to
@@ -160,7 +160,7 @@ class ParquetBatches:
 
     def holds_numbers(self, feature: str) -> bool:
         """Whether the type of a column is one of numbers."""
-        import pyarrow as pa
+        pa = arrow()
 
         held = self.dataset.schema.field(feature).type
         return bool(pa.types.is_integer(held) or pa.types.is_floating(held) or pa.types.is_decimal(held))
@@ -178,7 +178,7 @@ class ParquetBatches:
         scan = self.dataset.to_batches(
             columns=[*chosen, *own], batch_size=self.batch_rows, batch_readahead=2, fragment_readahead=1
         )
-        import pyarrow as pa
+        pa = arrow()
 
         for record in scan:
             if record.num_rows:
@@ -188,7 +188,7 @@ class ParquetBatches:
 
 
 def _numbers(column: Any, name: str) -> NDArray[np.float64]:
-    import pyarrow as pa
+    pa = arrow()
 
     try:
         return np.asarray(column.cast(pa.float64()).to_numpy())

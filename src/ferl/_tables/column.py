@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._tables.categories import CategoryLookup, is_missing
-from ferl._util.arrays import Floats
+from ferl._util.arrays import Floats, arrow
 from ferl._util.text import shown
 
 # What to do about a type that is neither number nor category, by a part of its name in Arrow or NumPy.
@@ -100,7 +100,7 @@ class Column:
 
     def _find_factor(self) -> Factor:
         """The distinct values by Arrow: no loop over rows in Python."""
-        import pyarrow as pa
+        pa = arrow()
 
         if self.kind == "nothing":
             return Factor([None], np.zeros(len(self.values), dtype=np.int64))
@@ -136,7 +136,7 @@ class Column:
             return np.full(len(self.values), np.nan)
         if isinstance(self.values, np.ndarray):
             return self.values.astype(np.float64, copy=False)
-        import pyarrow as pa
+        pa = arrow()
 
         array = self.values.cast(self.values.type.value_type) if self.is_declared else self.values
         if not pa.types.is_float64(array.type):
@@ -215,7 +215,7 @@ def infinity_message(label: str) -> str:
 
 def _encoded(array: Any) -> Any:
     """An Arrow array as one dictionary array."""
-    import pyarrow as pa
+    pa = arrow()
 
     if pa.types.is_dictionary(array.type):
         if isinstance(array, pa.Array) or array.num_chunks == 1:
@@ -228,7 +228,7 @@ def _encoded(array: Any) -> Any:
 
 
 def _in_one(array: Any) -> Any:
-    import pyarrow as pa
+    pa = arrow()
 
     return array if isinstance(array, pa.Array) else array.combine_chunks()
 
@@ -240,7 +240,7 @@ def _in_one(array: Any) -> Any:
 
 def arrow_column(label: str, array: Any) -> Column:
     """A column from an Arrow array of numbers, booleans, text or categories; other types get an error."""
-    import pyarrow as pa
+    pa = arrow()
 
     is_declared = pa.types.is_dictionary(array.type)
     held = array.type.value_type if is_declared else array.type
@@ -281,7 +281,7 @@ def array_column(label: str, values: NDArray[Any]) -> Column:
 
 
 def _object_column(label: str, values: NDArray[Any]) -> Column:
-    import pyarrow as pa
+    pa = arrow()
 
     try:
         array = pa.array(values, from_pandas=True)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ferl import _core
 from ferl._tables.categories import is_missing
-from ferl._util.arrays import Floats
+from ferl._util.arrays import Floats, arrow
 
 _FEW_LABELS = 1000  # below which it is not worth while to import pyarrow
 _TOTAL_WEIGHT = (1e-100, 1e40)
@@ -35,7 +35,7 @@ def refuse_missing_labels(y: Any) -> None:
 def labels_of(y: Any) -> NDArray[Any]:
     """Labels as an array; those of Arrow in NumPy's types."""
     if hasattr(y, "combine_chunks"):
-        import pyarrow as pa
+        pa = arrow()
 
         held = y.type.value_type if pa.types.is_dictionary(y.type) else y.type
         y = y.cast(held).to_numpy(zero_copy_only=False) if isinstance(y, pa.Array) else y.cast(held).to_numpy()
@@ -83,7 +83,7 @@ def _encoded_text(y: NDArray[Any]) -> Any:
     """An array of text by Arrow, which does it without a loop in Python."""
     if y.ndim != 1 or y.dtype.kind not in "OU" or len(y) < _FEW_LABELS or not isinstance(y[0], str):
         return None
-    import pyarrow as pa
+    pa = arrow()
 
     try:
         array = pa.array(y, from_pandas=True)

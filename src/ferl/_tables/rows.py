@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._tables.schema import Schema
-from ferl._util.arrays import LARGEST, NARROWEST, Floats
+from ferl._util.arrays import LARGEST, NARROWEST, Floats, arrow
 from ferl._util.text import shown
 
 INDICATOR_CATEGORIES = ("known", "missing")
@@ -141,7 +141,7 @@ def _table_of(schema: Schema, values: list[Any]) -> Any:
     """A table of one row, with the names of the features where they have any."""
     if schema.names is None:
         return [values]
-    import pyarrow as pa
+    pa = arrow()
 
     columns = [pa.array(_boxed(value), from_pandas=True) for value in values]
     return pa.table(columns, names=list(schema.names))

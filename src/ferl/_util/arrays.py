@@ -1,5 +1,7 @@
 """Types of arrays, one name for each, and the numbers that the core can hold."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,3 +18,12 @@ NARROWEST = 1e-300
 def core_ready(X: Floats) -> Floats:
     """The table itself, or a copy where its memory cannot be read as whole numbers: a field of records, say."""
     return X if X.flags.aligned and not any(stride % X.itemsize for stride in X.strides) else X.copy()
+
+
+def arrow() -> Any:
+    """The package pyarrow, which text and files need and numbers do not; without it an error says how to get it."""
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise ImportError(f"Text, categories and files need pyarrow ({error}): pip install pyarrow.") from error
+    return pyarrow

@@ -4,6 +4,11 @@
 plain dict, ``render`` makes HTML of it; ``static/ferl.js`` is the model's arithmetic in the browser.
 """
 
+try:
+    import jinja2  # noqa: F401 - is it there
+except ImportError as error:
+    raise ImportError(f"ferl.report needs jinja2 ({error}): pip install jinja2.") from error
+
 from ferl.report.writing import report_html, write_report
 
 __all__ = ["report_html", "write_report"]
