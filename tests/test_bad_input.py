@@ -97,13 +97,13 @@ def test_unusable_weights_are_refused(weight, message):
 def test_the_lightest_row_that_is_not_refused_counts(variant, n_equal):
     table = np.repeat(np.arange(42.0), [n_equal, *[1] * 41])[:, None]
     labels = np.where(table[:, 0] == 41, "light", "heavy")
-    weight = np.where(labels == "light", 1.0, 2.0**44)
-    for one in (weight, weight / 2.0**30, np.where(labels == "light", 0.7, 0.7 * 2.0**44)):
+    weight = np.where(labels == "light", 1.0, 2.0**45)
+    for one in (weight, weight / 2.0**30, np.where(labels == "light", 0.7, 0.7 * 2.0**45)):
         model = FERLClassifier(variant, random_state=0, shrinkage=0.0).fit(table, labels, one)
         assert model.classes_.tolist() == ["heavy", "light"]
         assert model.tree_.class_weight[0, 1] > 0
-    with pytest.raises(ValueError, match=r"reach from 1 to 1.78e\+13.*Give negligible rows a weight of 0"):
-        FERLClassifier(variant).fit(table, labels, np.where(labels == "light", 1.0, 2.0**44 * 1.01))
+    with pytest.raises(ValueError, match=r"reach from 1 to 3.55e\+13.*Give negligible rows a weight of 0"):
+        FERLClassifier(variant).fit(table, labels, np.where(labels == "light", 1.0, 2.0**45 * 1.01))
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from ferl._tables import (
 )
 from ferl._tables.labels import labels_of
 from ferl._tables.reading import read_table
-from ferl._util.arrays import Floats, Ints
+from ferl._util.arrays import Bools, Floats, Ints
 
 _LOW_BITS = 26  # of a mantissa's 53
 
@@ -109,9 +109,9 @@ class Survey:
     """
 
     columns: Schema | None = None
-    valued: NDArray[np.bool_] | None = None
+    valued: Bools | None = None
     classes: NDArray[Any] | None = None
-    has_missing: NDArray[np.bool_] | None = None
+    has_missing: Bools | None = None
     n_rows: int = 0
     totals: dict[Any, ExactSums] = field(default_factory=dict)
     low: float = np.inf
@@ -137,9 +137,9 @@ class Survey:
 
     def merge(self, other: Survey) -> None:
         """Take in what another one has seen."""
-        if other.columns is None or other.classes is None:
+        if other.columns is None or other.valued is None or other.classes is None:
             return
-        self._merge_columns(other)
+        self._merge_columns(other.columns, other.valued)
         self.classes = other.classes if self.classes is None else _merged_labels(self.classes, other.classes)
         if other.has_missing is not None:
             self.has_missing = other.has_missing if self.has_missing is None else self.has_missing | other.has_missing
@@ -148,20 +148,18 @@ class Survey:
             self.totals.setdefault(label, ExactSums(1)).merge(sums)
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
 
-    def _merge_columns(self, other: Survey) -> None:
+    def _merge_columns(self, others: Schema, valued: Bools) -> None:
         """The categories of both; where one has no values at all, those of the other."""
-        assert other.columns is not None
-        assert other.valued is not None
         if self.columns is None or self.valued is None:
-            self.columns, self.valued = other.columns, other.valued
+            self.columns, self.valued = others, valued
             return
-        known, others = self.columns, other.columns
+        known = self.columns
         if len(known.categories) == len(others.categories):
-            pairs = list(zip(known.categories, others.categories, self.valued, other.valued, strict=True))
+            pairs = list(zip(known.categories, others.categories, self.valued, valued, strict=True))
             known = Schema(known.names, tuple(b if has_b and not has_a else a for a, b, has_a, has_b in pairs))
             others = Schema(others.names, tuple(b if has_b or not has_a else a for a, b, has_a, has_b in pairs))
         self.columns = merge_columns(known, others)
-        self.valued = self.valued | other.valued
+        self.valued = self.valued | valued
 
 
 def batch_weight(batch: Batch) -> Floats:

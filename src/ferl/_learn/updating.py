@@ -203,12 +203,9 @@ def _merged_support(tree: FuzzyTree, support: Floats) -> Floats:
 def _merged_profile(tree: FuzzyTree, before: Profile, learned: _Learned, n_most: int) -> Profile:
     """Means and variances of both sets of rows together, and exemplars of both."""
     now, weight = learned.profile, learned.class_weight.sum(axis=1)
-    assert now.known_weight is not None  # the core always says
-    old = (
-        np.broadcast_to(tree.weight[:, None], before.mean.shape) if before.known_weight is None else before.known_weight
-    )
-    total = old + now.known_weight
-    share = np.divide(now.known_weight, total, out=np.zeros_like(total), where=total > 0)
+    old, new = before.weight_behind(tree.weight), now.weight_behind(weight)
+    total = old + new
+    share = np.divide(new, total, out=np.zeros_like(total), where=total > 0)
     step = now.mean - before.mean
     mean = before.mean + share * step
     variance = (1 - share) * before.variance + share * now.variance + share * (1 - share) * step**2

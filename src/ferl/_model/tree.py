@@ -48,6 +48,10 @@ class Profile:
         known = None if self.known_weight is None else self.known_weight[kept]
         return Profile(self.mean[kept], self.variance[kept], index[exemplar], self.exemplar_row[still], known)
 
+    def weight_behind(self, weight: Floats) -> Floats:
+        """Weight behind each mean and variance, shape (n_nodes, n_features); ``weight``: that of each node."""
+        return np.broadcast_to(weight[:, None], self.mean.shape) if self.known_weight is None else self.known_weight
+
     @staticmethod
     def partly_known(known_weight: Floats, weight: Floats) -> Floats | None:
         """``known_weight``, or None where it is all of the nodes' weight, shape (n_nodes,), but for rounding."""

@@ -107,7 +107,7 @@ def usual_residual(tree: FuzzyTree) -> float:
     ``(n + 1) / (n - 1)`` on average.
     """
     profile, leaves = tree.profile, tree.leaves
-    known = tree.weight[:, None] if profile.known_weight is None else profile.known_weight
+    known = profile.weight_behind(tree.weight)
     parts = known * precision(tree) * profile.variance * (known + 1) / np.maximum(known - 1, 1.0)
     return float(parts[leaves].sum() / tree.weight[leaves].sum())
 

@@ -184,7 +184,6 @@ class _Graph:
         return [f"{node} -> {child} [label={quoted(side)}]" for child, side in zip(children, sides, strict=True)]
 
     def _categories(self, side: int) -> str:
-        assert self.tree.categories is not None
-        membership = np.nan_to_num(self.tree.categories.of(side))
+        membership = np.nan_to_num(self.tree.memberships(side))
         inside = tuple((code, float(own)) for code, own in enumerate(membership) if own >= LEAST_LISTED)
         return listed_categories(inside, self.categories[int(self.tree.feature[side])])

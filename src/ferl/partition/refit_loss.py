@@ -140,9 +140,8 @@ def move_variables(partition: Partition, table: RampTable, ends: Floats) -> list
     """The partition with its ramps moved; names, words, units and ranges stay."""
     moved = list(partition)
     for j in np.unique(table.feature).tolist():
-        variable = partition[j]
-        assert variable is not None  # its ramps were read from it
-        moved[j] = _with_ramps(variable, ends[table.feature == j])
+        if (variable := partition[j]) is not None:
+            moved[j] = _with_ramps(variable, ends[table.feature == j])
     return moved
 
 

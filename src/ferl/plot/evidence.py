@@ -103,10 +103,9 @@ def plot_evidence(
     return ax
 
 
-def _of_one_row(estimator: FERLClassifier | CalibratedFERL, x: ArrayLike) -> Evidence:
+def _of_one_row(estimator: FERLClassifier | CalibratedFERL, x: Any) -> Evidence:
     # As a list of one row: an array of one would turn numbers into text beside a category.
-    row: Any = [list(x)] if np.ndim(x) == 1 else x  # type: ignore[arg-type]
-    evidence = estimator.predict_evidence(row)
+    evidence = estimator.predict_evidence([list(x)] if np.ndim(x) == 1 else x)
     if len(evidence) != 1:
         raise ValueError(f"plot_evidence is about one row; x has {len(evidence)}. Call it once for each.")
     return evidence

@@ -145,10 +145,9 @@ def _draw_bands(ax: Axes, tree: FuzzyTree, nodes: NDArray[np.intp], span: tuple[
 
 
 def _draw_categories(ax: Axes, tree: FuzzyTree, nodes: NDArray[np.intp], categories: Sequence[object]) -> None:
-    assert tree.categories is not None
     width = 0.8 / len(nodes)
     for turn, (node, colour) in enumerate(zip(nodes, class_colours(len(nodes)), strict=True)):
-        membership = np.nan_to_num(tree.categories.of(int(node)))
+        membership = np.nan_to_num(tree.memberships(int(node)))
         shift = (turn - (len(nodes) - 1) / 2) * width
         name = tree.word[node] if tree.word else f"split of {tree.weight[tree.parent[node]]:.0f} rows"
         positions = np.arange(len(membership)) + shift

@@ -249,8 +249,7 @@ class _Drawing:
         seen = self.tree.support[side]
         panel = Panel(left, middle + 0.07, _PANEL, 0.2, float(seen[0]), float(seen[1]))
         if feature in self.categories:
-            assert self.tree.categories is not None
-            membership = self.tree.categories.of(side)
+            membership = self.tree.memberships(side)
             draw_categories(self.ax, panel, membership, node)
             below = self._listed(feature, membership)
         else:
@@ -306,8 +305,7 @@ class _Drawing:
         seen = self.tree.support[node]
         panel = Panel(left, middle + 0.1, width, 0.2, float(seen[0]), float(seen[1]))
         if feature in self.categories:
-            assert self.tree.categories is not None
-            draw_categories(self.ax, panel, self.tree.categories.of(node), node)
+            draw_categories(self.ax, panel, self.tree.memberships(node), node)
         else:
             draw_word(self.ax, panel, self.tree.trapezoid[node], node)
         self.text(left + width + 0.08, middle, _condition_text(self.tree, node, self.names))
