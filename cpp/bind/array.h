@@ -64,6 +64,7 @@ void bind_growth(nb::module_& m);
 void bind_moments(nb::module_& m);
 void bind_tree(nb::module_& m);
 void bind_sources(nb::module_& m);    // after bind_tree, whose class it uses
+void bind_scores(nb::module_& m);     // after bind_tree, too
 void bind_exemplars(nb::module_& m);  // likewise
 
 }  // namespace ferl::python

@@ -129,3 +129,28 @@ class Exemplars:
         n_categories: Ints,
     ) -> None: ...
     def distance(self, x: Floats, n_threads: int, out: Floats) -> None: ...
+
+class Scores:
+    def __init__(
+        self,
+        tree: Tree,
+        rule_node: Ints,
+        weight: Floats,
+        prior: Floats,
+        columns: Ints,
+        range: Floats,
+        n_categories: Ints,
+        margin: float,
+    ) -> None: ...
+    def scores(self, x: Floats, n_threads: int, out: Floats) -> None: ...
+    def weigh(
+        self,
+        x: Floats,
+        n_threads: int,
+        belief: Floats,
+        plausibility: Floats,
+        probability: Floats,
+        ignorance: Floats,
+        conflict: Floats,
+    ) -> None: ...
+    def supports(self, x: Floats, out: Floats) -> None: ...

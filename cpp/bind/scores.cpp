@@ -1,0 +1,111 @@
+// The door to weights of evidence.
+#include <algorithm>
+#include <cmath>
+
+#include "bind/tree.h"
+#include "read/scores.h"
+
+namespace ferl::python {
+
+using namespace nb::literals;
+
+namespace {
+
+class BoundScores {
+ public:
+  BoundScores(const BoundTree& tree, const Codes& rule_node, const CMatrix& weight, const Vector& prior,
+              const Codes& columns, const CMatrix& range, const Codes& n_categories, double margin)
+      : tree_(tree) {
+    const std::size_t n_rules = rule_node.shape(0), n_classes = prior.shape(0), n_columns = columns.shape(0);
+    require(n_classes > 0 && weight.shape(0) == n_rules && weight.shape(1) == n_classes,
+            "weight must have one row per rule and one column per class, as prior has.");
+    require(range.shape(0) == n_columns && range.shape(1) == 2 && n_categories.shape(0) == n_columns && margin > 0,
+            "range and n_categories must have one row per column, and the margin must be positive.");
+    weights_.n_classes = static_cast<int>(n_classes);
+    weights_.weight = copy(weight);
+    weights_.prior = copy(prior);
+    require(all_finite(weights_.weight) && all_finite(weights_.prior), "Weights and prior must be finite.");
+    weights_.prior_size = size_of(weights_.prior.data(), n_classes);
+    weights_.rule_of.assign(tree.size(), -1);
+    for (std::size_t j = 0; j < n_rules; ++j) {
+      const std::int32_t node = rule_node.data()[j];
+      require(node > 0 && static_cast<std::size_t>(node) < tree.size() && weights_.rule_of[node] < 0,
+              "Every rule must end at a node of its own below the root.");
+      weights_.rule_of[node] = static_cast<std::int32_t>(j);
+      weights_.size.push_back(size_of(weights_.weight.data() + j * n_classes, n_classes));
+    }
+    for (std::size_t k = 0; k < n_columns; ++k) {
+      require(columns.data()[k] >= 0, "A column cannot be negative.");
+      n_columns_ = std::max(n_columns_, static_cast<std::size_t>(columns.data()[k]) + 1);
+      supports_.column.push_back(columns.data()[k]);
+      supports_.gate.emplace_back(range.data()[2 * k], range.data()[2 * k + 1], margin);
+      supports_.n_categories.push_back(n_categories.data()[k]);
+    }
+  }
+
+  void scores(const Matrix& x, int n_threads, OutMatrix out) const {
+    check(x, {&out});
+    nb::gil_scoped_release no_gil;
+    add_scores(tree_.tree(), weights_, supports_, view(x), n_threads, out.data());
+  }
+
+  void weigh(const Matrix& x, int n_threads, OutMatrix belief, OutMatrix plausibility, OutMatrix probability,
+             OutVector ignorance, OutVector conflict) const {
+    check(x, {&belief, &plausibility, &probability});
+    require(ignorance.shape(0) == x.shape(0) && conflict.shape(0) == x.shape(0),
+            "ignorance and conflict need one number per row of X.");
+    nb::gil_scoped_release no_gil;
+    weigh_evidence(tree_.tree(), weights_, supports_, view(x), n_threads,
+                   {belief.data(), plausibility.data(), probability.data(), ignorance.data(), conflict.data()});
+  }
+
+  // How open the gate of each column is, shape (n_rows, number of columns).
+  void supports(const Matrix& x, OutMatrix out) const {
+    check(x, {});
+    const std::size_t n = supports_.column.size();
+    require(out.shape(0) == x.shape(0) && out.shape(1) == n, "out must have shape (n_rows, number of columns).");
+    const MatrixView rows = view(x);
+    for (std::size_t i = 0; i < x.shape(0); ++i)
+      for (std::size_t k = 0; k < n; ++k) out.data()[i * n + k] = supports_.opens(k, rows(i, supports_.column[k]));
+  }
+
+ private:
+  static double size_of(const double* values, std::size_t n) {
+    double sum = 0;
+    for (std::size_t c = 0; c < n; ++c) sum += std::fabs(values[c]);
+    return sum;
+  }
+
+  static bool all_finite(const std::vector<double>& values) {
+    return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
+  }
+
+  void check(const Matrix& x, std::initializer_list<const OutMatrix*> outputs) const {
+    tree_.check(x);
+    require(x.shape(1) >= n_columns_, "X has fewer columns than the gates ask.");
+    for (const OutMatrix* out : outputs)
+      require(out->shape(0) == x.shape(0) && out->shape(1) == static_cast<std::size_t>(weights_.n_classes),
+              "The outputs must have one row per row of X and one column per class.");
+  }
+
+  const BoundTree& tree_;  // Python keeps it alive
+  Weights weights_;
+  Supports supports_;
+  std::size_t n_columns_ = 0;
+};
+
+}  // namespace
+
+void bind_scores(nb::module_& m) {
+  nb::class_<BoundScores>(m, "Scores")
+      .def(nb::init<const BoundTree&, const Codes&, const CMatrix&, const Vector&, const Codes&, const CMatrix&,
+                    const Codes&, double>(),
+           nb::keep_alive<1, 2>(), "tree"_a, "rule_node"_a, "weight"_a, "prior"_a, "columns"_a, "range"_a,
+           "n_categories"_a, "margin"_a)
+      .def("scores", &BoundScores::scores, "x"_a, "n_threads"_a, "out"_a.noconvert())
+      .def("weigh", &BoundScores::weigh, "x"_a, "n_threads"_a, "belief"_a.noconvert(), "plausibility"_a.noconvert(),
+           "probability"_a.noconvert(), "ignorance"_a.noconvert(), "conflict"_a.noconvert())
+      .def("supports", &BoundScores::supports, "x"_a, "out"_a.noconvert());
+}
+
+}  // namespace ferl::python
