@@ -1,0 +1,38 @@
+// Exponential and logarithm to about 1e-15, with the same bits on every machine: those of the C library may differ.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+namespace ferl::wide {
+
+inline constexpr double kLn2High = 6.93147180369123816490e-01, kLn2Low = 1.90821492927058770002e-10;  // their sum: log 2
+
+// Arguments beyond +-700 count as +-700, so that the result is always a normal number.
+inline double exponential(double x) {
+  constexpr double kRound = 6755399441055744.0;  // 1.5 * 2^52: adding and subtracting it rounds to an integer
+  x = std::min(700.0, std::max(-700.0, x));
+  const double power = (x * 1.4426950408889634 + kRound) - kRound;
+  const double r = (x - power * kLn2High) - power * kLn2Low;
+  double series = 1.0 / 6227020800.0;
+  constexpr double kFactor[] = {1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040,
+                                1.0 / 720,       1.0 / 120,      1.0 / 24,      1.0 / 6,      0.5,         1.0,
+                                1.0};
+  for (const double factor : kFactor) series = series * r + factor;
+  return series * std::bit_cast<double>(static_cast<std::uint64_t>(static_cast<std::int64_t>(power) + 1023) << 52);
+}
+
+// Of positive normal numbers.
+inline double natural_log(double x) {
+  const auto bits = std::bit_cast<std::uint64_t>(x);
+  double exponent = static_cast<double>(bits >> 52) - 1023.0;
+  double m = std::bit_cast<double>((bits & 0x000fffffffffffff) | 0x3ff0000000000000);
+  if (m > 1.4142135623730951) m *= 0.5, exponent += 1.0;
+  const double t = (m - 1.0) / (m + 1.0), u = t * t;
+  double series = 1.0 / 23;
+  for (int k = 21; k > 0; k -= 2) series = series * u + 1.0 / k;
+  return exponent * kLn2High + (exponent * kLn2Low + 2.0 * t * series);
+}
+
+}  // namespace ferl::wide
