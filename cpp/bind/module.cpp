@@ -16,6 +16,7 @@ NB_MODULE(_core, m) {
   m.attr("WEIGHT_SPAN") = ferl::kWeightSpan;
   ferl::python::bind_sampler(m);
   ferl::python::bind_growth(m);
+  ferl::python::bind_wide(m);  // after the sampler, whose class it uses
   ferl::python::bind_moments(m);
   ferl::python::bind_tree(m);
   ferl::python::bind_sources(m);

@@ -31,6 +31,16 @@ namespace v4 {
 
 Kernels choose() {
 #if FERL_MULTIVERSION
+  if (instruction_set() == 4) return FERL_KERNELS(v4);
+  if (instruction_set() == 3) return FERL_KERNELS(v3);
+#endif
+  return FERL_KERNELS(baseline);
+}
+
+}  // namespace
+
+int instruction_set() {
+#if FERL_MULTIVERSION
   const char* wish = std::getenv("FERL_INSTRUCTION_SET");
   const std::string_view most = wish ? wish : "x86-64-v4";
   __builtin_cpu_init();
@@ -39,13 +49,11 @@ Kernels choose() {
   const bool has_v4 = has_v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                       __builtin_cpu_supports("avx512vl");
-  if (has_v4 && most == "x86-64-v4") return FERL_KERNELS(v4);
-  if (has_v3 && most != "baseline") return FERL_KERNELS(v3);
+  if (has_v4 && most == "x86-64-v4") return 4;
+  if (has_v3 && most != "baseline") return 3;
 #endif
-  return FERL_KERNELS(baseline);
+  return 0;
 }
-
-}  // namespace
 
 const Kernels& kernels() {
   static const Kernels chosen = choose();

@@ -98,8 +98,12 @@ inline std::int64_t to_integer(double value) {
   return std::bit_cast<std::int64_t>(value + kToInteger) - std::bit_cast<std::int64_t>(kToInteger);
 }
 
-// For the machine this runs on. The environment variable FERL_INSTRUCTION_SET (baseline, x86-64-v3 or x86-64-v4), read
-// once, can only lower the choice: tests use it to show that results do not depend on it.
+// Of x86-64, the widest this machine has: 3 or 4 for v3 or v4, 0 for the baseline. The environment variable
+// FERL_INSTRUCTION_SET (baseline, x86-64-v3 or x86-64-v4) can only lower the choice: tests use it to show that results
+// do not depend on it.
+int instruction_set();
+
+// For that instruction set, asked once.
 const Kernels& kernels();
 
 }  // namespace ferl

@@ -1,0 +1,30 @@
+// Inner validation: which start, how many rules, which ridge.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/thread_pool.h"
+#include "learn/sample.h"
+#include "learn/wide/knots.h"
+#include "learn/wide/path.h"
+
+namespace ferl::wide {
+
+struct Choice {
+  double loss;  // mean log-loss of validation rows
+  std::size_t start, n_rules;
+  double ridge;
+};
+
+inline constexpr double kTaus[] = {10, 2};
+inline std::vector<Start> starts() { return {{true, kTaus[0]}, {false, kTaus[1]}}; }
+
+// The part (0 .. n_parts - 1) of each row: alike in the classes, by content.
+std::vector<int> stratified_parts(const Sample& sample, std::size_t n_rows, int n_parts);
+
+// All that was tried, the best first. Never empty.
+std::vector<Choice> choose(const Sample& sample, const Grid& grid, const PathOptions& options, std::size_t max_rules,
+                           ThreadPool& pool);
+
+}  // namespace ferl::wide

@@ -1,0 +1,93 @@
+#include "learn/wide/grow_wide.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "core/thread_pool.h"
+#include "learn/wide/path.h"
+#include "learn/wide/prune.h"
+
+namespace ferl::wide {
+
+namespace {
+
+constexpr std::size_t kAveraged = 8;    // best choices of one path
+constexpr std::size_t kGrownRules = 150;  // a small budget is pruned backwards from as many: better than growing few
+
+// The mean of the weights over the best choices; a rule that a choice does not have counts zero there.
+Weights averaged(Path& path, const std::vector<Choice>& chosen, std::size_t n_channels) {
+  std::map<std::size_t, std::vector<double>> ridges;  // of each size
+  for (const Choice& choice : chosen) ridges[choice.n_rules].push_back(choice.ridge);
+  Weights mean{{}, std::vector<double>(n_channels, 0.0)};
+  const double part = 1.0 / static_cast<double>(chosen.size());
+  for (auto& [size, own] : ridges) {
+    path.grow_to(size);
+    std::sort(own.rbegin(), own.rend());
+    Weights weights = path.weights();
+    Refit refit = path.refit(path.size());
+    mean.v.resize(path.size() * n_channels, 0.0);
+    for (const double ridge : own) {
+      refit.fit({ridge, 60, 1e-4}, weights);
+      for (std::size_t k = 0; k < weights.v.size(); ++k) mean.v[k] += part * weights.v[k];
+      for (std::size_t c = 0; c < n_channels; ++c) mean.b[c] += part * weights.b[c];
+    }
+  }
+  return mean;
+}
+
+// One score for two classes becomes two weights; weights are centred over the classes.
+std::vector<double> per_class(const std::vector<double>& v, int n_classes) {
+  std::vector<double> out;
+  if (n_classes == 1) return std::vector<double>(v.size(), 0.0);
+  if (n_classes == 2) {
+    for (const double own : v) out.insert(out.end(), {-0.5 * own, 0.5 * own});
+    return out;
+  }
+  const auto c = static_cast<std::size_t>(n_classes);
+  for (std::size_t first = 0; first < v.size(); first += c) {
+    const auto from = v.begin() + static_cast<std::ptrdiff_t>(first), to = from + n_classes;
+    const double mean = std::accumulate(from, to, 0.0) / n_classes;
+    for (auto own = from; own != to; ++own) out.push_back(*own - mean);
+  }
+  return out;
+}
+
+}  // namespace
+
+WideRules grow_wide(const Sample& sample, const WideOptions& options, Monitor& monitor) {
+  std::size_t progress = 0;
+  ThreadPool pool(options.n_threads, [&] { monitor.tick(progress); });
+  const Grid grid = make_grid(sample, pool);
+  const std::size_t e = n_channels(sample.n_classes), most = std::max(kGrownRules, options.max_rules);
+  PathOptions path_options{{}, options.max_conditions, options.monotone, options.seed};
+  WideRules out;
+  out.choices = choose(sample, grid, path_options, most, pool);
+  const Choice best = out.choices.front();
+  std::vector<Choice> chosen;
+  for (const Choice& choice : out.choices)
+    if (choice.start == best.start && chosen.size() < kAveraged) chosen.push_back(choice);
+  path_options.start = starts()[best.start];
+  std::vector<Row> rows(sample.n_rows);
+  std::iota(rows.begin(), rows.end(), 0);
+  Path path(sample, grid, rows, {}, path_options, pool);
+  const Weights whole = averaged(path, chosen, e);
+  out.n_grown = path.size();
+  out.n_averaged = chosen.size();
+  const auto firing = path.firing(path.size());
+  const Pruned pruned = prune(path.fit_rows(), firing, path.moments(), path.signs(), whole,
+                              {options.prune, options.max_rules, best.ridge}, pool);
+  out.divergence = pruned.divergence;
+  std::vector<double> v;
+  for (std::size_t k = 0; k < pruned.kept.size(); ++k) {
+    const auto first = pruned.weights.v.begin() + static_cast<std::ptrdiff_t>(k * e), last = first + static_cast<std::ptrdiff_t>(e);
+    if (std::all_of(first, last, [](double own) { return own == 0; })) continue;  // a sign keeps it from saying anything
+    out.rules.push_back(path.rules()[pruned.kept[k]]);
+    v.insert(v.end(), first, last);
+  }
+  out.weight = per_class(v, sample.n_classes);
+  out.prior = per_class(pruned.weights.b, sample.n_classes);
+  return out;
+}
+
+}  // namespace ferl::wide

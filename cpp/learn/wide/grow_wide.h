@@ -1,0 +1,35 @@
+// Learning of wide rules, all of it: inner validation, the path on all rows, averaged weights, pruning.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/parallel.h"
+#include "learn/sample.h"
+#include "learn/wide/choose.h"
+#include "learn/wide/rule.h"
+
+namespace ferl::wide {
+
+struct WideOptions {
+  std::size_t max_rules = 150;
+  std::size_t max_conditions = 3;
+  double prune = 0.003;       // mean divergence that pruning may cost; 0: none
+  std::vector<int> monotone;  // [column], two classes: sign of the second one's score; empty: none
+  int n_threads = 1;
+  std::uint64_t seed = 0;
+};
+
+struct WideRules {
+  std::vector<Rule> rules;
+  std::vector<double> weight;  // [rule][class], each rule's sum is zero
+  std::vector<double> prior;   // [class], their sum is zero
+  std::vector<Choice> choices; // what inner validation has seen, the best first
+  std::size_t n_grown = 0;     // rules before pruning
+  std::size_t n_averaged = 0;  // choices whose weights were averaged
+  double divergence = 0;       // from the answers before pruning
+};
+
+WideRules grow_wide(const Sample& sample, const WideOptions& options, Monitor& monitor);
+
+}  // namespace ferl::wide

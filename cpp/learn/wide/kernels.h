@@ -1,0 +1,51 @@
+// The innermost loops of learning wide rules, compiled once for each instruction set with the same results on all.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/types.h"
+
+namespace ferl::wide {
+
+inline constexpr std::size_t kMaxKnots = 24;  // of a feature; 48 were no better
+inline constexpr std::size_t kWidth = 8;      // rows come in multiples of it; those added have no weight
+inline constexpr std::size_t kBlock = 256;    // rows whose scores stay in the first-level cache
+
+inline std::size_t padded(std::size_t n) { return (n + kWidth - 1) / kWidth * kWidth; }
+
+// Sums over a feature's bins (values between two knots), and below each knot; positions run from 0 to 1.
+struct BinSums {
+  std::size_t n_knots, n_channels;                     // channels: those of the gradient, then h w and h w^2
+  const double* knot;                                  // [knot]
+  const double *below, *below_x;                       // [channel][kMaxKnots]: sum, and sum of v x, below a knot
+  const double* below_x2;                              // [knot]: of h w^2 x^2
+  const double *total, *missing;                       // [channel]: all rows; rows without a value
+  const double *share_below, *share_below_x;           // [knot]: of the weight of known rows; null: none is missing
+  double sum_h, smoothing, least_weight;               // what the gain needs besides
+  int sign_up, sign_down;                              // of the gradient, 0: any; kNever: no candidate
+};
+inline constexpr int kNever = 2;
+
+struct BestPair {
+  double gain = -1;
+  int low = -1, high = -1;  // knots
+};
+
+struct Kernels {
+  // out[c][i] = bias[c] + sum_k firing[k][first + i] v[k][c] for n rows, a multiple of kWidth and at most kBlock.
+  void (*scores)(const float* const* firing, std::size_t n_rules, std::size_t n_channels, const float* v,
+                 const float* bias, std::size_t first, std::size_t n, float* out);
+  // sum[k][c] += sum_i firing[k][first + i] r[c][i].
+  void (*products)(const float* const* firing, std::size_t n_rules, std::size_t n_channels, std::size_t first,
+                   std::size_t n, const float* r, double* sum);
+  // Adds rows to their bins. row: [i][n_channels], a multiple of four; the last but one of those used is `h w^2`.
+  void (*fill_bins)(const std::uint8_t* bin, const float* x, const Row* index, std::size_t n, const float* row,
+                    std::size_t n_channels, std::size_t square_channel, float* sum, float* sum_x, float* sum_x2);
+  // The best ramp between two knots, rising and falling.
+  void (*best_pairs)(const BinSums& sums, BestPair& up, BestPair& down);
+};
+
+const Kernels& kernels();
+
+}  // namespace ferl::wide

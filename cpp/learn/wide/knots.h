@@ -1,0 +1,46 @@
+// Knots of the columns: the values where ramps may begin and end, and where each row lies between them. They are those
+// of the whole sample, so that all paths of inner validation share them; they know nothing of the classes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/thread_pool.h"
+#include "learn/sample.h"
+#include "learn/wide/kernels.h"
+
+namespace ferl::wide {
+
+// A column with at least two values.
+struct Feature {
+  Column column;
+  bool has_missing = false;
+  // Numbers:
+  std::vector<double> knots;                       // ascending, the first and last are the ends of the range
+  std::vector<double> position;                    // of the knots, from 0 to 1
+  std::vector<double> share_below, share_below_x;  // of the known weight; sums of weight times position
+  // Categories:
+  std::vector<double> category_share;  // of the known weight; 0: not seen
+
+  bool is_categorical() const { return !category_share.empty(); }
+  double share_of_ramp(std::size_t low, std::size_t high) const;  // weighted mean membership of the rising ramp
+};
+
+struct Grid {
+  std::size_t n_rows = 0;
+  std::vector<Feature> features;
+  std::vector<std::uint8_t> bin;   // [feature][row]: the knot below; the last one where the value is missing
+  std::vector<float> offset;       // [feature][row]: from the knot below (0) to the one above (1)
+  std::vector<std::int32_t> code;  // [feature][row] of categorical features, -1: missing
+  std::vector<std::size_t> code_of_feature;  // where a categorical feature's codes begin
+};
+
+// How many knots a number gets at most.
+std::size_t knots_per_feature(std::size_t n_columns);
+
+// Weighted quantiles with both ends, or all values where they are few. Fewer than two: the column is constant.
+std::vector<double> choose_knots(const Sample& sample, Column column, std::size_t most);
+
+Grid make_grid(const Sample& sample, ThreadPool& pool);
+
+}  // namespace ferl::wide

@@ -1,0 +1,416 @@
+#include "learn/wide/path.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "learn/hash.h"
+#include "core/exponential.h"
+
+namespace ferl::wide {
+
+namespace {
+
+constexpr std::size_t kBeam = 4;            // best features that rules of several conditions begin with
+constexpr std::size_t kRandomStarts = 3;    // and conditions drawn at random
+constexpr std::size_t kLinearRules = 40;
+constexpr std::size_t kRefitEvery = 5;      // rules; scanned rows are redrawn as often
+constexpr std::size_t kPairsAfter = 30;     // rules; then a second one joins in each step, if it is a different one
+constexpr double kMostCorrelation = 0.8, kLeastOfBest = 0.3;
+constexpr double kPathRidge = 10, kMostStep = 4;
+constexpr std::size_t kPathRows = 8192;     // the path is fitted on; checkpoints are on all rows
+constexpr std::size_t kMaxGradients = 32;   // more classes are projected on random directions
+constexpr double kScanWork = 6e5;           // rows x features x channels of a scan, as long as enough rows remain
+constexpr std::size_t kMinScanRows = 1200, kMaxScanRows = 3000;
+constexpr double kMostWork = 1e6;           // then features that gain little are left out of most scans
+constexpr std::size_t kMinActive = 64;
+constexpr std::size_t kWorthSharing = 100'000;
+constexpr double kMostLoss = 9;             // of a validation row
+constexpr double kLeastPrior = 1e-3;
+
+}  // namespace
+
+Path::Path(const Sample& sample, const Grid& grid, const std::vector<Row>& fit_rows, const std::vector<Row>& other_rows,
+           const PathOptions& options, ThreadPool& pool)
+    : sample_(sample), grid_(grid), options_(options), pool_(pool), n_classes_(sample.n_classes),
+      n_channels_(n_channels(sample.n_classes)), n_fit_(fit_rows.size()), n_fit_padded_(padded(fit_rows.size())),
+      n_other_padded_(padded(other_rows.size())), n_other_(other_rows.size()),
+      n_path_(std::min(n_fit_padded_, kPathRows)), scanner_(grid, options.monotone) {
+  rows_ = fit_rows;
+  rows_.resize(n_fit_padded_, fit_rows.front());
+  rows_.insert(rows_.end(), other_rows.begin(), other_rows.end());
+  rows_.resize(n_fit_padded_ + n_other_padded_, fit_rows.front());
+  weight_.assign(rows_.size(), 0.0f);
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    label_.push_back(sample.y[rows_[i]]);
+    if (i < n_fit_ || (i >= n_fit_padded_ && i < n_fit_padded_ + n_other_))
+      weight_[i] = static_cast<float>(sample.weight[rows_[i]]);
+  }
+  std::vector<double> prior(static_cast<std::size_t>(n_classes_), 0.0);
+  double total = 0;
+  for (std::size_t i = 0; i < n_fit_; ++i) prior[static_cast<std::size_t>(label_[i])] += weight_[i], total += weight_[i];
+  for (double& p : prior) p = natural_log(std::max(p / total, kLeastPrior));
+  const double mean = std::accumulate(prior.begin(), prior.end(), 0.0) / static_cast<double>(prior.size());
+  for (double& p : prior) p -= mean;
+  weights_.b = n_channels_ == 1 && n_classes_ == 2 ? std::vector<double>{prior[1] - prior[0]} : prior;
+  features_.resize(grid.features.size());
+  std::iota(features_.begin(), features_.end(), 0);
+  active_ = features_;
+  rescore();
+  if (options_.start.linear) add_linear();
+}
+
+std::uint64_t Path::draw(std::uint64_t purpose) const {
+  return mix(mix(options_.seed) ^ mix((static_cast<std::uint64_t>(n_steps_) << 8) + purpose));
+}
+
+void Path::rescore() {
+  score_.resize(n_channels_ * n_path_);
+  score_rows(firing(rules_.size()), weights_, n_channels_, 0, n_path_, n_path_, score_.data());
+}
+
+std::vector<const float*> Path::firing(std::size_t n_rules) const {
+  std::vector<const float*> out;
+  for (std::size_t k = 0; k < n_rules; ++k) out.push_back(firing_[k].data());
+  return out;
+}
+
+FitRows Path::fit_rows() const { return {n_fit_padded_, n_classes_, weight_.data(), label_.data(), nullptr}; }
+
+Refit Path::refit(std::size_t n_rules) const {
+  const auto end = static_cast<std::ptrdiff_t>(n_rules);
+  return {fit_rows(), firing(n_rules), {moments_.begin(), moments_.begin() + end},
+          {sign_.begin(), sign_.begin() + end}, pool_};
+}
+
+double Path::validation_weight() const {
+  return std::accumulate(weight_.begin() + static_cast<std::ptrdiff_t>(n_fit_padded_), weight_.end(), 0.0);
+}
+
+double Path::validation_loss(const Weights& weights) const {
+  const std::size_t n = n_other_padded_, n_rules = weights.v.size() / n_channels_;
+  std::vector<float> score(n_channels_ * n);
+  score_rows(firing(n_rules), weights, n_channels_, n_fit_padded_, n, n, score.data());
+  std::vector<double> p(static_cast<std::size_t>(n_classes_));
+  double loss = 0;
+  for (std::size_t i = 0; i < n_other_; ++i) {
+    softmax(score.data() + i, n, n_classes_, p.data());
+    const double own = p[static_cast<std::size_t>(label_[n_fit_padded_ + i])];
+    loss += static_cast<double>(weight_[n_fit_padded_ + i]) * std::min(-natural_log(std::max(own, 1e-300)), kMostLoss);
+  }
+  return loss;
+}
+
+// The sign that a rule's weight must have when the condition joins it; kNever: none will do.
+int Path::sign_with(int sign, const Condition& condition) const {
+  if (options_.monotone.empty()) return 0;
+  const int own = options_.monotone[static_cast<std::size_t>(condition.column)] * direction(condition);
+  if (own == 0) return sign;
+  return sign == 0 || sign == own ? own : kNever;
+}
+
+void Path::append(Rule rule, int sign) {
+  std::vector<float> firing(rows_.size(), 1.0f);
+  for (const Condition& condition : rule) multiply_membership(sample_, condition, rows_, firing.data());
+  moments_.push_back(firing_moments(firing.data(), weight_.data(), n_fit_padded_));
+  path_moments_.push_back(n_path_ == n_fit_padded_ ? moments_.back()
+                                                   : firing_moments(firing.data(), weight_.data(), n_path_));
+  firing_.push_back(std::move(firing));
+  rules_.push_back(std::move(rule));
+  sign_.push_back(sign);
+}
+
+// With half a Newton step for each class.
+void Path::join(Rule rule, int sign) {
+  append(std::move(rule), sign);
+  const float* phi = firing_.back().data();
+  const double mean = path_moments_.back().mean;
+  std::vector<double> p(static_cast<std::size_t>(n_classes_)), slope(n_channels_, 0.0), curve(n_channels_, 2.0);
+  for (std::size_t i = 0; i < n_path_; ++i) {
+    const double w = weight_[i], z = phi[i] - mean;
+    if (w == 0) continue;
+    softmax(score_.data() + i, n_path_, n_classes_, p.data());
+    for (std::size_t c = 0; c < n_channels_; ++c) {
+      const std::size_t k = n_classes_ == 2 ? 1 : c;
+      slope[c] += w * z * ((static_cast<std::size_t>(label_[i]) == k) - p[k]);
+      curve[c] += w * z * z * p[k] * (1 - p[k]);
+    }
+  }
+  std::vector<double> v(n_channels_);
+  for (std::size_t c = 0; c < n_channels_; ++c) v[c] = std::clamp(0.5 * slope[c] / curve[c], -kMostStep, kMostStep);
+  if (n_channels_ == 1) {
+    v[0] *= 2;  // both classes move by half of it
+    if (v[0] * sign < 0) v[0] = 0;
+  } else {
+    const double centre = std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
+    for (double& own : v) own -= centre;
+  }
+  weights_.v.insert(weights_.v.end(), v.begin(), v.end());
+  for (std::size_t c = 0; c < n_channels_; ++c) {
+    weights_.b[c] -= mean * v[c];
+    for (std::size_t i = 0; i < n_path_; ++i)
+      score_[c * n_path_ + i] += static_cast<float>((static_cast<double>(phi[i]) - mean) * v[c]);
+  }
+}
+
+void Path::correct() {
+  FitRows rows = fit_rows();
+  rows.n = n_path_;
+  // Fewer rows, less ridge.
+  const double part = static_cast<double>(n_path_) / static_cast<double>(n_fit_padded_);
+  Refit refit(rows, firing(rules_.size()), path_moments_, sign_, pool_);
+  refit.fit({kPathRidge * part, 6, 0.05}, weights_);
+  rescore();
+  n_corrected_ = rules_.size();
+}
+
+void Path::draw_rows() {
+  const std::size_t gradients = std::min(n_channels_, kMaxGradients);
+  const double work = kScanWork / static_cast<double>(std::max<std::size_t>(1, grid_.features.size() * std::max<std::size_t>(2, gradients)));
+  const auto wanted = static_cast<std::size_t>(std::clamp(work, double(kMinScanRows), double(kMaxScanRows)));
+  const std::size_t n = std::min(n_fit_, n_path_);
+  if (n <= wanted && !scanned_.empty()) return;
+  scanned_.resize(n);
+  std::iota(scanned_.begin(), scanned_.end(), 0);
+  if (n > wanted) {
+    std::vector<std::pair<std::uint64_t, Row>> order;
+    const std::uint64_t salt = draw(0);
+    for (std::size_t i = 0; i < n; ++i) order.push_back({mix(sample_.key[rows_[i]] ^ salt), static_cast<Row>(i)});
+    std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(wanted), order.end());
+    for (std::size_t i = 0; i < wanted; ++i) scanned_[i] = order[i].second;
+    scanned_.resize(wanted);
+    std::sort(scanned_.begin(), scanned_.end());
+  }
+  std::vector<Row> rows;
+  double part = 0, all = 0;
+  for (const Row i : scanned_) rows.push_back(rows_[i]), part += weight_[i];
+  for (std::size_t i = 0; i < n_fit_; ++i) all += weight_[i];
+  scan_scale_ = all / part;
+  scanner_.set_rows(rows);
+}
+
+void Path::set_residuals() {
+  const std::size_t n = scanned_.size(), channels = std::min(n_channels_, kMaxGradients);
+  std::vector<float> gradient(n * channels), hessian(n);
+  std::vector<double> p(static_cast<std::size_t>(n_classes_)), mean(channels, 0.0), own(channels), y(p.size());
+  std::vector<double> projection;
+  if (n_channels_ > channels) {
+    const double length = 1 / std::sqrt(static_cast<double>(channels));
+    for (std::size_t k = 0; k < p.size() * channels; ++k)
+      projection.push_back(mix(draw(1) ^ k) & 1 ? length : -length);
+  }
+  double total = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const Row r = scanned_[i];
+    const double w = weight_[r];
+    softmax(score_.data() + r, n_path_, n_classes_, p.data());
+    double h = 0;
+    for (const double q : p) h += q * (1 - q);
+    hessian[i] = static_cast<float>(w * (h / std::max(1, n_classes_ - 1) + 1e-6));
+    const auto label = static_cast<std::size_t>(label_[r]);
+    std::fill(own.begin(), own.end(), 0.0);
+    if (channels == 1) own[0] = static_cast<double>(label == 1) - p[p.size() - 1];
+    else if (projection.empty())
+      for (std::size_t c = 0; c < channels; ++c) own[c] = static_cast<double>(label == c) - p[c];
+    else
+      for (std::size_t k = 0; k < p.size(); ++k)
+        for (std::size_t c = 0; c < channels; ++c)
+          own[c] += (static_cast<double>(label == k) - p[k]) * projection[k * channels + c];
+    for (std::size_t c = 0; c < channels; ++c) {
+      gradient[i * channels + c] = static_cast<float>(w * own[c]);
+      mean[c] += w * own[c];
+    }
+    total += w;
+  }
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t c = 0; c < channels; ++c)
+      gradient[i * channels + c] -= static_cast<float>(static_cast<double>(weight_[scanned_[i]]) * mean[c] / total);
+  GainTerms terms;
+  terms.scale = scan_scale_;
+  scanner_.set_residuals(std::move(gradient), channels, std::move(hessian), n_classes_ == 2 ? 2.0 : 1.0, n_classes_, terms);
+}
+
+namespace {
+
+// The features that gain most, the first of equals first.
+std::vector<std::size_t> best_features(const std::vector<Found>& found, std::size_t n_best, bool up) {
+  const auto gain = [&](std::size_t f) { return up ? found[f].up.gain : found[f].down.gain; };
+  std::vector<std::size_t> order;
+  for (std::size_t f = 0; f < found.size(); ++f)
+    if (gain(f) > 0) order.push_back(f);
+  const std::size_t n = std::min(n_best, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n), order.end(),
+                    [&](std::size_t a, std::size_t b) { return gain(a) != gain(b) ? gain(a) > gain(b) : a < b; });
+  order.resize(n);
+  return order;
+}
+
+}  // namespace
+
+// Full ramps and single categories, those first that alone gain most over the prior.
+void Path::add_linear() {
+  std::vector<Condition> conditions;
+  for (const Feature& f : grid_.features) {
+    if (!f.is_categorical()) conditions.push_back(ramp(f, 0, f.knots.size() - 1));
+    else
+      for (std::size_t k = 0; k < f.category_share.size(); ++k)
+        if (f.category_share[k] > 0) conditions.push_back(single_category(f, k));
+  }
+  std::vector<double> gain(conditions.size());
+  const std::size_t n = std::min(n_fit_, kMaxScanRows), chunk = 64;
+  const std::vector<Row> rows(rows_.begin(), rows_.begin() + static_cast<std::ptrdiff_t>(n));
+  std::vector<double> prior(static_cast<std::size_t>(n_classes_), 0.0);
+  double total = 0;
+  for (std::size_t i = 0; i < n; ++i) prior[static_cast<std::size_t>(label_[i])] += weight_[i], total += weight_[i];
+  pool_.run((conditions.size() + chunk - 1) / chunk, conditions.size() * n > kWorthSharing, [&](std::size_t task) {
+    std::vector<float> phi(n);
+    std::vector<double> sum(prior.size());
+    for (std::size_t k = task * chunk; k < std::min((task + 1) * chunk, conditions.size()); ++k) {
+      std::fill(phi.begin(), phi.end(), 1.0f);
+      multiply_membership(sample_, conditions[k], rows, phi.data());
+      const Moments2 moments = firing_moments(phi.data(), weight_.data(), n);
+      std::fill(sum.begin(), sum.end(), 0.0);
+      for (std::size_t i = 0; i < n; ++i)
+        sum[static_cast<std::size_t>(label_[i])] += static_cast<double>(weight_[i]) * (static_cast<double>(phi[i]) - moments.mean);
+      gain[k] = 0;
+      for (const double s : sum) gain[k] += s * s / (total * moments.deviation * moments.deviation);
+    }
+  });
+  std::vector<std::size_t> order(conditions.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return gain[a] > gain[b]; });
+  for (std::size_t k = 0; k < std::min(order.size(), kLinearRules); ++k) {
+    const Condition& condition = conditions[order[k]];
+    append({condition}, sign_with(0, condition));
+  }
+  weights_.v.assign(rules_.size() * n_channels_, 0.0);
+  correct();
+}
+
+void Path::extend(const Candidate& from, std::size_t n_best, std::vector<Candidate>& out) {
+  std::vector<float> base(scanner_.n_rows(), 1.0f);
+  for (const Condition& condition : from.rule) multiply_membership(sample_, condition, scanner_.rows(), base.data());
+  std::vector<std::size_t> features;
+  for (const std::size_t f : active_)
+    if (!asks(from.rule, grid_.features[f].column)) features.push_back(f);
+  const std::vector<Found> found = scanner_.scan(base, from.sign, features, pool_);
+  for (const bool up : {true, false})
+    for (const std::size_t f : best_features(found, n_best, up)) {
+      Rule rule = from.rule;
+      rule.push_back(condition_of(grid_.features[f], found[f], up));
+      const int sign = sign_with(from.sign, rule.back());
+      out.push_back({up ? found[f].up.gain : found[f].down.gain, std::move(rule), sign});
+    }
+}
+
+// Candidates, the best first: gain less tau for each condition.
+std::vector<Path::Candidate> Path::search() {
+  const double full = static_cast<double>(features_.size() * (scanner_.n_rows() * std::max<std::size_t>(2, std::min(n_channels_, kMaxGradients)) + 100));
+  const bool is_too_much = full > kMostWork;
+  const bool is_full = !is_too_much || n_steps_ % kRefitEvery == 0;
+  const std::vector<Found> found = scanner_.scan({}, 0, is_full ? features_ : active_, pool_);
+  if (is_too_much && is_full) {
+    const auto most = static_cast<std::size_t>(kMostWork / full * static_cast<double>(features_.size()));
+    active_ = best_features(found, std::max(most, kMinActive), true);
+    std::sort(active_.begin(), active_.end());
+  }
+  const auto best = best_features(found, kBeam, true);
+  std::vector<Candidate> starts, pairs, all;
+  for (const std::size_t f : best) {
+    Condition condition = condition_of(grid_.features[f], found[f], true);
+    const int sign = sign_with(0, condition);
+    starts.push_back({found[f].up.gain, {std::move(condition)}, sign});
+  }
+  for (std::size_t k = 0; k < std::min<std::size_t>(3, starts.size()); ++k) all.push_back(starts[k]);
+  n_scanned_ += is_full ? features_.size() : active_.size();
+  if (options_.max_conditions > 1 && features_.size() > 1) {
+    for (std::size_t k = 0; k < std::min(kBeam / 2, best.size()); ++k) {
+      Condition other = complement(starts[k].rule[0]);
+      const int sign = sign_with(0, other);
+      starts.push_back({0, {std::move(other)}, sign});
+    }
+    for (std::size_t k = 0; k < kRandomStarts; ++k) {
+      const Feature& f = grid_.features[active_.empty() ? 0 : active_[draw(2 + 4 * k) % active_.size()]];
+      Condition condition;
+      if (f.is_categorical()) {
+        const std::size_t category = draw(3 + 4 * k) % f.category_share.size();
+        if (!(f.category_share[category] > 0)) continue;
+        condition = single_category(f, category);
+      } else {
+        const std::size_t n = f.knots.size(), a = draw(3 + 4 * k) % n, b = (a + 1 + draw(4 + 4 * k) % (n - 1)) % n;
+        condition = ramp(f, std::min(a, b), std::max(a, b));
+      }
+      if (draw(5 + 4 * k) & 1) condition = complement(condition);
+      const int sign = sign_with(0, condition);
+      starts.push_back({0, {std::move(condition)}, sign});
+    }
+    const bool is_worth = scanner_.n_rows() * active_.size() * n_channels_ > kWorthSharing / 10;
+    std::vector<std::vector<Candidate>> extended(starts.size());
+    pool_.run(starts.size(), is_worth, [&](std::size_t k) { extend(starts[k], 2, extended[k]); });
+    n_scanned_ += starts.size() * active_.size();
+    for (auto& own : extended)
+      for (Candidate& candidate : own) pairs.push_back(std::move(candidate));
+    std::stable_sort(pairs.begin(), pairs.end(), [](const Candidate& a, const Candidate& b) { return a.gain > b.gain; });
+    for (std::size_t k = 0; k < std::min<std::size_t>(4, pairs.size()); ++k) all.push_back(pairs[k]);
+    if (options_.max_conditions > 2 && features_.size() > 2) {
+      const std::size_t n = std::min(kBeam / 2, pairs.size());
+      std::vector<std::vector<Candidate>> triples(n);
+      pool_.run(n, is_worth, [&](std::size_t k) { extend(pairs[k], 1, triples[k]); });
+      n_scanned_ += n * active_.size();
+      for (auto& own : triples)
+        for (Candidate& candidate : own) all.push_back(std::move(candidate));
+    }
+  }
+  const double tau = options_.start.tau;
+  const auto worth = [&](const Candidate& own) { return own.gain - tau * static_cast<double>(own.rule.size()); };
+  std::stable_sort(all.begin(), all.end(), [&](const Candidate& a, const Candidate& b) { return worth(a) > worth(b); });
+  return all;
+}
+
+double Path::correlation(std::size_t a, std::size_t b) const {
+  const float *x = firing_[a].data(), *y = firing_[b].data();
+  double sum = 0, total = 0;
+  for (std::size_t i = 0; i < n_path_; ++i) {
+    sum += static_cast<double>(weight_[i]) * (static_cast<double>(x[i]) - path_moments_[a].mean) *
+           (static_cast<double>(y[i]) - path_moments_[b].mean);
+    total += weight_[i];
+  }
+  return sum / (total * path_moments_[a].deviation * path_moments_[b].deviation);
+}
+
+bool Path::step() {
+  if (n_steps_ % kRefitEvery == 0 || scanned_.empty()) draw_rows();
+  set_residuals();
+  const std::vector<Candidate> found = search();
+  ++n_steps_;
+  const auto is_known = [&](const Rule& rule) {
+    return std::any_of(rules_.begin(), rules_.end(), [&](const Rule& own) { return same_rule(own, rule); });
+  };
+  const auto first = std::find_if(found.begin(), found.end(), [&](const Candidate& own) {
+    return own.gain > 0 && !is_known(own.rule);
+  });
+  if (first == found.end()) return false;
+  join(first->rule, first->sign);
+  if (rules_.size() < kPairsAfter || rules_.size() >= target_) return true;
+  for (auto other = first + 1; other != found.end(); ++other) {
+    if (other->gain <= kLeastOfBest * first->gain || same_columns(other->rule, first->rule) || is_known(other->rule))
+      continue;
+    append(other->rule, other->sign);
+    const bool is_different = std::fabs(correlation(rules_.size() - 1, rules_.size() - 2)) < kMostCorrelation;
+    firing_.pop_back(), moments_.pop_back(), path_moments_.pop_back(), rules_.pop_back(), sign_.pop_back();
+    if (!is_different) continue;
+    join(other->rule, other->sign);
+    break;
+  }
+  return true;
+}
+
+void Path::grow_to(std::size_t n) {
+  target_ = n;
+  if (grid_.features.empty() || n_classes_ < 2) return;
+  while (rules_.size() < n && step())
+    if (rules_.size() - n_corrected_ >= kRefitEvery || rules_.size() <= 5) correct();
+  if (n_corrected_ != rules_.size()) correct();
+}
+
+}  // namespace ferl::wide

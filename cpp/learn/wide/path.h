@@ -1,0 +1,99 @@
+// A path: rules join one by one, the one that gains most first, and all weights are refitted now and then.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/thread_pool.h"
+#include "learn/sample.h"
+#include "learn/wide/knots.h"
+#include "learn/wide/refit.h"
+#include "learn/wide/rule.h"
+#include "learn/wide/scan.h"
+
+namespace ferl::wide {
+
+// Where a path starts, and what it asks of a condition.
+struct Start {
+  bool linear;  // with a ramp over the whole range of the best features: logistic regression is inside the model
+  double tau;   // gain that each condition costs
+};
+
+struct PathOptions {
+  Start start;
+  std::size_t max_conditions = 3;
+  std::vector<int> monotone;  // [column], of the second class's score; empty: none
+  std::uint64_t seed = 0;
+};
+
+class Path {
+ public:
+  // On the first `n_fit` of the rows; the firing of the others is kept for validation.
+  Path(const Sample& sample, const Grid& grid, const std::vector<Row>& fit_rows, const std::vector<Row>& other_rows,
+       const PathOptions& options, ThreadPool& pool);
+
+  // Adds rules until there are n, or no candidate gains anything.
+  void grow_to(std::size_t n);
+
+  std::size_t size() const { return rules_.size(); }
+  const std::vector<Rule>& rules() const { return rules_; }
+  const std::vector<int>& signs() const { return sign_; }
+  const std::vector<Moments2>& moments() const { return moments_; }
+  const Weights& weights() const { return weights_; }
+  std::size_t n_scanned() const { return n_scanned_; }  // features looked at so far
+
+  // Refits of the first n_rules weights on all rows to fit, and what it needs.
+  Refit refit(std::size_t n_rules) const;
+  FitRows fit_rows() const;
+  std::vector<const float*> firing(std::size_t n_rules) const;
+  // Log-loss on the other rows, summed by weight.
+  double validation_loss(const Weights& weights) const;
+  double validation_weight() const;
+
+ private:
+  struct Candidate {
+    double gain;
+    Rule rule;
+    int sign;
+  };
+
+  void add_linear();
+  bool step();
+  void draw_rows();
+  void set_residuals();
+  std::vector<Candidate> search();
+  void extend(const Candidate& from, std::size_t n_best, std::vector<Candidate>& out);
+  void append(Rule rule, int sign);
+  void join(Rule rule, int sign);
+  void correct();
+  void rescore();
+  double correlation(std::size_t a, std::size_t b) const;
+  int sign_with(int sign, const Condition& condition) const;
+  std::uint64_t draw(std::uint64_t purpose) const;
+
+  const Sample& sample_;
+  const Grid& grid_;
+  PathOptions options_;
+  ThreadPool& pool_;
+  int n_classes_;
+  std::size_t n_channels_;
+  // Rows to fit, then the others, each part padded with rows that have no weight.
+  std::vector<Row> rows_;
+  std::size_t n_fit_, n_fit_padded_, n_other_padded_, n_other_;
+  std::size_t n_path_;  // rows that the path itself is fitted on: the first ones
+  std::vector<float> weight_;
+  std::vector<Label> label_;
+  std::vector<Rule> rules_;
+  std::vector<int> sign_;
+  std::vector<std::vector<float>> firing_;  // [rule][row]
+  std::vector<Moments2> moments_, path_moments_;
+  Weights weights_;
+  std::vector<float> score_;  // [channel][row of the path]
+  Scanner scanner_;
+  std::vector<Row> scanned_;  // indices into rows_
+  std::vector<std::size_t> features_, active_;
+  std::size_t n_steps_ = 0, n_corrected_ = 0, target_ = 0, n_scanned_ = 0;
+  double scan_scale_ = 1;
+};
+
+}  // namespace ferl::wide

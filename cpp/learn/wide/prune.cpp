@@ -1,0 +1,184 @@
+#include "learn/wide/prune.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/exponential.h"
+
+namespace ferl::wide {
+
+namespace {
+
+constexpr double kDropShare = 0.12;       // of the rules, between two refits
+constexpr double kRidgeShare = 0.25;      // soft targets have less noise than labels
+constexpr std::size_t kMaxRows = 16'384;  // that answers are compared on
+
+class Pruner {
+ public:
+  Pruner(FitRows rows, const std::vector<const float*>& firing, const std::vector<Moments2>& moments,
+         const std::vector<int>& sign, const Weights& weights, const PruneOptions& options, ThreadPool& pool)
+      : rows_(rows), firing_(firing), moments_(moments), sign_(sign), options_(options), pool_(pool),
+        n_channels_(n_channels(rows.n_classes)) {
+    rows_.n = std::min(rows_.n, kMaxRows);
+    target_ = probabilities(firing, weights);
+    rows_.label = nullptr;
+    rows_.target = target_.data();
+    for (std::size_t i = 0; i < rows_.n; ++i) total_ += rows_.weight[i];
+    state_.kept.resize(firing.size());
+    std::iota(state_.kept.begin(), state_.kept.end(), 0);
+    state_.weights = weights;
+  }
+
+  Pruned run() {
+    auto n_drop = state_.kept.size();
+    while (!state_.kept.empty()) {
+      const std::size_t n = state_.kept.size(), n_over = n > options_.max_rules ? n - options_.max_rules : 0;
+      n_drop = std::min(n_drop, std::max<std::size_t>(1, static_cast<std::size_t>(kDropShare * static_cast<double>(n))));
+      if (n_over > 0) n_drop = std::min(n_drop, n_over);
+      else if (options_.tolerance <= 0) break;
+      Pruned next = without(n_drop);
+      if (n_over > 0 || next.divergence <= options_.tolerance) {
+        state_ = std::move(next);
+      } else {
+        if (n_drop == 1) break;
+        n_drop /= 2;
+      }
+    }
+    return std::move(state_);
+  }
+
+ private:
+  // [channel][row]: of each class, or of the second of two.
+  std::vector<float> probabilities(const std::vector<const float*>& firing, const Weights& weights) const {
+    std::vector<float> out(n_channels_ * rows_.n);
+    score_rows(firing, weights, n_channels_, 0, rows_.n, rows_.n, out.data());
+    std::vector<double> p(static_cast<std::size_t>(rows_.n_classes));
+    for (std::size_t i = 0; i < rows_.n; ++i) {
+      softmax(out.data() + i, rows_.n, rows_.n_classes, p.data());
+      for (std::size_t c = 0; c < n_channels_; ++c) out[c * rows_.n + i] = static_cast<float>(p[p.size() == 2 ? 1 : c]);
+    }
+    return out;
+  }
+
+  double divergence(const std::vector<float>& q) const {
+    const auto term = [](double a, double b) {
+      return a * (natural_log(std::max(a, 1e-12)) - natural_log(std::max(b, 1e-12)));
+    };
+    double sum = 0;
+    for (std::size_t i = 0; i < rows_.n; ++i) {
+      if (rows_.weight[i] == 0) continue;
+      double own = 0;
+      for (std::size_t c = 0; c < n_channels_; ++c) own += term(target_[c * rows_.n + i], q[c * rows_.n + i]);
+      if (n_channels_ == 1) own += term(1.0 - target_[i], 1.0 - q[i]);
+      sum += rows_.weight[i] * own;
+    }
+    return sum / total_;
+  }
+
+  // Drops rules one by one, the one whose loss costs least first; the others take over in closed form, and are
+  // refitted at the end.
+  Pruned without(std::size_t n_drop) const {
+    const std::size_t n = state_.kept.size(), e = n_channels_;
+    const auto [firing, moments, sign] = columns(state_.kept);
+    const std::vector<double> inverse_start = inverse_curvature(firing, moments);
+    std::vector<double> inverse = inverse_start, w(n * e);
+    for (std::size_t k = 0; k < n; ++k)
+      for (std::size_t c = 0; c < e; ++c) w[k * e + c] = state_.weights.v[k * e + c] * moments[k].deviation;
+    std::vector<char> is_alive(n, 1);
+    for (std::size_t drop = 0; drop < n_drop; ++drop) {
+      std::size_t worst = n;
+      double least = 0;
+      for (std::size_t k = 0; k < n; ++k) {
+        if (!is_alive[k]) continue;
+        double cost = 0;
+        for (std::size_t c = 0; c < e; ++c) cost += w[k * e + c] * w[k * e + c];
+        cost /= std::max(inverse[k * n + k], 1e-12);
+        if (worst == n || cost < least) worst = k, least = cost;
+      }
+      const std::vector<double> q(inverse.begin() + static_cast<std::ptrdiff_t>(worst * n),
+                                  inverse.begin() + static_cast<std::ptrdiff_t>((worst + 1) * n));
+      const std::vector<double> gone(w.begin() + static_cast<std::ptrdiff_t>(worst * e),
+                                     w.begin() + static_cast<std::ptrdiff_t>((worst + 1) * e));
+      for (std::size_t k = 0; k < n; ++k) {
+        const double part = q[k] / q[worst];
+        for (std::size_t c = 0; c < e; ++c) w[k * e + c] -= part * gone[c];
+        for (std::size_t l = 0; l < n; ++l) inverse[k * n + l] -= part * q[l];
+      }
+      is_alive[worst] = 0;
+    }
+    Pruned out;
+    std::vector<std::size_t> local;
+    for (std::size_t k = 0; k < n; ++k)
+      if (is_alive[k]) local.push_back(k), out.kept.push_back(state_.kept[k]);
+    // The constant keeps the mean score.
+    out.weights.b = state_.weights.b;
+    for (std::size_t k = 0; k < n; ++k)
+      for (std::size_t c = 0; c < e; ++c) out.weights.b[c] += state_.weights.v[k * e + c] * moments[k].mean;
+    for (const std::size_t k : local)
+      for (std::size_t c = 0; c < e; ++c) {
+        out.weights.v.push_back(w[k * e + c] / moments[k].deviation);
+        out.weights.b[c] -= out.weights.v.back() * moments[k].mean;
+      }
+    auto left = columns(out.kept);
+    Refit refit(rows_, left.firing, left.moments, left.sign, pool_);
+    refit.fit({kRidgeShare * options_.ridge, 12, 0.02}, out.weights);
+    out.divergence = divergence(probabilities(left.firing, out.weights));
+    return out;
+  }
+
+  struct Columns {
+    std::vector<const float*> firing;
+    std::vector<Moments2> moments;
+    std::vector<int> sign;
+  };
+  Columns columns(const std::vector<std::size_t>& kept) const {
+    Columns out;
+    for (const std::size_t k : kept) {
+      out.firing.push_back(firing_[k]);
+      out.moments.push_back(moments_[k]);
+      out.sign.push_back(sign_[k]);
+    }
+    return out;
+  }
+
+  // Of the ridge normal matrix with the constant eliminated.
+  std::vector<double> inverse_curvature(const std::vector<const float*>& firing,
+                                        const std::vector<Moments2>& moments) const {
+    const std::size_t n = firing.size();
+    Refit refit(rows_, firing, moments, {}, pool_);
+    const std::vector<double>& full = refit.curvature(state_.weights);
+    const double ridge = kRidgeShare * options_.ridge * (n_channels_ == 1 ? 0.5 : 1.0) + 1e-6;
+    std::vector<double> a(n * n);
+    for (std::size_t k = 0; k < n; ++k)
+      for (std::size_t l = 0; l < n; ++l)
+        a[k * n + l] = full[(k + 1) * (n + 1) + l + 1] - full[(k + 1) * (n + 1)] * full[l + 1] / full[0] +
+                       (k == l ? ridge : 0.0);
+    cholesky(a, n);
+    std::vector<double> inverse(n * n, 0.0);
+    for (std::size_t k = 0; k < n; ++k) {
+      inverse[k * n + k] = 1;
+      solve_cholesky(a, n, inverse.data() + k * n, 1);
+    }
+    return inverse;
+  }
+
+  FitRows rows_;
+  const std::vector<const float*>& firing_;
+  const std::vector<Moments2>& moments_;
+  const std::vector<int>& sign_;
+  PruneOptions options_;
+  ThreadPool& pool_;
+  std::size_t n_channels_;
+  std::vector<float> target_;
+  double total_ = 0;
+  Pruned state_;
+};
+
+}  // namespace
+
+Pruned prune(FitRows rows, const std::vector<const float*>& firing, const std::vector<Moments2>& moments,
+             const std::vector<int>& sign, const Weights& weights, const PruneOptions& options, ThreadPool& pool) {
+  return Pruner(rows, firing, moments, sign, weights, options, pool).run();
+}
+
+}  // namespace ferl::wide

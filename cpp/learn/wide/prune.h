@@ -1,0 +1,28 @@
+// Fewer rules that give nearly the same answers: rules are dropped while the model's own probabilities change little.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "core/thread_pool.h"
+#include "learn/wide/refit.h"
+
+namespace ferl::wide {
+
+struct PruneOptions {
+  double tolerance = 0.003;     // mean Kullback-Leibler divergence from the whole model; 0: only the budget counts
+  std::size_t max_rules = 150;  // never more are left
+  double ridge = 10;            // of the whole model
+};
+
+struct Pruned {
+  std::vector<std::size_t> kept;  // indices of rules, ascending
+  Weights weights;
+  double divergence = 0;
+};
+
+// rows: with labels or targets that are not looked at.
+Pruned prune(FitRows rows, const std::vector<const float*>& firing, const std::vector<Moments2>& moments,
+             const std::vector<int>& sign, const Weights& weights, const PruneOptions& options, ThreadPool& pool);
+
+}  // namespace ferl::wide

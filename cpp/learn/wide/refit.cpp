@@ -1,0 +1,350 @@
+#include "learn/wide/refit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <numeric>
+
+#include "core/exponential.h"
+
+namespace ferl::wide {
+
+namespace {
+
+constexpr double kInterceptRidge = 1e-3;     // finite where a class has no row
+constexpr std::size_t kPiece = 8 * kBlock;   // rows a task: fixed, so that sums do not depend on the threads
+constexpr std::size_t kCurvatureRows = 1024; // the normal matrix only guides steps: some rows are enough
+constexpr std::size_t kMemory = 6;           // steps that L-BFGS remembers
+constexpr double kLeastDeviation = 1e-6;
+
+double dot(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0;
+  for (std::size_t k = 0; k < a.size(); ++k) sum += a[k] * b[k];
+  return sum;
+}
+
+// Log-loss of a block of rows; scores become weighted residuals p - y.
+double residuals(const FitRows& rows, std::size_t n_channels, std::size_t first, std::size_t n, float* score,
+                 double* scratch) {
+  double loss = 0;
+  if (n_channels == 1) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const double f = score[i], w = rows.weight[first + i], e = exponential(-std::fabs(f));
+      const double t = rows.label ? static_cast<double>(rows.label[first + i]) : rows.target[first + i];
+      const double p = (f > 0 ? 1.0 : e) / (1.0 + e);
+      loss += w * (natural_log(1.0 + e) + std::max(f, 0.0) - t * f);
+      score[i] = static_cast<float>(w * (p - t));
+    }
+    return loss;
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    const double w = rows.weight[first + i];
+    double most = score[i], sum = 0, expected = 0;
+    for (std::size_t c = 1; c < n_channels; ++c) most = std::max<double>(most, score[c * kBlock + i]);
+    for (std::size_t c = 0; c < n_channels; ++c) sum += scratch[c] = exponential(score[c * kBlock + i] - most);
+    const auto label = rows.label ? static_cast<std::size_t>(rows.label[first + i]) : n_channels;
+    for (std::size_t c = 0; c < n_channels; ++c) {
+      const double t = rows.label ? (c == label) : rows.target[c * rows.n + first + i];
+      expected += t * score[c * kBlock + i];
+      score[c * kBlock + i] = static_cast<float>(w * (scratch[c] / sum - t));
+    }
+    loss += w * (natural_log(sum) + most - expected);
+  }
+  return loss;
+}
+
+}  // namespace
+
+Moments2 firing_moments(const float* firing, const float* weight, std::size_t n) {
+  double sum = 0, total = 0, squares = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double w = weight[i], phi = firing[i];
+    total += w;
+    sum += w * phi;
+    squares += w * phi * phi;
+  }
+  const double mean = sum / total;
+  return {mean, std::max(std::sqrt(std::max(squares / total - mean * mean, 0.0)), kLeastDeviation)};
+}
+
+void softmax(const float* scores, std::size_t stride, int n_classes, double* p) {
+  if (n_classes == 1) {
+    p[0] = 1;
+  } else if (n_classes == 2) {
+    const double f = scores[0], e = exponential(-std::fabs(f));
+    p[1] = (f > 0 ? 1.0 : e) / (1.0 + e);
+    p[0] = (f > 0 ? e : 1.0) / (1.0 + e);
+  } else {
+    double most = scores[0], sum = 0;
+    for (int c = 1; c < n_classes; ++c) most = std::max<double>(most, scores[static_cast<std::size_t>(c) * stride]);
+    for (int c = 0; c < n_classes; ++c) sum += p[c] = exponential(scores[static_cast<std::size_t>(c) * stride] - most);
+    for (int c = 0; c < n_classes; ++c) p[c] /= sum;
+  }
+}
+
+void score_rows(const std::vector<const float*>& firing, const Weights& weights, std::size_t n_channels,
+                std::size_t first, std::size_t n, std::size_t stride, float* out) {
+  const std::vector<float> v(weights.v.begin(), weights.v.end()), b(weights.b.begin(), weights.b.end());
+  std::vector<float> block(n_channels * kBlock);
+  for (std::size_t from = 0; from < n; from += kBlock) {
+    const std::size_t size = std::min(kBlock, n - from);
+    kernels().scores(firing.data(), firing.size(), n_channels, v.data(), b.data(), first + from, size, block.data());
+    for (std::size_t c = 0; c < n_channels; ++c)
+      std::copy_n(block.data() + c * kBlock, size, out + c * stride + from);
+  }
+}
+
+void cholesky(std::vector<double>& a, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j <= i; ++j) {
+      double* row = a.data() + i * n;
+      const double* other = a.data() + j * n;
+      double sum = row[j];
+      for (std::size_t k = 0; k < j; ++k) sum -= row[k] * other[k];
+      // A pivot lost to rounding: any positive number keeps the steps finite.
+      row[j] = i == j ? std::sqrt(sum > 0 ? sum : 1.0) : sum / other[j];
+    }
+}
+
+void solve_cholesky(const std::vector<double>& l, std::size_t n, double* b, std::size_t stride) {
+  for (std::size_t i = 0; i < n; ++i) {
+    double sum = b[i * stride];
+    for (std::size_t k = 0; k < i; ++k) sum -= l[i * n + k] * b[k * stride];
+    b[i * stride] = sum / l[i * n + i];
+  }
+  for (std::size_t i = n; i-- > 0;) {
+    b[i * stride] /= l[i * n + i];
+    for (std::size_t k = 0; k < i; ++k) b[k * stride] -= l[i * n + k] * b[i * stride];
+  }
+}
+
+Refit::Refit(const FitRows& rows, std::vector<const float*> firing, std::vector<Moments2> moments,
+             std::vector<int> sign, ThreadPool& pool)
+    : rows_(rows), firing_(std::move(firing)), moments_(std::move(moments)), sign_(std::move(sign)), pool_(pool),
+      n_rules_(firing_.size()), n_channels_(n_channels(rows.n_classes)) {}
+
+double Refit::ridge(std::size_t k) const {
+  // One score stands for two weights of half its size.
+  return (k == 0 ? kInterceptRidge : ridge_) * (n_channels_ == 1 ? 0.5 : 1.0);
+}
+
+// The weights of standardised firings, [1 + rule][channel], the constant first.
+std::vector<double> Refit::standardised(const Weights& weights) const {
+  const std::size_t e = n_channels_;
+  std::vector<double> w((1 + n_rules_) * e);
+  std::copy(weights.b.begin(), weights.b.end(), w.begin());
+  for (std::size_t k = 0; k < n_rules_; ++k)
+    for (std::size_t c = 0; c < e; ++c) {
+      w[(1 + k) * e + c] = weights.v[k * e + c] * moments_[k].deviation;
+      w[c] += weights.v[k * e + c] * moments_[k].mean;
+    }
+  return w;
+}
+
+void Refit::restore(const std::vector<double>& w, Weights& weights) const {
+  const std::size_t e = n_channels_;
+  weights.v.resize(n_rules_ * e);
+  weights.b.assign(w.begin(), w.begin() + static_cast<std::ptrdiff_t>(e));
+  for (std::size_t k = 0; k < n_rules_; ++k)
+    for (std::size_t c = 0; c < e; ++c) {
+      weights.v[k * e + c] = w[(1 + k) * e + c] / moments_[k].deviation;
+      weights.b[c] -= weights.v[k * e + c] * moments_[k].mean;
+    }
+}
+
+double Refit::evaluate(const std::vector<double>& w, std::vector<double>& gradient) const {
+  const std::size_t e = n_channels_, size = (1 + n_rules_) * e;
+  Weights weights;
+  restore(w, weights);
+  const std::vector<float> v(weights.v.begin(), weights.v.end()), b(weights.b.begin(), weights.b.end());
+  const std::size_t n_pieces = (rows_.n + kPiece - 1) / kPiece;
+  std::vector<double> sums(n_pieces * (size + 1), 0.0);  // of each piece: the loss, then the gradient
+  pool_.run(n_pieces, rows_.n * size > 500'000, [&](std::size_t piece) {
+    std::vector<float> score(e * kBlock);
+    std::vector<double> scratch(e);
+    double* sum = sums.data() + piece * (size + 1);
+    for (std::size_t first = piece * kPiece; first < std::min((piece + 1) * kPiece, rows_.n); first += kBlock) {
+      const std::size_t n = std::min(kBlock, rows_.n - first);
+      kernels().scores(firing_.data(), n_rules_, e, v.data(), b.data(), first, n, score.data());
+      sum[0] += residuals(rows_, e, first, n, score.data(), scratch.data());
+      for (std::size_t c = 0; c < e; ++c)
+        for (std::size_t i = 0; i < n; ++i) sum[1 + c] += static_cast<double>(score[c * kBlock + i]);
+      kernels().products(firing_.data(), n_rules_, e, first, n, score.data(), sum + 1 + e);
+    }
+  });
+  double value = 0;
+  gradient.assign(size, 0.0);
+  for (std::size_t piece = 0; piece < n_pieces; ++piece) {
+    value += sums[piece * (size + 1)];
+    for (std::size_t k = 0; k < size; ++k) gradient[k] += sums[piece * (size + 1) + 1 + k];
+  }
+  for (std::size_t k = 0; k <= n_rules_; ++k)
+    for (std::size_t c = 0; c < e; ++c) {
+      double& g = gradient[k * e + c];
+      if (k > 0) g = (g - moments_[k - 1].mean * gradient[c]) / moments_[k - 1].deviation;
+    }
+  for (std::size_t k = 0; k <= n_rules_; ++k)
+    for (std::size_t c = 0; c < e; ++c) {
+      gradient[k * e + c] += ridge(k) * w[k * e + c];
+      value += 0.5 * ridge(k) * w[k * e + c] * w[k * e + c];
+    }
+  return value;
+}
+
+const std::vector<double>& Refit::curvature(const Weights& weights) {
+  const std::size_t size = 1 + n_rules_, e = n_channels_, n = std::min(rows_.n, kCurvatureRows);
+  std::vector<float> score(e * n), h(n);
+  score_rows(firing_, weights, e, 0, n, n, score.data());
+  std::vector<double> p(static_cast<std::size_t>(rows_.n_classes));
+  double used = 0, all = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    softmax(score.data() + i, n, rows_.n_classes, p.data());
+    double own = 0;
+    for (const double q : p) own += q * (1 - q);
+    h[i] = static_cast<float>(rows_.weight[i] * (own * (e == 1 ? 0.5 : 1.0 / static_cast<double>(p.size() - 1)) + 1e-6));
+    used += rows_.weight[i];
+  }
+  for (std::size_t i = 0; i < rows_.n; ++i) all += rows_.weight[i];
+  // Products of the firings, h among them, tile by tile below the diagonal.
+  constexpr std::size_t kTile = 32;
+  std::vector<const float*> columns{nullptr};
+  const std::vector<float> ones(n, 1.0f);
+  columns[0] = ones.data();
+  columns.insert(columns.end(), firing_.begin(), firing_.end());
+  std::vector<double> a(size * size, 0.0);
+  std::vector<float> weighted(kTile * kBlock);
+  std::vector<double> tile;
+  for (std::size_t from = 0; from < size; from += kTile) {
+    const std::size_t width = std::min(kTile, size - from);
+    tile.assign((size - from) * width, 0.0);
+    for (std::size_t first = 0; first < n; first += kBlock) {
+      const std::size_t rows = std::min(kBlock, n - first);
+      for (std::size_t l = 0; l < width; ++l)
+        for (std::size_t i = 0; i < rows; ++i)
+          weighted[l * kBlock + i] = columns[from + l][first + i] * h[first + i];
+      kernels().products(columns.data() + from, size - from, width, first, rows, weighted.data(), tile.data());
+    }
+    for (std::size_t k = from; k < size; ++k)
+      for (std::size_t l = 0; l < width; ++l) a[k * size + from + l] = tile[(k - from) * width + l];
+  }
+  const double scale = all / used, sum_h = a[0];
+  std::vector<double> s(size);
+  for (std::size_t k = 0; k < size; ++k) s[k] = a[k * size];
+  const auto mean = [&](std::size_t k) { return k == 0 ? 0.0 : moments_[k - 1].mean; };
+  const auto deviation = [&](std::size_t k) { return k == 0 ? 1.0 : moments_[k - 1].deviation; };
+  for (std::size_t k = 0; k < size; ++k)
+    for (std::size_t l = 0; l <= k; ++l) {
+      const double own = a[k * size + l] - mean(k) * s[l] - mean(l) * s[k] + mean(k) * mean(l) * sum_h;
+      a[k * size + l] = a[l * size + k] = scale * own / (deviation(k) * deviation(l));
+    }
+  curvature_ = std::move(a);
+  return curvature_;
+}
+
+// Halves the step until the objective falls enough. Not moved: it does not fall any more.
+double Refit::search(const std::vector<double>& direction, const std::vector<double>& gradient,
+                     std::vector<double>& w, std::vector<double>& new_gradient, double value, bool& moved) const {
+  const double slope = dot(direction, gradient);
+  std::vector<double> trial(w.size());
+  double step = 1;
+  for (int halving = 0; halving < 20; ++halving, step *= 0.5) {
+    for (std::size_t k = 0; k < w.size(); ++k) trial[k] = w[k] + step * direction[k];
+    const double now = evaluate(trial, new_gradient);
+    if (now <= value + 1e-4 * step * slope) {
+      w = std::move(trial);
+      moved = true;
+      return now;
+    }
+  }
+  moved = false;
+  return value;
+}
+
+// L-BFGS in the metric of the normal matrix.
+double Refit::fit_free(const RefitOptions& options, std::vector<double>& w) {
+  const std::size_t size = 1 + n_rules_, e = n_channels_;
+  std::vector<double> l = curvature_;
+  for (std::size_t k = 0; k < size; ++k) l[k * size + k] += ridge(k);
+  cholesky(l, size);
+  std::vector<double> gradient, next, direction;
+  struct Memory {
+    std::vector<double> step, change;
+    double rho;
+  };
+  std::deque<Memory> memory;
+  double value = evaluate(w, gradient);
+  for (int iteration = 0; iteration < options.max_iterations; ++iteration) {
+    direction = gradient;
+    std::vector<double> alpha(memory.size());
+    for (std::size_t k = memory.size(); k-- > 0;) {
+      alpha[k] = memory[k].rho * dot(memory[k].step, direction);
+      for (std::size_t i = 0; i < direction.size(); ++i) direction[i] -= alpha[k] * memory[k].change[i];
+    }
+    for (std::size_t c = 0; c < e; ++c) solve_cholesky(l, size, direction.data() + c, e);
+    for (std::size_t k = 0; k < memory.size(); ++k) {
+      const double beta = memory[k].rho * dot(memory[k].change, direction);
+      for (std::size_t i = 0; i < direction.size(); ++i) direction[i] += (alpha[k] - beta) * memory[k].step[i];
+    }
+    for (double& d : direction) d = -d;
+    if (-0.5 * dot(direction, gradient) < options.tolerance) break;
+    const std::vector<double> before = w;
+    bool moved = false;
+    value = search(direction, gradient, w, next, value, moved);
+    if (!moved) break;
+    Memory made{w, next, 0};
+    for (std::size_t i = 0; i < w.size(); ++i) made.step[i] -= before[i], made.change[i] -= gradient[i];
+    gradient.swap(next);
+    if (const double curved = dot(made.step, made.change); curved > 1e-12) {
+      made.rho = 1 / curved;
+      memory.push_back(std::move(made));
+      if (memory.size() > kMemory) memory.pop_front();
+    }
+  }
+  return value;
+}
+
+// Newton steps whose quadratic problem is solved with the signs kept, coordinate by coordinate.
+double Refit::fit_bounded(const RefitOptions& options, std::vector<double>& w) {
+  const std::size_t size = 1 + n_rules_;
+  std::vector<double> a = curvature_;
+  for (std::size_t k = 0; k < size; ++k) a[k * size + k] += ridge(k);
+  const auto bounded = [&](std::size_t k, double value) {
+    const int sign = k == 0 ? 0 : sign_[k - 1];
+    return sign > 0 ? std::max(value, 0.0) : sign < 0 ? std::min(value, 0.0) : value;
+  };
+  for (std::size_t k = 0; k < size; ++k) w[k] = bounded(k, w[k]);
+  std::vector<double> gradient, next;
+  double value = evaluate(w, gradient);
+  for (int iteration = 0; iteration < 2 * options.max_iterations; ++iteration) {
+    std::vector<double> direction(size, 0.0), slope = gradient;  // slope: of the quadratic model at w + direction
+    for (int sweep = 0; sweep < 200; ++sweep) {
+      double most = 0;
+      for (std::size_t k = 0; k < size; ++k) {
+        const double at = w[k] + direction[k], change = bounded(k, at - slope[k] / a[k * size + k]) - at;
+        if (change == 0) continue;
+        direction[k] += change;
+        for (std::size_t l = 0; l < size; ++l) slope[l] += change * a[k * size + l];
+        most = std::max(most, change * change * a[k * size + k]);
+      }
+      if (most < 1e-3 * options.tolerance) break;
+    }
+    if (-0.5 * dot(direction, gradient) < options.tolerance) break;
+    bool moved = false;
+    value = search(direction, gradient, w, next, value, moved);
+    if (!moved) break;
+    gradient.swap(next);
+  }
+  return value;
+}
+
+double Refit::fit(const RefitOptions& options, Weights& weights) {
+  ridge_ = options.ridge;
+  if (curvature_.empty()) curvature(weights);
+  std::vector<double> w = standardised(weights);
+  const bool is_bounded = std::any_of(sign_.begin(), sign_.end(), [](int sign) { return sign != 0; });
+  const double value = is_bounded ? fit_bounded(options, w) : fit_free(options, w);
+  restore(w, weights);
+  return value;
+}
+
+}  // namespace ferl::wide

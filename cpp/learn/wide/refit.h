@@ -1,0 +1,87 @@
+// Weights of all rules at once: multinomial logistic regression on standardised firings with a ridge. Convex, so that
+// the result does not depend on where it starts, up to the tolerance.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "core/thread_pool.h"
+#include "core/types.h"
+#include "learn/wide/kernels.h"
+
+namespace ferl::wide {
+
+// Two classes need one score only: that of the second minus that of the first.
+inline std::size_t n_channels(int n_classes) { return n_classes == 2 ? 1 : static_cast<std::size_t>(n_classes); }
+
+// v: [rule][channel], b: [channel].
+struct Weights {
+  std::vector<double> v, b;
+};
+
+// Rows [0, n), a multiple of kWidth, of some rules' firing. Rows without weight are not there.
+struct FitRows {
+  std::size_t n;
+  int n_classes;
+  const float* weight;
+  const Label* label;   // null: soft targets
+  const float* target;  // [channel][n]: probabilities of the classes, of the second one where there is one channel
+};
+
+// Mean and standard deviation of a rule's firing over rows.
+struct Moments2 {
+  double mean = 0, deviation = 1;
+};
+Moments2 firing_moments(const float* firing, const float* weight, std::size_t n);
+
+struct RefitOptions {
+  double ridge = 10;
+  int max_iterations = 12;
+  double tolerance = 0.01;  // of the log-loss summed over all rows: stop when less is to be expected of a step
+};
+
+class Refit {
+ public:
+  // sign: [rule] of the second class's weight, 0: any; empty: all any. Two classes if not.
+  Refit(const FitRows& rows, std::vector<const float*> firing, std::vector<Moments2> moments, std::vector<int> sign,
+        ThreadPool& pool);
+
+  // Improves the weights and returns the objective: log-loss plus ridge / 2 times squared standardised weights.
+  double fit(const RefitOptions& options, Weights& weights);
+
+  // Normal matrix of the standardised firings, those of the constant first: [1 + rule][1 + rule], without the ridge.
+  const std::vector<double>& curvature(const Weights& weights);
+
+ private:
+  double evaluate(const std::vector<double>& w, std::vector<double>& gradient) const;
+  std::vector<double> standardised(const Weights& weights) const;
+  void restore(const std::vector<double>& w, Weights& weights) const;
+  void raw(const std::vector<double>& w, std::vector<float>& v, std::vector<float>& b) const;
+  double search(const std::vector<double>& direction, const std::vector<double>& gradient, std::vector<double>& w,
+                std::vector<double>& new_gradient, double value, bool& moved) const;
+  double fit_free(const RefitOptions& options, std::vector<double>& w);
+  double fit_bounded(const RefitOptions& options, std::vector<double>& w);
+  double ridge(std::size_t k) const;
+
+  FitRows rows_;
+  std::vector<const float*> firing_;
+  std::vector<Moments2> moments_;
+  std::vector<int> sign_;
+  ThreadPool& pool_;
+  std::size_t n_rules_, n_channels_;
+  double ridge_ = 0;
+  std::vector<double> curvature_;
+};
+
+// Scores of rows into out[channel][row], with `stride` floats a channel.
+void score_rows(const std::vector<const float*>& firing, const Weights& weights, std::size_t n_channels,
+                std::size_t first, std::size_t n, std::size_t stride, float* out);
+
+// Probabilities of the classes from scores, one for each class or the one of two classes.
+void softmax(const float* scores, std::size_t stride, int n_classes, double* p);
+
+// In place: lower triangle L of a = L L'; and solution of L L' x = b, in place of b.
+void cholesky(std::vector<double>& a, std::size_t n);
+void solve_cholesky(const std::vector<double>& l, std::size_t n, double* b, std::size_t stride);
+
+}  // namespace ferl::wide

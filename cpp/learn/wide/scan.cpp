@@ -1,0 +1,255 @@
+#include "learn/wide/scan.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace ferl::wide {
+
+namespace {
+
+constexpr std::size_t kWorthSharing = 200'000;  // rows times features times channels
+constexpr std::size_t kOrderings = 4;           // classes by whose residuals the categories are put in order
+
+}  // namespace
+
+Condition ramp(const Feature& feature, std::size_t low, std::size_t high) {
+  return {feature.column, {feature.knots[low], feature.knots[high], kInfinity, kInfinity},
+          feature.share_of_ramp(low, high), {}};
+}
+
+Condition single_category(const Feature& feature, std::size_t category) {
+  Condition out;
+  out.column = feature.column;
+  out.share = feature.category_share[category];
+  for (const double share : feature.category_share) out.category.push_back(share > 0 ? 0.0 : kNaN);
+  out.category[category] = 1;
+  return out;
+}
+
+Condition condition_of(const Feature& feature, const Found& found, bool up) {
+  if (feature.is_categorical()) {
+    Condition out;
+    out.column = feature.column;
+    out.category = found.category;
+    out.share = 0;
+    for (std::size_t k = 0; k < out.category.size(); ++k)
+      if (feature.category_share[k] > 0) out.share += feature.category_share[k] * out.category[k];
+    return out;
+  }
+  const BestPair& best = up ? found.up : found.down;
+  const Condition rising = ramp(feature, static_cast<std::size_t>(best.low), static_cast<std::size_t>(best.high));
+  return up ? rising : complement(rising);
+}
+
+void Scanner::set_rows(const std::vector<Row>& rows) {
+  rows_ = rows;
+  const std::size_t n = rows.size(), n_features = grid_.features.size();
+  bin_.resize(n * n_features);
+  offset_.resize(n * n_features);
+  code_of_feature_.assign(n_features, 0);
+  code_.clear();
+  for (std::size_t f = 0; f < n_features; ++f) {
+    if (grid_.features[f].is_categorical()) {
+      code_of_feature_[f] = code_.size();
+      const std::int32_t* code = grid_.code.data() + grid_.code_of_feature[f];
+      for (const Row r : rows) code_.push_back(code[r]);
+      continue;
+    }
+    const std::uint8_t* bin = grid_.bin.data() + f * grid_.n_rows;
+    const float* offset = grid_.offset.data() + f * grid_.n_rows;
+    for (std::size_t i = 0; i < n; ++i) bin_[f * n + i] = bin[rows[i]], offset_[f * n + i] = offset[rows[i]];
+  }
+}
+
+void Scanner::set_residuals(std::vector<float> gradient, std::size_t n_channels, std::vector<float> hessian,
+                            double unit, int n_classes, const GainTerms& terms) {
+  gradient_ = std::move(gradient);
+  hessian_ = std::move(hessian);
+  n_gradients_ = n_channels;
+  n_padded_ = (n_channels + 2 + 3) / 4 * 4;
+  unit_ = unit;
+  n_classes_ = n_classes;
+  terms_ = terms;
+  sum_h_ = 0;
+  for (const float h : hessian_) sum_h_ += static_cast<double>(h);
+}
+
+Scanner::Rows Scanner::weigh(const std::vector<float>& base) const {
+  Rows out;
+  const std::size_t n = rows_.size(), g = n_gradients_;
+  out.all = base.empty();
+  out.total.assign(g + 2, 0.0);
+  for (std::size_t i = 0; i < n; ++i)
+    if (out.all || base[i] > 0) out.index.push_back(static_cast<Row>(i));
+  out.value.assign(out.index.size() * n_padded_, 0.0f);
+  for (std::size_t k = 0; k < out.index.size(); ++k) {
+    const std::size_t i = out.index[k];
+    const float w = out.all ? 1.0f : base[i];
+    float* value = out.value.data() + k * n_padded_;
+    for (std::size_t c = 0; c < g; ++c) value[c] = gradient_[i * g + c] * w;
+    value[g] = hessian_[i] * w;
+    value[g + 1] = value[g] * w;
+    for (std::size_t c = 0; c < g + 2; ++c) out.total[c] += static_cast<double>(value[c]);
+  }
+  return out;
+}
+
+Found Scanner::best_ramp(std::size_t f, const Rows& rows, int sign) const {
+  const Feature& feature = grid_.features[f];
+  const std::size_t n_knots = feature.knots.size(), m = n_padded_, used = n_gradients_ + 2;
+  thread_local std::vector<float> sum, sum_x;
+  float sum_x2[kMaxKnots] = {};
+  sum.assign(n_knots * m, 0.0f);
+  sum_x.assign(n_knots * m, 0.0f);
+  const std::size_t first = f * rows_.size();
+  kernels().fill_bins(bin_.data() + first, offset_.data() + first, rows.all ? nullptr : rows.index.data(),
+                      rows.index.size(), rows.value.data(), m, used - 1, sum.data(), sum_x.data(), sum_x2);
+  thread_local std::vector<double> below, below_x;
+  below.assign(used * kMaxKnots, 0.0);
+  below_x.assign(used * kMaxKnots, 0.0);
+  double below_x2[kMaxKnots] = {};
+  std::vector<double> missing(used, 0.0);
+  const double* at = feature.position.data();
+  for (std::size_t c = 0; c < used; ++c)
+    for (std::size_t q = 0; q + 1 < n_knots; ++q) {
+      const double v = sum[q * m + c], vx = sum_x[q * m + c];
+      below[c * kMaxKnots + q + 1] = below[c * kMaxKnots + q] + v;
+      below_x[c * kMaxKnots + q + 1] = below_x[c * kMaxKnots + q] + (at[q] * v + (at[q + 1] - at[q]) * vx);
+    }
+  for (std::size_t q = 0; q + 1 < n_knots; ++q) {
+    const double v = sum[q * m + used - 1], vx = sum_x[q * m + used - 1], gap = at[q + 1] - at[q];
+    below_x2[q + 1] = below_x2[q] + (at[q] * at[q] * v + 2 * at[q] * gap * vx + gap * gap * static_cast<double>(sum_x2[q]));
+  }
+  std::vector<double> total(used);
+  for (std::size_t c = 0; c < used; ++c) {
+    missing[c] = sum[(n_knots - 1) * m + c];
+    total[c] = below[c * kMaxKnots + n_knots - 1] + missing[c];
+  }
+  const int own = monotone_.empty() ? 0 : monotone_[static_cast<std::size_t>(feature.column)];
+  const auto needed = [&](int by_column) { return sign == 0 || by_column == 0 || sign == by_column ? (sign ? sign : by_column) : kNever; };
+  const BinSums sums{n_knots, used, at, below.data(), below_x.data(), below_x2, total.data(), missing.data(),
+                     feature.has_missing ? feature.share_below.data() : nullptr, feature.share_below_x.data(), sum_h_,
+                     terms_.smoothing / terms_.scale, terms_.least_weight / terms_.scale, needed(own), needed(-own)};
+  Found found;
+  kernels().best_pairs(sums, found.up, found.down);
+  found.up.gain *= unit_ * terms_.scale;
+  found.down.gain *= unit_ * terms_.scale;
+  return found;
+}
+
+namespace {
+
+// Sums over a set of categories, and what the set gains.
+struct SetSums {
+  std::vector<double> v;  // [channel]
+  double weight = 0;      // share of the known weight
+
+  explicit SetSums(std::size_t n) : v(n, 0.0) {}
+  void add(const double* own, double share) {
+    for (std::size_t c = 0; c < v.size(); ++c) v[c] += own[c];
+    weight += share;
+  }
+};
+
+}  // namespace
+
+Found Scanner::best_set(std::size_t f, const Rows& rows, int sign) const {
+  const Feature& feature = grid_.features[f];
+  const std::size_t m = feature.category_share.size(), used = n_gradients_ + 2, h = n_gradients_, h2 = h + 1;
+  std::vector<double> sum(m * used, 0.0), missing(used, 0.0);
+  std::vector<char> is_present(m, 0);
+  const std::int32_t* code = code_.data() + code_of_feature_[f];
+  for (std::size_t k = 0; k < rows.index.size(); ++k) {
+    const std::int32_t own = code[rows.index[k]];
+    double* to = own < 0 ? missing.data() : sum.data() + static_cast<std::size_t>(own) * used;
+    if (own >= 0) is_present[static_cast<std::size_t>(own)] = 1;
+    for (std::size_t c = 0; c < used; ++c) to[c] += static_cast<double>(rows.value[k * n_padded_ + c]);
+  }
+  std::vector<std::size_t> present;
+  double present_share = 0;
+  for (std::size_t k = 0; k < m; ++k)
+    if (is_present[k]) present.push_back(k), present_share += feature.category_share[k];
+  Found best;
+  if (present.size() < 2) return best;
+  std::vector<double> total(missing);
+  for (const std::size_t k : present)
+    for (std::size_t c = 0; c < used; ++c) total[c] += sum[k * used + c];
+  const double smoothing = terms_.smoothing / terms_.scale, least = terms_.least_weight / terms_.scale;
+  // A category that no scanned row has gets the share of the set, as a missing value does.
+  const auto gain = [&](const SetSums& set, bool is_complement) {
+    double share = set.weight / present_share;
+    double up = 0;
+    const auto of = [&](std::size_t c) { return set.v[c] + share * missing[c]; };
+    for (std::size_t c = 0; c < n_gradients_; ++c) {
+      const double z = is_complement ? total[c] - of(c) : of(c);
+      up += sign == 0 || z * sign > 0 ? z * z : 0;
+    }
+    double s1 = of(h), s2 = set.v[h2] + share * share * missing[h2];
+    if (is_complement) s2 = total[h2] - 2 * of(h2) + s2, s1 = total[h] - s1;
+    if (!(s1 * s1 > least * s2)) return -1.0;
+    return unit_ * terms_.scale * up / (std::max(s2 - s1 * s1 / sum_h_, 0.0) + smoothing);
+  };
+  const auto take = [&](const auto& members, bool is_complement, double own) {
+    best.up.gain = own;
+    best.category.assign(m, kNaN);
+    double share = 0;
+    for (const std::size_t k : members) share += feature.category_share[k];
+    share /= present_share;
+    if (is_complement) share = 1 - share;
+    for (std::size_t k = 0; k < m; ++k)
+      if (feature.category_share[k] > 0) best.category[k] = !is_present[k] ? share : is_complement ? 1 : 0;
+    for (const std::size_t k : members) best.category[k] = is_complement ? 0 : 1;
+  };
+  for (const std::size_t k : present) {
+    SetSums set(used);
+    set.add(sum.data() + k * used, feature.category_share[k]);
+    for (const bool is_complement : {false, true})
+      if (const double own = gain(set, is_complement); own > best.up.gain)
+        take(std::vector<std::size_t>{k}, is_complement, own);
+  }
+  if (present.size() < 4) return best;
+  // Sets of several categories, by the residuals of a class: the best of them gains on noise as well, by about one
+  // for each category and dimension, and this is taken off.
+  const double luck = static_cast<double>((n_classes_ - 1) * (static_cast<int>(present.size()) - 2));
+  std::vector<std::pair<double, std::size_t>> strength;
+  for (std::size_t c = 0; c < n_gradients_; ++c) {
+    double own = 0;
+    for (const std::size_t k : present) own += sum[k * used + c] * sum[k * used + c] / (sum[k * used + h2] + smoothing);
+    strength.push_back({-own, c});
+  }
+  std::sort(strength.begin(), strength.end());
+  if (strength.size() > kOrderings) strength.resize(kOrderings);
+  for (const auto& [unused, c] : strength) {
+    std::vector<std::pair<double, std::size_t>> order;
+    for (const std::size_t k : present)
+      order.push_back({-sum[k * used + c] / (sum[k * used + h2] + smoothing), k});
+    std::sort(order.begin(), order.end());
+    SetSums set(used);
+    std::vector<std::size_t> members;
+    for (std::size_t t = 0; t + 1 < order.size(); ++t) {
+      const std::size_t k = order[t].second;
+      set.add(sum.data() + k * used, feature.category_share[k]);
+      members.push_back(k);
+      for (const bool is_complement : {false, true})
+        if (const double own = gain(set, is_complement) - luck; own > best.up.gain) take(members, is_complement, own);
+    }
+  }
+  return best;
+}
+
+std::vector<Found> Scanner::scan(const std::vector<float>& base, int sign, const std::vector<std::size_t>& features,
+                                 ThreadPool& pool) const {
+  const Rows rows = weigh(base);
+  std::vector<Found> found(grid_.features.size());
+  const std::size_t chunk = std::max<std::size_t>(1, 20'000 / (rows.index.size() * n_padded_ + 1));
+  pool.run((features.size() + chunk - 1) / chunk, rows.index.size() * features.size() * n_padded_ > kWorthSharing,
+           [&](std::size_t task) {
+             for (std::size_t k = task * chunk; k < std::min((task + 1) * chunk, features.size()); ++k) {
+               const std::size_t f = features[k];
+               found[f] = grid_.features[f].is_categorical() ? best_set(f, rows, sign) : best_ramp(f, rows, sign);
+             }
+           });
+  return found;
+}
+
+}  // namespace ferl::wide

@@ -1,0 +1,80 @@
+// The best condition of every feature, given the residuals of some rows: all ramps between two knots and their
+// complements from sums over bins, sets of categories from sums over categories.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/thread_pool.h"
+#include "core/types.h"
+#include "learn/wide/knots.h"
+#include "learn/wide/rule.h"
+
+namespace ferl::wide {
+
+// What a candidate gains is sum_c (sum g_c phi)^2 / (sum h phi^2 - (sum h phi)^2 / sum h + smoothing), on rows that
+// stand for `scale` times as many.
+struct GainTerms {
+  double smoothing = 2.0;
+  double least_weight = 0.75;  // of (sum h phi)^2 / sum h phi^2
+  double scale = 1.0;
+};
+
+// The best condition of a feature, and the best among complements: "down". Categories have sets on either side in "up".
+struct Found {
+  BestPair up, down;
+  std::vector<double> category;  // membership of each; empty: a number
+
+  bool has_up() const { return up.gain > 0; }
+  bool has_down() const { return down.gain > 0; }
+};
+
+Condition condition_of(const Feature& feature, const Found& found, bool up);
+Condition ramp(const Feature& feature, std::size_t low, std::size_t high);
+Condition single_category(const Feature& feature, std::size_t category);
+
+// Rows that are scanned, their columns gathered.
+class Scanner {
+ public:
+  Scanner(const Grid& grid, std::vector<int> monotone) : grid_(grid), monotone_(std::move(monotone)) {}
+
+  void set_rows(const std::vector<Row>& rows);  // of the sample
+  // gradient: [row][channel], weighted, sums zero over the rows; several channels are classes or projections of them.
+  // unit: by what squares of the gradient count.
+  void set_residuals(std::vector<float> gradient, std::size_t n_channels, std::vector<float> hessian, double unit,
+                     int n_classes, const GainTerms& terms);
+
+  std::size_t n_rows() const { return rows_.size(); }
+  const std::vector<Row>& rows() const { return rows_; }
+
+  // For rules that begin with conditions that fire by `base` ([row]; empty: no condition yet) and whose weight must
+  // have `sign` (0: any). Features not listed are not scanned.
+  std::vector<Found> scan(const std::vector<float>& base, int sign, const std::vector<std::size_t>& features,
+                          ThreadPool& pool) const;
+
+ private:
+  struct Rows {  // those with a firing, and what they add to sums
+    std::vector<Row> index;
+    std::vector<float> value;  // [row][channel], padded to a multiple of four channels
+    std::vector<double> total;
+    bool all = false;
+  };
+  Rows weigh(const std::vector<float>& base) const;
+  Found best_ramp(std::size_t feature, const Rows& rows, int sign) const;
+  Found best_set(std::size_t feature, const Rows& rows, int sign) const;
+
+  const Grid& grid_;
+  std::vector<int> monotone_;
+  std::vector<Row> rows_;
+  std::vector<std::uint8_t> bin_;
+  std::vector<float> offset_;
+  std::vector<std::int32_t> code_;
+  std::vector<std::size_t> code_of_feature_;
+  std::vector<float> gradient_, hessian_;
+  std::size_t n_gradients_ = 0, n_padded_ = 0;
+  double sum_h_ = 0, unit_ = 1;
+  int n_classes_ = 2;
+  GainTerms terms_;
+};
+
+}  // namespace ferl::wide
