@@ -7,13 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ferl._learn.drift import Drift
-from ferl._model.model import Model, Words
+from ferl._model.model import Model, RuleWeights, Words
 from ferl._model.tree import FuzzyTree
 from ferl._read.certificate import Certificate, certified_radius, certify
-from ferl._read.evidence import Evidence, read_evidence
+from ferl._read.evidence import Evidence, contributions, decision_scores, feature_contributions, read_evidence
 from ferl._read.explanation import Explanation, explain, feature_importances
 from ferl._read.novelty import lost_support, novelty, novelty_attribution
 from ferl._read.stability import StabilityReport, report_stability
@@ -21,6 +22,14 @@ from ferl._sklearn import check_rows
 from ferl._tables import OneRow, Schema, add_up_indicators, read_row
 from ferl._util.arrays import Floats
 from ferl._util.threads import n_threads
+
+
+def _is_wide(readings: Any) -> bool:
+    """Whether a classifier, fitted or not, is one of wide rules."""
+    model = readings.__dict__.get("model_")
+    if (readings.variant if model is None else model.variant) != "wide":
+        raise AttributeError("Only variant='wide' has weights of evidence that add up to scores.")
+    return True
 
 
 class Readings:
@@ -55,6 +64,13 @@ class Readings:
         if "model_" not in self.__dict__:
             check_is_fitted(self)  # says so in scikit-learn's words
         return self.model_
+
+    def _tree_model(self, caller: str) -> Model:
+        """The model, for a reading of what the nodes of a tree say."""
+        model = self._fitted()
+        if model.weights is not None:
+            raise ValueError(f'{caller} reads trees; it does not read wide rules yet. Fit with variant="deep".')
+        return model
 
     def _rows(self, X: Any) -> Floats:
         """Rows as the model reads them."""
@@ -103,13 +119,13 @@ class Readings:
 
     @property
     def n_rules_(self) -> int:
-        """Number of rules (leaves)."""
-        return len(self._fitted().tree.leaves)
+        """Number of rules: the leaves of a tree, or wide rules."""
+        return self._fitted().n_rules
 
     @property
     def lipschitz_(self) -> float:
         """Lipschitz constant of the soft vote where the gates are open."""
-        return self._fitted().tree.lipschitz
+        return self._tree_model("lipschitz_").tree.lipschitz
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Most probable label of each row, shape (n_samples,).
@@ -128,6 +144,8 @@ class Readings:
         calibrate with :class:`ferl.calibration.CalibratedFERL`.
         """
         evidence = self.predict_evidence(X)
+        if evidence.weighed is not None:
+            return evidence.weighed.probability
         # As `evidence.pignistic`, in the memory of the beliefs, which nobody else has.
         return np.add(evidence.belief, (evidence.ignorance / len(self.classes_))[:, None], out=evidence.belief)
 
@@ -146,12 +164,67 @@ class Readings:
         rows = self._rows(X)
         return read_evidence(self.model_, rows, n_threads(self.n_jobs))
 
+    @available_if(_is_wide)
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """Wide only: the summed weights of evidence, whose softmax is :meth:`predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
+            Of two classes, what speaks for the second less what speaks for the first.
+        """
+        rows = self._rows(X)
+        scores = decision_scores(self.model_, rows, n_threads(self.n_jobs))
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    @available_if(_is_wide)
+    def contributions(self, X: ArrayLike) -> Floats:
+        """Wide only: what each rule adds to the scores, shape (n_samples, n_rules + 1, n_classes).
+
+        The last entry is the prior's. They sum to the scores, whose softmax is :meth:`predict_proba`.
+        """
+        rows = self._rows(X)
+        return contributions(self.model_, rows, n_threads(self.n_jobs))
+
+    @available_if(_is_wide)
+    def feature_contributions(self, X: ArrayLike) -> Floats:
+        """Wide only: what each feature adds to the scores, shape (n_samples, n_features + 1, n_classes).
+
+        The last entry is the prior's; a rule of several conditions is shared equally among them.
+        """
+        rows = self._rows(X)
+        return feature_contributions(self.model_, rows, n_threads(self.n_jobs))
+
+    @property
+    def evidence_weights_(self) -> Floats:
+        """Wide only: weight of evidence of each rule for each class, shape (n_rules, n_classes); rows sum to zero."""
+        return self._wide().weight
+
+    @property
+    def prior_(self) -> Floats:
+        """Wide only: what speaks for each class before any rule fires, shape (n_classes,)."""
+        return self._wide().prior
+
+    def _wide(self) -> RuleWeights:
+        weights = self._fitted().weights
+        if weights is None:
+            raise AttributeError(f"A {self._fitted().variant} tree has no weights of evidence; use variant='wide'.")
+        return weights
+
     def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Classes that cannot be ruled out, bool of shape (n_samples, n_classes); the whole row is an abstention."""
         return self.predict_evidence(X).prediction_set()
 
     def support_deficit(self, X: ArrayLike) -> Floats:
         """Routing mass lost at closed gates, by the feature that lost it, shape (n_samples, n_features).
+
+        Of wide rules: the share of all weights of evidence that is withheld, one minus the product of the features'
+        gates.
 
         A split's gate compares a row with the training rows that reached this split. So a value can lie inside the
         feature's overall range and still be unlike anything seen there; and where a gate is closed, features tested
@@ -237,7 +310,7 @@ class Readings:
         ndarray of shape (n_samples,)
         """
         rows = self._rows(X)
-        return certified_radius(self.model_, rows, scale, n_threads(self.n_jobs))
+        return certified_radius(self._tree_model("certified_radius"), rows, scale, n_threads(self.n_jobs))
 
     def certificate(self, x: ArrayLike, *, scale: ArrayLike | None = None) -> Certificate:
         """The certified radius of one row, and which features limit it.
@@ -253,7 +326,7 @@ class Readings:
         -------
         Certificate
         """
-        return certify(self._fitted(), self._row(x).values, scale)
+        return certify(self._tree_model("certificate"), self._row(x).values, scale)
 
     @property
     def feature_importances_(self) -> Floats:
@@ -261,7 +334,7 @@ class Readings:
 
         The weighted Gini decrease, as in scikit-learn; see :func:`ferl._read.explanation.feature_importances`.
         """
-        return feature_importances(self._fitted())
+        return feature_importances(self._tree_model("feature_importances_"))
 
     def explain(
         self, x: Any, *, feature_names: Sequence[str] | None = None, counterfactual: bool = True
@@ -290,7 +363,7 @@ class Readings:
         >>> clf.explain(X[70]).summary
         '2 with belief 0.94, because x2 > 2.46 ±0.09 and x3 > 1.68 ±0.06.'
         """
-        model = self._fitted().with_names(feature_names)
+        model = self._tree_model("explain").with_names(feature_names)
         return explain(model, self._row(x), counterfactual=counterfactual)
 
     def stability_report(self, X: ArrayLike | None = None) -> StabilityReport:
@@ -306,7 +379,7 @@ class Readings:
         StabilityReport
         """
         rows = None if X is None else self._rows(X)
-        return report_stability(self._fitted(), rows)
+        return report_stability(self._tree_model("stability_report"), rows)
 
 
 def model_of(estimator: Any, caller: str) -> Model:
@@ -316,4 +389,4 @@ def model_of(estimator: Any, caller: str) -> Model:
             f"{caller} got a {type(estimator).__name__}; pass the fitted FERLClassifier inside it, for example "
             "pipeline[-1] or search.best_estimator_."
         )
-    return estimator._fitted()
+    return estimator._tree_model(caller)

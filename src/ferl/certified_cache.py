@@ -75,7 +75,7 @@ class CertifiedCache:
 
     def clear(self) -> None:
         """Forget all rows and counts, and take the estimator as it is now."""
-        model = self.estimator._fitted()
+        model = self.estimator._tree_model("CertifiedCache")
         refuse_uncertified(model)
         with self._lock:
             self._model, self._scale = model, check_scale(model, self._given_scale)
@@ -154,7 +154,7 @@ class CertifiedCache:
         """Predict, certify and keep rows; without the lock, so that other threads go on meanwhile."""
         threads = n_threads(self.estimator.n_jobs)
         evidence = read_evidence(model, rows, threads)
-        labels = np.asarray(evidence.classes[evidence.pignistic.argmax(axis=1)])
+        labels = np.asarray(evidence.classes[evidence.probability.argmax(axis=1)])
         # Equal rows are kept once, and of a large batch only as many rows as there is room for.
         kept = np.sort(np.unique(rows, axis=0, return_index=True)[1])[-self.max_size :]
         radius = proven_radius(model, rows[kept], evidence[kept], self._scale, threads)

@@ -39,11 +39,12 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    variant : {"deep", "medium", "compact"}, default="deep"
+    variant : {"deep", "medium", "compact", "wide"}, default="deep"
         Deep and medium learn their splits and have at most 150 and 50 rules; compact has at most 15 rules, in words.
+        Wide has up to 150 short rules of one to three conditions, whose weights of evidence add up.
     max_rules, max_depth : int, default=None
         Largest number of rules (leaves), and of conditions on the way to one. None: the variant's, 150 and 24 for
-        deep, 50 and 12 for medium, 15 and 5 for compact.
+        deep, 50 and 12 for medium, 15 and 5 for compact; 150 for wide, whose conditions ``max_conditions`` counts.
     min_leaf_weight : float, default=2.0
         Least training weight on either side of a split, or below a word, in rows.
     min_gain : float, default=None
@@ -67,6 +68,11 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
     min_rule_worth : float, default=0.045
         Compact only: after growth, rules whose absence costs less by the criterion are taken out again, the least
         first.
+    prune : float, default=0.003
+        Wide only, as the next one: rules are taken out, and the others corrected, as long as the mean divergence
+        (Kullback and Leibler's, in nats) from what all rules together say of the training rows stays below. 0: none is.
+    max_conditions : int, default=3
+        Largest number of conditions of a rule, 1 to 3. With 1 every feature has a curve of its own.
     n_resamples : int, default=25
         Deep and medium only, as the next four: number of bootstrap resamples behind each band. They are swept eight at
         a time, so multiples of 8 cost least.
@@ -85,8 +91,9 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         How class weights become a node's distribution; see :func:`ferl._learn.consequents.consequents`.
     shrinkage : float, default=5.0
         Strength of hierarchical shrinkage, in rows.
-    combination : {"dempster", "cautious", "chain", "vote"}, default="dempster"
-        How the evidence of the sources is combined: Dempster's rule; Denoeux's cautious rule, for sources that repeat
+    combination : {"dempster", "cautious", "chain", "vote", "weights"}, default=None
+        How the evidence of the sources is combined. None: "weights" for wide, which has no other, and Dempster's rule
+        for trees. Trees may also use Denoeux's cautious rule, for sources that repeat
         each other; cautious along each path and Dempster across paths; or the mixture of the sources' distributions.
     sources : {"leaves", "all"}, default=None
         Which nodes are sources of evidence: the leaves, or every node but the root. ("chain" always reads whole
@@ -177,17 +184,19 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "variant": [StrOptions({"compact", "medium", "deep"})],
+        "variant": [StrOptions({"compact", "medium", "deep", "wide"})],
         "max_rules": [Interval(Integral, 1, None, closed="left"), None],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "min_leaf_weight": [Interval(Real, 0, None, closed="neither")],
         "min_gain": [Interval(Real, 0, None, closed="left"), None],
         "patience": [Interval(Integral, 0, None, closed="left")],
         "min_coverage": [Interval(Real, 0, 1, closed="both")],
-        "criterion": [StrOptions({"gini", "entropy", "cci", "consistent"}), None],
+        "criterion": [StrOptions({"gini", "entropy", "cci", "consistent", "evidence"}), None],
         "partition": [str, "array-like"],
         "n_sets": [Interval(Integral, 2, 7, closed="both")],
         "min_rule_worth": [Interval(Real, 0, None, closed="left")],
+        "prune": [Interval(Real, 0, None, closed="left")],
+        "max_conditions": [Interval(Integral, 1, 3, closed="both")],
         "n_resamples": [Interval(Integral, 1, 1000, closed="both")],
         "band": [StrOptions({"mean_std", "median_mad"})],
         "band_scale": [Interval(Real, 0, None, closed="left")],
@@ -195,7 +204,7 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         "n_banded_features": [Interval(Integral, 1, None, closed="left"), None],
         "consequents": [StrOptions({"shrinkage", "laplace", "raw"})],
         "shrinkage": [Interval(Real, 0, None, closed="left")],
-        "combination": [StrOptions({"dempster", "cautious", "chain", "vote"})],
+        "combination": [StrOptions({"dempster", "cautious", "chain", "vote", "weights"}), None],
         "sources": [StrOptions({"leaves", "all"}), None],
         "discount": [Interval(Real, 0, None, closed="left")],
         "support_gate": ["boolean"],
@@ -226,6 +235,8 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         partition: str | Sequence[LinguisticVariable | None] = "quantile",
         n_sets: int = 3,
         min_rule_worth: float = 0.045,
+        prune: float = 0.003,
+        max_conditions: int = 3,
         n_resamples: int = 25,
         band: str = "mean_std",
         band_scale: float = 1.0,
@@ -233,7 +244,7 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         n_banded_features: int | None = 1,
         consequents: str = "shrinkage",
         shrinkage: float = 5.0,
-        combination: str = "dempster",
+        combination: str | None = None,
         sources: str | None = None,
         discount: float = 0.0,
         support_gate: bool = True,
@@ -260,6 +271,8 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         self.partition = partition
         self.n_sets = n_sets
         self.min_rule_worth = min_rule_worth
+        self.prune = prune
+        self.max_conditions = max_conditions
         self.n_resamples = n_resamples
         self.band = band
         self.band_scale = band_scale
@@ -377,6 +390,7 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
             self.drift_ = None
             return self
         check_parameters(self)
+        self._tree_model("partial_fit on a later block")
         rows, known = check_rows(self, X), self.classes_
         found, found_codes = learn_labels(self, y, rows.shape)
         codes = known_codes(found, found_codes, classes, known)

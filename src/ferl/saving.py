@@ -118,7 +118,7 @@ def _contents(estimator: FERLClassifier) -> tuple[Model, dict[str, Any], list[st
             f"save_model got a {type(estimator).__name__}; a model file holds a FERLClassifier. Save the one inside, "
             "for example pipeline[-1], search.best_estimator_ or wrapper.estimator_."
         )
-    model = estimator._fitted()
+    model = estimator._tree_model("save_model")
     parameters, notes = _parameters_to_form(estimator)
     # How the model is read, which parameters that were set after fit do not change.
     parameters |= {"variant": model.variant} | asdict(model.reading)

@@ -232,7 +232,7 @@ def _split(y: NDArray[Any], share: float, seed: Any) -> tuple[NDArray[np.intp], 
 
 def _print_test(estimator: FERLClassifier, X: pa.Table, y: NDArray[Any]) -> None:
     evidence = estimator.predict_evidence(X)
-    probability = evidence.pignistic
+    probability = evidence.probability
     label = estimator.classes_[probability.argmax(axis=1)]
     typer.echo(f"test accuracy      {(label == y).mean():.1%} of {len(y):,} rows that were held out")
     typer.echo(f"test AURC          {aurc(y, label, probability.max(axis=1)):.4f} (lower: more sure where it is right)")

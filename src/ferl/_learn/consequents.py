@@ -119,7 +119,7 @@ def signs(settings: Settings, names: list[str], n_categories: Ints, n_classes: i
     if n_classes != 2:
         raise ValueError(f"monotonic_cst needs two classes; y has {n_classes}.")
     if settings.variant == "compact":
-        raise ValueError('monotonic_cst works with learned splits: use variant="deep" or "medium".')
+        raise ValueError('monotonic_cst works with learned splits and wide rules: use variant="deep" or "wide".')
     for j in np.flatnonzero(found):
         if n_categories[j]:
             raise ValueError(f"monotonic_cst constrains {names[j]!r}, which holds categories; they have no order.")

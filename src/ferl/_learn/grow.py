@@ -16,7 +16,7 @@ from ferl._learn.mdlp import mdlp_partition
 from ferl._learn.partitions import quantile_partition, width_partition
 from ferl._learn.pruning import prune
 from ferl._learn.rows import Facts, Orders, Rows, Sampling, Summing
-from ferl._model.model import Model, Words
+from ferl._model.model import Model, RuleWeights, Words
 from ferl._model.settings import Settings
 from ferl._model.tree import Categories, Cuts, FuzzyTree, Profile
 from ferl._model.words import LinguisticVariable, Terms, arrange, terms
@@ -25,7 +25,12 @@ from ferl._util.arrays import Ints
 from ferl._util.progress import rules_bar
 from ferl._util.threads import n_threads
 
-CRITERIA = {"compact": ("consistent", "cci"), "medium": ("gini", "entropy", "cci"), "deep": ("gini", "entropy", "cci")}
+CRITERIA = {
+    "wide": ("evidence",),
+    "compact": ("consistent", "cci"),
+    "medium": ("gini", "entropy", "cci"),
+    "deep": ("gini", "entropy", "cci"),
+}
 BUILDERS = ("quantile", "width", "mdlp")
 UNBOUNDED = np.iinfo(np.int32).max  # no tree gets there
 ALL_ROWS = 2**48
@@ -40,6 +45,7 @@ class Grown:
     tree: FuzzyTree
     partition: Words | None
     n_growth_rows: int
+    weights: RuleWeights | None = None
 
 
 def fit_model(settings: Settings, rows: Rows) -> Model:
@@ -47,13 +53,14 @@ def fit_model(settings: Settings, rows: Rows) -> Model:
     grown, facts = grow(settings, rows), rows.facts
     return Model(
         settings.variant,
-        prune(grown.tree, settings.ccp_alpha),
+        prune(grown.tree, settings.ccp_alpha) if grown.weights is None else grown.tree,
         settings.reading,
         facts.classes,
         facts.schema,
         facts.missing_features,
         grown.partition,
         grown.n_growth_rows,
+        grown.weights,
     )
 
 
@@ -71,7 +78,7 @@ def grow(settings: Settings, rows: Rows) -> Grown:
     -------
     Grown
     """
-    _check_criterion(settings)
+    _check_variant(settings)
     facts, threads = rows.facts, n_threads(settings.n_jobs)
     constraint = signs(settings, facts.names, facts.n_categories, facts.n_classes)
     seed = int(check_random_state(settings.random_state).randint(np.iinfo(np.int32).max))
@@ -82,8 +89,10 @@ def grow(settings: Settings, rows: Rows) -> Grown:
         refuse_extreme_scales(facts.schema, sampler.low[:n_features], sampler.high[:n_features])
         sample = sampler.finish(threads)
         partition = _choose_partition(settings, sample, facts)
-        found = None
-        if partition is None:
+        found, weights = None, None
+        if settings.variant == "wide":
+            grown, weights = _grow_wide(settings, sample, sampler, constraint, seed, report)
+        elif partition is None:
             options = _split_options(settings, len(facts.names))
             # A class without weight has no rows; any unit will do.
             options["class_unit"] = np.where(facts.class_unit > 0, facts.class_unit, 1.0).tolist()
@@ -108,11 +117,34 @@ def grow(settings: Settings, rows: Rows) -> Grown:
         )
         learned = rows.fold(summing, threads, report).finish()
         tree = restore(_tree(settings, grown | learned, found, facts.n_categories), orders, facts.category_weight)
-        if constraint is not None:
+        if constraint is not None and weights is None:
             tree = replace(tree, consequent=constrain(tree, constraint))
         if report is not None:
             report(len(tree.leaves))
-    return Grown(tree, partition, sample.n_rows)
+    return Grown(tree, partition, sample.n_rows, weights)
+
+
+def _grow_wide(
+    settings: Settings, sample: _core.Sample, sampler: _core.Sampler, constraint: Ints | None, seed: int, report: Any
+) -> tuple[dict[str, Any], RuleWeights]:
+    """Chains of conditions in the form of a tree, and the weights of evidence of the rules that they are."""
+    options = {
+        "max_rules": int(min(settings.max_rules, UNBOUNDED)),
+        "max_conditions": int(settings.max_conditions),
+        "prune": float(settings.prune),
+        "monotone": [] if constraint is None else constraint.tolist(),
+        "n_threads": n_threads(settings.n_jobs),
+        "seed": seed,
+    }
+    grown = _core.grow_wide(sample, options, report)
+    weights = RuleWeights(
+        grown["rule_node"], grown["weight"], grown["prior"], np.column_stack([sampler.low, sampler.high])
+    )
+    n_nodes = len(grown["parent"])
+    own = {name: grown[name] for name in _CONDITIONS}
+    own["gain"], own["cuts"] = np.zeros(n_nodes), np.full((n_nodes, 3), np.nan)
+    own["key_bound"] = np.full(n_nodes, np.iinfo(np.uint64).max, dtype=np.uint64)
+    return own, weights
 
 
 def _sampled(settings: Settings, rows: Rows, seed: int, orders: Orders) -> tuple[Sampling, _core.Sampler]:
@@ -140,17 +172,23 @@ def _tree(settings: Settings, grown: dict[str, Any], found: Terms | None, n_cate
         consequent=consequents(grown["class_weight"], grown["parent"], settings.consequents, settings.shrinkage),
         word=_words(grown, found),
         profile=profile,
-        cuts=Cuts(cuts[:, :2].copy(), cuts[:, 2].copy()) if found is None else None,
+        cuts=Cuts(cuts[:, :2].copy(), cuts[:, 2].copy()) if found is None and settings.variant != "wide" else None,
         categories=Categories(n_categories, start, membership) if n_categories.any() else None,
         **grown,
     )
 
 
-def _check_criterion(settings: Settings) -> None:
+def _check_variant(settings: Settings) -> None:
+    """Refuse settings that the variant does not have."""
+    if (settings.combination == "weights") != (settings.variant == "wide"):
+        raise ValueError(
+            f"combination is {settings.combination!r}, which a {settings.variant} model does not have: weights of "
+            'evidence add up for variant="wide", and for it alone. Leave combination out.'
+        )
     criterion, allowed = settings.criterion, CRITERIA[settings.variant]
     if criterion not in allowed:
         raise ValueError(
-            f"criterion is {criterion!r}; a {settings.variant} tree can be grown by {' or '.join(map(repr, allowed))}."
+            f"criterion is {criterion!r}; a {settings.variant} model can be grown by {' or '.join(map(repr, allowed))}."
         )
 
 
@@ -160,8 +198,8 @@ def _choose_partition(settings: Settings, sample: _core.Sample, facts: Facts) ->
     if settings.variant != "compact":
         if not isinstance(wish, str) or wish != "quantile":
             raise ValueError(
-                f'partition is given, but a {settings.variant} tree learns its own splits. Use variant="compact" for '
-                "rules in words, or leave partition out."
+                f'partition is given, but a {settings.variant} model learns its own conditions. Use variant="compact" '
+                "for rules in words, or leave partition out."
             )
         return None
     if not isinstance(wish, str):

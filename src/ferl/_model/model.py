@@ -15,9 +15,31 @@ from ferl._model.settings import Reading
 from ferl._model.tree import FuzzyTree
 from ferl._model.words import LinguisticVariable
 from ferl._tables import INDICATOR_CATEGORIES, Schema
-from ferl._util.arrays import Bools, Floats
+from ferl._util.arrays import Bools, Floats, Ints
 
 Words = list[LinguisticVariable | None]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RuleWeights:
+    """What wide rules say: weights of evidence that add up, in proportion to the firing of the rules.
+
+    Attributes
+    ----------
+    node : ndarray of shape (n_rules,), int32
+        Where each rule ends in the tree: a chain of nodes from the root is a rule.
+    weight : ndarray of shape (n_rules, n_classes)
+        Weight of evidence of each rule for each class; rows sum to zero.
+    prior : ndarray of shape (n_classes,)
+        What speaks for each class before any rule fires.
+    seen : ndarray of shape (n_columns, 2)
+        Range of each column over all training rows.
+    """
+
+    node: Ints
+    weight: Floats
+    prior: Floats
+    seen: Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,6 +67,8 @@ class Model:
         The words of each column; None where conditions are learned splits.
     n_growth_rows : int
         Number of distinct rows the conditions were chosen on.
+    weights : RuleWeights, optional
+        Of wide rules; None where nodes of a tree speak.
     """
 
     variant: str
@@ -55,9 +79,15 @@ class Model:
     missing_features: tuple[int, ...]
     partition: Words | None
     n_growth_rows: int
+    weights: RuleWeights | None = None
 
     def __repr__(self) -> str:
-        return f"<Model: {self.variant}, {len(self.tree.leaves)} rules, {self.n_features} features>"
+        return f"<Model: {self.variant}, {self.n_rules} rules, {self.n_features} features>"
+
+    @property
+    def n_rules(self) -> int:
+        """Number of rules: leaves of a tree, or wide rules."""
+        return len(self.tree.leaves) if self.weights is None else len(self.weights.node)
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -103,6 +133,33 @@ class Model:
             self.reading.combination,
             self.reading.support_gate,
         )
+
+    @cached_property
+    def gated_columns(self) -> Ints:
+        """Columns whose gates close outside what training saw: those that rules ask, where the reading has gates."""
+        return np.unique(self.tree.feature[1:]) if self.reading.support_gate else np.zeros(0, dtype=np.int32)
+
+    @cached_property
+    def scores(self) -> _core.Scores:
+        """The rules and their weights, compiled: they add up what is said of rows."""
+        weights, columns = self.rule_weights, self.gated_columns
+        return _core.Scores(
+            self.core,
+            weights.node,
+            weights.weight,
+            weights.prior,
+            columns,
+            weights.seen[columns],
+            self.tree.n_categories(len(weights.seen))[columns],
+            self.reading.gate_margin,
+        )
+
+    @property
+    def rule_weights(self) -> RuleWeights:
+        """The weights of wide rules; an error for other models."""
+        if self.weights is None:
+            raise ValueError(f'A {self.variant} tree has no weights of evidence; fit with variant="wide".')
+        return self.weights
 
     # -----------------------------------------------------------------------------------------------------------------
     # Names

@@ -14,6 +14,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "max_depth": 5,
         "min_gain": 0.005,
         "criterion": "consistent",
+        "combination": "dempster",
         "sources": "all",
         "n_exemplars": 256,
     },
@@ -22,6 +23,16 @@ PRESETS: dict[str, dict[str, Any]] = {
         "max_depth": 12,
         "min_gain": 0.0,
         "criterion": "gini",
+        "combination": "dempster",
+        "sources": "leaves",
+        "n_exemplars": 128,
+    },
+    "wide": {
+        "max_rules": 150,
+        "max_depth": 3,  # counted by max_conditions
+        "min_gain": 0.0,
+        "criterion": "evidence",
+        "combination": "weights",
         "sources": "leaves",
         "n_exemplars": 128,
     },
@@ -30,6 +41,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "max_depth": 24,
         "min_gain": 0.0,
         "criterion": "gini",
+        "combination": "dempster",
         "sources": "leaves",
         "n_exemplars": 128,
     },
@@ -42,8 +54,8 @@ class Reading:
 
     Attributes
     ----------
-    combination : {"dempster", "cautious", "chain", "vote"}
-        How sources are combined.
+    combination : {"dempster", "cautious", "chain", "vote", "weights"}
+        How sources are combined; "weights": what wide rules say adds up.
     sources : {"leaves", "all"}
         Which nodes are sources: the leaves, or every node but the root. ("chain" always reads whole paths.)
     discount : float
@@ -79,6 +91,8 @@ class Settings:
     partition: str | Sequence[LinguisticVariable | None]
     n_sets: int
     min_rule_worth: float
+    prune: float
+    max_conditions: int
     n_resamples: int
     band: str
     band_scale: float

@@ -49,7 +49,7 @@ def answer_columns(
     list of pyarrow.Array
     """
     evidence = read_evidence(model, rows) if len(rows) else _nothing(model)
-    probability = evidence.pignistic
+    probability = evidence.probability
     best = probability.argmax(axis=1) if len(rows) else np.zeros(0, dtype=np.intp)
     columns = [
         pa.array(model.classes.tolist()).take(pa.array(best)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,20 @@ _LEAST_IGNORANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Weighed:
+    """What weights of evidence say beside belief; arrays of shape (n_samples, n_classes)."""
+
+    plausibility: Floats
+    probability: Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Evidence:
     """The combined evidence for a block of rows.
 
-    A row's masses lie on single classes (``belief``) and on the whole frame (``ignorance``), and sum to one. For every
-    class ``belief <= pignistic <= plausibility``.
+    The masses of trees lie on single classes (``belief``) and on the whole frame (``ignorance``), and sum to one; those
+    of wide rules also on sets of classes that nothing speaks against. For every class ``belief <= pignistic <=
+    plausibility``.
 
     Attributes
     ----------
@@ -32,6 +41,8 @@ class Evidence:
         Share of the evidence that contradicted itself and was removed by Dempster's normalisation.
     classes : ndarray of shape (n_classes,)
         Labels, in the order of the columns.
+    weighed : Weighed, optional
+        Of wide rules: plausibility and probability, which do not follow from the others.
 
     Examples
     --------
@@ -51,6 +62,7 @@ class Evidence:
     ignorance: Floats
     conflict: Floats
     classes: NDArray[Any]
+    weighed: Weighed | None = field(default=None, kw_only=True)
 
     def __len__(self) -> int:
         return len(self.belief)
@@ -58,7 +70,12 @@ class Evidence:
     def __getitem__(self, rows: Any) -> Evidence:
         """The evidence of some rows: a slice, a mask, numbers, or one number."""
         chosen: Any = [rows] if isinstance(rows, int | np.integer) else rows
-        return Evidence(self.belief[chosen], self.ignorance[chosen], self.conflict[chosen], self.classes)
+        weighed = self.weighed
+        if weighed is not None:
+            weighed = Weighed(weighed.plausibility[chosen], weighed.probability[chosen])
+        return Evidence(
+            self.belief[chosen], self.ignorance[chosen], self.conflict[chosen], self.classes, weighed=weighed
+        )
 
     def __repr__(self) -> str:
         n_rows, n_classes = self.belief.shape
@@ -67,11 +84,23 @@ class Evidence:
     @property
     def plausibility(self) -> Floats:
         """What the evidence does not exclude, shape (n_samples, n_classes)."""
+        if self.weighed is not None:
+            return self.weighed.plausibility
         return np.asarray(self.belief + self.ignorance[:, None])
 
     @property
+    def probability(self) -> Floats:
+        """What ``predict_proba`` gives, shape (n_samples, n_classes).
+
+        The pignistic probability of trees; of wide rules the softmax of the scores, their normalised plausibility.
+        """
+        return self.pignistic if self.weighed is None else self.weighed.probability
+
+    @property
     def pignistic(self) -> Floats:
-        """Probability for decisions: the ignorance shared equally among the classes, shape (n_samples, n_classes)."""
+        """Each mass shared equally among the classes it lies on, shape (n_samples, n_classes)."""
+        if self.weighed is not None:
+            return _pignistic_of_weights(self.belief, self.weighed)
         return np.asarray(self.belief + self.ignorance[:, None] / self.belief.shape[1])
 
     @property
@@ -81,6 +110,11 @@ class Evidence:
         ``alpha(c) = C * belief(c) / ignorance + 1``, with C classes as the weight of the uniform prior. Its mean is
         the pignistic probability. Ignorance counts as at least 1e-9, so that certainty stays finite.
         """
+        if self.weighed is not None:
+            raise ValueError(
+                "Wide rules also give mass to sets of some of the classes, which no Dirichlet distribution has; use "
+                "belief and plausibility."
+            )
         least = np.maximum(self.ignorance, _LEAST_IGNORANCE)
         return np.asarray(self.belief.shape[1] * self.belief / least[:, None] + 1.0)
 
@@ -90,6 +124,67 @@ class Evidence:
         The whole frame is an abstention.
         """
         return np.asarray(self.plausibility >= self.belief.max(axis=1, keepdims=True))
+
+
+def _pignistic_of_weights(belief: Floats, weighed: Weighed) -> Floats:
+    """Masses of weights of evidence, each shared equally among its classes.
+
+    A set of several classes has the mass ``eta prod(e_c inside) prod(1 - e_c outside)``. What it gives to each of its
+    classes is an integral of ``prod(1 - e + e t)`` over t from 0 to 1, a polynomial, which Gauss's rule gives exactly.
+    """
+    scores = np.log(weighed.probability)
+    weight = scores - scores.mean(axis=1, keepdims=True)
+    stays = np.exp(np.minimum(weight, 0.0))
+    eta = weighed.plausibility.max(axis=1) / np.exp(weight.max(axis=1))
+    nodes, shares = np.polynomial.legendre.leggauss(weight.shape[1] // 2 + 1)
+    integral = np.zeros_like(stays)
+    for t, share in zip((nodes + 1) / 2, shares / 2, strict=True):
+        factor = 1 - stays + stays * t
+        integral += share * factor.prod(axis=1, keepdims=True) / factor
+    outside = 1 - stays
+    alone = np.stack([np.delete(outside, c, axis=1).prod(axis=1) for c in range(stays.shape[1])], axis=1)
+    return np.asarray(belief + eta[:, None] * stays * (integral - alone))
+
+
+def decision_scores(model: Model, rows: Floats, n_threads: int = 1) -> Floats:
+    """The summed weights of evidence of wide rules, shape (n_samples, n_classes)."""
+    out = np.empty((len(rows), len(model.classes)))
+    model.scores.scores(rows, n_threads, out)
+    return out
+
+
+def contributions(model: Model, rows: Floats, n_threads: int = 1) -> Floats:
+    """What each wide rule, and last the prior, adds to the scores, shape (n_samples, n_rules + 1, n_classes)."""
+    weights = model.rule_weights
+    firing = model.tree.fire(rows, gated=False, n_threads=n_threads)[:, weights.node]
+    firing = np.column_stack([firing, np.ones(len(rows))]) * supports(model, rows).prod(axis=1)[:, None]
+    return np.asarray(firing[:, :, None] * np.vstack([weights.weight, weights.prior]))
+
+
+def feature_contributions(model: Model, rows: Floats, n_threads: int = 1) -> Floats:
+    """What each feature, and last the prior, adds to the scores, shape (n_samples, n_features + 1, n_classes).
+
+    A rule of several conditions is shared equally among them.
+    """
+    tree, n_columns = model.tree, model.n_features + len(model.missing_features)
+    share = np.zeros((n_columns + 1, model.n_rules + 1))
+    share[-1, -1] = 1.0
+    for rule, node in enumerate(model.rule_weights.node.tolist()):
+        path = tree.path(node)
+        for step in path:
+            share[tree.feature[step], rule] += 1 / len(path)
+    by_column = np.einsum("fr,irc->ifc", share, contributions(model, rows, n_threads))
+    out = by_column[:, [*range(model.n_features), n_columns]]
+    for k, feature in enumerate(model.missing_features):
+        out[:, feature] += by_column[:, model.n_features + k]
+    return np.asarray(out)
+
+
+def supports(model: Model, rows: Floats) -> Floats:
+    """How open the gates of wide rules are, shape (n_samples, n_gated_columns); see ``Model.gated_columns``."""
+    out = np.empty((len(rows), len(model.gated_columns)))
+    model.scores.supports(rows, out)
+    return out
 
 
 def read_evidence(model: Model, rows: Floats, n_threads: int = 1) -> Evidence:
@@ -108,6 +203,11 @@ def read_evidence(model: Model, rows: Floats, n_threads: int = 1) -> Evidence:
     -------
     Evidence
     """
-    belief, ignorance, conflict = np.empty((len(rows), len(model.classes))), np.empty(len(rows)), np.empty(len(rows))
+    shape = len(rows), len(model.classes)
+    belief, ignorance, conflict = np.empty(shape), np.empty(len(rows)), np.empty(len(rows))
+    if model.weights is not None:
+        weighed = Weighed(np.empty(shape), np.empty(shape))
+        model.scores.weigh(rows, n_threads, belief, weighed.plausibility, weighed.probability, ignorance, conflict)
+        return Evidence(belief, ignorance, conflict, model.classes, weighed=weighed)
     model.sources.combine(rows, n_threads, belief, ignorance, conflict)
     return Evidence(belief, ignorance, conflict, model.classes)

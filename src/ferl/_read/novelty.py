@@ -15,6 +15,7 @@ import numpy as np
 
 from ferl._model.model import Model
 from ferl._model.tree import LEAST_SHARE, FuzzyTree
+from ferl._read.evidence import supports
 from ferl._tables import add_up_indicators
 from ferl._util.arrays import Bools, Floats
 
@@ -41,9 +42,21 @@ def novelty_attribution(model: Model, rows: Floats, measure: str | None = None, 
 def lost_support(model: Model, rows: Floats, n_threads: int = 1) -> Floats:
     """Routing mass lost at closed gates by column; zero where the model has no gates."""
     lost = np.zeros(rows.shape)
-    if model.reading.support_gate:
+    if model.weights is not None:
+        lost[:, model.gated_columns] = _withheld(supports(model, rows))
+    elif model.reading.support_gate:
         model.core.support_deficit(rows, n_threads, lost)
     return lost
+
+
+def _withheld(openness: Floats) -> Floats:
+    """One minus the product of some gates, shared among them by their logarithms, or among those that are closed."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cost = -np.log(openness)
+        closed = np.isinf(cost)
+        cost = np.where(closed.any(axis=1, keepdims=True), closed, cost)
+        share = np.where(cost > 0, cost / cost.sum(axis=1, keepdims=True), 0.0)
+    return np.asarray(share * (1 - openness.prod(axis=1, keepdims=True)))
 
 
 def neighbour_parts(tree: FuzzyTree, X: Floats, n_threads: int = 1) -> Floats:

@@ -313,4 +313,4 @@ class RiskControlledFERL(Wrapper):
 def _wrong(estimator: Any, X: Any, labels: NDArray[Any]) -> NDArray[np.bool_]:
     """Which answers are wrong; a label the classifier does not know always is."""
     evidence = evidence_of(estimator, X)
-    return np.asarray(evidence.pignistic.argmax(axis=1) != codes_of(labels, np.asarray(evidence.classes)))
+    return np.asarray(evidence.probability.argmax(axis=1) != codes_of(labels, np.asarray(evidence.classes)))

@@ -23,7 +23,7 @@ SIGNALS = ("margin", "belief", "ignorance", "novelty")
 
 def margin(evidence: Evidence) -> Floats:
     """Pignistic probability of the best class minus that of the next, shape (n_samples,)."""
-    probability = evidence.pignistic
+    probability = evidence.probability
     if probability.shape[1] == 1:
         return np.asarray(probability[:, 0])
     second, best = np.partition(probability, -2, axis=1)[:, -2:].T

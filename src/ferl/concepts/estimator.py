@@ -198,7 +198,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any, known: Known | None = None) -> Floats:
         """Pignistic probability, shape (n_samples, n_classes); ``known`` as in :meth:`predict_concepts`."""
-        return self.predict_evidence(X, known).pignistic
+        return self.predict_evidence(X, known).probability
 
     def predict(self, X: Any, known: Known | None = None) -> NDArray[Any]:
         """Most probable label of each row, shape (n_samples,); ``known`` as in :meth:`predict_concepts`."""

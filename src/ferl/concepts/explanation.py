@@ -241,7 +241,7 @@ def _corrections(head: FERLClassifier, concepts: Floats, names: Sequence[str]) -
     asked = asked[asked < len(names)]
     tries = np.tile(concepts, (2 * len(asked) + 1, 1))
     tries[np.arange(2 * len(asked)), np.repeat(asked, 2)] = np.tile([0.0, 1.0], len(asked))
-    probability = head.predict_evidence(named_table(tries, names)).pignistic
+    probability = head.predict_evidence(named_table(tries, names)).probability
     change = np.abs(probability - probability[-1]).sum(axis=1) / 2
     found = []
     for index, concept in enumerate(asked.tolist()):

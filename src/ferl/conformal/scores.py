@@ -78,7 +78,7 @@ def nonconformity(
         raise ValueError(f"score is {score!r}; it must be one of {', '.join(map(repr, SCORES))}.")
     if score == "plausibility":
         return np.asarray(1.0 - evidence.plausibility)
-    probability = evidence.pignistic
+    probability = evidence.probability
     if score == "probability":
         return np.asarray(1.0 - probability)
     ranked = rank(probability)

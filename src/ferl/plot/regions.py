@@ -119,7 +119,7 @@ def plot_decision_regions(
 
 def region_colours(evidence: Evidence, colours: Sequence[str]) -> Floats:
     """Colour of each row's label, white in the proportion of its ignorance; shape (n_samples, 3)."""
-    label = np.array([rgb(colour) for colour in colours])[evidence.pignistic.argmax(axis=1)]
+    label = np.array([rgb(colour) for colour in colours])[evidence.probability.argmax(axis=1)]
     strength = _STRENGTH * (1 - evidence.ignorance[:, None])
     return np.asarray(np.clip(1 + strength * (label - 1), 0.0, 1.0))
 

@@ -183,7 +183,7 @@ def listed_row(view: View, rows: Rows, index: int) -> dict[str, Any]:
     model, row = view.model, rows.values[index : index + 1]
     evidence = read_evidence(model, row)
     inside = evidence.prediction_set()[0]
-    label = int(evidence.pignistic[0].argmax())
+    label = int(evidence.probability[0].argmax())
     parts = novelty_attribution(model, row)[0]
     truth = int(rows.truth[index])
     return {
@@ -192,7 +192,7 @@ def listed_row(view: View, rows: Rows, index: int) -> dict[str, Any]:
         "is_wrong": truth not in (label, NO_LABEL),
         "label": view.classes[label],
         "class": label,
-        "probability": float(evidence.pignistic[0, label]),
+        "probability": float(evidence.probability[0, label]),
         "set": [name for name, is_inside in zip(view.classes, inside, strict=True) if is_inside],
         "ignorance": float(evidence.ignorance[0]),
         "novelty": float(parts.sum()),

@@ -157,7 +157,7 @@ class TableReading:
         self.conflict += float(evidence.conflict.sum())
         known = np.flatnonzero(truth >= 0)
         self.n_covered += int(sets[known, truth[known]].sum())
-        probability = evidence.pignistic
+        probability = evidence.probability
         label = probability.argmax(axis=1)
         self._blocks.append((truth, label.astype(np.int32), probability[np.arange(len(label)), label]))
 

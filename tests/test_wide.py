@@ -1,0 +1,252 @@
+"""FERL-wide: short rules whose weights of evidence add up, and the masses that the sums mean."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.model_selection import cross_val_predict
+
+from ferl import FERLClassifier, _core, export_text, save_model
+from ferl.conformal import ConformalFERL
+from ferl.streaming import fit_batches
+from oracle import weights as oracle
+from table_examples import mixed_table
+
+LAW = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+INF = np.inf
+
+
+def scores_alone(scores):
+    """A reader of a tree without rules: the prior is all that speaks."""
+    tree = _core.Tree(
+        np.array([-1], dtype=np.int32),
+        np.array([-1], dtype=np.int32),
+        np.array([[-INF, -INF, INF, INF]]),
+        np.ones(1),
+        np.zeros(2, dtype=np.int32),
+        np.zeros(0),
+        np.array([[0.0, 1.0]]),
+        1.0,
+    )
+    nothing = np.zeros(0, dtype=np.int32)
+    return _core.Scores(tree, nothing, np.zeros((0, len(scores))), scores, nothing, np.zeros((0, 2)), nothing, 1.0)
+
+
+def weighed(scores):
+    shape = (1, len(scores))
+    out = [np.empty(shape), np.empty(shape), np.empty(shape), np.empty(1), np.empty(1)]
+    scores_alone(scores).weigh(np.zeros((1, 1)), 1, *out)
+    return [own[0] for own in out]
+
+
+@LAW
+@given(st.lists(st.floats(-6, 6), min_size=2, max_size=5).map(np.array))
+def test_masses_are_those_of_dempsters_rule_over_all_subsets(scores):
+    belief, plausibility, probability, ignorance, _ = weighed(scores)
+    expected = oracle.brute_force(scores)
+    np.testing.assert_allclose(belief, expected.belief, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(plausibility, expected.plausibility, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(ignorance, expected.ignorance, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(probability, expected.plausibility / expected.plausibility.sum(), rtol=1e-9)
+    for found, closed in zip((belief, plausibility, ignorance), oracle.closed_form(scores), strict=True):
+        np.testing.assert_allclose(found, closed, rtol=0, atol=1e-11)
+
+
+@LAW
+@given(st.lists(st.floats(-2000, 2000), min_size=1, max_size=8).map(np.array))
+def test_masses_stay_in_order_however_large_the_scores(scores):
+    belief, plausibility, probability, ignorance, conflict = weighed(scores)
+    assert (belief >= 0).all()
+    assert (belief <= plausibility).all()
+    assert (plausibility <= 1).all()
+    assert belief.sum() <= 1 + 1e-12
+    np.testing.assert_allclose(probability.sum(), 1.0, rtol=1e-12)
+    assert 0 <= ignorance <= 1
+    assert 0 <= conflict <= 1
+    assert probability.argmax() == plausibility.argmax()
+
+
+def test_nothing_said_is_the_vacuous_answer_exactly():
+    belief, plausibility, probability, ignorance, conflict = weighed(np.zeros(4))
+    assert (belief == 0).all()
+    assert (plausibility == 1).all()
+    assert (probability == 0.25).all()
+    assert (ignorance, conflict) == (1.0, 0.0)
+
+
+TABLES = {"iris": load_iris, "wine": load_wine, "breast_cancer": load_breast_cancer}
+
+
+@pytest.fixture(scope="module", params=TABLES)
+def example(request):
+    X, y = TABLES[request.param](return_X_y=True)
+    return X, y, FERLClassifier("wide", random_state=0).fit(X, y)
+
+
+def test_contributions_of_rules_and_of_features_add_up_to_the_scores(example):
+    X, _, clf = example
+    rows = np.vstack([X, X * 1.3, X - 0.2 * np.ptp(X, axis=0)])
+    parts = clf.contributions(rows)
+    assert parts.shape == (len(rows), clf.n_rules_ + 1, len(clf.classes_))
+    scores = parts.sum(axis=1)
+    np.testing.assert_allclose(clf.feature_contributions(rows).sum(axis=1), scores, rtol=0, atol=1e-12)
+    found = clf.decision_function(rows)
+    np.testing.assert_allclose(found, scores if scores.shape[1] > 2 else scores[:, 1] - scores[:, 0], atol=1e-12)
+    np.testing.assert_allclose(clf.predict_proba(rows), oracle.softmax(scores), rtol=1e-9, atol=1e-300)
+    np.testing.assert_allclose(clf.evidence_weights_.sum(axis=1), 0.0, atol=1e-9)
+    assert clf.prior_.shape == (len(clf.classes_),)
+
+
+def test_evidence_is_in_order_and_the_label_is_the_most_plausible(example):
+    X, _, clf = example
+    evidence = clf.predict_evidence(X)
+    assert (evidence.belief <= evidence.pignistic + 1e-12).all()
+    assert (evidence.pignistic <= evidence.plausibility + 1e-12).all()
+    np.testing.assert_allclose(evidence.pignistic.sum(axis=1), 1.0, rtol=1e-12)
+    assert (clf.classes_[evidence.plausibility.argmax(axis=1)] == clf.predict(X)).all()
+    assert evidence.prediction_set()[np.arange(len(X)), evidence.probability.argmax(axis=1)].all()
+    for row in range(0, len(X), 37):
+        scores = np.log(evidence.probability[row])
+        np.testing.assert_allclose(evidence.pignistic[row], oracle.brute_force(scores).pignistic, atol=1e-10)
+    assert evidence[:3].plausibility.shape == (3, len(clf.classes_))
+
+
+def test_far_away_rows_get_the_vacuous_answer_and_the_features_to_blame_are_named(example):
+    X, _, clf = example
+    far = X[:5] + 3 * np.ptp(X, axis=0)
+    evidence = clf.predict_evidence(far)
+    assert (evidence.ignorance == 1).all()
+    assert (evidence.belief == 0).all()
+    assert clf.predict_set(far).all()
+    np.testing.assert_allclose(clf.support_deficit(far).sum(axis=1), 1.0)
+    assert (clf.support_deficit(X) == 0).all()
+    used = np.unique(clf.tree_.feature[1:])
+    one = X[:1].copy()
+    one[0, used[0]] = X[:, used[0]].max() + 0.5 * np.ptp(X[:, used[0]])
+    deficit = clf.support_deficit(one)[0]
+    assert deficit[used[0]] == pytest.approx(0.5)
+    assert np.delete(deficit, used[0]).sum() == 0
+    ungated = clf.reading(support_gate=False)
+    assert (ungated.predict_evidence(far).ignorance < 1).all()
+
+
+def fits_alike(one, other, rows):
+    assert one.n_rules_ == other.n_rules_
+    for name in ("parent", "feature", "trapezoid", "share", "class_weight"):
+        assert getattr(one.tree_, name).tobytes() == getattr(other.tree_, name).tobytes(), name
+    assert one.evidence_weights_.tobytes() == other.evidence_weights_.tobytes()
+    assert one.prior_.tobytes() == other.prior_.tobytes()
+    assert one.predict_proba(rows).tobytes() == other.predict_proba(rows).tobytes()
+
+
+def test_row_order_weights_threads_and_batches_change_no_bit():
+    X, y = load_wine(return_X_y=True)
+    base = FERLClassifier("wide", random_state=0).fit(X, y)
+    order = np.random.default_rng(0).permutation(len(X))
+    fits_alike(base, FERLClassifier("wide", random_state=0).fit(X[order], y[order]), X)
+    fits_alike(base, FERLClassifier("wide", random_state=0, n_jobs=3).fit(X, y), X)
+    batches = [(X[i : i + 50], y[i : i + 50]) for i in range(0, len(X), 50)]
+    fits_alike(base, fit_batches(batches, estimator=FERLClassifier("wide", random_state=0)), X)
+    twice = np.where(np.arange(len(X)) % 3 == 0, 2, 1)
+    weighted = FERLClassifier("wide", random_state=0).fit(X, y, twice)
+    fits_alike(
+        weighted, FERLClassifier("wide", random_state=0).fit(np.repeat(X, twice, axis=0), np.repeat(y, twice)), X
+    )
+
+
+@pytest.mark.parametrize("max_rules", [1, 6, 15])
+def test_the_number_of_rules_and_of_conditions_is_a_promise(max_rules):
+    X, y = load_breast_cancer(return_X_y=True)
+    for max_conditions in (1, 2, 3):
+        clf = FERLClassifier("wide", max_rules=max_rules, max_conditions=max_conditions, random_state=0).fit(X, y)
+        assert 1 <= clf.n_rules_ <= max_rules
+        assert clf.tree_.depth.max() <= max_conditions
+
+
+def test_categories_missing_and_unseen_values_are_read():
+    table = mixed_table(np.random.default_rng(3), n_classes=3)
+    clf = FERLClassifier("wide", random_state=0, missing_conditions=True).fit(table.frame, table.y)
+    probability = clf.predict_proba(table.frame)
+    assert np.isfinite(probability).all()
+    prior = np.bincount(np.unique(table.y, return_inverse=True)[1]) / len(table.y)
+    assert log_loss(table.y, probability) < -np.sum(prior * np.log(prior))
+    nothing = pd.DataFrame([[None] * table.frame.shape[1]], columns=table.frame.columns, dtype=object)
+    assert np.isfinite(clf.predict_proba(nothing)).all()
+
+
+def test_a_decisive_category_of_few_rows_is_found():
+    rng = np.random.default_rng(0)
+    kind = rng.choice(list("abcdefgh"), 3000, p=[0.3, 0.2, 0.15, 0.1, 0.1, 0.07, 0.05, 0.03])
+    noise = rng.normal(size=3000)
+    ill = rng.random(3000) < np.where(kind == "h", 0.8, 0.03)
+    clf = FERLClassifier("wide", random_state=0).fit(pd.DataFrame({"kind": kind, "noise": noise}), ill)
+    asked = pd.DataFrame({"kind": list("ah"), "noise": [0.0, 0.0]})
+    low, high = clf.predict_proba(asked)[:, 1]
+    assert low < 0.1
+    assert high > 0.5
+
+
+def test_a_class_of_one_row_in_a_hundred_is_ranked():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(4000, 6))
+    y = (X[:, 0] + 0.5 * X[:, 1] + rng.normal(size=4000) > 3.4).astype(int)
+    assert 0.005 < y.mean() < 0.015
+    score = cross_val_predict(FERLClassifier("wide", random_state=0), X, y, cv=4, method="predict_proba")[:, 1]
+    assert roc_auc_score(y, score) > 0.9
+
+
+def test_monotone_constraints_hold_for_the_scores():
+    rng = np.random.default_rng(2)
+    X = rng.uniform(size=(600, 3))
+    y = (X[:, 0] - X[:, 1] + np.sin(9 * X[:, 2]) * 0.3 + 0.3 * rng.normal(size=600) > 0).astype(int)
+    clf = FERLClassifier("wide", monotonic_cst=[1, -1, 0], support_gate=False, random_state=0).fit(X, y)
+    grid = np.linspace(-0.2, 1.2, 60)
+    for base in X[:20]:
+        for feature, sign in ((0, 1), (1, -1)):
+            rows = np.repeat(base[None], len(grid), axis=0)
+            rows[:, feature] = grid
+            assert (sign * np.diff(clf.decision_function(rows)) >= -1e-9).all()
+
+
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        (np.zeros((20, 2)), np.arange(20) % 2),
+        (np.arange(20.0)[:, None], np.zeros(20, dtype=int)),
+        (np.array([[1.0, 2.0]]), np.array([4])),
+        (np.arange(30.0)[:, None], np.r_[np.zeros(29, dtype=int), 1]),
+        (np.repeat(np.arange(10.0), 5)[:, None], np.repeat(np.arange(10) // 5, 5)),
+        (np.column_stack([np.arange(40.0)] * 4), np.arange(40) // 20),
+    ],
+    ids=["constant", "one class", "one row", "a class of one row", "separable", "collinear"],
+)
+def test_tables_that_teach_little_give_a_model_all_the_same(X, y):
+    clf = FERLClassifier("wide", random_state=0).fit(X, y)
+    assert np.isfinite(clf.predict_proba(X)).all()
+    assert np.isfinite(clf.evidence_weights_).all()
+
+
+def test_what_adds_up_is_for_wide_alone_and_readings_of_trees_say_so():
+    X, y = load_iris(return_X_y=True)
+    deep, wide = FERLClassifier("deep", random_state=0).fit(X, y), FERLClassifier("wide", random_state=0).fit(X, y)
+    for name in ("decision_function", "contributions", "feature_contributions", "evidence_weights_", "prior_"):
+        assert hasattr(wide, name)
+        assert not hasattr(deep, name)
+    for ask in (lambda: wide.explain(X[0]), lambda: wide.certified_radius(X), lambda: export_text(wide)):
+        with pytest.raises(ValueError, match="does not read wide rules yet"):
+            ask()
+    with pytest.raises(ValueError, match="does not read wide rules yet"):
+        save_model(wide, "nowhere.json")
+    with pytest.raises(ValueError, match="weights of evidence add up"):
+        FERLClassifier("wide", combination="vote").fit(X, y)
+    with pytest.raises(ValueError, match="weights of evidence add up"):
+        FERLClassifier("deep", combination="weights").fit(X, y)
+
+
+def test_conformal_sets_take_wide_models():
+    X, y = load_wine(return_X_y=True)
+    sets = ConformalFERL(FERLClassifier("wide", random_state=0)).fit(X[::2], y[::2]).conformalize(X[1::4], y[1::4])
+    assert sets.predict_set(X[3::4], alpha=0.2).any(axis=1).mean() > 0.7
