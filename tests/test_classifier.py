@@ -35,7 +35,14 @@ def cancer():
     return load_breast_cancer(return_X_y=True)
 
 
-@parametrize_with_checks([FERLClassifier(random_state=0), FERLClassifier("medium", random_state=0, combination="vote")])
+@parametrize_with_checks(
+    [
+        FERLClassifier(random_state=0),
+        FERLClassifier("medium", random_state=0, combination="vote"),
+        FERLClassifier("compact", random_state=0),
+        FERLClassifier("wide", random_state=0),
+    ]
+)
 def test_scikit_learn_estimator_checks_pass(estimator, check):
     check(estimator)
 

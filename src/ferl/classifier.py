@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Bunch, Tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ferl._learn.grow import fit_model, grow
@@ -24,6 +25,12 @@ from ferl._readings import Readings
 from ferl._sklearn import Interval, StrOptions, check_parameters, check_rows, fit_context, learn_labels, learn_table
 from ferl._tables import weights_and_factors, with_indicators
 from ferl._util.threads import n_threads
+
+
+def _is_tree(classifier: FERLClassifier) -> bool:
+    if classifier.variant == "wide":
+        raise AttributeError("partial_fit goes on with the sums of a tree; fit wide rules on all rows.")
+    return True
 
 
 class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
@@ -336,6 +343,7 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         block = Block(with_indicators(table, missing), codes, weight)
         return RowsInMemory.of_table(block, Facts(schema, missing, settled, unit), n_threads(self.n_jobs))
 
+    @available_if(_is_tree)
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
         self,
@@ -390,7 +398,6 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
             self.drift_ = None
             return self
         check_parameters(self)
-        self._tree_model("partial_fit on a later block")
         rows, known = check_rows(self, X), self.classes_
         found, found_codes = learn_labels(self, y, rows.shape)
         codes = known_codes(found, found_codes, classes, known)
