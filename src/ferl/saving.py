@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from ferl._model.files import (
     variable_to_form,
 )
 from ferl._model.model import Model
-from ferl._model.settings import PRESETS
 from ferl._util.files import replace_text
 from ferl._util.text import shown
 from ferl.classifier import FERLClassifier
@@ -116,19 +114,13 @@ def _contents(estimator: FERLClassifier) -> tuple[Model, dict[str, Any], list[st
     if type(estimator) is not FERLClassifier:
         raise TypeError(
             f"save_model got a {type(estimator).__name__}; a model file holds a FERLClassifier. Save the one inside, "
-            "for example pipeline[-1], search.best_estimator_ or wrapper.estimator_."
+            "for example pipeline[-1], search.best_estimator_, wrapper.estimator_, or the to_local() of a cluster's."
         )
-    model = estimator._fitted()
-    parameters, notes = _parameters_to_form(estimator)
-    # How the model is read, which parameters that were set after fit do not change.
-    parameters |= {"variant": model.variant} | asdict(model.reading)
-    if estimator.sources is None and model.reading.sources == PRESETS[model.variant]["sources"]:
-        parameters["sources"] = None
-    return model, parameters, notes
+    return estimator._fitted(), *_parameters_to_form(estimator)
 
 
 def _parameters_to_form(estimator: FERLClassifier) -> tuple[dict[str, Any], list[str]]:
-    parameters = {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
+    parameters = {name: _plain(value) for name, value in estimator._fitted_parameters().items()}
     notes = []
     if isinstance(estimator.random_state, np.random.RandomState):
         parameters["random_state"] = None
