@@ -138,7 +138,7 @@ def test_intervals_contain_the_firings_of_all_rows_in_the_box(
     X, scale = rows_near(table[0], seed, 5), np.ptp(table[0], axis=0)
     radius = float(rng.choice([0.0, 1e-9, 0.03, 0.3, 3.0, np.inf]))
     low, high = np.zeros((5, tree.n_nodes)), np.zeros((5, tree.n_nodes))
-    tree.core().bound(X, radius, scale, gated, 1, low, high)
+    tree.core.bound(X, radius, scale, gated, 1, low, high)
     assert (low >= 0).all()
     assert (high <= 1).all()
     reach = min(radius, 1e6) * scale

@@ -63,7 +63,7 @@ def exemplars_of(tree: FuzzyTree, core: _core.Tree) -> tuple[Any, ...]:
 @pytest.mark.parametrize("combination", COMBINATIONS)
 def test_flags_rows_and_threads_change_no_bit_of_what_sources_say(fitted, combination):
     tree, X = fitted.tree_, unlike_training()
-    given = tree.core(fitted.gate_margin), tree.consequent, np.full(tree.n_nodes, 0.9)
+    given = tree.compiled(fitted.gate_margin), tree.consequent, np.full(tree.n_nodes, 0.9)
     expected = outputs(len(X), tree.n_classes)
     _core.Sources(*given, tree.is_leaf, combination, True).combine(X, 1, *expected)
     sources = _core.Sources(*given, tree.is_leaf.astype(np.uint8), combination, True)
@@ -87,7 +87,7 @@ def test_distances_of_all_features_add_up_and_do_not_depend_on_the_other_rows(fi
 
 def test_a_node_of_no_group_is_not_searched(fitted):
     tree, X = fitted.tree_, unlike_training(20)
-    core = tree.core()
+    core = tree.core
     row, exemplar, *scale = exemplars_of(tree, core)
     out = np.zeros((len(X), 1))
     _core.Exemplars(core, row, exemplar, np.full(tree.n_nodes, -1, dtype=np.int32), *scale).distance(X, 1, out)
@@ -97,7 +97,7 @@ def test_a_node_of_no_group_is_not_searched(fitted):
 @pytest.mark.parametrize("gated", [False, True])
 def test_a_firing_is_that_above_it_times_what_sides_and_gates_give(fitted, gated):
     tree, X = fitted.tree_, unlike_training()
-    core, firing = tree.core(fitted.gate_margin), tree.fire(X, gated=gated, gate_margin=fitted.gate_margin)
+    core, firing = tree.compiled(fitted.gate_margin), tree.fire(X, gated=gated, gate_margin=fitted.gate_margin)
     nodes = np.flatnonzero((tree.feature != 3) & (tree.feature >= 0))  # that ask for numbers
     x = X[:, tree.feature[nodes]]
     rise, fall, ends = (values[nodes].T for values in (core.rise, core.fall, core.gate))
@@ -165,7 +165,7 @@ def test_arrays_of_a_tree_are_fresh():
 
 def test_readers_outlive_the_name_of_their_tree(fitted):
     tree, X = fitted.tree_, unlike_training(50)
-    core = tree.core(fitted.gate_margin)
+    core = tree.compiled(fitted.gate_margin)
     row, exemplar, *scale = (values.copy() for values in exemplars_of(tree, core))
     consequent, believed, is_source = tree.consequent.copy(), np.full(tree.n_nodes, 0.9), tree.is_leaf.copy()
     group = tree.exemplar_group
@@ -188,7 +188,7 @@ def test_readers_outlive_the_name_of_their_tree(fitted):
 
 def test_wrong_sources_are_refused(fitted):
     tree = fitted.tree_
-    core, n = tree.core(), tree.n_nodes
+    core, n = tree.core, tree.n_nodes
     good = {
         "consequent": tree.consequent,
         "reliability": np.ones(n),
@@ -213,7 +213,7 @@ def test_wrong_sources_are_refused(fitted):
 
 def test_wrong_rows_and_outputs_are_refused(fitted):
     tree, X = fitted.tree_, unlike_training(5)
-    core = tree.core()
+    core = tree.core
     sources = _core.Sources(core, tree.consequent, np.ones(tree.n_nodes), tree.is_leaf, "cautious", True)
     belief, ignorance, conflict = outputs(5, tree.n_classes)
     with pytest.raises(ValueError, match="one row per row of X"):
@@ -240,7 +240,7 @@ def test_wrong_rows_and_outputs_are_refused(fitted):
 
 def test_wrong_exemplars_are_refused(fitted):
     tree, X = fitted.tree_, unlike_training(5)
-    core, n = tree.core(), tree.n_nodes
+    core, n = tree.core, tree.n_nodes
     row, exemplar, centre, per_unit, n_categories = exemplars_of(tree, core)
     good = [row, exemplar, tree.exemplar_group, centre, per_unit, n_categories]
     exemplars = _core.Exemplars(core, *good)

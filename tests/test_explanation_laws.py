@@ -101,7 +101,7 @@ def test_belief_without_a_rule_is_that_of_a_tree_where_it_is_silent(combination,
             believed = np.ones(tree.n_nodes)
             believed[rule.node] = 0.0
             belief, ignorance, conflict = np.empty((1, tree.n_classes)), np.empty(1), np.empty(1)
-            sources = _core.Sources(tree.core(), tree.consequent, believed, is_source, combination, True)
+            sources = _core.Sources(tree.core, tree.consequent, believed, is_source, combination, True)
             sources.combine(row[None], 1, belief, ignorance, conflict)
             np.testing.assert_allclose(rule.belief_without, belief[0], atol=1e-9)
 

@@ -81,6 +81,35 @@ def test_a_model_cannot_be_changed():
         FERLClassifier(random_state=0).fit(X, Y).tree_ = model.tree
 
 
+def test_no_array_of_a_model_can_be_written_not_even_after_a_pickle():
+    fitted = FERLClassifier(random_state=0).fit(X, Y)
+    for model in (fitted.model_, pickle.loads(pickle.dumps(fitted)).model_, copy.deepcopy(fitted).model_):
+        for array in (model.classes, model.tree.consequent, model.tree.profile.mean, model.tree.cuts.share):
+            with pytest.raises(ValueError, match="read-only"):
+                array[:] = 0
+
+
+def test_a_reading_takes_numbers_of_numpy_and_can_be_saved(tmp_path):
+    fitted = FERLClassifier(random_state=0).fit(X, Y)
+    other = fitted.reading(support_gate=np.bool_(False), discount=np.float32(0.5), gate_margin=np.int64(2))
+    save_model(other, tmp_path / "model.json")
+    assert_same(load_model(tmp_path / "model.json"), other)
+
+
+def test_the_parameters_of_a_reading_are_those_of_its_model():
+    fitted = FERLClassifier("medium", random_state=0).fit(X, Y).set_params(variant="compact", combination="vote")
+    other = fitted.reading(discount=1.0)
+    assert (other.variant, other.combination, other.discount, other.sources) == ("medium", "dempster", 1.0, None)
+    assert_same(other, FERLClassifier(**other.get_params()).fit(X, Y))
+
+
+def test_a_refused_fit_leaves_nothing_behind():
+    fitted = FERLClassifier(random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match="inconsistent"):
+        fitted.fit(X[:, :2], Y[:-1])
+    assert not [name for name in vars(fitted) if name.endswith("_")]
+
+
 def test_compiled_parts_are_made_once_and_shared_by_readings():
     fitted = FERLClassifier(random_state=0).fit(X, Y)
     model = fitted.model_
@@ -92,7 +121,8 @@ def test_compiled_parts_are_made_once_and_shared_by_readings():
         one is other for one, other in zip(parts, (model.core, model.sources, model.tree.exemplars), strict=True)
     )
     assert fitted.reading(combination="vote").model_.core is model.core
-    assert model.with_names(list("abcd")).core is model.core
+    renamed = model.with_names(list("abcd"))
+    assert (renamed.core, renamed.sources) == (model.core, model.sources)
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])

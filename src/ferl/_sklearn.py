@@ -70,9 +70,9 @@ def take_rows(table: Any, rows: Any) -> Any:
 
 
 def changed_parameters(estimator: Any) -> dict[str, Any]:
-    """The parameters that differ from the defaults, with their values."""
-    defaults = type(estimator)().get_params()
-    return {name: value for name, value in estimator.get_params().items() if str(value) != str(defaults[name])}
+    """The parameters of a fitted classifier that differ from the defaults, with their values."""
+    defaults, own = type(estimator)().get_params(), estimator._fitted_parameters()
+    return {name: value for name, value in own.items() if str(value) != str(defaults[name])}
 
 
 def checked_input(estimator: Any, X: Any, reset: bool = False) -> Table:

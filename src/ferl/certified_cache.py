@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ferl._model.model import Model
 from ferl._read.certificate import check_scale, proven_radius, refuse_uncertified
 from ferl._read.evidence import read_evidence
+from ferl._readings import model_of
 from ferl._util.arrays import Floats
 from ferl._util.threads import n_threads
 from ferl.classifier import FERLClassifier
@@ -75,7 +76,7 @@ class CertifiedCache:
 
     def clear(self) -> None:
         """Forget all rows and counts, and take the estimator as it is now."""
-        model = self.estimator._tree_model("CertifiedCache")
+        model = model_of(self.estimator, "CertifiedCache")
         refuse_uncertified(model)
         with self._lock:
             self._model, self._scale = model, check_scale(model, self._given_scale)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import asdict, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Bunch, Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -19,7 +19,7 @@ from ferl._learn.grow import fit_model, grow
 from ferl._learn.pruning import pruning_path
 from ferl._learn.rows import Block, Facts, Rows, RowsInMemory
 from ferl._learn.updating import known_codes, settle_classes, update_model, weighed_block
-from ferl._model.settings import Settings
+from ferl._model.settings import PRESETS, Settings
 from ferl._model.words import LinguisticVariable
 from ferl._readings import Readings
 from ferl._sklearn import Interval, StrOptions, check_parameters, check_rows, fit_context, learn_labels, learn_table
@@ -325,10 +325,16 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         return self._fit(X, y, sample_weight)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, classes: ArrayLike | None = None) -> Self:
-        # An interrupted or refused fit leaves no half-new, half-old model behind.
-        for name in ("model_", "drift_"):
+        self._forget()
+        try:
+            return self._take(fit_model(self._settings(), self._training_rows(X, y, sample_weight, classes)))
+        except BaseException:
+            self._forget()  # an interrupted or refused fit leaves no half-new, half-old model behind
+            raise
+
+    def _forget(self) -> None:
+        for name in ("model_", "drift_", "n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
-        return self._take(fit_model(self._settings(), self._training_rows(X, y, sample_weight, classes)))
 
     def _settings(self) -> Settings:
         return Settings.of(self.get_params(deep=False))
@@ -468,10 +474,22 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
             "gate_margin": gate_margin,
         }
         changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        other: Self = copy(self).set_params(**changes)
-        check_parameters(other)
+        check_parameters(clone(self).set_params(**changes))
+        other = copy(self)
         other.model_ = self.model_.read(replace(self.model_.reading, **changes))
-        return other
+        read: Self = other.set_params(**(other._fitted_parameters() | changes))
+        return read
+
+    def _fitted_parameters(self) -> dict[str, Any]:
+        """The parameters, with those that the fitted model was settled by as it has them, whatever was set later."""
+        model = self._fitted()
+        parameters: dict[str, Any] = self.get_params(deep=False)
+        parameters |= {"variant": model.variant} | asdict(model.reading)
+        for name in ("combination", "sources"):
+            given, settled = getattr(self, name), getattr(model.reading, name)
+            if settled == PRESETS[model.variant][name] and given in (None, settled):
+                parameters[name] = given
+        return parameters
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()

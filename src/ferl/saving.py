@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +20,11 @@ from ferl._model.files import (
     variable_to_form,
 )
 from ferl._model.model import Model
-from ferl._model.settings import PRESETS
 from ferl._util.files import replace_text
 from ferl._util.text import shown
 from ferl.classifier import FERLClassifier
+
+_OF_WIDE = ("max_conditions", "prune")  # parameters of wide rules, which files do not hold yet
 
 __all__ = ["ModelFileError", "load_model", "save_model"]
 
@@ -116,19 +116,14 @@ def _contents(estimator: FERLClassifier) -> tuple[Model, dict[str, Any], list[st
     if type(estimator) is not FERLClassifier:
         raise TypeError(
             f"save_model got a {type(estimator).__name__}; a model file holds a FERLClassifier. Save the one inside, "
-            "for example pipeline[-1], search.best_estimator_ or wrapper.estimator_."
+            "for example pipeline[-1], search.best_estimator_, wrapper.estimator_, or the to_local() of a cluster's."
         )
-    model = estimator._tree_model("save_model")
-    parameters, notes = _parameters_to_form(estimator)
-    # How the model is read, which parameters that were set after fit do not change.
-    parameters |= {"variant": model.variant} | asdict(model.reading)
-    if estimator.sources is None and model.reading.sources == PRESETS[model.variant]["sources"]:
-        parameters["sources"] = None
-    return model, parameters, notes
+    return estimator._tree_model("save_model"), *_parameters_to_form(estimator)
 
 
 def _parameters_to_form(estimator: FERLClassifier) -> tuple[dict[str, Any], list[str]]:
-    parameters = {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
+    own = estimator._fitted_parameters() | {"combination": estimator.model_.reading.combination}
+    parameters = {name: _plain(value) for name, value in own.items() if name not in _OF_WIDE}
     notes = []
     if isinstance(estimator.random_state, np.random.RandomState):
         parameters["random_state"] = None
@@ -158,7 +153,8 @@ def _plain(value: Any) -> Any:
 
 def _estimator(model: Model, written: dict[str, Any]) -> FERLClassifier:
     """A fitted classifier: what fit leaves behind."""
-    part = Part(written, "parameters", FERLClassifier._get_param_names())
+    names = [name for name in FERLClassifier._get_param_names() if name not in _OF_WIDE]
+    part = Part(written, "parameters", names)
     parameters = dict(part.value)
     if isinstance(parameters["class_weight"], list):
         parameters["class_weight"] = _class_weight(parameters["class_weight"])

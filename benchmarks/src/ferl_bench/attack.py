@@ -40,7 +40,7 @@ class Attacker:
     @cached_property
     def bends(self) -> list[Floats]:
         """For each feature the values at which some membership or gate bends, and their neighbours in float64."""
-        tree, margin = self.classifier.tree_, self.classifier.gate_margin
+        tree, margin = self.classifier.tree_, self.classifier.model_.reading.gate_margin
         low, high = tree.support.T
         width = margin * (high - low)
         ends = np.column_stack([tree.trapezoid, low, high, low - width, high + width])

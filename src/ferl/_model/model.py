@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,13 +15,13 @@ from ferl._model.settings import Reading
 from ferl._model.tree import FuzzyTree
 from ferl._model.words import LinguisticVariable
 from ferl._tables import INDICATOR_CATEGORIES, Schema
-from ferl._util.arrays import Bools, Floats, Ints
+from ferl._util.arrays import Bools, Floats, FrozenArrays, Ints
 
 Words = list[LinguisticVariable | None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RuleWeights:
+class RuleWeights(FrozenArrays):
     """What wide rules say: weights of evidence that add up, in proportion to the firing of the rules.
 
     Attributes
@@ -43,7 +43,7 @@ class RuleWeights:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Model:
+class Model(FrozenArrays):
     """A fitted model.
 
     Rows reach a model as columns of numbers: those of its schema, and behind them an indicator, 1 where a value is
@@ -89,17 +89,21 @@ class Model:
         """Number of rules: leaves of a tree, or wide rules."""
         return len(self.tree.leaves) if self.weights is None else len(self.weights.node)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
     # -----------------------------------------------------------------------------------------------------------------
     # What the readings share, made once
     # -----------------------------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def core(self) -> _core.Tree:
         """The compiled tree, with the gates of the reading."""
-        return self.tree.core(self.reading.gate_margin)
+        margin = self.reading.gate_margin
+        return self.tree.core if margin == 1.0 else self.tree.compiled(margin)
+
+    def fire(self, rows: Floats) -> Floats:
+        """Firing of every node, with the gates of the reading, shape (n_samples, n_nodes)."""
+        out = np.zeros((len(rows), self.tree.n_nodes))
+        self.core.fire(rows, self.reading.support_gate, 1, out)
+        return out
 
     @cached_property
     def is_source(self) -> Bools:
@@ -202,19 +206,24 @@ class Model:
         """The same model with other names of the features; itself where none are given."""
         if names is None:
             return self
-        return replace(self, schema=Schema(tuple(self.feature_names(names)), self.schema.categories))
+        renamed = replace(self, schema=Schema(tuple(self.feature_names(names)), self.schema.categories))
+        for name in ("core", "sources", "with_gates_open", "fully_believed"):  # which do not depend on names
+            renamed.__dict__[name] = getattr(self, name)
+        return renamed
 
     def read(self, reading: Reading) -> Model:
-        """The same tree, whose evidence is read in another way; it is made once for each way."""
-        if reading == self.reading:
-            return self
-        if reading not in self._other_readings:
-            self._other_readings[reading] = replace(self, reading=reading)
-        return self._other_readings[reading]
+        """The same tree, whose evidence is read in another way."""
+        return self if reading == self.reading else replace(self, reading=reading)
 
     @cached_property
-    def _other_readings(self) -> dict[Reading, Model]:
-        return {}
+    def with_gates_open(self) -> Model:
+        """The model without gates; explanations ask what the gates withhold."""
+        return self.read(replace(self.reading, support_gate=False))
+
+    @cached_property
+    def fully_believed(self) -> Model:
+        """The model without gates and discounts."""
+        return self.with_gates_open.read(replace(self.with_gates_open.reading, discount=0.0))
 
 
 def feature_names(schema: Schema) -> list[str]:

@@ -72,6 +72,11 @@ class Reading:
     support_gate: bool = True
     gate_margin: float = 1.0
 
+    def __post_init__(self) -> None:
+        # Numbers of NumPy are welcome as parameters; files hold Python's own.
+        for name, kind in (("discount", float), ("support_gate", bool), ("gate_margin", float)):
+            object.__setattr__(self, name, kind(getattr(self, name)))
+
 
 READING_PARAMETERS = tuple(field.name for field in fields(Reading))
 
@@ -133,10 +138,4 @@ class Settings:
     @property
     def reading(self) -> Reading:
         """How the evidence of what is learned will be read."""
-        return Reading(
-            self.combination,
-            self.sources,
-            float(self.discount),
-            bool(self.support_gate),
-            float(self.gate_margin),
-        )
+        return Reading(self.combination, self.sources, self.discount, self.support_gate, self.gate_margin)

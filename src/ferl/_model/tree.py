@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
-from ferl._util.arrays import Bools, Floats, Ints
+from ferl._util.arrays import Bools, Floats, FrozenArrays, Ints
 
 LEAST_VARIANCE = 1e-305  # the reciprocals of smaller ones overflow
 LEAST_SHARE = 0.05  # of a feature's variance over all rows, that its variance inside a leaf is taken to be at least
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Profile:
+class Profile(FrozenArrays):
     """What the training rows of each node look like.
 
     Attributes
@@ -96,7 +95,7 @@ def nodes_by_depth(parent: Ints) -> list[NDArray[np.intp]]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Cuts:
+class Cuts(FrozenArrays):
     """What the bootstrap resamples say of the split below each node; NaN at leaves.
 
     Attributes
@@ -114,7 +113,7 @@ class Cuts:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Categories:
+class Categories(FrozenArrays):
     """Conditions on features that are categories.
 
     Attributes
@@ -145,7 +144,7 @@ class Categories:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FuzzyTree:
+class FuzzyTree(FrozenArrays):
     """A fuzzy rule tree. Nodes are in pre-order; every node but the root stores one condition.
 
     The firing of a node is the firing of its parent, times the membership of the row in the node's trapezoid, times
@@ -282,23 +281,18 @@ class FuzzyTree:
         """Membership of each category in a node's condition; none where the condition is on numbers."""
         return np.zeros(0) if self.categories is None else self.categories.of(node)
 
-    def core(self, gate_margin: float = 1.0) -> _core.Tree:
-        """The compiled form of the tree, which fires rows; it is made once for each width of the gates."""
-        if gate_margin not in self._compiled:
-            start, membership = np.zeros(self.n_nodes + 1, dtype=np.int32), np.zeros(0)
-            if self.categories is not None:
-                start, membership = self.categories.start, self.categories.membership
-            conditions = (self.parent, self.feature, self.trapezoid, self.share, start, membership)
-            self._compiled[gate_margin] = _core.Tree(*conditions, self.support, gate_margin)
-        return self._compiled[gate_margin]
-
     @cached_property
-    def _compiled(self) -> dict[float, _core.Tree]:
-        return {}
+    def core(self) -> _core.Tree:
+        """The compiled form of the tree, which fires rows; its gates are one range wide."""
+        return self.compiled(1.0)
 
-    def __getstate__(self) -> dict[str, Any]:
-        # What is computed from the arrays is computed again, in whatever process reads them.
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+    def compiled(self, gate_margin: float) -> _core.Tree:
+        """A compiled form of the tree with gates of this width."""
+        start, membership = np.zeros(self.n_nodes + 1, dtype=np.int32), np.zeros(0)
+        if self.categories is not None:
+            start, membership = self.categories.start, self.categories.membership
+        conditions = (self.parent, self.feature, self.trapezoid, self.share, start, membership)
+        return _core.Tree(*conditions, self.support, gate_margin)
 
     @cached_property
     def unit_of_distance(self) -> Floats:
@@ -319,14 +313,14 @@ class FuzzyTree:
         for node in range(1, self.n_nodes):  # parents come first
             if not self.profile.exemplar.shape[1] or self.profile.exemplar[node, 0] < 0:
                 group[node] = group[self.parent[node]]
-        return np.where(self.core().is_split, np.int32(-1), group)
+        return np.where(self.core.is_split, np.int32(-1), group)
 
     @cached_property
     def exemplars(self) -> _core.Exemplars:
         """The exemplars, laid out for the search of the nearest one."""
         profile = self.profile
         return _core.Exemplars(
-            self.core(),
+            self.core,
             profile.exemplar_row,
             profile.exemplar,
             self.exemplar_group,
@@ -354,7 +348,8 @@ class FuzzyTree:
         ndarray of shape (n_samples, n_nodes)
         """
         out = np.zeros((len(X), self.n_nodes))
-        self.core(gate_margin).fire(X, gated, n_threads, out)
+        core = self.core if gate_margin == 1.0 or not gated else self.compiled(gate_margin)
+        core.fire(X, gated, n_threads, out)
         return out
 
     def keep(self, kept: Bools) -> FuzzyTree:
@@ -362,22 +357,24 @@ class FuzzyTree:
         number = np.cumsum(kept) - 1
         parent = self.parent[kept]
         parent[1:] = number[parent[1:]]
-        pruned = FuzzyTree(
+        is_leaf = np.ones(len(parent), dtype=bool)
+        is_leaf[parent[1:]] = False
+        cuts = None
+        if self.cuts is not None:
+            interval, share = self.cuts.interval[kept], self.cuts.share[kept]
+            interval[is_leaf] = share[is_leaf] = np.nan
+            cuts = Cuts(interval, share)
+        return FuzzyTree(
             parent.astype(np.int32),
             self.feature[kept],
             self.trapezoid[kept],
             self.support[kept],
             self.class_weight[kept],
             self.consequent[kept],
-            self.gain[kept],
+            np.where(is_leaf, 0.0, self.gain[kept]),
             self.share[kept],
             self.profile.keep(kept),
             tuple(word for word, stays in zip(self.word, kept, strict=True) if stays) if self.word else (),
-            None if self.cuts is None else Cuts(self.cuts.interval[kept], self.cuts.share[kept]),
+            cuts,
             None if self.categories is None else self.categories.keep(kept),
         )
-        pruned.gain[pruned.is_leaf] = 0.0
-        if pruned.cuts is not None:
-            pruned.cuts.interval[pruned.is_leaf] = np.nan
-            pruned.cuts.share[pruned.is_leaf] = np.nan
-        return pruned

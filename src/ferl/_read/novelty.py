@@ -102,7 +102,7 @@ def residual_parts(tree: FuzzyTree, X: Floats, n_threads: int = 1) -> Floats:
     ndarray of shape (n_rows, n_features)
     """
     out = np.zeros(X.shape)
-    tree.core().residual(tree.profile.mean, precision(tree), X, n_threads, out)
+    tree.core.residual(tree.profile.mean, precision(tree), X, n_threads, out)
     return out
 
 

@@ -105,7 +105,7 @@ def report_stability(model: Model, rows: Floats | None = None) -> StabilityRepor
     tree, speaks = model.tree, model.speaks
     n_sources, n_rows = int(speaks.sum()), None
     if rows is not None:
-        firing = tree.fire(rows, gated=model.reading.support_gate, gate_margin=model.reading.gate_margin)
+        firing = model.fire(rows)
         n_sources, n_rows = int((firing[:, speaks] > 0).sum(axis=1).max()), len(rows)
     return StabilityReport(
         n_sources=n_sources,

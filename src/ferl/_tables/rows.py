@@ -150,6 +150,8 @@ def _table_of(schema: Schema, values: list[Any]) -> Any:
 def _boxed(value: Any) -> NDArray[Any]:
     cell = np.empty(1, dtype=object)
     cell[0] = value.item() if isinstance(value, np.generic) else value
+    if isinstance(cell[0], int) and not -(2**63) <= cell[0] < 2**63:
+        cell[0] = float(cell[0])  # Arrow has no larger whole numbers; a data frame would hold it so, too
     return cell
 
 

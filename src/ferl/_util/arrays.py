@@ -15,6 +15,27 @@ NARROWEST = 1e-300
 """The narrowest range of a feature and of a ramp: slopes in a narrower one overflow."""
 
 
+class FrozenArrays:
+    """Makes the arrays of a frozen dataclass read-only, and carries its fields alone in copies and pickles.
+
+    What is compiled from the arrays is kept; were they changed, answers would depend on what was asked before.
+    """
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                own = value.view()  # whoever made the array may go on with it
+                own.flags.writeable = False
+                self.__dict__[name] = own
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: vars(self)[name] for name in type(self).__dataclass_fields__}  # type: ignore[attr-defined]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        FrozenArrays.__post_init__(self)
+
+
 def core_ready(X: Floats) -> Floats:
     """The table itself, or a copy where its memory cannot be read as whole numbers: a field of records, say."""
     return X if X.flags.aligned and not any(stride % X.itemsize for stride in X.strides) else X.copy()

@@ -103,10 +103,10 @@ def rules_frame(
     Returns
     -------
     data frame
-        Columns: ``number`` (what the rule is called everywhere), ``conditions`` (what follows "if"), ``label``,
-        ``confidence``, ``support`` (training weight), ``share`` (of the whole training weight), ``n_conditions``,
-        ``node`` (its index in ``tree_``), ``is_leaf`` (False for the beginning of a rule), and ``p(label)``, the share
-        of each class.
+        Columns: ``number`` (what the rule is called everywhere; 0: it does not speak on its own), ``conditions`` (what
+        follows "if"), ``label``, ``confidence``, ``support`` (training weight), ``share`` (of the whole training
+        weight), ``n_conditions``, ``node`` (its index in ``tree_``), ``is_leaf`` (False for the beginning of a rule),
+        and ``p(label)``, the share of each class.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def rules_frame(
     total = float(model.tree.weight[0])
     style = TextStyle(names, classes, total, model.category_names)
     columns: dict[str, list[Any]] = {
-        "number": [rule.number for rule in rules],
+        "number": [rule.number or 0 for rule in rules],
         "conditions": [style.conditions(rule) for rule in rules],
         "label": [classes[rule.label] for rule in rules],
         "confidence": [float(rule.consequent[rule.label]) for rule in rules],

@@ -126,7 +126,7 @@ def add_conditions(graph: Graph, tree: FuzzyTree, rows: Rows, gate_margin: float
 def _number_fit(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.intp]) -> Value:
     feature = tree.feature[nodes]
     x = graph.take(rows.values, feature)
-    rise, fall = _side(tree.core().rise[nodes], -1), _side(tree.core().fall[nodes], 1)
+    rise, fall = _side(tree.core.rise[nodes], -1), _side(tree.core.fall[nodes], 1)
     if (rise.is_there & fall.is_there).any():
         known = graph("Min", _side_fit(graph, x, rise), _side_fit(graph, x, fall))
     else:  # sides of splits: one operation does for both
@@ -147,7 +147,7 @@ def _side_fit(graph: Graph, x: Value, own: Side) -> Value:
 
 def _number_gate(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.intp], margin: float) -> Value:
     """Gates; the two sides of a split have the same one, which is computed once."""
-    low, high, slope = tree.core(margin).gate[nodes].T
+    low, high, slope = tree.compiled(margin).gate[nodes].T
     is_empty = ~(low <= high)  # no row came here: closed to all values
     low, high = np.where(is_empty, _LARGEST, low), np.where(is_empty, -_LARGEST, high)
     slope = np.where(is_empty, 1.0, slope)

@@ -73,7 +73,7 @@ def explain(model: Model, one: OneRow, *, counterfactual: bool = True) -> Explan
 
 def _fired_rules(model: Model, row: Floats, evidence: Evidence, best: int) -> tuple[FiredRule, ...]:
     tree = model.tree
-    firing = tree.fire(row, gated=model.reading.support_gate, gate_margin=model.reading.gate_margin)[0]
+    firing = model.fire(row)[0]
     sources = fired_sources(model, firing)
     parts, without = sources.parts(evidence.belief[0]), sources.belief_without()
     numbers, classes = rule_numbers(model), evidence.classes.tolist()

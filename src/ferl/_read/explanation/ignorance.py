@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ferl._model.model import Model
 from ferl._read.evidence import Evidence, read_evidence
@@ -60,14 +60,9 @@ def split_ignorance(model: Model, row: Floats, evidence: Evidence) -> Doubt:
     ignorance = float(evidence.ignorance[0])
     unclaimed = min(_unclaimed(evidence), ignorance)
     # Each is at most the one before; the minimum takes away what rounding adds.
-    opened = min(_unclaimed(_with_gates_open(model, row, evidence, model.reading.discount)), unclaimed)
-    full = min(_unclaimed(_with_gates_open(model, row, evidence, 0.0)), opened)
+    opened = min(_unclaimed(read_evidence(model.with_gates_open, row)), unclaimed)
+    full = min(_unclaimed(read_evidence(model.fully_believed, row)), opened)
     return Doubt(full, opened - full, unclaimed - opened, ignorance - unclaimed)
-
-
-def _with_gates_open(model: Model, row: Floats, evidence: Evidence, discount: float) -> Evidence:
-    other = replace(model.reading, support_gate=False, discount=discount)
-    return evidence if other == model.reading else read_evidence(model.read(other), row)
 
 
 def _unclaimed(evidence: Evidence) -> float:
