@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/thread_pool.h"
+#include "learn/wide/knob.h"
 #include "learn/wide/path.h"
 #include "learn/wide/prune.h"
 
@@ -62,7 +63,8 @@ WideRules grow_wide(const Sample& sample, const WideOptions& options, Monitor& m
   const std::size_t e = n_channels(sample.n_classes), most = std::max(kGrownRules, options.max_rules);
   PathOptions path_options{{}, options.max_conditions, options.monotone, options.seed};
   WideRules out;
-  out.choices = choose(sample, grid, path_options, most, pool);
+  Choices choices = choose(sample, grid, path_options, most, pool);
+  out.choices = std::move(choices.tried);
   const Choice best = out.choices.front();
   std::vector<Choice> chosen;
   for (const Choice& choice : out.choices)
@@ -71,12 +73,12 @@ WideRules grow_wide(const Sample& sample, const WideOptions& options, Monitor& m
   std::vector<Row> rows(sample.n_rows);
   std::iota(rows.begin(), rows.end(), 0);
   Path path(sample, grid, rows, {}, path_options, pool);
+  path.set_linear_ridge(choices.linear_ridge * knob("LR", 1));
   const Weights whole = averaged(path, chosen, e);
   out.n_grown = path.size();
   out.n_averaged = chosen.size();
-  const auto firing = path.firing(path.size());
-  const Pruned pruned = prune(path.fit_rows(), firing, path.moments(), path.signs(), whole,
-                              {options.prune, options.max_rules, best.ridge}, pool);
+  const auto columns = path.columns(path.size());
+  const Pruned pruned = prune(path.fit_rows(), columns, whole, {options.prune, options.max_rules, best.ridge}, pool);
   out.divergence = pruned.divergence;
   std::vector<double> v;
   for (std::size_t k = 0; k < pruned.kept.size(); ++k) {

@@ -66,22 +66,19 @@ std::uint64_t Path::draw(std::uint64_t purpose) const {
 
 void Path::rescore() {
   score_.resize(n_channels_ * n_path_);
-  score_rows(firing(rules_.size()), weights_, n_channels_, 0, n_path_, n_path_, score_.data());
+  score_rows(columns(rules_.size()), weights_, n_channels_, 0, n_path_, n_path_, score_.data());
 }
 
-std::vector<const float*> Path::firing(std::size_t n_rules) const {
-  std::vector<const float*> out;
-  for (std::size_t k = 0; k < n_rules; ++k) out.push_back(firing_[k].data());
+std::vector<RuleColumn> Path::columns(std::size_t n_rules) const {
+  std::vector<RuleColumn> out;
+  for (std::size_t k = 0; k < n_rules; ++k)
+    out.push_back({firing_[k].data(), moments_[k], sign_[k], k < n_linear_ ? linear_ridge_ : 1e300});
   return out;
 }
 
 FitRows Path::fit_rows() const { return {n_fit_padded_, n_classes_, weight_.data(), label_.data(), nullptr}; }
 
-Refit Path::refit(std::size_t n_rules) const {
-  const auto end = static_cast<std::ptrdiff_t>(n_rules);
-  return {fit_rows(), firing(n_rules), {moments_.begin(), moments_.begin() + end},
-          {sign_.begin(), sign_.begin() + end}, pool_};
-}
+Refit Path::refit(std::size_t n_rules) const { return {fit_rows(), columns(n_rules), pool_}; }
 
 double Path::validation_weight() const {
   return std::accumulate(weight_.begin() + static_cast<std::ptrdiff_t>(n_fit_padded_), weight_.end(), 0.0);
@@ -90,7 +87,7 @@ double Path::validation_weight() const {
 double Path::validation_loss(const Weights& weights) const {
   const std::size_t n = n_other_padded_, n_rules = weights.v.size() / n_channels_;
   std::vector<float> score(n_channels_ * n);
-  score_rows(firing(n_rules), weights, n_channels_, n_fit_padded_, n, n, score.data());
+  score_rows(columns(n_rules), weights, n_channels_, n_fit_padded_, n, n, score.data());
   std::vector<double> p(static_cast<std::size_t>(n_classes_));
   double loss = 0;
   for (std::size_t i = 0; i < n_other_; ++i) {
@@ -158,7 +155,9 @@ void Path::correct() {
   rows.n = n_path_;
   // Fewer rows, less ridge.
   const double part = static_cast<double>(n_path_) / static_cast<double>(n_fit_padded_);
-  Refit refit(rows, firing(rules_.size()), path_moments_, sign_, pool_);
+  std::vector<RuleColumn> rules = columns(rules_.size());
+  for (std::size_t k = 0; k < rules.size(); ++k) rules[k].moments = path_moments_[k], rules[k].max_ridge *= part;
+  Refit refit(rows, std::move(rules), pool_);
   refit.fit({kPathRidge * part, 6, 0.05}, weights_);
   rescore();
   n_corrected_ = rules_.size();
@@ -283,6 +282,7 @@ void Path::add_linear() {
     const Condition& condition = conditions[order[k]];
     append({condition}, sign_with(0, condition));
   }
+  n_linear_ = rules_.size();
   weights_.v.assign(rules_.size() * n_channels_, 0.0);
   correct();
 }

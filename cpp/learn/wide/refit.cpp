@@ -82,8 +82,10 @@ void softmax(const float* scores, std::size_t stride, int n_classes, double* p) 
   }
 }
 
-void score_rows(const std::vector<const float*>& firing, const Weights& weights, std::size_t n_channels,
+void score_rows(const std::vector<RuleColumn>& rules, const Weights& weights, std::size_t n_channels,
                 std::size_t first, std::size_t n, std::size_t stride, float* out) {
+  std::vector<const float*> firing;
+  for (const RuleColumn& rule : rules) firing.push_back(rule.firing);
   const std::vector<float> v(weights.v.begin(), weights.v.end()), b(weights.b.begin(), weights.b.end());
   std::vector<float> block(n_channels * kBlock);
   for (std::size_t from = 0; from < n; from += kBlock) {
@@ -118,14 +120,15 @@ void solve_cholesky(const std::vector<double>& l, std::size_t n, double* b, std:
   }
 }
 
-Refit::Refit(const FitRows& rows, std::vector<const float*> firing, std::vector<Moments2> moments,
-             std::vector<int> sign, ThreadPool& pool)
-    : rows_(rows), firing_(std::move(firing)), moments_(std::move(moments)), sign_(std::move(sign)), pool_(pool),
-      n_rules_(firing_.size()), n_channels_(n_channels(rows.n_classes)) {}
+Refit::Refit(const FitRows& rows, std::vector<RuleColumn> rules, ThreadPool& pool)
+    : rows_(rows), rules_(std::move(rules)), pool_(pool), n_rules_(rules_.size()),
+      n_channels_(n_channels(rows.n_classes)) {
+  for (const RuleColumn& rule : rules_) firing_.push_back(rule.firing);
+}
 
 double Refit::ridge(std::size_t k) const {
   // One score stands for two weights of half its size.
-  return (k == 0 ? kInterceptRidge : ridge_) * (n_channels_ == 1 ? 0.5 : 1.0);
+  return (k == 0 ? kInterceptRidge : std::min(ridge_, rules_[k - 1].max_ridge)) * (n_channels_ == 1 ? 0.5 : 1.0);
 }
 
 // The weights of standardised firings, [1 + rule][channel], the constant first.
@@ -135,8 +138,8 @@ std::vector<double> Refit::standardised(const Weights& weights) const {
   std::copy(weights.b.begin(), weights.b.end(), w.begin());
   for (std::size_t k = 0; k < n_rules_; ++k)
     for (std::size_t c = 0; c < e; ++c) {
-      w[(1 + k) * e + c] = weights.v[k * e + c] * moments_[k].deviation;
-      w[c] += weights.v[k * e + c] * moments_[k].mean;
+      w[(1 + k) * e + c] = weights.v[k * e + c] * rules_[k].moments.deviation;
+      w[c] += weights.v[k * e + c] * rules_[k].moments.mean;
     }
   return w;
 }
@@ -147,8 +150,8 @@ void Refit::restore(const std::vector<double>& w, Weights& weights) const {
   weights.b.assign(w.begin(), w.begin() + static_cast<std::ptrdiff_t>(e));
   for (std::size_t k = 0; k < n_rules_; ++k)
     for (std::size_t c = 0; c < e; ++c) {
-      weights.v[k * e + c] = w[(1 + k) * e + c] / moments_[k].deviation;
-      weights.b[c] -= weights.v[k * e + c] * moments_[k].mean;
+      weights.v[k * e + c] = w[(1 + k) * e + c] / rules_[k].moments.deviation;
+      weights.b[c] -= weights.v[k * e + c] * rules_[k].moments.mean;
     }
 }
 
@@ -181,7 +184,7 @@ double Refit::evaluate(const std::vector<double>& w, std::vector<double>& gradie
   for (std::size_t k = 0; k <= n_rules_; ++k)
     for (std::size_t c = 0; c < e; ++c) {
       double& g = gradient[k * e + c];
-      if (k > 0) g = (g - moments_[k - 1].mean * gradient[c]) / moments_[k - 1].deviation;
+      if (k > 0) g = (g - rules_[k - 1].moments.mean * gradient[c]) / rules_[k - 1].moments.deviation;
     }
   for (std::size_t k = 0; k <= n_rules_; ++k)
     for (std::size_t c = 0; c < e; ++c) {
@@ -194,7 +197,7 @@ double Refit::evaluate(const std::vector<double>& w, std::vector<double>& gradie
 const std::vector<double>& Refit::curvature(const Weights& weights) {
   const std::size_t size = 1 + n_rules_, e = n_channels_, n = std::min(rows_.n, kCurvatureRows);
   std::vector<float> score(e * n), h(n);
-  score_rows(firing_, weights, e, 0, n, n, score.data());
+  score_rows(rules_, weights, e, 0, n, n, score.data());
   std::vector<double> p(static_cast<std::size_t>(rows_.n_classes));
   double used = 0, all = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -230,8 +233,8 @@ const std::vector<double>& Refit::curvature(const Weights& weights) {
   const double scale = all / used, sum_h = a[0];
   std::vector<double> s(size);
   for (std::size_t k = 0; k < size; ++k) s[k] = a[k * size];
-  const auto mean = [&](std::size_t k) { return k == 0 ? 0.0 : moments_[k - 1].mean; };
-  const auto deviation = [&](std::size_t k) { return k == 0 ? 1.0 : moments_[k - 1].deviation; };
+  const auto mean = [&](std::size_t k) { return k == 0 ? 0.0 : rules_[k - 1].moments.mean; };
+  const auto deviation = [&](std::size_t k) { return k == 0 ? 1.0 : rules_[k - 1].moments.deviation; };
   for (std::size_t k = 0; k < size; ++k)
     for (std::size_t l = 0; l <= k; ++l) {
       const double own = a[k * size + l] - mean(k) * s[l] - mean(l) * s[k] + mean(k) * mean(l) * sum_h;
@@ -309,7 +312,7 @@ double Refit::fit_bounded(const RefitOptions& options, std::vector<double>& w) {
   std::vector<double> a = curvature_;
   for (std::size_t k = 0; k < size; ++k) a[k * size + k] += ridge(k);
   const auto bounded = [&](std::size_t k, double value) {
-    const int sign = k == 0 ? 0 : sign_[k - 1];
+    const int sign = k == 0 ? 0 : rules_[k - 1].sign;
     return sign > 0 ? std::max(value, 0.0) : sign < 0 ? std::min(value, 0.0) : value;
   };
   for (std::size_t k = 0; k < size; ++k) w[k] = bounded(k, w[k]);
@@ -341,7 +344,7 @@ double Refit::fit(const RefitOptions& options, Weights& weights) {
   ridge_ = options.ridge;
   if (curvature_.empty()) curvature(weights);
   std::vector<double> w = standardised(weights);
-  const bool is_bounded = std::any_of(sign_.begin(), sign_.end(), [](int sign) { return sign != 0; });
+  const bool is_bounded = std::any_of(rules_.begin(), rules_.end(), [](const RuleColumn& own) { return own.sign != 0; });
   const double value = is_bounded ? fit_bounded(options, w) : fit_free(options, w);
   restore(w, weights);
   return value;
