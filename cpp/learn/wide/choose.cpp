@@ -100,7 +100,7 @@ Choices choose(const Sample& sample, const Grid& grid, const PathOptions& option
       for (std::size_t r = 0; r < n_ridges; ++r) {
         double& own = loss[p * n_ridges + r] = kHopeless;
         if (r > 0 && loss[p * n_ridges + r - 1] > knob("WORSE", kWorse) * best) continue;
-        refit.fit({kRidges[r], 12, 0.02}, weights);
+        refit.fit({kRidges[r], 12, knob("TOL", 5e-5)}, weights);
         own = path.validation_loss(weights);
         best = std::min(best, own);
       }

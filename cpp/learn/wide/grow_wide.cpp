@@ -29,29 +29,12 @@ Weights averaged(Path& path, const std::vector<Choice>& chosen, std::size_t n_ch
     Refit refit = path.refit(path.size());
     mean.v.resize(path.size() * n_channels, 0.0);
     for (const double ridge : own) {
-      refit.fit({ridge, 60, 1e-4}, weights);
+      refit.fit({ridge, 60, 1e-6}, weights);
       for (std::size_t k = 0; k < weights.v.size(); ++k) mean.v[k] += part * weights.v[k];
       for (std::size_t c = 0; c < n_channels; ++c) mean.b[c] += part * weights.b[c];
     }
   }
   return mean;
-}
-
-// One score for two classes becomes two weights; weights are centred over the classes.
-std::vector<double> per_class(const std::vector<double>& v, int n_classes) {
-  std::vector<double> out;
-  if (n_classes == 1) return std::vector<double>(v.size(), 0.0);
-  if (n_classes == 2) {
-    for (const double own : v) out.insert(out.end(), {-0.5 * own, 0.5 * own});
-    return out;
-  }
-  const auto c = static_cast<std::size_t>(n_classes);
-  for (std::size_t first = 0; first < v.size(); first += c) {
-    const auto from = v.begin() + static_cast<std::ptrdiff_t>(first), to = from + n_classes;
-    const double mean = std::accumulate(from, to, 0.0) / n_classes;
-    for (auto own = from; own != to; ++own) out.push_back(*own - mean);
-  }
-  return out;
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ class Pruner {
       }
     const std::vector<RuleColumn> left = columns(out.kept);
     Refit refit(rows_, left, pool_);
-    refit.fit({knob("PR", kRidgeShare) * std::min(options_.ridge, knob("PMAX", 1e9)), 12, 0.02}, out.weights);
+    refit.fit({knob("PR", kRidgeShare) * std::min(options_.ridge, knob("PMAX", 1e9)), 12, 1e-5}, out.weights);
     out.divergence = divergence(probabilities(left, out.weights));
     return out;
   }

@@ -82,6 +82,22 @@ void softmax(const float* scores, std::size_t stride, int n_classes, double* p) 
   }
 }
 
+std::vector<double> per_class(const std::vector<double>& v, int n_classes) {
+  std::vector<double> out;
+  if (n_classes == 1) return std::vector<double>(v.size(), 0.0);
+  if (n_classes == 2) {
+    for (const double own : v) out.insert(out.end(), {-0.5 * own, 0.5 * own});
+    return out;
+  }
+  const auto c = static_cast<std::size_t>(n_classes);
+  for (std::size_t first = 0; first < v.size(); first += c) {
+    const auto from = v.begin() + static_cast<std::ptrdiff_t>(first), to = from + n_classes;
+    const double mean = std::accumulate(from, to, 0.0) / n_classes;
+    for (auto own = from; own != to; ++own) out.push_back(*own - mean);
+  }
+  return out;
+}
+
 void score_rows(const std::vector<RuleColumn>& rules, const Weights& weights, std::size_t n_channels,
                 std::size_t first, std::size_t n, std::size_t stride, float* out) {
   std::vector<const float*> firing;
@@ -289,7 +305,7 @@ double Refit::fit_free(const RefitOptions& options, std::vector<double>& w) {
       for (std::size_t i = 0; i < direction.size(); ++i) direction[i] += (alpha[k] - beta) * memory[k].step[i];
     }
     for (double& d : direction) d = -d;
-    if (-0.5 * dot(direction, gradient) < options.tolerance) break;
+    if (-0.5 * dot(direction, gradient) < options.tolerance * value) break;
     const std::vector<double> before = w;
     bool moved = false;
     value = search(direction, gradient, w, next, value, moved);
@@ -329,9 +345,9 @@ double Refit::fit_bounded(const RefitOptions& options, std::vector<double>& w) {
         for (std::size_t l = 0; l < size; ++l) slope[l] += change * a[k * size + l];
         most = std::max(most, change * change * a[k * size + k]);
       }
-      if (most < 1e-3 * options.tolerance) break;
+      if (most < 1e-3 * options.tolerance * value) break;
     }
-    if (-0.5 * dot(direction, gradient) < options.tolerance) break;
+    if (-0.5 * dot(direction, gradient) < options.tolerance * value) break;
     bool moved = false;
     value = search(direction, gradient, w, next, value, moved);
     if (!moved) break;

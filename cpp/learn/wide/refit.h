@@ -45,7 +45,7 @@ struct RuleColumn {
 struct RefitOptions {
   double ridge = 10;
   int max_iterations = 12;
-  double tolerance = 0.01;  // of the log-loss summed over all rows: stop when less is to be expected of a step
+  double tolerance = 1e-4;  // stop when a step is expected to improve the objective by less than this part of it
 };
 
 class Refit {
@@ -80,6 +80,9 @@ class Refit {
 // Scores of rows into out[channel][row], with `stride` floats a channel.
 void score_rows(const std::vector<RuleColumn>& rules, const Weights& weights, std::size_t n_channels,
                 std::size_t first, std::size_t n, std::size_t stride, float* out);
+
+// One score of two classes becomes a weight for each; weights are centred over the classes. [rule][class]
+std::vector<double> per_class(const std::vector<double>& v, int n_classes);
 
 // Probabilities of the classes from scores, one for each class or the one of two classes.
 void softmax(const float* scores, std::size_t stride, int n_classes, double* p);
