@@ -15,6 +15,7 @@ constexpr double kRidges[] = {240, 60, 15, 4, 1, 0.25, 0.06};  // from strong to
 constexpr std::size_t kMaxRows = 20'000;           // of inner validation
 constexpr double kBetter = 0.999;                  // loss below this part of the best is an improvement
 constexpr double kWorse = 1.25, kHopeless = 1e300;  // weaker ridges are not tried once the loss is so much above the best
+constexpr std::size_t kAround = 2;  // ridges on either side of what was best for fewer rules
 constexpr int kPatience = 2;                       // sizes without improvement
 
 // Weight counts, not rows: a row of weight two is the row twice.
@@ -73,6 +74,7 @@ Choices choose(const Sample& sample, const Grid& grid, const PathOptions& option
     std::vector<std::size_t> sizes;
     std::size_t at = 0;
     double best = 1e300;
+    std::size_t best_ridge = n_ridges;  // none yet
     int n_bad = 0;
     bool is_done() const { return at == sizes.size(); }
   };
@@ -99,7 +101,9 @@ Choices choose(const Sample& sample, const Grid& grid, const PathOptions& option
       double best = kHopeless;
       for (std::size_t r = 0; r < n_ridges; ++r) {
         double& own = loss[p * n_ridges + r] = kHopeless;
-        if (r > 0 && loss[p * n_ridges + r - 1] > knob("WORSE", kWorse) * best) continue;
+        const auto& around = progress[p / n_fold].best_ridge;
+        if ((around < n_ridges && r + kAround < around) || (around < n_ridges && r > around + kAround)) continue;
+        if (r > 0 && best < kHopeless && loss[p * n_ridges + r - 1] > kWorse * best) continue;
         refit.fit({kRidges[r], 12, knob("TOL", 5e-5)}, weights);
         own = path.validation_loss(weights);
         best = std::min(best, own);
@@ -108,19 +112,21 @@ Choices choose(const Sample& sample, const Grid& grid, const PathOptions& option
     for (std::size_t s = 0; s < all_starts.size(); ++s) {
       Progress& own = progress[s];
       if (own.is_done()) continue;
-      double best = 1e300, ridge = kRidges[0];
+      double best = kHopeless;
+      std::size_t ridge = 0;
       for (std::size_t r = 0; r < n_ridges; ++r) {
         double sum = 0;
         for (std::size_t fold = 0; fold < n_fold; ++fold) sum += loss[(s * n_fold + fold) * n_ridges + r];
         if (sum < kHopeless) out.push_back({sum / total, s, own.sizes[own.at], kRidges[r]});
-        if (sum / total < best) best = sum / total, ridge = kRidges[r];
+        if (sum / total < best) best = sum / total, ridge = r;
       }
       if (own.at == 0 && all_starts[s].linear) {
-        linear_ridge = ridge;
-        for (std::size_t fold = 0; fold < n_fold; ++fold) paths[s * n_fold + fold]->set_linear_ridge(ridge * knob("LR", 1));
+        linear_ridge = knob("LR", 4) * kRidges[ridge];
+        for (std::size_t fold = 0; fold < n_fold; ++fold) paths[s * n_fold + fold]->set_linear_ridge(linear_ridge);
       }
       if (best < own.best * kBetter) own.best = best, own.n_bad = 0;
       else ++own.n_bad;
+      own.best_ridge = ridge;
       ++own.at;
       if (own.n_bad >= kPatience && own.sizes[own.at - 1] >= knob("MINSTOP", 0)) own.at = own.sizes.size();
     }

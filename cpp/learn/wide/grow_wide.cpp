@@ -29,7 +29,7 @@ Weights averaged(Path& path, const std::vector<Choice>& chosen, std::size_t n_ch
     Refit refit = path.refit(path.size());
     mean.v.resize(path.size() * n_channels, 0.0);
     for (const double ridge : own) {
-      refit.fit({ridge, 60, 1e-6}, weights);
+      refit.fit({ridge, 60, 1e-5}, weights);
       for (std::size_t k = 0; k < weights.v.size(); ++k) mean.v[k] += part * weights.v[k];
       for (std::size_t c = 0; c < n_channels; ++c) mean.b[c] += part * weights.b[c];
     }
@@ -56,7 +56,7 @@ WideRules grow_wide(const Sample& sample, const WideOptions& options, Monitor& m
   std::vector<Row> rows(sample.n_rows);
   std::iota(rows.begin(), rows.end(), 0);
   Path path(sample, grid, rows, {}, path_options, pool);
-  path.set_linear_ridge(choices.linear_ridge * knob("LR", 1));
+  path.set_linear_ridge(choices.linear_ridge);
   const Weights whole = averaged(path, chosen, e);
   out.n_grown = path.size();
   out.n_averaged = chosen.size();

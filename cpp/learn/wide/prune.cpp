@@ -145,10 +145,8 @@ class Pruner {
                        (k == l ? ridge : 0.0);
     cholesky(a, n);
     std::vector<double> inverse(n * n, 0.0);
-    for (std::size_t k = 0; k < n; ++k) {
-      inverse[k * n + k] = 1;
-      solve_cholesky(a, n, inverse.data() + k * n, 1);
-    }
+    for (std::size_t k = 0; k < n; ++k) inverse[k * n + k] = 1;
+    solve_cholesky(a, n, inverse.data(), n);
     return inverse;
   }
 

@@ -23,36 +23,6 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
   return sum;
 }
 
-// Log-loss of a block of rows; scores become weighted residuals p - y.
-double residuals(const FitRows& rows, std::size_t n_channels, std::size_t first, std::size_t n, float* score,
-                 double* scratch) {
-  double loss = 0;
-  if (n_channels == 1) {
-    for (std::size_t i = 0; i < n; ++i) {
-      const double f = score[i], w = rows.weight[first + i], e = exponential(-std::fabs(f));
-      const double t = rows.label ? static_cast<double>(rows.label[first + i]) : rows.target[first + i];
-      const double p = (f > 0 ? 1.0 : e) / (1.0 + e);
-      loss += w * (natural_log(1.0 + e) + std::max(f, 0.0) - t * f);
-      score[i] = static_cast<float>(w * (p - t));
-    }
-    return loss;
-  }
-  for (std::size_t i = 0; i < n; ++i) {
-    const double w = rows.weight[first + i];
-    double most = score[i], sum = 0, expected = 0;
-    for (std::size_t c = 1; c < n_channels; ++c) most = std::max<double>(most, score[c * kBlock + i]);
-    for (std::size_t c = 0; c < n_channels; ++c) sum += scratch[c] = exponential(score[c * kBlock + i] - most);
-    const auto label = rows.label ? static_cast<std::size_t>(rows.label[first + i]) : n_channels;
-    for (std::size_t c = 0; c < n_channels; ++c) {
-      const double t = rows.label ? (c == label) : rows.target[c * rows.n + first + i];
-      expected += t * score[c * kBlock + i];
-      score[c * kBlock + i] = static_cast<float>(w * (scratch[c] / sum - t));
-    }
-    loss += w * (natural_log(sum) + most - expected);
-  }
-  return loss;
-}
-
 }  // namespace
 
 Moments2 firing_moments(const float* firing, const float* weight, std::size_t n) {
@@ -124,15 +94,20 @@ void cholesky(std::vector<double>& a, std::size_t n) {
     }
 }
 
-void solve_cholesky(const std::vector<double>& l, std::size_t n, double* b, std::size_t stride) {
+void solve_cholesky(const std::vector<double>& l, std::size_t n, double* b, std::size_t width) {
+  const auto subtract = [&](std::size_t to, std::size_t from, double factor) {
+    for (std::size_t c = 0; c < width; ++c) b[to * width + c] -= factor * b[from * width + c];
+  };
+  const auto divide = [&](std::size_t to, double by) {
+    for (std::size_t c = 0; c < width; ++c) b[to * width + c] /= by;
+  };
   for (std::size_t i = 0; i < n; ++i) {
-    double sum = b[i * stride];
-    for (std::size_t k = 0; k < i; ++k) sum -= l[i * n + k] * b[k * stride];
-    b[i * stride] = sum / l[i * n + i];
+    for (std::size_t k = 0; k < i; ++k) subtract(i, k, l[i * n + k]);
+    divide(i, l[i * n + i]);
   }
   for (std::size_t i = n; i-- > 0;) {
-    b[i * stride] /= l[i * n + i];
-    for (std::size_t k = 0; k < i; ++k) b[k * stride] -= l[i * n + k] * b[i * stride];
+    divide(i, l[i * n + i]);
+    for (std::size_t k = 0; k < i; ++k) subtract(k, i, l[i * n + k]);
   }
 }
 
@@ -176,18 +151,19 @@ double Refit::evaluate(const std::vector<double>& w, std::vector<double>& gradie
   Weights weights;
   restore(w, weights);
   const std::vector<float> v(weights.v.begin(), weights.v.end()), b(weights.b.begin(), weights.b.end());
+  const std::vector<float> constant(rows_.n, 1.0f);
+  const float* const ones = constant.data();
   const std::size_t n_pieces = (rows_.n + kPiece - 1) / kPiece;
   std::vector<double> sums(n_pieces * (size + 1), 0.0);  // of each piece: the loss, then the gradient
   pool_.run(n_pieces, rows_.n * size > 500'000, [&](std::size_t piece) {
     std::vector<float> score(e * kBlock);
-    std::vector<double> scratch(e);
     double* sum = sums.data() + piece * (size + 1);
     for (std::size_t first = piece * kPiece; first < std::min((piece + 1) * kPiece, rows_.n); first += kBlock) {
       const std::size_t n = std::min(kBlock, rows_.n - first);
       kernels().scores(firing_.data(), n_rules_, e, v.data(), b.data(), first, n, score.data());
-      sum[0] += residuals(rows_, e, first, n, score.data(), scratch.data());
-      for (std::size_t c = 0; c < e; ++c)
-        for (std::size_t i = 0; i < n; ++i) sum[1 + c] += static_cast<double>(score[c * kBlock + i]);
+      sum[0] += kernels().residuals(score.data(), e, n, rows_.weight + first, rows_.label ? rows_.label + first : nullptr,
+                                    rows_.target ? rows_.target + first : nullptr, rows_.n);
+      kernels().products(&ones, 1, e, first, n, score.data(), sum + 1);
       kernels().products(firing_.data(), n_rules_, e, first, n, score.data(), sum + 1 + e);
     }
   });
@@ -299,7 +275,7 @@ double Refit::fit_free(const RefitOptions& options, std::vector<double>& w) {
       alpha[k] = memory[k].rho * dot(memory[k].step, direction);
       for (std::size_t i = 0; i < direction.size(); ++i) direction[i] -= alpha[k] * memory[k].change[i];
     }
-    for (std::size_t c = 0; c < e; ++c) solve_cholesky(l, size, direction.data() + c, e);
+    solve_cholesky(l, size, direction.data(), e);
     for (std::size_t k = 0; k < memory.size(); ++k) {
       const double beta = memory[k].rho * dot(memory[k].change, direction);
       for (std::size_t i = 0; i < direction.size(); ++i) direction[i] += (alpha[k] - beta) * memory[k].step[i];

@@ -87,8 +87,9 @@ std::vector<double> per_class(const std::vector<double>& v, int n_classes);
 // Probabilities of the classes from scores, one for each class or the one of two classes.
 void softmax(const float* scores, std::size_t stride, int n_classes, double* p);
 
-// In place: lower triangle L of a = L L'; and solution of L L' x = b, in place of b.
+// In place: lower triangle L of a = L L'; and solution of L L' x = b for `width` right sides, in
+// place of b: [n][width].
 void cholesky(std::vector<double>& a, std::size_t n);
-void solve_cholesky(const std::vector<double>& l, std::size_t n, double* b, std::size_t stride);
+void solve_cholesky(const std::vector<double>& l, std::size_t n, double* b, std::size_t width);
 
 }  // namespace ferl::wide
