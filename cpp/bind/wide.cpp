@@ -1,5 +1,6 @@
 // The door to learning wide rules, and to its stages for the tests.
 #include <algorithm>
+#include <numeric>
 
 #include "bind/array.h"
 #include "learn/wide/grow_wide.h"
@@ -82,10 +83,145 @@ nb::dict grow_wide(const Sample& sample, const nb::dict& given, const nb::object
   return out;
 }
 
+// The knots of each column; none where it is constant or holds categories.
+nb::list wide_knots(const Sample& sample) {
+  nb::list out;
+  const std::size_t most = wide::knots_per_feature(sample.n_columns);
+  for (std::size_t j = 0; j < sample.n_columns; ++j)
+    out.append(vector_of(sample.n_categories[j] > 0 ? std::vector<double>{}
+                                                    : wide::choose_knots(sample, static_cast<Column>(j), most)));
+  return out;
+}
+
+// The best condition of each feature that can be added to rules which fire by `base`: gains and conditions.
+nb::dict wide_scan(const Sample& sample, const CMatrix& gradient, const Vector& hessian, const Vector& base,
+                   const Codes& monotone, int sign) {
+  const std::size_t n = sample.n_rows, n_channels = gradient.shape(1);
+  require(gradient.shape(0) == n && hessian.shape(0) == n && base.shape(0) == n && n_channels > 0,
+          "gradient, hessian and base need one row per row of the sample.");
+  require(monotone.shape(0) == sample.n_columns, "monotone needs one number per column.");
+  ThreadPool pool(1, [] {});
+  const wide::Grid grid = wide::make_grid(sample, pool);
+  wide::Scanner scanner(grid, copy(monotone));
+  std::vector<Row> rows(n);
+  std::vector<std::size_t> features(grid.features.size());
+  std::iota(rows.begin(), rows.end(), 0);
+  std::iota(features.begin(), features.end(), 0);
+  scanner.set_rows(rows);
+  scanner.set_residuals(std::vector<float>(gradient.data(), gradient.data() + n * n_channels), n_channels,
+                        std::vector<float>(hessian.data(), hessian.data() + n), 1.0, sample.n_classes, {});
+  const auto found = scanner.scan(std::vector<float>(base.data(), base.data() + n), sign, features, pool);
+  std::vector<Rule> rules;
+  std::vector<double> gain;
+  for (const std::size_t f : features)
+    for (const bool up : {true, false}) {
+      const double own = up ? found[f].up.gain : found[f].down.gain;
+      if (!(own > 0)) continue;
+      rules.push_back({wide::condition_of(grid.features[f], found[f], up)});
+      gain.push_back(own);
+    }
+  nb::dict out = chains(rules);
+  out["gain"] = vector_of(gain);
+  return out;
+}
+
+// The first rules of a path on all rows.
+nb::dict wide_path(const Sample& sample, bool linear, double tau, std::size_t max_conditions, std::size_t n_rules) {
+  std::vector<Row> rows(sample.n_rows);
+  std::iota(rows.begin(), rows.end(), 0);
+  ThreadPool pool(1, [] {});
+  const wide::Grid grid = wide::make_grid(sample, pool);
+  wide::Path path(sample, grid, rows, {}, {{linear, tau}, max_conditions, {}, 0}, pool);
+  path.grow_to(n_rules);
+  return chains(path.rules());
+}
+
+// Arrays of rows and rules as the core's refits take them.
+class FitArrays {
+ public:
+  FitArrays(const CMatrix& firing, const CMatrix& target, const Vector& weight, const Codes& sign)
+      : n_classes_(static_cast<int>(target.shape(1))), n_(wide::padded(firing.shape(0))) {
+    const std::size_t n = firing.shape(0), n_rules = firing.shape(1), e = wide::n_channels(n_classes_);
+    require(target.shape(0) == n && weight.shape(0) == n && sign.shape(0) == n_rules && n > 0,
+            "firing, target and weight need as many rows, and sign one number per rule.");
+    weight_.assign(weight.data(), weight.data() + n);
+    weight_.resize(n_, 0.0f);
+    target_.assign(e * n_, 0.0f);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t c = 0; c < e; ++c)
+        target_[c * n_ + i] = static_cast<float>(target.data()[i * target.shape(1) + (n_classes_ == 2 ? 1 : c)]);
+    for (std::size_t k = 0; k < n_rules; ++k) {
+      firing_.emplace_back(n_, 0.0f);
+      for (std::size_t i = 0; i < n; ++i) firing_[k][i] = static_cast<float>(firing.data()[i * n_rules + k]);
+    }
+    for (std::size_t k = 0; k < n_rules; ++k)
+      columns.push_back({firing_[k].data(), wide::firing_moments(firing_[k].data(), weight_.data(), n_),
+                         sign.data()[k]});
+  }
+  wide::FitRows rows() const { return {n_, n_classes_, weight_.data(), nullptr, target_.data()}; }
+  std::vector<wide::RuleColumn> columns;
+
+ private:
+  int n_classes_;
+  std::size_t n_;
+  std::vector<float> weight_, target_;
+  std::vector<std::vector<float>> firing_;
+};
+
+nb::dict weights_by_class(const wide::Weights& weights, std::size_t n_rules, int n_classes) {
+  nb::dict out;
+  out["weight"] = to_numpy(wide::per_class(weights.v, n_classes), {n_rules, static_cast<std::size_t>(n_classes)});
+  out["prior"] = vector_of(wide::per_class(weights.b, n_classes));
+  return out;
+}
+
+nb::dict wide_refit(const CMatrix& firing, const CMatrix& target, const Vector& weight, const Codes& sign,
+                    double ridge) {
+  const FitArrays given(firing, target, weight, sign);
+  const auto n_classes = static_cast<int>(target.shape(1));
+  const std::size_t e = wide::n_channels(n_classes), n_rules = firing.shape(1);
+  wide::Weights weights{std::vector<double>(n_rules * e, 0.0), std::vector<double>(e, 0.0)};
+  ThreadPool pool(1, [] {});
+  const double objective = wide::Refit(given.rows(), given.columns, pool).fit({ridge, 200, 1e-10}, weights);
+  nb::dict out = weights_by_class(weights, n_rules, n_classes);
+  out["objective"] = objective;
+  return out;
+}
+
+nb::dict wide_prune(const CMatrix& firing, const Vector& row_weight, const CMatrix& weight, const Vector& prior,
+                    double tolerance, std::size_t max_rules, double ridge) {
+  const std::size_t n_rules = firing.shape(1), n_classes = prior.shape(0);
+  require(weight.shape(0) == n_rules && weight.shape(1) == n_classes && n_classes > 1,
+          "weight needs a row per rule and a column per class.");
+  const std::vector<double> target(firing.shape(0) * n_classes, 0.0);
+  const std::vector<std::int32_t> sign(n_rules, 0);
+  const FitArrays given(firing, CMatrix(target.data(), {firing.shape(0), n_classes}), row_weight,
+                        Codes(sign.data(), {n_rules}));
+  wide::Weights weights{copy(weight), copy(prior)};
+  if (n_classes == 2) {
+    for (std::size_t k = 0; k < n_rules; ++k) weights.v[k] = weight.data()[2 * k + 1] - weight.data()[2 * k];
+    weights.v.resize(n_rules);
+    weights.b = {prior.data()[1] - prior.data()[0]};
+  }
+  ThreadPool pool(1, [] {});
+  const wide::Pruned pruned =
+      wide::prune(given.rows(), given.columns, weights, {tolerance, max_rules, ridge}, pool);
+  nb::dict out = weights_by_class(pruned.weights, pruned.kept.size(), static_cast<int>(n_classes));
+  out["kept"] = vector_of(std::vector<std::int32_t>(pruned.kept.begin(), pruned.kept.end()));
+  out["divergence"] = pruned.divergence;
+  return out;
+}
+
 }  // namespace
 
 void bind_wide(nb::module_& m) {
   m.def("grow_wide", &grow_wide, "sample"_a, "options"_a, "report"_a.none());
+  m.def("wide_knots", &wide_knots, "sample"_a);
+  m.def("wide_scan", &wide_scan, "sample"_a, "gradient"_a, "hessian"_a, "base"_a, "monotone"_a, "sign"_a);
+  m.def("wide_path", &wide_path, "sample"_a, "linear"_a, "tau"_a, "max_conditions"_a, "n_rules"_a);
+  m.def("wide_refit", &wide_refit, "firing"_a, "target"_a, "weight"_a, "sign"_a, "ridge"_a);
+  m.def("wide_prune", &wide_prune, "firing"_a, "row_weight"_a, "weight"_a, "prior"_a, "tolerance"_a, "max_rules"_a,
+        "ridge"_a);
 }
 
 }  // namespace ferl::python

@@ -9,17 +9,18 @@ namespace ferl {
 
 inline constexpr double kLn2High = 6.93147180369123816490e-01, kLn2Low = 1.90821492927058770002e-10;  // their sum: log 2
 
+inline constexpr double kExpFactor[] = {
+    1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040,
+    1.0 / 720,        1.0 / 120,       1.0 / 24,       1.0 / 6,       0.5,          1.0,         1.0};
+
 // Arguments beyond +-700 count as +-700, so that the result is always a normal number.
 inline double exponential(double x) {
   constexpr double kRound = 6755399441055744.0;  // 1.5 * 2^52: adding and subtracting it rounds to an integer
   x = std::min(700.0, std::max(-700.0, x));
   const double power = (x * 1.4426950408889634 + kRound) - kRound;
   const double r = (x - power * kLn2High) - power * kLn2Low;
-  double series = 1.0 / 6227020800.0;
-  constexpr double kFactor[] = {1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040,
-                                1.0 / 720,       1.0 / 120,      1.0 / 24,      1.0 / 6,      0.5,         1.0,
-                                1.0};
-  for (const double factor : kFactor) series = series * r + factor;
+  double series = kExpFactor[0];
+  for (int k = 1; k < 14; ++k) series = series * r + kExpFactor[k];
   return series * std::bit_cast<double>(static_cast<std::uint64_t>(static_cast<std::int64_t>(power) + 1023) << 52);
 }
 

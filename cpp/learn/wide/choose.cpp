@@ -4,14 +4,18 @@
 #include <memory>
 #include <numeric>
 
+#include "learn/wide/knob.h"
+
 namespace ferl::wide {
 
 namespace {
 
 constexpr std::size_t kSizes[] = {8, 20, 50, 100, 150};
-constexpr double kRidges[] = {240, 60, 15, 4, 1};  // from strong to weak: each starts from the one before
+constexpr double kRidges[] = {240, 60, 15, 4, 1, 0.25, 0.06};  // from strong to weak: each starts from the one before
 constexpr std::size_t kMaxRows = 20'000;           // of inner validation
 constexpr double kBetter = 0.999;                  // loss below this part of the best is an improvement
+constexpr double kWorse = 1.25, kHopeless = 1e300;  // weaker ridges are not tried once the loss is so much above the best
+constexpr std::size_t kAround = 2;  // ridges on either side of what was best for fewer rules
 constexpr int kPatience = 2;                       // sizes without improvement
 
 // Weight counts, not rows: a row of weight two is the row twice.
@@ -42,12 +46,12 @@ std::vector<int> stratified_parts(const Sample& sample, std::size_t n_rows, int 
   return part;
 }
 
-std::vector<Choice> choose(const Sample& sample, const Grid& grid, const PathOptions& options, std::size_t max_rules,
-                           ThreadPool& pool) {
+Choices choose(const Sample& sample, const Grid& grid, const PathOptions& options, std::size_t max_rules,
+               ThreadPool& pool) {
   const std::size_t n = std::min(sample.n_rows, kMaxRows);
   const double weight = std::accumulate(sample.weight.begin(), sample.weight.begin() + static_cast<std::ptrdiff_t>(n), 0.0);
   const int parts = std::min<int>(n_parts(weight), static_cast<int>(n));
-  if (parts < 2 || sample.n_classes < 2) return {{0, 0, std::min<std::size_t>(max_rules, 8), kRidges[1]}};
+  if (parts < 2 || sample.n_classes < 2) return {{{0, 0, std::min<std::size_t>(max_rules, 8), kRidges[1]}}, kRidges[1]};
   const auto part = stratified_parts(sample, n, parts);
   const auto n_fold = static_cast<std::size_t>(std::min(parts, n_folds(weight)));
   const auto all_starts = starts();
@@ -70,6 +74,7 @@ std::vector<Choice> choose(const Sample& sample, const Grid& grid, const PathOpt
     std::vector<std::size_t> sizes;
     std::size_t at = 0;
     double best = 1e300;
+    std::size_t best_ridge = n_ridges;  // none yet
     int n_bad = 0;
     bool is_done() const { return at == sizes.size(); }
   };
@@ -80,6 +85,7 @@ std::vector<Choice> choose(const Sample& sample, const Grid& grid, const PathOpt
     progress[s].sizes = sizes(first, max_rules);
   }
   std::vector<Choice> out;
+  double linear_ridge = kRidges[0];
   while (true) {
     std::vector<std::size_t> open;
     for (std::size_t p = 0; p < n_paths; ++p)
@@ -92,29 +98,41 @@ std::vector<Choice> choose(const Sample& sample, const Grid& grid, const PathOpt
       path.grow_to(progress[p / n_fold].sizes[progress[p / n_fold].at]);
       Weights weights = path.weights();
       Refit refit = path.refit(path.size());
+      double best = kHopeless;
       for (std::size_t r = 0; r < n_ridges; ++r) {
-        refit.fit({kRidges[r], 12, 0.02}, weights);
-        loss[p * n_ridges + r] = path.validation_loss(weights);
+        double& own = loss[p * n_ridges + r] = kHopeless;
+        const auto& around = progress[p / n_fold].best_ridge;
+        if ((around < n_ridges && r + kAround < around) || (around < n_ridges && r > around + kAround)) continue;
+        if (r > 0 && best < kHopeless && loss[p * n_ridges + r - 1] > kWorse * best) continue;
+        refit.fit({kRidges[r], 12, knob("TOL", 5e-5)}, weights);
+        own = path.validation_loss(weights);
+        best = std::min(best, own);
       }
     });
     for (std::size_t s = 0; s < all_starts.size(); ++s) {
       Progress& own = progress[s];
       if (own.is_done()) continue;
-      double best = 1e300;
+      double best = kHopeless;
+      std::size_t ridge = 0;
       for (std::size_t r = 0; r < n_ridges; ++r) {
         double sum = 0;
         for (std::size_t fold = 0; fold < n_fold; ++fold) sum += loss[(s * n_fold + fold) * n_ridges + r];
-        out.push_back({sum / total, s, own.sizes[own.at], kRidges[r]});
-        best = std::min(best, sum / total);
+        if (sum < kHopeless) out.push_back({sum / total, s, own.sizes[own.at], kRidges[r]});
+        if (sum / total < best) best = sum / total, ridge = r;
+      }
+      if (own.at == 0 && all_starts[s].linear) {
+        linear_ridge = knob("LR", 4) * kRidges[ridge];
+        for (std::size_t fold = 0; fold < n_fold; ++fold) paths[s * n_fold + fold]->set_linear_ridge(linear_ridge);
       }
       if (best < own.best * kBetter) own.best = best, own.n_bad = 0;
       else ++own.n_bad;
+      own.best_ridge = ridge;
       ++own.at;
-      if (own.n_bad >= kPatience) own.at = own.sizes.size();
+      if (own.n_bad >= kPatience && own.sizes[own.at - 1] >= knob("MINSTOP", 0)) own.at = own.sizes.size();
     }
   }
   std::stable_sort(out.begin(), out.end(), [](const Choice& a, const Choice& b) { return a.loss < b.loss; });
-  return out;
+  return {std::move(out), linear_ridge};
 }
 
 }  // namespace ferl::wide

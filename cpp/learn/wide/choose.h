@@ -23,8 +23,12 @@ inline std::vector<Start> starts() { return {{true, kTaus[0]}, {false, kTaus[1]}
 // The part (0 .. n_parts - 1) of each row: alike in the classes, by content.
 std::vector<int> stratified_parts(const Sample& sample, std::size_t n_rows, int n_parts);
 
-// All that was tried, the best first. Never empty.
-std::vector<Choice> choose(const Sample& sample, const Grid& grid, const PathOptions& options, std::size_t max_rules,
-                           ThreadPool& pool);
+struct Choices {
+  std::vector<Choice> tried;  // the best first, never empty
+  double linear_ridge;        // that is best for the linear rules alone
+};
+
+Choices choose(const Sample& sample, const Grid& grid, const PathOptions& options, std::size_t max_rules,
+               ThreadPool& pool);
 
 }  // namespace ferl::wide

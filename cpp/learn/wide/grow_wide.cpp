@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/thread_pool.h"
+#include "learn/wide/knob.h"
 #include "learn/wide/path.h"
 #include "learn/wide/prune.h"
 
@@ -28,29 +29,12 @@ Weights averaged(Path& path, const std::vector<Choice>& chosen, std::size_t n_ch
     Refit refit = path.refit(path.size());
     mean.v.resize(path.size() * n_channels, 0.0);
     for (const double ridge : own) {
-      refit.fit({ridge, 60, 1e-4}, weights);
+      refit.fit({ridge, 60, 1e-5}, weights);
       for (std::size_t k = 0; k < weights.v.size(); ++k) mean.v[k] += part * weights.v[k];
       for (std::size_t c = 0; c < n_channels; ++c) mean.b[c] += part * weights.b[c];
     }
   }
   return mean;
-}
-
-// One score for two classes becomes two weights; weights are centred over the classes.
-std::vector<double> per_class(const std::vector<double>& v, int n_classes) {
-  std::vector<double> out;
-  if (n_classes == 1) return std::vector<double>(v.size(), 0.0);
-  if (n_classes == 2) {
-    for (const double own : v) out.insert(out.end(), {-0.5 * own, 0.5 * own});
-    return out;
-  }
-  const auto c = static_cast<std::size_t>(n_classes);
-  for (std::size_t first = 0; first < v.size(); first += c) {
-    const auto from = v.begin() + static_cast<std::ptrdiff_t>(first), to = from + n_classes;
-    const double mean = std::accumulate(from, to, 0.0) / n_classes;
-    for (auto own = from; own != to; ++own) out.push_back(*own - mean);
-  }
-  return out;
 }
 
 }  // namespace
@@ -62,7 +46,8 @@ WideRules grow_wide(const Sample& sample, const WideOptions& options, Monitor& m
   const std::size_t e = n_channels(sample.n_classes), most = std::max(kGrownRules, options.max_rules);
   PathOptions path_options{{}, options.max_conditions, options.monotone, options.seed};
   WideRules out;
-  out.choices = choose(sample, grid, path_options, most, pool);
+  Choices choices = choose(sample, grid, path_options, most, pool);
+  out.choices = std::move(choices.tried);
   const Choice best = out.choices.front();
   std::vector<Choice> chosen;
   for (const Choice& choice : out.choices)
@@ -71,12 +56,12 @@ WideRules grow_wide(const Sample& sample, const WideOptions& options, Monitor& m
   std::vector<Row> rows(sample.n_rows);
   std::iota(rows.begin(), rows.end(), 0);
   Path path(sample, grid, rows, {}, path_options, pool);
+  path.set_linear_ridge(choices.linear_ridge);
   const Weights whole = averaged(path, chosen, e);
   out.n_grown = path.size();
   out.n_averaged = chosen.size();
-  const auto firing = path.firing(path.size());
-  const Pruned pruned = prune(path.fit_rows(), firing, path.moments(), path.signs(), whole,
-                              {options.prune, options.max_rules, best.ridge}, pool);
+  const auto columns = path.columns(path.size());
+  const Pruned pruned = prune(path.fit_rows(), columns, whole, {options.prune, options.max_rules, best.ridge}, pool);
   out.divergence = pruned.divergence;
   std::vector<double> v;
   for (std::size_t k = 0; k < pruned.kept.size(); ++k) {

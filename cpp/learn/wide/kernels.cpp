@@ -2,6 +2,7 @@
 
 #include "core/kernels.h"
 #include "core/simd.h"
+#include "core/exponential.h"
 
 namespace ferl::wide {
 
@@ -26,7 +27,7 @@ namespace v4 {
 #pragma GCC pop_options
 #endif
 
-#define FERL_WIDE_KERNELS(isa) {isa::scores, isa::products, isa::fill_bins, isa::best_pairs}
+#define FERL_WIDE_KERNELS(isa) {isa::scores, isa::products, isa::residuals, isa::fill_bins, isa::best_pairs}
 
 Kernels choose() {
 #if FERL_MULTIVERSION

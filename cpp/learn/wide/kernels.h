@@ -39,6 +39,10 @@ struct Kernels {
   // sum[k][c] += sum_i firing[k][first + i] r[c][i].
   void (*products)(const float* const* firing, std::size_t n_rules, std::size_t n_channels, std::size_t first,
                    std::size_t n, const float* r, double* sum);
+  // Turns scores into weighted residuals p - t of n rows, and returns their log-loss. One score: of the second of two
+  // classes over the first. target[c * stride + i]; null: label says the class.
+  double (*residuals)(float* score, std::size_t n_channels, std::size_t n, const float* weight, const Label* label,
+                      const float* target, std::size_t stride);
   // Adds rows to their bins. row: [i][n_channels], a multiple of four; the last but one of those used is `h w^2`.
   void (*fill_bins)(const std::uint8_t* bin, const float* x, const Row* index, std::size_t n, const float* row,
                     std::size_t n_channels, std::size_t square_channel, float* sum, float* sum_x, float* sum_x2);

@@ -14,7 +14,8 @@ constexpr std::size_t kMinKnots = 6;
 constexpr double kLeastGap = 1e-9;  // of the range, between knots: ramps must not be upright
 
 Feature number_feature(const Sample& sample, Column column, std::vector<double> knots) {
-  Feature f{column};
+  Feature f;
+  f.column = column;
   const double low = knots.front(), range = knots.back() - low;
   for (const double knot : knots) f.position.push_back((knot - low) / range);
   f.knots = std::move(knots);
@@ -41,7 +42,8 @@ Feature number_feature(const Sample& sample, Column column, std::vector<double> 
 }
 
 Feature categorical_feature(const Sample& sample, Column column) {
-  Feature f{column};
+  Feature f;
+  f.column = column;
   f.category_share.assign(static_cast<std::size_t>(sample.n_categories[column]), 0.0);
   const double* x = sample.column(column);
   double known = 0;
@@ -113,7 +115,6 @@ Grid make_grid(const Sample& sample, ThreadPool& pool) {
   pool.run((sample.n_columns + chunk - 1) / chunk, n * sample.n_columns > 20'000, [&](std::size_t task) {
     for (std::size_t j = task * chunk; j < std::min((task + 1) * chunk, sample.n_columns); ++j) {
       const auto column = static_cast<Column>(j);
-      found[j].column = -1;
       if (sample.n_categories[j] > 0) {
         found[j] = categorical_feature(sample, column);
       } else if (auto knots = choose_knots(sample, column, most); !knots.empty()) {

@@ -13,7 +13,7 @@ namespace ferl::wide {
 
 // A column with at least two values.
 struct Feature {
-  Column column;
+  Column column = -1;
   bool has_missing = false;
   // Numbers:
   std::vector<double> knots;                       // ascending, the first and last are the ends of the range

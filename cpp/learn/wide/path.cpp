@@ -19,11 +19,10 @@ constexpr std::size_t kPairsAfter = 30;     // rules; then a second one joins in
 constexpr double kMostCorrelation = 0.8, kLeastOfBest = 0.3;
 constexpr double kPathRidge = 10, kMostStep = 4;
 constexpr std::size_t kPathRows = 8192;     // the path is fitted on; checkpoints are on all rows
-constexpr std::size_t kMaxGradients = 32;   // more classes are projected on random directions
 constexpr double kScanWork = 6e5;           // rows x features x channels of a scan, as long as enough rows remain
 constexpr std::size_t kMinScanRows = 1200, kMaxScanRows = 3000;
-constexpr double kMostWork = 1e6;           // then features that gain little are left out of most scans
-constexpr std::size_t kMinActive = 64;
+constexpr double kMostWork = 2e5;           // of most scans: features that gain little are left out
+constexpr std::size_t kMinActive = 200;     // but not so many
 constexpr std::size_t kWorthSharing = 100'000;
 constexpr double kMostLoss = 9;             // of a validation row
 constexpr double kLeastPrior = 1e-3;
@@ -66,22 +65,19 @@ std::uint64_t Path::draw(std::uint64_t purpose) const {
 
 void Path::rescore() {
   score_.resize(n_channels_ * n_path_);
-  score_rows(firing(rules_.size()), weights_, n_channels_, 0, n_path_, n_path_, score_.data());
+  score_rows(columns(rules_.size()), weights_, n_channels_, 0, n_path_, n_path_, score_.data());
 }
 
-std::vector<const float*> Path::firing(std::size_t n_rules) const {
-  std::vector<const float*> out;
-  for (std::size_t k = 0; k < n_rules; ++k) out.push_back(firing_[k].data());
+std::vector<RuleColumn> Path::columns(std::size_t n_rules) const {
+  std::vector<RuleColumn> out;
+  for (std::size_t k = 0; k < n_rules; ++k)
+    out.push_back({firing_[k].data(), moments_[k], sign_[k], k < n_linear_ ? linear_ridge_ : 1e300});
   return out;
 }
 
 FitRows Path::fit_rows() const { return {n_fit_padded_, n_classes_, weight_.data(), label_.data(), nullptr}; }
 
-Refit Path::refit(std::size_t n_rules) const {
-  const auto end = static_cast<std::ptrdiff_t>(n_rules);
-  return {fit_rows(), firing(n_rules), {moments_.begin(), moments_.begin() + end},
-          {sign_.begin(), sign_.begin() + end}, pool_};
-}
+Refit Path::refit(std::size_t n_rules) const { return {fit_rows(), columns(n_rules), pool_}; }
 
 double Path::validation_weight() const {
   return std::accumulate(weight_.begin() + static_cast<std::ptrdiff_t>(n_fit_padded_), weight_.end(), 0.0);
@@ -90,7 +86,7 @@ double Path::validation_weight() const {
 double Path::validation_loss(const Weights& weights) const {
   const std::size_t n = n_other_padded_, n_rules = weights.v.size() / n_channels_;
   std::vector<float> score(n_channels_ * n);
-  score_rows(firing(n_rules), weights, n_channels_, n_fit_padded_, n, n, score.data());
+  score_rows(columns(n_rules), weights, n_channels_, n_fit_padded_, n, n, score.data());
   std::vector<double> p(static_cast<std::size_t>(n_classes_));
   double loss = 0;
   for (std::size_t i = 0; i < n_other_; ++i) {
@@ -158,8 +154,10 @@ void Path::correct() {
   rows.n = n_path_;
   // Fewer rows, less ridge.
   const double part = static_cast<double>(n_path_) / static_cast<double>(n_fit_padded_);
-  Refit refit(rows, firing(rules_.size()), path_moments_, sign_, pool_);
-  refit.fit({kPathRidge * part, 6, 0.05}, weights_);
+  std::vector<RuleColumn> rules = columns(rules_.size());
+  for (std::size_t k = 0; k < rules.size(); ++k) rules[k].moments = path_moments_[k], rules[k].max_ridge *= part;
+  Refit refit(rows, std::move(rules), pool_);
+  refit.fit({kPathRidge * part, 6, 1e-4}, weights_);
   rescore();
   n_corrected_ = rules_.size();
 }
@@ -262,6 +260,8 @@ void Path::add_linear() {
   std::vector<double> prior(static_cast<std::size_t>(n_classes_), 0.0);
   double total = 0;
   for (std::size_t i = 0; i < n; ++i) prior[static_cast<std::size_t>(label_[i])] += weight_[i], total += weight_[i];
+  double spread = 0;  // h of every row, without any rule
+  for (const double p : prior) spread += p / total * (1 - p / total) / std::max(1, n_classes_ - 1);
   pool_.run((conditions.size() + chunk - 1) / chunk, conditions.size() * n > kWorthSharing, [&](std::size_t task) {
     std::vector<float> phi(n);
     std::vector<double> sum(prior.size());
@@ -274,6 +274,7 @@ void Path::add_linear() {
         sum[static_cast<std::size_t>(label_[i])] += static_cast<double>(weight_[i]) * (static_cast<double>(phi[i]) - moments.mean);
       gain[k] = 0;
       for (const double s : sum) gain[k] += s * s / (total * moments.deviation * moments.deviation);
+      if (conditions[k].share * (1 - conditions[k].share) * total * spread < GainTerms{}.least_weight) gain[k] = -1;
     }
   });
   std::vector<std::size_t> order(conditions.size());
@@ -281,8 +282,10 @@ void Path::add_linear() {
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return gain[a] > gain[b]; });
   for (std::size_t k = 0; k < std::min(order.size(), kLinearRules); ++k) {
     const Condition& condition = conditions[order[k]];
+    if (gain[order[k]] < 0) break;
     append({condition}, sign_with(0, condition));
   }
+  n_linear_ = rules_.size();
   weights_.v.assign(rules_.size() * n_channels_, 0.0);
   correct();
 }
@@ -305,13 +308,13 @@ void Path::extend(const Candidate& from, std::size_t n_best, std::vector<Candida
 
 // Candidates, the best first: gain less tau for each condition.
 std::vector<Path::Candidate> Path::search() {
-  const double full = static_cast<double>(features_.size() * (scanner_.n_rows() * std::max<std::size_t>(2, std::min(n_channels_, kMaxGradients)) + 100));
-  const bool is_too_much = full > kMostWork;
+  const double work = static_cast<double>(scanner_.n_rows() * std::min(n_channels_, kMaxGradients) + 100);
+  const std::size_t n_active = std::max(kMinActive, static_cast<std::size_t>(kMostWork / work));
+  const bool is_too_much = features_.size() > n_active;
   const bool is_full = !is_too_much || n_steps_ % kRefitEvery == 0;
   const std::vector<Found> found = scanner_.scan({}, 0, is_full ? features_ : active_, pool_);
   if (is_too_much && is_full) {
-    const auto most = static_cast<std::size_t>(kMostWork / full * static_cast<double>(features_.size()));
-    active_ = best_features(found, std::max(most, kMinActive), true);
+    active_ = best_features(found, n_active, true);
     std::sort(active_.begin(), active_.end());
   }
   const auto best = best_features(found, kBeam, true);
@@ -408,8 +411,10 @@ bool Path::step() {
 void Path::grow_to(std::size_t n) {
   target_ = n;
   if (grid_.features.empty() || n_classes_ < 2) return;
+  // Refits cost rules times classes, steps do not: with hundreds of classes fewer refits.
+  const std::size_t refit_every = std::max(kRefitEvery, n_channels_ / 16);
   while (rules_.size() < n && step())
-    if (rules_.size() - n_corrected_ >= kRefitEvery || rules_.size() <= 5) correct();
+    if (rules_.size() - n_corrected_ >= refit_every || rules_.size() <= 5) correct();
   if (n_corrected_ != rules_.size()) correct();
 }
 

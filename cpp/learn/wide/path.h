@@ -37,15 +37,15 @@ class Path {
 
   std::size_t size() const { return rules_.size(); }
   const std::vector<Rule>& rules() const { return rules_; }
-  const std::vector<int>& signs() const { return sign_; }
-  const std::vector<Moments2>& moments() const { return moments_; }
   const Weights& weights() const { return weights_; }
   std::size_t n_scanned() const { return n_scanned_; }  // features looked at so far
 
   // Refits of the first n_rules weights on all rows to fit, and what it needs.
   Refit refit(std::size_t n_rules) const;
   FitRows fit_rows() const;
-  std::vector<const float*> firing(std::size_t n_rules) const;
+  std::vector<RuleColumn> columns(std::size_t n_rules) const;
+  // The ridge of the linear rules, which need less of it than others, is at most this.
+  void set_linear_ridge(double most) { linear_ridge_ = most; }
   // Log-loss on the other rows, summed by weight.
   double validation_loss(const Weights& weights) const;
   double validation_weight() const;
@@ -93,7 +93,8 @@ class Path {
   std::vector<Row> scanned_;  // indices into rows_
   std::vector<std::size_t> features_, active_;
   std::size_t n_steps_ = 0, n_corrected_ = 0, target_ = 0, n_scanned_ = 0;
-  double scan_scale_ = 1;
+  std::size_t n_linear_ = 0;
+  double scan_scale_ = 1, linear_ridge_ = 1e300;
 };
 
 }  // namespace ferl::wide

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "learn/wide/knob.h"
+
 #include "core/exponential.h"
 
 namespace ferl::wide {
@@ -15,16 +17,15 @@ constexpr std::size_t kMaxRows = 16'384;  // that answers are compared on
 
 class Pruner {
  public:
-  Pruner(FitRows rows, const std::vector<const float*>& firing, const std::vector<Moments2>& moments,
-         const std::vector<int>& sign, const Weights& weights, const PruneOptions& options, ThreadPool& pool)
-      : rows_(rows), firing_(firing), moments_(moments), sign_(sign), options_(options), pool_(pool),
-        n_channels_(n_channels(rows.n_classes)) {
+  Pruner(FitRows rows, const std::vector<RuleColumn>& rules, const Weights& weights, const PruneOptions& options,
+         ThreadPool& pool)
+      : rows_(rows), rules_(rules), options_(options), pool_(pool), n_channels_(n_channels(rows.n_classes)) {
     rows_.n = std::min(rows_.n, kMaxRows);
-    target_ = probabilities(firing, weights);
+    target_ = probabilities(rules, weights);
     rows_.label = nullptr;
     rows_.target = target_.data();
     for (std::size_t i = 0; i < rows_.n; ++i) total_ += rows_.weight[i];
-    state_.kept.resize(firing.size());
+    state_.kept.resize(rules.size());
     std::iota(state_.kept.begin(), state_.kept.end(), 0);
     state_.weights = weights;
   }
@@ -49,9 +50,9 @@ class Pruner {
 
  private:
   // [channel][row]: of each class, or of the second of two.
-  std::vector<float> probabilities(const std::vector<const float*>& firing, const Weights& weights) const {
+  std::vector<float> probabilities(const std::vector<RuleColumn>& rules, const Weights& weights) const {
     std::vector<float> out(n_channels_ * rows_.n);
-    score_rows(firing, weights, n_channels_, 0, rows_.n, rows_.n, out.data());
+    score_rows(rules, weights, n_channels_, 0, rows_.n, rows_.n, out.data());
     std::vector<double> p(static_cast<std::size_t>(rows_.n_classes));
     for (std::size_t i = 0; i < rows_.n; ++i) {
       softmax(out.data() + i, rows_.n, rows_.n_classes, p.data());
@@ -79,11 +80,10 @@ class Pruner {
   // refitted at the end.
   Pruned without(std::size_t n_drop) const {
     const std::size_t n = state_.kept.size(), e = n_channels_;
-    const auto [firing, moments, sign] = columns(state_.kept);
-    const std::vector<double> inverse_start = inverse_curvature(firing, moments);
-    std::vector<double> inverse = inverse_start, w(n * e);
+    const std::vector<RuleColumn> rules = columns(state_.kept);
+    std::vector<double> inverse = inverse_curvature(rules), w(n * e);
     for (std::size_t k = 0; k < n; ++k)
-      for (std::size_t c = 0; c < e; ++c) w[k * e + c] = state_.weights.v[k * e + c] * moments[k].deviation;
+      for (std::size_t c = 0; c < e; ++c) w[k * e + c] = state_.weights.v[k * e + c] * rules[k].moments.deviation;
     std::vector<char> is_alive(n, 1);
     for (std::size_t drop = 0; drop < n_drop; ++drop) {
       std::size_t worst = n;
@@ -113,41 +113,31 @@ class Pruner {
     // The constant keeps the mean score.
     out.weights.b = state_.weights.b;
     for (std::size_t k = 0; k < n; ++k)
-      for (std::size_t c = 0; c < e; ++c) out.weights.b[c] += state_.weights.v[k * e + c] * moments[k].mean;
+      for (std::size_t c = 0; c < e; ++c) out.weights.b[c] += state_.weights.v[k * e + c] * rules[k].moments.mean;
     for (const std::size_t k : local)
       for (std::size_t c = 0; c < e; ++c) {
-        out.weights.v.push_back(w[k * e + c] / moments[k].deviation);
-        out.weights.b[c] -= out.weights.v.back() * moments[k].mean;
+        out.weights.v.push_back(w[k * e + c] / rules[k].moments.deviation);
+        out.weights.b[c] -= out.weights.v.back() * rules[k].moments.mean;
       }
-    auto left = columns(out.kept);
-    Refit refit(rows_, left.firing, left.moments, left.sign, pool_);
-    refit.fit({kRidgeShare * options_.ridge, 12, 0.02}, out.weights);
-    out.divergence = divergence(probabilities(left.firing, out.weights));
+    const std::vector<RuleColumn> left = columns(out.kept);
+    Refit refit(rows_, left, pool_);
+    refit.fit({knob("PR", kRidgeShare) * std::min(options_.ridge, knob("PMAX", 1e9)), 12, 1e-5}, out.weights);
+    out.divergence = divergence(probabilities(left, out.weights));
     return out;
   }
 
-  struct Columns {
-    std::vector<const float*> firing;
-    std::vector<Moments2> moments;
-    std::vector<int> sign;
-  };
-  Columns columns(const std::vector<std::size_t>& kept) const {
-    Columns out;
-    for (const std::size_t k : kept) {
-      out.firing.push_back(firing_[k]);
-      out.moments.push_back(moments_[k]);
-      out.sign.push_back(sign_[k]);
-    }
+  std::vector<RuleColumn> columns(const std::vector<std::size_t>& kept) const {
+    std::vector<RuleColumn> out;
+    for (const std::size_t k : kept) out.push_back(rules_[k]);
     return out;
   }
 
   // Of the ridge normal matrix with the constant eliminated.
-  std::vector<double> inverse_curvature(const std::vector<const float*>& firing,
-                                        const std::vector<Moments2>& moments) const {
-    const std::size_t n = firing.size();
-    Refit refit(rows_, firing, moments, {}, pool_);
+  std::vector<double> inverse_curvature(const std::vector<RuleColumn>& rules) const {
+    const std::size_t n = rules.size();
+    Refit refit(rows_, rules, pool_);
     const std::vector<double>& full = refit.curvature(state_.weights);
-    const double ridge = kRidgeShare * options_.ridge * (n_channels_ == 1 ? 0.5 : 1.0) + 1e-6;
+    const double ridge = knob("PR", kRidgeShare) * std::min(options_.ridge, knob("PMAX", 1e9)) * (n_channels_ == 1 ? 0.5 : 1.0) + 1e-6;
     std::vector<double> a(n * n);
     for (std::size_t k = 0; k < n; ++k)
       for (std::size_t l = 0; l < n; ++l)
@@ -155,17 +145,13 @@ class Pruner {
                        (k == l ? ridge : 0.0);
     cholesky(a, n);
     std::vector<double> inverse(n * n, 0.0);
-    for (std::size_t k = 0; k < n; ++k) {
-      inverse[k * n + k] = 1;
-      solve_cholesky(a, n, inverse.data() + k * n, 1);
-    }
+    for (std::size_t k = 0; k < n; ++k) inverse[k * n + k] = 1;
+    solve_cholesky(a, n, inverse.data(), n);
     return inverse;
   }
 
   FitRows rows_;
-  const std::vector<const float*>& firing_;
-  const std::vector<Moments2>& moments_;
-  const std::vector<int>& sign_;
+  const std::vector<RuleColumn>& rules_;
   PruneOptions options_;
   ThreadPool& pool_;
   std::size_t n_channels_;
@@ -176,9 +162,9 @@ class Pruner {
 
 }  // namespace
 
-Pruned prune(FitRows rows, const std::vector<const float*>& firing, const std::vector<Moments2>& moments,
-             const std::vector<int>& sign, const Weights& weights, const PruneOptions& options, ThreadPool& pool) {
-  return Pruner(rows, firing, moments, sign, weights, options, pool).run();
+Pruned prune(FitRows rows, const std::vector<RuleColumn>& rules, const Weights& weights, const PruneOptions& options,
+             ThreadPool& pool) {
+  return Pruner(rows, rules, weights, options, pool).run();
 }
 
 }  // namespace ferl::wide

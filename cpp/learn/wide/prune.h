@@ -22,7 +22,7 @@ struct Pruned {
 };
 
 // rows: with labels or targets that are not looked at.
-Pruned prune(FitRows rows, const std::vector<const float*>& firing, const std::vector<Moments2>& moments,
-             const std::vector<int>& sign, const Weights& weights, const PruneOptions& options, ThreadPool& pool);
+Pruned prune(FitRows rows, const std::vector<RuleColumn>& rules, const Weights& weights, const PruneOptions& options,
+             ThreadPool& pool);
 
 }  // namespace ferl::wide

@@ -23,36 +23,6 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
   return sum;
 }
 
-// Log-loss of a block of rows; scores become weighted residuals p - y.
-double residuals(const FitRows& rows, std::size_t n_channels, std::size_t first, std::size_t n, float* score,
-                 double* scratch) {
-  double loss = 0;
-  if (n_channels == 1) {
-    for (std::size_t i = 0; i < n; ++i) {
-      const double f = score[i], w = rows.weight[first + i], e = exponential(-std::fabs(f));
-      const double t = rows.label ? static_cast<double>(rows.label[first + i]) : rows.target[first + i];
-      const double p = (f > 0 ? 1.0 : e) / (1.0 + e);
-      loss += w * (natural_log(1.0 + e) + std::max(f, 0.0) - t * f);
-      score[i] = static_cast<float>(w * (p - t));
-    }
-    return loss;
-  }
-  for (std::size_t i = 0; i < n; ++i) {
-    const double w = rows.weight[first + i];
-    double most = score[i], sum = 0, expected = 0;
-    for (std::size_t c = 1; c < n_channels; ++c) most = std::max<double>(most, score[c * kBlock + i]);
-    for (std::size_t c = 0; c < n_channels; ++c) sum += scratch[c] = exponential(score[c * kBlock + i] - most);
-    const auto label = rows.label ? static_cast<std::size_t>(rows.label[first + i]) : n_channels;
-    for (std::size_t c = 0; c < n_channels; ++c) {
-      const double t = rows.label ? (c == label) : rows.target[c * rows.n + first + i];
-      expected += t * score[c * kBlock + i];
-      score[c * kBlock + i] = static_cast<float>(w * (scratch[c] / sum - t));
-    }
-    loss += w * (natural_log(sum) + most - expected);
-  }
-  return loss;
-}
-
 }  // namespace
 
 Moments2 firing_moments(const float* firing, const float* weight, std::size_t n) {
@@ -82,8 +52,26 @@ void softmax(const float* scores, std::size_t stride, int n_classes, double* p) 
   }
 }
 
-void score_rows(const std::vector<const float*>& firing, const Weights& weights, std::size_t n_channels,
+std::vector<double> per_class(const std::vector<double>& v, int n_classes) {
+  std::vector<double> out;
+  if (n_classes == 1) return std::vector<double>(v.size(), 0.0);
+  if (n_classes == 2) {
+    for (const double own : v) out.insert(out.end(), {-0.5 * own, 0.5 * own});
+    return out;
+  }
+  const auto c = static_cast<std::size_t>(n_classes);
+  for (std::size_t first = 0; first < v.size(); first += c) {
+    const auto from = v.begin() + static_cast<std::ptrdiff_t>(first), to = from + n_classes;
+    const double mean = std::accumulate(from, to, 0.0) / n_classes;
+    for (auto own = from; own != to; ++own) out.push_back(*own - mean);
+  }
+  return out;
+}
+
+void score_rows(const std::vector<RuleColumn>& rules, const Weights& weights, std::size_t n_channels,
                 std::size_t first, std::size_t n, std::size_t stride, float* out) {
+  std::vector<const float*> firing;
+  for (const RuleColumn& rule : rules) firing.push_back(rule.firing);
   const std::vector<float> v(weights.v.begin(), weights.v.end()), b(weights.b.begin(), weights.b.end());
   std::vector<float> block(n_channels * kBlock);
   for (std::size_t from = 0; from < n; from += kBlock) {
@@ -106,26 +94,32 @@ void cholesky(std::vector<double>& a, std::size_t n) {
     }
 }
 
-void solve_cholesky(const std::vector<double>& l, std::size_t n, double* b, std::size_t stride) {
+void solve_cholesky(const std::vector<double>& l, std::size_t n, double* b, std::size_t width) {
+  const auto subtract = [&](std::size_t to, std::size_t from, double factor) {
+    for (std::size_t c = 0; c < width; ++c) b[to * width + c] -= factor * b[from * width + c];
+  };
+  const auto divide = [&](std::size_t to, double by) {
+    for (std::size_t c = 0; c < width; ++c) b[to * width + c] /= by;
+  };
   for (std::size_t i = 0; i < n; ++i) {
-    double sum = b[i * stride];
-    for (std::size_t k = 0; k < i; ++k) sum -= l[i * n + k] * b[k * stride];
-    b[i * stride] = sum / l[i * n + i];
+    for (std::size_t k = 0; k < i; ++k) subtract(i, k, l[i * n + k]);
+    divide(i, l[i * n + i]);
   }
   for (std::size_t i = n; i-- > 0;) {
-    b[i * stride] /= l[i * n + i];
-    for (std::size_t k = 0; k < i; ++k) b[k * stride] -= l[i * n + k] * b[i * stride];
+    divide(i, l[i * n + i]);
+    for (std::size_t k = 0; k < i; ++k) subtract(k, i, l[i * n + k]);
   }
 }
 
-Refit::Refit(const FitRows& rows, std::vector<const float*> firing, std::vector<Moments2> moments,
-             std::vector<int> sign, ThreadPool& pool)
-    : rows_(rows), firing_(std::move(firing)), moments_(std::move(moments)), sign_(std::move(sign)), pool_(pool),
-      n_rules_(firing_.size()), n_channels_(n_channels(rows.n_classes)) {}
+Refit::Refit(const FitRows& rows, std::vector<RuleColumn> rules, ThreadPool& pool)
+    : rows_(rows), rules_(std::move(rules)), pool_(pool), n_rules_(rules_.size()),
+      n_channels_(n_channels(rows.n_classes)) {
+  for (const RuleColumn& rule : rules_) firing_.push_back(rule.firing);
+}
 
 double Refit::ridge(std::size_t k) const {
   // One score stands for two weights of half its size.
-  return (k == 0 ? kInterceptRidge : ridge_) * (n_channels_ == 1 ? 0.5 : 1.0);
+  return (k == 0 ? kInterceptRidge : std::min(ridge_, rules_[k - 1].max_ridge)) * (n_channels_ == 1 ? 0.5 : 1.0);
 }
 
 // The weights of standardised firings, [1 + rule][channel], the constant first.
@@ -135,8 +129,8 @@ std::vector<double> Refit::standardised(const Weights& weights) const {
   std::copy(weights.b.begin(), weights.b.end(), w.begin());
   for (std::size_t k = 0; k < n_rules_; ++k)
     for (std::size_t c = 0; c < e; ++c) {
-      w[(1 + k) * e + c] = weights.v[k * e + c] * moments_[k].deviation;
-      w[c] += weights.v[k * e + c] * moments_[k].mean;
+      w[(1 + k) * e + c] = weights.v[k * e + c] * rules_[k].moments.deviation;
+      w[c] += weights.v[k * e + c] * rules_[k].moments.mean;
     }
   return w;
 }
@@ -147,8 +141,8 @@ void Refit::restore(const std::vector<double>& w, Weights& weights) const {
   weights.b.assign(w.begin(), w.begin() + static_cast<std::ptrdiff_t>(e));
   for (std::size_t k = 0; k < n_rules_; ++k)
     for (std::size_t c = 0; c < e; ++c) {
-      weights.v[k * e + c] = w[(1 + k) * e + c] / moments_[k].deviation;
-      weights.b[c] -= weights.v[k * e + c] * moments_[k].mean;
+      weights.v[k * e + c] = w[(1 + k) * e + c] / rules_[k].moments.deviation;
+      weights.b[c] -= weights.v[k * e + c] * rules_[k].moments.mean;
     }
 }
 
@@ -157,18 +151,19 @@ double Refit::evaluate(const std::vector<double>& w, std::vector<double>& gradie
   Weights weights;
   restore(w, weights);
   const std::vector<float> v(weights.v.begin(), weights.v.end()), b(weights.b.begin(), weights.b.end());
+  const std::vector<float> constant(rows_.n, 1.0f);
+  const float* const ones = constant.data();
   const std::size_t n_pieces = (rows_.n + kPiece - 1) / kPiece;
   std::vector<double> sums(n_pieces * (size + 1), 0.0);  // of each piece: the loss, then the gradient
   pool_.run(n_pieces, rows_.n * size > 500'000, [&](std::size_t piece) {
     std::vector<float> score(e * kBlock);
-    std::vector<double> scratch(e);
     double* sum = sums.data() + piece * (size + 1);
     for (std::size_t first = piece * kPiece; first < std::min((piece + 1) * kPiece, rows_.n); first += kBlock) {
       const std::size_t n = std::min(kBlock, rows_.n - first);
       kernels().scores(firing_.data(), n_rules_, e, v.data(), b.data(), first, n, score.data());
-      sum[0] += residuals(rows_, e, first, n, score.data(), scratch.data());
-      for (std::size_t c = 0; c < e; ++c)
-        for (std::size_t i = 0; i < n; ++i) sum[1 + c] += static_cast<double>(score[c * kBlock + i]);
+      sum[0] += kernels().residuals(score.data(), e, n, rows_.weight + first, rows_.label ? rows_.label + first : nullptr,
+                                    rows_.target ? rows_.target + first : nullptr, rows_.n);
+      kernels().products(&ones, 1, e, first, n, score.data(), sum + 1);
       kernels().products(firing_.data(), n_rules_, e, first, n, score.data(), sum + 1 + e);
     }
   });
@@ -181,7 +176,7 @@ double Refit::evaluate(const std::vector<double>& w, std::vector<double>& gradie
   for (std::size_t k = 0; k <= n_rules_; ++k)
     for (std::size_t c = 0; c < e; ++c) {
       double& g = gradient[k * e + c];
-      if (k > 0) g = (g - moments_[k - 1].mean * gradient[c]) / moments_[k - 1].deviation;
+      if (k > 0) g = (g - rules_[k - 1].moments.mean * gradient[c]) / rules_[k - 1].moments.deviation;
     }
   for (std::size_t k = 0; k <= n_rules_; ++k)
     for (std::size_t c = 0; c < e; ++c) {
@@ -194,7 +189,7 @@ double Refit::evaluate(const std::vector<double>& w, std::vector<double>& gradie
 const std::vector<double>& Refit::curvature(const Weights& weights) {
   const std::size_t size = 1 + n_rules_, e = n_channels_, n = std::min(rows_.n, kCurvatureRows);
   std::vector<float> score(e * n), h(n);
-  score_rows(firing_, weights, e, 0, n, n, score.data());
+  score_rows(rules_, weights, e, 0, n, n, score.data());
   std::vector<double> p(static_cast<std::size_t>(rows_.n_classes));
   double used = 0, all = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -230,8 +225,8 @@ const std::vector<double>& Refit::curvature(const Weights& weights) {
   const double scale = all / used, sum_h = a[0];
   std::vector<double> s(size);
   for (std::size_t k = 0; k < size; ++k) s[k] = a[k * size];
-  const auto mean = [&](std::size_t k) { return k == 0 ? 0.0 : moments_[k - 1].mean; };
-  const auto deviation = [&](std::size_t k) { return k == 0 ? 1.0 : moments_[k - 1].deviation; };
+  const auto mean = [&](std::size_t k) { return k == 0 ? 0.0 : rules_[k - 1].moments.mean; };
+  const auto deviation = [&](std::size_t k) { return k == 0 ? 1.0 : rules_[k - 1].moments.deviation; };
   for (std::size_t k = 0; k < size; ++k)
     for (std::size_t l = 0; l <= k; ++l) {
       const double own = a[k * size + l] - mean(k) * s[l] - mean(l) * s[k] + mean(k) * mean(l) * sum_h;
@@ -280,13 +275,13 @@ double Refit::fit_free(const RefitOptions& options, std::vector<double>& w) {
       alpha[k] = memory[k].rho * dot(memory[k].step, direction);
       for (std::size_t i = 0; i < direction.size(); ++i) direction[i] -= alpha[k] * memory[k].change[i];
     }
-    for (std::size_t c = 0; c < e; ++c) solve_cholesky(l, size, direction.data() + c, e);
+    solve_cholesky(l, size, direction.data(), e);
     for (std::size_t k = 0; k < memory.size(); ++k) {
       const double beta = memory[k].rho * dot(memory[k].change, direction);
       for (std::size_t i = 0; i < direction.size(); ++i) direction[i] += (alpha[k] - beta) * memory[k].step[i];
     }
     for (double& d : direction) d = -d;
-    if (-0.5 * dot(direction, gradient) < options.tolerance) break;
+    if (-0.5 * dot(direction, gradient) < options.tolerance * value) break;
     const std::vector<double> before = w;
     bool moved = false;
     value = search(direction, gradient, w, next, value, moved);
@@ -309,7 +304,7 @@ double Refit::fit_bounded(const RefitOptions& options, std::vector<double>& w) {
   std::vector<double> a = curvature_;
   for (std::size_t k = 0; k < size; ++k) a[k * size + k] += ridge(k);
   const auto bounded = [&](std::size_t k, double value) {
-    const int sign = k == 0 ? 0 : sign_[k - 1];
+    const int sign = k == 0 ? 0 : rules_[k - 1].sign;
     return sign > 0 ? std::max(value, 0.0) : sign < 0 ? std::min(value, 0.0) : value;
   };
   for (std::size_t k = 0; k < size; ++k) w[k] = bounded(k, w[k]);
@@ -326,9 +321,9 @@ double Refit::fit_bounded(const RefitOptions& options, std::vector<double>& w) {
         for (std::size_t l = 0; l < size; ++l) slope[l] += change * a[k * size + l];
         most = std::max(most, change * change * a[k * size + k]);
       }
-      if (most < 1e-3 * options.tolerance) break;
+      if (most < 1e-3 * options.tolerance * value) break;
     }
-    if (-0.5 * dot(direction, gradient) < options.tolerance) break;
+    if (-0.5 * dot(direction, gradient) < options.tolerance * value) break;
     bool moved = false;
     value = search(direction, gradient, w, next, value, moved);
     if (!moved) break;
@@ -341,7 +336,7 @@ double Refit::fit(const RefitOptions& options, Weights& weights) {
   ridge_ = options.ridge;
   if (curvature_.empty()) curvature(weights);
   std::vector<double> w = standardised(weights);
-  const bool is_bounded = std::any_of(sign_.begin(), sign_.end(), [](int sign) { return sign != 0; });
+  const bool is_bounded = std::any_of(rules_.begin(), rules_.end(), [](const RuleColumn& own) { return own.sign != 0; });
   const double value = is_bounded ? fit_bounded(options, w) : fit_free(options, w);
   restore(w, weights);
   return value;

@@ -34,17 +34,23 @@ struct Moments2 {
 };
 Moments2 firing_moments(const float* firing, const float* weight, std::size_t n);
 
+// A rule as a refit sees it.
+struct RuleColumn {
+  const float* firing;  // [row]
+  Moments2 moments;
+  int sign = 0;               // of the second class's weight, 0: any; two classes if not
+  double max_ridge = 1e300;   // whatever the others get
+};
+
 struct RefitOptions {
   double ridge = 10;
   int max_iterations = 12;
-  double tolerance = 0.01;  // of the log-loss summed over all rows: stop when less is to be expected of a step
+  double tolerance = 1e-4;  // stop when a step is expected to improve the objective by less than this part of it
 };
 
 class Refit {
  public:
-  // sign: [rule] of the second class's weight, 0: any; empty: all any. Two classes if not.
-  Refit(const FitRows& rows, std::vector<const float*> firing, std::vector<Moments2> moments, std::vector<int> sign,
-        ThreadPool& pool);
+  Refit(const FitRows& rows, std::vector<RuleColumn> rules, ThreadPool& pool);
 
   // Improves the weights and returns the objective: log-loss plus ridge / 2 times squared standardised weights.
   double fit(const RefitOptions& options, Weights& weights);
@@ -56,7 +62,6 @@ class Refit {
   double evaluate(const std::vector<double>& w, std::vector<double>& gradient) const;
   std::vector<double> standardised(const Weights& weights) const;
   void restore(const std::vector<double>& w, Weights& weights) const;
-  void raw(const std::vector<double>& w, std::vector<float>& v, std::vector<float>& b) const;
   double search(const std::vector<double>& direction, const std::vector<double>& gradient, std::vector<double>& w,
                 std::vector<double>& new_gradient, double value, bool& moved) const;
   double fit_free(const RefitOptions& options, std::vector<double>& w);
@@ -64,9 +69,8 @@ class Refit {
   double ridge(std::size_t k) const;
 
   FitRows rows_;
+  std::vector<RuleColumn> rules_;
   std::vector<const float*> firing_;
-  std::vector<Moments2> moments_;
-  std::vector<int> sign_;
   ThreadPool& pool_;
   std::size_t n_rules_, n_channels_;
   double ridge_ = 0;
@@ -74,14 +78,18 @@ class Refit {
 };
 
 // Scores of rows into out[channel][row], with `stride` floats a channel.
-void score_rows(const std::vector<const float*>& firing, const Weights& weights, std::size_t n_channels,
+void score_rows(const std::vector<RuleColumn>& rules, const Weights& weights, std::size_t n_channels,
                 std::size_t first, std::size_t n, std::size_t stride, float* out);
+
+// One score of two classes becomes a weight for each; weights are centred over the classes. [rule][class]
+std::vector<double> per_class(const std::vector<double>& v, int n_classes);
 
 // Probabilities of the classes from scores, one for each class or the one of two classes.
 void softmax(const float* scores, std::size_t stride, int n_classes, double* p);
 
-// In place: lower triangle L of a = L L'; and solution of L L' x = b, in place of b.
+// In place: lower triangle L of a = L L'; and solution of L L' x = b for `width` right sides, in
+// place of b: [n][width].
 void cholesky(std::vector<double>& a, std::size_t n);
-void solve_cholesky(const std::vector<double>& l, std::size_t n, double* b, std::size_t stride);
+void solve_cholesky(const std::vector<double>& l, std::size_t n, double* b, std::size_t width);
 
 }  // namespace ferl::wide

@@ -104,30 +104,29 @@ Found Scanner::best_ramp(std::size_t f, const Rows& rows, int sign) const {
   const std::size_t first = f * rows_.size();
   kernels().fill_bins(bin_.data() + first, offset_.data() + first, rows.all ? nullptr : rows.index.data(),
                       rows.index.size(), rows.value.data(), m, used - 1, sum.data(), sum_x.data(), sum_x2);
-  thread_local std::vector<double> below, below_x;
-  below.assign(used * kMaxKnots, 0.0);
-  below_x.assign(used * kMaxKnots, 0.0);
+  double below[(kMaxGradients + 2) * kMaxKnots], below_x[(kMaxGradients + 2) * kMaxKnots];
   double below_x2[kMaxKnots] = {};
-  std::vector<double> missing(used, 0.0);
   const double* at = feature.position.data();
-  for (std::size_t c = 0; c < used; ++c)
+  for (std::size_t c = 0; c < used; ++c) {
+    below[c * kMaxKnots] = below_x[c * kMaxKnots] = 0;
     for (std::size_t q = 0; q + 1 < n_knots; ++q) {
       const double v = sum[q * m + c], vx = sum_x[q * m + c];
       below[c * kMaxKnots + q + 1] = below[c * kMaxKnots + q] + v;
       below_x[c * kMaxKnots + q + 1] = below_x[c * kMaxKnots + q] + (at[q] * v + (at[q + 1] - at[q]) * vx);
     }
+  }
   for (std::size_t q = 0; q + 1 < n_knots; ++q) {
     const double v = sum[q * m + used - 1], vx = sum_x[q * m + used - 1], gap = at[q + 1] - at[q];
     below_x2[q + 1] = below_x2[q] + (at[q] * at[q] * v + 2 * at[q] * gap * vx + gap * gap * static_cast<double>(sum_x2[q]));
   }
-  std::vector<double> total(used);
+  double total[kMaxGradients + 2], missing[kMaxGradients + 2];
   for (std::size_t c = 0; c < used; ++c) {
     missing[c] = sum[(n_knots - 1) * m + c];
     total[c] = below[c * kMaxKnots + n_knots - 1] + missing[c];
   }
   const int own = monotone_.empty() ? 0 : monotone_[static_cast<std::size_t>(feature.column)];
   const auto needed = [&](int by_column) { return sign == 0 || by_column == 0 || sign == by_column ? (sign ? sign : by_column) : kNever; };
-  const BinSums sums{n_knots, used, at, below.data(), below_x.data(), below_x2, total.data(), missing.data(),
+  const BinSums sums{n_knots, used, at, below, below_x, below_x2, total, missing,
                      feature.has_missing ? feature.share_below.data() : nullptr, feature.share_below_x.data(), sum_h_,
                      terms_.smoothing / terms_.scale, terms_.least_weight / terms_.scale, needed(own), needed(-own)};
   Found found;
@@ -185,8 +184,10 @@ Found Scanner::best_set(std::size_t f, const Rows& rows, int sign) const {
       up += sign == 0 || z * sign > 0 ? z * z : 0;
     }
     double s1 = of(h), s2 = set.v[h2] + share * share * missing[h2];
-    if (is_complement) s2 = total[h2] - 2 * of(h2) + s2, s1 = total[h] - s1;
-    if (!(s1 * s1 > least * s2)) return -1.0;
+    double o1 = total[h] - s1, o2 = total[h2] - 2 * of(h2) + s2;
+    // All rows but those of a rare category are no better supported than that category.
+    if (!(s1 * s1 > least * s2) || !(o1 * o1 > least * o2)) return -1.0;
+    if (is_complement) std::swap(s1, o1), std::swap(s2, o2);
     return unit_ * terms_.scale * up / (std::max(s2 - s1 * s1 / sum_h_, 0.0) + smoothing);
   };
   const auto take = [&](const auto& members, bool is_complement, double own) {

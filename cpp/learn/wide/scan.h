@@ -12,6 +12,8 @@
 
 namespace ferl::wide {
 
+inline constexpr std::size_t kMaxGradients = 32;  // more classes are projected on random directions
+
 // What a candidate gains is sum_c (sum g_c phi)^2 / (sum h phi^2 - (sum h phi)^2 / sum h + smoothing), on rows that
 // stand for `scale` times as many.
 struct GainTerms {

@@ -1,0 +1,158 @@
+"""Wide rules in plain NumPy: knots, the gain of a candidate, the best condition of a column, refits, pruning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import logsumexp, softmax
+
+Floats = NDArray[np.float64]
+
+SMOOTHING = 2.0  # of the denominator of a gain
+LEAST_WEIGHT = 0.75  # of (sum h phi)^2 / sum h phi^2
+INTERCEPT_RIDGE = 1e-3
+N_ORDERINGS = 4  # classes by whose residuals categories are put in order
+
+
+def n_knots(n_columns: int) -> int:
+    return int(np.clip(400 // n_columns, 6, 24))
+
+
+def knots(x: Floats, weight: Floats, most: int) -> Floats:
+    """All values of a column where they are few, else the two ends and weighted quantiles between them."""
+    weight, x = weight[~np.isnan(x)], x[~np.isnan(x)]
+    values = np.unique(x)
+    if len(values) <= most:
+        return values if len(values) > 1 else values[:0]
+    below = np.array([weight[x <= value].sum() for value in values])
+    aims = (np.arange(most - 2) + 0.5) / (most - 2) * below[-1] * (1 - 1e-12)
+    return np.unique(np.r_[values[0], values[np.searchsorted(below, aims)], values[-1]])
+
+
+def ramp(x: Floats, low: float, high: float, weight: Floats) -> Floats:
+    """Membership of a rising ramp; a missing value has the weighted mean of the others."""
+    membership = np.clip((x - low) / (high - low), 0, 1)
+    known = ~np.isnan(x)
+    return np.where(known, membership, np.average(membership[known], weights=weight[known]))
+
+
+def inside(code: Floats, categories: list[int], weight: Floats) -> Floats:
+    """Membership of a set of categories; a missing value has the share of the set."""
+    membership, known = np.isin(code, categories).astype(float), ~np.isnan(code)
+    return np.where(known, membership, np.average(membership[known], weights=weight[known]))
+
+
+def gain(phi: Floats, gradient: Floats, hessian: Floats, sign: int = 0) -> float:
+    """What a rule that fires by ``phi`` gains, summed row by row; ``sign``: that its gradient must have."""
+    first, second = hessian @ phi, hessian @ phi**2
+    if first**2 <= LEAST_WEIGHT * second:
+        return -1.0
+    slopes = phi @ gradient
+    slopes = slopes[(sign == 0) | (slopes * sign > 0)]
+    return float((slopes**2).sum() / (max(second - first**2 / hessian.sum(), 0.0) + SMOOTHING))
+
+
+def best_ramps(
+    x: Floats, weight: Floats, most: int, gradient: Floats, hessian: Floats, base: Floats
+) -> tuple[float, float]:
+    """The largest gains of a ramp up and a ramp down between any two knots."""
+    best = [-1.0, -1.0]
+    for low, high in combinations(knots(x, weight, most), 2):
+        up = ramp(x, low, high, weight)
+        for side, membership in enumerate((up, 1 - up)):
+            best[side] = max(best[side], gain(base * membership, gradient, hessian))
+    return best[0], best[1]
+
+
+def category_sets(code: Floats, gradient: Floats, hessian: Floats, base: Floats) -> Iterator[tuple[list[int], bool]]:
+    """Sets that are looked at, and whether they were put together by residuals."""
+    present = [int(k) for k in np.unique(code[(base > 0) & ~np.isnan(code)])]
+    for k in present:
+        yield [k], False
+    if len(present) < 4:
+        return
+    slopes = np.array([(base * (code == k)) @ gradient for k in present])
+    scale = np.array([(base**2 * (code == k)) @ hessian for k in present]) + SMOOTHING
+    strength = (slopes**2 / scale[:, None]).sum(axis=0)
+    for c in np.argsort(-strength, kind="stable")[:N_ORDERINGS]:
+        order = np.argsort(-slopes[:, c] / scale, kind="stable")
+        for n in range(1, len(present)):
+            yield [present[k] for k in order[:n]], True
+
+
+def best_set(
+    code: Floats, weight: Floats, n_classes: int, gradient: Floats, hessian: Floats, base: Floats
+) -> float:
+    """The largest gain of a set of categories or its complement, less what ordered sets gain by luck."""
+    n_present = len(np.unique(code[(base > 0) & ~np.isnan(code)]))
+    best = -1.0
+    for categories, is_ordered in category_sets(code, gradient, hessian, base) if n_present > 1 else ():
+        luck = (n_classes - 1) * (n_present - 2) if is_ordered else 0
+        phi = inside(code, categories, weight)
+        best = max(best, *(gain(base * side, gradient, hessian) - luck for side in (phi, 1 - phi)))
+    return best
+
+
+def objective(
+    firing: Floats, target: Floats, row_weight: Floats, ridge: float, weight: Floats, prior: Floats
+) -> float:
+    """Log-loss plus half the ridge times squared weights of standardised firings."""
+    mean = np.average(firing, axis=0, weights=row_weight)
+    deviation = np.sqrt(np.average((firing - mean) ** 2, axis=0, weights=row_weight))
+    scores = prior + firing @ weight
+    loss = row_weight @ (logsumexp(scores, axis=1) - (target * scores).sum(axis=1))
+    intercept = prior + mean @ weight
+    penalty = ridge * ((weight * deviation[:, None]) ** 2).sum() + INTERCEPT_RIDGE * (intercept**2).sum()
+    return float(loss + 0.5 * penalty)
+
+
+def optimum(firing: Floats, target: Floats, row_weight: Floats, ridge: float, sign: NDArray[np.int32]) -> float:
+    """The least objective, with the weights of the second class bounded by ``sign``."""
+    n_rules, n_classes = firing.shape[1], target.shape[1]
+
+    def parts(w: Floats) -> tuple[Floats, Floats]:
+        w = w.reshape(n_rules + 1, n_classes)
+        return w[1:], w[0]
+
+    mean = np.average(firing, axis=0, weights=row_weight)
+    variance = np.average((firing - mean) ** 2, axis=0, weights=row_weight)
+
+    def slope(w: Floats) -> Floats:
+        weight, prior = parts(w)
+        residual = row_weight[:, None] * (softmax(prior + firing @ weight, axis=1) - target)
+        intercept = INTERCEPT_RIDGE * (prior + mean @ weight)
+        rules = firing.T @ residual + ridge * variance[:, None] * weight + np.outer(mean, intercept)
+        return np.vstack([residual.sum(axis=0) + intercept, rules]).ravel()
+
+    bounds = [(None, None)] * n_classes
+    for own in sign:
+        bounds += [(None, None)] * n_classes if own == 0 else [(None, 0), (0, None)][:: int(own)]
+    found = minimize(
+        lambda w: objective(firing, target, row_weight, ridge, *parts(w)),
+        np.zeros((n_rules + 1) * n_classes),
+        jac=slope,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": 5000, "maxfun": 10**5, "ftol": 1e-14, "gtol": 1e-9, "maxcor": 50},
+    )
+    return float(found.fun)
+
+
+def divergence(p: Floats, q: Floats, row_weight: Floats) -> float:
+    """Mean Kullback-Leibler divergence of the answers q from p."""
+    return float(np.average((p * (np.log(p) - np.log(q))).sum(axis=1), weights=row_weight))
+
+
+def dropping_costs(firing: Floats, row_weight: Floats, weight: Floats, prior: Floats, ridge: float) -> Floats:
+    """What it costs to drop each rule, others taking over as they can: ||w_j||^2 / (A^-1)_jj."""
+    mean = np.average(firing, axis=0, weights=row_weight)
+    deviation = np.sqrt(np.average((firing - mean) ** 2, axis=0, weights=row_weight))
+    z, p = (firing - mean) / deviation, softmax(prior + firing @ weight, axis=1)
+    h = row_weight * ((p * (1 - p)).sum(axis=1) / (p.shape[1] - 1))
+    z = z - np.average(z, axis=0, weights=h)
+    inverse = np.linalg.inv((z * h[:, None]).T @ z + ridge * np.eye(len(weight)))
+    return ((weight * deviation[:, None]) ** 2).sum(axis=1) / np.diag(inverse)

@@ -1,0 +1,359 @@
+"""The learner of wide rules: its stages against the oracle, its laws, and tables at the edge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from ferl import _core
+from oracle import wide
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+OPTIONS: dict[str, Any] = {
+    "max_rules": 150,
+    "max_conditions": 3,
+    "prune": 0.003,
+    "monotone": [],
+    "n_threads": 1,
+    "seed": 0,
+}
+ARRAYS = ("parent", "feature", "trapezoid", "share", "category_start", "category", "rule_node", "weight", "prior")
+
+
+def sample_of(
+    X: Floats, y: Ints, weight: Floats | None = None, n_categories: Ints | None = None, n_classes: int | None = None
+) -> _core.Sample:
+    n, d = X.shape
+    n_categories = np.zeros(d, np.int32) if n_categories is None else n_categories
+    n_classes = int(y.max()) + 1 if n_classes is None else n_classes
+    sampler = _core.Sampler(n_categories, n_classes, 0, 2**48, 0, np.arange(d, dtype=np.int32))
+    sampler.add(X, y.astype(np.int32), np.ones(n) if weight is None else weight, 0, 1)
+    return sampler.finish(1)
+
+
+def grow(sample: _core.Sample, **options: Any) -> dict[str, Any]:
+    return _core.grow_wide(sample, OPTIONS | options, None)
+
+
+def random_table(seed: int, n: int = 120) -> tuple[Floats, Ints, Floats, Ints]:
+    """Numbers, ties, missing values, a constant, categories; classes that some of them explain; weights."""
+    rng = np.random.default_rng(seed)
+    n_classes, n_categories = int(rng.choice([2, 2, 3, 6])), np.array([0, 0, 0, 0, 3, 9], np.int32)
+    X = np.column_stack(
+        [
+            rng.normal(size=n),
+            rng.normal(size=n).round(),
+            rng.lognormal(sigma=3, size=n),
+            np.full(n, 7.0),
+            rng.integers(0, 3, n),
+            rng.integers(0, 9, n),
+        ]
+    )
+    y = np.digitize(X[:, 0] + 0.5 * (X[:, 5] % 3) * X[:, 1] + rng.normal(scale=0.5, size=n), np.linspace(-1, 1, 5))
+    X[rng.random(X.shape) < 0.1 * (seed % 2)] = np.nan
+    return X, (y % n_classes).astype(np.int32), rng.choice([1.0, 2.0, 0.5], n), n_categories
+
+
+def residuals(sample: _core.Sample, n_classes: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    p = softmax(rng.normal(size=(sample.n_rows, n_classes)), axis=1)
+    gradient = sample.weight[:, None] * (np.eye(n_classes)[sample.y] - p)
+    gradient -= sample.weight[:, None] * gradient.sum(axis=0) / sample.weight.sum()
+    return gradient, sample.weight * (p * (1 - p)).sum(axis=1) / (n_classes - 1)
+
+
+def memberships(grown: dict[str, Any], X: Floats) -> Floats:
+    """The membership of every row in every node's own condition."""
+    out = np.ones((len(X), len(grown["parent"])))
+    for node in range(1, len(grown["parent"])):
+        x, (a, b, c, d) = X[:, grown["feature"][node]], grown["trapezoid"][node]
+        first, last = grown["category_start"][node : node + 2]
+        if last > first:
+            codes = np.where(np.isnan(x), 0, x).astype(int)
+            own = grown["category"][first:last][codes]
+        else:
+            own = np.clip((x - a) / (b - a), 0, 1) if np.isfinite(a) else np.clip((d - x) / (d - c), 0, 1)
+        out[:, node] = np.where(np.isnan(x) | np.isnan(own), grown["share"][node], own)
+    return out
+
+
+def firings(grown: dict[str, Any], X: Floats) -> Floats:
+    own = memberships(grown, X)
+    for node in range(1, own.shape[1]):
+        own[:, node] *= own[:, grown["parent"][node]]
+    return own[:, grown["rule_node"]]
+
+
+def probabilities(grown: dict[str, Any], X: Floats) -> Floats:
+    return softmax(grown["prior"] + firings(grown, X) @ grown["weight"], axis=1)
+
+
+def same_bits(a: dict[str, Any], b: dict[str, Any]) -> bool:
+    return all(a[name].tobytes() == b[name].tobytes() for name in ARRAYS)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Stages against the oracle
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_knots_are_weighted_quantiles_with_both_ends(seed: int) -> None:
+    X, y, weight, n_categories = random_table(seed)
+    sample = sample_of(X, y, weight, n_categories)
+    for column, found in enumerate(_core.wide_knots(sample)):
+        if n_categories[column] == 0:
+            expected = wide.knots(sample.x[:, column], sample.weight, wide.n_knots(X.shape[1]))
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("has_base", [False, True])
+def test_a_scan_finds_the_gain_of_the_best_candidate(seed: int, has_base: bool) -> None:
+    X, y, weight, n_categories = random_table(seed)
+    sample, rng = sample_of(X, y, weight, n_categories, 6), np.random.default_rng(seed)
+    n_classes = int(rng.choice([2, 3, 6]))
+    sample = sample_of(X, y % n_classes, weight, n_categories, n_classes)
+    gradient, hessian = residuals(sample, n_classes, rng)
+    base = rng.choice([0.0, 0.3, 1.0], sample.n_rows) if has_base else np.ones(sample.n_rows)
+    none = np.zeros(X.shape[1], np.int32)
+    found = _core.wide_scan(sample, gradient, hessian, base, none, 0)
+    fires = firings(found, sample.x) * base[:, None]
+    up, down = {}, {}
+    for rule, node in enumerate(found["rule_node"]):
+        column, rises = int(found["feature"][node]), found["trapezoid"][node, 2] == np.inf
+        own = wide.gain(fires[:, rule], gradient, hessian)
+        side = up if rises or n_categories[column] else down
+        side[column] = own
+        # The gain is that of the condition that is returned; ordered sets have less for their luck.
+        assert found["gain"][rule] == pytest.approx(own, rel=1e-4) or (n_categories[column] > 3)
+    for column in range(X.shape[1]):
+        x = sample.x[:, column]
+        if n_categories[column]:
+            expected = wide.best_set(x, sample.weight, n_classes, gradient, hessian, base)
+            index = [k for k, node in enumerate(found["rule_node"]) if found["feature"][node] == column]
+            assert (found["gain"][index[0]] if index else -1) == pytest.approx(expected, rel=1e-4)
+        else:
+            most = wide.n_knots(X.shape[1])
+            expected_up, expected_down = wide.best_ramps(x, sample.weight, most, gradient, hessian, base)
+            assert up.get(column, -1) == pytest.approx(expected_up, rel=1e-4)
+            assert down.get(column, -1) == pytest.approx(expected_down, rel=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_first_rule_gains_at_least_as_much_as_any_single_condition(seed: int) -> None:
+    X, y, weight, _ = random_table(2 * seed)
+    X = X[:, :4]
+    sample = sample_of(X, y, weight)
+    n_classes, tau = int(y.max()) + 1, 2.0
+    p = np.bincount(sample.y, sample.weight) / sample.weight.sum()
+    gradient = sample.weight[:, None] * (np.eye(n_classes)[sample.y] - p)
+    hessian = sample.weight * (p @ (1 - p) / (n_classes - 1) + 1e-6)
+    ones = np.ones(sample.n_rows)
+    singles = [
+        wide.best_ramps(sample.x[:, j], sample.weight, wide.n_knots(4), gradient, hessian, ones)[0] for j in range(4)
+    ]
+    grown = _core.wide_path(sample, False, tau, 3, 1)
+    n_conditions = len(grown["parent"]) - 1
+    own = wide.gain(firings(grown, sample.x)[:, 0], gradient, hessian) - tau * n_conditions
+    assert own >= max(singles) - tau - 1e-3
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+@pytest.mark.parametrize("ridge", [0.1, 3.0, 100.0])
+def test_a_refit_reaches_the_least_objective(n_classes: int, ridge: float) -> None:
+    rng = np.random.default_rng(n_classes)
+    firing, weight = rng.random((90, 12)) ** 3, rng.choice([0.5, 1.0, 2.0], 90)
+    firing[:, 5] = firing[:, 4]  # two rules that fire alike
+    target = np.eye(n_classes)[np.digitize(firing[:, 0] + firing[:, 1], np.linspace(0.1, 0.8, n_classes - 1))]
+    target = 0.9 * target + 0.1 / n_classes
+    sign = np.zeros(12, np.int32)
+    found = _core.wide_refit(firing, target, weight, sign, ridge)
+    reached = wide.objective(firing, target, weight, ridge, found["weight"], found["prior"])
+    assert reached == pytest.approx(wide.optimum(firing, target, weight, ridge, sign), rel=1e-5)
+    assert found["objective"] == pytest.approx(reached, rel=1e-5)
+
+
+def test_a_bounded_refit_keeps_the_signs_and_reaches_the_least_objective() -> None:
+    rng = np.random.default_rng(0)
+    firing, weight = rng.random((150, 10)), np.ones(150)
+    y = (firing @ rng.normal(size=10) + rng.normal(size=150) > 0).astype(int)
+    sign = np.array([1, -1, 1, -1, 1, -1, 0, 0, 1, -1], np.int32)
+    found = _core.wide_refit(firing, np.eye(2)[y], weight, sign, 1.0)
+    assert (found["weight"][:, 1] * sign >= 0).all()
+    assert (found["weight"][:, 1] * sign == 0).sum() > 2  # some bounds hold weights back
+    reached = wide.objective(firing, np.eye(2)[y], weight, 1.0, found["weight"], found["prior"])
+    assert reached == pytest.approx(wide.optimum(firing, np.eye(2)[y], weight, 1.0, sign), rel=1e-5)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_pruning_drops_the_rule_that_costs_least_and_stays_near_its_answers(n_classes: int) -> None:
+    rng = np.random.default_rng(1)
+    firing, rows = rng.random((200, 9)), rng.choice([1.0, 2.0], 200)
+    firing[:, 3] = firing[:, 2] * 0.99 + 0.01 * firing[:, 3]
+    weight, prior = rng.normal(size=(9, n_classes)), np.zeros(n_classes)
+    weight -= weight.mean(axis=1, keepdims=True)
+    p = softmax(prior + firing @ weight, axis=1)
+    costs = wide.dropping_costs(firing, rows, weight, prior, 0.25 * 4.0)
+    one = _core.wide_prune(firing, rows, weight, prior, 0.0, 8, 4.0)
+    assert set(range(9)) - set(one["kept"]) == {int(costs.argmin())}
+    found = _core.wide_prune(firing, rows, weight, prior, 0.02, 9, 0.1)
+    q = softmax(found["prior"] + firing[:, found["kept"]] @ found["weight"], axis=1)
+    assert 0 < len(found["kept"]) < 9
+    assert found["divergence"] == pytest.approx(wide.divergence(p, q, rows), abs=1e-5)
+    assert found["divergence"] <= 0.02
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Laws
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rules_are_chains_with_sound_conditions(seed: int) -> None:
+    X, y, weight, n_categories = random_table(seed, 300)
+    sample = sample_of(X, y, weight, n_categories)
+    grown = grow(sample)
+    parent, node, feature = grown["parent"], grown["rule_node"], grown["feature"]
+    assert len(node) > 0
+    assert (parent[1:] < np.arange(1, len(parent))).all()
+    assert np.bincount(parent[parent > 0], minlength=2).max() == 1  # no node but the root is shared
+    assert set(node) == set(range(1, len(parent))) - set(parent)
+    np.testing.assert_allclose(grown["weight"].sum(axis=1), 0, atol=1e-12)
+    own = memberships(grown, sample.x)
+    for k in range(1, len(parent)):
+        a, b, c, d = grown["trapezoid"][k]
+        assert (a < b and c == d == np.inf) or (a == b == -np.inf and (c < d or c == d == np.inf))
+        known = ~np.isnan(sample.x[:, feature[k]])
+        assert grown["share"][k] == pytest.approx(np.average(own[known, k], weights=sample.weight[known]), abs=1e-6)
+    for last in node:
+        columns = []
+        while last > 0:
+            columns.append(feature[last])
+            last = parent[last]
+        assert 1 <= len(columns) == len(set(columns)) <= 3
+
+
+@pytest.mark.parametrize("max_rules", [1, 2, 6, 25])
+@pytest.mark.parametrize("max_conditions", [1, 2, 3])
+def test_budgets_hold(max_rules: int, max_conditions: int) -> None:
+    X, y, weight, n_categories = random_table(2, 200)
+    grown = grow(sample_of(X, y, weight, n_categories), max_rules=max_rules, max_conditions=max_conditions, prune=0.0)
+    assert len(grown["rule_node"]) <= max_rules
+    assert len(grown["parent"]) - 1 <= max_rules * max_conditions
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_neither_threads_nor_the_order_of_rows_nor_copies_for_weights_change_a_bit(seed: int) -> None:
+    X, y, _, n_categories = random_table(seed, 400)
+    rng = np.random.default_rng(seed)
+    copies = rng.integers(1, 3, len(X))
+    expected = grow(sample_of(X, y, copies.astype(float), n_categories))
+    order = rng.permutation(np.repeat(np.arange(len(X)), copies))
+    repeated = sample_of(X[order], y[order], None, n_categories)
+    assert same_bits(grow(repeated), expected)
+    assert same_bits(grow(repeated, n_threads=3), expected)
+
+
+def test_many_rows_are_learned_alike_by_any_number_of_threads() -> None:
+    """More rows than a scan or a path takes: they are drawn by content."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(13000, 5))
+    y = (X[:, 0] * X[:, 1] + rng.normal(scale=0.3, size=13000) > 0).astype(np.int32)
+    order = rng.permutation(13000)
+    expected = grow(sample_of(X, y), max_rules=20)
+    assert same_bits(grow(sample_of(X[order], y[order]), max_rules=20, n_threads=4), expected)
+    assert (probabilities(expected, X).argmax(axis=1) == y).mean() > 0.8
+
+
+def test_scores_are_monotone_where_they_must_be() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(500, 4))
+    y = (np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] - X[:, 3] + rng.normal(scale=0.5, size=500) > 0).astype(np.int32)
+    grown = grow(sample_of(X, y), monotone=[1, 0, 0, -1], prune=0.001)
+    for column, sign in ((0, 1), (3, -1)):
+        rows = np.repeat(X[:50], 40, axis=0)
+        rows[:, column] = np.tile(np.linspace(-4, 4, 40), 50)
+        p = probabilities(grown, rows)[:, 1].reshape(50, 40)
+        assert (sign * np.diff(p, axis=1) >= -1e-12).all()
+    free = grow(sample_of(X, y))
+    rows[:, 0] = np.tile(np.linspace(-4, 4, 40), 50)
+    assert (np.diff(probabilities(free, rows)[:, 1].reshape(50, 40), axis=1) < -0.01).any()
+
+
+def test_a_set_of_categories_is_found_and_luck_is_not() -> None:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 12, 600), rng.permutation(600)]).astype(float)
+    y = (np.isin(X[:, 0], [1, 4, 5, 9]) ^ (rng.random(600) < 0.1)).astype(np.int32)
+    grown = grow(sample_of(X, y, n_categories=np.array([12, 600], np.int32)))
+    np.testing.assert_array_equal(grown["feature"][1:], 0)  # every row has its own category of the second column
+    assert (probabilities(grown, X).argmax(axis=1) == np.isin(X[:, 0], [1, 4, 5, 9])).all()
+
+
+def test_progress_is_reported_and_an_exception_stops_the_work() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 30))
+    y = (X[:, :3].prod(axis=1) + rng.normal(size=4000) > 0).astype(np.int32)
+
+    def stop(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _core.grow_wide(sample_of(X, y), OPTIONS, stop)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tables at the edge
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def edge_tables() -> dict[str, tuple[Floats, Ints, int]]:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 3))
+    y = (x[:, 0] > 0).astype(np.int32)
+    rare = y.copy()
+    rare[7] = 2
+    many = np.repeat(np.arange(500, dtype=np.int32), 2)
+    gap = np.where(np.arange(60) % 2, 1.0, np.nextafter(1.0, 2.0))
+    return {
+        "one row": (x[:1], y[:1], 2),
+        "two rows": (np.array([[0.0], [1.0]]), np.array([0, 1], np.int32), 2),
+        "three rows": (x[:3], np.array([0, 1, 2], np.int32), 3),
+        "one class": (x, np.zeros(60, np.int32), 1),
+        "a class without rows": (x, y, 4),
+        "a class with one row": (x, rare, 3),
+        "constant columns": (np.ones((60, 4)), y, 2),
+        "no value at all": (np.full((60, 2), np.nan), y, 2),
+        "a column without values": (np.column_stack([x[:, 0], np.full(60, np.nan)]), y, 2),
+        "separable": (np.column_stack([y * 2.0, x[:, 1]]), y, 2),
+        "neighbouring numbers": (np.column_stack([gap, x[:, 1]]), (gap > 1).astype(np.int32), 2),
+        "huge and tiny": (x * np.array([1e300, 1e-300, 1.0]), y, 2),
+        "outliers": (np.where(rng.random((60, 3)) < 0.05, 1e12, x), y, 2),
+        "500 classes": (rng.normal(size=(1000, 4)) + many[:, None] % 7, many, 500),
+    }
+
+
+@pytest.mark.parametrize("name", edge_tables())
+def test_edge_tables_are_learned_with_finite_weights(name: str) -> None:
+    X, y, n_classes = edge_tables()[name]
+    grown = grow(sample_of(X, y, n_classes=n_classes))
+    assert np.isfinite(grown["weight"]).all()
+    assert np.isfinite(grown["prior"]).all()
+    assert np.abs(grown["weight"]).max(initial=0) < 100
+    p = probabilities(grown, X)
+    assert np.isfinite(p).all()
+    if name == "separable":
+        assert (p.argmax(axis=1) == y).all()
+
+
+def test_noise_in_many_more_columns_than_rows_says_little() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(50, 20_000)), rng.integers(0, 2, 50).astype(np.int32)
+    grown = grow(sample_of(X, y))
+    fresh = probabilities(grown, rng.normal(size=(500, 20_000)))
+    assert -np.log(fresh).mean() < 1.2  # log 2 is the least; a model that believes the noise has several
