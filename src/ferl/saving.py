@@ -20,6 +20,7 @@ from ferl._model.files import (
     variable_to_form,
 )
 from ferl._model.model import Model
+from ferl._model.settings import PRESETS
 from ferl._util.files import replace_text
 from ferl._util.text import shown
 from ferl.classifier import FERLClassifier
@@ -162,6 +163,8 @@ def _estimator(model: Model, written: dict[str, Any]) -> FERLClassifier:
         raise part.wrong("class_weight", "it must be a list of pairs of a label and its weight")
     if isinstance(parameters["partition"], list):
         parameters["partition"] = [variable_from_form(own, "parameters.partition") for own in parameters["partition"]]
+    if parameters["combination"] == PRESETS[model.variant]["combination"]:
+        parameters["combination"] = None  # files say what None means
     if parameters["n_jobs"] == 0:
         raise part.wrong("n_jobs", "it must be null or a number other than 0")
     estimator = FERLClassifier(**parameters)

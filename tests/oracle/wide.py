@@ -84,9 +84,7 @@ def category_sets(code: Floats, gradient: Floats, hessian: Floats, base: Floats)
             yield [present[k] for k in order[:n]], True
 
 
-def best_set(
-    code: Floats, weight: Floats, n_classes: int, gradient: Floats, hessian: Floats, base: Floats
-) -> float:
+def best_set(code: Floats, weight: Floats, n_classes: int, gradient: Floats, hessian: Floats, base: Floats) -> float:
     """The largest gain of a set of categories or its complement, less what ordered sets gain by luck."""
     n_present = len(np.unique(code[(base > 0) & ~np.isnan(code)]))
     best = -1.0
@@ -97,9 +95,7 @@ def best_set(
     return best
 
 
-def objective(
-    firing: Floats, target: Floats, row_weight: Floats, ridge: float, weight: Floats, prior: Floats
-) -> float:
+def objective(firing: Floats, target: Floats, row_weight: Floats, ridge: float, weight: Floats, prior: Floats) -> float:
     """Log-loss plus half the ridge times squared weights of standardised firings."""
     mean = np.average(firing, axis=0, weights=row_weight)
     deviation = np.sqrt(np.average((firing - mean) ** 2, axis=0, weights=row_weight))
