@@ -6,6 +6,8 @@
 
 NB_MODULE(_core, m) {
   m.doc() = "The compiled core of ferl.";
+  // Models keep compiled objects, and those that a program still holds when Python ends are no leak of ours.
+  nanobind::set_leak_warnings(false);
   // Constants that Python, ONNX and the page share with the core.
   m.attr("UNSEEN_GATE") = ferl::kUnseenGate;
   m.attr("MOST_FIRING") = ferl::kMostFiring;
