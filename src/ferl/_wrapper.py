@@ -18,7 +18,7 @@ from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ferl._sklearn import check_rows, take_rows
-from ferl._tables import refuse_missing_labels
+from ferl._tables import checked_sample_weight, refuse_missing_labels
 from ferl._util.arrays import Floats
 
 if TYPE_CHECKING:
@@ -158,32 +158,6 @@ def checked_labels(y: ArrayLike, n_rows: int) -> NDArray[Any]:
     return np.asarray(labels)
 
 
-def checked_weight(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
-    """Weights of shape (n_rows,); ones if none are given."""
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_rows,):
-        raise ValueError(f"sample_weight has shape {weight.shape}; it needs one number per row, shape ({n_rows},).")
-    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
-        raise ValueError("sample_weight must hold finite numbers, none of them negative and not all of them 0.")
-    return weight
-
-
-def codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
-    """Index of each label in the sorted ``classes``; -1 for a label that is not there."""
-    if (labels.dtype.kind in "US") != (classes.dtype.kind in "US") and "O" not in (
-        labels.dtype.kind,
-        classes.dtype.kind,
-    ):
-        raise ValueError(
-            f"y holds {labels.dtype} and the classifier was fitted on labels of {classes.dtype}: text and numbers are "
-            "never equal. Pass labels of the same kind."
-        )
-    index = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
-    return np.where(classes[index] == labels, index, -1)
-
-
 @dataclass(frozen=True, eq=False)
 class FoldModel:
     """A classifier that has not seen some of the rows, and those rows: their numbers, and the rows themselves."""
@@ -221,7 +195,7 @@ def cross_fit(
     """
     table, _ = indexable(X, y)
     splitter = _splitter(cv, y, stratified=stratified, seed=seed)
-    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    weight = None if sample_weight is None else checked_sample_weight(sample_weight, len(y))
     with warnings.catch_warnings():
         # A class with fewer rows than folds: the folds are still well defined.
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)

@@ -31,7 +31,7 @@ class Batch(NamedTuple):
     """Some rows, their labels, and how often each counts."""
 
     X: Any
-    y: ArrayLike
+    y: Any
     sample_weight: ArrayLike | None = None
 
 

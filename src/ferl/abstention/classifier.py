@@ -12,8 +12,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context
+from ferl._tables import codes_of
 from ferl._util.arrays import Floats
-from ferl._wrapper import Wrapper, checked_labels, codes_of, cross_fit, evidence_of, fitted_clone
+from ferl._wrapper import Wrapper, checked_labels, cross_fit, evidence_of, fitted_clone
 from ferl.abstention.bounds import (
     Ladder,
     bonferroni,

@@ -14,12 +14,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context
+from ferl._tables import checked_sample_weight, codes_of
 from ferl._util.arrays import Floats
 from ferl._wrapper import (
     Wrapper,
     checked_labels,
-    checked_weight,
-    codes_of,
     cross_fit,
     evidence_of,
     fitted_clone,
@@ -267,7 +266,7 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         self._seed = _seed(check_random_state(self.random_state))
         scores = self._scores(self.estimator_, X)
         codes = codes_of(checked_labels(y, len(scores)), self.classes_)
-        weight = checked_weight(sample_weight, len(codes))
+        weight = checked_sample_weight(sample_weight, len(codes))
         self._keep([reference_of(self.estimator_, scores, codes, weight)], is_weighted=sample_weight is not None)
         return self
 
@@ -417,7 +416,7 @@ class ConformalFERL(ClassifierMixin, Wrapper):
                 f"conformalize was called {state} sample_weight; predict_set must be, too: the weights of calibration "
                 "rows and of new rows belong together."
             )
-        return checked_weight(sample_weight, n_rows)
+        return checked_sample_weight(sample_weight, n_rows)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "estimator_" in self.__dict__

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ferl._tables import refuse_other_kind
 from ferl.metrics.calibration import adaptive_calibration_error, brier_score, expected_calibration_error
 from ferl.metrics.sets import (
-    check_comparable,
     check_same_length,
     determinacy,
     mean_set_size,
@@ -215,7 +215,7 @@ def accuracy_under_abstention(y_true: ArrayLike, y_pred: ArrayLike, answered: Ar
     check_same_length(truth, "y_true", mask, "answered")
     if mask.dtype != np.bool_:
         raise ValueError(f"answered must be boolean; got {mask.dtype}.")
-    check_comparable(truth, "y_true", guess, "y_pred")
+    refuse_other_kind(truth, "y_true", guess, "y_pred")
     return float(np.mean(truth[mask] == guess[mask])) if mask.any() else float("nan")
 
 
