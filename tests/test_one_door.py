@@ -255,5 +255,5 @@ def test_text_is_not_a_number_for_any_call_that_takes_labels(tmp_path):
     for take_numbers in labels_through_every_door(model, X, y.astype(float), tmp_path):
         take_numbers()
     for take_text in labels_through_every_door(model, X, y.astype(str), tmp_path):
-        with pytest.raises(ValueError, match="never equal|No label of y"):
+        with pytest.raises(ValueError, match=r"never equal|No label of y"):
             take_text()

@@ -15,13 +15,7 @@ from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context
 from ferl._tables import codes_of
 from ferl._util.arrays import Floats
 from ferl._wrapper import Wrapper, checked_labels, cross_fit, evidence_of, fitted_clone
-from ferl.abstention.bounds import (
-    Ladder,
-    bonferroni,
-    clopper_pearson,
-    fixed_sequence,
-    least_answered_rows,
-)
+from ferl.abstention.bounds import Ladder, bonferroni, clopper_pearson, fixed_sequence, least_answered_rows
 from ferl.abstention.control import SIGNALS, Design, RiskControl, UnmetRiskWarning, raw_signal
 
 

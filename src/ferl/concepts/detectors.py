@@ -240,14 +240,7 @@ class SeenConcepts:
 
 
 def see_concepts(
-    detector: ConceptDetector,
-    X: Any,
-    concepts: Floats,
-    y: NDArray[Any],
-    cv: Any,
-    seed: int,
-    *,
-    refit: bool = True,
+    detector: ConceptDetector, X: Any, concepts: Floats, y: NDArray[Any], cv: Any, seed: int, *, refit: bool = True
 ) -> SeenConcepts:
     """Fit a detector and judge the rows it is fitted on.
 

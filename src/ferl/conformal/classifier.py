@@ -16,14 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context
 from ferl._tables import checked_sample_weight, codes_of
 from ferl._util.arrays import Floats
-from ferl._wrapper import (
-    Wrapper,
-    checked_labels,
-    cross_fit,
-    evidence_of,
-    fitted_clone,
-    table_of,
-)
+from ferl._wrapper import Wrapper, checked_labels, cross_fit, evidence_of, fitted_clone, table_of
 from ferl.conformal.scores import (
     CUMULATIVE,
     SCORES,

@@ -12,16 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ferl._tables import refuse_other_kind
 from ferl.metrics.calibration import adaptive_calibration_error, brier_score, expected_calibration_error
-from ferl.metrics.sets import (
-    check_same_length,
-    determinacy,
-    mean_set_size,
-    selection,
-    set_coverage,
-    u65,
-    u80,
-    vector,
-)
+from ferl.metrics.sets import check_same_length, determinacy, mean_set_size, selection, set_coverage, u65, u80, vector
 
 
 def aurc(y_true: ArrayLike, y_pred: ArrayLike, confidence: ArrayLike) -> float:

@@ -81,11 +81,7 @@ class RefitResult:
 
 
 def refit_partition(
-    estimator: FERLClassifier,
-    X: ArrayLike,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-    max_iter: int = 300,
+    estimator: FERLClassifier, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, max_iter: int = 300
 ) -> RefitResult:
     """Move the breakpoints of a compact tree's words; its rules and their consequents stay.
 

@@ -371,9 +371,7 @@ def _to_ends(by_ramp: Floats, x: Floats, ramp: Floats, start: Floats, end: Float
     inside = (x > start) & (x < end) & ~on[0] & ~on[1]
     by_start, by_end = ((slope * inside * share).sum(axis=1) for share in (1.0 - ramp, ramp))
     on_start, on_end = ((slope * rows).sum(axis=1) for rows in on)
-    return np.column_stack(
-        [_steeper(by_start + on_start, by_start), _steeper(by_end, by_end + on_end)],
-    ).ravel()
+    return np.column_stack([_steeper(by_start + on_start, by_start), _steeper(by_end, by_end + on_end)]).ravel()
 
 
 def _steeper(downwards: Floats, upwards: Floats) -> Floats:

@@ -330,10 +330,7 @@ class Explanation(Story, Readable):
             "ignorance": {"total": self.ignorance, **vars(self.doubt)},
             "conflict": self.conflict,
             "rules": [rule_form(rule) for rule in self.rules],
-            "novelty": {
-                "total": plain(self.novelty),
-                "features": [novelty_form(part) for part in self.novelty_parts],
-            },
+            "novelty": {"total": plain(self.novelty), "features": [novelty_form(part) for part in self.novelty_parts]},
             "lost_support": [{"feature": name, "firing": lost} for name, lost in self.lost_support],
             "certified": None if self.certified is None else certified_form(self.certified),
             "changes": None if self.changes is None else [change.to_dict() for change in self.changes],
