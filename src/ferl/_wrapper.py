@@ -148,7 +148,7 @@ def table_of(estimator: Any, X: Any) -> Floats:
 
 
 def checked_labels(y: ArrayLike, n_rows: int) -> NDArray[Any]:
-    """Labels of shape (n_rows,), none of them missing."""
+    """Labels of shape (n_samples,), none of them missing."""
     refuse_missing_labels(y)
     labels = column_or_1d(y)
     if len(labels) != n_rows:

@@ -57,7 +57,7 @@ def settle_classes(found: NDArray[Any], codes: Ints, classes: ArrayLike | None) 
     ----------
     found : ndarray of shape (n_found,)
         The distinct labels of some rows.
-    codes : ndarray of shape (n_rows,)
+    codes : ndarray of shape (n_samples,)
         Each row's label, as an index in ``found``.
     classes : array-like of shape (n_classes,) or None
         All labels.

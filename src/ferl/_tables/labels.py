@@ -124,18 +124,18 @@ def weights_and_factors(
 
     Parameters
     ----------
-    sample_weight : array-like of shape (n_rows,) or None
+    sample_weight : array-like of shape (n_samples,) or None
         Weight 2 is the row twice, weight 0 a row that is not there.
     class_weight : dict, "balanced" or None
         As in scikit-learn; classes not in the dict weigh 1.
     classes : ndarray of shape (n_classes,)
         The labels.
-    codes : ndarray of shape (n_rows,)
+    codes : ndarray of shape (n_samples,)
         Each row's label, as an index of ``classes``.
 
     Returns
     -------
-    weight : ndarray of shape (n_rows,)
+    weight : ndarray of shape (n_samples,)
         What a row counts for, times what its class counts for.
     factor : ndarray of shape (n_classes,)
     """

@@ -211,7 +211,7 @@ def accuracy_under_abstention(y_true: ArrayLike, y_pred: ArrayLike, answered: Ar
 
 
 def _expected_errors(y_true: ArrayLike, y_pred: ArrayLike, confidence: ArrayLike) -> NDArray[np.float64]:
-    """Return the expected number of errors among the k most confident rows, for k = 1 .. n_rows; shape (n_rows,)."""
+    """Return the expected number of errors among the k most confident rows, for k = 1 .. n_rows; shape (n_samples,)."""
     correct, certainty = selection(y_true, y_pred, confidence)
     # Ascending values of the negated confidence are groups of ties, the most confident one first.
     _, group, sizes = np.unique(-certainty, return_inverse=True, return_counts=True)
