@@ -62,6 +62,9 @@ class Wrapper(MetaEstimatorMixin, BaseEstimator):
         tags: Tags = super().__sklearn_tags__()
         return with_inputs_of(tags, self._template())
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return "estimator_" in self.__dict__
+
     def _forget(self, *names: str) -> None:
         """An interrupted or refused step leaves nothing of an earlier one behind."""
         for name in names:
@@ -194,12 +197,8 @@ def cross_fit(
     FoldModel
     """
     table, _ = indexable(X, y)
-    splitter = _splitter(cv, y, stratified=stratified, seed=seed)
     weight = None if sample_weight is None else checked_sample_weight(sample_weight, len(y))
-    with warnings.catch_warnings():
-        # A class with fewer rows than folds: the folds are still well defined.
-        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        parts = list(splitter.split(np.zeros((len(y), 1)), y))
+    parts = folds_of(y, cv, stratified=stratified, seed=seed)
     times = np.bincount(np.concatenate([unseen for _, unseen in parts]), minlength=len(y))
     if (times != 1).any():
         row = int(np.argmax(times != 1))
@@ -210,6 +209,17 @@ def cross_fit(
     for seen, unseen in parts:
         fitted = fitted_clone(estimator, take_rows(table, seen), y[seen], None if weight is None else weight[seen])
         yield FoldModel(fitted, unseen, take_rows(table, unseen))
+
+
+def folds_of(
+    y: NDArray[Any], cv: Any, *, stratified: bool, seed: int
+) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """The folds as pairs of row numbers: those to fit on, those to judge."""
+    splitter = _splitter(cv, y, stratified=stratified, seed=seed)
+    with warnings.catch_warnings():
+        # A class with fewer rows than folds: the folds are still well defined.
+        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+        return list(splitter.split(np.zeros((len(y), 1)), y))
 
 
 def _splitter(cv: Any, y: NDArray[Any], *, stratified: bool, seed: int) -> Any:

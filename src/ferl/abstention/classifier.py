@@ -301,9 +301,6 @@ class RiskControlledFERL(Wrapper):
             f"{step} needs a threshold. Call {before}calibrate(X, y) first, on rows that were not used for fitting."
         )
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return "estimator_" in self.__dict__
-
 
 def _wrong(estimator: Any, X: Any, labels: NDArray[Any]) -> NDArray[np.bool_]:
     """Which answers are wrong; a label the classifier does not know always is."""

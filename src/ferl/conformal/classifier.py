@@ -212,14 +212,9 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         labels = np.asarray(y).ravel()
         codes = codes_of(labels, self.classes_)
         random = check_random_state(self.random_state)
+        by_class, seed = self.class_conditional, _seed(random)
         folds = cross_fit(
-            self._template(),
-            X,
-            labels,
-            self.cv,
-            stratified=self.class_conditional,
-            seed=_seed(random),
-            sample_weight=sample_weight,
+            self._template(), X, labels, self.cv, stratified=by_class, seed=seed, sample_weight=sample_weight
         )
         self._seed = _seed(random)
         references = []
@@ -410,9 +405,6 @@ class ConformalFERL(ClassifierMixin, Wrapper):
                 "rows and of new rows belong together."
             )
         return checked_sample_weight(sample_weight, n_rows)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "estimator_" in self.__dict__
 
 
 def _seed(random: np.random.RandomState) -> int:
