@@ -1,5 +1,6 @@
 // The compiled core as a module of Python.
 #include "bind/array.h"
+#include "core/kernels.h"
 #include "learn/moments.h"
 #include "read/evidence.h"
 #include "read/novelty.h"
@@ -15,6 +16,8 @@ NB_MODULE(_core, m) {
   m.attr("MASS_SCALE") = ferl::kMassScale;
   m.attr("FAR_AWAY") = ferl::kFarAway;
   m.attr("EXEMPLAR_FIRING") = ferl::kExemplarFiring;
+  m.attr("NEGLIGIBLE_FIRING") = ferl::kNegligibleFiring;
+  m.attr("LEAST_PROBABILITY") = ferl::kLeastProbability;
   m.attr("WEIGHT_SPAN") = ferl::kWeightSpan;
   ferl::python::bind_sampler(m);
   ferl::python::bind_growth(m);
