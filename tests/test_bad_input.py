@@ -186,14 +186,14 @@ def test_sparse_columns_of_pandas_are_numbers():
 
 
 def test_words_and_learned_splits_refuse_each_others_options():
-    with pytest.raises(ValueError, match=r'deep tree learns its own splits.*variant="compact"'):
+    with pytest.raises(ValueError, match=r'deep model learns its own conditions.*variant="compact"'):
         FERLClassifier(partition="mdlp").fit(X, Y)
-    with pytest.raises(ValueError, match="medium tree learns its own splits"):
+    with pytest.raises(ValueError, match="medium model learns its own conditions"):
         FERLClassifier("medium", partition=quantile_partition(X)).fit(X, Y)
-    with pytest.raises(ValueError, match="criterion is 'gini'; a compact tree can be grown by 'consistent' or 'cci'"):
+    with pytest.raises(ValueError, match="criterion is 'gini'; a compact model can be grown by 'consistent' or 'cci'"):
         FERLClassifier("compact", criterion="gini").fit(X, Y)
     with pytest.raises(
-        ValueError, match="criterion is 'consistent'; a deep tree can be grown by 'gini' or 'entropy' or 'cci'"
+        ValueError, match="criterion is 'consistent'; a deep model can be grown by 'gini' or 'entropy' or 'cci'"
     ):
         FERLClassifier("deep", criterion="consistent").fit(X, Y)
 

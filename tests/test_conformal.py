@@ -413,7 +413,7 @@ def test_other_misuse_is_named(fitted, data) -> None:
         ValueError, match=r"sample_weight has shape \(3,\); it needs one number per row, shape \(200,\)"
     ):
         ConformalFERL(fitted).conformalize(X[200:400], y[200:400], [1, 2, 3])
-    with pytest.raises(ValueError, match="none of them negative"):
+    with pytest.raises(ValueError, match=r"sample_weight\[0\] is -1.0; weights must be finite and not negative"):
         ConformalFERL(fitted).conformalize(X[200:400], y[200:400], -np.ones(200))
     with pytest.raises(ValueError, match="every row must be left out exactly once"):
         ConformalFERL(FERLClassifier("medium"), cv=ShuffleSplit(3, random_state=0)).fit(X, y)

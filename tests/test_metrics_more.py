@@ -133,7 +133,7 @@ def test_scikit_learn_agrees_about_the_brier_score() -> None:
     expected = brier_score_loss(y, probability, labels=["a", "b", "c"], scale_by_half=False)
     assert brier_score(y, probability, ["a", "b", "c"]) == pytest.approx(expected)
     assert brier_score(y, probability[:, [2, 0, 1]], ["c", "a", "b"]) == pytest.approx(expected)
-    with pytest.raises(ValueError, match=r"probability must have shape \(n_rows, 2\)"):
+    with pytest.raises(ValueError, match=r"probability must have shape \(n_samples, 2\)"):
         brier_score(y, probability, ["a", "b"])
     with pytest.raises(ValueError, match=r"probability must lie in \[0, 1\]; got"):
         brier_score(y, probability * 2, ["a", "b", "c"])

@@ -68,7 +68,7 @@ def test_a_file_holds_the_reading_of_the_model_and_not_parameters_that_were_set_
     save_model(fitted, tmp_path / "model.json")
     loaded = load_model(tmp_path / "model.json")
     assert_same(loaded, fitted)
-    assert (loaded.variant, loaded.combination, loaded.sources) == ("compact", "dempster", None)
+    assert (loaded.variant, loaded.combination, loaded.sources) == ("compact", None, None)
     voting = fitted.reading(combination="vote", sources="leaves")
     save_model(voting, tmp_path / "vote.json")
     assert_same(load_model(tmp_path / "vote.json"), voting)

@@ -21,7 +21,12 @@ from ferl._cli.app import app
 from ferl._tables import Schema, read_row
 from ferl._tables.file_rows import RowReader
 from ferl._tables.files import FileForm, TableFile
-from ferl.partition import mdlp_partition, quantile_partition, width_partition
+from ferl.abstention import RiskControlledFERL
+from ferl.calibration import CalibratedFERL
+from ferl.conformal import ConformalFERL
+from ferl.metrics import set_coverage
+from ferl.partition import mdlp_partition, quantile_partition, refit_partition, width_partition
+from ferl.report import write_report
 from ferl.streaming import fit_parquet, predict_batches, predict_parquet
 
 NAN = float("nan")
@@ -230,3 +235,25 @@ def test_judging_a_file_does_not_import_the_command_line(tmp_path):
         "assert not {'ferl._cli', 'typer'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path)
+
+
+def labels_through_every_door(model, X, y, tmp_path):
+    """The calls that take labels for a fitted model."""
+    yield lambda: ConformalFERL(model).conformalize(X, y)
+    yield lambda: RiskControlledFERL(model, risk=0.5).calibrate(X, y)
+    yield lambda: CalibratedFERL(model).calibrate(X, y)
+    yield lambda: refit_partition(model, X, y)
+    yield lambda: write_report(model, X, y, path=tmp_path / "report.html")
+    yield lambda: clone(model).fit(X, model.classes_[np.arange(len(y)) % 2]).partial_fit(X, y)
+    yield lambda: set_coverage(y, model.predict_set(X), model.classes_)
+
+
+def test_text_is_not_a_number_for_any_call_that_takes_labels(tmp_path):
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    y = (X[:, 0] > 0).astype(int)
+    model = FERLClassifier("compact", random_state=0).fit(X, y)
+    for take_numbers in labels_through_every_door(model, X, y.astype(float), tmp_path):
+        take_numbers()
+    for take_text in labels_through_every_door(model, X, y.astype(str), tmp_path):
+        with pytest.raises(ValueError, match=r"never equal|No label of y"):
+            take_text()

@@ -1,7 +1,8 @@
-// The door to distances from exemplars.
-#include "bind/exemplars.h"
-
+// The door to distances from exemplars, laid out for a search of the nearest one; made once and kept.
 #include <algorithm>
+
+#include "bind/tree.h"
+#include "read/novelty.h"
 
 namespace ferl::python {
 
@@ -9,12 +10,11 @@ using namespace nb::literals;
 
 namespace {
 
-Exemplars checked_exemplars(const BoundTree& tree, const CMatrix& row, const Indices& exemplar,
-                            const std::vector<NodeId>& group, const Vector& centre, const Vector& per_unit,
-                            const Codes& n_categories) {
+Exemplars checked_exemplars(const BoundTree& tree, const CMatrix& row, const Indices& exemplar, const Codes& group,
+                            const Vector& centre, const Vector& per_unit, const Codes& n_categories) {
   const std::size_t d = row.shape(1), n = tree.size();
   require(centre.shape(0) == d && per_unit.shape(0) == d && n_categories.shape(0) == d && exemplar.shape(0) == n &&
-              group.size() == n,
+              group.shape(0) == n,
           "Shapes of exemplars, centre and per_unit must be those of the tree and of X.");
   require(d >= tree.n_columns(), "The exemplars have fewer columns than the tree uses.");
   const auto in_range = [](NodeId from, std::size_t end) {
@@ -22,31 +22,33 @@ Exemplars checked_exemplars(const BoundTree& tree, const CMatrix& row, const Ind
   };
   require(std::all_of(exemplar.data(), exemplar.data() + exemplar.size(), in_range(-1, row.shape(0))),
           "Every exemplar must be a row of exemplar_row.");
-  require(std::all_of(group.begin(), group.end(), in_range(-1, n)), "Every group must be a node, or -1.");
-  return {copy(row), exemplar.data(), exemplar.shape(1), group, {copy(centre), copy(per_unit), copy(n_categories)}};
+  require(std::all_of(group.data(), group.data() + n, in_range(-1, n)), "Every group must be a node, or -1.");
+  return {copy(row), exemplar.data(), exemplar.shape(1), copy(group),
+          {copy(centre), copy(per_unit), copy(n_categories)}};
 }
+
+class BoundExemplars {
+ public:
+  BoundExemplars(const BoundTree& tree, const CMatrix& exemplar_row, const Indices& exemplar, const Codes& group,
+                 const Vector& centre, const Vector& per_unit, const Codes& n_categories)
+      : tree_(tree), n_features_(exemplar_row.shape(1)),
+        exemplars_(checked_exemplars(tree, exemplar_row, exemplar, group, centre, per_unit, n_categories)) {}
+
+  void distance(const Matrix& x, int n_threads, OutMatrix out) const {
+    require(x.shape(1) == n_features_, "X must have the columns of the exemplars.");
+    require(out.shape(0) == x.shape(0) && (out.shape(1) == 1 || out.shape(1) == n_features_),
+            "out must have one row per row of X, and one column or one for each feature.");
+    nb::gil_scoped_release no_gil;
+    exemplars_.distance(tree_.tree(), view(x), n_threads, out.shape(1), out.data());
+  }
+
+ private:
+  const BoundTree& tree_;  // Python keeps it alive
+  std::size_t n_features_;
+  Exemplars exemplars_;
+};
 
 }  // namespace
-
-BoundExemplars::BoundExemplars(const BoundTree& tree, const CMatrix& exemplar_row, const Indices& exemplar,
-                               const std::vector<NodeId>& group, const Vector& centre, const Vector& per_unit,
-                               const Codes& n_categories)
-    : tree_(tree),
-      n_features_(exemplar_row.shape(1)),
-      exemplars_(checked_exemplars(tree, exemplar_row, exemplar, group, centre, per_unit, n_categories)) {}
-
-BoundExemplars::BoundExemplars(const BoundTree& tree, const CMatrix& exemplar_row, const Indices& exemplar,
-                               const Codes& group, const Vector& centre, const Vector& per_unit,
-                               const Codes& n_categories)
-    : BoundExemplars(tree, exemplar_row, exemplar, copy(group), centre, per_unit, n_categories) {}
-
-void BoundExemplars::distance(const Matrix& x, int n_threads, OutMatrix out) const {
-  require(x.shape(1) == n_features_, "X must have the columns of the exemplars.");
-  require(out.shape(0) == x.shape(0) && (out.shape(1) == 1 || out.shape(1) == n_features_),
-          "out must have one row per row of X, and one column or one for each feature.");
-  nb::gil_scoped_release no_gil;
-  exemplars_.distance(tree_.tree(), view(x), n_threads, out.shape(1), out.data());
-}
 
 void bind_exemplars(nb::module_& m) {
   nb::class_<BoundExemplars>(m, "Exemplars")

@@ -1,11 +1,14 @@
 // The compiled core as a module of Python.
 #include "bind/array.h"
+#include "core/kernels.h"
 #include "learn/moments.h"
 #include "read/evidence.h"
 #include "read/novelty.h"
 
 NB_MODULE(_core, m) {
   m.doc() = "The compiled core of ferl.";
+  // Models keep compiled objects, and those that a program still holds when Python ends are no leak of ours.
+  nanobind::set_leak_warnings(false);
   // Constants that Python, ONNX and the page share with the core.
   m.attr("UNSEEN_GATE") = ferl::kUnseenGate;
   m.attr("MOST_FIRING") = ferl::kMostFiring;
@@ -13,6 +16,8 @@ NB_MODULE(_core, m) {
   m.attr("MASS_SCALE") = ferl::kMassScale;
   m.attr("FAR_AWAY") = ferl::kFarAway;
   m.attr("EXEMPLAR_FIRING") = ferl::kExemplarFiring;
+  m.attr("NEGLIGIBLE_FIRING") = ferl::kNegligibleFiring;
+  m.attr("LEAST_PROBABILITY") = ferl::kLeastProbability;
   m.attr("WEIGHT_SPAN") = ferl::kWeightSpan;
   ferl::python::bind_sampler(m);
   ferl::python::bind_growth(m);

@@ -1,10 +1,10 @@
-// The door to evidence and certificates.
-#include "bind/sources.h"
-
+// The door to evidence and certificates: what the nodes of a tree say, made once and kept.
 #include <algorithm>
 #include <cmath>
 
+#include "bind/tree.h"
 #include "read/certify.h"
+#include "read/evidence.h"
 #include "read/nearest_flip.h"
 
 namespace ferl::python {
@@ -12,6 +12,8 @@ namespace ferl::python {
 using namespace nb::literals;
 
 namespace {
+
+using Flags = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;  // bool or uint8
 
 Rule rule_named(const std::string& name) {
   if (name == "dempster") return Rule::dempster;
@@ -28,76 +30,77 @@ std::vector<std::uint8_t> flags_of(const Flags& flags) {
   return {first, first + flags.shape(0)};
 }
 
-}  // namespace
+class BoundSources {
+ public:
+  BoundSources(const BoundTree& tree, const CMatrix& consequent, const Vector& reliability, const Flags& is_source,
+               const std::string& combination, bool gated)
+      : tree_(tree) {
+    const std::size_t n = tree.size();
+    require(consequent.shape(0) == n && reliability.shape(0) == n && is_source.shape(0) == n,
+            "consequent, reliability and is_source must have one row per node.");
+    require(consequent.shape(1) > 0, "consequent must have one column per class.");
+    sources_ = {copy(consequent), copy(reliability), flags_of(is_source), static_cast<int>(consequent.shape(1)),
+                rule_named(combination), gated};
+    require(std::all_of(sources_.consequent.begin(), sources_.consequent.end(),
+                        [](double p) { return p >= 0 && std::isfinite(p); }),
+            "Every number of consequent must be finite and not negative.");
+    require(std::all_of(sources_.reliability.begin(), sources_.reliability.end(),
+                        [](double r) { return r >= 0 && r <= 1; }),
+            "Every reliability must be between 0 and 1.");
+  }
 
-BoundSources::BoundSources(const BoundTree& tree, const CMatrix& consequent, const Vector& reliability,
-                           std::vector<std::uint8_t> is_source, const std::string& combination, bool gated)
-    : tree_(tree) {
-  const std::size_t n = tree.size();
-  require(consequent.shape(0) == n && reliability.shape(0) == n && is_source.size() == n,
-          "consequent, reliability and is_source must have one row per node.");
-  require(consequent.shape(1) > 0, "consequent must have one column per class.");
-  sources_ = {copy(consequent), copy(reliability), std::move(is_source), static_cast<int>(consequent.shape(1)),
-              rule_named(combination), gated};
-  require(std::all_of(sources_.consequent.begin(), sources_.consequent.end(),
-                      [](double p) { return p >= 0 && std::isfinite(p); }),
-          "Every number of consequent must be finite and not negative.");
-  require(std::all_of(sources_.reliability.begin(), sources_.reliability.end(),
-                      [](double r) { return r >= 0 && r <= 1; }),
-          "Every reliability must be between 0 and 1.");
-}
+  void combine(const Matrix& x, int n_threads, OutMatrix belief, OutVector ignorance, OutVector conflict) const {
+    tree_.check(x);
+    require(belief.shape(0) == x.shape(0) && belief.shape(1) == static_cast<std::size_t>(sources_.n_classes) &&
+                ignorance.shape(0) == x.shape(0) && conflict.shape(0) == x.shape(0),
+            "The outputs must have one row per row of X, and belief one column per class.");
+    nb::gil_scoped_release no_gil;
+    combine_evidence(tree_.tree(), sources_, view(x), n_threads, {belief.data(), ignorance.data(), conflict.data()});
+  }
 
-BoundSources::BoundSources(const BoundTree& tree, const CMatrix& consequent, const Vector& reliability,
-                           const Flags& is_source, const std::string& combination, bool gated)
-    : BoundSources(tree, consequent, reliability, flags_of(is_source), combination, gated) {}
+  void certified_radius(const Matrix& x, const Codes& label, const Vector& scale, int n_threads, OutVector out) const {
+    tree_.check_box(x, scale);
+    const int n_classes = sources_.n_classes;
+    require(label.shape(0) == x.shape(0) && out.shape(0) == x.shape(0), "label and out need one number per row of X.");
+    require(std::all_of(label.data(), label.data() + label.size(), [=](int c) { return c >= 0 && c < n_classes; }),
+            "Every label must be at least 0 and below n_classes.");
+    require(sources_.rule == Rule::dempster || sources_.rule == Rule::vote, "Only dempster and vote can be certified.");
+    nb::gil_scoped_release no_gil;
+    ferl::certified_radius({tree_.tree(), sources_, scale.data()}, view(x), label.data(), n_threads, out.data());
+  }
 
-void BoundSources::combine(const Matrix& x, int n_threads, OutMatrix belief, OutVector ignorance,
-                           OutVector conflict) const {
-  tree_.check(x);
-  require(belief.shape(0) == x.shape(0) && belief.shape(1) == static_cast<std::size_t>(sources_.n_classes) &&
-              ignorance.shape(0) == x.shape(0) && conflict.shape(0) == x.shape(0),
-          "The outputs must have one row per row of X, and belief one column per class.");
-  nb::gil_scoped_release no_gil;
-  combine_evidence(tree_.tree(), sources_, view(x), n_threads, {belief.data(), ignorance.data(), conflict.data()});
-}
-
-void BoundSources::certified_radius(const Matrix& x, const Codes& label, const Vector& scale, int n_threads,
-                                    OutVector out) const {
-  tree_.check_box(x, scale);
-  const int n_classes = sources_.n_classes;
-  require(label.shape(0) == x.shape(0) && out.shape(0) == x.shape(0), "label and out need one number per row of X.");
-  require(std::all_of(label.data(), label.data() + label.size(), [=](int c) { return c >= 0 && c < n_classes; }),
-          "Every label must be at least 0 and below n_classes.");
-  require(sources_.rule == Rule::dempster || sources_.rule == Rule::vote, "Only dempster and vote can be certified.");
-  nb::gil_scoped_release no_gil;
-  ferl::certified_radius({tree_.tree(), sources_, scale.data()}, view(x), label.data(), n_threads, out.data());
-}
-
-void BoundSources::nearest_flips(const Matrix& row, int label, const Codes& columns, const Vector& width, OutMatrix at,
-                                 OutMatrix proven) const {
-  tree_.check(row);
-  require(row.shape(0) == 1, "row must have one row.");
-  require(label >= 0 && label < sources_.n_classes, "label must be at least 0 and below n_classes.");
-  const std::size_t n = columns.shape(0);
-  const MatrixView x = view(row);
-  require(std::all_of(columns.data(), columns.data() + n,
-                      [&](Column f) {
-                        return f >= 0 && static_cast<std::size_t>(f) < x.n_columns && std::isfinite(x(0, f));
-                      }),
-          "Every column must be one of the row's that holds a finite number.");
-  require(width.shape(0) == n, "width needs one number per column.");
-  for (const OutMatrix* out : {&at, &proven})
-    require(out->shape(0) == n && out->shape(1) == 2, "at and proven must have shape (number of columns, 2).");
-  nb::gil_scoped_release no_gil;
-  FlipSearch search(tree_.tree(), sources_, x, label);
-  for (std::size_t k = 0; k < n; ++k) {
-    const auto flips = search.along(columns.data()[k], width.data()[k]);
-    for (std::size_t side = 0; side < 2; ++side) {
-      at.data()[2 * k + side] = flips[side].at;
-      proven.data()[2 * k + side] = flips[side].proven;
+  void nearest_flips(const Matrix& row, int label, const Codes& columns, const Vector& width, OutMatrix at,
+                     OutMatrix proven) const {
+    tree_.check(row);
+    require(row.shape(0) == 1, "row must have one row.");
+    require(label >= 0 && label < sources_.n_classes, "label must be at least 0 and below n_classes.");
+    const std::size_t n = columns.shape(0);
+    const MatrixView x = view(row);
+    require(std::all_of(columns.data(), columns.data() + n,
+                        [&](Column f) {
+                          return f >= 0 && static_cast<std::size_t>(f) < x.n_columns && std::isfinite(x(0, f));
+                        }),
+            "Every column must be one of the row's that holds a finite number.");
+    require(width.shape(0) == n, "width needs one number per column.");
+    for (const OutMatrix* out : {&at, &proven})
+      require(out->shape(0) == n && out->shape(1) == 2, "at and proven must have shape (number of columns, 2).");
+    nb::gil_scoped_release no_gil;
+    FlipSearch search(tree_.tree(), sources_, x, label);
+    for (std::size_t k = 0; k < n; ++k) {
+      const auto flips = search.along(columns.data()[k], width.data()[k]);
+      for (std::size_t side = 0; side < 2; ++side) {
+        at.data()[2 * k + side] = flips[side].at;
+        proven.data()[2 * k + side] = flips[side].proven;
+      }
     }
   }
-}
+
+ private:
+  const BoundTree& tree_;  // Python keeps it alive
+  Sources sources_;
+};
+
+}  // namespace
 
 void bind_sources(nb::module_& m) {
   nb::class_<BoundSources>(m, "Sources")

@@ -1,6 +1,7 @@
 // Keys of rows: what is drawn of a table depends on the content of its rows, not on their places.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <utility>
@@ -36,5 +37,17 @@ class RowHash {
   // Columns without any value tell nothing apart, and must not change what is drawn: they are left out.
   std::vector<Column> columns_;
 };
+
+inline void RowHash::operator()(const TableView& table, std::size_t first, std::size_t n, std::uint64_t* keys) const {
+  constexpr std::size_t kBlock = 64;  // interleaved chains hide the latency of the hash
+  for (std::size_t from = 0; from < n; from += kBlock) {
+    const std::size_t size = std::min(kBlock, n - from);
+    std::uint64_t* hash = keys + from;
+    for (std::size_t i = 0; i < size; ++i)
+      hash[i] = mix(seed_ ^ mix(static_cast<std::uint64_t>(table.y[first + from + i])));
+    for (const Column j : columns_)
+      for (std::size_t i = 0; i < size; ++i) hash[i] = mix(hash[i] ^ value_bits(table.x(first + from + i, j)));
+  }
+}
 
 }  // namespace ferl

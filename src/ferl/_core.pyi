@@ -15,6 +15,8 @@ LEAST_MASS: float  # masses of a row that sum to less are multiplied by MASS_SCA
 MASS_SCALE: float
 FAR_AWAY: float  # in units of distance: values further away are all equally far for the search of the nearest exemplar
 EXEMPLAR_FIRING: float  # a row that fires a node this much or less is no exemplar of it
+NEGLIGIBLE_FIRING: float  # growth drops firings at or below this share of a row's weight
+LEAST_PROBABILITY: float  # a logarithm needs more than zero
 WEIGHT_SPAN: float  # the largest ratio of two weights of rows such that the smaller one is sure to count
 
 class Sample:

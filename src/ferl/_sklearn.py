@@ -82,9 +82,9 @@ def checked_input(estimator: Any, X: Any, reset: bool = False) -> Table:
     ----------
     estimator : BaseEstimator
         Named in errors.
-    X : array-like, data frame or Table of shape (n_rows, n_features)
+    X : array-like, data frame or Table of shape (n_samples, n_features)
         The table.
-    reset : bool
+    reset : bool, default=False
         Whether the estimator gets ``n_features_in_`` and ``feature_names_in_`` of this table; otherwise those it has
         are compared with the table's, unless both have names: :class:`Schema` finds columns by name, in any order.
 
@@ -141,20 +141,20 @@ def learn_table(
     ----------
     estimator : BaseEstimator
         Gets ``n_features_in_`` and, if the table has names, ``feature_names_in_``.
-    X : array-like or data frame of shape (n_rows, n_features)
+    X : array-like or data frame of shape (n_samples, n_features)
         The table; categories and missing values are welcome.
-    y : array-like of shape (n_rows,)
+    y : array-like of shape (n_samples,)
         The labels.
-    categorical_features : "from_dtype", None, or array-like of str, int or bool
+    categorical_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
         As in :meth:`Schema.learn`.
 
     Returns
     -------
-    X : ndarray of shape (n_rows, n_features), float64
+    X : ndarray of shape (n_samples, n_features), float64
         As :meth:`Schema.encode` gives it.
     columns : Schema
     classes : ndarray of shape (n_classes,)
-    codes : ndarray of shape (n_rows,), int32
+    codes : ndarray of shape (n_samples,), int32
 
     Examples
     --------
@@ -205,12 +205,12 @@ def encode_rows(estimator: Any, columns: Schema, X: Any) -> Floats:
         Has been given its features by :func:`learn_table`.
     columns : Schema
         Those of the training table.
-    X : array-like or data frame of shape (n_rows, n_features)
+    X : array-like or data frame of shape (n_samples, n_features)
         The rows.
 
     Returns
     -------
-    ndarray of shape (n_rows, n_features), float64
+    ndarray of shape (n_samples, n_features), float64
     """
     threads = n_threads(getattr(estimator, "n_jobs", None))
     encoded = columns.encode_plain(X, threads)

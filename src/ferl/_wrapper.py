@@ -18,7 +18,7 @@ from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ferl._sklearn import check_rows, take_rows
-from ferl._tables import refuse_missing_labels
+from ferl._tables import checked_sample_weight, refuse_missing_labels
 from ferl._util.arrays import Floats
 
 if TYPE_CHECKING:
@@ -61,6 +61,9 @@ class Wrapper(MetaEstimatorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
         return with_inputs_of(tags, self._template())
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "estimator_" in self.__dict__
 
     def _forget(self, *names: str) -> None:
         """An interrupted or refused step leaves nothing of an earlier one behind."""
@@ -148,7 +151,7 @@ def table_of(estimator: Any, X: Any) -> Floats:
 
 
 def checked_labels(y: ArrayLike, n_rows: int) -> NDArray[Any]:
-    """Labels of shape (n_rows,), none of them missing."""
+    """Labels of shape (n_samples,), none of them missing."""
     refuse_missing_labels(y)
     labels = column_or_1d(y)
     if len(labels) != n_rows:
@@ -156,32 +159,6 @@ def checked_labels(y: ArrayLike, n_rows: int) -> NDArray[Any]:
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise ValueError(f"y contains NaN: {int(np.isnan(labels).sum())} labels are missing. Leave these rows out.")
     return np.asarray(labels)
-
-
-def checked_weight(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
-    """Weights of shape (n_rows,); ones if none are given."""
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_rows,):
-        raise ValueError(f"sample_weight has shape {weight.shape}; it needs one number per row, shape ({n_rows},).")
-    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
-        raise ValueError("sample_weight must hold finite numbers, none of them negative and not all of them 0.")
-    return weight
-
-
-def codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
-    """Index of each label in the sorted ``classes``; -1 for a label that is not there."""
-    if (labels.dtype.kind in "US") != (classes.dtype.kind in "US") and "O" not in (
-        labels.dtype.kind,
-        classes.dtype.kind,
-    ):
-        raise ValueError(
-            f"y holds {labels.dtype} and the classifier was fitted on labels of {classes.dtype}: text and numbers are "
-            "never equal. Pass labels of the same kind."
-        )
-    index = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
-    return np.where(classes[index] == labels, index, -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,12 +197,8 @@ def cross_fit(
     FoldModel
     """
     table, _ = indexable(X, y)
-    splitter = _splitter(cv, y, stratified=stratified, seed=seed)
-    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    with warnings.catch_warnings():
-        # A class with fewer rows than folds: the folds are still well defined.
-        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        parts = list(splitter.split(np.zeros((len(y), 1)), y))
+    weight = None if sample_weight is None else checked_sample_weight(sample_weight, len(y))
+    parts = folds_of(y, cv, stratified=stratified, seed=seed)
     times = np.bincount(np.concatenate([unseen for _, unseen in parts]), minlength=len(y))
     if (times != 1).any():
         row = int(np.argmax(times != 1))
@@ -236,6 +209,17 @@ def cross_fit(
     for seen, unseen in parts:
         fitted = fitted_clone(estimator, take_rows(table, seen), y[seen], None if weight is None else weight[seen])
         yield FoldModel(fitted, unseen, take_rows(table, unseen))
+
+
+def folds_of(
+    y: NDArray[Any], cv: Any, *, stratified: bool, seed: int
+) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """The folds as pairs of row numbers: those to fit on, those to judge."""
+    splitter = _splitter(cv, y, stratified=stratified, seed=seed)
+    with warnings.catch_warnings():
+        # A class with fewer rows than folds: the folds are still well defined.
+        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+        return list(splitter.split(np.zeros((len(y), 1)), y))
 
 
 def _splitter(cv: Any, y: NDArray[Any], *, stratified: bool, seed: int) -> Any:

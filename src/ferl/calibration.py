@@ -15,17 +15,9 @@ from sklearn.utils import check_random_state
 
 from ferl._read.evidence import Evidence
 from ferl._sklearn import HasMethods, StrOptions, fit_context
+from ferl._tables import checked_sample_weight, codes_of
 from ferl._util.arrays import Floats
-from ferl._wrapper import (
-    Wrapper,
-    checked_labels,
-    checked_weight,
-    codes_of,
-    cross_fit,
-    evidence_of,
-    fitted_clone,
-    novelty_of,
-)
+from ferl._wrapper import Wrapper, checked_labels, cross_fit, evidence_of, fitted_clone, novelty_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,7 +63,7 @@ class BettingEvidence(Evidence):
         return np.asarray(equal - 1.0 + self.belief.shape[1] * self.base_rate)
 
 
-Codes = NDArray[np.intp]
+Codes = NDArray[np.int32]
 
 METHODS = ("temperature", "isotonic")
 # Logarithms of smaller shares would say nothing more.
@@ -311,7 +303,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
             parts.append(_aligned(evidence_of(fold.estimator, fold.rows), self.classes_))
             unseen.append(fold.unseen)
         rows = np.concatenate(unseen)
-        weight = None if sample_weight is None else checked_weight(sample_weight, len(labels))[rows]
+        weight = checked_sample_weight(sample_weight, len(labels))[rows]
         self.map_ = fit_map(_stacked(parts), codes_of(labels[rows], self.classes_), self.method, weight)
 
     def calibrate(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -336,8 +328,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         self._forget("map_")
         evidence = evidence_of(self.estimator_, X)
         codes = codes_of(checked_labels(y, len(evidence)), self.classes_)
-        weight = None if sample_weight is None else checked_weight(sample_weight, len(codes))
-        self.map_ = fit_map(evidence, codes, self.method, weight)
+        self.map_ = fit_map(evidence, codes, self.method, checked_sample_weight(sample_weight, len(codes)))
         return self
 
     def predict_evidence(self, X: ArrayLike) -> Evidence:

@@ -16,6 +16,8 @@ from ferl._sklearn import check_parameters
 from ferl._util.progress import rows_bar
 from ferl.classifier import FERLClassifier
 
+__all__ = ["fit_batches", "fit_parquet", "predict_batches", "predict_parquet"]
+
 
 def fit_batches(
     batches: Iterable[Any] | Callable[[], Iterable[Any]], *, estimator: FERLClassifier | None = None

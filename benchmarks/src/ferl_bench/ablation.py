@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from ferl_bench.headline import Headline, against_paper
 from ferl_bench.method import Method, get_method
-from ferl_bench.methods.ferl import fit, prediction_set, readings, size
+from ferl_bench.methods.ferl import ferl_method
 from ferl_bench.render import Report, Section
 from ferl_bench.rows import Measure, Row, data_set_section, failure_notes, method_section, rows_json, run_notes
 from ferl_bench.statistics import Difference, holm, paired_difference
@@ -58,16 +57,7 @@ class Line:
         """Return it as a method; without a change it is the method of the other tables, whose results are shared."""
         if not self.change:
             return get_method(DEFAULT)
-        parameters = {"variant": "deep", **self.change}
-        return Method(
-            name=f"{DEFAULT}, {self.label}",
-            fit=partial(fit, parameters),
-            size=size,
-            prediction_set=prediction_set,
-            parameters=parameters,
-            is_ours=True,
-            readings=readings,
-        )
+        return ferl_method(f"deep, {self.label}", {"variant": "deep", **self.change})
 
 
 def run_lines(request: Request, lines: Sequence[Line]) -> list[Row]:

@@ -62,6 +62,11 @@ class Headline:
         return {**asdict(self), "is_behind": self.is_behind}
 
 
+def goal(what: str, value: float, target: float, more_is_better: bool = False) -> Headline:
+    """Return a figure beside the goal that was set for it."""
+    return Headline(what, value, target, GOAL, more_is_better=more_is_better)
+
+
 def against_paper(
     rows: Sequence[Row], names: Sequence[str], measures: Sequence[tuple[Measure, bool]]
 ) -> list[Headline]:

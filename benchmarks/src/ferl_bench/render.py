@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rich import box
 from rich.console import Console
 from rich.padding import Padding
+from rich.progress import Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -77,6 +79,30 @@ class Report:
     draw: Callable[[Any], None] | None = None
     headlines: Sequence[Headline] = ()
     failures: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A section, its unrounded figures, and those to be read first."""
+
+    section: Section
+    data: Mapping[str, Any] = field(default_factory=dict)
+    headlines: Sequence[Headline] = ()
+
+
+Step = Callable[[str], None]
+"""Shows what is being done."""
+
+
+@contextmanager
+def shown_steps(console: Console) -> Iterator[Step]:
+    """One line that says what is being done, until all is done.
+
+    It has no refresh thread: between two measurements one would be harmless, during one it would be part of it.
+    """
+    with Progress(TextColumn("{task.description}"), console=console, auto_refresh=False, transient=True) as bar:
+        task = bar.add_task("")
+        yield lambda text: bar.update(task, description=text, refresh=True)
 
 
 def show(report: Report, console: Console) -> None:

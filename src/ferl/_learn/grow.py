@@ -22,7 +22,7 @@ from ferl._model.tree import Categories, Cuts, FuzzyTree, Profile
 from ferl._model.words import LinguisticVariable, Terms, arrange, terms
 from ferl._tables import refuse_extreme_scales
 from ferl._util.arrays import Ints
-from ferl._util.progress import rules_bar
+from ferl._util.progress import count_bar
 from ferl._util.threads import n_threads
 
 CRITERIA = {
@@ -83,7 +83,7 @@ def grow(settings: Settings, rows: Rows) -> Grown:
     constraint = signs(settings, facts.names, facts.n_categories, facts.n_classes)
     seed = int(check_random_state(settings.random_state).randint(np.iinfo(np.int32).max))
     orders = {j: category_order(own) for j, own in facts.category_weight.items()}
-    with rules_bar(settings.max_rules, settings.verbose > 0) as report:
+    with count_bar("growing rules", settings.max_rules, settings.verbose > 0) as report:
         sampling, sampler = _sampled(settings, rows, seed, orders)
         n_features = len(facts.schema.categories)
         refuse_extreme_scales(facts.schema, sampler.low[:n_features], sampler.high[:n_features])

@@ -31,7 +31,7 @@ class Batch(NamedTuple):
     """Some rows, their labels, and how often each counts."""
 
     X: Any
-    y: ArrayLike
+    y: Any
     sample_weight: ArrayLike | None = None
 
 
@@ -41,11 +41,11 @@ class Block:
 
     Attributes
     ----------
-    X : ndarray of shape (n_rows, n_columns)
+    X : ndarray of shape (n_samples, n_columns)
         Values; NaN where one is missing. A category is its code.
-    codes : ndarray of shape (n_rows,), int32
+    codes : ndarray of shape (n_samples,), int32
         Index of each row's label among the classes.
-    weight : ndarray of shape (n_rows,)
+    weight : ndarray of shape (n_samples,)
         How often each row counts.
     first_index : int
         Index of the first row among all rows.

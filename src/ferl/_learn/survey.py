@@ -16,6 +16,7 @@ from ferl._tables import (
     check_weight_span,
     checked_sample_weight,
     class_factors,
+    codes_of,
     distinct_labels,
     merge_columns,
     with_indicators,
@@ -120,12 +121,12 @@ class Survey:
     @classmethod
     def of(cls, batch: Batch, categorical_features: Any, look_for_missing: bool) -> Survey:
         """Of one batch."""
+        classes, codes = distinct_labels(labels_of(batch.y))
         weight = batch_weight(batch)
         table = read_table(batch.X)
         columns = Schema.learn(table, categorical_features)
         missing = np.isnan(columns.encode(table)[weight > 0]) if look_for_missing else None
         has_missing = None if missing is None else np.asarray(missing.any(axis=0))
-        classes, codes = distinct_labels(labels_of(batch.y))
         totals = {}
         for code, label in enumerate(classes.tolist()):
             own = weight[codes == code]
@@ -164,7 +165,7 @@ class Survey:
 
 def batch_weight(batch: Batch) -> Floats:
     """How often each row of a batch counts."""
-    return checked_sample_weight(batch.sample_weight, len(labels_of(batch.y)), may_be_zero=True)
+    return checked_sample_weight(batch.sample_weight, len(batch.y), may_be_zero=True)
 
 
 def _merged_labels(known: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:
@@ -224,11 +225,10 @@ class RowForm:
 
     def codes(self, batch: Batch) -> Ints:
         """Labels of a batch as indices of the classes."""
-        found, inverse = distinct_labels(labels_of(batch.y))
-        index = np.minimum(np.searchsorted(self.classes, found), len(self.classes) - 1)
-        if not np.array_equal(self.classes[index], found):
+        codes = codes_of(labels_of(batch.y), self.classes)
+        if (codes < 0).any():
             raise ValueError("The batches have other labels than when they were read before. Give the same every time.")
-        return np.asarray(index[inverse], dtype=np.int32)
+        return codes
 
     def weight(self, batch: Batch, codes: Ints) -> Floats:
         """Weights of a batch's rows, before they are scaled."""

@@ -21,7 +21,7 @@ from ferl._learn.rows import Block, Summing
 from ferl._model.model import Model
 from ferl._model.settings import Settings
 from ferl._model.tree import FuzzyTree, Profile
-from ferl._tables import refuse_extreme_scales
+from ferl._tables import codes_of, refuse_extreme_scales
 from ferl._util.arrays import Floats, Ints
 from ferl._util.text import shown
 from ferl._util.threads import n_threads
@@ -57,7 +57,7 @@ def settle_classes(found: NDArray[Any], codes: Ints, classes: ArrayLike | None) 
     ----------
     found : ndarray of shape (n_found,)
         The distinct labels of some rows.
-    codes : ndarray of shape (n_rows,)
+    codes : ndarray of shape (n_samples,)
         Each row's label, as an index in ``found``.
     classes : array-like of shape (n_classes,) or None
         All labels.
@@ -75,13 +75,13 @@ def settle_classes(found: NDArray[Any], codes: Ints, classes: ArrayLike | None) 
 
 
 def _indices(found: NDArray[Any], classes: NDArray[Any], remedy: str) -> Ints:
-    index = {label: k for k, label in enumerate(classes.tolist())}
-    unknown = [label for label in found.tolist() if label not in index]
+    codes = codes_of(found, classes)
+    unknown = found[codes < 0].tolist()
     if unknown:
         raise ValueError(
             f"y holds {_listed(unknown)}, which is not among the classes {_listed(classes.tolist())}. {remedy}"
         )
-    return np.array([index[label] for label in found.tolist()], dtype=np.int32)
+    return codes
 
 
 def _listed(labels: Sequence[Any]) -> str:

@@ -37,7 +37,7 @@ def answer_columns(
     ----------
     model : Model
         The model.
-    rows : ndarray of shape (n_rows, n_columns)
+    rows : ndarray of shape (n_samples, n_columns)
         Rows as the tree reads them; there may be none.
     every_class : bool
         Add probability, belief and plausibility of each class.

@@ -104,7 +104,7 @@ def certified_radius(model: Model, rows: Floats, scale: ArrayLike | None = None,
     ----------
     model : Model
         One that combines by Dempster's rule or by vote.
-    rows : ndarray of shape (n_rows, n_columns)
+    rows : ndarray of shape (n_samples, n_columns)
         Rows as the model reads them.
     scale : array-like of shape (n_features,), default=None
         Unit of each feature; 0 for one that does not move. None: all 1.
@@ -113,14 +113,14 @@ def certified_radius(model: Model, rows: Floats, scale: ArrayLike | None = None,
 
     Returns
     -------
-    ndarray of shape (n_rows,)
+    ndarray of shape (n_samples,)
     """
     refuse_uncertified(model)
     return proven_radius(model, rows, read_evidence(model, rows, n_threads), check_scale(model, scale), n_threads)
 
 
 def proven_radius(model: Model, rows: Floats, evidence: Evidence, scale: Floats, n_threads: int = 1) -> Floats:
-    """The larger of the two radii below, shape (n_rows,); parameters as there."""
+    """The larger of the two radii below, shape (n_samples,); parameters as there."""
     local = local_radius(model, rows, evidence, scale, n_threads)
     return np.asarray(np.fmax(local, global_radius(model, rows, evidence, scale, n_threads)))
 
@@ -132,7 +132,7 @@ def local_radius(model: Model, rows: Floats, evidence: Evidence, scale: Floats, 
     ----------
     model : Model
         The model.
-    rows : ndarray of shape (n_rows, n_columns)
+    rows : ndarray of shape (n_samples, n_columns)
         Rows as the model reads them.
     evidence : Evidence
         The model's evidence on these rows.
@@ -143,7 +143,7 @@ def local_radius(model: Model, rows: Floats, evidence: Evidence, scale: Floats, 
 
     Returns
     -------
-    ndarray of shape (n_rows,)
+    ndarray of shape (n_samples,)
         0 where the label has no margin, infinity where no movement changes it.
     """
     radius = np.empty(len(rows))
@@ -166,7 +166,7 @@ def global_radius(model: Model, rows: Floats, evidence: Evidence, scale: Floats,
 
     Returns
     -------
-    ndarray of shape (n_rows,)
+    ndarray of shape (n_samples,)
     """
     radius = lipschitz_radius(model, evidence, scale)
     if model.reading.support_gate and not np.isnan(radius).any():

@@ -24,14 +24,14 @@ LOST_MASS = 9.0  # what mass lost at closed gates counts: as if the row were thr
 
 
 def novelty(model: Model, rows: Floats, measure: str | None = None, n_threads: int = 1) -> Floats:
-    """Novelty of each row, shape (n_rows,); see :meth:`ferl.FERLClassifier.novelty`."""
+    """Novelty of each row, shape (n_samples,); see :meth:`ferl.FERLClassifier.novelty`."""
     if chosen_measure(model, measure) == "residual":
         return np.asarray(_residual(model, rows, n_threads).sum(axis=1))
     return _neighbour(model.tree, rows, 1, n_threads)[:, 0]
 
 
 def novelty_attribution(model: Model, rows: Floats, measure: str | None = None, n_threads: int = 1) -> Floats:
-    """Novelty by feature, shape (n_rows, n_features); see :meth:`ferl.FERLClassifier.novelty_attribution`."""
+    """Novelty by feature, shape (n_samples, n_features); see :meth:`ferl.FERLClassifier.novelty_attribution`."""
     if chosen_measure(model, measure) == "residual":
         parts = _residual(model, rows, n_threads)
     else:
@@ -69,14 +69,14 @@ def neighbour_parts(tree: FuzzyTree, X: Floats, n_threads: int = 1) -> Floats:
     ----------
     tree : FuzzyTree
         With exemplars.
-    X : ndarray of shape (n_rows, n_features)
+    X : ndarray of shape (n_samples, n_features)
         Rows.
     n_threads : int, default=1
         Number of threads; the result does not depend on it.
 
     Returns
     -------
-    ndarray of shape (n_rows, n_features)
+    ndarray of shape (n_samples, n_features)
     """
     return _neighbour(tree, X, X.shape[1], n_threads)
 
@@ -92,14 +92,14 @@ def residual_parts(tree: FuzzyTree, X: Floats, n_threads: int = 1) -> Floats:
     ----------
     tree : FuzzyTree
         With a profile.
-    X : ndarray of shape (n_rows, n_features)
+    X : ndarray of shape (n_samples, n_features)
         Rows.
     n_threads : int, default=1
         Number of threads; the result does not depend on it.
 
     Returns
     -------
-    ndarray of shape (n_rows, n_features)
+    ndarray of shape (n_samples, n_features)
     """
     out = np.zeros(X.shape)
     tree.core.residual(tree.profile.mean, precision(tree), X, n_threads, out)

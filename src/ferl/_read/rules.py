@@ -65,13 +65,13 @@ class Condition:
     categories: tuple[tuple[int, float], ...] = ()
 
     def text(
-        self, name: str, decimals: int | None = None, with_share: bool = False, levels: Sequence[Any] | None = None
+        self, name: str, decimals: int | None = None, with_share: bool = False, categories: Sequence[Any] | None = None
     ) -> str:
-        """The condition as a reader says it; ``levels``: the names of categories."""
+        """The condition as a reader says it; ``categories``: their names."""
         if self.word:
             return f"{name} is {self.word}"
         if self.categories:
-            return f"{name} in {{{listed_categories(self.categories, levels)}}}"
+            return f"{name} in {{{listed_categories(self.categories, categories)}}}"
         lower, upper = (
             None if bound is None else bound.text(decimals, with_share) for bound in (self.lower, self.upper)
         )
@@ -80,10 +80,10 @@ class Condition:
         return f"{name} > {lower}" if upper is None else f"{lower} < {name} < {upper}"
 
 
-def listed_categories(categories: tuple[tuple[int, float], ...], levels: Sequence[Any] | None) -> str:
+def listed_categories(memberships: tuple[tuple[int, float], ...], categories: Sequence[Any] | None) -> str:
     """Those that belong most first; with their membership, where it is not one."""
-    ordered = sorted(categories, key=lambda own: -own[1])
-    names = [category_text(code if levels is None else levels[code]) for code, _ in ordered]
+    ordered = sorted(memberships, key=lambda own: -own[1])
+    names = [category_text(code if categories is None else categories[code]) for code, _ in ordered]
     shown = [
         name if membership >= 0.995 else f"{name} ({membership:.2g})"
         for name, (_, membership) in zip(names, ordered, strict=True)

@@ -95,7 +95,7 @@ def report_stability(model: Model, rows: Floats | None = None) -> StabilityRepor
     ----------
     model : Model
         The model.
-    rows : ndarray of shape (n_rows, n_columns), default=None
+    rows : ndarray of shape (n_samples, n_columns), default=None
         Rows over which the number of sources is counted. None: all sources.
 
     Returns

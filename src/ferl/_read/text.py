@@ -60,7 +60,7 @@ class TextStyle:
     names: list[str]
     classes: list[Any]
     total: float
-    levels: dict[int, Sequence[Any]]
+    categories: dict[int, Sequence[Any]]
     decimals: int | None = None
     shares: bool = False
 
@@ -68,7 +68,7 @@ class TextStyle:
         """What follows "if"."""
         return " and ".join(
             condition.text(
-                self.names[condition.feature], self.decimals, self.shares, self.levels.get(condition.feature)
+                self.names[condition.feature], self.decimals, self.shares, self.categories.get(condition.feature)
             )
             for condition in rule.conditions
         )
@@ -114,7 +114,7 @@ def rule_text(model: Model, node: int) -> str:
     if node not in model.rule_texts:
         names, categories = model.column_names(), model.category_names
         model.rule_texts[node] = " and ".join(
-            own.text(spoken(names[own.feature]), levels=categories.get(own.feature))
+            own.text(spoken(names[own.feature]), categories=categories.get(own.feature))
             for own in read_conditions(model.tree, node)
         )
     return model.rule_texts[node]

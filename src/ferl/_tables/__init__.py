@@ -7,8 +7,10 @@ from ferl._tables.labels import (
     check_weight_span,
     checked_sample_weight,
     class_factors,
+    codes_of,
     distinct_labels,
     refuse_missing_labels,
+    refuse_other_kind,
     weights_and_factors,
 )
 from ferl._tables.rows import (
@@ -29,11 +31,13 @@ __all__ = [
     "check_weight_span",
     "checked_sample_weight",
     "class_factors",
+    "codes_of",
     "distinct_labels",
     "merge_columns",
     "read_row",
     "refuse_extreme_scales",
     "refuse_missing_labels",
+    "refuse_other_kind",
     "weights_and_factors",
     "with_indicators",
 ]

@@ -44,7 +44,7 @@ class Factor:
     ----------
     values : list
         The values, and last None; None or NaN may be among the others too, and values that no row holds.
-    codes : ndarray of shape (n_rows,), int64
+    codes : ndarray of shape (n_samples,), int64
         Each row's index in ``values``; that of the last where it is missing.
     """
 
@@ -69,7 +69,7 @@ class Column:
     ----------
     label : str
         What errors call it.
-    values : ndarray of shape (n_rows,), pyarrow.Array or pyarrow.ChunkedArray
+    values : ndarray of shape (n_samples,), pyarrow.Array or pyarrow.ChunkedArray
         An ndarray holds numbers or booleans only.
     kind : {"number", "bool", "text", "nothing"}
         What the values are; "nothing": a type that says no more than that all of them are missing.
@@ -131,7 +131,7 @@ class Column:
         return self.values if isinstance(self.values, np.ndarray) and self.kind != "nothing" else self.numbers()
 
     def numbers(self) -> Floats:
-        """The values as float64, NaN where they are missing, shape (n_rows,)."""
+        """The values as float64, NaN where they are missing, shape (n_samples,)."""
         if self.kind == "nothing":
             return np.full(len(self.values), np.nan)
         if isinstance(self.values, np.ndarray):
@@ -164,7 +164,7 @@ class Column:
         return np.array(sorted({float(value) for value in held}), dtype=np.float64)
 
     def codes(self, lookup: CategoryLookup) -> Floats:
-        """Each row's category as its index, ``n_categories`` for unseen ones, NaN where missing, shape (n_rows,)."""
+        """Each row's category as its index, ``n_categories`` for unseen ones, NaN where missing, shape (n_samples,)."""
         if not lookup.n_categories:
             return np.full(len(self.factor.codes), math.nan)
         indices = self._indices(lookup)

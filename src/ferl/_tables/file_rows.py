@@ -30,7 +30,7 @@ class Batch:
     ----------
     numbers : dict
         The model's columns of numbers, by name, as Arrow's.
-    rows : ndarray of shape (n_rows, n_columns)
+    rows : ndarray of shape (n_samples, n_columns)
         The rows as the tree reads them.
     unseen : dict
         By column, how often each category occurs that training did not have.

@@ -23,7 +23,11 @@ def refuse_missing_labels(y: Any) -> None:
     if not isinstance(y, np.ndarray | list | tuple) and not hasattr(y, "to_numpy"):
         return
     labels = np.asarray(y).ravel()
-    if labels.dtype.kind != "O" or _encoded_text(labels) is not None:
+    if labels.dtype.kind != "O" or set(map(type, labels.tolist())) <= {
+        str,
+        int,
+        bool,
+    }:  # the types: without a slow loop
         return
     missing = [row for row, label in enumerate(labels) if is_missing(label)]
     if missing:
@@ -63,11 +67,37 @@ def distinct_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
     return classes, codes.astype(np.int32)
 
 
+def codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int32]:
+    """Index of each label in the classes; -1 for a label that is none of them. Text is never a number, nor "1" 1."""
+    refuse_other_kind(labels, "y", classes, "classes_")
+    index = {label: code for code, label in enumerate(classes.tolist())}
+    try:
+        found, inverse = distinct_labels(labels)
+    except TypeError:  # objects without an order: text and None, say
+        found, inverse = labels, np.arange(len(labels), dtype=np.int32)
+    return np.array([index.get(label, -1) for label in found.tolist()], dtype=np.int32)[inverse]
+
+
+def refuse_other_kind(first: NDArray[Any], first_name: str, second: NDArray[Any], second_name: str) -> None:
+    """Refuse text against numbers: NumPy calls them unequal, which would read as an error rate of 1."""
+    kinds = first.dtype.kind + second.dtype.kind
+    if "O" not in kinds and (kinds[0] in "UST") != (kinds[1] in "UST"):
+        held = f"{first_name} holds {first.dtype} and {second_name} holds {second.dtype}"
+        raise ValueError(f"{held}: text and numbers are never equal. Pass labels of the same kind.")
+
+
 def distinct_text(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]] | None:
     """As :func:`distinct_labels`, for many labels that are all text and none missing; otherwise None."""
-    encoded = _encoded_text(y)
-    if encoded is None:
+    if y.ndim != 1 or y.dtype.kind not in "OU" or len(y) < _FEW_LABELS or not isinstance(y[0], str):
         return None
+    pa = arrow()
+    try:
+        array = pa.array(y, from_pandas=True)
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
+        return None
+    if not isinstance(array, pa.Array) or not pa.types.is_string(array.type) or array.null_count:
+        return None
+    encoded = array.dictionary_encode()
     texts = encoded.dictionary.to_pylist()
     ascending = sorted(range(len(texts)), key=texts.__getitem__)
     order = np.empty(len(texts), dtype=np.int32)
@@ -77,20 +107,6 @@ def distinct_text(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]] | N
     first = np.empty(len(texts), dtype=np.intp)
     first[indices[::-1]] = np.arange(len(y) - 1, -1, -1)
     return y[first[ascending]], order[indices]
-
-
-def _encoded_text(y: NDArray[Any]) -> Any:
-    """An array of text by Arrow, which does it without a loop in Python."""
-    if y.ndim != 1 or y.dtype.kind not in "OU" or len(y) < _FEW_LABELS or not isinstance(y[0], str):
-        return None
-    pa = arrow()
-
-    try:
-        array = pa.array(y, from_pandas=True)
-    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
-        return None
-    is_text = isinstance(array, pa.Array) and pa.types.is_string(array.type)
-    return array.dictionary_encode() if is_text and not array.null_count else None
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -108,18 +124,18 @@ def weights_and_factors(
 
     Parameters
     ----------
-    sample_weight : array-like of shape (n_rows,) or None
+    sample_weight : array-like of shape (n_samples,) or None
         Weight 2 is the row twice, weight 0 a row that is not there.
     class_weight : dict, "balanced" or None
         As in scikit-learn; classes not in the dict weigh 1.
     classes : ndarray of shape (n_classes,)
         The labels.
-    codes : ndarray of shape (n_rows,)
+    codes : ndarray of shape (n_samples,)
         Each row's label, as an index of ``classes``.
 
     Returns
     -------
-    weight : ndarray of shape (n_rows,)
+    weight : ndarray of shape (n_samples,)
         What a row counts for, times what its class counts for.
     factor : ndarray of shape (n_classes,)
     """

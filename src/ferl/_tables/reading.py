@@ -28,7 +28,7 @@ class Table:
         Numbers of rows and columns.
     native : object
         The table as the library it came from has it; a list as an array.
-    block : ndarray of shape (n_rows, n_columns) or None
+    block : ndarray of shape (n_samples, n_columns) or None
         The whole table, if it is in one piece and holds nothing but numbers.
     read : callable
         Reads all columns.
@@ -56,7 +56,7 @@ def read_table(X: Any) -> Table:
 
     Parameters
     ----------
-    X : array-like, data frame or Table of shape (n_rows, n_columns)
+    X : array-like, data frame or Table of shape (n_samples, n_columns)
         The table. A :class:`Table` is passed on, with what has been read of it.
 
     Returns

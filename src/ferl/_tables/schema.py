@@ -68,12 +68,12 @@ class Schema:
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             The table: NumPy, lists of rows, pandas, polars, pyarrow or what else narwhals reads.
-        categorical_features : "from_dtype", None, or array-like of str, int or bool
+        categorical_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
             Which features are categories: names, indices or a mask; all others are then numbers, and text among them is
             an error. "from_dtype": the columns' types decide; integers are numbers. None: no feature is.
-        n_threads : int
+        n_threads : int, default=1
             Number of threads; small tables take one.
 
         Returns
@@ -132,14 +132,14 @@ class Schema:
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             The table.
-        n_threads : int
+        n_threads : int, default=1
             Number of threads; small tables take one.
 
         Returns
         -------
-        ndarray of shape (n_rows, n_features), float64
+        ndarray of shape (n_samples, n_features), float64
             Numbers as they are, categories as their indices in ``categories``, ``len(categories)`` for a category that
             is not among them; NaN where a value is missing, and for all values of a feature without categories. It may
             share its memory with X.
@@ -235,7 +235,7 @@ class Schema:
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             The table.
 
         Returns

@@ -8,15 +8,17 @@ from typing import Any
 
 
 @contextmanager
-def rules_bar(max_rules: int, show: bool) -> Iterator[Callable[[int], object] | None]:
-    """A bar of the rules grown so far; yields the function that moves it, or None when nothing is to be shown.
+def count_bar(title: str, most: int, show: bool) -> Iterator[Callable[[int], object] | None]:
+    """A bar of the rules grown or the epochs trained so far; yields the function that moves it, or None without a bar.
 
-    The caller moves it once more when growth has ended, to the number of rules there are.
+    The caller moves it once more at the end, to the number of rules or epochs there are.
 
     Parameters
     ----------
-    max_rules : int
-        Where the bar ends; growth may stop before.
+    title : str
+        What is going on.
+    most : int
+        Where the bar ends; the work may stop before.
     show : bool
         Whether there is a bar at all.
     """
@@ -25,18 +27,11 @@ def rules_bar(max_rules: int, show: bool) -> Iterator[Callable[[int], object] | 
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("growing rules"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns) as progress:
-        task = progress.add_task("grow", total=max_rules)
-        n_rules = 0
-
-        def move(n: int) -> None:
-            nonlocal n_rules
-            n_rules = min(n, max_rules)
-            progress.update(task, completed=n_rules)
-
-        yield move
-        progress.update(task, total=max(n_rules, 1), completed=max(n_rules, 1))  # growth may stop before max_rules
+    with Progress(TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()) as progress:
+        task = progress.add_task(title, total=most)
+        yield lambda done: progress.update(task, completed=min(done, most))
+        done = max(int(progress.tasks[0].completed), 1)
+        progress.update(task, total=done, completed=done)
 
 
 @contextmanager
@@ -66,28 +61,6 @@ def rows_bar(n_rows: int | None, show: bool) -> Iterator[Callable[[str, int], ob
             progress.update(tasks[title], completed=done)
 
         yield move
-
-
-@contextmanager
-def epochs_bar(epochs: int, show: bool) -> Iterator[Callable[[int], object] | None]:
-    """A bar of the epochs a network was trained for; yields the function that moves it, or None as above.
-
-    Parameters
-    ----------
-    epochs : int
-        Where the bar ends; training may stop before.
-    show : bool
-        Whether there is a bar at all.
-    """
-    if not show:
-        yield None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("training the detector"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns) as progress:
-        task = progress.add_task("train", total=epochs)
-        yield lambda epoch: progress.update(task, completed=epoch)
 
 
 @contextmanager

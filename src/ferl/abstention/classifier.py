@@ -12,15 +12,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context
+from ferl._tables import codes_of
 from ferl._util.arrays import Floats
-from ferl._wrapper import Wrapper, checked_labels, codes_of, cross_fit, evidence_of, fitted_clone
-from ferl.abstention.bounds import (
-    Ladder,
-    bonferroni,
-    clopper_pearson,
-    fixed_sequence,
-    least_answered_rows,
-)
+from ferl._wrapper import Wrapper, checked_labels, cross_fit, evidence_of, fitted_clone
+from ferl.abstention.bounds import Ladder, bonferroni, clopper_pearson, fixed_sequence, least_answered_rows
 from ferl.abstention.control import SIGNALS, Design, RiskControl, UnmetRiskWarning, raw_signal
 
 
@@ -305,9 +300,6 @@ class RiskControlledFERL(Wrapper):
         raise NotFittedError(
             f"{step} needs a threshold. Call {before}calibrate(X, y) first, on rows that were not used for fitting."
         )
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "estimator_" in self.__dict__
 
 
 def _wrong(estimator: Any, X: Any, labels: NDArray[Any]) -> NDArray[np.bool_]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -11,13 +10,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ferl._util.arrays import Floats
-from ferl._wrapper import cross_fit
+from ferl._wrapper import cross_fit, folds_of
 
 PRECOMPUTED = "precomputed"
 
@@ -240,14 +238,7 @@ class SeenConcepts:
 
 
 def see_concepts(
-    detector: ConceptDetector,
-    X: Any,
-    concepts: Floats,
-    y: NDArray[Any],
-    cv: Any,
-    seed: int,
-    *,
-    refit: bool = True,
+    detector: ConceptDetector, X: Any, concepts: Floats, y: NDArray[Any], cv: Any, seed: int, *, refit: bool = True
 ) -> SeenConcepts:
     """Fit a detector and judge the rows it is fitted on.
 
@@ -281,22 +272,9 @@ def see_concepts(
         alone = clone(detector).fit(X, concepts)
         return SeenConcepts(alone, alone.predict_proba(X))
     probability, fitted = np.empty(concepts.shape), []
-    for fold in cross_fit(detector, X, concepts, folds(y, cv, seed), stratified=False, seed=seed):
+    for fold in cross_fit(
+        detector, X, concepts, folds_of(y, cv, stratified=True, seed=seed), stratified=False, seed=seed
+    ):
         probability[fold.unseen] = fold.estimator.predict_proba(fold.rows)
         fitted.append(fold.estimator)
     return SeenConcepts(clone(detector).fit(X, concepts) if refit else FoldDetectors(tuple(fitted)), probability)
-
-
-def folds(y: NDArray[Any], cv: Any, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """The folds as pairs of row numbers: those to fit on, those to judge."""
-    if isinstance(cv, int | np.integer):
-        n_most = int(np.unique(y, return_counts=True)[1].max())
-        if n_most < cv:
-            raise ValueError(f"cv={cv} folds, but no class has more than {n_most} rows. Use at most {n_most} folds.")
-        splitter = StratifiedKFold(cv, shuffle=True, random_state=seed)
-    else:
-        splitter = check_cv(cv)
-    with warnings.catch_warnings():
-        # A class with fewer rows than folds: the folds are still well defined.
-        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        return list(splitter.split(np.zeros((len(y), 1)), y))

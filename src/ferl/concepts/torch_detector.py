@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ferl._sklearn import Interval, fit_context, take_rows
 from ferl._util.arrays import Floats
-from ferl._util.progress import epochs_bar
+from ferl._util.progress import count_bar
 from ferl.concepts.detectors import n_rows_of
 
 
@@ -155,7 +155,7 @@ class TorchDetector(BaseEstimator):
                 for part in _parts_of(rows, self.batch_size):
                     yield self._tensor(X, part, training).to(device), torch.from_numpy(targets[part]).to(device)
 
-            with epochs_bar(self.epochs, self.verbose > 0) as move:
+            with count_bar("training the detector", self.epochs, self.verbose > 0) as move:
                 self.n_epochs_, self.losses_ = best_epoch(module, batches, schedule, move, judged=len(held_out) > 0)
         self.module_ = module.to("cpu").eval()
         return self
@@ -332,12 +332,7 @@ def require_torch(package: str = "torch") -> Any:
 
 
 def best_epoch(
-    module: Any,
-    batches: Batches,
-    schedule: Schedule,
-    on_epoch: Callable[[int], object] | None = None,
-    *,
-    judged: bool,
+    module: Any, batches: Batches, schedule: Schedule, on_epoch: Callable[[int], object] | None = None, *, judged: bool
 ) -> tuple[int, NDArray[np.float64]]:
     """Train a network and leave it with the weights of its best epoch.
 

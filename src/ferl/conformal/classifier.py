@@ -14,17 +14,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context
+from ferl._tables import checked_sample_weight, codes_of
 from ferl._util.arrays import Floats
-from ferl._wrapper import (
-    Wrapper,
-    checked_labels,
-    checked_weight,
-    codes_of,
-    cross_fit,
-    evidence_of,
-    fitted_clone,
-    table_of,
-)
+from ferl._wrapper import Wrapper, checked_labels, cross_fit, evidence_of, fitted_clone, table_of
 from ferl.conformal.scores import (
     CUMULATIVE,
     SCORES,
@@ -220,14 +212,9 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         labels = np.asarray(y).ravel()
         codes = codes_of(labels, self.classes_)
         random = check_random_state(self.random_state)
+        by_class, seed = self.class_conditional, _seed(random)
         folds = cross_fit(
-            self._template(),
-            X,
-            labels,
-            self.cv,
-            stratified=self.class_conditional,
-            seed=_seed(random),
-            sample_weight=sample_weight,
+            self._template(), X, labels, self.cv, stratified=by_class, seed=seed, sample_weight=sample_weight
         )
         self._seed = _seed(random)
         references = []
@@ -267,7 +254,7 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         self._seed = _seed(check_random_state(self.random_state))
         scores = self._scores(self.estimator_, X)
         codes = codes_of(checked_labels(y, len(scores)), self.classes_)
-        weight = checked_weight(sample_weight, len(codes))
+        weight = checked_sample_weight(sample_weight, len(codes))
         self._keep([reference_of(self.estimator_, scores, codes, weight)], is_weighted=sample_weight is not None)
         return self
 
@@ -417,10 +404,7 @@ class ConformalFERL(ClassifierMixin, Wrapper):
                 f"conformalize was called {state} sample_weight; predict_set must be, too: the weights of calibration "
                 "rows and of new rows belong together."
             )
-        return checked_weight(sample_weight, n_rows)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "estimator_" in self.__dict__
+        return checked_sample_weight(sample_weight, n_rows)
 
 
 def _seed(random: np.random.RandomState) -> int:

@@ -138,7 +138,7 @@ def _mix(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return state ^ (state >> np.uint64(31))
 
 
-Codes = NDArray[np.intp]
+Codes = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,13 +12,17 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ferl._learn.rows import Rows
-from ferl._model.words import LinguisticVariable
 from ferl._sklearn import HasMethods
 from ferl.classifier import FERLClassifier
 from ferl.dask.answers import DaskEvidence, Question, ask
 from ferl.dask.rows import Parts, is_dask_table, rows_on_cluster, running_client
 
 _DOUBLE = np.dtype(np.float64)
+
+
+def _with_client(signature: inspect.Signature) -> inspect.Signature:
+    client = inspect.Parameter("client", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Any")
+    return signature.replace(parameters=[*signature.parameters.values(), client])
 
 
 class DaskFERLClassifier(FERLClassifier):
@@ -77,84 +81,12 @@ n_features_in_, feature_names_in_
         "client": [HasMethods(["compute", "close"]), None],
     }
 
-    def __init__(
-        self,
-        variant: str = "deep",
-        *,
-        max_rules: int | None = None,
-        max_depth: int | None = None,
-        min_leaf_weight: float = 2.0,
-        min_gain: float | None = None,
-        patience: int = 3,
-        min_coverage: float = 0.0,
-        criterion: str | None = None,
-        partition: str | Sequence[LinguisticVariable | None] = "quantile",
-        n_sets: int = 3,
-        min_rule_worth: float = 0.045,
-        prune: float = 0.003,
-        max_conditions: int = 3,
-        n_resamples: int = 25,
-        band: str = "mean_std",
-        band_scale: float = 1.0,
-        two_mode: bool = True,
-        n_banded_features: int | None = 1,
-        consequents: str = "shrinkage",
-        shrinkage: float = 5.0,
-        combination: str | None = None,
-        sources: str | None = None,
-        discount: float = 0.0,
-        support_gate: bool = True,
-        gate_margin: float = 1.0,
-        ccp_alpha: float = 0.0,
-        growth_rows: int | None = 50_000,
-        n_exemplars: int | None = None,
-        class_weight: Mapping[Any, float] | str | None = None,
-        categorical_features: Sequence[str | int | bool] | str | None = "from_dtype",
-        missing_conditions: bool = False,
-        monotonic_cst: Sequence[int] | Mapping[str, int] | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-        client: Any = None,
-    ) -> None:
-        super().__init__(
-            variant,
-            max_rules=max_rules,
-            max_depth=max_depth,
-            min_leaf_weight=min_leaf_weight,
-            min_gain=min_gain,
-            patience=patience,
-            min_coverage=min_coverage,
-            criterion=criterion,
-            partition=partition,
-            n_sets=n_sets,
-            min_rule_worth=min_rule_worth,
-            prune=prune,
-            max_conditions=max_conditions,
-            n_resamples=n_resamples,
-            band=band,
-            band_scale=band_scale,
-            two_mode=two_mode,
-            n_banded_features=n_banded_features,
-            consequents=consequents,
-            shrinkage=shrinkage,
-            combination=combination,
-            sources=sources,
-            discount=discount,
-            support_gate=support_gate,
-            gate_margin=gate_margin,
-            ccp_alpha=ccp_alpha,
-            growth_rows=growth_rows,
-            n_exemplars=n_exemplars,
-            class_weight=class_weight,
-            categorical_features=categorical_features,
-            missing_conditions=missing_conditions,
-            monotonic_cst=monotonic_cst,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
+    def __init__(self, variant: str = "deep", *, client: Any = None, **parameters: Any) -> None:
+        super().__init__(variant, **parameters)
         self.client = client
+
+    # scikit-learn and readers learn the parameters from the signature: those of the parent class, and the client.
+    __init__.__signature__ = _with_client(inspect.signature(FERLClassifier.__init__))  # type: ignore[attr-defined]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the rules.

@@ -106,9 +106,9 @@ def adaptive_calibration_error(y_true: ArrayLike, y_pred: ArrayLike, confidence:
 
     Notes
     -----
-    Every bin holds exactly ``n_rows / n_bins`` rows: a row on the border belongs to both bins in parts. Rows of equal
-    confidence are shared among bins as if in random order, each with the group's mean accuracy, so that neither the
-    order of the rows in the file nor ties matter.
+    Every bin holds exactly ``n_samples / n_bins`` rows: a row on the border belongs to both bins in parts. Rows of
+    equal confidence are shared among bins as if in random order, each with the group's mean accuracy, so that neither
+    the order of the rows in the file nor ties matter.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def brier_score(y_true: ArrayLike, probability: ArrayLike, classes: ArrayLike) -
     labels, names = vector(y_true, "y_true"), vector(classes, "classes")
     table = np.asarray(probability, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] != names.size:
-        raise ValueError(f"probability must have shape (n_rows, {names.size}), a column a class; got {table.shape}.")
+        raise ValueError(f"probability must have shape (n_samples, {names.size}), a column a class; got {table.shape}.")
     check_same_length(labels, "y_true", table, "probability")
     if not np.all((table >= -ROUNDING) & (table <= 1 + ROUNDING)):
         raise ValueError(f"probability must lie in [0, 1]; got [{table.min():g}, {table.max():g}].")
@@ -169,7 +169,7 @@ def _equal_bins(certainty: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]
 def _probable(
     y_true: ArrayLike, y_pred: ArrayLike, confidence: ArrayLike, n_bins: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Check the input; return which rows are right and the confidences within [0, 1], of shape (n_rows,)."""
+    """Check the input; return which rows are right and the confidences within [0, 1], of shape (n_samples,)."""
     correct, certainty = selection(y_true, y_pred, confidence)
     if isinstance(n_bins, bool) or not isinstance(n_bins, (int, np.integer)) or n_bins < 1:
         raise ValueError(f"n_bins must be an int of at least 1; got {n_bins!r}.")

@@ -10,18 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ferl._tables import refuse_other_kind
 from ferl.metrics.calibration import adaptive_calibration_error, brier_score, expected_calibration_error
-from ferl.metrics.sets import (
-    check_comparable,
-    check_same_length,
-    determinacy,
-    mean_set_size,
-    selection,
-    set_coverage,
-    u65,
-    u80,
-    vector,
-)
+from ferl.metrics.sets import check_same_length, determinacy, mean_set_size, selection, set_coverage, u65, u80, vector
 
 
 def aurc(y_true: ArrayLike, y_pred: ArrayLike, confidence: ArrayLike) -> float:
@@ -215,12 +206,12 @@ def accuracy_under_abstention(y_true: ArrayLike, y_pred: ArrayLike, answered: Ar
     check_same_length(truth, "y_true", mask, "answered")
     if mask.dtype != np.bool_:
         raise ValueError(f"answered must be boolean; got {mask.dtype}.")
-    check_comparable(truth, "y_true", guess, "y_pred")
+    refuse_other_kind(truth, "y_true", guess, "y_pred")
     return float(np.mean(truth[mask] == guess[mask])) if mask.any() else float("nan")
 
 
 def _expected_errors(y_true: ArrayLike, y_pred: ArrayLike, confidence: ArrayLike) -> NDArray[np.float64]:
-    """Return the expected number of errors among the k most confident rows, for k = 1 .. n_rows; shape (n_rows,)."""
+    """Return the expected number of errors among the k most confident rows, for k = 1 .. n_rows; shape (n_samples,)."""
     correct, certainty = selection(y_true, y_pred, confidence)
     # Ascending values of the negated confidence are groups of ties, the most confident one first.
     _, group, sizes = np.unique(-certainty, return_inverse=True, return_counts=True)

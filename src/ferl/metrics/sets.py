@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ferl._tables import codes_of, refuse_other_kind
+
 
 def u65(y_true: ArrayLike, prediction_set: ArrayLike, classes: ArrayLike) -> float:
     """Utility-discounted accuracy of prediction sets, for a user who mildly prefers "one of these" to a coin flip.
@@ -188,7 +190,7 @@ def _discounted_utility(
 def _cover(
     y_true: ArrayLike, prediction_set: ArrayLike, classes: ArrayLike
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Return whether each set contains its row's label, and the size of each set; both of shape (n_rows,)."""
+    """Return whether each set contains its row's label, and the size of each set; both of shape (n_samples,)."""
     labels, columns, names = vector(y_true, "y_true"), checked_set(prediction_set), vector(classes, "classes")
     check_same_length(labels, "y_true", columns, "prediction_set")
     if columns.shape[1] != names.size:
@@ -209,26 +211,22 @@ def selection(
     certainty = vector(confidence, "confidence").astype(np.float64)
     check_same_length(truth, "y_true", guess, "y_pred")
     check_same_length(truth, "y_true", certainty, "confidence")
-    check_comparable(truth, "y_true", guess, "y_pred")
+    refuse_other_kind(truth, "y_true", guess, "y_pred")
     n_missing = int(np.isnan(certainty).sum())
     if n_missing:
         raise ValueError(f"confidence holds NaN in {n_missing} of {certainty.size} rows; such rows cannot be ranked.")
     return np.asarray(truth == guess, dtype=np.bool_), certainty
 
 
-def column_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the position of each label in `classes`; an error names the labels that are not there."""
-    order = np.argsort(classes, kind="stable")
-    ordered = classes[order]
-    if np.any(ordered[1:] == ordered[:-1]):
+def column_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int32]:
+    """Return the index of each label in `classes`; an error names the labels that are not there."""
+    if len(set(classes.tolist())) < classes.size:
         raise ValueError("classes holds the same label twice.")
-    check_comparable(labels, "y_true", classes, "classes")
-    position = np.minimum(np.searchsorted(ordered, labels), classes.size - 1)
-    unknown = ordered[position] != labels
-    if unknown.any():
-        examples = ", ".join(repr(label) for label in np.unique(labels[unknown])[:5].tolist())
+    codes = codes_of(labels, classes)
+    if (codes < 0).any():
+        examples = ", ".join(repr(label) for label in np.unique(labels[codes < 0])[:5].tolist())
         raise ValueError(f"y_true holds labels that are not in classes: {examples}.")
-    return order[position]
+    return codes
 
 
 def vector(values: ArrayLike, name: str) -> NDArray[Any]:
@@ -246,7 +244,7 @@ def checked_set(prediction_set: ArrayLike) -> NDArray[np.bool_]:
     array = np.asarray(prediction_set)
     if array.dtype != np.bool_ or array.ndim != 2:
         raise ValueError(
-            "prediction_set must be a boolean array of shape (n_rows, n_classes); "
+            "prediction_set must be a boolean array of shape (n_samples, n_classes); "
             f"got {array.dtype} of shape {array.shape}."
         )
     if array.shape[0] == 0 or array.shape[1] == 0:
@@ -258,11 +256,3 @@ def check_same_length(first: NDArray[Any], first_name: str, second: NDArray[Any]
     """Refuse arrays with different numbers of rows."""
     if len(first) != len(second):
         raise ValueError(f"{first_name} has {len(first)} rows but {second_name} has {len(second)}.")
-
-
-def check_comparable(first: NDArray[Any], first_name: str, second: NDArray[Any], second_name: str) -> None:
-    """Refuse text against numbers: NumPy calls them unequal, which would read as an error rate of 1."""
-    kinds = [array.dtype.kind for array in (first, second)]
-    if "O" not in kinds and (kinds[0] in "US") != (kinds[1] in "US"):
-        held = f"{first_name} holds {first.dtype} and {second_name} holds {second.dtype}"
-        raise ValueError(f"{held}: text and numbers are never equal.")

@@ -174,7 +174,7 @@ def _as_double(graph: Graph, name: str, dtype: str) -> Value:
 
 
 def _encoded(graph: Graph, own: Input, dtype: str) -> Value:
-    """A column as :meth:`ferl._tables.Schema.encode` gives it, shape (n_rows, 1)."""
+    """A column as :meth:`ferl._tables.Schema.encode` gives it, shape (n_samples, 1)."""
     if own.kind == "number":
         return _as_double(graph, own.name, dtype)
     if own.kind == "text":

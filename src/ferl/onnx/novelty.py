@@ -160,7 +160,7 @@ def _category_parts(body: Graph, exemplars: Value, x: Value) -> Value:
 def _nearest(
     graph: Graph, distance: Value, exemplar: NDArray[np.int64], group: Value, ends: Value, is_end: Value
 ) -> tuple[Value, Value]:
-    """The nearest exemplar of each row, the first of equals, and whether there is any; shape (n_rows,) each."""
+    """The nearest exemplar of each row, the first of equals, and whether there is any; shape (n_samples,) each."""
     least = graph("ReduceMin", distance, axes=[1], keepdims=0)
     lane = graph("ArgMin", distance, axis=1, keepdims=0)
     at = graph("Add", graph("Mul", group, np.array(exemplar.shape[1])), lane)
@@ -179,7 +179,7 @@ def _nearest(
 
 
 def _measured(graph: Graph, rows: Rows, scale: Scale, kept: Floats, nearest: Value) -> Value:
-    """Mean over known features of the distance from an exemplar, in double precision, shape (n_rows,)."""
+    """Mean over known features of the distance from an exemplar, in double precision, shape (n_samples,)."""
     table = np.where(np.isnan(kept), scale.centre, kept)
     table[:, scale.categories] = np.nan_to_num(kept[:, scale.categories], nan=-1.0)
     away = graph("Abs", graph("Sub", graph("Transpose", rows.values, perm=[1, 0]), graph("Gather", table, nearest)))
@@ -261,7 +261,7 @@ def _residual(graph: Graph, tree: FuzzyTree, rows: Rows, firings: Firings) -> Va
 
 
 def _lost_mass(graph: Graph, tree: FuzzyTree, conditions: Conditions, gate: Value, firings: Firings) -> Value:
-    """Routing mass lost at closed gates, shape (n_rows,)."""
+    """Routing mass lost at closed gates, shape (n_samples,)."""
     nodes = np.argsort(conditions.index)[1:]  # in the order of the conditions; the root's index is -1
     reaching = graph("Mul", firings.of(graph, tree.parent[nodes]), conditions.fit)
     return graph.total(graph("Mul", reaching, graph("Sub", 1.0, gate)), 0, keepdims=False)

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
+from ferl import _core
 from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
 from ferl._model.words import LinguisticVariable
 from ferl._readings import model_of
 from ferl._sklearn import check_rows
-from ferl._tables import weights_and_factors
-from ferl._tables.categories import CategoryLookup
+from ferl._tables import codes_of, weights_and_factors
 from ferl._util.arrays import NARROWEST, Floats
 from ferl.classifier import FERLClassifier
 from ferl.partition.refit_loss import (
@@ -37,8 +37,6 @@ Loss = Callable[[Floats], tuple[float, Floats]]
 
 # A round that lowers the cross-entropy by less was the last one.
 _LEAST_GAIN = 1e-6
-# Rows that reach a node with less do not count towards its range, as in growth.
-_NEGLIGIBLE_FIRING = 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,11 +81,7 @@ class RefitResult:
 
 
 def refit_partition(
-    estimator: FERLClassifier,
-    X: ArrayLike,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-    max_iter: int = 300,
+    estimator: FERLClassifier, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, max_iter: int = 300
 ) -> RefitResult:
     """Move the breakpoints of a compact tree's words; its rules and their consequents stay.
 
@@ -205,13 +199,11 @@ def _codes(y: ArrayLike, classes: NDArray[Any]) -> NDArray[np.int32]:
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(f"y has shape {labels.shape}; it needs one label per row.")
-    lookup = CategoryLookup(classes)
-    codes = np.array([lookup.index(label) for label in labels.tolist()], dtype=np.float64)
-    known = codes < lookup.n_categories  # not so where a label is missing, infinite, or of no class
-    if not known.all():
-        unknown = labels.tolist()[int(np.argmin(known))]
+    codes = codes_of(labels, classes)
+    if (codes < 0).any():
+        unknown = labels.tolist()[int(np.argmin(codes))]
         raise ValueError(f"y holds the label {unknown!r}; the estimator was fitted on {classes.tolist()}.")
-    return codes.astype(np.int32)
+    return codes
 
 
 def _has_room(rows: RefitRows) -> NDArray[np.bool_]:
@@ -261,10 +253,10 @@ def _seen_again(tree: FuzzyTree, rows: RefitRows) -> FuzzyTree:
 
 
 def _support(tree: FuzzyTree, rows: RefitRows, firing: Floats) -> Floats:
-    """Range of each node's feature over the rows that reach its parent; as it was where none does."""
+    """Range of each node's feature over the rows that reach its parent, as in growth; as it was where none does."""
     support = tree.support.copy()
     for node in range(1, tree.n_nodes):
-        values = rows.X[firing[:, tree.parent[node]] > _NEGLIGIBLE_FIRING, tree.feature[node]]
+        values = rows.X[firing[:, tree.parent[node]] > _core.NEGLIGIBLE_FIRING, tree.feature[node]]
         if values.size:
             support[node] = values.min(), values.max()
     return support

@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl import _core
 from ferl._model.fuzzy_set import INFINITY, FuzzySet
 from ferl._model.tree import FuzzyTree
 from ferl._model.words import LinguisticVariable, Partition
@@ -188,7 +189,6 @@ def _finite(one: FuzzySet) -> Floats:
 
 # Rows nearer to an end, in ranges of the feature, lie on it: a minimum at a kink is found to about this precision only.
 ON_AN_END = 1e-6
-LEAST_PROBABILITY = 1e-12  # a logarithm needs more than zero; growth uses the same
 
 
 @dataclass(frozen=True)
@@ -313,8 +313,8 @@ class RefitLoss:
         # Sources that exclude each other entirely say nothing together.
         silent = total <= 0.0
         probability = np.where(silent, 1.0 / n_classes, own / np.where(silent, 1.0, total))
-        loss = -float(self._weight @ np.log(np.maximum(probability, LEAST_PROBABILITY)))
-        counts = np.where(silent | (probability <= LEAST_PROBABILITY), 0.0, self._weight)
+        loss = -float(self._weight @ np.log(np.maximum(probability, _core.LEAST_PROBABILITY)))
+        counts = np.where(silent | (probability <= _core.LEAST_PROBABILITY), 0.0, self._weight)
         by_total = np.divide(counts, total, out=np.zeros_like(counts), where=counts > 0)
         by_own = -np.divide(counts, own, out=np.zeros_like(counts), where=counts > 0)
         change = np.tile(by_total, (n_classes + 1, 1))
@@ -371,9 +371,7 @@ def _to_ends(by_ramp: Floats, x: Floats, ramp: Floats, start: Floats, end: Float
     inside = (x > start) & (x < end) & ~on[0] & ~on[1]
     by_start, by_end = ((slope * inside * share).sum(axis=1) for share in (1.0 - ramp, ramp))
     on_start, on_end = ((slope * rows).sum(axis=1) for rows in on)
-    return np.column_stack(
-        [_steeper(by_start + on_start, by_start), _steeper(by_end, by_end + on_end)],
-    ).ravel()
+    return np.column_stack([_steeper(by_start + on_start, by_start), _steeper(by_end, by_end + on_end)]).ravel()
 
 
 def _steeper(downwards: Floats, upwards: Floats) -> Floats:

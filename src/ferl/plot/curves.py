@@ -21,12 +21,7 @@ _MARKERS = "osD^vPX"
 
 
 def plot_risk_coverage(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    confidence: ArrayLike,
-    *,
-    label: str | None = None,
-    ax: Axes | None = None,
+    y_true: ArrayLike, y_pred: ArrayLike, confidence: ArrayLike, *, label: str | None = None, ax: Axes | None = None
 ) -> Axes:
     """Error rate among the answered rows against the share of rows answered, the most confident ones first.
 

@@ -1,7 +1,7 @@
 """The report: a model and a table as one HTML file, with a page where any row can be tried out.
 
 :func:`write_report` is all that is needed. ``table_reading`` judges the rows, ``summarise`` turns model and rows into a
-plain dict, ``render`` makes HTML of it; ``static/ferl.js`` is the model's arithmetic in the browser.
+plain dict, ``writing`` makes HTML of it; ``static/ferl.js`` is the model's arithmetic in the browser.
 """
 
 try:

@@ -86,7 +86,8 @@ def rule_rows(view: View) -> list[dict[str, Any]]:
 def _spoken(view: View, conditions: tuple[Condition, ...]) -> list[str]:
     style = view.style
     return [
-        _kept_together(own.text(style.names[own.feature], levels=style.levels.get(own.feature))) for own in conditions
+        _kept_together(own.text(style.names[own.feature], categories=style.categories.get(own.feature)))
+        for own in conditions
     ]
 
 
@@ -229,7 +230,7 @@ def value_text(view: View, feature: int, value: float) -> str:
         return "missing"
     if view.model.schema.categories[feature] is None:
         return number_text(value)
-    names = view.style.levels.get(feature, ())
+    names = view.style.categories.get(feature, ())
     return str(names[int(value)]) if value < len(names) else "not in training"
 
 
@@ -354,7 +355,7 @@ def _control(view: View, j: int, feature: dict[str, Any]) -> dict[str, Any]:
     """What the page needs to offer values of a feature."""
     control = {key: feature[key] for key in ("name", "full_name", "kind", "n_conditions")}
     if feature["kind"] == "category":
-        return {**control, "levels": view.style.levels.get(j, [])}
+        return {**control, "levels": view.style.categories.get(j, [])}
     tree = view.model.tree
     low, high = training_range(tree, j)
     known = tree.profile.exemplar_row[:, j]

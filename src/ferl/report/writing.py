@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from ferl._model.model import Model
 from ferl._readings import model_of
 from ferl._sklearn import changed_parameters, check_rows, checked_input
-from ferl._tables.categories import CategoryLookup
+from ferl._tables import codes_of
+from ferl._tables.categories import is_missing
 from ferl._tables.column import infinity_message
 from ferl._tables.reading import Table
 from ferl._util.files import replace_text
@@ -198,12 +199,11 @@ def label_codes(model: Model, y: Any, n_rows: int) -> Codes:
     labels: NDArray[Any] = np.asarray(y, dtype=object).ravel()
     if len(labels) != n_rows:
         raise ValueError(f"y has {len(labels)} labels and X has {n_rows} rows; every row needs its label.")
-    lookup = CategoryLookup(model.classes)
-    found = np.array([lookup.index(label) for label in labels.tolist()], dtype=np.float64)
-    if np.isinf(found).any():
-        raise ValueError(infinity_message("y"))
-    known = np.nan_to_num(found, nan=NO_LABEL)
-    codes: Codes = np.where(known == lookup.n_categories, OTHER_LABEL, known).astype(np.int32)
+    codes: Codes = codes_of(labels, model.classes)
+    for row in np.flatnonzero(codes < 0):
+        if isinstance(labels[row], float) and math.isinf(labels[row]):
+            raise ValueError(infinity_message("y"))
+        codes[row] = NO_LABEL if is_missing(labels[row]) else OTHER_LABEL
     if len(codes) and (codes == OTHER_LABEL).all():
         raise ValueError(
             f"No label of y ({shown(labels[0])}, for example) is one of the model's classes, "

@@ -175,12 +175,7 @@ METHODS = (
         name="EDL(64)",
         fit=EvidentialNetwork,
         prediction_set=prediction_set,
-        parameters={
-            "n_units": N_UNITS,
-            "n_epochs": N_EPOCHS,
-            "batch_rows": BATCH_ROWS,
-            "learning_rate": LEARNING_RATE,
-        },
+        parameters={"n_units": N_UNITS, "n_epochs": N_EPOCHS, "batch_rows": BATCH_ROWS, "learning_rate": LEARNING_RATE},
         packages=("numpy", "scikit-learn", "torch"),
         code=("ferl_bench/methods/edl.py",),
         paper={"accuracy": 84.71, "aurc": 7.30},

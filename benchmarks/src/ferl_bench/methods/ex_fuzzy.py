@@ -18,28 +18,7 @@ from numpy.typing import NDArray
 
 from ferl_bench.errors import require
 from ferl_bench.method import Method
-
-PAPER_DEEP = {
-    "accuracy": 83.23,
-    "aurc": 9.21,
-    "ece": 15.8,
-    "size": 143,
-    "determinacy": 0.74,
-    "set_coverage": 0.92,
-    "set_size": 1.70,
-    "u65": 0.795,
-    "u80": 0.827,
-}
-PAPER_COMPACT = {
-    "accuracy": 77.77,
-    "aurc": 17.33,
-    "size": 6,
-    "determinacy": 0.66,
-    "set_coverage": 0.87,
-    "set_size": 1.68,
-    "u65": 0.72,
-    "u80": 0.76,
-}
+from ferl_bench.methods.ferl import PAPER_COMPACT, PAPER_DEEP
 
 
 class Pignistic:

@@ -26,9 +26,6 @@ def fit(X: NDArray[np.float64], y: NDArray[np.int64], seed: int) -> MLPClassifie
 
 METHODS = (
     Method(
-        name="MLP(64)",
-        fit=fit,
-        parameters={"n_units": N_UNITS, "max_iter": MAX_ITERATIONS},
-        is_interpretable=False,
+        name="MLP(64)", fit=fit, parameters={"n_units": N_UNITS, "max_iter": MAX_ITERATIONS}, is_interpretable=False
     ),
 )

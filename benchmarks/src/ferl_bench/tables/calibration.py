@@ -89,7 +89,7 @@ def measure(data: DataSet) -> dict[Key, Figures]:
 
 
 def _treated(variant: str, fitting: Part, calibration: Part, test: Part, seed: int) -> list[tuple[str, Evidence]]:
-    from ferl._wrapper import codes_of
+    from ferl._tables import codes_of
     from ferl.calibration import CalibratedFERL, fit_map
     from ferl_bench.remembering import RememberingFERL
 

@@ -30,8 +30,5 @@ def run_consequents(request: Request) -> Report:
 
 
 TABLE = Table(
-    summary="Raw, Laplace and shrunk class distributions of rules.",
-    run=run_consequents,
-    chapter="Ablations",
-    minutes=1,
+    summary="Raw, Laplace and shrunk class distributions of rules.", run=run_consequents, chapter="Ablations", minutes=1
 )

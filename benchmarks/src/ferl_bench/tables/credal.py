@@ -9,16 +9,7 @@ from ferl_bench.conformal import ALPHA, with_adaptive_sets, with_ferl_sets, with
 from ferl_bench.headline import GOAL, Headline, against_best, against_paper
 from ferl_bench.method import Method, get_method
 from ferl_bench.render import Report, Section
-from ferl_bench.rows import (
-    SETS,
-    Measure,
-    Row,
-    data_set_section,
-    failure_notes,
-    method_section,
-    rows_json,
-    run_notes,
-)
+from ferl_bench.rows import SETS, Measure, Row, data_set_section, failure_notes, method_section, rows_json, run_notes
 from ferl_bench.table import Request, Table
 
 TARGET_METHOD = "FERL-deep"

@@ -55,10 +55,7 @@ ABSTENTION: tuple[tuple[str, dict[str, Any]], ...] = (
     ("novelty", {"signal": "novelty"}),
     ("learned", {"signal": "learned"}),
 )
-SELECTED = (
-    Measure("determinacy", "Answered %", 100, 1),
-    Measure("selective_error", "Wrong among answered %", 100, 1),
-)
+SELECTED = (Measure("determinacy", "Answered %", 100, 1), Measure("selective_error", "Wrong among answered %", 100, 1))
 NOTES = (
     f"Fitted on two thirds of the fitting part, calibrated on the rest of it (with folds: both on all of it), alpha = "
     f"{ALPHA}, judged on the calibration part. Deep trees.",

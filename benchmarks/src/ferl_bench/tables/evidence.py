@@ -6,49 +6,22 @@ from ferl_bench.ablation import Line, ablation_report, run_lines
 from ferl_bench.render import Report
 from ferl_bench.table import Request, Table
 
+MEASURES = ("accuracy", "aurc", "ece", "determinacy", "set_coverage", "set_size", "u65", "ignorance")
+PAPER = {
+    "leaves": (83.18, 10.14, 15.83, 74.26, 92.31, 1.70, 79.50, 22.93),
+    "all": (80.62, 10.30, 14.88, 99.88, 80.69, 1.00, 80.65, 0.07),
+    "cautious": (69.58, 17.76, 22.09, 24.04, 96.78, 3.05, 59.62, 37.19),
+}
+
+
+def _paper(name: str) -> dict[str, float]:
+    return dict(zip(MEASURES, PAPER[name], strict=True))
+
+
 LINES = (
-    Line(
-        "Dempster, leaves",
-        {},
-        {
-            "accuracy": 83.18,
-            "aurc": 10.14,
-            "ece": 15.83,
-            "determinacy": 74.26,
-            "set_coverage": 92.31,
-            "set_size": 1.70,
-            "u65": 79.50,
-            "ignorance": 22.93,
-        },
-    ),
-    Line(
-        "Dempster, all nodes",
-        {"sources": "all"},
-        {
-            "accuracy": 80.62,
-            "aurc": 10.30,
-            "ece": 14.88,
-            "determinacy": 99.88,
-            "set_coverage": 80.69,
-            "set_size": 1.00,
-            "u65": 80.65,
-            "ignorance": 0.07,
-        },
-    ),
-    Line(
-        "cautious, leaves",
-        {"combination": "cautious"},
-        {
-            "accuracy": 69.58,
-            "aurc": 17.76,
-            "ece": 22.09,
-            "determinacy": 24.04,
-            "set_coverage": 96.78,
-            "set_size": 3.05,
-            "u65": 59.62,
-            "ignorance": 37.19,
-        },
-    ),
+    Line("Dempster, leaves", {}, _paper("leaves")),
+    Line("Dempster, all nodes", {"sources": "all"}, _paper("all")),
+    Line("cautious, leaves", {"combination": "cautious"}, _paper("cautious")),
     Line("cautious along paths, Dempster across", {"combination": "chain"}),
     Line("vote of the leaves", {"combination": "vote"}),
     Line("vote of all nodes", {"combination": "vote", "sources": "all"}),

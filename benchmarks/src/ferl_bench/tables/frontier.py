@@ -12,16 +12,7 @@ from ferl_bench.labels import label_marks
 from ferl_bench.method import Method, all_methods, packages_of
 from ferl_bench.paper_only import PAPER_ONLY
 from ferl_bench.render import Report
-from ferl_bench.rows import (
-    ANSWERS,
-    SETS,
-    Row,
-    data_set_section,
-    failure_notes,
-    method_section,
-    rows_json,
-    run_notes,
-)
+from ferl_bench.rows import ANSWERS, SETS, Row, data_set_section, failure_notes, method_section, rows_json, run_notes
 from ferl_bench.table import Request, Table
 
 BY_DATA_SET = ("accuracy", "aurc", "size")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -11,19 +11,17 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from rich.progress import Progress, TextColumn
 
 from ferl_bench.big_table import N_NUMBERS, TARGET, draw, write_parts
 from ferl_bench.facts import n_cores, versions
-from ferl_bench.headline import GOAL, Headline
-from ferl_bench.render import Report, Section
+from ferl_bench.headline import goal
+from ferl_bench.render import Finding, Report, Section, Step, shown_steps
 from ferl_bench.subprocess_call import Measured, subprocess_call
 from ferl_bench.table import Request, Table
 from ferl_bench.thread_gain import ROUNDS, YARDSTICK, Gain, thread_gains
 
 SEED = 0
 TEST_PART = 1_000_000  # no table has so many parts
-Step = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -40,23 +38,11 @@ class Sizes:
     tested: int = 100_000
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A section, its unrounded figures, and those to be read first."""
-
-    section: Section
-    data: dict[str, Any]
-    headlines: Sequence[Headline] = ()
-
-
 def run_scale(request: Request, sizes: Sizes | None = None) -> Report:
     """Run all parts; each measurement has a process of its own."""
     sizes = Sizes() if sizes is None else sizes
     folder = request.out / "scale"
-    columns = (TextColumn("{task.description}"),)
-    with Progress(*columns, console=request.console, auto_refresh=False, transient=True) as bar:
-        task = bar.add_task("")
-        step = partial(_show, bar, task)
+    with shown_steps(request.console) as step:
         files = {n: write_parts(folder, n, step) for n in sorted({sizes.raced, *sizes.streamed})}
         findings = [
             _race(files[sizes.raced], sizes, step),
@@ -83,14 +69,6 @@ def run_scale(request: Request, sizes: Sizes | None = None) -> Report:
         failures=missing,
         draw=partial(_draw, findings[2].data),
     )
-
-
-def _show(bar: Progress, task: Any, text: str) -> None:
-    bar.update(task, description=text, refresh=True)
-
-
-def _goal(what: str, value: float, target: float, more_is_better: bool = False) -> Headline:
-    return Headline(what, value, target, GOAL, more_is_better=more_is_better)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -222,12 +200,12 @@ def _race(folder: Path, sizes: Sizes, step: Step) -> Finding:
         found[name] = run().value
     cart, ours = found["CART, 150 leaves"], found["FERL-deep, all cores"]
     goals = [
-        _goal("Fit of deep on all cores / CART's", ours["seconds"] / cart["seconds"], 0.1),
-        _goal("Accuracy against CART, points", 100 * (ours["accuracy"] - cart["accuracy"]), -0.5, more_is_better=True),
+        goal("Fit of deep on all cores / CART's", ours["seconds"] / cart["seconds"], 0.1),
+        goal("Accuracy against CART, points", 100 * (ours["accuracy"] - cart["accuracy"]), -0.5, more_is_better=True),
     ]
     if "LightGBM, 100 trees, all cores" in found:
         boosted = found["LightGBM, 100 trees, all cores"]
-        goals.append(_goal("Fit of deep / LightGBM's, both on all cores", ours["seconds"] / boosted["seconds"], 0.5))
+        goals.append(goal("Fit of deep / LightGBM's, both on all cores", ours["seconds"] / boosted["seconds"], 0.5))
     rows = [
         [name, f"{own['seconds']:.2f}", f"{own['seconds'] / cart['seconds']:.3f}", f"{100 * own['accuracy']:.2f}"]
         for name, own in found.items()
@@ -258,8 +236,8 @@ def _streams(files: dict[int, Path], sizes: Sizes, step: Step) -> Finding:
     least, most = min(found), max(found)
     growth = found[most]["seconds"] / found[least]["seconds"]
     goals = [
-        _goal(f"Time of {most:,} rows / {least:,}", growth, 1.1 * most / least),
-        _goal(f"Resident memory at {most:,} rows, GB", found[most]["gigabytes"], 1.5),
+        goal(f"Time of {most:,} rows / {least:,}", growth, 1.1 * most / least),
+        goal(f"Resident memory at {most:,} rows, GB", found[most]["gigabytes"], 1.5),
     ]
     rows = [
         [f"{n:,}", f"{own['seconds']:.1f}", f"{own['gigabytes']:.2f}", f"{100 * own['accuracy']:.2f}"]
@@ -277,13 +255,13 @@ def _threads(folder: Path, sizes: Sizes, step: Step) -> Finding:
     found = subprocess_call(gain_by_threads, folder, sizes).value
     rows = [[name, f"{own.one:.3f}", f"{own.two:.3f}", f"{own.ratio:.2f}"] for name, own in found.items()]
     goals = [
-        _goal(f"{name}: speed-up by a second thread", own.ratio, 1.7, more_is_better=True)
+        goal(f"{name}: speed-up by a second thread", own.ratio, 1.7, more_is_better=True)
         for name, own in found.items()
         if name != YARDSTICK
     ]
     fastest = next(own.two for name, own in found.items() if name.startswith("predict_proba"))
     speed = sizes.predicted / fastest / 1e6
-    goals.append(_goal("predict_proba on two threads, million rows/s", speed, 3.0, more_is_better=True))
+    goals.append(goal("predict_proba on two threads, million rows/s", speed, 3.0, more_is_better=True))
     notes = [f"Seconds, the least of {ROUNDS} rounds in turns in one process, after a first that does not count."]
     data = {name: {"one": own.one, "two": own.two} for name, own in found.items()}
     return Finding(Section("Threads", ["What", "One, s", "Two, s", "Gain"], rows, notes), data, goals)
@@ -296,12 +274,12 @@ def _cluster(folder: Path, step: Step) -> Finding:
         found[n_workers] = subprocess_call(fit_cluster, folder, n_workers).value["seconds"]
     gain = found[1] / found[2]
     rows = [[str(n), f"{seconds:.1f}"] for n, seconds in found.items()]
-    goals = [_goal("Dask, speed-up by a second worker", gain, 1.6, more_is_better=True)]
+    goals = [goal("Dask, speed-up by a second worker", gain, 1.6, more_is_better=True)]
     title = f"Fit on a Dask cluster, the rows of {folder.name.rsplit('-', 1)[1]}"
     return Finding(Section(title, ["Workers", "s"], rows, [f"Gain: {gain:.2f}"]), {"seconds": found}, goals)
 
 
-def _draw(streams: dict[str, Any], figure: Any) -> None:
+def _draw(streams: Mapping[str, Any], figure: Any) -> None:
     """Time and memory against rows."""
     rows = np.array([int(n) for n in streams]) / 1e6
     left, right = figure.subplots(1, 2)

@@ -12,15 +12,7 @@ from ferl_bench.render import Report
 from ferl_bench.rows import Measure, Row, data_set_section, failure_notes, method_section, rows_json, run_notes
 from ferl_bench.table import Request, Table
 
-METHODS = (
-    "FERL-deep",
-    "FERL-medium",
-    "FERL-compact",
-    "CART",
-    "Logistic regression",
-    "Random forest",
-    "XGBoost",
-)
+METHODS = ("FERL-deep", "FERL-medium", "FERL-compact", "CART", "Logistic regression", "Random forest", "XGBoost")
 COLUMNS = (
     Measure("accuracy", "Acc %", 100),
     Measure("aurc", "AURC x100", 100, spread=1),

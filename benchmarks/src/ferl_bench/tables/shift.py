@@ -57,13 +57,7 @@ COLUMNS = (
 # The paper's figures, in the units of the tables. Its global set may be empty.
 PAPER_NOISE: dict[float, Figures] = {
     0.0: {"ds_coverage": 90.0, "ds_size": 1.35, "textbook_coverage": 90.0},
-    1.0: {
-        "accuracy": 50.2,
-        "ds_coverage": 77.3,
-        "ds_size": 4.10,
-        "textbook_coverage": 55.0,
-        "textbook_size": 1.09,
-    },
+    1.0: {"accuracy": 50.2, "ds_coverage": 77.3, "ds_size": 4.10, "textbook_coverage": 55.0, "textbook_size": 1.09},
 }
 PAPER_HALVES: Figures = {"ds_coverage": 69.7, "ds_size": 1.36, "textbook_coverage": 66.7, "textbook_size": 1.03}
 PAPER_WINS = "8 of 10"

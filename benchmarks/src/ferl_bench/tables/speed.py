@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from rich.progress import Progress, TextColumn
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
 from sklearn.pipeline import make_pipeline
@@ -19,11 +18,11 @@ from sklearn.tree import DecisionTreeClassifier
 from ferl import FERLClassifier
 from ferl_bench.data import DataSet, encode
 from ferl_bench.facts import n_cores, versions
-from ferl_bench.headline import GOAL, Headline
+from ferl_bench.headline import goal
 from ferl_bench.memory import peak_multiple
 from ferl_bench.method import get_method
 from ferl_bench.race import growth_exponent, race
-from ferl_bench.render import Report, Section
+from ferl_bench.render import Finding, Report, Section, Step, shown_steps
 from ferl_bench.table import Request, Table
 from ferl_bench.threads import one_thread
 
@@ -36,7 +35,6 @@ ONE_ROW_TARGETS = {"predict_proba": 1.3, "novelty": 2.0, "mixed_predict_proba": 
 EXPONENT_TARGET = 1.15
 
 Matrix = tuple[NDArray[np.float64], NDArray[np.int64]]
-Step = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -53,15 +51,6 @@ class Sizes:
     growth_features_rows: int = 10_000
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A section, its unrounded figures, and those to be read first."""
-
-    section: Section
-    data: Mapping[str, object] = field(default_factory=dict)
-    headlines: Sequence[Headline] = ()
-
-
 def run_speed(request: Request, sizes: Sizes | None = None) -> Report:
     """Run all races; the sizes are those of the generated problems."""
     data_sets, repeats = request.data_sets, request.repetitions
@@ -73,13 +62,8 @@ def run_speed(request: Request, sizes: Sizes | None = None) -> Report:
         "memory": partial(_memory_section, sizes),
         "growth": partial(_growth_section, sizes, repeats),
     }
-    # No refresh thread: between two measurements it would be harmless, during one it would be part of it.
-    columns = (TextColumn("{task.description}"),)
-    with one_thread(), Progress(*columns, console=request.console, auto_refresh=False, transient=True) as bar:
-        task = bar.add_task("")
-        findings = {}
-        for name, part in parts.items():
-            findings[name] = _attempt(name, part, lambda text: bar.update(task, description=text, refresh=True))
+    with one_thread(), shown_steps(request.console) as step:
+        findings = {name: _attempt(name, part, step) for name, part in parts.items()}
     facts = {
         **versions(),
         "cores": n_cores(),
@@ -120,7 +104,7 @@ def _fit_section(data_sets: Sequence[DataSet], repeats: int, step: Step) -> Find
     targets = {DEEP: TARGETS["fit"], COMPACT: TARGETS["fit_compact"]}
     notes = [f"{name} / {PEER}, ratio of the sums: {_verdict(ratios[name], most)}" for name, most in targets.items()]
     data_out = {"seconds": times, "sum_seconds": sums, "ratio_of_sums": ratios, "targets": targets}
-    goals = [_goal(f"{name} / {PEER}, fit", ratios[name], most) for name, most in targets.items()]
+    goals = [goal(f"{name} / {PEER}, fit", ratios[name], most) for name, most in targets.items()]
     return Finding(Section("Fit, whole data sets", header, rows, notes), data_out, goals)
 
 
@@ -149,31 +133,16 @@ def _predict_section(sizes: Sizes, repeats: int, step: Step) -> Finding:
         "predict_evidence": seconds["predict_evidence"] / seconds["predict_proba"],
         "novelty": seconds["novelty"] / seconds["predict_proba"],
     }
-    rows = [
-        [f"{PEER} predict_proba", f"{1000 * seconds['peer_predict_proba']:.1f}"],
-        [
-            f"{DEEP} predict_proba",
-            f"{1000 * seconds['predict_proba']:.1f}",
-            _verdict(ratios["predict_proba"], TARGETS["predict_proba"]),
-        ],
-        [
-            f"{DEEP} predict_evidence",
-            f"{1000 * seconds['predict_evidence']:.1f}",
-            _verdict(ratios["predict_evidence"], TARGETS["predict_evidence"]),
-        ],
-        [
-            f"{DEEP} novelty",
-            f"{1000 * seconds['novelty']:.1f}",
-            _verdict(ratios["novelty"], TARGETS["novelty"]),
-        ],
-    ]
+    rows = [[f"{PEER} predict_proba", f"{1000 * seconds['peer_predict_proba']:.1f}"]]
+    for call, ratio in ratios.items():
+        rows.append([f"{DEEP} {call}", f"{1000 * seconds[call]:.1f}", _verdict(ratio, TARGETS[call])])
     title = f"Predict, {sizes.predicted_rows:,} x {sizes.n_features} rows, fitted on {sizes.fitting_rows:,}"
     notes = [
         f"predict_proba against {PEER}'s, predict_evidence and novelty against our predict_proba.",
         f"{DEEP} has {ours.n_rules_} rules, {PEER} {peer.get_n_leaves()} leaves.",
     ]
     data = {"seconds": seconds, "ratios": ratios, "targets": {key: TARGETS[key] for key in ratios}}
-    goals = [_goal(f"{key}, ratio", value, TARGETS[key]) for key, value in ratios.items()]
+    goals = [goal(f"{key}, ratio", value, TARGETS[key]) for key, value in ratios.items()]
     return Finding(Section(title, ["Call", "ms", "Ratio"], rows, notes), data, goals)
 
 
@@ -212,27 +181,19 @@ def _one_row_section(sizes: Sizes, repeats: int, step: Step) -> Finding:
         "mixed_explain": "peer_mixed_predict_proba",
     }
     ratios = {name: seconds[name] / seconds[other] for name, other in against.items()}
-    rows = [
-        [
-            name.replace("peer_", f"{PEER} ").replace("mixed_", "mixed frame: "),
-            f"{1e6 * seconds[name]:.0f}",
-            against[name].replace("peer_", f"{PEER} ").replace("mixed_", "mixed frame: ") if name in against else "",
-            _one_row_verdict(name, ratios[name]) if name in against else "",
-        ]
-        for name in calls
-    ]
+    title_of = {name: name.replace("peer_", f"{PEER} ").replace("mixed_", "mixed frame: ") for name in calls}
+    rows = [[title_of[name], f"{1e6 * seconds[name]:.0f}"] for name in calls if name not in against]
+    for name, ratio in ratios.items():
+        verdict = _verdict(ratio, ONE_ROW_TARGETS[name]) if name in ONE_ROW_TARGETS else f"{ratio:.2f}"
+        rows.append([title_of[name], f"{1e6 * seconds[name]:.0f}", title_of[against[name]], verdict])
     title = f"One row of {sizes.n_features} numbers; mixed frame: one row with 3 columns of text among them"
     notes = [
         f"{PEER} reads the mixed frame through scikit-learn's ColumnTransformer and OneHotEncoder.",
         f"{DEEP} has {ours.n_rules_} rules on numbers and {mixed.n_rules_} on the mixed frame.",
     ]
-    goals = [_goal(f"One row, {name}, ratio", ratios[name], most) for name, most in ONE_ROW_TARGETS.items()]
+    goals = [goal(f"One row, {name}, ratio", ratios[name], most) for name, most in ONE_ROW_TARGETS.items()]
     data = {"seconds": seconds, "ratios": ratios, "targets": ONE_ROW_TARGETS}
     return Finding(Section(title, ["Call", "microseconds", "Against", "Ratio"], rows, notes), data, goals)
-
-
-def _one_row_verdict(name: str, ratio: float) -> str:
-    return _verdict(ratio, ONE_ROW_TARGETS[name]) if name in ONE_ROW_TARGETS else f"{ratio:.2f}"
 
 
 def _again(n_times: int, call: Callable[[], object]) -> None:
@@ -261,7 +222,7 @@ def _memory_section(sizes: Sizes, step: Step) -> Finding:
         f"Growth of the resident high-water mark in a fresh process, in multiples of the input's {X.nbytes:,} bytes."
     ]
     data = {"multiples": multiples, "input_bytes": X.nbytes, "target": TARGETS["memory"]}
-    goals = [_goal("Extra memory of a fit, in inputs", multiples[DEEP], TARGETS["memory"])]
+    goals = [goal("Extra memory of a fit, in inputs", multiples[DEEP], TARGETS["memory"])]
     return Finding(Section(title, ["Method", "Multiple of the input"], rows, notes), data, goals)
 
 
@@ -298,10 +259,6 @@ def _fit_on_all_rows(X: NDArray[np.float64], y: NDArray[np.int64]) -> object:
 
 def _verdict(value: float, target: float) -> str:
     return f"{value:.2f} (target <= {target:g}: {'met' if value <= target else 'not met'})"
-
-
-def _goal(what: str, value: float, target: float) -> Headline:
-    return Headline(what, value, target, GOAL, more_is_better=False)
 
 
 TABLE = Table(

@@ -165,7 +165,7 @@ def _correlation_section(found: Mapping[str, Sequence[Gap]]) -> Section:
     notes = [
         "Last columns: Spearman's rank correlation of the gap with the number of features, rows and classes, and its "
         "p-value. In brackets after them, the record and Wilcoxon's p: the paper's figure. The interval is the "
-        "bootstrap's, over data sets.",
+        "bootstrap's, over data sets."
     ]
     return Section("What the gap goes with", header, body, notes)
 

@@ -108,8 +108,8 @@ def _words(model: Model, rules: tuple[FiredRule, ...]) -> tuple[str, ...]:
 
 
 def _novelty(model: Model, one: OneRow, names: list[str]) -> tuple[NoveltyPart, ...]:
-    parts, levels = novelty_attribution(model, one.values)[0], model.category_names
-    usual = usual_values(model.tree, reached_rules(model, one.values), len(names), levels)
+    parts, categories = novelty_attribution(model, one.values)[0], model.category_names
+    usual = usual_values(model.tree, reached_rules(model, one.values), len(names), categories)
     unit = model.tree.unit_of_distance  # what a feature varies by inside rules
     found = []
     for f in np.argsort(-parts, kind="stable").tolist():
@@ -117,8 +117,8 @@ def _novelty(model: Model, one: OneRow, names: list[str]) -> tuple[NoveltyPart, 
         shown: Any = None if math.isnan(value) else value
         if f in one.unseen:
             shown = one.unseen[f]
-        elif f in levels and shown is not None:
-            shown = levels[f][int(value)]
+        elif f in categories and shown is not None:
+            shown = categories[f][int(value)]
         odd = f in one.unseen or is_unusual(value, usual[f], float(unit[f]))
         found.append(NoveltyPart(names[f], shown, float(parts[f]), usual[f], odd))
     return tuple(found)

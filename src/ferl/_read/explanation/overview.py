@@ -87,7 +87,7 @@ class RuleSummary:
     Attributes
     ----------
     number : int
-        Its place among the rules, strongest support first.
+        Its number among the rules, strongest support first.
     conditions : str
         What follows "if".
     label : object
@@ -283,7 +283,7 @@ def _class_line(profile: ClassProfile) -> str:
     one = len(profile.rules) == 1
     rules = f"{'Rule' if one else 'Rules'} {listed(numbers)} {'speaks' if one else 'speak'} for it"
     typical = [(spoken(name), usual_text(usual)) for name, usual in profile.typical[:MAX_TYPICAL]]
-    words = [f"{name} {'is usually ' if place == 0 else ''}{text}" for place, (name, text) in enumerate(typical)]
+    words = [f"{name} {'is usually ' if index == 0 else ''}{text}" for index, (name, text) in enumerate(typical)]
     return f"{start} {rules}{f'; there {listed(words)}' if words else ''}."
 
 

@@ -131,8 +131,8 @@ def _rich_table(table: Table) -> Any:
     from rich.text import Text
 
     drawn = RichTable(box=None, pad_edge=False, header_style="dim")
-    for place, heading in enumerate(table.headings):
-        drawn.add_column(Text(heading), justify="right" if place else "left", overflow="fold")
+    for index, heading in enumerate(table.headings):
+        drawn.add_column(Text(heading), justify="right" if index else "left", overflow="fold")
     for row in table.rows:
         drawn.add_row(*map(Text, row))
     return drawn

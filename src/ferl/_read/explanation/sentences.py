@@ -50,7 +50,7 @@ def summarise(story: Story) -> str:
     if len(kept) > 1:
         kept.sort(key=lambda own: own != label)
         return f"{listed(kept, 'or')}, {label} the more likely: {reason_for_doubt(story)}."
-    answer = f"{label} with belief {share_text(story.belief[story.place])}"
+    answer = f"{label} with belief {share_text(story.belief[story.label_index])}"
     reason = ""
     if story.rules and story.rules[0].conditions:
         reason = f", because {story.rules[0].conditions}"
@@ -152,7 +152,7 @@ def _evidence(story: Story) -> Section:
 def _prediction_set(story: Story) -> Section:
     """Why the set is not smaller."""
     best = max(story.belief)
-    others = [c for c in range(len(story.classes)) if story.in_set[c] and c != story.place]
+    others = [c for c in range(len(story.classes)) if story.in_set[c] and c != story.label_index]
     others.sort(key=lambda c: -story.plausibility[c])
     lines = [
         f"{spoken(story.classes[c])} stays possible: its plausibility {story.plausibility[c]:.3f} reaches the largest "
@@ -171,20 +171,20 @@ def _rules(story: Story) -> Section:
     lines = [_rule_line(rule, story, label) for rule in story.rules[:MAX_RULES]]
     hidden = story.rules[MAX_RULES:]
     if hidden:
-        rest = sum(rule.belief[story.place] for rule in hidden)
+        rest = sum(rule.belief[story.label_index] for rule in hidden)
         lines.append(f"... and {len(hidden)} more, which together give {rest:.3f} of the belief in {label}.")
     return Section("Rules that fired", tuple(lines))
 
 
 def _rule_line(rule: FiredRule, story: Story, label: str) -> str:
-    place = story.place
+    label_index = story.label_index
     name = "A beginning of rules" if rule.number is None else f"Rule {rule.number}"
     condition = f"if {rule.conditions}" if rule.conditions else "always"
     says = f"{spoken(rule.label)} with confidence {share_text(rule.confidence)}"
-    gives = f"It gives {rule.belief[place]:.3f} of the belief {story.belief[place]:.3f} in {label}"
+    gives = f"It gives {rule.belief[label_index]:.3f} of the belief {story.belief[label_index]:.3f} in {label}"
     return (
         f"{name} fires by {share_text(rule.firing)}: {condition}, then {says}. {gives}; without it that belief would "
-        f"be {rule.belief_without[place]:.3f}."
+        f"be {rule.belief_without[label_index]:.3f}."
     )
 
 
@@ -330,10 +330,7 @@ class Explanation(Story, Readable):
             "ignorance": {"total": self.ignorance, **vars(self.doubt)},
             "conflict": self.conflict,
             "rules": [rule_form(rule) for rule in self.rules],
-            "novelty": {
-                "total": plain(self.novelty),
-                "features": [novelty_form(part) for part in self.novelty_parts],
-            },
+            "novelty": {"total": plain(self.novelty), "features": [novelty_form(part) for part in self.novelty_parts]},
             "lost_support": [{"feature": name, "firing": lost} for name, lost in self.lost_support],
             "certified": None if self.certified is None else certified_form(self.certified),
             "changes": None if self.changes is None else [change.to_dict() for change in self.changes],

@@ -21,7 +21,7 @@ class FiredRule:
     node : int
         Where it ends in the tree.
     number : int or None
-        Its place among the rules of :func:`ferl.export_text`; None for the beginning of a rule.
+        Its number in :func:`ferl.export_text` and :func:`ferl.rules_frame`; None where it does not speak on its own.
     conditions : str
         What follows "if"; one interval for each feature, with its band. "" for a tree without conditions.
     label : object
@@ -133,7 +133,7 @@ class Story:
         return tuple(label for label, inside in zip(self.classes, self.in_set, strict=True) if inside)
 
     @property
-    def place(self) -> int:
+    def label_index(self) -> int:
         """Index of the label among the classes."""
         return self.classes.index(self.label)
 

@@ -61,7 +61,7 @@ class NoveltyPart:
 
 
 def usual_values(
-    tree: FuzzyTree, nodes: NDArray[np.intp], n_features: int, levels: Mapping[int, Sequence[Any]]
+    tree: FuzzyTree, nodes: NDArray[np.intp], n_features: int, categories: Mapping[int, Sequence[Any]]
 ) -> list[Usual | None]:
     """What is usual in each feature among the training rows of some nodes.
 
@@ -75,7 +75,7 @@ def usual_values(
         The nodes.
     n_features : int
         Number of features.
-    levels : mapping
+    categories : mapping
         Categories, by the number of their feature.
 
     Returns
@@ -87,22 +87,22 @@ def usual_values(
         kept = np.unique(profile.exemplar[nodes])
         values = np.sort(profile.exemplar_row[kept[kept >= 0], :n_features], axis=0)  # missing values last
         n_known = (~np.isnan(values)).sum(axis=0).tolist()
-        return [_usual_of(values[: n_known[f], f], levels.get(f)) for f in range(n_features)]
+        return [_usual_of(values[: n_known[f], f], categories.get(f)) for f in range(n_features)]
     reach = 2 * np.sqrt(profile.variance[nodes])
     low, high = (profile.mean[nodes] - reach).min(axis=0), (profile.mean[nodes] + reach).max(axis=0)
-    return [None if f in levels else Usual(float(low[f]), float(high[f])) for f in range(n_features)]
+    return [None if f in categories else Usual(float(low[f]), float(high[f])) for f in range(n_features)]
 
 
-def _usual_of(known: Floats, levels: Sequence[Any] | None) -> Usual | None:
+def _usual_of(known: Floats, categories: Sequence[Any] | None) -> Usual | None:
     """What is usual among values in ascending order."""
     if not len(known):
         return None
-    if levels is None:
+    if categories is None:
         last = len(known) - 1
         return Usual(float(known[round(0.05 * last)]), float(known[round(0.95 * last)]))
-    counts = np.bincount(known.astype(np.intp), minlength=len(levels))
+    counts = np.bincount(known.astype(np.intp), minlength=len(categories))
     order = np.argsort(-counts, kind="stable")[: min(MOST_USUAL, np.count_nonzero(counts))]
-    return Usual(categories=tuple(levels[code] for code in order))
+    return Usual(categories=tuple(categories[code] for code in order))
 
 
 def reached_rules(model: Model, row: Floats) -> NDArray[np.intp]:
