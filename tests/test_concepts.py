@@ -14,8 +14,8 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from ferl import FERLClassifier, NoveltyDetector, export_text
+from ferl._wrapper import folds_of
 from ferl.concepts import ConceptBottleneckFERL, ConceptCalibrator, ConceptDetector, intervene, see_concepts
-from ferl.concepts.detectors import folds
 
 NAMES = ["has white", "has black", "swims"]
 TABLE = {"magpie": [1, 1, 0], "raven": [0, 1, 0], "swan": [1, 0, 1]}
@@ -87,7 +87,7 @@ def test_out_of_fold_concepts_come_from_detectors_that_had_not_seen_the_row():
     X, y, concepts = birds(n_rows=60)
     seen = see_concepts(ConceptDetector(DecisionTreeClassifier(random_state=0)), X, concepts, y, 5, 0)
     np.testing.assert_array_equal(seen.detector.predict_proba(X), concepts)  # a full tree knows its rows by heart
-    for others, own in folds(y, 5, 0):
+    for others, own in folds_of(y, 5, stratified=True, seed=0):
         alone = ConceptDetector(DecisionTreeClassifier(random_state=0)).fit(X[others], concepts[others])
         np.testing.assert_array_equal(seen.probability[own], alone.predict_proba(X[own]))
     assert (seen.probability != concepts).any()
@@ -98,7 +98,10 @@ def test_without_a_refit_the_detectors_of_the_folds_answer_together():
     new = birds(n_rows=20, seed=1)[0]
     tree = ConceptDetector(DecisionTreeClassifier(random_state=0))
     seen = see_concepts(tree, X, concepts, y, 3, 0, refit=False)
-    alone = [clone(tree).fit(X[others], concepts[others]).predict_proba(new) for others, _ in folds(y, 3, 0)]
+    alone = [
+        clone(tree).fit(X[others], concepts[others]).predict_proba(new)
+        for others, _ in folds_of(y, 3, stratified=True, seed=0)
+    ]
     np.testing.assert_allclose(seen.detector.predict_proba(new), np.mean(alone, axis=0))
     model = bottleneck(detector=tree.detector, cv=3, refit=False).fit(X, y)
     assert model.predict_concepts(new).shape == (20, 3)

@@ -218,14 +218,15 @@ def writer(numbers: Iterable[float]) -> Callable[[float], str]:
     return lambda x: f"{x:z.{decimals}f}"
 
 
-def check_name(name: object, what: str) -> None:
-    """Refuse names that cannot stand in a sentence."""
+def check_name(name: object, what: str) -> str:
+    """The name; one that cannot stand in a sentence is refused."""
     if not isinstance(name, str):
         raise PartitionError(f"{what} has the name {shown(name)}; a name must be text (in a file, put it in quotes).")
     if not name.strip():
         raise PartitionError(f"{what} has an empty name; give it a word.")
     if not name.isprintable():
         raise PartitionError(f"{what} has the name {shown(name)}, with a character that cannot be printed. Remove it.")
+    return name
 
 
 def as_number(value: object, what: str) -> float:

@@ -123,9 +123,8 @@ def save_partition(variables: Iterable[LinguisticVariable | None], path: str | o
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _variable(name: object, value: object) -> LinguisticVariable:
-    check_name(name, "A variable of the file")
-    assert isinstance(name, str)
+def _variable(given_name: object, value: object) -> LinguisticVariable:
+    name = check_name(given_name, "A variable of the file")
     with _about(name):
         if isinstance(value, str):
             sets, unit = _read_sentence(value)
