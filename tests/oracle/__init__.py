@@ -9,7 +9,8 @@ is skipped, every node is scored by brute force.
 - :mod:`oracle.categories`: splits of categorical features;
 - :mod:`oracle.inference`: firing, gates, consequents, evidence;
 - :mod:`oracle.novelty`: what the rows of a node look like, and how far from them a row is;
-- :mod:`oracle.answers`: all that a model says of rows.
+- :mod:`oracle.answers`: all that a model says of rows;
+- :mod:`oracle.wide`: wide rules, stage by stage.
 """
 
 from oracle.answers import answer
