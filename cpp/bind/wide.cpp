@@ -86,7 +86,7 @@ nb::dict grow_wide(const Sample& sample, const nb::dict& given, const nb::object
 // The knots of each column; none where it is constant or holds categories.
 nb::list wide_knots(const Sample& sample) {
   nb::list out;
-  const std::size_t most = wide::knots_per_feature(sample.n_columns);
+  const std::size_t most = wide::knots_per_feature(sample);
   for (std::size_t j = 0; j < sample.n_columns; ++j)
     out.append(vector_of(sample.n_categories[j] > 0 ? std::vector<double>{}
                                                     : wide::choose_knots(sample, static_cast<Column>(j), most)));

@@ -10,7 +10,8 @@ is skipped, every node is scored by brute force.
 - :mod:`oracle.inference`: firing, gates, consequents, evidence;
 - :mod:`oracle.line_search`: the nearest value of one column that alters a label;
 - :mod:`oracle.novelty`: what the rows of a node look like, and how far from them a row is;
-- :mod:`oracle.answers`: all that a model says of rows.
+- :mod:`oracle.answers`: all that a model says of rows;
+- :mod:`oracle.wide`: wide rules, stage by stage.
 """
 
 from oracle.answers import answer

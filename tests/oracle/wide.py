@@ -18,8 +18,8 @@ INTERCEPT_RIDGE = 1e-3
 N_ORDERINGS = 4  # classes by whose residuals categories are put in order
 
 
-def n_knots(n_columns: int) -> int:
-    return int(np.clip(400 // n_columns, 6, 24))
+def n_knots(n_columns: int, weight: Floats) -> int:
+    return int(np.clip(400 // n_columns, 6, np.clip(weight.sum() / 15, 6, 24)))
 
 
 def knots(x: Floats, weight: Floats, most: int) -> Floats:
@@ -89,9 +89,12 @@ def best_set(code: Floats, weight: Floats, n_classes: int, gradient: Floats, hes
     n_present = len(np.unique(code[(base > 0) & ~np.isnan(code)]))
     best = -1.0
     for categories, is_ordered in category_sets(code, gradient, hessian, base) if n_present > 1 else ():
-        luck = (n_classes - 1) * (n_present - 2) if is_ordered else 0
+        freedom = (n_classes - 1) * (n_present - 2)
+        luck = freedom + 2 * np.sqrt(2 * freedom) if is_ordered else 0.0
         phi = inside(code, categories, weight)
-        best = max(best, *(gain(base * side, gradient, hessian) - luck for side in (phi, 1 - phi)))
+        gains = [gain(base * side, gradient, hessian) for side in (phi, 1 - phi)]
+        if min(gains) >= 0:  # both sides have rows enough
+            best = max(best, max(gains) - luck)
     return best
 
 

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "core/thread_pool.h"
-#include "learn/wide/knob.h"
 #include "learn/wide/path.h"
 #include "learn/wide/prune.h"
 
@@ -40,8 +39,9 @@ Weights averaged(Path& path, const std::vector<Choice>& chosen, std::size_t n_ch
 }  // namespace
 
 WideRules grow_wide(const Sample& sample, const WideOptions& options, Monitor& monitor) {
-  std::size_t progress = 0;
-  ThreadPool pool(options.n_threads, [&] { monitor.tick(progress); });
+  const Path* growing = nullptr;
+  ThreadPool pool(options.n_threads,
+                  [&] { monitor.tick(growing ? std::min(growing->size(), options.max_rules) : 0); });
   const Grid grid = make_grid(sample, pool);
   const std::size_t e = n_channels(sample.n_classes), most = std::max(kGrownRules, options.max_rules);
   PathOptions path_options{{}, options.max_conditions, options.monotone, options.seed};
@@ -56,6 +56,7 @@ WideRules grow_wide(const Sample& sample, const WideOptions& options, Monitor& m
   std::vector<Row> rows(sample.n_rows);
   std::iota(rows.begin(), rows.end(), 0);
   Path path(sample, grid, rows, {}, path_options, pool);
+  growing = &path;
   path.set_linear_ridge(choices.linear_ridge);
   const Weights whole = averaged(path, chosen, e);
   out.n_grown = path.size();
@@ -65,8 +66,9 @@ WideRules grow_wide(const Sample& sample, const WideOptions& options, Monitor& m
   out.divergence = pruned.divergence;
   std::vector<double> v;
   for (std::size_t k = 0; k < pruned.kept.size(); ++k) {
-    const auto first = pruned.weights.v.begin() + static_cast<std::ptrdiff_t>(k * e), last = first + static_cast<std::ptrdiff_t>(e);
-    if (std::all_of(first, last, [](double own) { return own == 0; })) continue;  // a sign keeps it from saying anything
+    const auto first = pruned.weights.v.begin() + static_cast<std::ptrdiff_t>(k * e);
+    const auto last = first + static_cast<std::ptrdiff_t>(e);
+    if (std::all_of(first, last, [](double own) { return own == 0; })) continue;  // its sign allows it nothing
     out.rules.push_back(path.rules()[pruned.kept[k]]);
     v.insert(v.end(), first, last);
   }

@@ -11,7 +11,13 @@ namespace {
 
 constexpr std::size_t kKnotBudget = 400;  // over all columns
 constexpr std::size_t kMinKnots = 6;
+constexpr double kWeightPerKnot = 15;     // fewer rows, fewer knots
 constexpr double kLeastGap = 1e-9;  // of the range, between knots: ramps must not be upright
+
+// The knot below a value; the last bin holds the last knot too.
+std::size_t bin_of(const std::vector<double>& knots, double value) {
+  return static_cast<std::size_t>(std::upper_bound(knots.begin() + 1, knots.end() - 1, value) - knots.begin()) - 1;
+}
 
 Feature number_feature(const Sample& sample, Column column, std::vector<double> knots) {
   Feature f;
@@ -27,7 +33,7 @@ Feature number_feature(const Sample& sample, Column column, std::vector<double> 
       f.has_missing = true;
       continue;
     }
-    const auto q = static_cast<std::size_t>(std::upper_bound(f.knots.begin() + 1, f.knots.end() - 1, x[i]) - f.knots.begin());
+    const std::size_t q = bin_of(f.knots, x[i]) + 1;
     weight[q] += sample.weight[i];
     weight_x[q] += sample.weight[i] * std::min(1.0, std::max(0.0, (x[i] - low) / range));
     known += sample.weight[i];
@@ -69,8 +75,11 @@ double Feature::share_of_ramp(std::size_t low, std::size_t high) const {
              (position[high] - at) + 1.0 - share_below[high];
 }
 
-std::size_t knots_per_feature(std::size_t n_columns) {
-  return std::clamp(kKnotBudget / std::max<std::size_t>(n_columns, 1), kMinKnots, kMaxKnots);
+std::size_t knots_per_feature(const Sample& sample) {
+  const double weight = std::accumulate(sample.weight.begin(), sample.weight.end(), 0.0);
+  const auto most = static_cast<std::size_t>(
+      std::clamp(weight / kWeightPerKnot, static_cast<double>(kMinKnots), static_cast<double>(kMaxKnots)));
+  return std::clamp(kKnotBudget / std::max<std::size_t>(sample.n_columns, 1), kMinKnots, most);
 }
 
 std::vector<double> choose_knots(const Sample& sample, Column column, std::size_t most) {
@@ -109,7 +118,7 @@ std::vector<double> choose_knots(const Sample& sample, Column column, std::size_
 }
 
 Grid make_grid(const Sample& sample, ThreadPool& pool) {
-  const std::size_t n = sample.n_rows, most = knots_per_feature(sample.n_columns);
+  const std::size_t n = sample.n_rows, most = knots_per_feature(sample);
   std::vector<Feature> found(sample.n_columns);
   const std::size_t chunk = std::max<std::size_t>(1, 20'000 / n);  // columns a task
   pool.run((sample.n_columns + chunk - 1) / chunk, n * sample.n_columns > 20'000, [&](std::size_t task) {
@@ -150,7 +159,7 @@ Grid make_grid(const Sample& sample, ThreadPool& pool) {
         std::size_t q = last;
         double offset = 0;
         if (!is_missing(x[i])) {
-          q = static_cast<std::size_t>(std::upper_bound(f.knots.begin() + 1, f.knots.end() - 1, x[i]) - f.knots.begin()) - 1;
+          q = bin_of(f.knots, x[i]);
           offset = std::min(1.0, std::max(0.0, (x[i] - f.knots[q]) / (f.knots[q + 1] - f.knots[q])));
         }
         grid.bin[j * n + i] = static_cast<std::uint8_t>(q);

@@ -36,7 +36,7 @@ struct Grid {
 };
 
 // How many knots a number gets at most.
-std::size_t knots_per_feature(std::size_t n_columns);
+std::size_t knots_per_feature(const Sample& sample);
 
 // Weighted quantiles with both ends, or all values where they are few. Fewer than two: the column is constant.
 std::vector<double> choose_knots(const Sample& sample, Column column, std::size_t most);

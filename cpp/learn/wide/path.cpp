@@ -19,7 +19,7 @@ constexpr std::size_t kPairsAfter = 30;     // rules; then a second one joins in
 constexpr double kMostCorrelation = 0.8, kLeastOfBest = 0.3;
 constexpr double kPathRidge = 10, kMostStep = 4;
 constexpr std::size_t kPathRows = 8192;     // the path is fitted on; checkpoints are on all rows
-constexpr double kScanWork = 6e5;           // rows x features x channels of a scan, as long as enough rows remain
+constexpr std::size_t kScanWork = 600'000;  // rows x features x channels of a scan, as long as enough rows remain
 constexpr std::size_t kMinScanRows = 1200, kMaxScanRows = 3000;
 constexpr double kMostWork = 2e5;           // of most scans: features that gain little are left out
 constexpr std::size_t kMinActive = 200;     // but not so many
@@ -47,7 +47,10 @@ Path::Path(const Sample& sample, const Grid& grid, const std::vector<Row>& fit_r
   }
   std::vector<double> prior(static_cast<std::size_t>(n_classes_), 0.0);
   double total = 0;
-  for (std::size_t i = 0; i < n_fit_; ++i) prior[static_cast<std::size_t>(label_[i])] += weight_[i], total += weight_[i];
+  for (std::size_t i = 0; i < n_fit_; ++i) {
+    prior[static_cast<std::size_t>(label_[i])] += weight_[i];
+    total += weight_[i];
+  }
   for (double& p : prior) p = natural_log(std::max(p / total, kLeastPrior));
   const double mean = std::accumulate(prior.begin(), prior.end(), 0.0) / static_cast<double>(prior.size());
   for (double& p : prior) p -= mean;
@@ -116,19 +119,19 @@ void Path::append(Rule rule, int sign) {
   sign_.push_back(sign);
 }
 
-// With half a Newton step for each class.
+// With half a Newton step for each class, by the residuals of the scanned rows.
 void Path::join(Rule rule, int sign) {
   append(std::move(rule), sign);
   const float* phi = firing_.back().data();
   const double mean = path_moments_.back().mean;
-  std::vector<double> p(static_cast<std::size_t>(n_classes_)), slope(n_channels_, 0.0), curve(n_channels_, 2.0);
-  for (std::size_t i = 0; i < n_path_; ++i) {
-    const double w = weight_[i], z = phi[i] - mean;
-    if (w == 0) continue;
-    softmax(score_.data() + i, n_path_, n_classes_, p.data());
+  std::vector<double> slope(n_channels_, 0.0), curve(n_channels_, 2.0 / scan_scale_);
+  for (std::size_t i = 0; i < scanned_.size(); ++i) {
+    const Row r = scanned_[i];
+    const double w = weight_[r], z = phi[r] - mean;
+    const double* p = probability_.data() + i * static_cast<std::size_t>(n_classes_);
     for (std::size_t c = 0; c < n_channels_; ++c) {
       const std::size_t k = n_classes_ == 2 ? 1 : c;
-      slope[c] += w * z * ((static_cast<std::size_t>(label_[i]) == k) - p[k]);
+      slope[c] += w * z * ((static_cast<std::size_t>(label_[r]) == k) - p[k]);
       curve[c] += w * z * z * p[k] * (1 - p[k]);
     }
   }
@@ -164,8 +167,8 @@ void Path::correct() {
 
 void Path::draw_rows() {
   const std::size_t gradients = std::min(n_channels_, kMaxGradients);
-  const double work = kScanWork / static_cast<double>(std::max<std::size_t>(1, grid_.features.size() * std::max<std::size_t>(2, gradients)));
-  const auto wanted = static_cast<std::size_t>(std::clamp(work, double(kMinScanRows), double(kMaxScanRows)));
+  const std::size_t work = std::max<std::size_t>(1, grid_.features.size() * std::max<std::size_t>(2, gradients));
+  const std::size_t wanted = std::clamp(kScanWork / work, kMinScanRows, kMaxScanRows);
   const std::size_t n = std::min(n_fit_, n_path_);
   if (n <= wanted && !scanned_.empty()) return;
   scanned_.resize(n);
@@ -190,28 +193,31 @@ void Path::draw_rows() {
 void Path::set_residuals() {
   const std::size_t n = scanned_.size(), channels = std::min(n_channels_, kMaxGradients);
   std::vector<float> gradient(n * channels), hessian(n);
-  std::vector<double> p(static_cast<std::size_t>(n_classes_)), mean(channels, 0.0), own(channels), y(p.size());
+  const auto n_classes = static_cast<std::size_t>(n_classes_);
+  std::vector<double> mean(channels, 0.0), own(channels);
+  probability_.resize(n * n_classes);
   std::vector<double> projection;
   if (n_channels_ > channels) {
     const double length = 1 / std::sqrt(static_cast<double>(channels));
-    for (std::size_t k = 0; k < p.size() * channels; ++k)
+    for (std::size_t k = 0; k < n_classes * channels; ++k)
       projection.push_back(mix(draw(1) ^ k) & 1 ? length : -length);
   }
   double total = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const Row r = scanned_[i];
     const double w = weight_[r];
-    softmax(score_.data() + r, n_path_, n_classes_, p.data());
+    double* p = probability_.data() + i * n_classes;
+    softmax(score_.data() + r, n_path_, n_classes_, p);
     double h = 0;
-    for (const double q : p) h += q * (1 - q);
+    for (std::size_t c = 0; c < n_classes; ++c) h += p[c] * (1 - p[c]);
     hessian[i] = static_cast<float>(w * (h / std::max(1, n_classes_ - 1) + 1e-6));
     const auto label = static_cast<std::size_t>(label_[r]);
     std::fill(own.begin(), own.end(), 0.0);
-    if (channels == 1) own[0] = static_cast<double>(label == 1) - p[p.size() - 1];
+    if (channels == 1) own[0] = static_cast<double>(label == 1) - p[n_classes - 1];
     else if (projection.empty())
       for (std::size_t c = 0; c < channels; ++c) own[c] = static_cast<double>(label == c) - p[c];
     else
-      for (std::size_t k = 0; k < p.size(); ++k)
+      for (std::size_t k = 0; k < n_classes; ++k)
         for (std::size_t c = 0; c < channels; ++c)
           own[c] += (static_cast<double>(label == k) - p[k]) * projection[k * channels + c];
     for (std::size_t c = 0; c < channels; ++c) {
@@ -225,7 +231,8 @@ void Path::set_residuals() {
       gradient[i * channels + c] -= static_cast<float>(static_cast<double>(weight_[scanned_[i]]) * mean[c] / total);
   GainTerms terms;
   terms.scale = scan_scale_;
-  scanner_.set_residuals(std::move(gradient), channels, std::move(hessian), n_classes_ == 2 ? 2.0 : 1.0, n_classes_, terms);
+  const double unit = n_classes_ == 2 ? 2.0 : 1.0;  // the residuals of the other class are the same
+  scanner_.set_residuals(std::move(gradient), channels, std::move(hessian), unit, n_classes_, terms);
 }
 
 namespace {
@@ -271,7 +278,8 @@ void Path::add_linear() {
       const Moments2 moments = firing_moments(phi.data(), weight_.data(), n);
       std::fill(sum.begin(), sum.end(), 0.0);
       for (std::size_t i = 0; i < n; ++i)
-        sum[static_cast<std::size_t>(label_[i])] += static_cast<double>(weight_[i]) * (static_cast<double>(phi[i]) - moments.mean);
+        sum[static_cast<std::size_t>(label_[i])] +=
+            static_cast<double>(weight_[i]) * (static_cast<double>(phi[i]) - moments.mean);
       gain[k] = 0;
       for (const double s : sum) gain[k] += s * s / (total * moments.deviation * moments.deviation);
       if (conditions[k].share * (1 - conditions[k].share) * total * spread < GainTerms{}.least_weight) gain[k] = -1;
@@ -353,7 +361,8 @@ std::vector<Path::Candidate> Path::search() {
     n_scanned_ += starts.size() * active_.size();
     for (auto& own : extended)
       for (Candidate& candidate : own) pairs.push_back(std::move(candidate));
-    std::stable_sort(pairs.begin(), pairs.end(), [](const Candidate& a, const Candidate& b) { return a.gain > b.gain; });
+    std::stable_sort(pairs.begin(), pairs.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.gain > b.gain; });
     for (std::size_t k = 0; k < std::min<std::size_t>(4, pairs.size()); ++k) all.push_back(pairs[k]);
     if (options_.max_conditions > 2 && features_.size() > 2) {
       const std::size_t n = std::min(kBeam / 2, pairs.size());

@@ -91,6 +91,7 @@ class Path {
   std::vector<float> score_;  // [channel][row of the path]
   Scanner scanner_;
   std::vector<Row> scanned_;  // indices into rows_
+  std::vector<double> probability_;  // [scanned row][class]
   std::vector<std::size_t> features_, active_;
   std::size_t n_steps_ = 0, n_corrected_ = 0, target_ = 0, n_scanned_ = 0;
   std::size_t n_linear_ = 0;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "learn/wide/knob.h"
-
 #include "core/exponential.h"
 
 namespace ferl::wide {
@@ -13,6 +11,7 @@ namespace {
 
 constexpr double kDropShare = 0.12;       // of the rules, between two refits
 constexpr double kRidgeShare = 0.25;      // soft targets have less noise than labels
+constexpr double kMaxRidge = 15;          // a stronger one alone would change the answers too much
 constexpr std::size_t kMaxRows = 16'384;  // that answers are compared on
 
 class Pruner {
@@ -34,7 +33,8 @@ class Pruner {
     auto n_drop = state_.kept.size();
     while (!state_.kept.empty()) {
       const std::size_t n = state_.kept.size(), n_over = n > options_.max_rules ? n - options_.max_rules : 0;
-      n_drop = std::min(n_drop, std::max<std::size_t>(1, static_cast<std::size_t>(kDropShare * static_cast<double>(n))));
+      const auto share = static_cast<std::size_t>(kDropShare * static_cast<double>(n));
+      n_drop = std::min(n_drop, std::max<std::size_t>(1, share));
       if (n_over > 0) n_drop = std::min(n_drop, n_over);
       else if (options_.tolerance <= 0) break;
       Pruned next = without(n_drop);
@@ -49,6 +49,8 @@ class Pruner {
   }
 
  private:
+  double ridge() const { return kRidgeShare * std::min(options_.ridge, kMaxRidge); }
+
   // [channel][row]: of each class, or of the second of two.
   std::vector<float> probabilities(const std::vector<RuleColumn>& rules, const Weights& weights) const {
     std::vector<float> out(n_channels_ * rows_.n);
@@ -121,7 +123,7 @@ class Pruner {
       }
     const std::vector<RuleColumn> left = columns(out.kept);
     Refit refit(rows_, left, pool_);
-    refit.fit({knob("PR", kRidgeShare) * std::min(options_.ridge, knob("PMAX", 1e9)), 12, 1e-5}, out.weights);
+    refit.fit({ridge(), 12, 1e-5}, out.weights);
     out.divergence = divergence(probabilities(left, out.weights));
     return out;
   }
@@ -137,12 +139,12 @@ class Pruner {
     const std::size_t n = rules.size();
     Refit refit(rows_, rules, pool_);
     const std::vector<double>& full = refit.curvature(state_.weights);
-    const double ridge = knob("PR", kRidgeShare) * std::min(options_.ridge, knob("PMAX", 1e9)) * (n_channels_ == 1 ? 0.5 : 1.0) + 1e-6;
+    const double own_ridge = ridge() * (n_channels_ == 1 ? 0.5 : 1.0) + 1e-6;
     std::vector<double> a(n * n);
     for (std::size_t k = 0; k < n; ++k)
       for (std::size_t l = 0; l < n; ++l)
         a[k * n + l] = full[(k + 1) * (n + 1) + l + 1] - full[(k + 1) * (n + 1)] * full[l + 1] / full[0] +
-                       (k == l ? ridge : 0.0);
+                       (k == l ? own_ridge : 0.0);
     cholesky(a, n);
     std::vector<double> inverse(n * n, 0.0);
     for (std::size_t k = 0; k < n; ++k) inverse[k * n + k] = 1;

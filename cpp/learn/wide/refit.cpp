@@ -114,6 +114,7 @@ void solve_cholesky(const std::vector<double>& l, std::size_t n, double* b, std:
 Refit::Refit(const FitRows& rows, std::vector<RuleColumn> rules, ThreadPool& pool)
     : rows_(rows), rules_(std::move(rules)), pool_(pool), n_rules_(rules_.size()),
       n_channels_(n_channels(rows.n_classes)) {
+  ones_.assign(kBlock, 1.0f);
   for (const RuleColumn& rule : rules_) firing_.push_back(rule.firing);
 }
 
@@ -151,8 +152,7 @@ double Refit::evaluate(const std::vector<double>& w, std::vector<double>& gradie
   Weights weights;
   restore(w, weights);
   const std::vector<float> v(weights.v.begin(), weights.v.end()), b(weights.b.begin(), weights.b.end());
-  const std::vector<float> constant(rows_.n, 1.0f);
-  const float* const ones = constant.data();
+  const float* const ones = ones_.data();
   const std::size_t n_pieces = (rows_.n + kPiece - 1) / kPiece;
   std::vector<double> sums(n_pieces * (size + 1), 0.0);  // of each piece: the loss, then the gradient
   pool_.run(n_pieces, rows_.n * size > 500'000, [&](std::size_t piece) {
@@ -161,9 +161,10 @@ double Refit::evaluate(const std::vector<double>& w, std::vector<double>& gradie
     for (std::size_t first = piece * kPiece; first < std::min((piece + 1) * kPiece, rows_.n); first += kBlock) {
       const std::size_t n = std::min(kBlock, rows_.n - first);
       kernels().scores(firing_.data(), n_rules_, e, v.data(), b.data(), first, n, score.data());
-      sum[0] += kernels().residuals(score.data(), e, n, rows_.weight + first, rows_.label ? rows_.label + first : nullptr,
-                                    rows_.target ? rows_.target + first : nullptr, rows_.n);
-      kernels().products(&ones, 1, e, first, n, score.data(), sum + 1);
+      const Label* label = rows_.label ? rows_.label + first : nullptr;
+      const float* target = rows_.target ? rows_.target + first : nullptr;
+      sum[0] += kernels().residuals(score.data(), e, n, rows_.weight + first, label, target, rows_.n);
+      kernels().products(&ones, 1, e, 0, n, score.data(), sum + 1);
       kernels().products(firing_.data(), n_rules_, e, first, n, score.data(), sum + 1 + e);
     }
   });
@@ -191,12 +192,13 @@ const std::vector<double>& Refit::curvature(const Weights& weights) {
   std::vector<float> score(e * n), h(n);
   score_rows(rules_, weights, e, 0, n, n, score.data());
   std::vector<double> p(static_cast<std::size_t>(rows_.n_classes));
+  const double unit = e == 1 ? 0.5 : 1.0 / static_cast<double>(p.size() - 1);
   double used = 0, all = 0;
   for (std::size_t i = 0; i < n; ++i) {
     softmax(score.data() + i, n, rows_.n_classes, p.data());
     double own = 0;
     for (const double q : p) own += q * (1 - q);
-    h[i] = static_cast<float>(rows_.weight[i] * (own * (e == 1 ? 0.5 : 1.0 / static_cast<double>(p.size() - 1)) + 1e-6));
+    h[i] = static_cast<float>(rows_.weight[i] * (own * unit + 1e-6));
     used += rows_.weight[i];
   }
   for (std::size_t i = 0; i < rows_.n; ++i) all += rows_.weight[i];
@@ -336,7 +338,8 @@ double Refit::fit(const RefitOptions& options, Weights& weights) {
   ridge_ = options.ridge;
   if (curvature_.empty()) curvature(weights);
   std::vector<double> w = standardised(weights);
-  const bool is_bounded = std::any_of(rules_.begin(), rules_.end(), [](const RuleColumn& own) { return own.sign != 0; });
+  const bool is_bounded =
+      std::any_of(rules_.begin(), rules_.end(), [](const RuleColumn& own) { return own.sign != 0; });
   const double value = is_bounded ? fit_bounded(options, w) : fit_free(options, w);
   restore(w, weights);
   return value;

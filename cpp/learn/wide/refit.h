@@ -71,6 +71,7 @@ class Refit {
   FitRows rows_;
   std::vector<RuleColumn> rules_;
   std::vector<const float*> firing_;
+  std::vector<float> ones_;
   ThreadPool& pool_;
   std::size_t n_rules_, n_channels_;
   double ridge_ = 0;

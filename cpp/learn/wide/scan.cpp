@@ -1,6 +1,7 @@
 #include "learn/wide/scan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace ferl::wide {
@@ -117,7 +118,8 @@ Found Scanner::best_ramp(std::size_t f, const Rows& rows, int sign) const {
   }
   for (std::size_t q = 0; q + 1 < n_knots; ++q) {
     const double v = sum[q * m + used - 1], vx = sum_x[q * m + used - 1], gap = at[q + 1] - at[q];
-    below_x2[q + 1] = below_x2[q] + (at[q] * at[q] * v + 2 * at[q] * gap * vx + gap * gap * static_cast<double>(sum_x2[q]));
+    const double vx2 = sum_x2[q];
+    below_x2[q + 1] = below_x2[q] + (at[q] * at[q] * v + 2 * at[q] * gap * vx + gap * gap * vx2);
   }
   double total[kMaxGradients + 2], missing[kMaxGradients + 2];
   for (std::size_t c = 0; c < used; ++c) {
@@ -125,7 +127,9 @@ Found Scanner::best_ramp(std::size_t f, const Rows& rows, int sign) const {
     total[c] = below[c * kMaxKnots + n_knots - 1] + missing[c];
   }
   const int own = monotone_.empty() ? 0 : monotone_[static_cast<std::size_t>(feature.column)];
-  const auto needed = [&](int by_column) { return sign == 0 || by_column == 0 || sign == by_column ? (sign ? sign : by_column) : kNever; };
+  const auto needed = [&](int by_column) {
+    return sign != 0 && by_column != 0 && sign != by_column ? kNever : sign != 0 ? sign : by_column;
+  };
   const BinSums sums{n_knots, used, at, below, below_x, below_x2, total, missing,
                      feature.has_missing ? feature.share_below.data() : nullptr, feature.share_below_x.data(), sum_h_,
                      terms_.smoothing / terms_.scale, terms_.least_weight / terms_.scale, needed(own), needed(-own)};
@@ -209,9 +213,11 @@ Found Scanner::best_set(std::size_t f, const Rows& rows, int sign) const {
         take(std::vector<std::size_t>{k}, is_complement, own);
   }
   if (present.size() < 4) return best;
-  // Sets of several categories, by the residuals of a class: the best of them gains on noise as well, by about one
-  // for each category and dimension, and this is taken off.
-  const double luck = static_cast<double>((n_classes_ - 1) * (static_cast<int>(present.size()) - 2));
+  // Sets of several categories, by the residuals of a class: the best of them gains on noise as well, about as much as
+  // a sum of squares with one degree of freedom for each category and dimension. Its mean plus two deviations are
+  // taken off.
+  const double freedom = static_cast<double>(n_classes_ - 1) * static_cast<double>(present.size() - 2);
+  const double luck = freedom + 2 * std::sqrt(2 * freedom);
   std::vector<std::pair<double, std::size_t>> strength;
   for (std::size_t c = 0; c < n_gradients_; ++c) {
     double own = 0;
