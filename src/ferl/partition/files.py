@@ -164,10 +164,9 @@ def _read_sentence(sentence: str) -> tuple[tuple[FuzzySet, ...], str]:
     return (one, one.complement()), unit
 
 
-def read_set(word: object, form: object) -> FuzzySet:
+def read_set(name: object, form: object) -> FuzzySet:
     """The set of that name, from one of the forms in which a file may give it."""
-    check_name(word, "a set")
-    assert isinstance(word, str)
+    word = check_name(name, "a set")
     what = f"Set {word!r}"
     if isinstance(form, list) and len(form) in (3, 4):
         ends = [_finite(end, f"{what}: a number of its list") for end in form]
