@@ -10,6 +10,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import cross_val_predict
 
 from ferl import FERLClassifier, _core, export_text, save_model
+from ferl.calibration import CalibratedFERL
 from ferl.conformal import ConformalFERL
 from ferl.streaming import fit_batches
 from oracle import weights as oracle
@@ -240,6 +241,8 @@ def test_what_adds_up_is_for_wide_alone_and_readings_of_trees_say_so():
             ask()
     with pytest.raises(ValueError, match="does not read wide rules yet"):
         save_model(wide, "nowhere.json")
+    with pytest.raises(ValueError, match="does not read wide rules yet"):
+        CalibratedFERL(wide).calibrate(X, y)
     with pytest.raises(ValueError, match="weights of evidence add up"):
         FERLClassifier("wide", combination="vote").fit(X, y)
     with pytest.raises(ValueError, match="weights of evidence add up"):

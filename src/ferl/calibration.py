@@ -207,6 +207,16 @@ def _with_shares(evidence: Evidence, shares: Floats, sharing: float) -> BettingE
     return BettingEvidence(belief, evidence.ignorance, evidence.conflict, evidence.classes, base_rate)
 
 
+def _evidence_of_trees(estimator: Any, X: Any) -> Evidence:
+    evidence = evidence_of(estimator, X)
+    if evidence.weighed is not None:
+        raise ValueError(
+            "CalibratedFERL maps the masses of trees; it does not read wide rules yet. Their probabilities can be "
+            "calibrated by scikit-learn's CalibratedClassifierCV."
+        )
+    return evidence
+
+
 class CalibratedFERL(ClassifierMixin, Wrapper):
     """A classifier whose probabilities are moved towards the frequencies seen on rows it was not fitted on.
 
@@ -300,7 +310,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         parts, unseen = [], []
         folds = cross_fit(self._template(), X, labels, self.cv, stratified=True, seed=seed, sample_weight=sample_weight)
         for fold in folds:
-            parts.append(_aligned(evidence_of(fold.estimator, fold.rows), self.classes_))
+            parts.append(_aligned(_evidence_of_trees(fold.estimator, fold.rows), self.classes_))
             unseen.append(fold.unseen)
         rows = np.concatenate(unseen)
         weight = checked_sample_weight(sample_weight, len(labels))[rows]
@@ -326,7 +336,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         self._validate_params()
         self._take_fitted("calibrate")
         self._forget("map_")
-        evidence = evidence_of(self.estimator_, X)
+        evidence = _evidence_of_trees(self.estimator_, X)
         codes = codes_of(checked_labels(y, len(evidence)), self.classes_)
         self.map_ = fit_map(evidence, codes, self.method, checked_sample_weight(sample_weight, len(codes)))
         return self
@@ -347,7 +357,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
             before = "" if "estimator_" in self.__dict__ else "fit(X, y) and then "
             only = "fit(X, y)" if self.cv is not None and before else f"{before}calibrate(X, y)"
             raise NotFittedError(f"Calibrated evidence needs a map. Call {only} first.")
-        return self.map_(evidence_of(self.estimator_, X))
+        return self.map_(_evidence_of_trees(self.estimator_, X))
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Calibrated pignistic probability, shape (n_samples, n_classes)."""
