@@ -13,7 +13,7 @@ constexpr double kRidges[] = {240, 60, 15, 4, 1, 0.25, 0.06};  // from strong to
 // Linear rules need less ridge than others (texture, 11 classes: 97.5 % with one ridge for all, 99.7 % so), but with
 // few rows the best ridge of linear rules alone is too weak.
 constexpr double kLinearSlack = 16;
-constexpr double kTolerance = 5e-5;       // of refits
+constexpr double kTolerance = 2e-4;       // of refits
 constexpr std::size_t kMaxRows = 20'000;  // of inner validation
 constexpr double kBetter = 0.999;         // loss below this part of the best is an improvement
 constexpr int kPatience = 2;              // sizes without improvement

@@ -28,7 +28,7 @@ Weights averaged(Path& path, const std::vector<Choice>& chosen, std::size_t n_ch
     Refit refit = path.refit(path.size());
     mean.v.resize(path.size() * n_channels, 0.0);
     for (const double ridge : own) {
-      refit.fit({ridge, 60, 1e-5}, weights);
+      refit.fit({ridge, 60, 3e-5}, weights);
       for (std::size_t k = 0; k < weights.v.size(); ++k) mean.v[k] += part * weights.v[k];
       for (std::size_t c = 0; c < n_channels; ++c) mean.b[c] += part * weights.b[c];
     }

@@ -18,7 +18,7 @@ constexpr std::size_t kRefitEvery = 5;      // rules; scanned rows are redrawn a
 constexpr std::size_t kPairsAfter = 30;     // rules; then a second one joins in each step, if it is a different one
 constexpr double kMostCorrelation = 0.8, kLeastOfBest = 0.3;
 constexpr double kPathRidge = 10, kMostStep = 4;
-constexpr std::size_t kPathRows = 8192;     // the path is fitted on; checkpoints are on all rows
+constexpr std::size_t kPathRows = 4096;     // the path is fitted on; checkpoints are on all rows
 constexpr std::size_t kScanWork = 600'000;  // rows x features x channels of a scan, as long as enough rows remain
 constexpr std::size_t kMinScanRows = 1200, kMaxScanRows = 3000;
 constexpr double kMostWork = 2e5;           // of most scans: features that gain little are left out
@@ -160,7 +160,7 @@ void Path::correct() {
   std::vector<RuleColumn> rules = columns(rules_.size());
   for (std::size_t k = 0; k < rules.size(); ++k) rules[k].moments = path_moments_[k], rules[k].max_ridge *= part;
   Refit refit(rows, std::move(rules), pool_);
-  refit.fit({kPathRidge * part, 6, 1e-4}, weights_);
+  refit.fit({kPathRidge * part, 6, 5e-4}, weights_);
   rescore();
   n_corrected_ = rules_.size();
 }
@@ -420,10 +420,11 @@ bool Path::step() {
 void Path::grow_to(std::size_t n) {
   target_ = n;
   if (grid_.features.empty() || n_classes_ < 2) return;
-  // Refits cost rules times classes, steps do not: with hundreds of classes fewer refits.
-  const std::size_t refit_every = std::max(kRefitEvery, n_channels_ / 16);
-  while (rules_.size() < n && step())
+  // Refits cost rules times classes, steps do not: with many of them fewer refits.
+  while (rules_.size() < n && step()) {
+    const std::size_t refit_every = std::max({kRefitEvery, rules_.size() / 12, n_channels_ / 16});
     if (rules_.size() - n_corrected_ >= refit_every || rules_.size() <= 5) correct();
+  }
   if (n_corrected_ != rules_.size()) correct();
 }
 

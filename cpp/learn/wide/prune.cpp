@@ -12,7 +12,7 @@ namespace {
 constexpr double kDropShare = 0.12;       // of the rules, between two refits
 constexpr double kRidgeShare = 0.25;      // soft targets have less noise than labels
 constexpr double kMaxRidge = 15;          // a stronger one alone would change the answers too much
-constexpr std::size_t kMaxRows = 16'384;  // that answers are compared on
+constexpr std::size_t kMaxRows = 4096;    // that answers are compared on
 
 class Pruner {
  public:
@@ -123,7 +123,7 @@ class Pruner {
       }
     const std::vector<RuleColumn> left = columns(out.kept);
     Refit refit(rows_, left, pool_);
-    refit.fit({ridge(), 12, 1e-5}, out.weights);
+    refit.fit({ridge(), 12, 3e-5}, out.weights);
     out.divergence = divergence(probabilities(left, out.weights));
     return out;
   }
