@@ -25,7 +25,7 @@ Weights averaged(Path& path, const std::vector<Choice>& chosen, std::size_t n_ch
     path.grow_to(size);
     std::sort(own.rbegin(), own.rend());
     Weights weights = path.weights();
-    Refit refit = path.refit(path.size());
+    Refit refit = path.refit();
     mean.v.resize(path.size() * n_channels, 0.0);
     for (const double ridge : own) {
       refit.fit({ridge, 60, 3e-5}, weights);
@@ -61,7 +61,7 @@ WideRules grow_wide(const Sample& sample, const WideOptions& options, Monitor& m
   const Weights whole = averaged(path, chosen, e);
   out.n_grown = path.size();
   out.n_averaged = chosen.size();
-  const auto columns = path.columns(path.size());
+  const auto columns = path.columns();
   const Pruned pruned = prune(path.fit_rows(), columns, whole, {options.prune, options.max_rules, best.ridge}, pool);
   out.divergence = pruned.divergence;
   std::vector<double> v;
