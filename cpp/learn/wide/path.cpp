@@ -27,6 +27,7 @@ constexpr std::size_t kMinActive = 200;     // but not so many
 constexpr std::size_t kWorthSharing = 10'000;  // rows times features times channels
 constexpr double kMostLoss = 9;             // of a validation row
 constexpr double kLeastPrior = 1e-3;
+constexpr double kLeastTotal = 1e-3, kMostTotal = 1e12;  // weight of all rows; beyond, floats would not hold it
 
 }  // namespace
 
@@ -41,10 +42,12 @@ Path::Path(const Sample& sample, const Grid& grid, const std::vector<Row>& fit_r
   rows_.insert(rows_.end(), other_rows.begin(), other_rows.end());
   rows_.resize(n_fit_padded_ + n_other_padded_, fit_rows.front());
   weight_.assign(rows_.size(), 0.0f);
+  const double all = std::accumulate(sample.weight.begin(), sample.weight.end(), 0.0);
+  const double unit = std::clamp(all, kLeastTotal, kMostTotal) / all;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     label_.push_back(sample.y[rows_[i]]);
     if (i < n_fit_ || (i >= n_fit_padded_ && i < n_fit_padded_ + n_other_))
-      weight_[i] = static_cast<float>(sample.weight[rows_[i]]);
+      weight_[i] = static_cast<float>(unit * sample.weight[rows_[i]]);
   }
   std::vector<double> prior(static_cast<std::size_t>(n_classes_), 0.0);
   double total = 0;
