@@ -349,7 +349,7 @@ def edge_tables() -> dict[str, tuple[Floats, Ints, int]]:
     y = (x[:, 0] > 0).astype(np.int32)
     rare = y.copy()
     rare[7] = 2
-    many = np.repeat(np.arange(500, dtype=np.int32), 2)
+    many = np.arange(500, dtype=np.int32)
     gap = np.where(np.arange(60) % 2, 1.0, np.nextafter(1.0, 2.0))
     return {
         "one row": (x[:1], y[:1], 2),
@@ -365,7 +365,7 @@ def edge_tables() -> dict[str, tuple[Floats, Ints, int]]:
         "neighbouring numbers": (np.column_stack([gap, x[:, 1]]), (gap > 1).astype(np.int32), 2),
         "huge and tiny": (x * np.array([1e300, 1e-300, 1.0]), y, 2),
         "outliers": (np.where(rng.random((60, 3)) < 0.05, 1e12, x), y, 2),
-        "500 classes": (rng.normal(size=(1000, 4)) + many[:, None] % 7, many, 500),
+        "500 classes": (rng.normal(size=(500, 4)) + many[:, None] % 7, many, 500),
     }
 
 
@@ -380,6 +380,14 @@ def test_edge_tables_are_learned_with_finite_weights(name: str) -> None:
     assert np.isfinite(p).all()
     if name == "separable":
         assert (p.argmax(axis=1) == y).all()
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-6, 1e6, 1e200])
+def test_weights_of_any_size_are_learned_from(scale: float) -> None:
+    X, y, n_classes = edge_tables()["a class with one row"]
+    grown = grow(sample_of(X, y, np.full(len(y), scale), n_classes=n_classes))
+    assert np.isfinite(probabilities(grown, X)).all()
+    assert np.isfinite(grown["weight"]).all()
 
 
 def test_noise_in_many_more_columns_than_rows_says_little() -> None:

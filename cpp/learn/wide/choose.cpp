@@ -1,6 +1,7 @@
 #include "learn/wide/choose.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <numeric>
 
@@ -10,16 +11,17 @@ namespace {
 
 constexpr std::size_t kSizes[] = {8, 20, 50, 100, 150};
 constexpr double kRidges[] = {240, 60, 15, 4, 1, 0.25, 0.06};  // from strong to weak: each starts from the one before
-// Linear rules need less ridge than others (texture, 11 classes: 97.5 % with one ridge for all, 99.7 % so), but with
+// Linear rules need less ridge than others (texture, 11 classes: 97.5 % with one ridge for all, 99.4 % so), but with
 // few rows the best ridge of linear rules alone is too weak.
 constexpr double kLinearSlack = 16;
 constexpr double kTolerance = 2e-4;       // of refits
+constexpr int kIterations = 12;
 constexpr std::size_t kMaxRows = 20'000;  // of inner validation
 constexpr double kBetter = 0.999;         // loss below this part of the best is an improvement
 constexpr int kPatience = 2;              // sizes without improvement
 constexpr std::size_t kAround = 2;        // ridges tried on either side of what was best for fewer rules
 constexpr double kWorse = 1.25;           // times the best loss: weaker ridges are not tried
-constexpr double kHopeless = 1e300;       // loss of what was not tried
+constexpr double kNotTried = 1e300;       // loss of what was not tried
 
 // Weight counts, not rows: a row of weight two is the row twice.
 int n_parts(double weight) { return weight < 500 ? 4 : weight < 1000 ? 3 : 4; }
@@ -50,6 +52,118 @@ std::vector<int> stratified_parts(const Sample& sample, std::size_t n_rows, int 
   return part;
 }
 
+namespace {
+
+// All paths of all starts and folds, grown from one size to the next together.
+class InnerValidation {
+ public:
+  InnerValidation(const Sample& sample, const Grid& grid, const PathOptions& options, std::size_t n_rows, int parts,
+                  int folds, ThreadPool& pool)
+      : pool_(pool), starts_(starts()), n_folds_(static_cast<std::size_t>(folds)), paths_(starts_.size() * n_folds_),
+        progress_(starts_.size()) {
+    const auto part = stratified_parts(sample, n_rows, parts);
+    pool_.run(paths_.size(), true, [&](std::size_t p) {
+      const std::size_t fold = p % n_folds_;
+      std::vector<Row> fit, other;
+      for (std::size_t i = 0; i < n_rows; ++i)
+        (part[i] == static_cast<int>(fold) ? other : fit).push_back(static_cast<Row>(i));
+      PathOptions own = options;
+      own.start = starts_[p / n_folds_];
+      own.seed += fold;
+      paths_[p] = std::make_unique<Path>(sample, grid, fit, other, own, pool_);
+    });
+    for (std::size_t fold = 0; fold < n_folds_; ++fold) weight_ += paths_[fold]->validation_weight();
+  }
+
+  Choices run(std::size_t max_rules) {
+    for (std::size_t s = 0; s < starts_.size(); ++s) {
+      std::size_t first = 0;
+      for (std::size_t fold = 0; fold < n_folds_; ++fold) first = std::max(first, paths_[s * n_folds_ + fold]->size());
+      progress_[s].sizes = sizes(first, max_rules);
+    }
+    while (true) {
+      std::vector<std::size_t> open;
+      for (std::size_t p = 0; p < paths_.size(); ++p)
+        if (!progress_[p / n_folds_].is_done()) open.push_back(p);
+      if (open.empty()) break;
+      std::vector<Losses> losses(paths_.size());
+      pool_.run(open.size(), true, [&](std::size_t k) { losses[open[k]] = grow(open[k]); });
+      for (std::size_t s = 0; s < starts_.size(); ++s)
+        if (!progress_[s].is_done()) judge(s, losses);
+    }
+    std::stable_sort(tried_.begin(), tried_.end(), [](const Choice& a, const Choice& b) { return a.loss < b.loss; });
+    return {std::move(tried_), linear_ridge_};
+  }
+
+ private:
+  static constexpr std::size_t kNumRidges = std::size(kRidges);
+  using Losses = std::array<double, kNumRidges>;
+
+  struct Progress {  // of a start
+    std::vector<std::size_t> sizes;
+    std::size_t at = 0;
+    double best_loss = kNotTried;
+    std::size_t best_ridge = kNumRidges;  // of the last size; none yet
+    int n_bad = 0;
+    bool is_done() const { return at == sizes.size(); }
+    bool is_near(std::size_t ridge) const {
+      return best_ridge == kNumRidges || (ridge + kAround >= best_ridge && ridge <= best_ridge + kAround);
+    }
+  };
+
+  // Grows a path to the next size, and tries the ridges on it.
+  Losses grow(std::size_t p) {
+    const Progress& progress = progress_[p / n_folds_];
+    Path& path = *paths_[p];
+    path.grow_to(progress.sizes[progress.at]);
+    Weights weights = path.weights();
+    Refit refit = path.refit();
+    Losses losses;
+    losses.fill(kNotTried);
+    double best = kNotTried;
+    for (std::size_t r = 0; r < kNumRidges; ++r) {
+      if (!progress.is_near(r)) continue;
+      refit.fit({kRidges[r], kIterations, kTolerance}, weights);
+      losses[r] = path.validation_loss(weights);
+      if (losses[r] > kWorse * best) break;
+      best = std::min(best, losses[r]);
+    }
+    return losses;
+  }
+
+  // Notes what the size that was just reached is worth, over all folds.
+  void judge(std::size_t s, const std::vector<Losses>& losses) {
+    Progress& own = progress_[s];
+    Choice best{kNotTried, s, own.sizes[own.at], kRidges[0]};
+    for (std::size_t r = 0; r < kNumRidges; ++r) {
+      double sum = 0;
+      for (std::size_t fold = 0; fold < n_folds_; ++fold) sum += losses[s * n_folds_ + fold][r];
+      if (sum >= kNotTried) continue;
+      tried_.push_back({sum / weight_, s, own.sizes[own.at], kRidges[r]});
+      if (tried_.back().loss < best.loss) best = tried_.back(), own.best_ridge = r;
+    }
+    if (own.at == 0 && starts_[s].linear) {
+      linear_ridge_ = kLinearSlack * best.ridge;
+      for (std::size_t fold = 0; fold < n_folds_; ++fold) paths_[s * n_folds_ + fold]->set_linear_ridge(linear_ridge_);
+    }
+    own.n_bad = best.loss < own.best_loss * kBetter ? 0 : own.n_bad + 1;
+    if (own.n_bad == 0) own.best_loss = best.loss;
+    ++own.at;
+    if (own.n_bad >= kPatience) own.at = own.sizes.size();
+  }
+
+  ThreadPool& pool_;
+  std::vector<Start> starts_;
+  std::size_t n_folds_;
+  std::vector<std::unique_ptr<Path>> paths_;  // [start][fold]
+  std::vector<Progress> progress_;            // [start]
+  double weight_ = 0;                         // of all validation rows
+  double linear_ridge_ = kRidges[0];
+  std::vector<Choice> tried_;
+};
+
+}  // namespace
+
 Choices choose(const Sample& sample, const Grid& grid, const PathOptions& options, std::size_t max_rules,
                ThreadPool& pool) {
   const std::size_t n = std::min(sample.n_rows, kMaxRows);
@@ -57,88 +171,7 @@ Choices choose(const Sample& sample, const Grid& grid, const PathOptions& option
   const double weight = std::accumulate(sample.weight.begin(), end, 0.0);
   const int parts = std::min<int>(n_parts(weight), static_cast<int>(n));
   if (parts < 2 || sample.n_classes < 2) return {{{0, 0, std::min<std::size_t>(max_rules, 8), kRidges[1]}}, kRidges[1]};
-  const auto part = stratified_parts(sample, n, parts);
-  const auto n_fold = static_cast<std::size_t>(std::min(parts, n_folds(weight)));
-  const auto all_starts = starts();
-  const std::size_t n_paths = all_starts.size() * n_fold;
-  std::vector<std::unique_ptr<Path>> paths(n_paths);
-  pool.run(n_paths, true, [&](std::size_t p) {
-    const std::size_t fold = p % n_fold;
-    std::vector<Row> fit, other;
-    for (std::size_t i = 0; i < n; ++i)
-      (part[i] == static_cast<int>(fold) ? other : fit).push_back(static_cast<Row>(i));
-    PathOptions own = options;
-    own.start = all_starts[p / n_fold];
-    own.seed += fold;
-    paths[p] = std::make_unique<Path>(sample, grid, fit, other, own, pool);
-  });
-  double total = 0;
-  for (std::size_t fold = 0; fold < n_fold; ++fold) total += paths[fold]->validation_weight();
-  constexpr std::size_t n_ridges = std::size(kRidges);
-
-  struct Progress {
-    std::vector<std::size_t> sizes;
-    std::size_t at = 0;
-    double best = 1e300;
-    std::size_t best_ridge = n_ridges;  // none yet
-    int n_bad = 0;
-    bool is_done() const { return at == sizes.size(); }
-  };
-  std::vector<Progress> progress(all_starts.size());
-  for (std::size_t s = 0; s < all_starts.size(); ++s) {
-    std::size_t first = 0;
-    for (std::size_t fold = 0; fold < n_fold; ++fold) first = std::max(first, paths[s * n_fold + fold]->size());
-    progress[s].sizes = sizes(first, max_rules);
-  }
-  std::vector<Choice> out;
-  double linear_ridge = kRidges[0];
-  while (true) {
-    std::vector<std::size_t> open;
-    for (std::size_t p = 0; p < n_paths; ++p)
-      if (!progress[p / n_fold].is_done()) open.push_back(p);
-    if (open.empty()) break;
-    std::vector<double> loss(n_paths * n_ridges, 0.0);
-    pool.run(open.size(), true, [&](std::size_t k) {
-      const std::size_t p = open[k];
-      Path& path = *paths[p];
-      path.grow_to(progress[p / n_fold].sizes[progress[p / n_fold].at]);
-      Weights weights = path.weights();
-      Refit refit = path.refit(path.size());
-      double best = kHopeless;
-      for (std::size_t r = 0; r < n_ridges; ++r) {
-        double& own = loss[p * n_ridges + r] = kHopeless;
-        const auto& around = progress[p / n_fold].best_ridge;
-        if ((around < n_ridges && r + kAround < around) || (around < n_ridges && r > around + kAround)) continue;
-        if (r > 0 && best < kHopeless && loss[p * n_ridges + r - 1] > kWorse * best) continue;
-        refit.fit({kRidges[r], 12, kTolerance}, weights);
-        own = path.validation_loss(weights);
-        best = std::min(best, own);
-      }
-    });
-    for (std::size_t s = 0; s < all_starts.size(); ++s) {
-      Progress& own = progress[s];
-      if (own.is_done()) continue;
-      double best = kHopeless;
-      std::size_t ridge = 0;
-      for (std::size_t r = 0; r < n_ridges; ++r) {
-        double sum = 0;
-        for (std::size_t fold = 0; fold < n_fold; ++fold) sum += loss[(s * n_fold + fold) * n_ridges + r];
-        if (sum < kHopeless) out.push_back({sum / total, s, own.sizes[own.at], kRidges[r]});
-        if (sum / total < best) best = sum / total, ridge = r;
-      }
-      if (own.at == 0 && all_starts[s].linear) {
-        linear_ridge = kLinearSlack * kRidges[ridge];
-        for (std::size_t fold = 0; fold < n_fold; ++fold) paths[s * n_fold + fold]->set_linear_ridge(linear_ridge);
-      }
-      if (best < own.best * kBetter) own.best = best, own.n_bad = 0;
-      else ++own.n_bad;
-      own.best_ridge = ridge;
-      ++own.at;
-      if (own.n_bad >= kPatience) own.at = own.sizes.size();
-    }
-  }
-  std::stable_sort(out.begin(), out.end(), [](const Choice& a, const Choice& b) { return a.loss < b.loss; });
-  return {std::move(out), linear_ridge};
+  return InnerValidation(sample, grid, options, n, parts, std::min(parts, n_folds(weight)), pool).run(max_rules);
 }
 
 }  // namespace ferl::wide

@@ -17,8 +17,7 @@ struct Choice {
   double ridge;
 };
 
-inline constexpr double kTaus[] = {10, 2};
-inline std::vector<Start> starts() { return {{true, kTaus[0]}, {false, kTaus[1]}}; }
+inline std::vector<Start> starts() { return {{true, 10}, {false, 2}}; }
 
 // The part (0 .. n_parts - 1) of each row: alike in the classes, by content.
 std::vector<int> stratified_parts(const Sample& sample, std::size_t n_rows, int n_parts);

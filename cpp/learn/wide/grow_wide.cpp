@@ -12,8 +12,9 @@ namespace ferl::wide {
 
 namespace {
 
-constexpr std::size_t kAveraged = 8;    // best choices of one path
+constexpr std::size_t kAveraged = 8;      // best choices of one path
 constexpr std::size_t kGrownRules = 150;  // a small budget is pruned backwards from as many: better than growing few
+constexpr std::size_t kMaxRows = 200'000;  // that weights are fitted on: the firing of every rule is kept for each
 
 // The mean of the weights over the best choices; a rule that a choice does not have counts zero there.
 Weights averaged(Path& path, const std::vector<Choice>& chosen, std::size_t n_channels) {
@@ -25,7 +26,7 @@ Weights averaged(Path& path, const std::vector<Choice>& chosen, std::size_t n_ch
     path.grow_to(size);
     std::sort(own.rbegin(), own.rend());
     Weights weights = path.weights();
-    Refit refit = path.refit(path.size());
+    Refit refit = path.refit();
     mean.v.resize(path.size() * n_channels, 0.0);
     for (const double ridge : own) {
       refit.fit({ridge, 60, 3e-5}, weights);
@@ -53,7 +54,7 @@ WideRules grow_wide(const Sample& sample, const WideOptions& options, Monitor& m
   for (const Choice& choice : out.choices)
     if (choice.start == best.start && chosen.size() < kAveraged) chosen.push_back(choice);
   path_options.start = starts()[best.start];
-  std::vector<Row> rows(sample.n_rows);
+  std::vector<Row> rows(std::min(sample.n_rows, kMaxRows));  // by key, so any first ones are a random part
   std::iota(rows.begin(), rows.end(), 0);
   Path path(sample, grid, rows, {}, path_options, pool);
   growing = &path;
@@ -61,7 +62,7 @@ WideRules grow_wide(const Sample& sample, const WideOptions& options, Monitor& m
   const Weights whole = averaged(path, chosen, e);
   out.n_grown = path.size();
   out.n_averaged = chosen.size();
-  const auto columns = path.columns(path.size());
+  const auto columns = path.columns();
   const Pruned pruned = prune(path.fit_rows(), columns, whole, {options.prune, options.max_rules, best.ridge}, pool);
   out.divergence = pruned.divergence;
   std::vector<double> v;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 #include "learn/hash.h"
@@ -23,9 +24,10 @@ constexpr std::size_t kScanWork = 600'000;  // rows x features x channels of a s
 constexpr std::size_t kMinScanRows = 1200, kMaxScanRows = 3000;
 constexpr double kMostWork = 2e5;           // of most scans: features that gain little are left out
 constexpr std::size_t kMinActive = 200;     // but not so many
-constexpr std::size_t kWorthSharing = 100'000;
+constexpr std::size_t kWorthSharing = 10'000;  // rows times features times channels
 constexpr double kMostLoss = 9;             // of a validation row
 constexpr double kLeastPrior = 1e-3;
+constexpr double kLeastTotal = 1e-3, kMostTotal = 1e12;  // weight of all rows; beyond, floats would not hold it
 
 }  // namespace
 
@@ -40,10 +42,12 @@ Path::Path(const Sample& sample, const Grid& grid, const std::vector<Row>& fit_r
   rows_.insert(rows_.end(), other_rows.begin(), other_rows.end());
   rows_.resize(n_fit_padded_ + n_other_padded_, fit_rows.front());
   weight_.assign(rows_.size(), 0.0f);
+  const double all = std::accumulate(sample.weight.begin(), sample.weight.end(), 0.0);
+  const double unit = std::clamp(all, kLeastTotal, kMostTotal) / all;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     label_.push_back(sample.y[rows_[i]]);
     if (i < n_fit_ || (i >= n_fit_padded_ && i < n_fit_padded_ + n_other_))
-      weight_[i] = static_cast<float>(sample.weight[rows_[i]]);
+      weight_[i] = static_cast<float>(unit * sample.weight[rows_[i]]);
   }
   std::vector<double> prior(static_cast<std::size_t>(n_classes_), 0.0);
   double total = 0;
@@ -68,28 +72,28 @@ std::uint64_t Path::draw(std::uint64_t purpose) const {
 
 void Path::rescore() {
   score_.resize(n_channels_ * n_path_);
-  score_rows(columns(rules_.size()), weights_, n_channels_, 0, n_path_, n_path_, score_.data());
+  score_rows(columns(), weights_, n_channels_, 0, n_path_, n_path_, score_.data());
 }
 
-std::vector<RuleColumn> Path::columns(std::size_t n_rules) const {
+std::vector<RuleColumn> Path::columns() const {
   std::vector<RuleColumn> out;
-  for (std::size_t k = 0; k < n_rules; ++k)
+  for (std::size_t k = 0; k < rules_.size(); ++k)
     out.push_back({firing_[k].data(), moments_[k], sign_[k], k < n_linear_ ? linear_ridge_ : 1e300});
   return out;
 }
 
 FitRows Path::fit_rows() const { return {n_fit_padded_, n_classes_, weight_.data(), label_.data(), nullptr}; }
 
-Refit Path::refit(std::size_t n_rules) const { return {fit_rows(), columns(n_rules), pool_}; }
+Refit Path::refit() const { return {fit_rows(), columns(), pool_}; }
 
 double Path::validation_weight() const {
   return std::accumulate(weight_.begin() + static_cast<std::ptrdiff_t>(n_fit_padded_), weight_.end(), 0.0);
 }
 
 double Path::validation_loss(const Weights& weights) const {
-  const std::size_t n = n_other_padded_, n_rules = weights.v.size() / n_channels_;
+  const std::size_t n = n_other_padded_;
   std::vector<float> score(n_channels_ * n);
-  score_rows(columns(n_rules), weights, n_channels_, n_fit_padded_, n, n, score.data());
+  score_rows(columns(), weights, n_channels_, n_fit_padded_, n, n, score.data());
   std::vector<double> p(static_cast<std::size_t>(n_classes_));
   double loss = 0;
   for (std::size_t i = 0; i < n_other_; ++i) {
@@ -157,7 +161,7 @@ void Path::correct() {
   rows.n = n_path_;
   // Fewer rows, less ridge.
   const double part = static_cast<double>(n_path_) / static_cast<double>(n_fit_padded_);
-  std::vector<RuleColumn> rules = columns(rules_.size());
+  std::vector<RuleColumn> rules = columns();
   for (std::size_t k = 0; k < rules.size(); ++k) rules[k].moments = path_moments_[k], rules[k].max_ridge *= part;
   Refit refit(rows, std::move(rules), pool_);
   refit.fit({kPathRidge * part, 6, 5e-4}, weights_);
@@ -269,13 +273,13 @@ void Path::add_linear() {
   for (std::size_t i = 0; i < n; ++i) prior[static_cast<std::size_t>(label_[i])] += weight_[i], total += weight_[i];
   double spread = 0;  // h of every row, without any rule
   for (const double p : prior) spread += p / total * (1 - p / total) / std::max(1, n_classes_ - 1);
-  pool_.run((conditions.size() + chunk - 1) / chunk, conditions.size() * n > kWorthSharing, [&](std::size_t task) {
+  pool_.run((conditions.size() + chunk - 1) / chunk, conditions.size() * n > 10 * kWorthSharing, [&](std::size_t task) {
     std::vector<float> phi(n);
     std::vector<double> sum(prior.size());
     for (std::size_t k = task * chunk; k < std::min((task + 1) * chunk, conditions.size()); ++k) {
       std::fill(phi.begin(), phi.end(), 1.0f);
       multiply_membership(sample_, conditions[k], rows, phi.data());
-      const Moments2 moments = firing_moments(phi.data(), weight_.data(), n);
+      const FiringMoments moments = firing_moments(phi.data(), weight_.data(), n);
       std::fill(sum.begin(), sum.end(), 0.0);
       for (std::size_t i = 0; i < n; ++i)
         sum[static_cast<std::size_t>(label_[i])] +=
@@ -314,64 +318,68 @@ void Path::extend(const Candidate& from, std::size_t n_best, std::vector<Candida
     }
 }
 
+// The best condition of each feature. Where that is too much work, most scans leave out features that gained little in
+// the last one of all features.
+std::vector<Found> Path::scan_features() {
+  const double work = static_cast<double>(scanner_.n_rows() * std::min(n_channels_, kMaxGradients) + 400);
+  const std::size_t n_active = std::max(kMinActive, static_cast<std::size_t>(kMostWork / work));
+  if (features_.size() <= n_active) return scanner_.scan({}, 0, features_, pool_);
+  if (n_steps_ % kRefitEvery != 0) return scanner_.scan({}, 0, active_, pool_);
+  std::vector<Found> found = scanner_.scan({}, 0, features_, pool_);
+  active_ = best_features(found, n_active, true);
+  std::sort(active_.begin(), active_.end());
+  return found;
+}
+
+// Single conditions that rules begin with: the best of the best features, complements of some, and some at random.
+std::vector<Path::Candidate> Path::beginnings(const std::vector<Found>& found) const {
+  std::vector<Candidate> out;
+  const auto add = [&](double gain, Condition condition) {
+    const int sign = sign_with(0, condition);
+    out.push_back({gain, {std::move(condition)}, sign});
+  };
+  for (const std::size_t f : best_features(found, kBeam, true))
+    add(found[f].up.gain, condition_of(grid_.features[f], found[f], true));
+  const std::size_t n_best = out.size();
+  for (std::size_t k = 0; k < std::min(kBeam / 2, n_best); ++k) add(0, complement(out[k].rule[0]));
+  for (std::size_t k = 0; k < kRandomStarts && !active_.empty(); ++k) {
+    const Feature& f = grid_.features[active_[draw(2 + 4 * k) % active_.size()]];
+    Condition condition;
+    if (f.is_categorical()) {
+      const std::size_t category = draw(3 + 4 * k) % f.category_share.size();
+      if (!(f.category_share[category] > 0)) continue;
+      condition = single_category(f, category);
+    } else {
+      const std::size_t n = f.knots.size(), a = draw(3 + 4 * k) % n, b = (a + 1 + draw(4 + 4 * k) % (n - 1)) % n;
+      condition = ramp(f, std::min(a, b), std::max(a, b));
+    }
+    add(0, draw(5 + 4 * k) & 1 ? complement(condition) : condition);
+  }
+  return out;
+}
+
 // Candidates, the best first: gain less tau for each condition.
 std::vector<Path::Candidate> Path::search() {
-  const double work = static_cast<double>(scanner_.n_rows() * std::min(n_channels_, kMaxGradients) + 100);
-  const std::size_t n_active = std::max(kMinActive, static_cast<std::size_t>(kMostWork / work));
-  const bool is_too_much = features_.size() > n_active;
-  const bool is_full = !is_too_much || n_steps_ % kRefitEvery == 0;
-  const std::vector<Found> found = scanner_.scan({}, 0, is_full ? features_ : active_, pool_);
-  if (is_too_much && is_full) {
-    active_ = best_features(found, n_active, true);
-    std::sort(active_.begin(), active_.end());
-  }
-  const auto best = best_features(found, kBeam, true);
-  std::vector<Candidate> starts, pairs, all;
-  for (const std::size_t f : best) {
-    Condition condition = condition_of(grid_.features[f], found[f], true);
-    const int sign = sign_with(0, condition);
-    starts.push_back({found[f].up.gain, {std::move(condition)}, sign});
-  }
-  for (std::size_t k = 0; k < std::min<std::size_t>(3, starts.size()); ++k) all.push_back(starts[k]);
-  n_scanned_ += is_full ? features_.size() : active_.size();
-  if (options_.max_conditions > 1 && features_.size() > 1) {
-    for (std::size_t k = 0; k < std::min(kBeam / 2, best.size()); ++k) {
-      Condition other = complement(starts[k].rule[0]);
-      const int sign = sign_with(0, other);
-      starts.push_back({0, {std::move(other)}, sign});
-    }
-    for (std::size_t k = 0; k < kRandomStarts; ++k) {
-      const Feature& f = grid_.features[active_.empty() ? 0 : active_[draw(2 + 4 * k) % active_.size()]];
-      Condition condition;
-      if (f.is_categorical()) {
-        const std::size_t category = draw(3 + 4 * k) % f.category_share.size();
-        if (!(f.category_share[category] > 0)) continue;
-        condition = single_category(f, category);
-      } else {
-        const std::size_t n = f.knots.size(), a = draw(3 + 4 * k) % n, b = (a + 1 + draw(4 + 4 * k) % (n - 1)) % n;
-        condition = ramp(f, std::min(a, b), std::max(a, b));
-      }
-      if (draw(5 + 4 * k) & 1) condition = complement(condition);
-      const int sign = sign_with(0, condition);
-      starts.push_back({0, {std::move(condition)}, sign});
-    }
-    const bool is_worth = scanner_.n_rows() * active_.size() * n_channels_ > kWorthSharing / 10;
-    std::vector<std::vector<Candidate>> extended(starts.size());
-    pool_.run(starts.size(), is_worth, [&](std::size_t k) { extend(starts[k], 2, extended[k]); });
-    n_scanned_ += starts.size() * active_.size();
-    for (auto& own : extended)
-      for (Candidate& candidate : own) pairs.push_back(std::move(candidate));
-    std::stable_sort(pairs.begin(), pairs.end(),
-                     [](const Candidate& a, const Candidate& b) { return a.gain > b.gain; });
-    for (std::size_t k = 0; k < std::min<std::size_t>(4, pairs.size()); ++k) all.push_back(pairs[k]);
-    if (options_.max_conditions > 2 && features_.size() > 2) {
-      const std::size_t n = std::min(kBeam / 2, pairs.size());
-      std::vector<std::vector<Candidate>> triples(n);
-      pool_.run(n, is_worth, [&](std::size_t k) { extend(pairs[k], 1, triples[k]); });
-      n_scanned_ += n * active_.size();
-      for (auto& own : triples)
-        for (Candidate& candidate : own) all.push_back(std::move(candidate));
-    }
+  const std::vector<Candidate> singles = beginnings(scan_features());
+  std::vector<Candidate> all;
+  const auto take_first = [&](const std::vector<Candidate>& from, std::size_t n) {
+    for (std::size_t k = 0; k < std::min(n, from.size()); ++k)
+      if (from[k].gain > 0) all.push_back(from[k]);
+  };
+  const bool is_worth = scanner_.n_rows() * active_.size() * n_channels_ > kWorthSharing;
+  const auto extended = [&](const std::vector<Candidate>& from, std::size_t n, std::size_t n_best) {
+    std::vector<std::vector<Candidate>> found(std::min(n, from.size()));
+    pool_.run(found.size(), is_worth, [&](std::size_t k) { extend(from[k], n_best, found[k]); });
+    std::vector<Candidate> out;
+    for (auto& own : found) std::move(own.begin(), own.end(), std::back_inserter(out));
+    std::stable_sort(out.begin(), out.end(), [](const Candidate& a, const Candidate& b) { return a.gain > b.gain; });
+    return out;
+  };
+  take_first(singles, 3);
+  if (options_.max_conditions > 1) {
+    const std::vector<Candidate> pairs = extended(singles, singles.size(), 2);
+    take_first(pairs, 4);
+    if (options_.max_conditions > 2) take_first(extended(pairs, kBeam / 2, 1), kBeam);
   }
   const double tau = options_.start.tau;
   const auto worth = [&](const Candidate& own) { return own.gain - tau * static_cast<double>(own.rule.size()); };

@@ -28,7 +28,7 @@ struct PathOptions {
 
 class Path {
  public:
-  // On the first `n_fit` of the rows; the firing of the others is kept for validation.
+  // Fitted on some rows; the firing of the others is kept for validation.
   Path(const Sample& sample, const Grid& grid, const std::vector<Row>& fit_rows, const std::vector<Row>& other_rows,
        const PathOptions& options, ThreadPool& pool);
 
@@ -38,12 +38,11 @@ class Path {
   std::size_t size() const { return rules_.size(); }
   const std::vector<Rule>& rules() const { return rules_; }
   const Weights& weights() const { return weights_; }
-  std::size_t n_scanned() const { return n_scanned_; }  // features looked at so far
 
-  // Refits of the first n_rules weights on all rows to fit, and what it needs.
-  Refit refit(std::size_t n_rules) const;
+  // A refit of all weights on all rows to fit, and what it needs.
+  Refit refit() const;
   FitRows fit_rows() const;
-  std::vector<RuleColumn> columns(std::size_t n_rules) const;
+  std::vector<RuleColumn> columns() const;
   // The ridge of the linear rules, which need less of it than others, is at most this.
   void set_linear_ridge(double most) { linear_ridge_ = most; }
   // Log-loss on the other rows, summed by weight.
@@ -61,6 +60,8 @@ class Path {
   bool step();
   void draw_rows();
   void set_residuals();
+  std::vector<Found> scan_features();
+  std::vector<Candidate> beginnings(const std::vector<Found>& found) const;
   std::vector<Candidate> search();
   void extend(const Candidate& from, std::size_t n_best, std::vector<Candidate>& out);
   void append(Rule rule, int sign);
@@ -86,14 +87,14 @@ class Path {
   std::vector<Rule> rules_;
   std::vector<int> sign_;
   std::vector<std::vector<float>> firing_;  // [rule][row]
-  std::vector<Moments2> moments_, path_moments_;
+  std::vector<FiringMoments> moments_, path_moments_;
   Weights weights_;
   std::vector<float> score_;  // [channel][row of the path]
   Scanner scanner_;
   std::vector<Row> scanned_;  // indices into rows_
   std::vector<double> probability_;  // [scanned row][class]
   std::vector<std::size_t> features_, active_;
-  std::size_t n_steps_ = 0, n_corrected_ = 0, target_ = 0, n_scanned_ = 0;
+  std::size_t n_steps_ = 0, n_corrected_ = 0, target_ = 0;
   std::size_t n_linear_ = 0;
   double scan_scale_ = 1, linear_ridge_ = 1e300;
 };

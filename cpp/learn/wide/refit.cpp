@@ -25,7 +25,7 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
 
 }  // namespace
 
-Moments2 firing_moments(const float* firing, const float* weight, std::size_t n) {
+FiringMoments firing_moments(const float* firing, const float* weight, std::size_t n) {
   double sum = 0, total = 0, squares = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const double w = weight[i], phi = firing[i];

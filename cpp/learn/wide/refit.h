@@ -29,15 +29,15 @@ struct FitRows {
 };
 
 // Mean and standard deviation of a rule's firing over rows.
-struct Moments2 {
+struct FiringMoments {
   double mean = 0, deviation = 1;
 };
-Moments2 firing_moments(const float* firing, const float* weight, std::size_t n);
+FiringMoments firing_moments(const float* firing, const float* weight, std::size_t n);
 
 // A rule as a refit sees it.
 struct RuleColumn {
   const float* firing;  // [row]
-  Moments2 moments;
+  FiringMoments moments;
   int sign = 0;               // of the second class's weight, 0: any; two classes if not
   double max_ridge = 1e300;   // whatever the others get
 };

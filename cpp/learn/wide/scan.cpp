@@ -79,7 +79,6 @@ Scanner::Rows Scanner::weigh(const std::vector<float>& base) const {
   Rows out;
   const std::size_t n = rows_.size(), g = n_gradients_;
   out.all = base.empty();
-  out.total.assign(g + 2, 0.0);
   for (std::size_t i = 0; i < n; ++i)
     if (out.all || base[i] > 0) out.index.push_back(static_cast<Row>(i));
   out.value.assign(out.index.size() * n_padded_, 0.0f);
@@ -90,7 +89,6 @@ Scanner::Rows Scanner::weigh(const std::vector<float>& base) const {
     for (std::size_t c = 0; c < g; ++c) value[c] = gradient_[i * g + c] * w;
     value[g] = hessian_[i] * w;
     value[g + 1] = value[g] * w;
-    for (std::size_t c = 0; c < g + 2; ++c) out.total[c] += static_cast<double>(value[c]);
   }
   return out;
 }

@@ -26,9 +26,6 @@ struct GainTerms {
 struct Found {
   BestPair up, down;
   std::vector<double> category;  // membership of each; empty: a number
-
-  bool has_up() const { return up.gain > 0; }
-  bool has_down() const { return down.gain > 0; }
 };
 
 Condition condition_of(const Feature& feature, const Found& found, bool up);
@@ -58,7 +55,6 @@ class Scanner {
   struct Rows {  // those with a firing, and what they add to sums
     std::vector<Row> index;
     std::vector<float> value;  // [row][channel], padded to a multiple of four channels
-    std::vector<double> total;
     bool all = false;
   };
   Rows weigh(const std::vector<float>& base) const;
