@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from ferl._read.evidence import Evidence
 from ferl._sklearn import HasMethods, StrOptions, fit_context
 from ferl._tables import checked_sample_weight, codes_of
-from ferl._util.arrays import Floats
+from ferl._util.arrays import Floats, Ints
 from ferl._wrapper import Wrapper, checked_labels, cross_fit, evidence_of, fitted_clone, novelty_of
 
 
@@ -62,8 +62,6 @@ class BettingEvidence(Evidence):
         equal = super().dirichlet
         return np.asarray(equal - 1.0 + self.belief.shape[1] * self.base_rate)
 
-
-Codes = NDArray[np.int32]
 
 METHODS = ("temperature", "isotonic")
 # Logarithms of smaller shares would say nothing more.
@@ -112,9 +110,7 @@ class IsotonicMap:
         return _with_shares(evidence, moved / moved.sum(axis=1, keepdims=True), self.sharing)
 
 
-def fit_map(
-    evidence: Evidence, codes: Codes, method: str, weight: Floats | None = None
-) -> TemperatureMap | IsotonicMap:
+def fit_map(evidence: Evidence, codes: Ints, method: str, weight: Floats | None = None) -> TemperatureMap | IsotonicMap:
     """Choose the map that suits these rows best.
 
     Parameters
@@ -155,7 +151,7 @@ def fit_map(
     return fit(evidence[known], codes[known], weights[known])
 
 
-def _fit_temperature(evidence: Evidence, codes: Codes, weight: Floats) -> TemperatureMap:
+def _fit_temperature(evidence: Evidence, codes: Ints, weight: Floats) -> TemperatureMap:
     own = (np.arange(len(codes)), codes)
 
     def as_map(point: Floats) -> TemperatureMap:
@@ -171,7 +167,7 @@ def _fit_temperature(evidence: Evidence, codes: Codes, weight: Floats) -> Temper
     return as_map(found.x)
 
 
-def _fit_isotonic(evidence: Evidence, codes: Codes, weight: Floats) -> IsotonicMap:
+def _fit_isotonic(evidence: Evidence, codes: Ints, weight: Floats) -> IsotonicMap:
     truth = np.arange(evidence.belief.shape[1]) == codes[:, None]
     best, least = IsotonicMap(np.array([0.0, 1.0]), np.array([0.0, 1.0])), np.inf
     for sharing in _SHARINGS.tolist():

@@ -17,12 +17,13 @@ from ferl._tables.categories import CategoryLookup, plain_text
 from ferl._tables.column import arrow_column
 from ferl._tables.file_rows import RowReader, known_column
 from ferl._tables.files import FileForm, TableFile
+from ferl._util.arrays import Ints
 from ferl._util.files import replace_text
 from ferl._util.progress import file_bar
 from ferl._util.text import shown
 from ferl._util.threads import n_threads
 from ferl.report.summarise import summarise
-from ferl.report.table_reading import NO_LABEL, OTHER_LABEL, Cell, Codes, TableReading
+from ferl.report.table_reading import NO_LABEL, OTHER_LABEL, Cell, TableReading
 from ferl.report.writing import render
 from ferl.saving import load_model
 
@@ -89,11 +90,11 @@ class _Labels:
         self.n_known = 0
         self.other: str | None = None
 
-    def codes(self, batch: pa.Table) -> Codes:
+    def codes(self, batch: pa.Table) -> Ints:
         """The labels of a batch; ``NO_LABEL`` where one is missing, ``OTHER_LABEL`` for those of no class."""
         column = arrow_column(f"Column {self.target!r}", known_column(batch[self.target], self.form))
         known = np.nan_to_num(column.codes(self.lookup), nan=NO_LABEL)
-        codes: Codes = np.where(known == self.lookup.n_categories, OTHER_LABEL, known).astype(np.int32)
+        codes: Ints = np.where(known == self.lookup.n_categories, OTHER_LABEL, known).astype(np.int32)
         self.n_known += int((codes >= 0).sum())
         if self.other is None:
             self.other = next(map(plain_text, column.unseen(self.lookup)), None)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._read.evidence import Evidence
-from ferl._util.arrays import Floats
+from ferl._util.arrays import Floats, Ints
 
 SCORES = ("plausibility", "probability", "aps", "raps")
 CUMULATIVE = ("aps", "raps")
@@ -138,9 +138,6 @@ def _mix(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return state ^ (state >> np.uint64(31))
 
 
-Codes = NDArray[np.int32]
-
-
 @dataclass(frozen=True, eq=False)
 class Reference:
     """Scores of calibration rows for their true labels under one classifier.
@@ -159,7 +156,7 @@ class Reference:
 
     estimator: Any
     scores: Floats
-    codes: Codes
+    codes: Ints
     weight: Floats
 
     def weight_at_least(self, scores: Floats, *, class_conditional: bool) -> Floats:
@@ -188,7 +185,7 @@ class Reference:
         return np.bincount(self.codes[known], weights=self.weight[known], minlength=n_classes).astype(np.float64)
 
 
-def reference_of(estimator: Any, scores: Floats, codes: Codes, weight: Floats) -> Reference:
+def reference_of(estimator: Any, scores: Floats, codes: Ints, weight: Floats) -> Reference:
     """The score of each calibration row for its label, from those of all classes, shape (n_samples, n_classes)."""
     own = np.where(codes >= 0, scores[np.arange(len(codes)), codes], np.inf)
     return Reference(estimator, own, codes, weight)

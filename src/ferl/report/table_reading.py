@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from ferl._model.model import Model
 from ferl._read.evidence import Evidence, read_evidence
 from ferl._read.novelty import novelty as how_novel
-from ferl._util.arrays import Bools, Floats
+from ferl._util.arrays import Bools, Floats, Ints
 from ferl.metrics import aurc, expected_calibration_error, risk_coverage_curve
 
-Codes = NDArray[np.int32]
 Cell = Callable[[int, int], Any]
 
 NO_LABEL = -1  # the row's label is missing
@@ -40,7 +39,7 @@ class Rows:
 
     number: NDArray[np.int64]
     values: Floats
-    truth: Codes
+    truth: Ints
     unseen: list[dict[int, Any]]
 
     def __len__(self) -> int:
@@ -111,9 +110,9 @@ class TableReading:
         self.n_rows = self.n_abstained = self.n_unsupported = self.n_covered = 0
         self.set_sizes = np.zeros(len(model.classes) + 1, dtype=np.int64)
         self.ignorance = self.conflict = 0.0
-        self._blocks: list[tuple[Codes, Codes, Floats]] = []
+        self._blocks: list[tuple[Ints, Ints, Floats]] = []
 
-    def add(self, rows: Floats, truth: Codes | None, cell: Cell = lambda row, feature: "another category") -> None:
+    def add(self, rows: Floats, truth: Ints | None, cell: Cell = lambda row, feature: "another category") -> None:
         """Judge one more block of rows.
 
         Parameters
@@ -149,7 +148,7 @@ class TableReading:
         n_categories = self.model.schema.n_categories
         return np.asarray((n_categories > 0) & (row[: len(n_categories)] >= n_categories))
 
-    def _count(self, evidence: Evidence, sets: Bools, abstains: Bools, truth: Codes) -> None:
+    def _count(self, evidence: Evidence, sets: Bools, abstains: Bools, truth: Ints) -> None:
         self.n_abstained += int(abstains.sum())
         self.n_unsupported += int((abstains & (evidence.ignorance == 1)).sum())
         self.set_sizes += np.bincount(sets.sum(axis=1), minlength=len(self.set_sizes))
@@ -161,7 +160,7 @@ class TableReading:
         label = probability.argmax(axis=1)
         self._blocks.append((truth, label.astype(np.int32), probability[np.arange(len(label)), label]))
 
-    def answers(self) -> tuple[Codes, Codes, Floats]:
+    def answers(self) -> tuple[Ints, Ints, Floats]:
         """Of all rows that have a label: this label, the predicted one, and its probability."""
         if not self._blocks:
             return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32), np.zeros(0)
@@ -212,7 +211,7 @@ def measures(reading: TableReading, classes: list[str]) -> dict[str, Any] | None
     }
 
 
-def _by_class(truth: Codes, label: Codes, classes: list[str]) -> list[dict[str, Any]]:
+def _by_class(truth: Ints, label: Ints, classes: list[str]) -> list[dict[str, Any]]:
     rows = np.bincount(truth[truth >= 0], minlength=len(classes))
     said = np.bincount(label, minlength=len(classes))
     hits = np.bincount(label[truth == label], minlength=len(classes))
@@ -228,7 +227,7 @@ def _by_class(truth: Codes, label: Codes, classes: list[str]) -> list[dict[str, 
     ]
 
 
-def _confusion(truth: Codes, label: Codes, classes: list[str]) -> dict[str, Any]:
+def _confusion(truth: Ints, label: Ints, classes: list[str]) -> dict[str, Any]:
     """Counts by true and predicted class, and their shares of the true one; other labels have one row together."""
     n_classes = len(classes)
     code = np.where(truth >= 0, truth, n_classes).astype(np.int64)

@@ -22,12 +22,13 @@ from ferl._tables import codes_of
 from ferl._tables.categories import is_missing
 from ferl._tables.column import infinity_message
 from ferl._tables.reading import Table
+from ferl._util.arrays import Ints
 from ferl._util.files import replace_text
 from ferl._util.text import shown
 from ferl._util.threads import n_threads
 from ferl.classifier import FERLClassifier
 from ferl.report.summarise import summarise
-from ferl.report.table_reading import NO_LABEL, OTHER_LABEL, Cell, Codes, TableReading
+from ferl.report.table_reading import NO_LABEL, OTHER_LABEL, Cell, TableReading
 
 _HERE = Path(__file__).parent
 # What would end a script element or, in old engines, a line of script; written so that JSON reads the same text.
@@ -194,12 +195,12 @@ def _cells(model: Model, given: Table, first: int) -> Cell:
     return cell
 
 
-def label_codes(model: Model, y: Any, n_rows: int) -> Codes:
+def label_codes(model: Model, y: Any, n_rows: int) -> Ints:
     """Labels as indices in the classes; ``NO_LABEL`` where one is missing, ``OTHER_LABEL`` for those of no class."""
     labels: NDArray[Any] = np.asarray(y, dtype=object).ravel()
     if len(labels) != n_rows:
         raise ValueError(f"y has {len(labels)} labels and X has {n_rows} rows; every row needs its label.")
-    codes: Codes = codes_of(labels, model.classes)
+    codes: Ints = codes_of(labels, model.classes)
     for row in np.flatnonzero(codes < 0):
         if isinstance(labels[row], float) and math.isinf(labels[row]):
             raise ValueError(infinity_message("y"))
