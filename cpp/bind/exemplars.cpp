@@ -1,7 +1,9 @@
-// The door to distances from exemplars, laid out for a search of the nearest one; made once and kept.
+// The door to exemplars: rows that cover others, and distances from them, laid out for a search of the nearest one.
 #include <algorithm>
+#include <cmath>
 
 #include "bind/tree.h"
+#include "learn/cover.h"
 #include "read/novelty.h"
 
 namespace ferl::python {
@@ -25,6 +27,31 @@ Exemplars checked_exemplars(const BoundTree& tree, const CMatrix& row, const Ind
   require(std::all_of(group.data(), group.data() + n, in_range(-1, n)), "Every group must be a node, or -1.");
   return {copy(row), exemplar.data(), exemplar.shape(1), copy(group),
           {copy(centre), copy(per_unit), copy(n_categories)}};
+}
+
+// As the search of the nearest exemplar sees rows: in units, in single precision, numbers too far away equally far.
+nb::object cover(const CMatrix& row, const Vector& centre, const Vector& per_unit, const Codes& n_categories,
+                 std::size_t n_kept) {
+  const std::size_t n = row.shape(0), d = row.shape(1);
+  require(centre.shape(0) == d && per_unit.shape(0) == d && n_categories.shape(0) == d,
+          "centre, per_unit and n_categories must have one entry per column of the rows.");
+  CoverRows rows{n, std::vector<float>(n * d), std::vector<float>(d)};
+  for (std::size_t j = 0; j < d; ++j) {
+    const bool is_number = n_categories.data()[j] == 0;
+    rows.mismatch[j] = is_number ? -1.0F : static_cast<float>(per_unit.data()[j]);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double value = row.data()[i * d + j];
+      double units = is_number ? (value - centre.data()[j]) * per_unit.data()[j] : value;
+      if (is_number) units = std::clamp(units, -kFarAway, kFarAway);
+      rows.value[j * n + i] = static_cast<float>(std::isnan(units) ? (is_number ? 0.0 : -1.0) : units);
+    }
+  }
+  std::vector<std::int32_t> chosen;
+  {
+    nb::gil_scoped_release no_gil;
+    chosen = choose_cover(rows, n_kept);
+  }
+  return vector_of(chosen);
 }
 
 class BoundExemplars {
@@ -51,6 +78,7 @@ class BoundExemplars {
 }  // namespace
 
 void bind_exemplars(nb::module_& m) {
+  m.def("cover", &cover, "row"_a, "centre"_a, "per_unit"_a, "n_categories"_a, "n_kept"_a);
   nb::class_<BoundExemplars>(m, "Exemplars")
       .def(nb::init<const BoundTree&, const CMatrix&, const Indices&, const Codes&, const Vector&, const Vector&,
                     const Codes&>(),

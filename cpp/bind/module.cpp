@@ -1,5 +1,6 @@
 // The compiled core as a module of Python.
 #include "bind/array.h"
+#include "core/exponential.h"
 #include "core/kernels.h"
 #include "learn/moments.h"
 #include "read/evidence.h"
@@ -15,6 +16,7 @@ NB_MODULE(_core, m) {
   m.attr("LEAST_MASS") = ferl::kLeastMass;
   m.attr("MASS_SCALE") = ferl::kMassScale;
   m.attr("FAR_AWAY") = ferl::kFarAway;
+  m.attr("LARGEST_EXPONENT") = ferl::kLargestExponent;
   m.attr("EXEMPLAR_FIRING") = ferl::kExemplarFiring;
   m.attr("NEGLIGIBLE_FIRING") = ferl::kNegligibleFiring;
   m.attr("LEAST_PROBABILITY") = ferl::kLeastProbability;

@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bind/proofs.h"
 #include "bind/tree.h"
+#include "read/certify.h"
+#include "read/score_proof.h"
 #include "read/scores.h"
 
 namespace ferl::python {
@@ -41,12 +44,19 @@ class BoundScores {
       supports_.gate.emplace_back(range.data()[2 * k], range.data()[2 * k + 1], margin);
       supports_.n_categories.push_back(n_categories.data()[k]);
     }
+    list_columns(tree_.tree(), supports_, weights_);
   }
 
   void scores(const Matrix& x, int n_threads, OutMatrix out) const {
     check(x, {&out});
     nb::gil_scoped_release no_gil;
     add_scores(tree_.tree(), weights_, supports_, view(x), n_threads, out.data());
+  }
+
+  void probabilities(const Matrix& x, int n_threads, OutMatrix out) const {
+    check(x, {&out});
+    nb::gil_scoped_release no_gil;
+    give_probabilities(tree_.tree(), weights_, supports_, view(x), n_threads, out.data());
   }
 
   void weigh(const Matrix& x, int n_threads, OutMatrix belief, OutMatrix plausibility, OutMatrix probability,
@@ -59,6 +69,32 @@ class BoundScores {
                    {belief.data(), plausibility.data(), probability.data(), ignorance.data(), conflict.data()});
   }
 
+  void certified_radius(const Matrix& x, const Codes& label, const Vector& scale, int n_threads, OutVector out) const {
+    check(x, {});
+    tree_.check_box(x, scale);
+    check_labels(x, label, weights_.n_classes, out);
+    nb::gil_scoped_release no_gil;
+    ferl::certified_radius({tree_.tree(), weights_, supports_, scale.data()}, view(x), label.data(), n_threads,
+                           out.data());
+  }
+
+  void nearest_flips(const Matrix& row, int label, const Codes& columns, const Vector& width, OutMatrix at,
+                     OutMatrix proven) const {
+    check(row, {});
+    check_flips(row, label, weights_.n_classes, columns, width, at, proven);
+    nb::gil_scoped_release no_gil;
+    ScoreProof proof(tree_.tree(), weights_, supports_);
+    proof.stand_at(view(row), 0, label);
+    search_flips(proof, view(row), label, columns, width, at, proven);
+  }
+
+  void entropy(const Matrix& x, int n_threads, OutVector out) const {
+    check(x, {});
+    require(out.shape(0) == x.shape(0), "out needs one number per row of X.");
+    nb::gil_scoped_release no_gil;
+    measure_entropy(tree_.tree(), weights_, supports_, view(x), n_threads, out.data());
+  }
+
   // How open the gate of each column is, shape (n_rows, number of columns).
   void supports(const Matrix& x, OutMatrix out) const {
     check(x, {});
@@ -67,6 +103,13 @@ class BoundScores {
     const MatrixView rows = view(x);
     for (std::size_t i = 0; i < x.shape(0); ++i)
       for (std::size_t k = 0; k < n; ++k) out.data()[i * n + k] = supports_.opens(k, rows(i, supports_.column[k]));
+  }
+
+  // Low end, high end and slope of each gate, shape (number of columns, 3).
+  nb::object gate() const {
+    std::vector<double> values;
+    for (const Gate& own : supports_.gate) values.insert(values.end(), {own.low, own.high, own.slope});
+    return to_numpy(std::move(values), {supports_.gate.size(), 3});
   }
 
  private:
@@ -94,6 +137,18 @@ class BoundScores {
   std::size_t n_columns_ = 0;
 };
 
+// The scores are centred in place.
+void weigh_scores(OutMatrix scores, OutMatrix belief, OutMatrix plausibility, OutMatrix probability,
+                  OutVector ignorance) {
+  const std::size_t n_rows = scores.shape(0), n_classes = scores.shape(1);
+  for (const OutMatrix* out : {&belief, &plausibility, &probability})
+    require(out->shape(0) == n_rows && out->shape(1) == n_classes, "The outputs must have the shape of the scores.");
+  require(n_classes > 0 && ignorance.shape(0) == n_rows, "ignorance needs one number per row of scores.");
+  nb::gil_scoped_release no_gil;
+  ferl::weigh_scores(scores.data(), n_rows, n_classes,
+                     {belief.data(), plausibility.data(), probability.data(), ignorance.data(), nullptr});
+}
+
 }  // namespace
 
 void bind_scores(nb::module_& m) {
@@ -103,9 +158,18 @@ void bind_scores(nb::module_& m) {
            nb::keep_alive<1, 2>(), "tree"_a, "rule_node"_a, "weight"_a, "prior"_a, "columns"_a, "range"_a,
            "n_categories"_a, "margin"_a)
       .def("scores", &BoundScores::scores, "x"_a, "n_threads"_a, "out"_a.noconvert())
+      .def("probabilities", &BoundScores::probabilities, "x"_a, "n_threads"_a, "out"_a.noconvert())
       .def("weigh", &BoundScores::weigh, "x"_a, "n_threads"_a, "belief"_a.noconvert(), "plausibility"_a.noconvert(),
            "probability"_a.noconvert(), "ignorance"_a.noconvert(), "conflict"_a.noconvert())
-      .def("supports", &BoundScores::supports, "x"_a, "out"_a.noconvert());
+      .def("certified_radius", &BoundScores::certified_radius, "x"_a, "label"_a, "scale"_a, "n_threads"_a,
+           "out"_a.noconvert())
+      .def("nearest_flips", &BoundScores::nearest_flips, "row"_a, "label"_a, "columns"_a, "width"_a,
+           "at"_a.noconvert(), "proven"_a.noconvert())
+      .def("entropy", &BoundScores::entropy, "x"_a, "n_threads"_a, "out"_a.noconvert())
+      .def("supports", &BoundScores::supports, "x"_a, "out"_a.noconvert())
+      .def_prop_ro("gate", &BoundScores::gate);
+  m.def("weigh_scores", &weigh_scores, "scores"_a.noconvert(), "belief"_a.noconvert(), "plausibility"_a.noconvert(),
+        "probability"_a.noconvert(), "ignorance"_a.noconvert());
 }
 
 }  // namespace ferl::python

@@ -2,10 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bind/proofs.h"
 #include "bind/tree.h"
 #include "read/certify.h"
 #include "read/evidence.h"
-#include "read/nearest_flip.h"
+#include "read/tree_row_proof.h"
 
 namespace ferl::python {
 
@@ -60,10 +61,7 @@ class BoundSources {
 
   void certified_radius(const Matrix& x, const Codes& label, const Vector& scale, int n_threads, OutVector out) const {
     tree_.check_box(x, scale);
-    const int n_classes = sources_.n_classes;
-    require(label.shape(0) == x.shape(0) && out.shape(0) == x.shape(0), "label and out need one number per row of X.");
-    require(std::all_of(label.data(), label.data() + label.size(), [=](int c) { return c >= 0 && c < n_classes; }),
-            "Every label must be at least 0 and below n_classes.");
+    check_labels(x, label, sources_.n_classes, out);
     require(sources_.rule == Rule::dempster || sources_.rule == Rule::vote, "Only dempster and vote can be certified.");
     nb::gil_scoped_release no_gil;
     ferl::certified_radius({tree_.tree(), sources_, scale.data()}, view(x), label.data(), n_threads, out.data());
@@ -72,27 +70,10 @@ class BoundSources {
   void nearest_flips(const Matrix& row, int label, const Codes& columns, const Vector& width, OutMatrix at,
                      OutMatrix proven) const {
     tree_.check(row);
-    require(row.shape(0) == 1, "row must have one row.");
-    require(label >= 0 && label < sources_.n_classes, "label must be at least 0 and below n_classes.");
-    const std::size_t n = columns.shape(0);
-    const MatrixView x = view(row);
-    require(std::all_of(columns.data(), columns.data() + n,
-                        [&](Column f) {
-                          return f >= 0 && static_cast<std::size_t>(f) < x.n_columns && std::isfinite(x(0, f));
-                        }),
-            "Every column must be one of the row's that holds a finite number.");
-    require(width.shape(0) == n, "width needs one number per column.");
-    for (const OutMatrix* out : {&at, &proven})
-      require(out->shape(0) == n && out->shape(1) == 2, "at and proven must have shape (number of columns, 2).");
+    check_flips(row, label, sources_.n_classes, columns, width, at, proven);
     nb::gil_scoped_release no_gil;
-    FlipSearch search(tree_.tree(), sources_, x, label);
-    for (std::size_t k = 0; k < n; ++k) {
-      const auto flips = search.along(columns.data()[k], width.data()[k]);
-      for (std::size_t side = 0; side < 2; ++side) {
-        at.data()[2 * k + side] = flips[side].at;
-        proven.data()[2 * k + side] = flips[side].proven;
-      }
-    }
+    TreeRowProof proof(tree_.tree(), sources_, view(row), label);
+    search_flips(proof, view(row), label, columns, width, at, proven);
   }
 
  private:

@@ -1,11 +1,13 @@
 // The door to learning wide rules, and to its stages for the tests.
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "bind/array.h"
 #include "learn/wide/grow_wide.h"
 #include "learn/wide/prune.h"
 #include "learn/wide/scan.h"
+#include "learn/wide/words.h"
 
 namespace ferl::python {
 
@@ -15,12 +17,32 @@ namespace {
 
 using wide::Rule;
 
+// None, or a tuple of the column and the trapezoid of each word.
+std::optional<std::vector<Condition>> words_of(const nb::object& given, const Sample& sample) {
+  if (given.is_none()) return {};
+  const auto arrays = nb::cast<nb::tuple>(given);
+  require(arrays.size() == 2, "Words are two arrays: their columns and their trapezoids.");
+  const auto column = nb::cast<Codes>(arrays[0]);
+  const auto ends = nb::cast<CMatrix>(arrays[1]);
+  require(ends.shape(0) == column.shape(0) && ends.shape(1) == 4, "Every word needs a column and a trapezoid.");
+  std::vector<Condition> words;
+  for (std::size_t t = 0; t < column.shape(0); ++t) {
+    const double* own = ends.data() + 4 * t;
+    require(column.data()[t] >= 0 && static_cast<std::size_t>(column.data()[t]) < sample.n_columns,
+            "A word's column must be one of X.");
+    words.push_back({column.data()[t], {own[0], own[1], own[2], own[3]}, 1.0, {}});
+  }
+  return words;
+}
+
 wide::WideOptions wide_options(const nb::dict& given, const Sample& sample) {
   wide::WideOptions o;
   o.max_rules = nb::cast<std::size_t>(given["max_rules"]);
   o.max_conditions = nb::cast<std::size_t>(given["max_conditions"]);
   o.prune = nb::cast<double>(given["prune"]);
   for (const auto sign : given["monotone"]) o.monotone.push_back(nb::cast<int>(sign));
+  if (given.contains("min_rule_worth")) o.min_rule_worth = nb::cast<double>(given["min_rule_worth"]);
+  if (given.contains("words")) o.words = words_of(given["words"], sample);
   o.n_threads = nb::cast<int>(given["n_threads"]);
   o.seed = nb::cast<std::uint64_t>(given["seed"]);
   require(o.max_rules > 0 && o.max_conditions >= 1 && o.max_conditions <= 3,
@@ -95,13 +117,14 @@ nb::list wide_knots(const Sample& sample) {
 
 // The best condition of each feature that can be added to rules which fire by `base`: gains and conditions.
 nb::dict wide_scan(const Sample& sample, const CMatrix& gradient, const Vector& hessian, const Vector& base,
-                   const Codes& monotone, int sign) {
+                   const Codes& monotone, int sign, const nb::object& given_words) {
   const std::size_t n = sample.n_rows, n_channels = gradient.shape(1);
   require(gradient.shape(0) == n && hessian.shape(0) == n && base.shape(0) == n && n_channels > 0,
           "gradient, hessian and base need one row per row of the sample.");
   require(monotone.shape(0) == sample.n_columns, "monotone needs one number per column.");
   ThreadPool pool(1, [] {});
-  const wide::Grid grid = wide::make_grid(sample, pool);
+  const auto words = words_of(given_words, sample);
+  const wide::Grid grid = words ? wide::make_word_grid(sample, *words, pool) : wide::make_grid(sample, pool);
   wide::Scanner scanner(grid, copy(monotone));
   std::vector<Row> rows(n);
   std::vector<std::size_t> features(grid.features.size());
@@ -189,7 +212,7 @@ nb::dict wide_refit(const CMatrix& firing, const CMatrix& target, const Vector& 
 }
 
 nb::dict wide_prune(const CMatrix& firing, const Vector& row_weight, const CMatrix& weight, const Vector& prior,
-                    double tolerance, std::size_t max_rules, double ridge) {
+                    double tolerance, std::size_t max_rules, double ridge, double worth) {
   const std::size_t n_rules = firing.shape(1), n_classes = prior.shape(0);
   require(weight.shape(0) == n_rules && weight.shape(1) == n_classes && n_classes > 1,
           "weight needs a row per rule and a column per class.");
@@ -205,7 +228,7 @@ nb::dict wide_prune(const CMatrix& firing, const Vector& row_weight, const CMatr
   }
   ThreadPool pool(1, [] {});
   const wide::Pruned pruned =
-      wide::prune(given.rows(), given.columns, weights, {tolerance, max_rules, ridge}, pool);
+      wide::prune(given.rows(), given.columns, weights, {tolerance, max_rules, worth, ridge}, pool);
   nb::dict out = weights_by_class(pruned.weights, pruned.kept.size(), static_cast<int>(n_classes));
   out["kept"] = vector_of(std::vector<std::int32_t>(pruned.kept.begin(), pruned.kept.end()));
   out["divergence"] = pruned.divergence;
@@ -217,11 +240,12 @@ nb::dict wide_prune(const CMatrix& firing, const Vector& row_weight, const CMatr
 void bind_wide(nb::module_& m) {
   m.def("grow_wide", &grow_wide, "sample"_a, "options"_a, "report"_a.none());
   m.def("wide_knots", &wide_knots, "sample"_a);
-  m.def("wide_scan", &wide_scan, "sample"_a, "gradient"_a, "hessian"_a, "base"_a, "monotone"_a, "sign"_a);
+  m.def("wide_scan", &wide_scan, "sample"_a, "gradient"_a, "hessian"_a, "base"_a, "monotone"_a, "sign"_a,
+        "words"_a.none() = nb::none());
   m.def("wide_path", &wide_path, "sample"_a, "linear"_a, "tau"_a, "max_conditions"_a, "n_rules"_a);
   m.def("wide_refit", &wide_refit, "firing"_a, "target"_a, "weight"_a, "sign"_a, "ridge"_a);
   m.def("wide_prune", &wide_prune, "firing"_a, "row_weight"_a, "weight"_a, "prior"_a, "tolerance"_a, "max_rules"_a,
-        "ridge"_a);
+        "ridge"_a, "worth"_a = 0.0);
 }
 
 }  // namespace ferl::python

@@ -14,10 +14,12 @@ inline constexpr double kExpFactor[] = {
     1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040,
     1.0 / 720,        1.0 / 120,       1.0 / 24,       1.0 / 6,       0.5,          1.0,         1.0};
 
-// Arguments beyond +-700 count as +-700, so that the result is always a normal number.
+// Arguments beyond it, on either side, count as this: the result is always a normal number.
+inline constexpr double kLargestExponent = 700.0;
+
 inline double exponential(double x) {
   constexpr double kRound = 6755399441055744.0;  // 1.5 * 2^52: adding and subtracting it rounds to an integer
-  x = std::min(700.0, std::max(-700.0, x));
+  x = std::min(kLargestExponent, std::max(-kLargestExponent, x));
   const double power = (x * 1.4426950408889634 + kRound) - kRound;
   const double r = (x - power * kLn2High) - power * kLn2Low;
   double series = kExpFactor[0];

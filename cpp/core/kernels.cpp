@@ -26,7 +26,7 @@ namespace v4 {
 #pragma GCC pop_options
 #endif
 
-#define FERL_KERNELS(isa) {isa::cuts_two_classes, isa::cuts_many_classes, isa::tally_absent, isa::fire,\
+#define FERL_KERNELS(isa) {isa::cuts_two_classes, isa::cuts_many_classes, isa::tally_absent, isa::fire, isa::add_weighted,\
                       isa::tally_term, isa::judge_term, isa::to_units, isa::nearest_exemplar, isa::sum_powers}
 
 Kernels choose() {

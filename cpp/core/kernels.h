@@ -73,6 +73,8 @@ struct Kernels {
   // missing.
   void (*fire)(std::size_t n, const double* x, const double* parent_phi, const Trapezoid& membership, double share,
                const Gate* gate, double* phi);
+  // out[i] += phi[i] * weight.
+  void (*add_weighted)(std::size_t n, const double* phi, double weight, double* out);
   // Weight of the rows that a term leaves.
   double (*tally_term)(const TermRows& rows, const Trapezoid& term);
   // Adds the weight of the rows that are classified correctly with a child of this term and distribution to `hits`,

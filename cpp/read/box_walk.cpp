@@ -13,6 +13,15 @@ double side_at(const Side& side, double distance) {
   return side.slope == 0 ? side.base : clip01(side.base + distance * side.slope);
 }
 
+}  // namespace
+
+Interval moved(double value, double radius, double scale) {
+  constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+  if (radius == 0 || scale == 0 || is_missing(value)) return {value, value};
+  const double reach = radius * scale * (1 + 4 * kEpsilon) + std::numeric_limits<double>::denorm_min();
+  return {std::nextafter(value - reach, -kInfinity), std::nextafter(value + reach, kInfinity)};
+}
+
 // The rising side never falls and the falling side never rises, so each is extreme at an end of the interval.
 Interval bound(const Trapezoid& membership, Interval x) {
   const Side &rise = membership.rise, &fall = membership.fall;
@@ -26,19 +35,9 @@ Interval bound(const Gate& gate, Interval x) {
           std::min(clip01(1.0 - (gate.low - x.high) * gate.slope), clip01(1.0 - (x.low - gate.high) * gate.slope))};
 }
 
-}  // namespace
-
 void BoxWalk::set_box(const MatrixView& x, std::size_t row, double radius, const double* scale) {
-  constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
   box_.resize(x.n_columns);
-  for (std::size_t f = 0; f < x.n_columns; ++f) {
-    const double value = x(row, f);
-    box_[f] = {value, value};
-    if (radius == 0 || scale[f] == 0 || is_missing(value)) continue;  // a caller gives categories a scale of 0
-    // Outward: neither the reach nor the ends may round towards the row, nor may a caller's distance.
-    const double reach = radius * scale[f] * (1 + 4 * kEpsilon) + std::numeric_limits<double>::denorm_min();
-    box_[f] = {std::nextafter(value - reach, -kInfinity), std::nextafter(value + reach, kInfinity)};
-  }
+  for (std::size_t f = 0; f < x.n_columns; ++f) box_[f] = moved(x(row, f), radius, radius == 0 ? 0 : scale[f]);
 }
 
 void BoxWalk::run(bool gated) {

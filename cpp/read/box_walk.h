@@ -16,6 +16,14 @@ struct Interval {
   double low = 0, high = 0;
 };
 
+// A value that moves by up to radius * scale, rounded outward: neither the reach nor the ends round towards the value.
+// It stays where the scale is 0 or the value is missing; a caller gives categories a scale of 0.
+Interval moved(double value, double radius, double scale);
+
+// Between which bounds a membership and a gate lie over an interval, whose ends may be infinite.
+Interval bound(const Trapezoid& membership, Interval x);
+Interval bound(const Gate& gate, Interval x);
+
 // The nodes that some row of a box reaches, in pre-order, with bounds on their memberships, gates and firings.
 class BoxWalk {
  public:

@@ -6,6 +6,7 @@
 #include "core/parallel.h"
 #include "read/box_walk.h"
 #include "read/label_proof.h"
+#include "read/score_proof.h"
 
 namespace ferl {
 
@@ -56,6 +57,18 @@ void over_rows(std::size_t n_rows, int n_threads, const Make& make) {
   parallel_for((n_rows + kRowsPerTask - 1) / kRowsPerTask, n_threads, task, [] {});
 }
 
+double radius_of_row(ScoreProof& proof, const CertifiedScores& model) {
+  double radius = kInfinity;
+  for (const Label other : proof.others()) {
+    if (!(radius > 0)) break;
+    radius = largest_radius(radius, [&](double r) {
+      proof.set_box(r, model.scale);
+      return proof.is_still() || proof.is_silent() || proof.stays_ahead(other);
+    });
+  }
+  return radius;
+}
+
 }  // namespace
 
 void bound_firings(const Tree& tree, const MatrixView& x, double radius, const double* scale, bool gated,
@@ -80,6 +93,16 @@ void certified_radius(const Certified& model, const MatrixView& x, const Label* 
   over_rows(x.n_rows, n_threads, [&] {
     return [&, proof = LabelProof(model.tree, model.sources)](std::size_t i) mutable {
       radius[i] = radius_of_row(proof, model, x, i, label[i]);
+    };
+  });
+}
+
+void certified_radius(const CertifiedScores& model, const MatrixView& x, const Label* label, int n_threads,
+                      double* radius) {
+  over_rows(x.n_rows, n_threads, [&] {
+    return [&, proof = ScoreProof(model.tree, model.weights, model.supports)](std::size_t i) mutable {
+      proof.stand_at(x, i, label[i]);
+      radius[i] = radius_of_row(proof, model);
     };
   });
 }

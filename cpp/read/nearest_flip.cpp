@@ -20,67 +20,24 @@ double nearer(int outward, double one, double other) { return outward * std::min
 
 }  // namespace
 
-FlipSearch::FlipSearch(const Tree& tree, const Sources& sources, const MatrixView& x, Label label)
-    : tree_(tree), sources_(sources), label_(label), proof_(tree, sources), belief_(sources.n_classes) {
-  for (std::size_t f = 0; f < x.n_columns; ++f) row_.push_back(x(0, f));
-  proof_.stand_at(x, 0);
-}
-
-std::array<Flip, 2> FlipSearch::along(Column column, double width) {
+std::array<Flip, 2> FlipSearch::along(Column column, double value, double width) {
   column_ = column;
-  value_ = row_[column];
-  find_corners();
-  std::array<Flip, 2> found{{{-kInfinity, -kInfinity}, {kInfinity, kInfinity}}};
-  if (matters_) found = {first_flip(-1, width), first_flip(1, width)};
-  proof_.box.set_interval(column, {value_, value_});
-  return found;
-}
-
-// Of all conditions on the column that some value of it can meet.
-void FlipSearch::find_corners() {
-  corners_.clear();
-  reach_ = 0;
-  matters_ = false;
-  proof_.box.set_interval(column_, {-kInfinity, kInfinity});
-  proof_.walk();
-  std::size_t end = 0;  // of the last subtree that depends on the column
-  for (const std::size_t o : proof_.box.reached) {
-    const Node& node = tree_.nodes[o];
-    if (node.column == column_) {
-      add_corners(node);
-      end = std::max(end, node.end);
-    }
-    matters_ = matters_ || (o < end && sources_.is_source[o]);
-  }
-}
-
-// Proofs hold wherever corners are; between corners they are tight.
-void FlipSearch::add_corners(const Node& node) {
-  for (const int outward : {-1, 1}) {
-    const Side& side = outward < 0 ? node.membership.rise : node.membership.fall;
-    if (side.slope > 0) {
-      const bool upright = std::isinf(side.slope);
-      const double inner = upright ? std::nextafter(side.start, -outward * kInfinity)
-                                   : side.start - outward / side.slope;
-      corners_.insert(corners_.end(), {side.start, inner});
-    }
-  }
-  if (!sources_.gated || !(node.gate.slope > 0)) return;
-  const double reach = 1 / node.gate.slope;
-  corners_.insert(corners_.end(), {node.gate.low - reach, node.gate.low, node.gate.high, node.gate.high + reach});
-  reach_ = std::max(reach_, reach);
+  value_ = value;
+  corners_ = row_.corners(column);
+  if (!corners_.matters) return {{{-kInfinity, -kInfinity}, {kInfinity, kInfinity}}};
+  return {first_flip(-1, width), first_flip(1, width)};
 }
 
 // From the row's value to far away, the nearest last.
 std::vector<FlipSearch::Stretch> FlipSearch::stretches(int outward) const {
   std::vector<double> points{value_};
-  for (const double corner : corners_)
+  for (const double corner : corners_.at)
     if (outward * corner > outward * value_ && std::isfinite(corner)) points.push_back(corner);
   std::sort(points.begin(), points.end(), [=](double a, double b) { return outward * a < outward * b; });
   points.erase(std::unique(points.begin(), points.end()), points.end());
   // The last corner may be rounded to where a gate is not quite closed; a little further out it is.
   const double last = points.back();
-  points.push_back(last + outward * 1e-9 * (std::abs(last) + reach_ + std::numeric_limits<double>::min()));
+  points.push_back(last + outward * 1e-9 * (std::abs(last) + corners_.reach + std::numeric_limits<double>::min()));
   points.push_back(outward * kFar);
   std::vector<Stretch> found;
   for (std::size_t i = points.size(); i-- > 1;) found.push_back({points[i - 1], points[i]});
@@ -120,22 +77,7 @@ Flip FlipSearch::first_flip(int outward, double width) {
 
 bool FlipSearch::keeps_label(Stretch stretch) {
   const auto [low, high] = std::minmax(stretch.near, stretch.far);
-  proof_.box.set_interval(column_, {low, high});
-  proof_.walk();
-  for (Label other = 0; other < sources_.n_classes; ++other)
-    if (other != label_ && !proof_.cannot_overtake(label_, other) && !proof_.stays_ahead(label_, other)) return false;
-  return true;
-}
-
-// What prediction answers: the class of the largest pignistic probability, the first of equals.
-Label FlipSearch::label_at(double value) {
-  double ignorance, conflict;
-  row_[column_] = value;
-  const MatrixView x{row_.data(), 1, row_.size(), static_cast<std::ptrdiff_t>(row_.size()), 1};
-  combine_evidence(tree_, sources_, x, 1, {belief_.data(), &ignorance, &conflict});
-  row_[column_] = value_;
-  for (double& belief : belief_) belief += ignorance / sources_.n_classes;
-  return static_cast<Label>(std::max_element(belief_.begin(), belief_.end()) - belief_.begin());
+  return row_.keeps_label(column_, {low, high});
 }
 
 }  // namespace ferl

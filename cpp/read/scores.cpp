@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "core/exponential.h"
+#include "core/kernels.h"
 #include "core/walk.h"
 
 namespace ferl {
@@ -16,73 +18,112 @@ double Supports::opens(std::size_t k, double x) const {
 
 namespace {
 
-// Scores of one block of rows, and the sum of all weights that went into them, whatever their signs.
+// Scores of one block of rows, and the sum of all weights that went into them, whatever their signs. Rules are short
+// chains that most rows reach, so every node is fired for all rows of the block, in plain loops over columns.
 class BlockScores {
  public:
-  BlockScores(const Tree& tree, const Weights& weights, const Supports& supports)
-      : tree_(tree), weights_(weights), supports_(supports) {}
-
-  void run(const Block& block, Levels& level) {
-    const std::size_t n_classes = weights_.n_classes;
-    score.resize(block.size * n_classes);
-    for (std::size_t i = 0; i < block.size; ++i)
-      std::copy(weights_.prior.begin(), weights_.prior.end(), score.begin() + i * n_classes);
-    size.assign(block.size, weights_.prior_size);
-    walk(tree_, block, false, level, [&](std::size_t o, const Firing& firing) {
-      const std::int32_t rule = weights_.rule_of[o];
-      if (rule < 0) return;
-      const double* v = weights_.weight.data() + static_cast<std::size_t>(rule) * n_classes;
-      for (std::size_t k = 0; k < firing.size; ++k) {
-        double* own = score.data() + firing.row[k] * n_classes;
-        for (std::size_t c = 0; c < n_classes; ++c) own[c] += firing.phi[k] * v[c];
-        size[firing.row[k]] += firing.phi[k] * weights_.size[static_cast<std::size_t>(rule)];
-      }
-    });
-    for (std::size_t i = 0; i < block.size; ++i) fade(block, i);
+  void run(const Tree& tree, const Weights& weights, const Supports& supports, const Block& block) {
+    tree_ = &tree, weights_ = &weights, supports_ = &supports;
+    const std::size_t n = block.size, n_classes = weights_->n_classes;
+    gather(block);
+    by_class_.resize(n_classes * kBlockRows);
+    for (std::size_t c = 0; c < n_classes; ++c) std::fill_n(by_class_.data() + c * kBlockRows, n, weights_->prior[c]);
+    size.assign(n, weights_->prior_size);
+    add_rules(n);
+    const double* support = product_of_gates(n);
+    score.resize(n * n_classes);
+    for (std::size_t c = 0; c < n_classes; ++c)
+      for (std::size_t i = 0; i < n; ++i) score[i * n_classes + c] = by_class_[c * kBlockRows + i] * support[i];
+    for (std::size_t i = 0; i < n; ++i) size[i] *= support[i];
   }
 
   std::vector<double> score, size;  // [row][class], [row]
 
  private:
-  void fade(const Block& block, std::size_t i) {
-    double support = 1;
-    for (std::size_t k = 0; k < supports_.column.size(); ++k)
-      support *= supports_.opens(k, block.value(static_cast<Row>(i), supports_.column[k]));
-    if (support == 1) return;
-    const std::size_t n_classes = weights_.n_classes;
-    for (std::size_t c = 0; c < n_classes; ++c) score[i * n_classes + c] *= support;
-    size[i] *= support;
+  void gather(const Block& block) {
+    columns_.resize(weights_->columns.size() * kBlockRows);
+    for (std::size_t i = 0; i < block.size; ++i)
+      for (std::size_t k = 0; k < weights_->columns.size(); ++k)
+        columns_[k * kBlockRows + i] = block.value(static_cast<Row>(i), weights_->columns[k]);
   }
 
-  const Tree& tree_;
-  const Weights& weights_;
-  const Supports& supports_;
+  void add_rules(std::size_t n) {
+    const std::size_t n_classes = weights_->n_classes;
+    phi_.resize((tree_->max_depth + 1) * kBlockRows);
+    std::fill_n(phi_.data(), n, 1.0);
+    for (std::size_t o = 1; o < tree_->size(); ++o) {
+      const Node& node = tree_->nodes[o];
+      const double* x = columns_.data() + weights_->column_of_node[o] * kBlockRows;
+      double* phi = phi_.data() + static_cast<std::size_t>(node.depth) * kBlockRows;
+      const double* above = phi - kBlockRows;
+      if (node.is_categorical())
+        for (std::size_t i = 0; i < n; ++i) phi[i] = above[i] * node.fits(x[i]);
+      else
+        kernels().fire(n, x, above, node.membership, node.share, nullptr, phi);
+      const std::int32_t rule = weights_->rule_of[o];
+      if (rule < 0) continue;
+      const double* v = weights_->weight.data() + static_cast<std::size_t>(rule) * n_classes;
+      for (std::size_t c = 0; c < n_classes; ++c)
+        kernels().add_weighted(n, phi, v[c], by_class_.data() + c * kBlockRows);
+      kernels().add_weighted(n, phi, weights_->size[static_cast<std::size_t>(rule)], size.data());
+    }
+  }
+
+  // The product of the gates, of each row.
+  const double* product_of_gates(std::size_t n) {
+    double *now = support_, *next = support_ + kBlockRows;
+    std::fill_n(now, n, 1.0);
+    for (std::size_t k = 0; k < supports_->column.size(); ++k) {
+      const double* x = columns_.data() + weights_->column_of_gate[k] * kBlockRows;
+      if (supports_->n_categories[k] == 0)  // an empty trapezoid is always full
+        kernels().fire(n, x, now, Trapezoid(), 1.0, &supports_->gate[k], next);
+      else
+        for (std::size_t i = 0; i < n; ++i) next[i] = now[i] * supports_->opens(k, x[i]);
+      std::swap(now, next);
+    }
+    return now;
+  }
+
+  const Tree* tree_ = nullptr;
+  const Weights* weights_ = nullptr;
+  const Supports* supports_ = nullptr;
+  std::vector<double> columns_, phi_, by_class_;  // [column], [depth], [class], each with the rows of the block
+  double support_[2 * kBlockRows];
 };
 
 // Dempster's rule of one simple mass function for each class, of weight |w|: for the class where w > 0, against it where
 // w < 0. Weights that sum to zero have a positive one unless all are zero, and with it the general formulas shorten: no
 // class of a weight below zero has belief. All is scaled by exp(-largest), so that nothing overflows.
-void masses_of(double* w, std::size_t n_classes, double* belief, double* plausibility, double* probability,
-               double& ignorance) {
-  double mean = 0;
+// Centres the weights, and gives the powers of what each falls short of the largest, and their sum.
+struct Powers {
+  double most, sum;
+};
+Powers powers_of(double* w, std::size_t n_classes, double* power) {
+  double mean = 0, most = 0, sum = 0;
   for (std::size_t c = 0; c < n_classes; ++c) mean += w[c];
   mean /= static_cast<double>(n_classes);
-  double most = 0, against = 0;
-  std::size_t n_for = 0;
   for (std::size_t c = 0; c < n_classes; ++c) {
     w[c] -= mean;
     most = std::max(most, w[c]);
+  }
+  for (std::size_t c = 0; c < n_classes; ++c) sum += power[c] = w[c] == most ? 1.0 : exponential(w[c] - most);
+  return {most, sum};
+}
+
+void masses_of(double* w, std::size_t n_classes, double* belief, double* plausibility, double* probability,
+               double& ignorance) {
+  const auto [most, sum] = powers_of(w, n_classes, probability);
+  double against = 0;
+  std::size_t n_for = 0;
+  for (std::size_t c = 0; c < n_classes; ++c) {
     against += std::max(-w[c], 0.0);
     n_for += w[c] >= 0;
   }
   const double unit = exponential(-most);
-  double total = unit, sum = 0, excluded = 1;
-  for (std::size_t c = 0; c < n_classes; ++c) {
-    probability[c] = exponential(w[c] - most);
-    sum += probability[c];
+  double total = unit, excluded = 1;
+  for (std::size_t c = 0; c < n_classes; ++c)
     if (w[c] > 0) total += probability[c] - unit;
-    else if (w[c] < 0) excluded *= 1 - exponential(w[c]);
-  }
+    else if (w[c] < 0) excluded *= 1 - (w[c] == -most ? unit : exponential(w[c]));  // of two classes it always is
   for (std::size_t c = 0; c < n_classes; ++c) {
     // That all other classes are excluded is a mass on this one; two classes that nothing speaks against exclude it.
     const double rest = n_for == 1 ? unit * (1 - excluded) : unit;
@@ -94,22 +135,58 @@ void masses_of(double* w, std::size_t n_classes, double* belief, double* plausib
   ignorance = against > 0 ? std::min(1.0, exponential(-most - against) / total) : 1.0;
 }
 
+// No term is below zero: log(sum) as the largest power is one, and the others as powers fall below it.
+double entropy_of(const double* score, std::size_t n_classes) {
+  const double most = *std::max_element(score, score + n_classes);
+  double sum = 0, fallen = 0;
+  for (std::size_t c = 0; c < n_classes; ++c) {
+    const double below = std::min(most - score[c], 700.0), power = exponential(-below);
+    sum += power;
+    fallen += power * below;
+  }
+  return natural_log(sum) + fallen / sum;
+}
+
 template <class Finish>
 void over_scores(const Tree& tree, const Weights& weights, const Supports& supports, const MatrixView& x, int n_threads,
                  const Finish& finish) {
-  over_blocks(x, n_threads, [&](const Block& block, Levels& level) {
-    BlockScores scores(tree, weights, supports);
-    scores.run(block, level);
+  over_blocks(x, n_threads, [&](const Block& block, Levels&) {
+    thread_local BlockScores scores;  // its memory serves all blocks
+    scores.run(tree, weights, supports, block);
     finish(block, scores);
   });
 }
 
 }  // namespace
 
+void list_columns(const Tree& tree, const Supports& supports, Weights& weights) {
+  std::map<Column, std::size_t> index;
+  const auto index_of = [&](Column column) {
+    const auto [found, is_new] = index.try_emplace(column, weights.columns.size());
+    if (is_new) weights.columns.push_back(column);
+    return found->second;
+  };
+  weights.column_of_node.assign(tree.size(), 0);
+  for (std::size_t o = 1; o < tree.size(); ++o) weights.column_of_node[o] = index_of(tree.nodes[o].column);
+  for (const Column column : supports.column) weights.column_of_gate.push_back(index_of(column));
+}
+
 void add_scores(const Tree& tree, const Weights& weights, const Supports& supports, const MatrixView& x, int n_threads,
                 double* out) {
   over_scores(tree, weights, supports, x, n_threads, [&](const Block& block, const BlockScores& scores) {
     std::copy(scores.score.begin(), scores.score.end(), out + block.first * weights.n_classes);
+  });
+}
+
+void give_probabilities(const Tree& tree, const Weights& weights, const Supports& supports, const MatrixView& x,
+                        int n_threads, double* out) {
+  const std::size_t n_classes = weights.n_classes;
+  over_scores(tree, weights, supports, x, n_threads, [&](const Block& block, BlockScores& scores) {
+    for (std::size_t i = 0; i < block.size; ++i) {
+      double* own = out + (block.first + i) * n_classes;
+      const double sum = powers_of(scores.score.data() + i * n_classes, n_classes, own).sum;
+      for (std::size_t c = 0; c < n_classes; ++c) own[c] /= sum;
+    }
   });
 }
 
@@ -127,6 +204,22 @@ void weigh_evidence(const Tree& tree, const Weights& weights, const Supports& su
       out.conflict[row] = scores.size[i] > 0 ? std::clamp(1 - net / scores.size[i], 0.0, 1.0) : 0.0;
     }
   });
+}
+
+void measure_entropy(const Tree& tree, const Weights& weights, const Supports& supports, const MatrixView& x,
+                     int n_threads, double* out) {
+  const std::size_t n_classes = weights.n_classes;
+  over_scores(tree, weights, supports, x, n_threads, [&](const Block& block, const BlockScores& scores) {
+    for (std::size_t i = 0; i < block.size; ++i)
+      out[block.first + i] = entropy_of(scores.score.data() + i * n_classes, n_classes);
+  });
+}
+
+void weigh_scores(double* scores, std::size_t n_rows, std::size_t n_classes, MassView out) {
+  for (std::size_t row = 0; row < n_rows; ++row) {
+    const std::size_t at = row * n_classes;
+    masses_of(scores + at, n_classes, out.belief + at, out.plausibility + at, out.probability + at, out.ignorance[row]);
+  }
 }
 
 }  // namespace ferl

@@ -18,6 +18,9 @@ struct Weights {
   std::vector<double> prior;          // [class]
   double prior_size = 0;
   int n_classes = 0;
+  // Columns that are read, each once, and where among them those of the nodes and of the gates are.
+  std::vector<Column> columns;
+  std::vector<std::size_t> column_of_node, column_of_gate;
 };
 
 // One gate for each column that a rule asks: where a row lies outside what training saw, all weights count for less.
@@ -29,6 +32,9 @@ struct Supports {
   double opens(std::size_t k, double x) const;
 };
 
+// Fills in the columns of the weights.
+void list_columns(const Tree& tree, const Supports& supports, Weights& weights);
+
 struct MassView {
   double *belief, *plausibility, *probability;  // [row][class]
   double *ignorance, *conflict;                 // [row]
@@ -37,8 +43,16 @@ struct MassView {
 // F = s (prior + sum of firing times weight), where s is the product of the gates; `out`: [row][class].
 void add_scores(const Tree& tree, const Weights& weights, const Supports& supports, const MatrixView& x, int n_threads,
                 double* out);
+// The softmax of each row's scores, [row][class]: the probability among its masses.
+void give_probabilities(const Tree& tree, const Weights& weights, const Supports& supports, const MatrixView& x,
+                        int n_threads, double* out);
 // The masses of each row's scores, in closed form.
 void weigh_evidence(const Tree& tree, const Weights& weights, const Supports& supports, const MatrixView& x,
                     int n_threads, MassView out);
+// Entropy in nats of the probabilities that each row's scores mean; `out`: [row].
+void measure_entropy(const Tree& tree, const Weights& weights, const Supports& supports, const MatrixView& x,
+                     int n_threads, double* out);
+// The masses that given scores mean, [row][class]; the scores are centred in place, and conflict is left alone.
+void weigh_scores(double* scores, std::size_t n_rows, std::size_t n_classes, MassView out);
 
 }  // namespace ferl

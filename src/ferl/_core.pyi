@@ -14,6 +14,7 @@ MOST_FIRING: float  # of a source in combinations that take maxima, which need s
 LEAST_MASS: float  # masses of a row that sum to less are multiplied by MASS_SCALE, so that they do not underflow
 MASS_SCALE: float
 FAR_AWAY: float  # in units of distance: values further away are all equally far for the search of the nearest exemplar
+LARGEST_EXPONENT: float  # exponents beyond it, on either side, count as this
 EXEMPLAR_FIRING: float  # a row that fires a node this much or less is no exemplar of it
 NEGLIGIBLE_FIRING: float  # growth drops firings at or below this share of a row's weight
 LEAST_PROBABILITY: float  # a logarithm needs more than zero
@@ -78,12 +79,19 @@ def resample(sample: Sample, n_resamples: int) -> Floats: ...
 # Rules as chains of nodes from the root ("parent", "feature", "trapezoid", "share", "category_start", "category";
 # "rule_node": the last node of each), "weight" (n_rules, n_classes) and "prior" (n_classes,), rows centred. "choices":
 # what inner validation has tried, the best first: (log-loss, start, n_rules, ridge). "n_grown": rules before pruning.
+# options["words"]: None, or (feature, trapezoid) of the words that conditions are.
 def grow_wide(sample: Sample, options: dict[str, Any], report: Callable[[int], object] | None) -> dict[str, Any]: ...
 
 # The stages of grow_wide, for the tests.
 def wide_knots(sample: Sample) -> list[Floats]: ...
 def wide_scan(
-    sample: Sample, gradient: Floats, hessian: Floats, base: Floats, monotone: Ints, sign: int
+    sample: Sample,
+    gradient: Floats,
+    hessian: Floats,
+    base: Floats,
+    monotone: Ints,
+    sign: int,
+    words: tuple[Ints, Floats] | None = None,
 ) -> dict[str, Any]: ...
 def wide_path(sample: Sample, linear: bool, tau: float, max_conditions: int, n_rules: int) -> dict[str, Any]: ...
 def wide_refit(firing: Floats, target: Floats, weight: Floats, sign: Ints, ridge: float) -> dict[str, Any]: ...
@@ -95,6 +103,7 @@ def wide_prune(
     tolerance: float,
     max_rules: int,
     ridge: float,
+    worth: float = 0.0,
 ) -> dict[str, Any]: ...
 
 class Tree:
@@ -141,6 +150,8 @@ class Sources:
         self, row: Floats, label: int, columns: Ints, width: Floats, at: Floats, proven: Floats
     ) -> None: ...
 
+def cover(row: Floats, centre: Floats, per_unit: Floats, n_categories: Ints, n_kept: int) -> Ints: ...
+
 class Exemplars:
     def __init__(
         self,
@@ -167,6 +178,7 @@ class Scores:
         margin: float,
     ) -> None: ...
     def scores(self, x: Floats, n_threads: int, out: Floats) -> None: ...
+    def probabilities(self, x: Floats, n_threads: int, out: Floats) -> None: ...
     def weigh(
         self,
         x: Floats,
@@ -177,4 +189,15 @@ class Scores:
         ignorance: Floats,
         conflict: Floats,
     ) -> None: ...
+    def certified_radius(self, x: Floats, label: Ints, scale: Floats, n_threads: int, out: Floats) -> None: ...
+    def nearest_flips(
+        self, row: Floats, label: int, columns: Ints, width: Floats, at: Floats, proven: Floats
+    ) -> None: ...
+    def entropy(self, x: Floats, n_threads: int, out: Floats) -> None: ...
     def supports(self, x: Floats, out: Floats) -> None: ...
+    @property
+    def gate(self) -> Floats: ...
+
+def weigh_scores(
+    scores: Floats, belief: Floats, plausibility: Floats, probability: Floats, ignorance: Floats
+) -> None: ...

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oracle import weights, wide_novelty
 from oracle.inference import combine, fire, prediction_set, support_deficit
 from oracle.novelty import LOST_MASS, kept_profile, neighbour_parts, residual_from
 
@@ -15,6 +16,8 @@ Floats = NDArray[np.float64]
 
 def answer(model: Any, x: Floats) -> dict[str, NDArray[Any]]:
     """Answers of a model, by their names, to rows as its tree reads them: numbers and codes, indicators behind them."""
+    if model.weights is not None:
+        return wide_answer(model, x)
     tree, reading = model.tree, model.reading
     gated, margin = reading.support_gate, reading.gate_margin
     masses = combine(tree, x, reading.combination, reading.sources, reading.discount, gated, margin)
@@ -36,12 +39,45 @@ def answer(model: Any, x: Floats) -> dict[str, NDArray[Any]]:
     }
 
 
+def wide_answer(model: Any, x: Floats) -> dict[str, NDArray[Any]]:
+    """Answers of wide rules, by their names."""
+    parts = weights.contributions(model, x)
+    scores = parts.sum(axis=1)
+    belief, plausibility, ignorance = (np.array(own) for own in zip(*map(weights.closed_form, scores), strict=True))
+    probability = weights.softmax(scores)
+    by_column, lost = weights.column_contributions(model, x), weights.withheld(model, x)
+    novelty = by_features(model, wide_novelty_by_column(model, x, lost))
+    return {
+        "firing": fire(model.tree, x, gated=False),
+        "scores": scores,
+        "contributions": parts,
+        "featureContributions": np.concatenate([by_features(model, by_column), by_column[:, -1:]], axis=1),
+        "belief": belief,
+        "plausibility": plausibility,
+        "probability": probability,
+        "set": plausibility >= belief.max(axis=1, keepdims=True),
+        "label": probability.argmax(axis=1),
+        "ignorance": ignorance,
+        "conflict": weights.conflict(parts),
+        "novelty": novelty.sum(axis=1),
+        "noveltyByFeature": novelty,
+        "supportDeficit": by_features(model, lost),
+    }
+
+
 def novelty_by_column(tree: Any, x: Floats, lost: Floats) -> Floats:
     """Distance to the nearest exemplar; of a tree without exemplars the residual and what its gates withheld."""
     profile = kept_profile(tree)
     if any(len(own) for own in profile.exemplars):
         return neighbour_parts(tree, profile, x)
     return residual_from(tree, profile, x) + LOST_MASS * lost
+
+
+def wide_novelty_by_column(model: Any, x: Floats, lost: Floats) -> Floats:
+    """Distance to the nearest kept row and entropy; of a model that keeps no rows as for trees."""
+    if model.tree.profile.has_exemplars:
+        return wide_novelty.novelty_parts(model, x)
+    return residual_from(model.tree, kept_profile(model.tree), x) + LOST_MASS * lost
 
 
 def by_features(model: Any, parts: Floats) -> Floats:

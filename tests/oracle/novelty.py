@@ -150,8 +150,9 @@ def neighbour_candidates(tree: Any, rows: Sample, x: Floats, n_exemplars: int) -
 def neighbour_parts(tree: Any, profile: Profile, x: Floats) -> Floats:
     """Distance to the nearest of the exemplars that a row is compared with, by feature."""
     compared = _compared(tree, profile, x)
+    scale = profile.mean[0], profile.unit_of_distance(leaves_of(tree)), np.asarray(profile.n_categories) > 0
     parts = [
-        _distances(tree, profile, value, own)[_nearest(tree, profile, value, own)]
+        _distances(tree, profile, value, own)[nearest_candidate(value, own, *scale)]
         for value, own in zip(x, compared, strict=True)
     ]
     return np.array(parts)
@@ -173,17 +174,17 @@ def _distances(tree: Any, profile: Profile, value: Floats, candidates: Floats) -
     return np.where(known, away, 0.0) / profile.unit_of_distance(leaves_of(tree)) / max(known.sum(), 1)
 
 
-def _nearest(tree: Any, profile: Profile, value: Floats, candidates: Floats) -> int:
+def nearest_candidate(
+    value: Floats, candidates: Floats, centre: Floats, unit: Floats, is_category: NDArray[np.bool_]
+) -> int:
     """Index of the nearest candidate, the first of equals.
 
     The search works in single precision, which decides between exemplars that are almost equally near: numbers at even
     and at odd positions are summed apart, and categories join the odd ones.
     """
-    is_category = np.asarray(profile.n_categories) > 0
-    unit = profile.unit_of_distance(leaves_of(tree))
 
     def in_units(rows: Floats) -> NDArray[np.float32]:
-        away = (rows - profile.mean[0])[..., ~is_category] / unit[~is_category]
+        away = (rows - centre)[..., ~is_category] / unit[~is_category]
         return np.clip(away, -FAR_AWAY, FAR_AWAY).astype(np.float32)
 
     away = np.nan_to_num(np.abs(np.nan_to_num(in_units(candidates)) - in_units(value)))

@@ -2,16 +2,19 @@
 
 A weight of evidence ``w > 0`` for a class is the simple mass function that gives ``1 - exp(-w)`` to the class and the
 rest to the whole frame; a weight against it gives the same mass to its complement. Dempster's rule combines them
-(Denoeux, 2019). Weights for one class add up, so that only the net weight of each class counts.
+(Denoeux, 2019). Weights for one class add up, so that only the net weight of each class counts. Then the scores of wide
+rules: rules are chains of nodes, and one gate for each column that a rule asks fades all that is said.
 """
 
 from __future__ import annotations
 
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from oracle.inference import UNSEEN_GATE, fire, gate
 
 Floats = NDArray[np.float64]
 
@@ -64,3 +67,62 @@ def softmax(scores: Floats) -> Floats:
     """Probabilities of scores, shape (n_rows, n_classes)."""
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True)
+
+
+# --- Wide rules ------------------------------------------------------------------------------------------------------
+
+
+def supports(model: Any, x: Floats) -> Floats:
+    """How open the gate of each column is, of those that a rule asks; shape of ``x``, 1 for all other columns."""
+    tree, out = model.tree, np.ones_like(x)
+    if not model.reading.support_gate:
+        return out
+    n_categories = tree.n_categories(x.shape[1])
+    for column in sorted({int(j) for j in tree.feature[1:]}):
+        value = x[:, column]
+        if n_categories[column]:
+            is_open = np.where(value >= n_categories[column], UNSEEN_GATE, 1.0)
+        else:
+            is_open = gate(model.weights.seen[column], np.nan_to_num(value), model.reading.gate_margin)
+        out[:, column] = np.where(np.isnan(value), 1.0, is_open)
+    return out
+
+
+def contributions(model: Any, x: Floats) -> Floats:
+    """What each rule, and last the prior, adds to the scores, shape (n_rows, n_rules + 1, n_classes)."""
+    weights = model.weights
+    firing = fire(model.tree, x, gated=False)[:, weights.node]
+    always = np.column_stack([firing, np.ones(len(x))]) * supports(model, x).prod(axis=1, keepdims=True)
+    return always[:, :, None] * np.vstack([weights.weight, weights.prior])
+
+
+def column_contributions(model: Any, x: Floats) -> Floats:
+    """What each column, and last the prior, adds to the scores; a rule is shared equally among its conditions."""
+    tree, parts = model.tree, contributions(model, x)
+    out = np.zeros((len(x), x.shape[1] + 1, parts.shape[2]))
+    out[:, -1] = parts[:, -1]
+    for rule, node in enumerate(model.weights.node.tolist()):
+        path = []
+        while node > 0:
+            path.append(int(tree.feature[node]))
+            node = int(tree.parent[node])
+        for column in path:
+            out[:, column] += parts[:, rule] / len(path)
+    return out
+
+
+def conflict(parts: Floats) -> Floats:
+    """The share of all weights that cancelled, of contributions to the scores; shape (n_rows,)."""
+    net, size = np.abs(np.array([net_weights(own.sum(axis=0)) for own in parts])).sum(axis=1), np.abs(parts).sum((1, 2))
+    return np.clip(1 - np.divide(net, size, out=np.ones_like(size), where=size > 0), 0.0, 1.0)
+
+
+def withheld(model: Any, x: Floats) -> Floats:
+    """The share of all weights that closed gates withhold, by column: in proportion to the logarithms of the gates."""
+    out = np.zeros_like(x)
+    for row, opening in zip(out, supports(model, x), strict=True):
+        is_closed = opening == 0
+        cost = is_closed.astype(float) if is_closed.any() else -np.log(opening)
+        if cost.any():
+            row[:] = cost / cost.sum() * (1 - opening.prod())
+    return out

@@ -1,4 +1,7 @@
-"""Wide rules in plain NumPy: knots, the gain of a candidate, the best condition of a column, refits, pruning."""
+"""Wide rules in plain NumPy: knots, the gain of a candidate, the best condition of a column, refits, pruning.
+
+Candidates are ramps between knots and sets of categories, or words that are fixed before: then no others.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,14 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
+from oracle.linguistic import Term
+
 Floats = NDArray[np.float64]
 
 SMOOTHING = 2.0  # of the denominator of a gain
 LEAST_WEIGHT = 0.75  # of (sum h phi)^2 / sum h phi^2
 INTERCEPT_RIDGE = 1e-3
+LEAST_SHARE = 1e-9  # of a word, and of what lies outside
 N_ORDERINGS = 4  # classes by whose residuals categories are put in order
 
 
@@ -66,6 +72,33 @@ def best_ramps(
         for side, membership in enumerate((up, 1 - up)):
             best[side] = max(best[side], gain(base * membership, gradient, hessian))
     return best[0], best[1]
+
+
+def word(x: Floats, term: Term, weight: Floats) -> Floats:
+    """Membership in a word; a missing value has the weighted mean of the others. Categories are numbers here."""
+    known = ~np.isnan(x)
+    membership = term._replace(feature=0).membership(np.where(known, x, 0.0)[:, None])
+    return np.where(known, membership, np.average(membership[known], weights=weight[known]))
+
+
+def best_word(
+    x: Floats, weight: Floats, words: list[Term], gradient: Floats, hessian: Floats, base: Floats, monotone: int = 0
+) -> float:
+    """The largest gain of a word. One that all rows have, or none, says nothing.
+
+    ``monotone``: which way the second class's score must go with the value. A word that ends on both sides has no way.
+    """
+    best, known = -1.0, ~np.isnan(x)
+    for term in words:
+        membership = word(x, term, weight)
+        share = np.average(membership[known], weights=weight[known])
+        if not LEAST_SHARE < share < 1 - LEAST_SHARE:
+            continue
+        way = int(term.trapezoid[3] == np.inf) - int(term.trapezoid[0] == -np.inf)
+        if monotone != 0 and way == 0:
+            continue
+        best = max(best, gain(base * membership, gradient, hessian, monotone * way))
+    return best
 
 
 def category_sets(code: Floats, gradient: Floats, hessian: Floats, base: Floats) -> Iterator[tuple[list[int], bool]]:
@@ -146,6 +179,17 @@ def divergence(p: Floats, q: Floats, row_weight: Floats) -> float:
     return float(np.average((p * (np.log(p) - np.log(q))).sum(axis=1), weights=row_weight))
 
 
+def information(p: Floats, row_weight: Floats) -> float:
+    """What answers know: their mean divergence from the mean answer."""
+    return divergence(p, np.broadcast_to(np.average(p, axis=0, weights=row_weight), p.shape), row_weight)
+
+
+def worthwhile_size(divergences: dict[int, float], p: Floats, row_weight: Floats, worth: float) -> int:
+    """How many rules are kept, given what rule bases of each size diverge from the answers p of all rules."""
+    unit = worth * min(1.0, information(p, row_weight))
+    return min(divergences, key=lambda size: divergences[size] + unit * size)
+
+
 def dropping_costs(firing: Floats, row_weight: Floats, weight: Floats, prior: Floats, ridge: float) -> Floats:
     """What it costs to drop each rule, others taking over as they can: ||w_j||^2 / (A^-1)_jj."""
     mean = np.average(firing, axis=0, weights=row_weight)
@@ -155,3 +199,9 @@ def dropping_costs(firing: Floats, row_weight: Floats, weight: Floats, prior: Fl
     z = z - np.average(z, axis=0, weights=h)
     inverse = np.linalg.inv((z * h[:, None]).T @ z + ridge * np.eye(len(weight)))
     return ((weight * deviation[:, None]) ** 2).sum(axis=1) / np.diag(inverse)
+
+
+def prior_of_all_rows(prior: Floats, sampled: Floats, total: Floats) -> Floats:
+    """The prior after a fit on a sample: by Bayes' rule, odds change as the frequencies of the classes do."""
+    odds = np.exp(prior) * (total / total.sum()) / (sampled / sampled.sum())
+    return np.log(odds) - np.log(odds).mean()

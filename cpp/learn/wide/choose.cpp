@@ -19,13 +19,17 @@ constexpr int kIterations = 12;
 constexpr std::size_t kMaxRows = 20'000;  // of inner validation
 constexpr double kBetter = 0.999;         // loss below this part of the best is an improvement
 constexpr int kPatience = 2;              // sizes without improvement
+// A start is given up when another one has this part of its loss with no more rules. With that, and the rules of one
+// validated path kept, fits take 0.7 of the time; log-loss on calibration parts is 0.3221 where it was 0.3219.
+constexpr double kHopeless = 0.9;
 constexpr std::size_t kAround = 2;        // ridges tried on either side of what was best for fewer rules
 constexpr double kWorse = 1.25;           // times the best loss: weaker ridges are not tried
 constexpr double kNotTried = 1e300;       // loss of what was not tried
 
-// Weight counts, not rows: a row of weight two is the row twice.
-int n_parts(double weight) { return weight < 500 ? 4 : weight < 1000 ? 3 : 4; }
-int n_folds(double weight) { return weight < 500 ? 4 : weight < 1000 ? 3 : 1; }
+// Weight counts, not rows: a row of weight two is the row twice. With 4 and 3 parts of small tables log-loss on
+// calibration parts is 0.3187 instead of 0.3183, accuracy 86.80 % instead of 86.93 %.
+int n_parts(double weight) { return weight < 500 ? 6 : weight < 1000 ? 5 : 4; }
+int n_folds(double weight) { return weight < 1000 ? n_parts(weight) : 1; }
 
 // Sizes to look at: that of the linear rules, if any, and those above.
 std::vector<std::size_t> sizes(std::size_t n_first, std::size_t max_rules) {
@@ -90,9 +94,11 @@ class InnerValidation {
       pool_.run(open.size(), true, [&](std::size_t k) { losses[open[k]] = grow(open[k]); });
       for (std::size_t s = 0; s < starts_.size(); ++s)
         if (!progress_[s].is_done()) judge(s, losses);
+      give_up();
     }
     std::stable_sort(tried_.begin(), tried_.end(), [](const Choice& a, const Choice& b) { return a.loss < b.loss; });
-    return {std::move(tried_), linear_ridge_};
+    const std::size_t best = tried_.front().start;
+    return {std::move(tried_), linear_ridge_, n_folds_ == 1 ? std::move(paths_[best]) : nullptr};
   }
 
  private:
@@ -106,10 +112,19 @@ class InnerValidation {
     std::size_t best_ridge = kNumRidges;  // of the last size; none yet
     int n_bad = 0;
     bool is_done() const { return at == sizes.size(); }
+    std::size_t size() const { return at == 0 ? 0 : sizes[at - 1]; }  // that was reached
     bool is_near(std::size_t ridge) const {
       return best_ridge == kNumRidges || (ridge + kAround >= best_ridge && ridge <= best_ridge + kAround);
     }
   };
+
+  // Ends starts that are far behind another one of no more rules.
+  void give_up() {
+    for (std::size_t s = 0; s < starts_.size(); ++s)
+      for (const Choice& other : tried_)
+        if (other.start != s && other.n_rules <= progress_[s].size() && other.loss < kHopeless * progress_[s].best_loss)
+          progress_[s].at = progress_[s].sizes.size();
+  }
 
   // Grows a path to the next size, and tries the ridges on it.
   Losses grow(std::size_t p) {
@@ -170,7 +185,7 @@ Choices choose(const Sample& sample, const Grid& grid, const PathOptions& option
   const auto end = sample.weight.begin() + static_cast<std::ptrdiff_t>(n);
   const double weight = std::accumulate(sample.weight.begin(), end, 0.0);
   const int parts = std::min<int>(n_parts(weight), static_cast<int>(n));
-  if (parts < 2 || sample.n_classes < 2) return {{{0, 0, std::min<std::size_t>(max_rules, 8), kRidges[1]}}, kRidges[1]};
+  if (parts < 2 || sample.n_classes < 2) return {{{0, 0, std::min<std::size_t>(max_rules, 8), kRidges[1]}}, kRidges[1], nullptr};
   return InnerValidation(sample, grid, options, n, parts, std::min(parts, n_folds(weight)), pool).run(max_rules);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/thread_pool.h"
@@ -25,6 +26,8 @@ std::vector<int> stratified_parts(const Sample& sample, std::size_t n_rows, int 
 struct Choices {
   std::vector<Choice> tried;  // the best first, never empty
   double linear_ridge;        // that is best for the linear rules alone
+  // Of the best start, where one path was validated and not several: fitted on most rows, it has found the rules.
+  std::unique_ptr<Path> path = nullptr;
 };
 
 Choices choose(const Sample& sample, const Grid& grid, const PathOptions& options, std::size_t max_rules,

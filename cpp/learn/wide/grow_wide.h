@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/parallel.h"
@@ -14,8 +15,10 @@ namespace ferl::wide {
 struct WideOptions {
   std::size_t max_rules = 150;
   std::size_t max_conditions = 3;
-  double prune = 0.003;       // mean divergence that pruning may cost; 0: none
+  double prune = 0.0015;      // mean divergence that pruning may cost; 0: none
+  double min_rule_worth = 0;  // share of what all rules know that each rule must keep
   std::vector<int> monotone;  // [column], two classes: sign of the second one's score; empty: none
+  std::optional<std::vector<Condition>> words;  // that conditions are; none: ramps and sets of categories
   int n_threads = 1;
   std::uint64_t seed = 0;
 };

@@ -2,32 +2,39 @@
 
 #include "core/kernels.h"
 #include "core/simd.h"
-#include "core/exponential.h"
 
 namespace ferl::wide {
 
 namespace {
 
+// FERL_DOUBLES: how many fit into a register.
 namespace baseline {
+#define FERL_DOUBLES 2
 #include "learn/wide/kernels.inc"
+#undef FERL_DOUBLES
 }
 
 #if FERL_MULTIVERSION
 #pragma GCC push_options
 #pragma GCC target("arch=x86-64-v3")
 namespace v3 {
+#define FERL_DOUBLES 4
 #include "learn/wide/kernels.inc"
+#undef FERL_DOUBLES
 }
 #pragma GCC pop_options
 #pragma GCC push_options
 #pragma GCC target("arch=x86-64-v4")
 namespace v4 {
+#define FERL_DOUBLES 8
 #include "learn/wide/kernels.inc"
+#undef FERL_DOUBLES
 }
 #pragma GCC pop_options
 #endif
 
-#define FERL_WIDE_KERNELS(isa) {isa::scores, isa::products, isa::residuals, isa::fill_bins, isa::best_pairs}
+#define FERL_WIDE_KERNELS(isa) \
+  {isa::scores, isa::products, isa::residuals, isa::probabilities, isa::fill_bins, isa::best_pairs}
 
 Kernels choose() {
 #if FERL_MULTIVERSION

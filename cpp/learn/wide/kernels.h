@@ -14,7 +14,8 @@ inline constexpr std::size_t kBlock = 256;    // rows whose scores stay in the f
 
 inline std::size_t padded(std::size_t n) { return (n + kWidth - 1) / kWidth * kWidth; }
 
-// Sums over a feature's bins (values between two knots), and below each knot; positions run from 0 to 1.
+// Sums over a feature's bins (values between two knots), and below each knot; positions run from 0 to 1. Arrays of knots
+// have kMaxKnots entries; those of no knot are finite.
 struct BinSums {
   std::size_t n_knots, n_channels;                     // channels: those of the gradient, then h w and h w^2
   const double* knot;                                  // [knot]
@@ -43,9 +44,12 @@ struct Kernels {
   // classes over the first. target[c * stride + i]; null: label says the class.
   double (*residuals)(float* score, std::size_t n_channels, std::size_t n, const float* weight, const Label* label,
                       const float* target, std::size_t stride);
-  // Adds rows to their bins. row: [i][n_channels], a multiple of four; the last but one of those used is `h w^2`.
+  // Turns scores into probabilities, [channel][stride], n a multiple of kWidth; one score: of the second of two classes.
+  void (*probabilities)(float* score, std::size_t n_channels, std::size_t n, std::size_t stride);
+  // Adds rows to their bins, [bin][four channels][8]: sums, then sums of v x. row: [i][n_channels], a multiple of four,
+  // the last of which stands for x^2.
   void (*fill_bins)(const std::uint8_t* bin, const float* x, const Row* index, std::size_t n, const float* row,
-                    std::size_t n_channels, std::size_t square_channel, float* sum, float* sum_x, float* sum_x2);
+                    std::size_t n_channels, float* sum);
   // The best ramp between two knots, rising and falling.
   void (*best_pairs)(const BinSums& sums, BestPair& up, BestPair& down);
 };

@@ -1,15 +1,22 @@
-// Knots of the columns: the values where ramps may begin and end, and where each row lies between them. They are those
-// of the whole sample, so that all paths of inner validation share them; they know nothing of the classes.
+// Knots of the columns: the values where conditions may begin and end, and where each row lies between them. They are
+// those of the whole sample, so that all paths of inner validation share them; they know nothing of the classes.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "core/thread_pool.h"
+#include "core/tree.h"
 #include "learn/sample.h"
 #include "learn/wide/kernels.h"
 
 namespace ferl::wide {
+
+// A condition that is fixed before learning. Between two knots its membership is linear.
+struct Word {
+  Condition condition;
+  std::vector<double> base, slope;  // [bin]: membership at the knot below, and what it gains up to the one above
+};
 
 // A column with at least two values.
 struct Feature {
@@ -21,7 +28,11 @@ struct Feature {
   std::vector<double> share_below, share_below_x;  // of the known weight; sums of weight times position
   // Categories:
   std::vector<double> category_share;  // of the known weight; 0: not seen
+  // Words, of numbers and of categories alike; all other candidates are then left out. Bin 0 is below the first knot,
+  // the last but one above the last knot, and the last one holds missing values.
+  std::vector<Word> words;
 
+  bool has_words() const { return !words.empty(); }
   bool is_categorical() const { return !category_share.empty(); }
   double share_of_ramp(std::size_t low, std::size_t high) const;  // weighted mean membership of the rising ramp
 };

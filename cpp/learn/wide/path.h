@@ -28,11 +28,11 @@ struct PathOptions {
 
 class Path {
  public:
-  // Fitted on some rows; the firing of the others is kept for validation.
+  // Fitted on some rows; the firing of the others is kept for validation. Followed: a path whose rules are taken over.
   Path(const Sample& sample, const Grid& grid, const std::vector<Row>& fit_rows, const std::vector<Row>& other_rows,
-       const PathOptions& options, ThreadPool& pool);
+       const PathOptions& options, ThreadPool& pool, const Path* followed = nullptr);
 
-  // Adds rules until there are n, or no candidate gains anything.
+  // Adds rules until there are n, or no candidate gains anything: those of the path that is followed, then new ones.
   void grow_to(std::size_t n);
 
   std::size_t size() const { return rules_.size(); }
@@ -65,11 +65,16 @@ class Path {
   std::vector<Candidate> search();
   void extend(const Candidate& from, std::size_t n_best, std::vector<Candidate>& out);
   void append(Rule rule, int sign);
+  void take_over(std::size_t n);
   void join(Rule rule, int sign);
   void correct();
   void rescore();
   double correlation(std::size_t a, std::size_t b) const;
   int sign_with(int sign, const Condition& condition) const;
+  // Whether a row is of the class whose score a channel holds, as a number.
+  double is_class(Row r, std::size_t channel) const {
+    return static_cast<std::size_t>(label_[r]) == (n_classes_ == 2 ? 1 : channel) ? 1.0 : 0.0;
+  }
   std::uint64_t draw(std::uint64_t purpose) const;
 
   const Sample& sample_;
@@ -92,11 +97,12 @@ class Path {
   std::vector<float> score_;  // [channel][row of the path]
   Scanner scanner_;
   std::vector<Row> scanned_;  // indices into rows_
-  std::vector<double> probability_;  // [scanned row][class]
+  std::vector<float> probability_;  // [channel][scanned row]
   std::vector<std::size_t> features_, active_;
   std::size_t n_steps_ = 0, n_corrected_ = 0, target_ = 0;
   std::size_t n_linear_ = 0;
   double scan_scale_ = 1, linear_ridge_ = 1e300;
+  const Path* followed_ = nullptr;
 };
 
 }  // namespace ferl::wide

@@ -12,6 +12,7 @@ namespace {
 constexpr double kDropShare = 0.12;       // of the rules, between two refits
 constexpr double kRidgeShare = 0.25;      // soft targets have less noise than labels
 constexpr double kMaxRidge = 15;          // a stronger one alone would change the answers too much
+constexpr double kLeastPivot = 1e-12;     // of the inverse normal matrix
 constexpr std::size_t kMaxRows = 4096;    // that answers are compared on
 
 class Pruner {
@@ -20,7 +21,7 @@ class Pruner {
          ThreadPool& pool)
       : rows_(rows), rules_(rules), options_(options), pool_(pool), n_channels_(n_channels(rows.n_classes)) {
     rows_.n = std::min(rows_.n, kMaxRows);
-    target_ = probabilities(rules, weights);
+    target_ = answers(rules, weights);
     rows_.label = nullptr;
     rows_.target = target_.data();
     for (std::size_t i = 0; i < rows_.n; ++i) total_ += rows_.weight[i];
@@ -45,22 +46,32 @@ class Pruner {
         n_drop /= 2;
       }
     }
+    if (options_.worth > 0) drop_what_is_worth_little();
     return std::move(state_);
   }
 
  private:
+  // Of all smaller rule bases, the one with the least divergence plus worth times its number of rules. A share of what
+  // all rules know, not a number of nats: where one class is rare, few nats are all there is. But at most so many nats
+  // as the share says, or many classes would be left with too few rules.
+  void drop_what_is_worth_little() {
+    const double worth = options_.worth * std::min(1.0, information());
+    const auto cost = [&](const Pruned& own) {
+      return own.divergence + worth * static_cast<double>(own.kept.size());
+    };
+    Pruned best = state_;
+    while (!state_.kept.empty()) {
+      state_ = without(1);
+      if (cost(state_) < cost(best)) best = state_;
+    }
+    state_ = std::move(best);
+  }
+
   double ridge() const { return kRidgeShare * std::min(options_.ridge, kMaxRidge); }
 
   // [channel][row]: of each class, or of the second of two.
-  std::vector<float> probabilities(const std::vector<RuleColumn>& rules, const Weights& weights) const {
-    std::vector<float> out(n_channels_ * rows_.n);
-    score_rows(rules, weights, n_channels_, 0, rows_.n, rows_.n, out.data());
-    std::vector<double> p(static_cast<std::size_t>(rows_.n_classes));
-    for (std::size_t i = 0; i < rows_.n; ++i) {
-      softmax(out.data() + i, rows_.n, rows_.n_classes, p.data());
-      for (std::size_t c = 0; c < n_channels_; ++c) out[c * rows_.n + i] = static_cast<float>(p[p.size() == 2 ? 1 : c]);
-    }
-    return out;
+  std::vector<float> answers(const std::vector<RuleColumn>& rules, const Weights& weights) const {
+    return probabilities(rules, weights, n_channels_, 0, rows_.n);
   }
 
   double divergence(const std::vector<float>& q) const {
@@ -76,6 +87,18 @@ class Pruner {
       sum += rows_.weight[i] * own;
     }
     return sum / total_;
+  }
+
+  // Mean divergence of the whole model's answers from their own mean, in nats.
+  double information() const {
+    std::vector<float> mean(target_.size());
+    for (std::size_t c = 0; c < n_channels_; ++c) {
+      double sum = 0;
+      for (std::size_t i = 0; i < rows_.n; ++i)
+        sum += static_cast<double>(rows_.weight[i]) * static_cast<double>(target_[c * rows_.n + i]);
+      std::fill_n(mean.begin() + static_cast<std::ptrdiff_t>(c * rows_.n), rows_.n, static_cast<float>(sum / total_));
+    }
+    return divergence(mean);
   }
 
   // Drops rules one by one, the one whose loss costs least first; the others take over in closed form, and are
@@ -94,14 +117,16 @@ class Pruner {
         if (!is_alive[k]) continue;
         double cost = 0;
         for (std::size_t c = 0; c < e; ++c) cost += w[k * e + c] * w[k * e + c];
-        cost /= std::max(inverse[k * n + k], 1e-12);
+        cost /= std::max(inverse[k * n + k], kLeastPivot);
         if (worst == n || cost < least) worst = k, least = cost;
       }
       const std::vector<double> q(inverse.begin() + static_cast<std::ptrdiff_t>(worst * n),
                                   inverse.begin() + static_cast<std::ptrdiff_t>((worst + 1) * n));
       const std::vector<double> gone(w.begin() + static_cast<std::ptrdiff_t>(worst * e),
                                      w.begin() + static_cast<std::ptrdiff_t>((worst + 1) * e));
-      for (std::size_t k = 0; k < n; ++k) {
+      // Rounding has lost its pivot where weights are so large that the ridge counts for nothing: the refit alone mends.
+      const bool has_pivot = q[worst] > kLeastPivot;
+      for (std::size_t k = 0; has_pivot && k < n; ++k) {
         const double part = q[k] / q[worst];
         for (std::size_t c = 0; c < e; ++c) w[k * e + c] -= part * gone[c];
         for (std::size_t l = 0; l < n; ++l) inverse[k * n + l] -= part * q[l];
@@ -124,7 +149,7 @@ class Pruner {
     const std::vector<RuleColumn> left = columns(out.kept);
     Refit refit(rows_, left, pool_);
     refit.fit({ridge(), 12, 3e-5}, out.weights);
-    out.divergence = divergence(probabilities(left, out.weights));
+    out.divergence = divergence(answers(left, out.weights));
     return out;
   }
 

@@ -10,8 +10,9 @@
 namespace ferl::wide {
 
 struct PruneOptions {
-  double tolerance = 0.003;     // mean Kullback-Leibler divergence from the whole model; 0: only the budget counts
+  double tolerance = 0.0015;    // mean Kullback-Leibler divergence from the whole model; 0: only the budget counts
   std::size_t max_rules = 150;  // never more are left
+  double worth = 0;             // share of what all rules know that each rule must keep; 0: nothing is asked
   double ridge = 10;            // of the whole model
 };
 

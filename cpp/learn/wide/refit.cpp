@@ -5,8 +5,6 @@
 #include <deque>
 #include <numeric>
 
-#include "core/exponential.h"
-
 namespace ferl::wide {
 
 namespace {
@@ -37,21 +35,6 @@ FiringMoments firing_moments(const float* firing, const float* weight, std::size
   return {mean, std::max(std::sqrt(std::max(squares / total - mean * mean, 0.0)), kLeastDeviation)};
 }
 
-void softmax(const float* scores, std::size_t stride, int n_classes, double* p) {
-  if (n_classes == 1) {
-    p[0] = 1;
-  } else if (n_classes == 2) {
-    const double f = scores[0], e = exponential(-std::fabs(f));
-    p[1] = (f > 0 ? 1.0 : e) / (1.0 + e);
-    p[0] = (f > 0 ? e : 1.0) / (1.0 + e);
-  } else {
-    double most = scores[0], sum = 0;
-    for (int c = 1; c < n_classes; ++c) most = std::max<double>(most, scores[static_cast<std::size_t>(c) * stride]);
-    for (int c = 0; c < n_classes; ++c) sum += p[c] = exponential(scores[static_cast<std::size_t>(c) * stride] - most);
-    for (int c = 0; c < n_classes; ++c) p[c] /= sum;
-  }
-}
-
 std::vector<double> per_class(const std::vector<double>& v, int n_classes) {
   std::vector<double> out;
   if (n_classes == 1) return std::vector<double>(v.size(), 0.0);
@@ -69,7 +52,7 @@ std::vector<double> per_class(const std::vector<double>& v, int n_classes) {
 }
 
 void score_rows(const std::vector<RuleColumn>& rules, const Weights& weights, std::size_t n_channels,
-                std::size_t first, std::size_t n, std::size_t stride, float* out) {
+                std::size_t first, std::size_t n, float* out) {
   std::vector<const float*> firing;
   for (const RuleColumn& rule : rules) firing.push_back(rule.firing);
   const std::vector<float> v(weights.v.begin(), weights.v.end()), b(weights.b.begin(), weights.b.end());
@@ -77,9 +60,25 @@ void score_rows(const std::vector<RuleColumn>& rules, const Weights& weights, st
   for (std::size_t from = 0; from < n; from += kBlock) {
     const std::size_t size = std::min(kBlock, n - from);
     kernels().scores(firing.data(), firing.size(), n_channels, v.data(), b.data(), first + from, size, block.data());
-    for (std::size_t c = 0; c < n_channels; ++c)
-      std::copy_n(block.data() + c * kBlock, size, out + c * stride + from);
+    for (std::size_t c = 0; c < n_channels; ++c) std::copy_n(block.data() + c * kBlock, size, out + c * n + from);
   }
+}
+
+std::vector<float> probabilities(const std::vector<RuleColumn>& rules, const Weights& weights, std::size_t n_channels,
+                                 std::size_t first, std::size_t n) {
+  std::vector<float> out(n_channels * n);
+  score_rows(rules, weights, n_channels, first, n, out.data());
+  kernels().probabilities(out.data(), n_channels, n, n);
+  return out;
+}
+
+double spread_of(const float* p, std::size_t i, std::size_t n, std::size_t n_channels) {
+  double sum = 0;
+  for (std::size_t c = 0; c < n_channels; ++c) {
+    const double own = p[c * n + i];
+    sum += own * (1 - own);
+  }
+  return n_channels == 1 ? 2 * sum : sum / static_cast<double>(n_channels - 1);
 }
 
 void cholesky(std::vector<double>& a, std::size_t n) {
@@ -189,16 +188,12 @@ double Refit::evaluate(const std::vector<double>& w, std::vector<double>& gradie
 
 const std::vector<double>& Refit::curvature(const Weights& weights) {
   const std::size_t size = 1 + n_rules_, e = n_channels_, n = std::min(rows_.n, kCurvatureRows);
-  std::vector<float> score(e * n), h(n);
-  score_rows(rules_, weights, e, 0, n, n, score.data());
-  std::vector<double> p(static_cast<std::size_t>(rows_.n_classes));
-  const double unit = e == 1 ? 0.5 : 1.0 / static_cast<double>(p.size() - 1);
+  const std::vector<float> p = probabilities(rules_, weights, e, 0, n);
+  std::vector<float> h(n);
+  const double unit = e == 1 ? 0.5 : 1.0;  // one score stands for two
   double used = 0, all = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    softmax(score.data() + i, n, rows_.n_classes, p.data());
-    double own = 0;
-    for (const double q : p) own += q * (1 - q);
-    h[i] = static_cast<float>(rows_.weight[i] * (own * unit + 1e-6));
+    h[i] = static_cast<float>(rows_.weight[i] * (spread_of(p.data(), i, n, e) * unit + 1e-6));
     used += rows_.weight[i];
   }
   for (std::size_t i = 0; i < rows_.n; ++i) all += rows_.weight[i];

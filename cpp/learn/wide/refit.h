@@ -78,15 +78,17 @@ class Refit {
   std::vector<double> curvature_;
 };
 
-// Scores of rows into out[channel][row], with `stride` floats a channel.
+// Scores of rows, a multiple of kWidth, into out[channel][row]; and what probabilities they mean.
 void score_rows(const std::vector<RuleColumn>& rules, const Weights& weights, std::size_t n_channels,
-                std::size_t first, std::size_t n, std::size_t stride, float* out);
+                std::size_t first, std::size_t n, float* out);
+std::vector<float> probabilities(const std::vector<RuleColumn>& rules, const Weights& weights, std::size_t n_channels,
+                                 std::size_t first, std::size_t n);
+
+// sum_c p_c (1 - p_c) / (number of classes - 1), from the probabilities of the i-th of n rows.
+double spread_of(const float* p, std::size_t i, std::size_t n, std::size_t n_channels);
 
 // One score of two classes becomes a weight for each; weights are centred over the classes. [rule][class]
 std::vector<double> per_class(const std::vector<double>& v, int n_classes);
-
-// Probabilities of the classes from scores, one for each class or the one of two classes.
-void softmax(const float* scores, std::size_t stride, int n_classes, double* p);
 
 // In place: lower triangle L of a = L L'; and solution of L L' x = b for `width` right sides, in
 // place of b: [n][width].

@@ -45,8 +45,11 @@ inline Condition complement(const Condition& own) {
   return other;
 }
 
-// Which way the membership goes with the value: 1 up, -1 down.
-inline int direction(const Condition& own) { return own.ends[2] == kInfinity ? 1 : -1; }
+// Which way the membership goes with the value: 1 up, -1 down, 0: it rises and falls, as a word does that ends on both
+// sides.
+inline int direction(const Condition& own) {
+  return static_cast<int>(own.ends[3] == kInfinity) - static_cast<int>(own.ends[0] == -kInfinity);
+}
 
 // Multiplies `firing` by the membership of rows, as inference will.
 inline void multiply_membership(const Sample& sample, const Condition& condition, const std::vector<Row>& rows,

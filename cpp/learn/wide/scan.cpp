@@ -38,8 +38,18 @@ Condition condition_of(const Feature& feature, const Found& found, bool up) {
     return out;
   }
   const BestPair& best = up ? found.up : found.down;
+  if (feature.has_words()) return feature.words[static_cast<std::size_t>(best.low)].condition;
   const Condition rising = ramp(feature, static_cast<std::size_t>(best.low), static_cast<std::size_t>(best.high));
   return up ? rising : complement(rising);
+}
+
+std::vector<Condition> single_conditions(const Feature& feature) {
+  std::vector<Condition> out;
+  for (const Word& word : feature.words) out.push_back(word.condition);
+  for (std::size_t k = 0; k < feature.category_share.size(); ++k)
+    if (feature.category_share[k] > 0) out.push_back(single_category(feature, k));
+  if (!feature.has_words() && !feature.is_categorical()) out.push_back(ramp(feature, 0, feature.knots.size() - 1));
+  return out;
 }
 
 void Scanner::set_rows(const std::vector<Row>& rows) {
@@ -67,7 +77,7 @@ void Scanner::set_residuals(std::vector<float> gradient, std::size_t n_channels,
   gradient_ = std::move(gradient);
   hessian_ = std::move(hessian);
   n_gradients_ = n_channels;
-  n_padded_ = (n_channels + 2 + 3) / 4 * 4;
+  n_padded_ = (n_channels + 3 + 3) / 4 * 4;
   unit_ = unit;
   n_classes_ = n_classes;
   terms_ = terms;
@@ -88,53 +98,94 @@ Scanner::Rows Scanner::weigh(const std::vector<float>& base) const {
     float* value = out.value.data() + k * n_padded_;
     for (std::size_t c = 0; c < g; ++c) value[c] = gradient_[i * g + c] * w;
     value[g] = hessian_[i] * w;
-    value[g + 1] = value[g] * w;
+    value[g + 1] = value[n_padded_ - 1] = value[g] * w;
   }
   return out;
 }
 
-Found Scanner::best_ramp(std::size_t f, const Rows& rows, int sign) const {
-  const Feature& feature = grid_.features[f];
-  const std::size_t n_knots = feature.knots.size(), m = n_padded_, used = n_gradients_ + 2;
-  thread_local std::vector<float> sum, sum_x;
-  float sum_x2[kMaxKnots] = {};
-  sum.assign(n_knots * m, 0.0f);
-  sum_x.assign(n_knots * m, 0.0f);
+Scanner::Bins Scanner::fill(std::size_t f, const Rows& rows, std::size_t n_bins) const {
+  thread_local std::vector<float> sum;
+  sum.assign(n_bins * 2 * n_padded_, 0.0f);
   const std::size_t first = f * rows_.size();
   kernels().fill_bins(bin_.data() + first, offset_.data() + first, rows.all ? nullptr : rows.index.data(),
-                      rows.index.size(), rows.value.data(), m, used - 1, sum.data(), sum_x.data(), sum_x2);
+                      rows.index.size(), rows.value.data(), n_padded_, sum.data());
+  return {sum.data(), n_padded_};
+}
+
+Found Scanner::best_ramp(std::size_t f, const Rows& rows, int sign) const {
+  const Feature& feature = grid_.features[f];
+  const std::size_t n_knots = feature.knots.size(), used = n_gradients_ + 2;
+  const Bins bins = fill(f, rows, n_knots);
   double below[(kMaxGradients + 2) * kMaxKnots], below_x[(kMaxGradients + 2) * kMaxKnots];
-  double below_x2[kMaxKnots] = {};
-  const double* at = feature.position.data();
+  double below_x2[kMaxKnots] = {}, at[kMaxKnots], share[kMaxKnots] = {}, share_x[kMaxKnots] = {};
+  for (std::size_t q = 0; q < kMaxKnots; ++q) at[q] = q < n_knots ? feature.position[q] : static_cast<double>(q) + 1;
   for (std::size_t c = 0; c < used; ++c) {
-    below[c * kMaxKnots] = below_x[c * kMaxKnots] = 0;
+    double *v = below + c * kMaxKnots, *vx = below_x + c * kMaxKnots;
+    std::fill_n(v, kMaxKnots, 0.0);
+    std::fill_n(vx, kMaxKnots, 0.0);
     for (std::size_t q = 0; q + 1 < n_knots; ++q) {
-      const double v = sum[q * m + c], vx = sum_x[q * m + c];
-      below[c * kMaxKnots + q + 1] = below[c * kMaxKnots + q] + v;
-      below_x[c * kMaxKnots + q + 1] = below_x[c * kMaxKnots + q] + (at[q] * v + (at[q + 1] - at[q]) * vx);
+      const double own = bins.sum(q, c);
+      v[q + 1] = v[q] + own;
+      vx[q + 1] = vx[q] + (at[q] * own + (at[q + 1] - at[q]) * bins.sum_x(q, c));
     }
   }
   for (std::size_t q = 0; q + 1 < n_knots; ++q) {
-    const double v = sum[q * m + used - 1], vx = sum_x[q * m + used - 1], gap = at[q + 1] - at[q];
-    const double vx2 = sum_x2[q];
+    const double v = bins.sum(q, used - 1), vx = bins.sum_x(q, used - 1), vx2 = bins.sum_x2(q), gap = at[q + 1] - at[q];
     below_x2[q + 1] = below_x2[q] + (at[q] * at[q] * v + 2 * at[q] * gap * vx + gap * gap * vx2);
   }
   double total[kMaxGradients + 2], missing[kMaxGradients + 2];
   for (std::size_t c = 0; c < used; ++c) {
-    missing[c] = sum[(n_knots - 1) * m + c];
+    missing[c] = bins.sum(n_knots - 1, c);
     total[c] = below[c * kMaxKnots + n_knots - 1] + missing[c];
   }
+  std::copy(feature.share_below.begin(), feature.share_below.end(), share);
+  std::copy(feature.share_below_x.begin(), feature.share_below_x.end(), share_x);
   const int own = monotone_.empty() ? 0 : monotone_[static_cast<std::size_t>(feature.column)];
   const auto needed = [&](int by_column) {
     return sign != 0 && by_column != 0 && sign != by_column ? kNever : sign != 0 ? sign : by_column;
   };
   const BinSums sums{n_knots, used, at, below, below_x, below_x2, total, missing,
-                     feature.has_missing ? feature.share_below.data() : nullptr, feature.share_below_x.data(), sum_h_,
+                     feature.has_missing ? share : nullptr, share_x, sum_h_,
                      terms_.smoothing / terms_.scale, terms_.least_weight / terms_.scale, needed(own), needed(-own)};
   Found found;
   kernels().best_pairs(sums, found.up, found.down);
   found.up.gain *= unit_ * terms_.scale;
   found.down.gain *= unit_ * terms_.scale;
+  return found;
+}
+
+Found Scanner::best_word(std::size_t f, const Rows& rows, int sign) const {
+  const Feature& feature = grid_.features[f];
+  const std::size_t n_bins = feature.knots.size() + 1, h = n_gradients_, h2 = h + 1;
+  const Bins bins = fill(f, rows, n_bins + 1);  // the last one holds missing values
+  const double smoothing = terms_.smoothing / terms_.scale, least = terms_.least_weight / terms_.scale;
+  const int monotone = monotone_.empty() ? 0 : monotone_[static_cast<std::size_t>(feature.column)];
+  Found found;
+  for (std::size_t k = 0; k < feature.words.size(); ++k) {
+    const Word& word = feature.words[k];
+    const int own = monotone * direction(word.condition);
+    if (monotone != 0 && (own == 0 || (sign != 0 && sign != own))) continue;
+    const int needed = sign != 0 ? sign : own;
+    const double share = word.condition.share;
+    const auto firing = [&](std::size_t c) {  // sum of v times the membership
+      double total = share * bins.sum(n_bins, c);
+      for (std::size_t q = 0; q < n_bins; ++q) total += word.base[q] * bins.sum(q, c) + word.slope[q] * bins.sum_x(q, c);
+      return total;
+    };
+    double up = 0;
+    for (std::size_t c = 0; c < n_gradients_; ++c) {
+      const double z = firing(c);
+      up += needed == 0 || z * needed > 0 ? z * z : 0;
+    }
+    const double s1 = firing(h);
+    double s2 = share * share * bins.sum(n_bins, h2);
+    for (std::size_t q = 0; q < n_bins; ++q)
+      s2 += word.base[q] * (word.base[q] * bins.sum(q, h2) + 2 * word.slope[q] * bins.sum_x(q, h2)) +
+            word.slope[q] * word.slope[q] * bins.sum_x2(q);
+    if (!(s1 * s1 > least * s2)) continue;
+    const double gain = unit_ * terms_.scale * up / (std::max(s2 - s1 * s1 / sum_h_, 0.0) + smoothing);
+    if (gain > found.up.gain) found.up = {gain, static_cast<int>(k), static_cast<int>(k)};
+  }
   return found;
 }
 
@@ -251,7 +302,10 @@ std::vector<Found> Scanner::scan(const std::vector<float>& base, int sign, const
            [&](std::size_t task) {
              for (std::size_t k = task * chunk; k < std::min((task + 1) * chunk, features.size()); ++k) {
                const std::size_t f = features[k];
-               found[f] = grid_.features[f].is_categorical() ? best_set(f, rows, sign) : best_ramp(f, rows, sign);
+               const Feature& feature = grid_.features[f];
+               found[f] = feature.has_words()        ? best_word(f, rows, sign)
+                          : feature.is_categorical() ? best_set(f, rows, sign)
+                                                     : best_ramp(f, rows, sign);
              }
            });
   return found;

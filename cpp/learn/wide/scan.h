@@ -1,5 +1,5 @@
 // The best condition of every feature, given the residuals of some rows: all ramps between two knots and their
-// complements from sums over bins, sets of categories from sums over categories.
+// complements, or all words, from sums over bins; sets of categories from sums over categories.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,15 @@ struct GainTerms {
 };
 
 // The best condition of a feature, and the best among complements: "down". Categories have sets on either side in "up".
+// A word is the one at the index `low` of "up"; words have no complements.
 struct Found {
   BestPair up, down;
   std::vector<double> category;  // membership of each; empty: a number
 };
 
 Condition condition_of(const Feature& feature, const Found& found, bool up);
+// What a rule can say of the feature alone: its full ramp, each category, each word.
+std::vector<Condition> single_conditions(const Feature& feature);
 Condition ramp(const Feature& feature, std::size_t low, std::size_t high);
 Condition single_category(const Feature& feature, std::size_t category);
 
@@ -57,8 +60,17 @@ class Scanner {
     std::vector<float> value;  // [row][channel], padded to a multiple of four channels
     bool all = false;
   };
+  struct Bins {  // sums of a feature's bins, as the kernel lays them out: [bin][four channels][v, v x]
+    const float* at;
+    std::size_t n_padded;
+    double sum(std::size_t q, std::size_t c) const { return at[2 * (q * n_padded + c / 4 * 4) + c % 4]; }
+    double sum_x(std::size_t q, std::size_t c) const { return at[2 * (q * n_padded + c / 4 * 4) + 4 + c % 4]; }
+    double sum_x2(std::size_t q) const { return sum_x(q, n_padded - 1); }  // of h w^2
+  };
   Rows weigh(const std::vector<float>& base) const;
+  Bins fill(std::size_t feature, const Rows& rows, std::size_t n_bins) const;
   Found best_ramp(std::size_t feature, const Rows& rows, int sign) const;
+  Found best_word(std::size_t feature, const Rows& rows, int sign) const;
   Found best_set(std::size_t feature, const Rows& rows, int sign) const;
 
   const Grid& grid_;

@@ -1,0 +1,290 @@
+#include "read/score_proof.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace ferl {
+
+namespace {
+
+constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+// Probabilities that differ by less may be computed as equal.
+constexpr double kLeastLead = 64 * kEpsilon;
+constexpr std::size_t kSweeps = 2;  // of the search for a row that is behind
+
+bool has_finite_slope(const Side& side) { return side.slope > 0 && std::isfinite(side.slope); }
+
+// The steepest side; what is upright bends at two neighbouring numbers, and no value lies between them.
+double steepest(const Trapezoid& membership) {
+  double slope = 0;
+  for (const Side& side : {membership.rise, membership.fall})
+    if (has_finite_slope(side)) slope = std::max(slope, side.slope);
+  return slope;
+}
+
+}  // namespace
+
+ScoreProof::ScoreProof(const Tree& tree, const Weights& weights, const Supports& supports)
+    : tree_(tree), weights_(weights), supports_(supports), rules_(weights.size.size()) {
+  for (std::size_t o = 0; o < tree.size(); ++o)
+    if (weights.rule_of[o] >= 0) add_rule(static_cast<std::size_t>(weights.rule_of[o]), o);
+  for (const Column column : supports.column) gated_axis_.push_back(axis_of(column));
+  for (Axis& axis : axes_) find_corners(axis);
+  find_tolerances();
+}
+
+void ScoreProof::add_rule(std::size_t rule, std::size_t node) {
+  Conditions& own = rules_[rule];
+  for (std::size_t o = node; o > 0; o = tree_.nodes[o].parent) {
+    const std::size_t a = axis_of(tree_.nodes[o].column);
+    Axis& axis = axes_[a];
+    own.has_repeats = own.has_repeats || (!axis.rules.empty() && axis.rules.back() == rule);
+    own.factors.push_back({a, axis.nodes.size()});
+    axis.nodes.push_back(o);
+    axis.rules.push_back(rule);
+    axis.is_categorical = axis.is_categorical || tree_.nodes[o].is_categorical();
+  }
+  std::sort(own.factors.begin(), own.factors.end(), [](Factor a, Factor b) { return a.axis < b.axis; });
+}
+
+std::size_t ScoreProof::axis_of(Column column) {
+  for (std::size_t a = 0; a < axes_.size(); ++a)
+    if (axes_[a].column == column) return a;
+  axes_.emplace_back();
+  axes_.back().column = column;
+  return axes_.size() - 1;
+}
+
+void ScoreProof::find_corners(Axis& axis) const {
+  for (const std::size_t o : axis.nodes) {
+    const Trapezoid& membership = tree_.nodes[o].membership;
+    add_bends(membership, axis.corners);
+    for (const Side& side : {membership.rise, membership.fall})
+      if (has_finite_slope(side))
+        axis.blur = std::max(axis.blur, 4 * kEpsilon * (std::abs(side.start) + 1 / side.slope));
+  }
+  std::erase_if(axis.corners, [](double corner) { return !std::isfinite(corner); });
+  std::sort(axis.corners.begin(), axis.corners.end());
+  axis.corners.erase(std::unique(axis.corners.begin(), axis.corners.end()), axis.corners.end());
+}
+
+void ScoreProof::find_tolerances() {
+  const auto n_classes = static_cast<std::size_t>(weights_.n_classes);
+  const double n_roundings = static_cast<double>(rules_.size() + n_classes + tree_.max_depth + 8);
+  for (std::size_t c = 0; c < n_classes; ++c) {
+    double size = std::abs(weights_.prior[c]), blurred = 0;
+    for (std::size_t r = 0; r < rules_.size(); ++r) {
+      const double weight = std::abs(weights_.weight[r * n_classes + c]);
+      size += weight;
+      for (const Factor factor : rules_[r].factors) {
+        const Axis& axis = axes_[factor.axis];
+        blurred += weight * steepest(tree_.nodes[axis.nodes[factor.condition]].membership) * axis.blur;
+      }
+    }
+    // Sums of larger weights, or their differences, might overflow: nothing is proven.
+    tolerance_.push_back(size < 1e300 ? 2 * blurred + 16 * kEpsilon * n_roundings * size : kInfinity);
+  }
+}
+
+void ScoreProof::stand_at(const MatrixView& x, std::size_t row, Label label) {
+  row_.resize(x.n_columns);
+  for (std::size_t f = 0; f < x.n_columns; ++f) row_[f] = x(row, f);
+  label_ = label;
+  for (Axis& axis : axes_) move(axis, {row_[axis.column], row_[axis.column]});
+  settle();
+  row_score_ = still_;
+}
+
+std::vector<Label> ScoreProof::others() const {
+  std::vector<Label> found;
+  for (Label other = 0; other < weights_.n_classes; ++other)
+    if (other != label_) found.push_back(other);
+  std::stable_sort(found.begin(), found.end(), [&](Label a, Label b) { return row_score_[a] > row_score_[b]; });
+  return found;
+}
+
+void ScoreProof::set_box(double radius, const double* scale) {
+  for (Axis& axis : axes_)
+    if (!axis.is_categorical) move(axis, moved(row_[axis.column], radius, scale[axis.column]));
+  settle();
+}
+
+// Corners at which no condition says anything new are left out.
+void ScoreProof::move(Axis& axis, Interval interval) {
+  axis.interval = interval;
+  const std::size_t n = axis.nodes.size();
+  std::vector<double> said, point(n);  // [point][condition]
+  axis.n_points = 0;
+  axis.is_still = true;
+  auto add_point = [&](double x) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const Node& node = tree_.nodes[axis.nodes[i]];
+      point[i] = std::isinf(x) ? bound(node.membership, {x, x}).low : node.fits(x);
+    }
+    if (axis.n_points > 0 && std::equal(point.begin(), point.end(), said.end() - static_cast<std::ptrdiff_t>(n)))
+      return;
+    said.insert(said.end(), point.begin(), point.end());
+    ++axis.n_points;
+  };
+  add_point(interval.low);
+  if (interval.low < interval.high) {
+    const auto first = std::upper_bound(axis.corners.begin(), axis.corners.end(), interval.low);
+    const auto last = std::lower_bound(first, axis.corners.end(), interval.high);
+    std::for_each(first, last, add_point);
+    add_point(interval.high);
+    for (const std::size_t o : axis.nodes) {
+      const Interval said_by = bound(tree_.nodes[o].membership, interval);
+      axis.is_still = axis.is_still && said_by.low == said_by.high;
+    }
+  }
+  axis.membership.resize(n * axis.n_points);
+  for (std::size_t k = 0; k < axis.n_points; ++k)
+    for (std::size_t i = 0; i < n; ++i) axis.membership[i * axis.n_points + k] = said[k * n + i];
+}
+
+// What the proofs about all other classes share.
+void ScoreProof::settle() {
+  support_ = support();
+  moving_.clear();
+  for (std::size_t a = 0; a < axes_.size(); ++a)
+    if (axes_[a].n_points > 1) moving_.push_back(a);
+  moving_rules_.clear();
+  still_ = weights_.prior;
+  for (std::size_t r = 0; r < rules_.size(); ++r) settle_rule(r);
+}
+
+Interval ScoreProof::support() const {
+  Interval product{1, 1};
+  for (std::size_t k = 0; k < gated_axis_.size(); ++k) {
+    const Interval x = axes_[gated_axis_[k]].interval;
+    const bool moves = x.low < x.high && supports_.n_categories[k] == 0;
+    const double opens = moves ? 0 : supports_.opens(k, x.low);
+    const Interval gate = moves ? bound(supports_.gate[k], x) : Interval{opens, opens};
+    product = {product.low * gate.low, product.high * gate.high};
+  }
+  return product;
+}
+
+void ScoreProof::settle_rule(std::size_t rule) {
+  MovingRule own{rule, 1, {}, {}};
+  for (const Factor factor : rules_[rule].factors) {
+    if (axes_[factor.axis].n_points == 1) {
+      own.still *= *memberships(factor);
+    } else {
+      const auto at = std::lower_bound(moving_.begin(), moving_.end(), factor.axis);
+      own.axis.push_back(static_cast<std::size_t>(at - moving_.begin()));
+      own.membership.push_back(memberships(factor));
+    }
+  }
+  if (own.still == 0) return;
+  if (!own.axis.empty()) {
+    moving_rules_.push_back(std::move(own));
+    return;
+  }
+  for (std::size_t c = 0; c < still_.size(); ++c) still_[c] += own.still * weights_of(rule)[c];
+}
+
+bool ScoreProof::is_still() const {
+  return support_.low == support_.high &&
+         std::all_of(axes_.begin(), axes_.end(), [](const Axis& axis) { return axis.is_still; });
+}
+
+const double* ScoreProof::memberships(Factor factor) const {
+  const Axis& axis = axes_[factor.axis];
+  return axis.membership.data() + factor.condition * axis.n_points;
+}
+
+const double* ScoreProof::weights_of(std::size_t rule) const {
+  return weights_.weight.data() + rule * static_cast<std::size_t>(weights_.n_classes);
+}
+
+bool ScoreProof::stays_ahead(Label other) const {
+  double bound = tolerance_[label_] + tolerance_[other];
+  if (label_ > 0) bound += kLeastLead / support_.low;
+  return std::isfinite(bound) && !is_behind_somewhere(other, bound) && advantage(other).exceeds(bound);
+}
+
+// A search that moves one column at a time to where the label is weakest: most boxes that are too large are found to be
+// so by it, without tables.
+bool ScoreProof::is_behind_somewhere(Label other, double bound) const {
+  std::vector<std::size_t> point;
+  std::vector<std::vector<double>> ahead;
+  for (const std::size_t a : moving_) {
+    point.push_back(axes_[a].n_points / 2);
+    ahead.emplace_back(axes_[a].n_points);
+  }
+  auto rest_of = [&](const MovingRule& own, std::size_t without) {
+    double product = own.still * (weights_of(own.rule)[label_] - weights_of(own.rule)[other]);
+    for (std::size_t i = 0; i < own.axis.size(); ++i)
+      if (own.axis[i] != without) product *= own.membership[i][point[own.axis[i]]];
+    return product;
+  };
+  for (std::size_t step = 0; step < kSweeps * moving_.size(); ++step) {
+    const std::size_t a = step % moving_.size();
+    std::fill(ahead[a].begin(), ahead[a].end(), 0.0);
+    for (const MovingRule& own : moving_rules_) {
+      const auto at = std::find(own.axis.begin(), own.axis.end(), a);
+      if (at == own.axis.end()) continue;
+      const double rest = rest_of(own, a), *membership = own.membership[static_cast<std::size_t>(at - own.axis.begin())];
+      for (std::size_t k = 0; k < ahead[a].size(); ++k) ahead[a][k] += rest * membership[k];
+    }
+    point[a] = static_cast<std::size_t>(std::min_element(ahead[a].begin(), ahead[a].end()) - ahead[a].begin());
+  }
+  double sum = still_[label_] - still_[other];
+  for (const MovingRule& own : moving_rules_) sum += rest_of(own, moving_.size());
+  return !(sum > bound);
+}
+
+CornerGrid ScoreProof::advantage(Label other) const {
+  std::vector<std::size_t> n_points;
+  for (const std::size_t a : moving_) n_points.push_back(axes_[a].n_points);
+  CornerGrid grid(n_points, still_[label_] - still_[other]);
+  for (const MovingRule& own : moving_rules_) {
+    const double weight = own.still * (weights_of(own.rule)[label_] - weights_of(own.rule)[other]);
+    if (weight == 0) continue;
+    if (rules_[own.rule].has_repeats) grid.add_least(weight, own.axis, own.membership);
+    else grid.add(weight, own.axis, own.membership);
+  }
+  return grid;
+}
+
+Corners ScoreProof::corners(Column column) {
+  Corners found;
+  for (const Axis& axis : axes_)
+    if (axis.column == column) found.at = axis.corners;
+  for (std::size_t k = 0; k < supports_.column.size(); ++k) {
+    if (supports_.column[k] != column || !(supports_.gate[k].slope > 0)) continue;
+    add_bends(supports_.gate[k], found.at);
+    found.reach = 1 / supports_.gate[k].slope;
+  }
+  found.matters = !found.at.empty();
+  return found;
+}
+
+bool ScoreProof::keeps_label(Column column, Interval values) {
+  Axis& axis = axes_[axis_of(column)];
+  move(axis, values);
+  settle();
+  bool keeps = true;
+  if (!is_still() && !is_silent())
+    for (const Label other : others()) keeps = keeps && stays_ahead(other);
+  move(axis, {row_[column], row_[column]});
+  return keeps;
+}
+
+// The class of the largest probability, the first of equals.
+Label ScoreProof::label_at(Column column, double value) {
+  const auto n_classes = static_cast<std::size_t>(weights_.n_classes);
+  std::vector<double> masses(3 * n_classes);
+  double ignorance, conflict;
+  const double before = std::exchange(row_[column], value);
+  const MatrixView x{row_.data(), 1, row_.size(), static_cast<std::ptrdiff_t>(row_.size()), 1};
+  double *belief = masses.data(), *plausibility = belief + n_classes, *probability = plausibility + n_classes;
+  weigh_evidence(tree_, weights_, supports_, x, 1, {belief, plausibility, probability, &ignorance, &conflict});
+  row_[column] = before;
+  return static_cast<Label>(std::max_element(probability, probability + n_classes) - probability);
+}
+
+}  // namespace ferl

@@ -1,0 +1,107 @@
+// Whether a label stays while a row moves inside a box, for weights of evidence that add up.
+//
+// By how much a class is ahead of another is a sum of products of memberships, each of another column and linear between
+// its corners. Along every column the sum is linear between corners, so that it is least where each column is at a
+// corner or at an end of its interval: a search among finitely many rows, see corner_grid.h.
+//
+// A true answer is a proof, rounding included. Memberships are computed as the walk computes them; tolerances cover that
+// corners are rounded to numbers, and that prediction rounds its sums.
+//
+// The gates multiply all scores by one number, the support. Where it vanishes all classes are equal, and the label is the
+// first class. So the support does not matter to the first class while it is ahead; any other class needs some.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "core/tree.h"
+#include "core/types.h"
+#include "read/box_walk.h"
+#include "read/corner_grid.h"
+#include "read/row_proof.h"
+#include "read/scores.h"
+
+namespace ferl {
+
+class ScoreProof : public RowProof {
+ public:
+  ScoreProof(const Tree& tree, const Weights& weights, const Supports& supports);
+
+  // Sets the box to the row itself, whose label is given.
+  void stand_at(const MatrixView& x, std::size_t row, Label label);
+  // The other classes, those first that the row's scores favour: they are likely to limit a radius, and of all that come
+  // later no more than one proof is needed.
+  std::vector<Label> others() const;
+  // The box of a radius around the row; scale: [column], the unit of each column.
+  void set_box(double radius, const double* scale);
+
+  // Whether all rows of the box have the same answer.
+  bool is_still() const;
+  // Whether no row of the box has any support, so that the label is the first class.
+  bool is_silent() const { return label_ == 0 && support_.high == 0; }
+  bool stays_ahead(Label other) const;
+
+  Corners corners(Column column) override;
+  bool keeps_label(Column column, Interval values) override;
+  Label label_at(Column column, double value) override;
+
+ private:
+  // A column that rules ask, and what the conditions on it say at the corners of its interval.
+  struct Axis {
+    Column column = 0;
+    bool is_categorical = false;
+    std::vector<std::size_t> nodes;    // the conditions
+    std::vector<std::size_t> rules;    // that have them
+    std::vector<double> corners;       // of all conditions, sorted
+    double blur = 0;                   // how far corners may lie from where they are computed
+    Interval interval;
+    bool is_still = true;              // every condition says the same in all of the interval, to the last bit
+    std::size_t n_points = 1;
+    std::vector<double> membership;    // [condition][point]
+  };
+  struct Factor {
+    std::size_t axis, condition;
+  };
+  struct Conditions {
+    std::vector<Factor> factors;  // by axis
+    bool has_repeats = false;     // two conditions on one column: their product bends between the corners
+  };
+  // A rule whose firing is not the same everywhere in the box.
+  struct MovingRule {
+    std::size_t rule;
+    double still;                    // product of the memberships that stay
+    std::vector<std::size_t> axis;   // that move, as indices in moving_
+    std::vector<const double*> membership;
+  };
+
+  void add_rule(std::size_t rule, std::size_t node);
+  std::size_t axis_of(Column column);
+  void find_corners(Axis& axis) const;
+  void find_tolerances();
+  void move(Axis& axis, Interval interval);
+  void settle();
+  Interval support() const;
+  void settle_rule(std::size_t rule);
+  const double* memberships(Factor factor) const;
+  const double* weights_of(std::size_t rule) const;
+  bool is_behind_somewhere(Label other, double bound) const;
+  CornerGrid advantage(Label other) const;
+
+  const Tree& tree_;
+  const Weights& weights_;
+  const Supports& supports_;
+  std::vector<Axis> axes_;
+  std::vector<Conditions> rules_;
+  std::vector<std::size_t> gated_axis_;  // [column of supports]
+  std::vector<double> tolerance_;  // [class]: how far a computed score may lie from what the corners say
+  std::vector<double> row_, row_score_;
+  Label label_ = 0;
+
+  // Of the box as it is:
+  Interval support_{1, 1};
+  std::vector<std::size_t> moving_;        // axes
+  std::vector<MovingRule> moving_rules_;
+  std::vector<double> still_;              // [class]: what the prior and the rules that stay say
+};
+
+}  // namespace ferl

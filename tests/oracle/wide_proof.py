@@ -1,0 +1,91 @@
+"""How far a row may move before wide rules give it another label: by trying all corners.
+
+By how much a class is ahead of another is a sum of products of memberships, each of another column. Along one column
+it is linear between the corners of the ramps, so that over a box it is least where every column is at a corner or at an
+end of its interval. Along one column alone the labels change only at corners and where two scores are equal.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+
+from oracle.inference import UNSEEN_GATE, Floats, fire, gate
+
+FAR = 1e12  # beyond all corners
+
+
+def advantages(model: Any, rows: Floats, label: int) -> Floats:
+    """By how much the label is ahead of each class, before the gates, shape (n_rows, n_classes)."""
+    weights = model.weights
+    scores = weights.prior + fire(model.tree, rows, gated=False)[:, weights.node] @ weights.weight
+    return scores[:, [label]] - scores
+
+
+def support(model: Any, rows: Floats) -> Floats:
+    """The product of the gates, shape (n_rows,)."""
+    found = np.ones(len(rows))
+    n_categories = model.tree.n_categories(rows.shape[1])
+    for column in model.gated_columns:
+        x = rows[:, column]
+        if n_categories[column]:
+            found *= np.where(x >= n_categories[column], UNSEEN_GATE, 1.0)
+        else:
+            found *= np.where(np.isnan(x), 1.0, gate(model.weights.seen[column], x, model.reading.gate_margin))
+    return found
+
+
+def labels(model: Any, rows: Floats) -> Any:
+    """The most plausible class, the first of equals; the first one where the gates are closed."""
+    ahead = advantages(model, rows, 0)
+    return np.where(support(model, rows) > 0, ahead.argmin(axis=1), 0)
+
+
+def corners(model: Any, column: int) -> list[float]:
+    """Where ramps and the gate of a column bend."""
+    points = set(model.tree.trapezoid[model.tree.feature == column].ravel().tolist())
+    if column in model.gated_columns:
+        low, high = model.weights.seen[column].tolist()
+        reach = model.reading.gate_margin * (high - low)
+        points |= {low - reach, low, high, high + reach}
+    return sorted(point for point in points if math.isfinite(point))
+
+
+def keeps_label(model: Any, row: Floats, label: int, reach: Floats) -> bool:
+    """Whether the label stays at all rows within ``reach`` of a row, by trying all corners."""
+    values = []
+    for column, (value, own) in enumerate(zip(row.tolist(), reach.tolist(), strict=True)):
+        low, high = value - own, value + own
+        values.append([value] if not own > 0 else [low, *(x for x in corners(model, column) if low < x < high), high])
+    box = np.array(list(product(*values)))
+    open_ = support(model, box)
+    if label == 0 and not open_.any():
+        return True
+    ahead = np.delete(advantages(model, box, label), label, axis=1)
+    return bool((ahead > 0).all() and (label == 0 or open_.min() > 0))
+
+
+def first_flip(model: Any, row: Floats, label: int, column: int, outward: int) -> float:
+    """The nearest value of a column with another label, on one side of the row's value; infinite if there is none."""
+    value = float(row[column])
+    beyond = [x for x in corners(model, column) if outward * x > outward * value]
+    ends = [value, *sorted(beyond, key=lambda x: outward * x), outward * FAR]
+
+    def line(*values: float) -> Floats:
+        rows = np.repeat(row[None], len(values), axis=0)
+        rows[:, column] = values
+        return rows
+
+    for near, far in pairwise(ends):
+        first, last = advantages(model, line(near, far), label)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            equal = near + first / (first - last) * (far - near)  # a line through two points
+        inside = [x for x in equal.tolist() if outward * near < outward * x < outward * far]
+        breaks = [near, *sorted(inside, key=lambda x: outward * x), far]
+        for start, end in pairwise(breaks):
+            if labels(model, line((start + end) / 2))[0] != label:
+                return start
+    return outward * math.inf
