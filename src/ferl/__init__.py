@@ -1,4 +1,4 @@
-"""One fuzzy rule tree that justifies its answers and says when not to trust them."""
+"""Fuzzy rules that justify their answers and say when not to trust them."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,23 +12,33 @@ from sklearn.utils.validation import check_is_fitted
 
 from ferl._learn.drift import Drift
 from ferl._model.model import Model, RuleWeights, Words
+from ferl._model.settings import is_wide as settings_are_wide
 from ferl._model.tree import FuzzyTree
 from ferl._read.certificate import Certificate, certified_radius, certify
-from ferl._read.evidence import Evidence, contributions, decision_scores, feature_contributions, read_evidence
-from ferl._read.explanation import Explanation, explain, feature_importances
+from ferl._read.decision import check_decision, decide
+from ferl._read.evidence import (
+    Evidence,
+    contributions,
+    decision_scores,
+    feature_contributions,
+    read_evidence,
+    read_probabilities,
+)
+from ferl._read.explanation import Explanation, WhatIf, explain, feature_importances, what_if
 from ferl._read.novelty import lost_support, novelty, novelty_attribution
-from ferl._read.stability import StabilityReport, report_stability
+from ferl._read.slopes import lipschitz
+from ferl._read.stability import StabilityReport, WideStabilityReport, report_stability
 from ferl._sklearn import check_rows
 from ferl._tables import OneRow, Schema, add_up_indicators, read_row
 from ferl._util.arrays import Floats
 from ferl._util.threads import n_threads
 
 
-def _is_wide(readings: Any) -> bool:
+def is_wide(readings: Any) -> bool:
     """Whether a classifier, fitted or not, is one of wide rules."""
     model = readings.__dict__.get("model_")
-    if (readings.variant if model is None else model.variant) != "wide":
-        raise AttributeError("Only variant='wide' has weights of evidence that add up to scores.")
+    if not (settings_are_wide(readings.variant, readings.criterion) if model is None else model.weights is not None):
+        raise AttributeError("Only wide rules, of wide and compact models, have weights that add up to scores.")
     return True
 
 
@@ -65,13 +75,6 @@ class Readings:
             check_is_fitted(self)  # says so in scikit-learn's words
         return self.model_
 
-    def _tree_model(self, caller: str) -> Model:
-        """The model, for a reading of what the nodes of a tree say."""
-        model = self._fitted()
-        if model.weights is not None:
-            raise ValueError(f'{caller} reads trees; it does not read wide rules yet. Fit with variant="deep".')
-        return model
-
     def _rows(self, X: Any) -> Floats:
         """Rows as the model reads them."""
         self._fitted()
@@ -104,7 +107,7 @@ class Readings:
 
     @property
     def partition_(self) -> Words | None:
-        """Compact: the words of each column, None for those without. Otherwise None."""
+        """The words of each column, None for those without. None where conditions are not words."""
         return self._fitted().partition
 
     @property
@@ -124,30 +127,64 @@ class Readings:
 
     @property
     def lipschitz_(self) -> float:
-        """Lipschitz constant of the soft vote where the gates are open."""
-        return self._tree_model("lipschitz_").tree.lipschitz
+        """Lipschitz constant where the gates are open: of the soft vote; wide: of the difference of any two scores."""
+        model = self._fitted()
+        return model.tree.lipschitz if model.weights is None else lipschitz(model)
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Most probable label of each row, shape (n_samples,).
+    def predict(self, X: ArrayLike, *, decision: str = "probable") -> NDArray[Any]:
+        """Label of each row, shape (n_samples,).
 
-        The argmax of :meth:`predict_proba`; the first of equals. A label is given even where :meth:`predict_set`
-        abstains: where nothing fires all classes are equal, and it is the first one.
+        A label is given even where :meth:`predict_set` abstains: where nothing fires all classes are equal, and it is
+        the first one.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
+        decision : {"probable", "balanced"}, default="probable"
+            "probable": the class of the largest :meth:`predict_proba`, the first of equals, which is right most often.
+            "balanced": the class whose probability is largest compared with its frequency among the training rows, so
+            that a rare class is named where it is likelier than usual; it finds more of the rare rows, and is wrong
+            more often. Frequencies are those of the training weights: after ``class_weight="balanced"`` they are
+            equal, and both decisions are one.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Examples
+        --------
+        One row in twenty is ill, and hardly a row is more probably ill than not:
+
+        >>> import numpy as np
+        >>> from sklearn.metrics import balanced_accuracy_score
+        >>> from ferl import FERLClassifier
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(2000, 3))
+        >>> y = np.where(X[:, 0] + rng.normal(size=2000) > 2.35, "ill", "well")
+        >>> clf = FERLClassifier("wide", random_state=0).fit(X[:1000], y[:1000])
+        >>> round(balanced_accuracy_score(y[1000:], clf.predict(X[1000:])), 1)
+        0.6
+        >>> round(balanced_accuracy_score(y[1000:], clf.predict(X[1000:], decision="balanced")), 1)
+        0.8
         """
-        proba = self.predict_proba(X)
-        return np.asarray(self.classes_[proba.argmax(axis=1)])
+        if decision == "probable":
+            return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        check_decision(decision)
+        rows = self._rows(X)
+        evidence = read_evidence(self.model_, rows, n_threads(self.n_jobs))
+        return np.asarray(self.classes_[decide(self.model_, rows, evidence, decision)])
 
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """Pignistic probability: belief plus an equal share of the ignorance, shape (n_samples, n_classes).
+        """Probability of each class, shape (n_samples, n_classes).
 
-        Ignorance is shared equally whatever the classes' frequencies, so on doubtful rows a rare class gets more than
-        its frequency. Where frequencies matter (the expected number of defaults, say) use ``combination="vote"``, or
-        calibrate with :class:`ferl.calibration.CalibratedFERL`.
+        Of wide rules: the softmax of the summed weights of evidence. Of trees: the pignistic probability, belief plus
+        an equal share of the ignorance, whatever the frequencies, so that on doubtful rows a rare class gets more
+        than its frequency. Where frequencies matter (the expected number of defaults, say) use trees by
+        ``combination="vote"``, or calibrate with :class:`ferl.calibration.CalibratedFERL`.
         """
-        evidence = self.predict_evidence(X)
-        if evidence.weighed is not None:
-            return evidence.weighed.probability
-        # As `evidence.pignistic`, in the memory of the beliefs, which nobody else has.
-        return np.add(evidence.belief, (evidence.ignorance / len(self.classes_))[:, None], out=evidence.belief)
+        rows = self._rows(X)
+        return read_probabilities(self.model_, rows, n_threads(self.n_jobs))
 
     def predict_evidence(self, X: ArrayLike) -> Evidence:
         """Belief, plausibility, ignorance and conflict of each row.
@@ -164,7 +201,7 @@ class Readings:
         rows = self._rows(X)
         return read_evidence(self.model_, rows, n_threads(self.n_jobs))
 
-    @available_if(_is_wide)
+    @available_if(is_wide)
     def decision_function(self, X: ArrayLike) -> Floats:
         """Wide only: the summed weights of evidence, whose softmax is :meth:`predict_proba`.
 
@@ -182,7 +219,7 @@ class Readings:
         scores = decision_scores(self.model_, rows, n_threads(self.n_jobs))
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    @available_if(_is_wide)
+    @available_if(is_wide)
     def contributions(self, X: ArrayLike) -> Floats:
         """Wide only: what each rule adds to the scores, shape (n_samples, n_rules + 1, n_classes).
 
@@ -191,7 +228,7 @@ class Readings:
         rows = self._rows(X)
         return contributions(self.model_, rows, n_threads(self.n_jobs))
 
-    @available_if(_is_wide)
+    @available_if(is_wide)
     def feature_contributions(self, X: ArrayLike) -> Floats:
         """Wide only: what each feature adds to the scores, shape (n_samples, n_features + 1, n_classes).
 
@@ -244,10 +281,11 @@ class Readings:
         measure : {"neighbour", "residual"}, default=None
             "neighbour": the distance to the nearest exemplar of the rules the row reaches, as the mean over features of
             the distance in standard deviations inside rules; 0 for a row that is an exemplar of a rule. (The nearest is
-            searched in single precision, then measured in double.) "residual": the paper's, the squared distance from
-            the middle of those rules in the features they do not test, plus nine times the support deficit (mass lost
-            at a gate counts as three standard deviations). None: "neighbour", or "residual"
-            for a model that keeps no exemplars.
+            searched in single precision, then measured in double.) Of wide rules: the distance to the nearest exemplar,
+            with features scaled by the evidence they carry, in units of the usual distance between exemplars, plus half
+            the entropy of the probabilities. "residual": the paper's, the squared distance from the middle of those
+            rules in the features they do not test, plus nine times the support deficit (mass lost at a gate counts as
+            three standard deviations). None: "neighbour", or "residual" for a model that keeps no exemplars.
 
         Returns
         -------
@@ -265,9 +303,9 @@ class Readings:
         >>> clf = FERLClassifier(random_state=0).fit(X, y)
         >>> flower = [[5.0, 3.4, 1.5, 2.4]]  # a small iris with the petal width of the largest
         >>> clf.novelty(flower).round(2)
-        array([2.79])
+        array([5.27])
         >>> clf.novelty_attribution(flower).round(2)
-        array([[0.  , 0.08, 0.06, 2.65]])
+        array([[0.03, 0.43, 0.18, 4.63]])
         """
         rows = self._rows(X)
         return novelty(self.model_, rows, measure, n_threads(self.n_jobs))
@@ -293,9 +331,10 @@ class Readings:
     def certified_radius(self, X: ArrayLike, *, scale: ArrayLike | None = None) -> Floats:
         """Max-norm radius around each row in which :meth:`predict` cannot change, shape (n_samples,).
 
-        Sound, rounding included, for ``combination`` "dempster" and "vote"; the largest such radius may be larger. A
-        row without a margin has 0: where nothing fires, say. A tree of one rule has infinity everywhere, and so has
-        any row whose label no movement can change.
+        Sound, rounding included, for ``combination`` "dempster" and "vote" and for wide rules; the largest such radius
+        may be larger. Of wide rules it seldom is: the worst row of a box is at corners of ramps, which are searched
+        for a proof. A row without a margin has 0: where nothing fires, say. A tree of one rule has infinity everywhere,
+        and so has any row whose label no movement can change.
 
         Parameters
         ----------
@@ -310,7 +349,7 @@ class Readings:
         ndarray of shape (n_samples,)
         """
         rows = self._rows(X)
-        return certified_radius(self._tree_model("certified_radius"), rows, scale, n_threads(self.n_jobs))
+        return certified_radius(self.model_, rows, scale, n_threads(self.n_jobs))
 
     def certificate(self, x: ArrayLike, *, scale: ArrayLike | None = None) -> Certificate:
         """The certified radius of one row, and which features limit it.
@@ -326,15 +365,17 @@ class Readings:
         -------
         Certificate
         """
-        return certify(self._tree_model("certificate"), self._row(x).values, scale)
+        return certify(self._fitted(), self._row(x).values, scale)
 
     @property
     def feature_importances_(self) -> Floats:
-        """What the conditions on each feature explain of the training labels, shape (n_features,), with sum one.
+        """How much each feature matters, shape (n_features,), with sum one.
 
-        The weighted Gini decrease, as in scikit-learn; see :func:`ferl._read.explanation.feature_importances`.
+        Trees: what the conditions on it explain of the training labels, the weighted Gini decrease, as in scikit-learn.
+        Wide: how far its values move two classes apart, in log-odds, on average over training rows. See
+        :func:`ferl._read.explanation.feature_importances`.
         """
-        return feature_importances(self._tree_model("feature_importances_"))
+        return feature_importances(self._fitted())
 
     def explain(
         self, x: Any, *, feature_names: Sequence[str] | None = None, counterfactual: bool = True
@@ -361,13 +402,45 @@ class Readings:
         >>> X, y = load_iris(return_X_y=True)
         >>> clf = FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(X, y)
         >>> clf.explain(X[70]).summary
-        '2 with belief 0.94, because x2 > 2.46 ±0.09 and x3 > 1.68 ±0.06.'
+        '2 (94 %), because x2 > 2.46 ±0.09 and x3 > 1.68 ±0.06.'
         """
-        model = self._tree_model("explain").with_names(feature_names)
+        model = self._fitted().with_names(feature_names)
         return explain(model, self._row(x), counterfactual=counterfactual)
 
-    def stability_report(self, X: ArrayLike | None = None) -> StabilityReport:
-        """How fast the answers can change, and what in the tree decides it.
+    def what_if(self, x: Any, changes: Mapping[Any, Any], *, feature_names: Sequence[str] | None = None) -> WhatIf:
+        """What the answer would be if some values of a row were others.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features), data frame of one row, Series, or dict
+            The row, as in :meth:`explain`.
+        changes : mapping of feature to value
+            The other values, by the names of their features or by their indices; None for a missing value.
+        feature_names : sequence of str, default=None
+            Names to print; by default those of the training table.
+
+        Returns
+        -------
+        WhatIf
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from ferl import FERLClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = FERLClassifier("wide", random_state=0).fit(X, y)
+        >>> found = clf.what_if(X[70], {"x3": 1.5})
+        >>> found.changes, found.after.label
+        ((('x3', 1.8, 1.5),), 1)
+        """
+        model = self._fitted().with_names(feature_names)
+        return what_if(model, self._row(x), changes)
+
+    def stability_report(self, X: ArrayLike | None = None) -> StabilityReport | WideStabilityReport:
+        """How fast the answers can change, and what in the model decides it.
+
+        Of wide rules also in which direction: where a larger value of a feature provably never makes a class less
+        probable, or never more, as ``monotonic_cst`` asks.
 
         Parameters
         ----------
@@ -376,10 +449,10 @@ class Readings:
 
         Returns
         -------
-        StabilityReport
+        StabilityReport or WideStabilityReport
         """
         rows = None if X is None else self._rows(X)
-        return report_stability(self._tree_model("stability_report"), rows)
+        return report_stability(self._fitted(), rows)
 
 
 def model_of(estimator: Any, caller: str) -> Model:
@@ -389,4 +462,26 @@ def model_of(estimator: Any, caller: str) -> Model:
             f"{caller} got a {type(estimator).__name__}; pass the fitted FERLClassifier inside it, for example "
             "pipeline[-1] or search.best_estimator_."
         )
-    return estimator._tree_model(caller)
+    return estimator._fitted()
+
+
+def tree_model_of(estimator: Any, caller: str, instead: str) -> Model:
+    """The model of a fitted tree, for a ``caller`` that reads what its nodes say; an error where it is another.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Fitted.
+    caller : str
+        What the error calls the caller.
+    instead : str
+        What to use instead.
+
+    Returns
+    -------
+    Model
+    """
+    model = model_of(estimator, caller)
+    if model.weights is not None:
+        raise ValueError(f"{caller} is for trees, and wide rules are none: their evidence adds up. Use {instead}.")
+    return model

@@ -7,13 +7,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils import check_random_state
 
-from ferl._read.evidence import Evidence
+from ferl._read.evidence import Evidence, Weighed, evidence_of_scores
 from ferl._sklearn import HasMethods, StrOptions, fit_context
 from ferl._tables import checked_sample_weight, codes_of
 from ferl._util.arrays import Floats, Ints
@@ -66,6 +66,7 @@ class BettingEvidence(Evidence):
 METHODS = ("temperature", "isotonic")
 # Logarithms of smaller shares would say nothing more.
 _LEAST_SHARE = 1e-12
+_LEAST_PROBABILITY = 1e-300  # of wide rules: weights of evidence are logarithms of probabilities
 _TEMPERATURES = (0.05, 20.0)
 # Steps of an isotonic map are flat; a slight slope keeps the order of classes and rows, and with it the label.
 _SLOPE = 1e-3
@@ -80,9 +81,10 @@ class TemperatureMap:
     temperature: float
     sharing: float = 0.0
 
-    def __call__(self, evidence: Evidence) -> BettingEvidence:
+    def __call__(self, evidence: Evidence) -> Evidence:
         """Apply the map."""
-        logarithm = np.log(np.maximum(_shares(evidence), _LEAST_SHARE)) / self.temperature
+        least = _LEAST_SHARE if evidence.weighed is None else _LEAST_PROBABILITY
+        logarithm = np.log(np.maximum(_shares(evidence), least)) / self.temperature
         power = np.exp(logarithm - logarithm.max(axis=1, keepdims=True))
         return _with_shares(evidence, power / power.sum(axis=1, keepdims=True), self.sharing)
 
@@ -103,7 +105,7 @@ class IsotonicMap:
     value: Floats
     sharing: float = 0.0
 
-    def __call__(self, evidence: Evidence) -> BettingEvidence:
+    def __call__(self, evidence: Evidence) -> Evidence:
         """Apply the map."""
         shares = _shares(evidence)
         moved = (1 - _SLOPE) * np.interp(shares, self.share, self.value) + _SLOPE * shares
@@ -158,10 +160,13 @@ def _fit_temperature(evidence: Evidence, codes: Ints, weight: Floats) -> Tempera
         return TemperatureMap(float(np.exp(np.clip(point[0], *np.log(_TEMPERATURES)))), float(np.clip(point[1], 0, 1)))
 
     def log_loss(point: Floats) -> float:
-        probability = as_map(point)(evidence).pignistic[own]
+        probability = as_map(point)(evidence).probability[own]
         return float(-np.average(np.log(np.maximum(probability, _LEAST_SHARE)), weights=weight))
 
     limits = [tuple(np.log(_TEMPERATURES)), (0.0, 1.0)]
+    if evidence.weighed is not None:
+        best = minimize_scalar(lambda own: log_loss(np.array([own, 1.0])), bounds=limits[0], method="bounded")
+        return as_map(np.array([best.x, 1.0]))
     options = {"xatol": 1e-4, "fatol": 1e-9}
     found = minimize(log_loss, np.array([0.0, 0.5]), method="Nelder-Mead", bounds=limits, options=options)
     return as_map(found.x)
@@ -170,9 +175,9 @@ def _fit_temperature(evidence: Evidence, codes: Ints, weight: Floats) -> Tempera
 def _fit_isotonic(evidence: Evidence, codes: Ints, weight: Floats) -> IsotonicMap:
     truth = np.arange(evidence.belief.shape[1]) == codes[:, None]
     best, least = IsotonicMap(np.array([0.0, 1.0]), np.array([0.0, 1.0])), np.inf
-    for sharing in _SHARINGS.tolist():
+    for sharing in _SHARINGS.tolist() if evidence.weighed is None else [1.0]:
         line = _fit_line(evidence, truth, weight, sharing)
-        loss = float(np.average(((line(evidence).pignistic - truth) ** 2).sum(axis=1), weights=weight))
+        loss = float(np.average(((line(evidence).probability - truth) ** 2).sum(axis=1), weights=weight))
         if loss < least - 1e-12:
             best, least = line, loss
     return best
@@ -191,26 +196,21 @@ def _fit_line(evidence: Evidence, truth: NDArray[np.bool_], weight: Floats, shar
 
 
 def _shares(evidence: Evidence) -> Floats:
-    """How the beliefs divide the committed part; equally where there is none."""
+    """How the beliefs of trees divide the committed part, equally where there is none; of wide rules: probability."""
+    if evidence.weighed is not None:
+        return evidence.probability
     committed = evidence.belief.sum(axis=1, keepdims=True)
     equal = np.full(evidence.belief.shape, 1 / evidence.belief.shape[1])
     return np.asarray(np.divide(evidence.belief, committed, out=equal, where=committed > 0))
 
 
-def _with_shares(evidence: Evidence, shares: Floats, sharing: float) -> BettingEvidence:
+def _with_shares(evidence: Evidence, shares: Floats, sharing: float) -> Evidence:
+    """The evidence with other shares; of wide rules: the weights of evidence whose probability the shares are."""
+    if evidence.weighed is not None:
+        return evidence_of_scores(np.log(np.maximum(shares, _LEAST_PROBABILITY)), evidence.conflict, evidence.classes)
     belief = shares * evidence.belief.sum(axis=1, keepdims=True)
     base_rate = (1 - sharing) / shares.shape[1] + sharing * shares
     return BettingEvidence(belief, evidence.ignorance, evidence.conflict, evidence.classes, base_rate)
-
-
-def _evidence_of_trees(estimator: Any, X: Any) -> Evidence:
-    evidence = evidence_of(estimator, X)
-    if evidence.weighed is not None:
-        raise ValueError(
-            "CalibratedFERL maps the masses of trees; it does not read wide rules yet. Their probabilities can be "
-            "calibrated by scikit-learn's CalibratedClassifierCV."
-        )
-    return evidence
 
 
 class CalibratedFERL(ClassifierMixin, Wrapper):
@@ -219,9 +219,10 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
     ``fit(X, y)`` learns the map from rows left out fold by fold, and gives the classifier all rows. ``calibrate(X, y)``
     learns it from other rows instead; an estimator that is already fitted needs nothing else.
 
-    The map moves beliefs and decides how the ignorance bets (:mod:`ferl.calibration`). The ignorance itself is
-    kept, so belief <= pignistic <= plausibility still holds, and the label is the same. There is no guarantee: it is a
-    fit. docs/calibration.md has what it gains.
+    Of trees the map moves beliefs and decides how the ignorance bets (:mod:`ferl.calibration`); the ignorance itself
+    is kept. Of wide rules it moves the probability, and the evidence is that of the weights which this probability
+    means: a temperature divides all weights of evidence by one number. Either way belief <= pignistic <= plausibility
+    still holds, and the label is the same. There is no guarantee: it is a fit. docs/calibration.md has what it gains.
 
     Parameters
     ----------
@@ -306,7 +307,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         parts, unseen = [], []
         folds = cross_fit(self._template(), X, labels, self.cv, stratified=True, seed=seed, sample_weight=sample_weight)
         for fold in folds:
-            parts.append(_aligned(_evidence_of_trees(fold.estimator, fold.rows), self.classes_))
+            parts.append(_aligned(evidence_of(fold.estimator, fold.rows), self.classes_))
             unseen.append(fold.unseen)
         rows = np.concatenate(unseen)
         weight = checked_sample_weight(sample_weight, len(labels))[rows]
@@ -332,13 +333,13 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         self._validate_params()
         self._take_fitted("calibrate")
         self._forget("map_")
-        evidence = _evidence_of_trees(self.estimator_, X)
+        evidence = evidence_of(self.estimator_, X)
         codes = codes_of(checked_labels(y, len(evidence)), self.classes_)
         self.map_ = fit_map(evidence, codes, self.method, checked_sample_weight(sample_weight, len(codes)))
         return self
 
     def predict_evidence(self, X: ArrayLike) -> Evidence:
-        """Calibrated evidence: ignorance and conflict of the classifier, beliefs and probabilities moved by the map.
+        """Calibrated evidence: beliefs and probabilities moved by the map, conflict and of trees ignorance kept.
 
         Parameters
         ----------
@@ -353,11 +354,11 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
             before = "" if "estimator_" in self.__dict__ else "fit(X, y) and then "
             only = "fit(X, y)" if self.cv is not None and before else f"{before}calibrate(X, y)"
             raise NotFittedError(f"Calibrated evidence needs a map. Call {only} first.")
-        return self.map_(_evidence_of_trees(self.estimator_, X))
+        return self.map_(evidence_of(self.estimator_, X))
 
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """Calibrated pignistic probability, shape (n_samples, n_classes)."""
-        return self.predict_evidence(X).pignistic
+        """Calibrated probability, shape (n_samples, n_classes)."""
+        return self.predict_evidence(X).probability
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Most probable label of each row, shape (n_samples,): that of the classifier itself."""
@@ -379,16 +380,34 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
 
 
 def _aligned(evidence: Evidence, classes: NDArray[Any]) -> Evidence:
-    """The same evidence with a column for every class; nothing is believed of one that a fold has not seen."""
-    belief = np.zeros((len(evidence), len(classes)))
-    belief[:, np.searchsorted(classes, evidence.classes)] = evidence.belief
-    return Evidence(belief, evidence.ignorance, evidence.conflict, classes)
+    """The same evidence with a column for every class; nothing speaks for one that a fold has not seen."""
+    columns = np.searchsorted(classes, evidence.classes)
+
+    def spread(values: Floats) -> Floats:
+        wider = np.zeros((len(evidence), len(classes)))
+        wider[:, columns] = values
+        return wider
+
+    weighed = evidence.weighed
+    return Evidence(
+        spread(evidence.belief),
+        evidence.ignorance,
+        evidence.conflict,
+        classes,
+        weighed=None if weighed is None else Weighed(spread(weighed.plausibility), spread(weighed.probability)),
+    )
 
 
 def _stacked(parts: list[Evidence]) -> Evidence:
+    weighed = [part.weighed for part in parts if part.weighed is not None]
     return Evidence(
         np.concatenate([part.belief for part in parts]),
         np.concatenate([part.ignorance for part in parts]),
         np.concatenate([part.conflict for part in parts]),
         parts[0].classes,
+        weighed=Weighed(
+            np.concatenate([own.plausibility for own in weighed]), np.concatenate([own.probability for own in weighed])
+        )
+        if weighed
+        else None,
     )

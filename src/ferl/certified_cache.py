@@ -35,7 +35,7 @@ class CertifiedCache:
     Parameters
     ----------
     estimator : FERLClassifier
-        A fitted classifier that combines by Dempster's rule or by vote.
+        A fitted classifier of wide rules, or one that combines by Dempster's rule or by vote.
     max_size : int, default=1000
         Largest number of rows kept; a lookup compares with all of them.
     scale : array-like of shape (n_features,), default=None

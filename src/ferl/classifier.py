@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Bunch, Tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ferl._learn.grow import fit_model, grow
 from ferl._learn.pruning import pruning_path
 from ferl._learn.rows import Block, Facts, Rows, RowsInMemory
-from ferl._learn.updating import known_codes, settle_classes, update_model, weighed_block
-from ferl._model.settings import PRESETS, Settings
+from ferl._learn.updating import known_codes, rows_of_weight, settle_classes, update_model, warn_of_little_weight
+from ferl._learn.updating_wide import with_curvature_of
+from ferl._model.settings import MAX_CONDITIONS, Settings, is_wide
 from ferl._model.words import LinguisticVariable
 from ferl._readings import Readings
 from ferl._sklearn import Interval, StrOptions, check_parameters, check_rows, fit_context, learn_labels, learn_table
@@ -27,99 +27,95 @@ from ferl._tables import weights_and_factors, with_indicators
 from ferl._util.threads import n_threads
 
 
-def _is_tree(classifier: FERLClassifier) -> bool:
-    if classifier.variant == "wide":
-        raise AttributeError("partial_fit goes on with the sums of a tree; fit wide rules on all rows.")
-    return True
-
-
 class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
-    """One fuzzy rule tree whose every answer carries its evidence.
+    """Fuzzy rules whose every answer carries its evidence.
 
-    Deep and medium grow a binary tree best-first. Each split is a *band*, not a line: the cut is found again in
-    bootstrap resamples, and where the cuts scatter both branches share the row. Compact grows a tree of words,
-    "petal length is low", that are fixed before learning; an expert may write them (:mod:`ferl.partition`).
+    The default, wide, has short rules of one to three conditions. Each speaks for and against every class with a weight
+    of evidence, in proportion to how far a row fits it; the weights add up, and they mean belief and plausibility of
+    every class by Dempster's rule. Where weights cancel, or values lie outside what training saw, ignorance grows: it
+    widens the prediction set, up to all classes, which is an abstention. See docs/wide.md. Compact has few such rules,
+    in words that are fixed before learning, "petal length is low"; an expert may write them (:mod:`ferl.partition`).
 
-    A row fires several rules, each with a strength; their class distributions are combined by Dempster's rule into
-    belief and plausibility for every class. What no rule claims is ignorance: it widens the prediction set, up to all
-    classes, which is an abstention.
+    Deep and medium grow one tree. Each split is a *band*, not a line: the cut is found again in bootstrap resamples,
+    and where the cuts scatter both branches share the row. A row reaches several leaves, whose class distributions are
+    combined by Dempster's rule. A ``criterion`` makes compact a tree of words.
 
     Parameters
     ----------
-    variant : {"deep", "medium", "compact", "wide"}, default="deep"
-        Deep and medium learn their splits and have at most 150 and 50 rules; compact has at most 15 rules, in words.
-        Wide has up to 150 short rules of one to three conditions, whose weights of evidence add up.
+    variant : {"wide", "deep", "medium", "compact"}, default="wide"
+        Wide: short rules whose evidence adds up. Deep, medium: a larger, a smaller tree. Compact: few rules, in words.
     max_rules, max_depth : int, default=None
-        Largest number of rules (leaves), and of conditions on the way to one. None: the variant's, 150 and 24 for
-        deep, 50 and 12 for medium, 15 and 5 for compact; 150 for wide, whose conditions ``max_conditions`` counts.
+        Largest number of rules (leaves), and of conditions on the way to a leaf of a tree. None: 150 rules for wide,
+        15 for compact, whose conditions ``max_conditions`` counts; 150 and 24 for deep, 50 and 12 for medium, 15 and 5
+        for a compact tree.
     min_leaf_weight : float, default=2.0
-        Least training weight on either side of a split, or below a word, in rows.
+        Trees only, as the next three: least training weight on either side of a split, or below a word, in rows.
     min_gain : float, default=None
         A split or word that gains less by the criterion, as a share of the whole training weight, is weak ("entropy":
-        in nats). None: 0 for deep and medium, 0.005 for compact.
+        in nats). None: 0, and 0.005 for a compact tree.
     patience : int, default=3
         Weak ones in a row that growth goes through in search of a strong one. If none follows they are taken back.
     min_coverage : float, default=0.0
         Share of the training weight a node needs to grow further.
-    criterion : {"gini", "entropy", "cci", "consistent"}, default=None
+    criterion : {"gini", "entropy", "cci", "consistent", "evidence"}, default=None
         Deep and medium: by what features and nodes are chosen; where a feature is cut, Gini says. The weighted Gini
         decrease (None: this); the decrease of "entropy", which halves many classes where Gini takes them off one by
         one, so that rules are shorter; or "cci", the weight that the two children's majority classes classify better
-        than the parent's (ties by Gini). Compact: "consistent" (None: this), what a word changes in accuracy plus mean
-        log-probability of the training rows, by the evidence of all nodes together; or "cci", accuracy alone.
-    partition : {"quantile", "width", "mdlp"} or sequence of LinguisticVariable, default="quantile"
-        Compact only: the words. Sets of equal weight, of equal width, or between cuts that tell the classes apart; or
-        those given, which find their features by name. Features without words are not used.
+        than the parent's (ties by Gini). Compact: "evidence" (None: this), as wide, which has no other; or a tree of
+        words, the paper's "cci", accuracy alone, or "consistent", what a word changes in accuracy plus mean
+        log-probability of the training rows, by the evidence of all nodes together.
+    partition : {"quantile", "triangles", "width", "mdlp"} or sequence of LinguisticVariable, default=None
+        Wide and compact: the words that conditions are. Sets of equal weight, triangles, sets of equal width or between
+        cuts that tell the classes apart; or those given, which find their features by name (others are not used).
+        None: "triangles" for compact (a tree: "quantile"), no words for wide.
     n_sets : int, default=3
-        Compact only: number of words for a feature, 2 to 7 ("mdlp": at most) when they are made from the table.
-    min_rule_worth : float, default=0.045
-        Compact only: after growth, rules whose absence costs less by the criterion are taken out again, the least
-        first.
-    prune : float, default=0.003
-        Wide only, as the next one: rules are taken out, and the others corrected, as long as the mean divergence
+        Number of words for a feature, 2 to 7 ("mdlp": at most) when they are made from the table.
+    min_rule_worth : float, default=None
+        Wide and compact: the share of what all rules know (in nats, at most 1) that each must keep, or else it is taken
+        out, the least first; a compact tree: what its absence must cost by the criterion. None: 0.05, 0.045 for a tree,
+        0 for wide.
+    prune : float, default=0.0015
+        Wide and compact, as the next one: rules are taken out, and the others corrected, as long as the mean divergence
         (Kullback and Leibler's, in nats) from what all rules together say of the training rows stays below. 0: none is.
     max_conditions : int, default=3
         Largest number of conditions of a rule, 1 to 3. With 1 every feature has a curve of its own.
     n_resamples : int, default=25
-        Deep and medium only, as the next four: number of bootstrap resamples behind each band. They are swept eight at
-        a time, so multiples of 8 cost least.
+        Deep and medium only, as the next four: bootstrap resamples behind each band. Multiples of 8 cost least.
     band : {"mean_std", "median_mad"}, default="mean_std"
-        Centre and half-width of a band, from the cuts of the resamples. The paper's text says median and median
-        absolute deviation, which are so often 0 that the tree is nearly crisp; its accuracy is that of mean and
-        standard deviation.
+        Centre and half-width of a band, from the cuts of the resamples. Often "median_mad" is 0, and the tree crisp.
     band_scale : float, default=1.0
         Factor on the half-width.
     two_mode : bool, default=True
-        Where the cuts fall into two groups, use the group of the full-sample cut rather than the middle, if the rows
-        outside the resamples say so.
+        Where cuts fall into two groups, use that of the full-sample cut, if rows outside the resamples say so.
     n_banded_features : int or None, default=1
         How many features per node, best first by their crisp cut, get a band and compete with it. None: all.
     consequents : {"shrinkage", "laplace", "raw"}, default="shrinkage"
-        How class weights become a node's distribution; see :func:`ferl._learn.consequents.consequents`.
+        How class weights become a node's distribution in a tree; see :func:`ferl._learn.consequents.consequents`.
     shrinkage : float, default=5.0
         Strength of hierarchical shrinkage, in rows.
     combination : {"dempster", "cautious", "chain", "vote", "weights"}, default=None
-        How the evidence of the sources is combined. None: "weights" for wide, which has no other, and Dempster's rule
-        for trees. Trees may also use Denoeux's cautious rule, for sources that repeat
-        each other; cautious along each path and Dempster across paths; or the mixture of the sources' distributions.
+        How evidence is combined. None: "weights" for wide rules, which have no other, and Dempster's rule for trees,
+        which may also use Denoeux's cautious rule, for sources that repeat each other; cautious along each path and
+        Dempster across paths; or the mixture of the sources' distributions.
     sources : {"leaves", "all"}, default=None
-        Which nodes are sources of evidence: the leaves, or every node but the root. ("chain" always reads whole
-        paths.) None: the leaves for deep and medium, all for compact.
+        Which nodes of a tree are sources of evidence: the leaves, or every node but the root. ("chain" always reads
+        whole paths.) None: the leaves; all for a compact tree.
     discount : float, default=0.0
-        Believe a source backed by training weight W only to the share ``W / (W + discount)``.
+        Trees only: believe a source backed by training weight W only to the share ``W / (W + discount)``.
     support_gate : bool, default=True
-        Fade out a rule outside the range of values that its conditions saw in training, so that far-away rows get
-        ignorance instead of a confident answer.
+        Fade out rules outside the range of values that training saw (a tree's: that their conditions saw), so that
+        far-away rows get ignorance instead of a confident answer.
     gate_margin : float, default=1.0
         How far outside, in ranges of the feature, a rule is silent.
     ccp_alpha : float, default=0.0
-        Cost-complexity pruning after growth: impurity one rule must save, as in scikit-learn.
+        Cost-complexity pruning of a tree after growth: impurity one rule must save, as in scikit-learn.
     growth_rows : int or None, default=50_000
-        With more distinct rows than this, splits are chosen on a random sample of this size. Rules' distributions and
-        ranges always come from all rows. None: no sampling.
+        With more distinct rows than this, rules are chosen on a random sample of this size, and so are the weights of
+        wide ones. Distributions of leaves and ranges always come from all rows. None: no sampling.
     n_exemplars : int, default=None
-        Training rows that each node keeps to compare new rows with, for :meth:`novelty`. 0: the model keeps no training
-        row, and novelty is the paper's residual. None: 128 for deep and medium, 256 for compact.
+        Training rows that each node keeps to compare new rows with, for :meth:`novelty`; of wide rules: that the model
+        keeps, which cover the others. 0: the model keeps no training row, and novelty is the paper's residual. None:
+        1024 for wide and compact, 128 for deep and medium, 256 for a compact tree.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as in scikit-learn.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
@@ -129,12 +125,11 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         Whether rules may ask if a value is missing at all, where that tells the classes apart. A missing value is
         otherwise no evidence: it goes down every branch, in the proportions of the training rows.
     monotonic_cst : array-like of int of shape (n_features,) or dict, default=None
-        Deep and medium with two classes: 1 for a feature with which the soft vote for the second class may only rise,
-        -1: only fall, 0: neither. A dict names the features it constrains. Holds for ``combination="vote"`` of the
-        leaves without ``discount``, where no gate closes: with ``support_gate=False``, everywhere.
+        With two classes: 1 for a feature with which the log-odds of the second class (deep and medium: the soft vote
+        for it, ``combination="vote"`` of the leaves without ``discount``) may only rise, -1: only fall, 0: neither. A
+        dict names the features it constrains. Holds where no gate closes: with ``support_gate=False``, everywhere.
     n_jobs : int, default=None
-        Threads for fitting and prediction; -1 for all cores, never more than ``OMP_NUM_THREADS`` where that is set.
-        Results do not depend on it.
+        Threads; -1: all cores, never more than ``OMP_NUM_THREADS`` where that is set. Results do not depend on it.
     random_state : int, RandomState or None, default=None
         Seed of the resamples. Fits with the same seed agree to the last bit, in any order of the rows.
     verbose : int, default=0
@@ -149,16 +144,16 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
     tree_ : FuzzyTree
         The rules, as arrays.
     partition_ : list of LinguisticVariable or None
-        Compact: the words of each feature, None for those without. Otherwise None.
+        The words of each feature, None for those without. None where conditions are not words.
     n_rules_ : int
         Number of rules (leaves).
     lipschitz_ : float
-        How fast the soft vote of the rules can change where the gates are open: L1-norm of its change per unit of the
-        largest change of a feature. Compact: the vote of all nodes, before it is divided by its sum.
+        How fast answers can change where the gates are open, per unit of the largest change of a feature. Wide: the
+        difference of two scores. Trees: the L1-norm of the soft vote (of words: of all nodes, before it is normalised).
     n_growth_rows_ : int
-        Number of distinct rows the splits were chosen on.
+        Number of distinct rows that rules were chosen on.
     columns_ : Schema
-        Names of the features and their categories: what turns a table into the numbers that the tree reads.
+        Names of the features and their categories: what turns a table into the numbers that rules read.
     categories_ : list of (ndarray or None)
         Categories of each feature, sorted; None for a feature that holds numbers.
     missing_features_ : tuple of int
@@ -175,8 +170,7 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
     ``sample_weight`` counts rows: weight 2 is the row twice, to the last bit. Weights that average less than one per
     distinct row are scaled up to one.
 
-    The time to fit a compact tree grows with rows x words x classes. With hundreds of classes it takes many times as
-    long as deep, which looks at a class only where it occurs.
+    The time to fit a tree of words grows with rows x words x classes; deep looks at a class only where it occurs.
 
     Examples
     --------
@@ -191,7 +185,7 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "variant": [StrOptions({"compact", "medium", "deep", "wide"})],
+        "variant": [StrOptions({"wide", "deep", "medium", "compact"})],
         "max_rules": [Interval(Integral, 1, None, closed="left"), None],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "min_leaf_weight": [Interval(Real, 0, None, closed="neither")],
@@ -199,11 +193,11 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         "patience": [Interval(Integral, 0, None, closed="left")],
         "min_coverage": [Interval(Real, 0, 1, closed="both")],
         "criterion": [StrOptions({"gini", "entropy", "cci", "consistent", "evidence"}), None],
-        "partition": [str, "array-like"],
+        "partition": [str, "array-like", None],
         "n_sets": [Interval(Integral, 2, 7, closed="both")],
-        "min_rule_worth": [Interval(Real, 0, None, closed="left")],
+        "min_rule_worth": [Interval(Real, 0, None, closed="left"), None],
         "prune": [Interval(Real, 0, None, closed="left")],
-        "max_conditions": [Interval(Integral, 1, 3, closed="both")],
+        "max_conditions": [Interval(Integral, 1, MAX_CONDITIONS, closed="both")],
         "n_resamples": [Interval(Integral, 1, 1000, closed="both")],
         "band": [StrOptions({"mean_std", "median_mad"})],
         "band_scale": [Interval(Real, 0, None, closed="left")],
@@ -230,7 +224,7 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        variant: str = "deep",
+        variant: str = "wide",
         *,
         max_rules: int | None = None,
         max_depth: int | None = None,
@@ -239,10 +233,10 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         patience: int = 3,
         min_coverage: float = 0.0,
         criterion: str | None = None,
-        partition: str | Sequence[LinguisticVariable | None] = "quantile",
+        partition: str | Sequence[LinguisticVariable | None] | None = None,
         n_sets: int = 3,
-        min_rule_worth: float = 0.045,
-        prune: float = 0.003,
+        min_rule_worth: float | None = None,
+        prune: float = 0.0015,
         max_conditions: int = 3,
         n_resamples: int = 25,
         band: str = "mean_std",
@@ -349,7 +343,6 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         block = Block(with_indicators(table, missing), codes, weight)
         return RowsInMemory.of_table(block, Facts(schema, missing, settled, unit), n_threads(self.n_jobs))
 
-    @available_if(_is_tree)
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
         self,
@@ -360,10 +353,11 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
     ) -> Self:
         """Learn from more rows without growing anew.
 
-        The first block grows a tree, as :meth:`fit` does. Later ones leave its conditions as they are and go on with
-        what these sum up: class weights and with them the rules' distributions, the ranges where gates are open, means,
-        variances and exemplars. ``drift_`` says how the block differs from the rows before; where it does, or where the
-        first block was small, :meth:`fit` on all rows finds better conditions. See docs/updating.md.
+        The first block grows the rules, as :meth:`fit` does. Later ones leave their conditions as they are and go on
+        with what these sum up: class weights and with them the rules' distributions, the ranges where gates are open,
+        means, variances and exemplars; of wide rules the weights of evidence. ``drift_`` says how the block differs
+        from the rows before; where it does, or where the first block was small, :meth:`fit` on all rows finds better
+        conditions. See docs/updating.md.
 
         Parameters
         ----------
@@ -389,7 +383,7 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         >>> from sklearn.datasets import load_iris
         >>> from ferl import FERLClassifier
         >>> X, y = load_iris(return_X_y=True)
-        >>> clf = FERLClassifier(random_state=0).partial_fit(X[::2], y[::2])
+        >>> clf = FERLClassifier("deep", random_state=0).partial_fit(X[::2], y[::2])
         >>> clf.partial_fit(X[1::2], y[1::2]).tree_.class_weight[0]
         array([50., 50., 50.])
         >>> abs(clf.drift_.z) < 3
@@ -401,15 +395,22 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
             )
         if not self.__sklearn_is_fitted__():
             self._fit(X, y, sample_weight, classes)
+            if self.model_.weights is not None:
+                self.model_ = with_curvature_of(self.model_, self._later_rows(X, y, sample_weight, classes))
             self.drift_ = None
             return self
         check_parameters(self)
+        block = warn_of_little_weight(self._later_rows(X, y, sample_weight, classes))
+        self.model_, self.drift_ = update_model(self.model_, self._settings(), block)
+        return self
+
+    def _later_rows(self, X: Any, y: Any, sample_weight: Any, classes: ArrayLike | None) -> Block:
+        """Rows of some weight as the fitted model reads them, checked."""
         rows, known = check_rows(self, X), self.classes_
         found, found_codes = learn_labels(self, y, rows.shape)
         codes = known_codes(found, found_codes, classes, known)
         weight, _ = weights_and_factors(sample_weight, self.class_weight, known, codes)
-        self.model_, self.drift_ = update_model(self.model_, self._settings(), weighed_block(rows, codes, weight))
-        return self
+        return rows_of_weight(Block(rows, codes, weight))
 
     @fit_context(prefer_skip_nested_validation=True)
     def cost_complexity_pruning_path(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Bunch:
@@ -425,6 +426,8 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         Bunch
             ``ccp_alphas`` and ``impurities``, ndarrays of shape (n_subtrees,), ascending.
         """
+        if is_wide(self.variant, self.criterion):
+            raise ValueError('Only trees are pruned by their impurity. Use variant="deep", or prune for wide rules.')
         # On a copy: asking for the path must not change a fitted model.
         rows = type(self)(**self.get_params())._training_rows(X, y, sample_weight)
         ccp_alphas, impurities = pruning_path(grow(self._settings(), rows).tree)
@@ -484,10 +487,10 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         """The parameters, with those that the fitted model was settled by as it has them, whatever was set later."""
         model = self._fitted()
         parameters: dict[str, Any] = self.get_params(deep=False)
-        parameters |= {"variant": model.variant} | asdict(model.reading)
+        parameters |= {"variant": model.variant, "criterion": model.criterion(self.criterion)} | asdict(model.reading)
         for name in ("combination", "sources"):
             given, settled = getattr(self, name), getattr(model.reading, name)
-            if settled == PRESETS[model.variant][name] and given in (None, settled):
+            if settled == model.preset[name] and given in (None, settled):
                 parameters[name] = given
         return parameters
 

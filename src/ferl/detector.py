@@ -53,7 +53,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
     Parameters
     ----------
     estimator : FERLClassifier, default=None
-        The classifier whose novelty is used. None: a deep one.
+        The classifier whose novelty is used. None: ``FERLClassifier()``.
     cv : int, float or "prefit", default=5
         Where the rows come from that new rows are compared with. An int: cross-fitted, each row is judged by a
         classifier that was fitted on the other ``cv - 1`` parts; no row is given away. A float: this share of the rows

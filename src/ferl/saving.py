@@ -14,18 +14,20 @@ from ferl._model.files import (
     LABEL_TYPES,
     json_text,
     model_to_form,
+    needs_version_2,
     parsed_model,
     read_model,
     variable_from_form,
     variable_to_form,
 )
 from ferl._model.model import Model
-from ferl._model.settings import PRESETS
+from ferl._sklearn import changed_parameters
 from ferl._util.files import replace_text
 from ferl._util.text import shown
 from ferl.classifier import FERLClassifier
 
-_OF_WIDE = ("max_conditions", "prune")  # parameters of wide rules, which files do not hold yet
+_SINCE_VERSION_1 = ("max_conditions", "prune")  # parameters that files of version 1 do not hold
+_OF_VERSION_1 = {"partition": "quantile", "min_rule_worth": 0.045}  # what None means there, which knows none of these
 
 __all__ = ["ModelFileError", "load_model", "save_model"]
 
@@ -112,19 +114,27 @@ def load_model(path: str | os.PathLike[str]) -> FERLClassifier:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _contents(estimator: FERLClassifier) -> tuple[Model, dict[str, Any], list[str]]:
-    """The model, the parameters that it was fitted with, and notes about them."""
-    if type(estimator) is not FERLClassifier:
+def _contents(estimator: FERLClassifier) -> tuple[Model, int, dict[str, Any], list[str]]:
+    """The model, the first version that can hold it, the parameters that it was fitted with, and notes about them."""
+    # A class with parameters of its own, a cluster's, is another thing than what would be read back.
+    if (
+        not isinstance(estimator, FERLClassifier)
+        or estimator.get_params().keys() != FERLClassifier().get_params().keys()
+    ):
         raise TypeError(
             f"save_model got a {type(estimator).__name__}; a model file holds a FERLClassifier. Save the one inside, "
             "for example pipeline[-1], search.best_estimator_, wrapper.estimator_, or the to_local() of a cluster's."
         )
-    return estimator._tree_model("save_model"), *_parameters_to_form(estimator)
+    model, (parameters, notes) = estimator._fitted(), _parameters_to_form(estimator)
+    if needs_version_2(model) or changed_parameters(estimator).keys() & set(_SINCE_VERSION_1):
+        return model, 2, parameters, notes
+    own = {name: parameters[name] for name in parameters if name not in _SINCE_VERSION_1}
+    return model, 1, own | {name: value for name, value in _OF_VERSION_1.items() if own[name] is None}, notes
 
 
 def _parameters_to_form(estimator: FERLClassifier) -> tuple[dict[str, Any], list[str]]:
     own = estimator._fitted_parameters() | {"combination": estimator.model_.reading.combination}
-    parameters = {name: _plain(value) for name, value in own.items() if name not in _OF_WIDE}
+    parameters = {name: _plain(value) for name, value in own.items()}
     notes = []
     if isinstance(estimator.random_state, np.random.RandomState):
         parameters["random_state"] = None
@@ -132,7 +142,7 @@ def _parameters_to_form(estimator: FERLClassifier) -> tuple[dict[str, Any], list
     if isinstance(estimator.class_weight, Mapping):  # labels need not be text, keys of JSON objects are
         pairs = estimator.class_weight.items()
         parameters["class_weight"] = [[_plain(label), _plain(weight)] for label, weight in pairs]
-    if not isinstance(estimator.partition, str):
+    if estimator.partition is not None and not isinstance(estimator.partition, str):
         parameters["partition"] = [variable_to_form(variable) for variable in estimator.partition]
     return parameters, notes
 
@@ -154,8 +164,8 @@ def _plain(value: Any) -> Any:
 
 def _estimator(model: Model, written: dict[str, Any]) -> FERLClassifier:
     """A fitted classifier: what fit leaves behind."""
-    names = [name for name in FERLClassifier._get_param_names() if name not in _OF_WIDE]
-    part = Part(written, "parameters", names)
+    names = [name for name in FERLClassifier._get_param_names() if name not in _SINCE_VERSION_1]
+    part = Part(written, "parameters", names, _SINCE_VERSION_1)
     parameters = dict(part.value)
     if isinstance(parameters["class_weight"], list):
         parameters["class_weight"] = _class_weight(parameters["class_weight"])
@@ -163,7 +173,10 @@ def _estimator(model: Model, written: dict[str, Any]) -> FERLClassifier:
         raise part.wrong("class_weight", "it must be a list of pairs of a label and its weight")
     if isinstance(parameters["partition"], list):
         parameters["partition"] = [variable_from_form(own, "parameters.partition") for own in parameters["partition"]]
-    if parameters["combination"] == PRESETS[model.variant]["combination"]:
+    parameters["criterion"] = model.criterion(parameters["criterion"])
+    if model.weights is None:
+        parameters |= {name: None for name, value in _OF_VERSION_1.items() if parameters[name] == value}
+    if parameters["combination"] == model.preset["combination"]:
         parameters["combination"] = None  # files say what None means
     if parameters["n_jobs"] == 0:
         raise part.wrong("n_jobs", "it must be null or a number other than 0")

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from ferl._learn.batches import BATCH_ROWS, Batches, GivenBatches, ParquetBatches, rows_in_batches
 from ferl._learn.grow import fit_model
+from ferl._read.decision import check_decision
 from ferl._read.evidence import Evidence
 from ferl._sklearn import check_parameters
 from ferl._util.progress import rows_bar
@@ -145,7 +146,9 @@ def predict_batches(estimator: FERLClassifier, batches: Iterable[Any]) -> Iterat
         yield estimator.predict_evidence(batch)
 
 
-def predict_parquet(estimator: FERLClassifier, source: str | Path, out: str | Path) -> int:
+def predict_parquet(
+    estimator: FERLClassifier, source: str | Path, out: str | Path, *, decision: str = "probable"
+) -> int:
     """Judge the rows of a Parquet or CSV file, and write them with their answers to another one.
 
     What ``ferl predict`` does, without a model file: label, probability, set, ignorance and novelty are added to the
@@ -159,6 +162,8 @@ def predict_parquet(estimator: FERLClassifier, source: str | Path, out: str | Pa
         The rows, a .parquet or .csv file.
     out : str or path
         Where to; its name ends in .parquet, .csv or .jsonl.
+    decision : {"probable", "balanced"}, default="probable"
+        How the label is chosen; see :meth:`ferl.FERLClassifier.predict`.
 
     Returns
     -------
@@ -168,8 +173,9 @@ def predict_parquet(estimator: FERLClassifier, source: str | Path, out: str | Pa
     from ferl._read.answers import Wanted, judge_file
     from ferl._tables.files import FileForm, TableFile
 
-    file = TableFile(Path(source), FileForm())
-    n_rows, notes = judge_file(estimator._fitted(), file, str(out), Wanted(), False, estimator.n_jobs)
+    check_decision(decision)
+    file, wanted = TableFile(Path(source), FileForm()), Wanted(decision=decision)
+    n_rows, notes = judge_file(estimator._fitted(), file, str(out), wanted, False, estimator.n_jobs)
     for note in notes:
         warnings.warn(note, UserWarning, stacklevel=2)
     return n_rows

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ferl._cli.errors import check_place, plain_errors
 
+if TYPE_CHECKING:
+    from ferl._model.model import Model
+
 app = typer.Typer(
-    help="Fuzzy rule trees that justify their answers and say when not to trust them.",
+    help="Fuzzy rules that justify their answers and say when not to trust them.",
     no_args_is_help=True,
     rich_markup_mode="markdown",  # else [onnx] would be taken for a colour, and lines would break where the source does
     pretty_exceptions_enable=False,
@@ -30,11 +33,19 @@ DebugOption = Annotated[bool, typer.Option("--debug", help="Show the traceback o
 
 
 class Variant(StrEnum):
-    """Kinds of trees."""
+    """Kinds of models."""
 
+    wide = "wide"
     deep = "deep"
     medium = "medium"
     compact = "compact"
+
+
+class Decision(StrEnum):
+    """How a label is chosen."""
+
+    probable = "probable"
+    balanced = "balanced"
 
 
 class Precision(StrEnum):
@@ -66,7 +77,7 @@ def main(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
-    """Fuzzy rule trees that justify their answers and say when not to trust them."""
+    """Fuzzy rules that justify their answers and say when not to trust them."""
 
 
 @app.command()
@@ -76,7 +87,7 @@ def demo(
     picture: Annotated[Path | None, typer.Option(help="Also write what is printed as an SVG picture.")] = None,
     debug: DebugOption = False,
 ) -> None:
-    """Fit an embedded data set; show the rules, the evidence of three rows, an abstention, and write a report."""
+    """Fit an embedded data set; show rules, the evidence of three rows, what it is the sum of, and write a report."""
     with plain_errors(debug, "Stopped."):
         from ferl._cli.demo import run
 
@@ -90,7 +101,13 @@ def fit(
     table: Annotated[Path, typer.Argument(help="CSV or Parquet file with a header.")],
     target: Annotated[str, typer.Option(help="Column that holds the labels.")],
     out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the model, a JSON file.")],
-    variant: Annotated[Variant, typer.Option(help="At most 150, 50 or 15 rules, the last in words.")] = Variant.deep,
+    variant: Annotated[
+        Variant,
+        typer.Option(
+            help="wide: up to 150 short rules whose evidence adds up; compact: at most 15 of them, in words. deep, "
+            "medium: a tree of at most 150 or 50 rules."
+        ),
+    ] = Variant.wide,
     categorical: Annotated[str, typer.Option(help="Columns of numbers that are categories, commas between.")] = "",
     drop: Annotated[str, typer.Option(help="Columns to leave out, with commas between.")] = "",
     weights: Annotated[str | None, typer.Option(help="Column that says how often each row counts.")] = None,
@@ -138,6 +155,19 @@ def predict(
     only_answers: Annotated[bool, typer.Option("--only-answers", help="Leave out the columns of the table.")] = False,
     prefix: Annotated[str, typer.Option(help="Put this before the names of the columns that are added.")] = "",
     novelty: Annotated[bool, typer.Option(help="Whether to tell how unlike the training rows each row is.")] = True,
+    reasons: Annotated[
+        int, typer.Option(min=0, help="Add so many columns that say what cost a row most; for wide rules.")
+    ] = 0,
+    wished: Annotated[
+        str | None, typer.Option(help="Class that reasons are about.  [default: the second of two classes]")
+    ] = None,
+    decision: Annotated[
+        Decision,
+        typer.Option(
+            help="The label: the most probable class, or the one most probable compared with its frequency in "
+            "training, so that rare classes are found."
+        ),
+    ] = Decision.probable,
     as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object a line.")] = False,
     separator: SeparatorOption = None,
     missing: MissingOption = "",
@@ -161,7 +191,8 @@ def predict(
             check_place(Path(out), model, table)
         fitted, _ = read_model(model)
         file = TableFile(table, FileForm(separator, _names(missing)))
-        wanted = Wanted(every_class, only_answers, novelty, prefix)
+        wished_label = _wished_label(fitted, reasons, wished)
+        wanted = Wanted(every_class, only_answers, novelty, prefix, reasons, wished_label, decision.value)
         n_rows, notes = judge_file(fitted, file, out, wanted, as_json, jobs)
         for note in notes:
             typer.echo(f"note: {note}", err=True)
@@ -245,21 +276,32 @@ def inspect(
 @app.command()
 def export(
     model: Annotated[Path, typer.Argument(help="Model file, from ferl fit or save_model.")],
-    out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the ONNX file.")],
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="Where to write the ONNX file.")] = None,
+    scorecard: Annotated[
+        Path | None, typer.Option(help="Where to write a scorecard of wide rules: .csv, .txt or .tex.", metavar="FILE")
+    ] = None,
+    rounded: Annotated[bool, typer.Option("--rounded", help="Whole points in the scorecard.")] = False,
     novelty: Annotated[bool, typer.Option(help="Whether novelty is an output; it makes most of the file.")] = True,
     dtype: Annotated[Precision, typer.Option(help="Numbers that come in and go out.")] = Precision.float64,
     debug: DebugOption = False,
 ) -> None:
-    """Write a model as an ONNX file, which runs without Python and without ferl.
+    """Write a model as an ONNX file, which runs without Python and without ferl, or its rules as a scorecard.
 
-    Needs the package onnx: pip install "ferl[onnx]".
+    ONNX needs the package onnx: pip install "ferl[onnx]".
 
-    Example: ferl export model.json -o model.onnx
+    Example: ferl export model.json -o model.onnx --scorecard points.csv
     """
     with plain_errors(debug, "Stopped. No file was written."):
-        from ferl._cli.model_files import run_export
+        from ferl._cli.model_files import run_export, run_scorecard
 
-        run_export(model, out, novelty, dtype.value)
+        if out is None and scorecard is None:
+            raise ValueError("Name a file: -o model.onnx for ONNX, --scorecard points.csv for a scorecard.")
+        if rounded and scorecard is None:
+            raise ValueError("--rounded is about the points of a scorecard; add --scorecard points.csv.")
+        if scorecard is not None:
+            run_scorecard(model, scorecard, rounded)
+        if out is not None:
+            run_export(model, out, novelty, dtype.value)
 
 
 @app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -276,6 +318,18 @@ def bench(context: typer.Context) -> None:
             raise ValueError("the benchmark is not installed: pip install ./benchmarks, in a checkout of ferl.")
         command = found["bench"].load()
     command(context.args, prog_name="ferl bench")
+
+
+def _wished_label(model: Model, n_reasons: int, wished: str | None) -> Any:
+    """The label that text on the command line names."""
+    if wished is None:
+        return None
+    if not n_reasons:
+        raise ValueError(f"--wished {wished} is about reasons; add --reasons 4, say.")
+    by_text = {str(label): label for label in model.classes.tolist()}
+    if wished not in by_text:
+        raise ValueError(f"--wished is {wished!r}; the classes are {', '.join(by_text)}.")
+    return by_text[wished]
 
 
 def _names(listed: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -19,16 +19,20 @@ from sklearn import datasets
 from sklearn.model_selection import train_test_split
 
 from ferl._read.evidence import Evidence
-from ferl._read.rules import Rule, read_rules
-from ferl._read.text import probability_text, word_meanings
+from ferl._read.explanation.balance import Balance
+from ferl._read.explanation.page import as_rich
+from ferl._read.explanation.weight_reasons import balance_section
+from ferl._read.shapes import read_shapes
 from ferl._util.arrays import Floats
 from ferl._util.files import replace_text
 from ferl.classifier import FERLClassifier
 from ferl.detector import NoveltyDetector
+from ferl.export import export_text
 from ferl.metrics import mean_set_size, set_coverage
 from ferl.report import write_report
 
 _BAR = 30
+_VARIANTS = ("wide", "deep", "medium", "compact")
 
 
 @dataclass(frozen=True)
@@ -39,18 +43,22 @@ class _Data:
     X: tuple[Floats, Floats]  # to fit, to test
     y: tuple[NDArray[Any], NDArray[Any]]
 
+    def named(self, rows: Floats) -> pa.Table:
+        """Rows as a table with names, which models take over."""
+        return pa.table(dict(zip(self.features, rows.T, strict=True)))
+
 
 def _load(name: str) -> _Data:
     bunch = getattr(datasets, f"load_{name}")()
     features = [str(feature).replace(" (cm)", "").replace("_", " ") for feature in bunch.feature_names]
     classes = np.asarray([str(label) for label in bunch.target_names])
     # This split of iris leaves a flower to test that lies between two kinds and inside the training ranges.
-    split = train_test_split(bunch.data, classes[bunch.target], test_size=0.4, stratify=bunch.target, random_state=3)
+    split = train_test_split(bunch.data, classes[bunch.target], test_size=0.4, stratify=bunch.target, random_state=9)
     return _Data(name.replace("_", " "), features, classes.tolist(), (split[0], split[1]), (split[2], split[3]))
 
 
 def run(name: str, picture: Path | None, report: Path) -> None:
-    """Fit a tree of each variant, and print rules, accuracy, and the evidence of a few rows.
+    """Fit every variant, and print rules, accuracy, and the evidence of a few rows.
 
     Parameters
     ----------
@@ -59,34 +67,36 @@ def run(name: str, picture: Path | None, report: Path) -> None:
     picture : Path or None
         Where to write the output as an SVG picture as well.
     report : Path
-        Where to write the medium tree as a page for a browser.
+        Where to write the wide rules as a page for a browser.
     """
     data = _load(name)
     console = Console(record=picture is not None, width=100 if picture is not None else None)
     models = {}
-    FERLClassifier(random_state=0).fit(data.X[0], data.y[0])  # the first fit of a process also loads code
-    for variant in ("compact", "medium", "deep"):
+    rows = data.named(data.X[0])
+    FERLClassifier(random_state=0).fit(rows, data.y[0])  # the first fit of a process also loads code
+    for variant in _VARIANTS:
         started = time.perf_counter()
-        model = FERLClassifier(variant, random_state=0).fit(data.X[0], data.y[0])
+        model = FERLClassifier(variant, random_state=0).fit(rows, data.y[0])
         models[variant] = (model, time.perf_counter() - started)
     console.print(_summary(data, models))
-    compact, medium = models["compact"][0], models["medium"][0]
-    console.print(_rules_panel("compact", compact, data, word_meanings(compact.model_, data.features)))
-    console.print(_rules_panel("medium", medium, data, [_BAND_NOTE]))
-    console.print(_answers_panel(medium, data))
-    console.print(_novelty_panel(medium, data))
+    wide = models["wide"][0]
+    console.print(_rules_panel("Wide rules, those first that move classes furthest apart", wide, console, most=5))
+    for panel in _answer_panels(wide, data):
+        console.print(panel)
+    console.print(_novelty_panel(wide, data))
+    console.print(_rules_panel("Compact: few rules, in words", models["compact"][0], console))
     if picture is not None:
         # Without the fonts that rich would have a browser fetch: a picture needs no network.
         svg = re.sub(r"@font-face \{.*?\}", "", console.export_svg(title=f"ferl demo --data {name}"), flags=re.DOTALL)
         replace_text(picture, svg)
         console.print(f"picture: {picture}")
     console.print(
-        f"The medium tree as a page to look at, with a form to try rows of your own: {demo_report(name, report)}"
+        f"The wide rules as a page to look at, with a form to try rows of your own: {demo_report(name, report)}"
     )
 
 
-def demo_report(name: str, path: str | Path) -> Path:
-    """Write the report of a medium tree on an embedded data set, and on the rows that were held out.
+def demo_report(name: str, path: str | Path, variant: str = "wide") -> Path:
+    """Write the report of a model on an embedded data set, and on the rows that were held out.
 
     Parameters
     ----------
@@ -94,6 +104,8 @@ def demo_report(name: str, path: str | Path) -> Path:
         The data set.
     path : str or Path
         The file.
+    variant : str, default="wide"
+        As in :class:`ferl.FERLClassifier`.
 
     Returns
     -------
@@ -101,23 +113,24 @@ def demo_report(name: str, path: str | Path) -> Path:
         The same.
     """
     data = _load(name)
-    tables = [pa.table(dict(zip(data.features, X.T, strict=True))) for X in data.X]
-    model = FERLClassifier("medium", random_state=0).fit(tables[0], data.y[0])
-    return write_report(model, tables[1], data.y[1], path, title=data.title.capitalize(), table="the held-out rows")
+    model = FERLClassifier(variant, random_state=0).fit(data.named(data.X[0]), data.y[0])
+    rows = data.named(data.X[1])
+    return write_report(model, rows, data.y[1], path, title=data.title.capitalize(), table="the held-out rows")
 
 
 def _summary(data: _Data, models: dict[str, tuple[FERLClassifier, float]]) -> RenderableType:
     table = Table(
         title=f"{data.title}: {len(data.y[0])} rows to learn from, {len(data.y[1])} to test", title_style="bold"
     )
-    for heading in ("tree", "rules", "accuracy", "sets hold the truth", "classes per set", "fit"):
-        table.add_column(heading, justify="left" if heading == "tree" else "right")
+    for heading in ("variant", "rules", "accuracy", "sets hold the truth", "classes per set", "fit"):
+        table.add_column(heading, justify="left" if heading == "variant" else "right")
+    rows = data.named(data.X[1])
     for variant, (model, seconds) in models.items():
-        sets = model.predict_set(data.X[1])
+        sets = model.predict_set(rows)
         table.add_row(
             variant,
             str(model.n_rules_),
-            f"{model.score(data.X[1], data.y[1]):.1%}",
+            f"{model.score(rows, data.y[1]):.1%}",
             f"{set_coverage(data.y[1], sets, model.classes_):.1%}",
             f"{mean_set_size(sets):.2f}",
             f"{seconds * 1000:.1f} ms",
@@ -125,57 +138,36 @@ def _summary(data: _Data, models: dict[str, tuple[FERLClassifier, float]]) -> Re
     return table
 
 
-_BAND_NOTE = (
-    "±: inside this band around a threshold both sides of the split fire, in shares. (%): share of bootstrap resamples "
-    "whose best cut lies inside it."
-)
+def _rules_panel(title: str, model: FERLClassifier, console: Console, most: int | None = None) -> Panel:
+    text = export_text(model, max_rules=most, width=console.width - 4)  # a panel has a frame
+    return Panel(Text(text), title=title, title_align="left")
 
 
-def _rules_panel(variant: str, model: FERLClassifier, data: _Data, legend: list[str], most: int = 6) -> Panel:
-    rules = read_rules(model.model_)
-    grid = Table.grid(padding=(0, 1))
-    for number, rule in enumerate(rules[:most], 1):
-        grid.add_row(f"{number}.", _rule_line(rule, model, data))
-    notes = [f"... and {len(rules) - most} more"] if len(rules) > most else []
-    text = Text("\n".join(notes + legend), style="dim")
-    return Panel(Group(grid, text), title=f"Rules of the {variant} tree, most supported first", title_align="left")
-
-
-def _rule_line(rule: Rule, model: FERLClassifier, data: _Data) -> Text:
-    line = Text("if ")
-    for index, condition in enumerate(rule.conditions):
-        line.append(" and " if index else "")
-        # A threshold stays together with its band where the line wraps.
-        line.append(
-            condition.text(data.features[condition.feature], with_share=True)
-            .replace(" ±", "\u00a0±")
-            .replace(" (", "\u00a0("),
-            style="cyan",
-        )
-    line.append(" then ")
-    line.append(f"{model.classes_[rule.label]}", style="bold green")
-    line.append(f" {probability_text(rule.consequent[rule.label])} ({rule.support:.0f}\u00a0rows)")
-    return line
-
-
-def _answers_panel(model: FERLClassifier, data: _Data) -> Panel:
-    rows, truth = data.X[1], data.y[1]
+def _answer_panels(model: FERLClassifier, data: _Data) -> list[Panel]:
+    """Answers for a clear row, one in doubt, and one far away; and what the features of the one in doubt add up to."""
+    rows, truth = data.named(data.X[1]), data.y[1]
     evidence = model.predict_evidence(rows)
     clear = int(np.argmax(evidence.belief.max(axis=1)))
-    answers = [_answer("A clear case", rows[clear], truth[clear], model, data)]
     # In doubt between classes, not for lack of support.
-    in_doubt = (evidence.prediction_set().sum(axis=1) == 2) & (model.support_deficit(rows).sum(axis=1) == 0)
-    if in_doubt.any():
-        doubtful = int(np.argmax(np.where(in_doubt, evidence.ignorance, -1.0)))
-        answers.append(_answer("Two classes cannot be told apart", rows[doubtful], truth[doubtful], model, data))
+    is_inside = model.support_deficit(rows).sum(axis=1) == 0
+    doubtful = int(np.argmin(np.where(is_inside, evidence.probability.max(axis=1), np.inf)))
     far = data.X[0].max(axis=0) * 3
-    answers.append(_answer("Three times as large as anything seen in training", far, None, model, data))
+    answers = [
+        _answer("The clearest test row", data.X[1][clear], truth[clear], model, data),
+        _answer("The least clear one", data.X[1][doubtful], truth[doubtful], model, data),
+        _answer("Three times as large as anything seen in training", far, None, model, data),
+    ]
     spaced = [part for answer in answers for part in (answer, Text(""))][:-1]
-    return Panel(Group(*spaced), title="What the medium tree answers, and on what evidence", title_align="left")
+    story = model.explain(rows.slice(doubtful, 1), counterfactual=False)
+    added = as_rich([balance_section(story, cast(Balance, story.balance))])
+    return [
+        Panel(Group(*spaced), title="What wide rules answer, and on what evidence", title_align="left"),
+        Panel(added, title="What the values of the least clear row add up to", title_align="left"),
+    ]
 
 
 def _answer(title: str, row: Floats, truth: Any, model: FERLClassifier, data: _Data) -> RenderableType:
-    evidence = model.predict_evidence(row[None])
+    evidence = model.predict_evidence(data.named(row[None]))
     members = [str(label) for label, inside in zip(model.classes_, evidence.prediction_set()[0], strict=True) if inside]
     head = Text(f"{title}: ", style="bold")
     if len(members) == len(model.classes_):
@@ -186,20 +178,22 @@ def _answer(title: str, row: Floats, truth: Any, model: FERLClassifier, data: _D
         head.append(f"   (truth: {truth})", style="dim")
     parts: list[RenderableType] = [head, Text(f"  {_asked_values(row, model, data)}", style="dim")]
     parts.append(_bars(evidence, model))
-    lost = model.support_deficit(row[None])[0]
+    lost = model.support_deficit(data.named(row[None]))[0]
     if lost.sum() > 0.005:
-        named = [f"{data.features[j]} {lost[j]:.2f}" for j in np.argsort(-lost) if lost[j] > 0.005]
-        parts.append(Text(f"  unlike the training rows at this split, support lost: {', '.join(named)}", style="red"))
+        named = [f"{data.features[j]} {lost[j]:.2f}" for j in np.argsort(-lost, kind="stable") if lost[j] > 0.005]
+        more = f", and {len(named) - 4} more" if len(named) > 4 else ""
+        told = f"  outside what training saw, support lost: {', '.join(named[:4])}{more}"
+        parts.append(Text(told, style="red"))
     return Group(*parts)
 
 
 def _novelty_panel(model: FERLClassifier, data: _Data) -> Panel:
     """An ordinary row, and the same with one value that is ordinary elsewhere."""
-    detector = NoveltyDetector(model, random_state=0).fit(data.X[0], data.y[0])
-    ordinary = data.X[1][np.argsort(model.novelty(data.X[1]), kind="stable")[len(data.X[1]) // 2]]
+    detector = NoveltyDetector(model, random_state=0).fit(data.named(data.X[0]), data.y[0])
+    ordinary = data.X[1][np.argsort(model.novelty(data.named(data.X[1])), kind="stable")[len(data.X[1]) // 2]]
     ends = [data.X[0].min(axis=0), data.X[0].max(axis=0)]
     swapped = [np.where(np.arange(len(ordinary)) == j, end, ordinary) for end in ends for j in range(len(ordinary))]
-    odd = swapped[int(np.argmax(model.novelty(np.array(swapped))))]
+    odd = swapped[int(np.argmax(model.novelty(data.named(np.array(swapped)))))]
     lines = [
         _novelty_line("A test row", ordinary, detector, data),
         _novelty_line("The same with one value of another kind of row", odd, detector, data),
@@ -208,8 +202,10 @@ def _novelty_panel(model: FERLClassifier, data: _Data) -> Panel:
 
 
 def _novelty_line(title: str, row: Floats, detector: NoveltyDetector, data: _Data) -> Text:
-    novelty, parts = detector.novelty(row[None])[0], detector.novelty_attribution(row[None])[0]
-    p_value = detector.p_values(row[None])[0]
+    rows = data.named(row[None])
+    novelty, parts, p_value = (
+        answer(rows)[0] for answer in (detector.novelty, detector.novelty_attribution, detector.p_values)
+    )
     style = "red" if p_value <= detector.alpha else "green"
     line = Text(f"{title}: ", style="bold").append(f"novelty {novelty:.2f}, p = {p_value:.3f}", style=f"bold {style}")
     most = [j for j in np.argsort(-parts, kind="stable")[:2] if parts[j] > 0.2 * novelty]
@@ -218,8 +214,8 @@ def _novelty_line(title: str, row: Floats, detector: NoveltyDetector, data: _Dat
 
 
 def _asked_values(row: Floats, model: FERLClassifier, data: _Data, most: int = 4) -> str:
-    """Values of the features that the tree asks first."""
-    asked = list(dict.fromkeys(model.tree_.feature[np.argsort(model.tree_.depth, kind="stable")][1:].tolist()))
+    """Values of the features that say most."""
+    asked = list(dict.fromkeys(feature for shape in read_shapes(model.model_).all for feature in shape.features))
     return ", ".join(f"{data.features[j]} {row[j]:.4g}" for j in asked[:most])
 
 

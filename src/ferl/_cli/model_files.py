@@ -1,8 +1,9 @@
-"""``ferl inspect``: what a model file holds."""
+"""``ferl inspect`` and ``ferl export``: what a model file holds, and other forms of it."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,18 @@ from rich.table import Table
 from rich.text import Text
 
 from ferl._cli.errors import CommandError, check_place
+from ferl._model.model import Model
 from ferl._sklearn import changed_parameters
 from ferl._tables import add_up_indicators
-from ferl._util.files import replacing
+from ferl._util.files import replace_text, replacing
 from ferl.classifier import FERLClassifier
-from ferl.export import export_text
+from ferl.export import Scorecard, export_text
 from ferl.onnx import to_onnx
 from ferl.onnx.graph import onnx_module
 from ferl.saving import load_model
 
 _MAX_SHOWN = 5
+_MAX_RULES = 15
 
 
 def run_inspect(model: Path, with_rules: bool, as_json: bool) -> None:
@@ -66,6 +69,21 @@ def summarise(estimator: FERLClassifier) -> dict[str, Any]:
         "training_rows_kept": len(tree.profile.exemplar_row),
         "parameters": {name: value if _is_plain(value) else str(value) for name, value in changed.items()},
         "features": features,
+        **({} if model.weights is None else _weights(model)),
+        **({"history": list(model.history)} if model.history else {}),
+    }
+
+
+def _weights(model: Model) -> dict[str, Any]:
+    """Weights of evidence, for the classes in their order; the rule that says most first."""
+    weights, names = model.rule_weights, model.column_names()
+    order = np.argsort(-np.abs(weights.weight).max(axis=1, initial=0.0), kind="stable")
+    asked = [[names[model.tree.feature[step]] for step in model.tree.path(int(weights.node[rule]))] for rule in order]
+    return {
+        "prior": weights.prior.tolist(),
+        "weights": [
+            {"asks": own, "weight": weights.weight[rule].tolist()} for rule, own in zip(order, asked, strict=True)
+        ],
     }
 
 
@@ -83,9 +101,12 @@ def _show(summary: dict[str, Any], console: Console) -> None:
         ("training weight", f"{summary['training_weight']:,.1f}"),
         ("training rows kept", f"{kept:,}" + (", as exemplars for novelty" if kept else "")),
         ("parameters", ", ".join(f"{name}={value!r}" for name, value in summary["parameters"].items()) or "defaults"),
+        *(("changed by hand", json.dumps(record, ensure_ascii=False)) for record in summary.get("history", [])),
     ):
         table.add_row(name, Text(str(value)))
     console.print(table)
+    if "weights" in summary:
+        _show_weights(summary, console)
     features = Table(title="features", title_justify="left", title_style="bold")
     for heading in ("name", "kind", "values", "conditions"):
         features.add_column(heading, justify="right" if heading == "conditions" else "left")
@@ -93,6 +114,24 @@ def _show(summary: dict[str, Any], console: Console) -> None:
         values = _listed(feature["categories"]) if "categories" in feature else ""
         features.add_row(Text(feature["name"]), feature["kind"], Text(values), str(feature["conditions"]))
     console.print(features)
+
+
+def _show_weights(summary: dict[str, Any], console: Console) -> None:
+    """The prior and the rules that say most: of few classes all weights, of many the most for and against one."""
+    classes, rules = list(map(str, summary["classes"])), summary["weights"]
+    rest = f", the strongest {_MAX_RULES} of {len(rules)} rules" if len(rules) > _MAX_RULES else ""
+    table = Table(title=f"weights of evidence{rest}", title_justify="left", title_style="bold")
+    table.add_column("asks")
+    every_class = len(classes) <= _MAX_SHOWN
+    for heading in classes if every_class else ("most for", "most against"):
+        table.add_column(Text(heading), justify="right")
+    for asks, weight in [("(prior)", summary["prior"])] + [
+        (" and ".join(rule["asks"]), rule["weight"]) for rule in rules[:_MAX_RULES]
+    ]:
+        extremes = range(len(classes)) if every_class else (int(np.argmax(weight)), int(np.argmin(weight)))
+        texts = [f"{'' if every_class else classes[c] + ' '}{round(weight[c], 2) + 0.0:+.2f}" for c in extremes]
+        table.add_row(Text(asks), *map(Text, texts))
+    console.print(table)
 
 
 def _listed(values: list[Any]) -> str:
@@ -115,3 +154,15 @@ def run_export(model: Path, out: Path, with_novelty: bool, dtype: str) -> None:
     inputs = ", ".join(own.name for own in exported.graph.input)
     outputs = ", ".join(own.name for own in exported.graph.output)
     typer.echo(f"{out}: {len(content):,} bytes\ninputs: {inputs}\noutputs: {outputs}")
+
+
+def run_scorecard(model: Path, out: Path, rounded: bool) -> None:
+    """Write the scorecard of a wide model in the form that the name of the file says."""
+    check_place(out, model)
+    card = Scorecard(load_model(model), rounded=rounded)
+    forms: dict[str, Callable[[], str | None]] = {".csv": card.csv, ".txt": card.text, ".tex": card.latex}
+    if out.suffix.lower() not in forms:
+        raise CommandError(f"{out.name} ends in {out.suffix!r}; a scorecard is written to .csv, .txt or .tex.")
+    text = forms[out.suffix.lower()]() or ""
+    replace_text(out, text if text.endswith("\n") else f"{text}\n")
+    typer.echo(f"{out}: {len(card.frame()):,} lines of points")

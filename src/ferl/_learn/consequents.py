@@ -118,8 +118,11 @@ def signs(settings: Settings, names: list[str], n_categories: Ints, n_classes: i
         return None
     if n_classes != 2:
         raise ValueError(f"monotonic_cst needs two classes; y has {n_classes}.")
-    if settings.variant == "compact":
-        raise ValueError('monotonic_cst works with learned splits and wide rules: use variant="deep" or "wide".')
+    if settings.variant == "compact" and not settings.adds_up:
+        raise ValueError(
+            "monotonic_cst works with learned splits and wide rules, not with a tree of words: leave criterion out, or "
+            'use variant="deep" or "wide".'
+        )
     for j in np.flatnonzero(found):
         if n_categories[j]:
             raise ValueError(f"monotonic_cst constrains {names[j]!r}, which holds categories; they have no order.")

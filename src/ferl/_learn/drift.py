@@ -1,4 +1,4 @@
-"""Drift: how a block of new rows differs from the rows a tree has learned from, as far as the tree can tell."""
+"""Drift: how a block of new rows differs from the rows a model has learned from, as far as the model can tell."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from ferl._learn.consequents import own_trust
 from ferl._learn.rows import Block
+from ferl._learn.updating_wide import firing_shift, lacking_evidence
 from ferl._model.model import Model
 from ferl._model.settings import Settings
 from ferl._model.tree import FuzzyTree
@@ -30,13 +31,14 @@ class Drift:
         Rows of the block that have weight.
     labels, labels_error : float
         How much less probability the old consequents give to the block's labels than to new labels drawn as those
-        before, leaf by leaf; and the standard error of that. Above 0: the rules fit the block less well. (Splits are
-        chosen to fit the rows they are grown on, so a tree of many rules on few rows shows a little of it without any
-        drift.)
+        before, leaf by leaf; and the standard error of that. Wide rules: less than to labels drawn by their own
+        probabilities. Above 0: the rules fit the block less well. (Splits are chosen to fit the rows they are grown on,
+        so a tree of many rules on few rows shows a little of it without any drift.)
     routing, routing_noise : float
         Total variation distance between the shares of the leaves in the block and before, from 0 to 1; and its mean for
-        two samples of these sizes from one source, if every row went to one leaf (rows that are shared make less). With
-        few leaves chance alone may give three times the mean.
+        two samples of these sizes from one source, if every row went to one leaf (rows that are shared make less). Wide
+        rules, which overlap: how far a rule's mean firing has moved, the mean over rules. With few rules chance alone
+        may give three times the mean.
     support, support_error : float
         Mean routing mass that the old gates withhold from the block's rows (see
         :meth:`ferl.FERLClassifier.support_deficit`), and its standard error. Before it was 0, and rows from the same
@@ -72,7 +74,7 @@ class Drift:
             [
                 f"<Drift: {self.n_rows} rows>",
                 f"labels   {self.labels:+.4f} ± {self.labels_error:.4f} less probability for labels, z = {self.z:.1f}",
-                f"routing  {self.routing:.4f} of the weight in other leaves; {self.routing_noise:.4f} by chance",
+                f"routing  {self.routing:.4f} of the weight in other rules; {self.routing_noise:.4f} by chance",
                 f"support  {self.support:.4f} ± {self.support_error:.4f} withheld by gates",
                 f"novelty  {self.novelty:.3f} ± {self.novelty_error:.3f} times that before",
                 f"classes  {label!s} {self.class_shift[label]:+.4f} ± {self.class_noise[label]:.4f}, the largest shift",
@@ -104,19 +106,30 @@ def measure_drift(model: Model, settings: Settings, block: Block, class_weight: 
     """
     tree, weight, threads = model.tree, block.weight, n_threads(settings.n_jobs)
     n_rows = float(tree.weight[0]), _effective_rows(weight)
-    routing, leaf_noise = _shift(_placed(tree, tree.class_weight), _placed(tree, class_weight), *n_rows)
     shift, class_noise = _shift(tree.class_weight[0], class_weight[0], *n_rows)
     names = model.classes.tolist()
     return Drift(
         len(block.X),
-        *_labels(_lacking(tree, settings, block), weight, *n_rows),
-        float(np.abs(routing).sum() / 2),
-        float(math.sqrt(2 / math.pi) * leaf_noise.sum() / 2),  # the mean size of a normal deviate
+        *_labels(_lacking(model, settings, block), weight, *n_rows),
+        *_routing(model, block, class_weight, *n_rows),
         *_mean(lost_support(model, block.X, threads).sum(axis=1), weight),
         *_mean(_relative_residual(tree, block.X, threads), weight),
         dict(zip(names, shift.tolist(), strict=True)),
         dict(zip(names, class_noise.tolist(), strict=True)),
     )
+
+
+def _routing(model: Model, block: Block, class_weight: Floats, n_before: float, n_now: float) -> tuple[float, float]:
+    """How far the rules' shares of the weight have moved, and how far on average if both sets are from one source."""
+    if model.weights is None:
+        tree = model.tree
+        moved, noise = _shift(_placed(tree, tree.class_weight), _placed(tree, class_weight), n_before, n_now)
+        scale = 1 / 2
+    else:
+        moved, noise = firing_shift(model, block, n_now / n_before)
+        scale = 1 / max(len(moved), 1)
+    mean_size = math.sqrt(2 / math.pi)  # of a normal deviate
+    return float(np.abs(moved).sum() * scale), float(mean_size * noise.sum() * scale)
 
 
 def _placed(tree: FuzzyTree, class_weight: Floats) -> Floats:
@@ -139,8 +152,15 @@ def _labels(lacking: Floats, weight: Floats, n_before: float, n_now: float) -> t
     return float(share @ lacking), error
 
 
-def _lacking(tree: FuzzyTree, settings: Settings, block: Block) -> Floats:
-    """Probability that the leaves expected to give each row's label, less what they give it; weighted by firing."""
+def _lacking(model: Model, settings: Settings, block: Block) -> Floats:
+    """Probability that was expected for each row's label, less what the old rules give it."""
+    if model.weights is not None:
+        return lacking_evidence(model, block)
+    return _lacking_in_leaves(model.tree, settings, block)
+
+
+def _lacking_in_leaves(tree: FuzzyTree, settings: Settings, block: Block) -> Floats:
+    """As :func:`_lacking`, leaf by leaf, weighted by firing."""
     leaves = tree.leaves
     consequent, expected = tree.consequent[leaves], _expected_probability(tree, settings)
     out = np.empty(len(block.X))

@@ -1,4 +1,4 @@
-"""Partitions from a table: sets of equal weight, or of equal width."""
+"""Partitions from a table: sets of equal weight, of equal width, or triangles that meet in quantiles."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from ferl._model.words import MAX_SETS, WORDS, LinguisticVariable
 from ferl._tables import check_weight_span, checked_sample_weight
 from ferl._tables.reading import read_table
 from ferl._util.arrays import LARGEST, NARROWEST, Floats
+
+OUTER_SHARE = 0.05  # of the weight, beyond the outermost peaks of triangles
 
 Ramp = tuple[float, float]
 """Where one set hands over to the next: the lower one is full up to the first number, gone at the second."""
@@ -93,6 +95,36 @@ def quantile_partition(
     packs a day: low below 0..1, medium around 1 (0..3), high above 1..3
     """
     return build(X, feature_names, n_sets, sample_weight, quantile_ramps)
+
+
+def triangular_partition(
+    X: ArrayLike, feature_names: Sequence[str] | None = None, n_sets: int = 3, sample_weight: ArrayLike | None = None
+) -> list[LinguisticVariable | None]:
+    """Sets that are full at one quantile each, the outer ones beyond theirs as well, and gone at the next.
+
+    Three sets: low falls from the 5 % quantile to the median, medium is full at the median alone, high rises from there
+    to the 95 % quantile. Memberships sum to one everywhere. What changes evenly with a feature can be said in these
+    words, so rules whose evidence adds up are better in them than in those of :func:`quantile_partition`.
+
+    Parameters
+    ----------
+    X, feature_names, n_sets, sample_weight
+        As in :func:`quantile_partition`.
+
+    Returns
+    -------
+    list of LinguisticVariable or None
+        One entry for each feature, None for features with fewer than two distinct values. A feature with at most
+        ``n_sets`` distinct values has one set for each. Where two of the quantiles are the same value, the sets are
+        those of :func:`quantile_partition`.
+
+    Examples
+    --------
+    >>> from ferl.partition import triangular_partition
+    >>> print(triangular_partition([[10], [20], [30], [40], [50], [60], [70]], ["age"])[0])
+    age: low below 10..40, medium around 40 (10..70), high above 40..70
+    """
+    return build(X, feature_names, n_sets, sample_weight, _triangle_ramps)
 
 
 def width_partition(
@@ -187,6 +219,21 @@ def _untied(indices: list[tuple[int, int]], column: Column, n_sets: int) -> list
 
 def _overlaps(side: tuple[int, int], others: list[tuple[int, int]]) -> bool:
     return any(side[0] < high and low < side[1] for low, high in others)
+
+
+def _triangle_ramps(column: Column, n_sets: int) -> list[Ramp]:
+    """Ramps from each of ``n_sets`` quantiles to the next, with ``OUTER_SHARE`` of the weight beyond them."""
+    up_to = column.weight_up_to
+    below = np.concatenate([[0.0], up_to[:-1]])
+    share = np.linspace(OUTER_SHARE, 1 - OUTER_SHARE, n_sets)
+    wanted = up_to[-1] * share
+    # Above the median the mirror image of below, as for sets of equal weight.
+    lower = np.searchsorted(up_to, wanted * (1 - 1e-12))
+    upper = np.searchsorted(below, wanted * (1 + 1e-12), side="right") - 1
+    peaks = column.values[np.where(share <= 0.5, lower, upper)]
+    if (np.diff(peaks) <= 0).any():
+        return quantile_ramps(column, n_sets)
+    return list(zip(peaks[:-1].tolist(), peaks[1:].tolist(), strict=True))
 
 
 def _width_ramps(column: Column, n_sets: int) -> list[Ramp]:

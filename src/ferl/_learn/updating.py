@@ -1,7 +1,8 @@
-"""Updating: a grown tree learns from more rows. Its conditions stay; what they sum up goes on.
+"""Updating: a model learns from more rows. Its conditions stay; what they sum up goes on.
 
 Firings without gates depend on the conditions alone, and these do not move; so class weights, means and variances of
-the rows before can be merged with those of a block, as if all rows had come at once.
+the rows before can be merged with those of a block, as if all rows had come at once. The weights of evidence of wide
+rules go on in :mod:`ferl._learn.updating_wide`.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ferl._learn.consequents import consequents, constrain, signs
 from ferl._learn.drift import Drift, measure_drift
-from ferl._learn.grow import n_exemplars
+from ferl._learn.grow import UNBOUNDED, keep_cover, n_candidates, n_exemplars
 from ferl._learn.rows import Block, Summing
+from ferl._learn.updating_wide import learned_weights, with_some_curvature
 from ferl._model.model import Model
 from ferl._model.settings import Settings
 from ferl._model.tree import FuzzyTree, Profile
@@ -45,9 +47,33 @@ def update_model(model: Model, settings: Settings, block: Block) -> tuple[Model,
     -------
     Model, Drift
     """
-    learned = _sums(model, settings, block)
+    if model.weights is not None:
+        _refuse_edited(model)
+        model = with_some_curvature(model)
+    known = replace(block, X=_known_categories(block.X, model.tree))
+    learned = _sums(model, settings, known)
     drift = measure_drift(model, settings, block, learned.class_weight)
-    return replace(model, tree=_merged(model, settings, learned)), drift
+    merged = _merged(model, settings, learned)
+    constraint = _constraint(model, settings)
+    if model.weights is None:
+        if constraint is not None:
+            merged = replace(merged, consequent=constrain(merged, constraint))
+        return replace(model, tree=merged), drift
+    weights = learned_weights(model, known, constraint)
+    return replace(model, tree=keep_cover(merged, weights, n_exemplars(settings)), weights=weights), drift
+
+
+def _refuse_edited(model: Model) -> None:
+    if model.history:
+        raise ValueError(
+            f"The rules were changed by hand ({len(model.history)} times), and partial_fit would move all weights "
+            "again. Learn first and edit then, or fit anew."
+        )
+
+
+def _constraint(model: Model, settings: Settings) -> Ints | None:
+    names = model.column_names()
+    return signs(settings, names, model.tree.n_categories(len(names)), model.tree.n_classes)
 
 
 def settle_classes(found: NDArray[Any], codes: Ints, classes: ArrayLike | None) -> tuple[NDArray[Any], Ints]:
@@ -95,23 +121,29 @@ def known_codes(found: NDArray[Any], codes: Ints, given: ArrayLike | None, class
             f"classes is {_listed(np.unique(np.asarray(given)).tolist())}; the model was begun with "
             f"{_listed(classes.tolist())}. Leave it out, or fit anew."
         )
-    remedy = "A tree's classes are settled by its first block: fit anew, or begin with partial_fit(..., classes=...)."
+    remedy = "A model's classes are settled by its first block: fit anew, or begin with partial_fit(..., classes=...)."
     return _indices(found, classes, remedy)[codes]
 
 
-def weighed_block(rows: Floats, codes: Ints, weight: Floats) -> Block:
-    """The rows of some weight."""
-    if len(weight) > 1 and weight.sum() < 1:
+def rows_of_weight(block: Block) -> Block:
+    """The rows that count."""
+    counts = block.weight > 0
+    if counts.all():
+        return block
+    return Block(block.X[counts], block.codes[counts], block.weight[counts])
+
+
+def warn_of_little_weight(block: Block) -> Block:
+    """The block itself; a warning where it weighs less than a row."""
+    total = block.weight.sum()
+    if len(block.weight) > 1 and total < 1:
         warnings.warn(
-            f"The weights of {len(weight)} rows sum to {weight.sum():.3g}: less than one row, so the model hardly "
+            f"The weights of {len(block.weight)} rows sum to {total:.3g}: less than one row, so the model hardly "
             "changes. Weights count rows; later blocks' are not scaled.",
             UserWarning,
             stacklevel=4,
         )
-    counts = weight > 0
-    if counts.all():
-        return Block(rows, codes, weight)
-    return Block(rows[counts], codes[counts], weight[counts])
+    return block
 
 
 @dataclass(frozen=True)
@@ -124,8 +156,7 @@ class _Learned:
 
 
 def _sums(model: Model, settings: Settings, block: Block) -> _Learned:
-    tree = model.tree
-    X = _known_categories(block.X, tree)
+    tree, X = model.tree, block.X
     low, high = np.fmin.reduce(X, axis=0, initial=np.inf), np.fmax.reduce(X, axis=0, initial=-np.inf)
     n_features, n_columns = model.n_features, X.shape[1]
     refuse_extreme_scales(model.schema, low[:n_features], high[:n_features])
@@ -140,6 +171,9 @@ def _sums(model: Model, settings: Settings, block: Block) -> _Learned:
         "category_start": start,
         "category": membership,
     }
+    n_kept, key_bound = n_exemplars(settings), np.full(tree.n_nodes, np.iinfo(np.uint64).max, dtype=np.uint64)
+    if model.weights is not None:  # the root alone keeps rows
+        n_kept, key_bound[1:] = n_candidates(settings, n_columns), 0
     summing = Summing(
         conditions,
         tree.n_categories(n_columns),
@@ -147,14 +181,14 @@ def _sums(model: Model, settings: Settings, block: Block) -> _Learned:
         low,
         high,
         float(block.weight.max()),
-        n_exemplars(settings),
-        np.full(tree.n_nodes, np.iinfo(np.uint64).max, dtype=np.uint64),
+        n_kept,
+        key_bound,
         _KEY_SEED,
         np.arange(n_columns, dtype=np.int32),
         {},
     )
     state = summing.start()
-    summing.add(state, replace(block, X=X), n_threads(settings.n_jobs))
+    summing.add(state, block, n_threads(settings.n_jobs))
     found = state.finish()
     return _Learned(found.pop("class_weight"), found.pop("support"), Profile(**found))
 
@@ -175,18 +209,15 @@ def _merged(model: Model, settings: Settings, learned: _Learned) -> FuzzyTree:
     """The model's tree after it has learned."""
     tree = model.tree
     class_weight = tree.class_weight + learned.class_weight
-    updated = replace(
+    # Of wide rules all rows are kept for now: those that cover the others are chosen by the new weights.
+    n_most = n_exemplars(settings) if model.weights is None else UNBOUNDED
+    return replace(
         tree,
         class_weight=class_weight,
         consequent=consequents(class_weight, tree.parent, settings.consequents, settings.shrinkage),
         support=_merged_support(tree, learned.support),
-        profile=_merged_profile(tree, tree.profile, learned, n_exemplars(settings)),
+        profile=_merged_profile(tree, tree.profile, learned, n_most),
     )
-    names = model.column_names()
-    constraint = signs(settings, names, tree.n_categories(len(names)), tree.n_classes)
-    if constraint is None:
-        return updated
-    return replace(updated, consequent=constrain(updated, constraint))
 
 
 def _merged_support(tree: FuzzyTree, support: Floats) -> Floats:

@@ -61,7 +61,7 @@ class Part:
             raise ModelFileError(f"{where} has no {missing[0]!r}.")
         unknown = [key for key in value if key not in keys and key not in optional]
         if unknown:
-            raise ModelFileError(f"{where} has {shown(unknown[0])}, which version 1 does not know.")
+            raise ModelFileError(f"{where} has {shown(unknown[0])}, which this version of the format does not have.")
         self.value = value
         self.where = where
 
@@ -172,6 +172,27 @@ def as_numbers(
         limits = "" if (low, high) == (-math.inf, math.inf) else f" from {low:g} to {high:g}"
         raise ModelFileError(f"{where}: number {index} is {numbers[index]}; it must be a number{limits}.")
     return numbers
+
+
+def as_records(value: Any, where: str) -> tuple[dict[str, Any], ...]:
+    """A list of objects that hold what JSON has and nothing else, so that it can be written and read back."""
+    for index, record in enumerate(as_list(value, where)):
+        if type(record) is not dict or not _is_json(record):
+            raise ModelFileError(
+                f"{where}[{index}] is {shown(record)}; it must be an object of text, finite numbers, true, false, "
+                "null, lists and objects."
+            )
+    return tuple(value)
+
+
+def _is_json(value: Any) -> bool:
+    if type(value) is dict:
+        return all(is_plain_text(key) and _is_json(entry) for key, entry in value.items())
+    if type(value) is list:
+        return all(map(_is_json, value))
+    if type(value) is float:
+        return math.isfinite(value)
+    return value is None or type(value) in (bool, int) or is_plain_text(value)
 
 
 def is_plain_text(value: Any) -> bool:

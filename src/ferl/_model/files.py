@@ -17,11 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._model.fields import Budget, ModelFileError, Part, as_list, as_written, is_plain_text
+from ferl._model.fields import Budget, ModelFileError, Part, as_list, as_records, as_written, is_plain_text
 from ferl._model.fuzzy_set import FuzzySet
-from ferl._model.model import Model, Words
-from ferl._model.settings import PRESETS, READING_PARAMETERS, Reading
+from ferl._model.model import Model, RuleWeights, Words
+from ferl._model.settings import PRESETS, READING_PARAMETERS, Reading, preset
+from ferl._model.tree import FuzzyTree
 from ferl._model.tree_form import tree_from_form, tree_to_form
+from ferl._model.weights_form import weights_from_form, weights_to_form
 from ferl._model.words import LinguisticVariable
 from ferl._tables import INDICATOR_CATEGORIES, Schema
 from ferl._util.arrays import Ints
@@ -32,7 +34,7 @@ MAX_NESTING = 12  # the format needs six
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 FORMAT = "ferl-model"
-VERSION = 1
+VERSION = 2
 
 _KEYS = (
     "format",
@@ -47,14 +49,17 @@ _KEYS = (
     "partition",
     "tree",
 )
+_KEYS_OF_VERSION_2 = ("weights",)
+_OPTIONAL = {1: ("notes",), 2: ("notes", "history")}
 LABEL_DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64", "str", "object"),
 )
 LABEL_TYPES = (str, bool, int, float)
 _LARGEST_COUNT = 2**63 - 1
-_COMBINATIONS = ("dempster", "cautious", "chain", "vote")
+_COMBINATIONS = ("dempster", "cautious", "chain", "vote", "weights")
 _SOURCES = (None, "leaves", "all")
+_WITH_WORDS = ("compact", "wide")
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[Model, dict[str, Any]]:
@@ -140,13 +145,18 @@ def _flat(value: Any) -> str:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def model_to_form(model: Model, parameters: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+def needs_version_2(model: Model) -> bool:
+    """Whether a model holds what version 1 has no field for; all others are written so that older readers read them."""
+    return model.weights is not None or bool(model.history)
+
+
+def model_to_form(model: Model, version: int, parameters: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     """A model and the parameters that it was fitted with as lists, text and numbers of Python."""
     from ferl import __version__
 
     return {
         "format": FORMAT,
-        "version": VERSION,
+        "version": version,
         "ferl": __version__,
         **({"notes": notes} if notes else {}),
         "estimator": "FERLClassifier",
@@ -157,6 +167,8 @@ def model_to_form(model: Model, parameters: dict[str, Any], notes: list[str]) ->
         "n_growth_rows": int(model.n_growth_rows),
         "partition": None if model.partition is None else [variable_to_form(own) for own in model.partition],
         "tree": tree_to_form(model.tree),
+        **({} if version == 1 else {"weights": None if model.weights is None else weights_to_form(model.weights)}),
+        **({"history": list(as_records(list(model.history), "history"))} if model.history else {}),
     }
 
 
@@ -175,8 +187,8 @@ def model_from_form(form: Any, n_bytes: int) -> tuple[Model, dict[str, Any]]:
     Model, dict
         The parameters that answers depend on are checked; the others are as they are written.
     """
-    _check_version(form)
-    part = Part(form, "the model", _KEYS, ("notes",))
+    version = _version(form)
+    part = Part(form, "the model", _KEYS if version == 1 else (*_KEYS, *_KEYS_OF_VERSION_2), _OPTIONAL[version])
     if part.value["estimator"] != "FERLClassifier":
         raise part.wrong("estimator", f"{shown(part.value['estimator'])} is not known; it must be 'FERLClassifier'")
     _check_texts(part)
@@ -189,16 +201,32 @@ def model_from_form(form: Any, n_bytes: int) -> tuple[Model, dict[str, Any]]:
     classes = _classes(part.value["classes"])
     indicators = np.full(len(missing), len(INDICATOR_CATEGORIES), dtype=np.int32)
     n_categories = np.concatenate([schema.n_categories, indicators])
-    tree = tree_from_form(part.value["tree"], n_categories, len(classes), Budget(n_bytes))
-    if tree.word and variant != "compact":
-        raise part.wrong("tree.word", f"a {variant} tree learns its splits and has no words")
-    partition = _partition(part.value["partition"], variant == "compact", n_categories)
-    n_growth_rows = part.integer("n_growth_rows", 0, _LARGEST_COUNT)
-    model = Model(variant, tree, reading, classes, schema, tuple(missing.tolist()), partition, n_growth_rows)
+    adds_up = reading.combination == "weights"
+    tree = tree_from_form(part.value["tree"], n_categories, len(classes), Budget(n_bytes), chains=adds_up)
+    model = Model(
+        variant,
+        tree,
+        reading,
+        classes,
+        schema,
+        tuple(missing.tolist()),
+        _partition(part, variant, n_categories),
+        part.integer("n_growth_rows", 0, _LARGEST_COUNT),
+        _weights(part.value.get("weights"), adds_up, tree, len(n_categories)),
+        as_records(part.value.get("history", []), "history"),
+    )
+    if bool(tree.word) != (model.partition is not None):
+        raise part.wrong("tree.word", "nodes have words where partition says what these mean, and only there")
     return model, parameters
 
 
-def _check_version(form: Any) -> None:
+def _weights(form: Any, adds_up: bool, tree: FuzzyTree, n_columns: int) -> RuleWeights | None:
+    if adds_up != (form is not None):
+        raise ModelFileError('weights must be given where parameters.combination is "weights", and only there.')
+    return None if form is None else weights_from_form(form, tree, n_columns)
+
+
+def _version(form: Any) -> int:
     from ferl import __version__
 
     if not isinstance(form, dict) or form.get("format") != FORMAT:
@@ -206,11 +234,12 @@ def _check_version(form: Any) -> None:
     version, writer = form.get("version"), form.get("ferl")
     if type(version) is int and version > VERSION:
         raise ModelFileError(
-            f"The model is in version {shown(version)} of the format, and ferl {__version__} reads version {VERSION}. "
-            f"It was written by ferl {shown(writer)}: install that version, or a newer one."
+            f"The model is in version {shown(version)} of the format, and ferl {__version__} reads versions up to "
+            f"{VERSION}. It was written by ferl {shown(writer)}: install that version, or a newer one."
         )
-    if type(version) is not int or version != VERSION:
-        raise ModelFileError(f"version is {shown(version)}; it must be {VERSION}.")
+    if type(version) is not int or version < 1:
+        raise ModelFileError(f"version is {shown(version)}; it must be an integer from 1 to {VERSION}.")
+    return version
 
 
 def _check_texts(part: Part) -> None:
@@ -235,10 +264,14 @@ def _reading(parameters: Any) -> tuple[str, Reading]:
     ):
         if not is_right(parameters.get(name)):
             raise ModelFileError(f"parameters.{name} is {shown(parameters.get(name))}; it must be {meaning}.")
+    variant, combination = parameters["variant"], parameters["combination"]
+    adds_up = combination == "weights"
+    if variant != "compact" and adds_up != (PRESETS[variant]["combination"] == "weights"):
+        raise ModelFileError(f"parameters.combination is {shown(combination)}, which a {variant} model does not have.")
     own = {name: parameters[name] for name in READING_PARAMETERS}
-    own["sources"] = own["sources"] or PRESETS[parameters["variant"]]["sources"]
+    own["sources"] = own["sources"] or preset(variant, "evidence" if adds_up else "consistent")["sources"]
     own["discount"], own["gate_margin"] = float(own["discount"]), float(own["gate_margin"])
-    return parameters["variant"], Reading(**own)
+    return variant, Reading(**own)
 
 
 def _is_number(value: Any) -> bool:
@@ -289,11 +322,12 @@ def _classes_to_form(classes: NDArray[Any]) -> dict[str, Any]:
     return {"dtype": dtype, "labels": labels}
 
 
-def _partition(form: Any, is_compact: bool, n_categories: Ints) -> Words | None:
-    if not is_compact:
-        if form is not None:
-            raise ModelFileError("partition is given, but only compact trees have words; it must be null.")
+def _partition(part: Part, variant: str, n_categories: Ints) -> Words | None:
+    form = part.value["partition"]
+    if form is None and variant != "compact":
         return None
+    if variant not in _WITH_WORDS:
+        raise ModelFileError(f"partition is given, but a {variant} tree has no words; it must be null.")
     found = [variable_from_form(own, "partition") for own in as_list(form, "partition", len(n_categories))]
     for column, variable in enumerate(found):
         if variable is not None and n_categories[column]:

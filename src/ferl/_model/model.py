@@ -11,13 +11,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
-from ferl._model.settings import Reading
+from ferl._model.neighbours import Neighbours
+from ferl._model.settings import Reading, is_wide, preset
 from ferl._model.tree import FuzzyTree
 from ferl._model.words import LinguisticVariable
 from ferl._tables import INDICATOR_CATEGORIES, Schema
 from ferl._util.arrays import Bools, Floats, FrozenArrays, Ints
 
 Words = list[LinguisticVariable | None]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Curvature(FrozenArrays):
+    """How sharply the loss of the rows that weights of evidence come from rises around these weights.
+
+    The loss of weights that are off by d, of shape (1 + n_rules, n_classes), is higher by about half the sum of
+    ``d * (rules @ d @ classes)``, ``classes`` being divided by its mean eigenvalue.
+
+    Attributes
+    ----------
+    rules : ndarray of shape (1 + n_rules, 1 + n_rules)
+        Sum over rows of products of firings, the prior's first, times the mean curvature of the row's loss by scores.
+    classes : ndarray of shape (n_classes, n_classes)
+        Sum over rows of the covariance of the classes; it and what is added to it have rows that sum to zero.
+    """
+
+    rules: Floats
+    classes: Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,12 +54,15 @@ class RuleWeights(FrozenArrays):
         What speaks for each class before any rule fires.
     seen : ndarray of shape (n_columns, 2)
         Range of each column over all training rows.
+    curvature : Curvature, optional
+        How sure the weights are, for blocks to come; models that began with ``partial_fit`` have it.
     """
 
     node: Ints
     weight: Floats
     prior: Floats
     seen: Floats
+    curvature: Curvature | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,6 +92,8 @@ class Model(FrozenArrays):
         Number of distinct rows the conditions were chosen on.
     weights : RuleWeights, optional
         Of wide rules; None where nodes of a tree speak.
+    history : tuple of dict
+        What was changed by hand since the fit, the first change first: records of what JSON has, kept in files.
     """
 
     variant: str
@@ -80,14 +105,34 @@ class Model(FrozenArrays):
     partition: Words | None
     n_growth_rows: int
     weights: RuleWeights | None = None
+    history: tuple[dict[str, Any], ...] = ()
 
     def __repr__(self) -> str:
         return f"<Model: {self.variant}, {self.n_rules} rules, {self.n_features} features>"
 
     @property
+    def preset(self) -> dict[str, Any]:
+        """What parameters that are None meant when the model was fitted."""
+        return preset(self.variant, "consistent" if self.weights is None else "evidence")
+
+    def criterion(self, given: str | None) -> str | None:
+        """The criterion that grew the model: the given one, unless it grows models of the other kind.
+
+        Compact models are of both kinds; None, which once meant a tree of words, now means wide rules.
+        """
+        fits = is_wide(self.variant, given) == (self.weights is not None)
+        return given if fits else str(self.preset["criterion"])
+
+    @property
     def n_rules(self) -> int:
         """Number of rules: leaves of a tree, or wide rules."""
         return len(self.tree.leaves) if self.weights is None else len(self.weights.node)
+
+    @property
+    def class_frequency(self) -> Floats:
+        """Share of each class in the weight of all training rows, shape (n_classes,)."""
+        weight = self.tree.class_weight[0]
+        return np.asarray(weight / weight.sum())
 
     # -----------------------------------------------------------------------------------------------------------------
     # What the readings share, made once
@@ -107,15 +152,19 @@ class Model(FrozenArrays):
 
     @cached_property
     def is_source(self) -> Bools:
-        """Which nodes are sources of evidence, shape (n_nodes,); of "chain": the ends of its paths."""
+        """Which nodes are sources of evidence, shape (n_nodes,): ends of wide rules, of the paths of "chain"."""
         is_leaf = self.tree.is_leaf
+        if self.weights is not None:
+            return np.isin(np.arange(len(is_leaf)), self.weights.node)
         if self.reading.sources == "leaves" or self.reading.combination == "chain" or len(is_leaf) == 1:
             return is_leaf
         return np.arange(len(is_leaf)) > 0
 
     @property
     def speaks(self) -> Bools:
-        """Which nodes have a say, shape (n_nodes,): the sources, and of "chain" all nodes on its paths."""
+        """Which nodes have a say, shape (n_nodes,): the sources, of "chain" all on its paths; ends of wide rules."""
+        if self.weights is not None:
+            return np.isin(np.arange(self.tree.n_nodes), self.weights.node)
         if self.reading.combination != "chain" or self.tree.n_nodes == 1:
             return self.is_source
         return np.arange(self.tree.n_nodes) > 0
@@ -158,11 +207,29 @@ class Model(FrozenArrays):
             self.reading.gate_margin,
         )
 
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """The rows that a wide model keeps to compare others with."""
+        weights = self.rule_weights
+        return Neighbours.of(self.tree, weights.node, weights.weight)
+
+    @property
+    def unit_of_distance(self) -> Floats:
+        """Unit of each column in the distance of novelty, shape (n_columns,)."""
+        return self.tree.unit_of_distance if self.weights is None else self.neighbours.unit
+
+    @property
+    def prover(self) -> _core.Sources | _core.Scores:
+        """What proves that labels stay: the compiled sources of a tree, or the compiled weights of wide rules."""
+        return self.sources if self.weights is None else self.scores
+
     @property
     def rule_weights(self) -> RuleWeights:
         """The weights of wide rules; an error for other models."""
         if self.weights is None:
-            raise ValueError(f'A {self.variant} tree has no weights of evidence; fit with variant="wide".')
+            raise ValueError(
+                f'A {self.variant} tree has no weights of evidence; fit with variant="wide" or criterion="evidence".'
+            )
         return self.weights
 
     # -----------------------------------------------------------------------------------------------------------------
@@ -207,13 +274,19 @@ class Model(FrozenArrays):
         if names is None:
             return self
         renamed = replace(self, schema=Schema(tuple(self.feature_names(names)), self.schema.categories))
-        for name in ("core", "sources", "with_gates_open", "fully_believed"):  # which do not depend on names
+        speakers = ("sources", "fully_believed") if self.weights is None else ("scores",)
+        for name in ("core", "with_gates_open", *speakers):  # which do not depend on names
             renamed.__dict__[name] = getattr(self, name)
         return renamed
 
     def read(self, reading: Reading) -> Model:
         """The same tree, whose evidence is read in another way."""
-        return self if reading == self.reading else replace(self, reading=reading)
+        if reading == self.reading:
+            return self
+        if (reading.combination == "weights") != (self.weights is not None):
+            what = "the nodes of a tree have none" if self.weights is None else "wide rules have them and nothing else"
+            raise ValueError(f"combination is {reading.combination!r}: weights of evidence add up, and {what}.")
+        return replace(self, reading=reading)
 
     @cached_property
     def with_gates_open(self) -> Model:

@@ -8,16 +8,9 @@ from typing import Any
 
 from ferl._model.words import LinguisticVariable
 
+MAX_CONDITIONS = 3  # of a wide rule
+
 PRESETS: dict[str, dict[str, Any]] = {
-    "compact": {
-        "max_rules": 15,
-        "max_depth": 5,
-        "min_gain": 0.005,
-        "criterion": "consistent",
-        "combination": "dempster",
-        "sources": "all",
-        "n_exemplars": 256,
-    },
     "medium": {
         "max_rules": 50,
         "max_depth": 12,
@@ -26,6 +19,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "combination": "dempster",
         "sources": "leaves",
         "n_exemplars": 128,
+        "min_rule_worth": 0.0,
     },
     "wide": {
         "max_rules": 150,
@@ -34,7 +28,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "criterion": "evidence",
         "combination": "weights",
         "sources": "leaves",
-        "n_exemplars": 128,
+        "n_exemplars": 1024,
+        "min_rule_worth": 0.0,
     },
     "deep": {
         "max_rules": 150,
@@ -44,8 +39,34 @@ PRESETS: dict[str, dict[str, Any]] = {
         "combination": "dempster",
         "sources": "leaves",
         "n_exemplars": 128,
+        "min_rule_worth": 0.0,
     },
 }
+# Few wide rules, in words.
+PRESETS["compact"] = {**PRESETS["wide"], "max_rules": 15, "partition": "triangles", "min_rule_worth": 0.05}
+
+# The paper's compact: a tree of words, which the other criteria of compact grow.
+TREE_OF_WORDS: dict[str, Any] = {
+    "max_rules": 15,
+    "max_depth": 5,
+    "min_gain": 0.005,
+    "criterion": "consistent",
+    "combination": "dempster",
+    "sources": "all",
+    "n_exemplars": 256,
+    "partition": "quantile",
+    "min_rule_worth": 0.045,
+}
+
+
+def preset(variant: str, criterion: str | None) -> dict[str, Any]:
+    """What parameters that are None mean for a variant and a criterion."""
+    return TREE_OF_WORDS if variant == "compact" and not is_wide(variant, criterion) else PRESETS[variant]
+
+
+def is_wide(variant: str, criterion: str | None) -> bool:
+    """Whether rules are wide, short ones whose weights of evidence add up; compact ones are unless they are a tree."""
+    return variant == "wide" or (variant == "compact" and criterion in (None, "evidence"))
 
 
 @dataclass(frozen=True)
@@ -93,7 +114,7 @@ class Settings:
     patience: int
     min_coverage: float
     criterion: str
-    partition: str | Sequence[LinguisticVariable | None]
+    partition: str | Sequence[LinguisticVariable | None] | None
     n_sets: int
     min_rule_worth: float
     prune: float
@@ -132,8 +153,14 @@ class Settings:
         15
         """
         given = {field.name: parameters[field.name] for field in fields(cls)}
-        missing = {name: value for name, value in PRESETS[given["variant"]].items() if given[name] is None}
+        chosen = preset(given["variant"], given["criterion"])
+        missing = {name: value for name, value in chosen.items() if given[name] is None}
         return cls(**(given | missing))
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether rules are wide: short ones whose weights of evidence add up."""
+        return is_wide(self.variant, self.criterion)
 
     @property
     def reading(self) -> Reading:

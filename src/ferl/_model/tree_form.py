@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._model.fields import Budget, ModelFileError, Part, as_integers, as_numbers, as_written
+from ferl._model.settings import MAX_CONDITIONS
 from ferl._model.tree import Categories, Cuts, FuzzyTree, Profile
 from ferl._util.arrays import Floats, Ints
 
@@ -56,7 +57,7 @@ def tree_to_form(tree: FuzzyTree) -> dict[str, Any]:
     }
 
 
-def tree_from_form(form: Any, n_categories: Ints, n_classes: int, budget: Budget) -> FuzzyTree:
+def tree_from_form(form: Any, n_categories: Ints, n_classes: int, budget: Budget, *, chains: bool) -> FuzzyTree:
     """A tree from its plain form, checked.
 
     Parameters
@@ -69,6 +70,8 @@ def tree_from_form(form: Any, n_categories: Ints, n_classes: int, budget: Budget
         Number of classes.
     budget : Budget
         Bounds the dense forms of sparse arrays.
+    chains : bool
+        Whether it must be a chain of nodes for each of some rules, rather than a tree.
 
     Returns
     -------
@@ -83,7 +86,9 @@ def tree_from_form(form: Any, n_categories: Ints, n_classes: int, budget: Budget
     word = _words(part, n_nodes)
     is_leaf = np.ones(n_nodes, dtype=bool)
     is_leaf[parent[1:]] = False
-    if not word:
+    if chains:
+        _check_chains(part, parent, feature)
+    elif not word:
         _check_splits(part, parent, feature, is_leaf)
     tree = FuzzyTree(
         parent=parent,
@@ -95,7 +100,7 @@ def tree_from_form(form: Any, n_categories: Ints, n_classes: int, budget: Budget
         gain=part.numbers("gain", n_nodes),
         word=word,
         profile=_profile(part.value["profile"], n_nodes, n_categories, budget),
-        cuts=_cuts(part, is_leaf, bool(word)),
+        cuts=_cuts(part, is_leaf, has_cuts=not word and not chains),
         share=part.numbers("share", n_nodes, 0.0, 1.0 + ROUNDING),
         categories=_categories(part.value["categories"], n_categories, feature, budget),
     )
@@ -142,6 +147,23 @@ def _check_splits(part: Part, parent: Ints, feature: Ints, is_leaf: NDArray[np.b
     if (left != right).any():
         node = int(parent[order[::2][np.argmax(left != right)]])
         raise part.wrong("feature", f"the two sides of the split at node {node} test different features")
+
+
+def _check_chains(part: Part, parent: Ints, feature: Ints) -> None:
+    """A rule is a chain of nodes from the root that nothing branches off, with conditions on different columns."""
+    n_children = np.bincount(parent[1:], minlength=len(parent))
+    n_children[0] = 0
+    if (n_children > 1).any():
+        node = int(np.argmax(n_children > 1))
+        raise part.wrong("parent", f"node {node} has {n_children[node]} children; rules branch at the root alone")
+    chain: list[int] = []
+    for node, above in enumerate(parent[1:].tolist(), 1):
+        column = int(feature[node])
+        chain = [*chain, column] if above else [column]
+        if len(chain) > MAX_CONDITIONS:
+            raise part.wrong("parent", f"the rule of node {node} has more than {MAX_CONDITIONS} conditions")
+        if column in chain[:-1]:
+            raise part.wrong("feature", f"the rule of node {node} asks column {column} twice")
 
 
 def _words(part: Part, n_nodes: int) -> tuple[str, ...]:
@@ -200,10 +222,10 @@ def _consequents(part: Part, n_nodes: int, n_classes: int) -> Floats:
     return found
 
 
-def _cuts(part: Part, is_leaf: NDArray[np.bool_], has_words: bool) -> Cuts | None:
-    if has_words:
+def _cuts(part: Part, is_leaf: NDArray[np.bool_], *, has_cuts: bool) -> Cuts | None:
+    if not has_cuts:
         if part.value["cuts"] is not None:
-            raise part.wrong("cuts", "words are not cuts; it must be null")
+            raise part.wrong("cuts", "only the learned splits of a tree have cuts; it must be null")
         return None
     own = Part(part.value["cuts"], "tree.cuts", ("interval", "share"))
     interval = own.matrix("interval", len(is_leaf), 2, missing=True)

@@ -10,8 +10,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ferl._model.model import Model
+from ferl._read.decision import decide
 from ferl._read.evidence import Evidence, read_evidence
 from ferl._read.novelty import novelty
+from ferl._read.reasons import read_reasons
 from ferl._tables.file_rows import Batch, RowReader
 from ferl._tables.files import TableFile, format_of, open_sink
 from ferl._util.arrays import Floats
@@ -29,7 +31,7 @@ def answer_names(model: Model, prefix: str, every_class: bool, with_novelty: boo
 
 
 def answer_columns(
-    model: Model, rows: Floats, every_class: bool, with_novelty: bool
+    model: Model, rows: Floats, every_class: bool, with_novelty: bool, decision: str = "probable"
 ) -> list[pa.Array | pa.ChunkedArray]:
     """Label, its probability, the prediction set as text, ignorance and novelty.
 
@@ -43,6 +45,8 @@ def answer_columns(
         Add probability, belief and plausibility of each class.
     with_novelty : bool
         Whether novelty is among the answers.
+    decision : {"probable", "balanced"}, default="probable"
+        How the label is chosen; see :func:`ferl._read.decision.decide`.
 
     Returns
     -------
@@ -50,7 +54,7 @@ def answer_columns(
     """
     evidence = read_evidence(model, rows) if len(rows) else _nothing(model)
     probability = evidence.probability
-    best = probability.argmax(axis=1) if len(rows) else np.zeros(0, dtype=np.intp)
+    best = decide(model, rows, evidence, decision) if len(rows) else np.zeros(0, dtype=np.intp)
     columns = [
         pa.array(model.classes.tolist()).take(pa.array(best)),
         pa.array(probability[np.arange(len(best)), best]),
@@ -64,6 +68,13 @@ def answer_columns(
         for block in (probability, evidence.belief, evidence.plausibility):
             columns += [pa.array(np.ascontiguousarray(own)) for own in block.T]
     return columns
+
+
+def reason_columns(model: Model, rows: Floats, n_reasons: int, wished: Any = None) -> list[pa.Array]:
+    """What cost each row most on its way to a class, one column of text for each reason; null where there is none."""
+    found = read_reasons(model, rows, n_reasons, wished)
+    texts = [[own[k].text if k < len(own) else None for own in found] for k in range(n_reasons)]
+    return [pa.array(column, pa.string()) for column in texts]
 
 
 def _nothing(model: Model) -> Evidence:
@@ -110,12 +121,21 @@ class Wanted:
         Whether novelty is among the answers.
     prefix : str
         Before the names of the answers.
+    n_reasons : int
+        Number of columns for what cost a row most on its way to a class; of wide rules.
+    wished : label or None
+        That class; None: the second of two.
+    decision : {"probable", "balanced"}
+        How the label is chosen.
     """
 
     every_class: bool = False
     only_answers: bool = False
     with_novelty: bool = True
     prefix: str = ""
+    n_reasons: int = 0
+    wished: Any = None
+    decision: str = "probable"
 
 
 def judge_file(
@@ -172,6 +192,7 @@ class _Judge:
         self.rows = RowReader(model.schema, model.missing_features, file.names, file.path, file.form)
         self.kept = [] if wanted.only_answers else file.names
         self.names = answer_names(model, wanted.prefix, wanted.every_class, wanted.with_novelty)
+        self.names += [f"{wanted.prefix}reason_{number}" for number in range(1, wanted.n_reasons + 1)]
         # CSV keeps the text of numbers to the letter. The types of Parquet and JSON are for programs.
         self.as_typed = form != "csv" and not file.is_parquet
         kept = set(self.kept)
@@ -186,7 +207,10 @@ class _Judge:
 
     def answered(self, batch: pa.Table, read: Batch) -> pa.Table:
         """A batch of the file, with the answers for its rows."""
-        answers = answer_columns(self.model, read.rows, self.wanted.every_class, self.wanted.with_novelty)
+        wanted = self.wanted
+        answers = answer_columns(self.model, read.rows, wanted.every_class, wanted.with_novelty, wanted.decision)
+        if wanted.n_reasons:
+            answers += reason_columns(self.model, read.rows, wanted.n_reasons, wanted.wished)
         numbers = read.numbers if self.as_typed else {}
         kept = [numbers.get(name, own) for name, own in zip(self.kept, batch.columns if self.kept else (), strict=True)]
         return pa.table([*kept, *answers], names=[*self.kept, *self.names])

@@ -14,8 +14,7 @@ from ferl._model.tree import FuzzyTree, nodes_by_depth
 from ferl._read.evidence import Evidence, read_evidence
 from ferl._util.arrays import Floats
 
-CERTIFIED = ("dempster", "vote")
-"""Combinations whose label can be certified."""
+_CERTIFIED = ("dempster", "vote")  # combinations of the sources of a tree
 
 # Rounding of votes and of their sums is far below this.
 _ROUNDING = 1e-12
@@ -53,10 +52,11 @@ class Certificate:
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> clf = FERLClassifier(random_state=0).fit(X, y)
     >>> print(clf.certificate(X.iloc[[70]]))
-    2, as long as no number moves by more than 0.09664 (next: 1)
-      petal width (cm)   may move 0.105 alone; if it stays, the others may move 0.6632
-      sepal width (cm)   may move 0.6688 alone; if it stays, the others may move 0.1009
-      petal length (cm)  may move 2.271 alone; if it stays, the others may move 0.1
+    2, as long as no number moves by more than 0.02887 (next: 1)
+      petal width (cm)   may move 0.04977 alone; if it stays, the others may move 0.06877
+      petal length (cm)  may move 0.1229 alone; if it stays, the others may move 0.03774
+      sepal width (cm)   may move 0.2103 alone; if it stays, the others may move 0.03347
+      sepal length (cm)  may move 0.6051 alone; if it stays, the others may move 0.03032
     """
 
     label: Any
@@ -147,8 +147,8 @@ def local_radius(model: Model, rows: Floats, evidence: Evidence, scale: Floats, 
         0 where the label has no margin, infinity where no movement changes it.
     """
     radius = np.empty(len(rows))
-    label = evidence.pignistic.argmax(axis=1).astype(np.int32)
-    model.sources.certified_radius(rows, label, scale, n_threads, radius)
+    label = evidence.probability.argmax(axis=1).astype(np.int32)
+    model.prover.certified_radius(rows, label, scale, n_threads, radius)
     return radius
 
 
@@ -228,7 +228,7 @@ def certify(model: Model, row: Floats, scale: ArrayLike | None = None) -> Certif
         only = np.zeros(len(unit))
         only[f] = unit[f]
         alone[f], held[f] = radius(only), radius(unit - only)
-    order = np.argsort(-evidence.pignistic[0], kind="stable")
+    order = np.argsort(-evidence.probability[0], kind="stable")
     n_features = model.n_features  # behind them, whether values are missing, which does not move
     proven = float(global_radius(model, row, evidence, unit)[0])
     return Certificate(
@@ -242,12 +242,17 @@ def certify(model: Model, row: Floats, scale: ArrayLike | None = None) -> Certif
     )
 
 
+def is_certified(model: Model) -> bool:
+    """Whether labels of the model can be certified: those of wide rules, and of trees by how they combine."""
+    return model.weights is not None or model.reading.combination in _CERTIFIED
+
+
 def refuse_uncertified(model: Model) -> None:
     """Raise an error unless the model combines in a way that is certified."""
-    if model.reading.combination not in CERTIFIED:
+    if not is_certified(model):
         raise ValueError(
             f"combination is {model.reading.combination!r}; labels are certified for "
-            f"{' and '.join(map(repr, CERTIFIED))} only. Read the model in one of these ways, for example "
+            f"{' and '.join(map(repr, _CERTIFIED))} only. Read the model in one of these ways, for example "
             'clf.reading(combination="dempster"); it need not be fitted again.'
         )
 

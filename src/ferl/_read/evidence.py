@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl import _core
 from ferl._model.model import Model
 from ferl._util.arrays import Bools, Floats
 
@@ -166,18 +167,41 @@ def feature_contributions(model: Model, rows: Floats, n_threads: int = 1) -> Flo
 
     A rule of several conditions is shared equally among them.
     """
+    return share_among_features(model, contributions(model, rows, n_threads))
+
+
+def share_among_features(model: Model, parts: Floats) -> Floats:
+    """What wide rules and the prior add, by feature, shape (n_samples, n_features + 1, n_classes).
+
+    Parameters
+    ----------
+    model : Model
+        Of wide rules.
+    parts : ndarray of shape (n_samples, n_rules + 1, n_classes)
+        What each rule adds, and last the prior.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features + 1, n_classes)
+    """
+    by_column, n = share_among_columns(model, parts), model.n_features
+    out = by_column[:, [*range(n), by_column.shape[1] - 1]]
+    for k, feature in enumerate(model.missing_features):
+        out[:, feature] += by_column[:, n + k]
+    return np.asarray(out)
+
+
+def share_among_columns(model: Model, parts: Floats) -> Floats:
+    """As :func:`share_among_features`, by column, indicators of missing values apart."""
     tree, n_columns = model.tree, model.n_features + len(model.missing_features)
-    share = np.zeros((n_columns + 1, model.n_rules + 1))
-    share[-1, -1] = 1.0
+    out = np.zeros((len(parts), n_columns + 1, parts.shape[2]))
+    out[:, -1] = parts[:, -1]
+    # Rule by rule, not as a product of arrays, whose rounding depends on how many rows there are.
     for rule, node in enumerate(model.rule_weights.node.tolist()):
         path = tree.path(node)
         for step in path:
-            share[tree.feature[step], rule] += 1 / len(path)
-    by_column = np.einsum("fr,irc->ifc", share, contributions(model, rows, n_threads))
-    out = by_column[:, [*range(model.n_features), n_columns]]
-    for k, feature in enumerate(model.missing_features):
-        out[:, feature] += by_column[:, model.n_features + k]
-    return np.asarray(out)
+            out[:, tree.feature[step]] += parts[:, rule] / len(path)
+    return out
 
 
 def supports(model: Model, rows: Floats) -> Floats:
@@ -211,3 +235,37 @@ def read_evidence(model: Model, rows: Floats, n_threads: int = 1) -> Evidence:
         return Evidence(belief, ignorance, conflict, model.classes, weighed=weighed)
     model.sources.combine(rows, n_threads, belief, ignorance, conflict)
     return Evidence(belief, ignorance, conflict, model.classes)
+
+
+def evidence_of_scores(scores: Floats, conflict: Floats, classes: NDArray[Any]) -> Evidence:
+    """The evidence that summed weights of evidence mean.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples, n_classes)
+        The sums; only their differences within a row count.
+    conflict : ndarray of shape (n_samples,)
+        Share of the weights that cancelled, which sums no longer tell.
+    classes : ndarray of shape (n_classes,)
+        Labels.
+
+    Returns
+    -------
+    Evidence
+    """
+    # Where all scores are equal nothing is said, exactly: a mean of equal numbers may differ from them by rounding.
+    own = np.ascontiguousarray(scores - scores.max(axis=1, keepdims=True))
+    belief, ignorance, weighed = np.empty_like(own), np.empty(len(own)), Weighed(np.empty_like(own), np.empty_like(own))
+    _core.weigh_scores(own, belief, weighed.plausibility, weighed.probability, ignorance)
+    return Evidence(belief, ignorance, conflict, classes, weighed=weighed)
+
+
+def read_probabilities(model: Model, rows: Floats, n_threads: int = 1) -> Floats:
+    """What ``read_evidence(...).probability`` is, without the rest; shape (n_samples, n_classes)."""
+    if model.weights is not None:
+        out = np.empty((len(rows), len(model.classes)))
+        model.scores.probabilities(rows, n_threads, out)
+        return out
+    evidence = read_evidence(model, rows, n_threads)
+    # As `evidence.pignistic`, in the memory of the beliefs, which nobody else has.
+    return np.add(evidence.belief, (evidence.ignorance / len(model.classes))[:, None], out=evidence.belief)

@@ -2,7 +2,8 @@
 
 Two measures, both sums of one part for each feature:
 
-- "neighbour": the distance to the nearest exemplar (a training row that was kept) of the rules a row reaches;
+- "neighbour": the distance to the nearest exemplar (a training row that was kept) of the rules a row reaches; of wide
+  rules the distance to the nearest exemplar, in usual distances, plus half the entropy of the probabilities;
 - "residual": the paper's, from means and variances alone: how far the row lies from the middle of its rules, in the
   features they do not test, plus nine times the support deficit.
 
@@ -15,11 +16,12 @@ import numpy as np
 
 from ferl._model.model import Model
 from ferl._model.tree import LEAST_SHARE, FuzzyTree
-from ferl._read.evidence import supports
+from ferl._read.evidence import contributions, share_among_columns, supports
 from ferl._tables import add_up_indicators
 from ferl._util.arrays import Bools, Floats
 
 MEASURES = ("neighbour", "residual")
+ENTROPY_SHARE = 0.5  # of wide rules: usual distances that a nat of entropy counts
 LOST_MASS = 9.0  # what mass lost at closed gates counts: as if the row were three standard deviations away there
 
 
@@ -27,6 +29,8 @@ def novelty(model: Model, rows: Floats, measure: str | None = None, n_threads: i
     """Novelty of each row, shape (n_samples,); see :meth:`ferl.FERLClassifier.novelty`."""
     if chosen_measure(model, measure) == "residual":
         return np.asarray(_residual(model, rows, n_threads).sum(axis=1))
+    if model.weights is not None:
+        return _usual_distances(model, rows, 1, n_threads)[:, 0] + ENTROPY_SHARE * entropy(model, rows, n_threads)
     return _neighbour(model.tree, rows, 1, n_threads)[:, 0]
 
 
@@ -34,9 +38,40 @@ def novelty_attribution(model: Model, rows: Floats, measure: str | None = None, 
     """Novelty by feature, shape (n_samples, n_features); see :meth:`ferl.FERLClassifier.novelty_attribution`."""
     if chosen_measure(model, measure) == "residual":
         parts = _residual(model, rows, n_threads)
+    elif model.weights is not None:
+        parts = _wide_parts(model, rows, n_threads)
     else:
         parts = neighbour_parts(model.tree, rows, n_threads)
     return add_up_indicators(parts, model.missing_features)
+
+
+def entropy(model: Model, rows: Floats, n_threads: int = 1) -> Floats:
+    """Entropy of the probabilities that wide rules give, in nats, shape (n_samples,)."""
+    out = np.empty(len(rows))
+    model.scores.entropy(rows, n_threads, out)
+    return out
+
+
+def _usual_distances(model: Model, rows: Floats, n_out: int, n_threads: int) -> Floats:
+    """Distance to the nearest exemplar of a wide model, or what each column adds to it, in usual distances."""
+    out = np.zeros((len(rows), n_out))
+    model.neighbours.search.distance(rows, n_threads, out)
+    return np.asarray(out / model.neighbours.usual)
+
+
+def _wide_parts(model: Model, rows: Floats, n_threads: int) -> Floats:
+    """Novelty of wide rules by column.
+
+    The entropy is shared among columns. The share of the weights of evidence that gates withhold goes to the columns of
+    these gates, the rest to columns in proportion to what they say of the row, for or against any class.
+    """
+    lost = lost_support(model, rows, n_threads)
+    said = np.abs(share_among_columns(model, contributions(model, rows, n_threads))[:, :-1]).sum(axis=2)
+    total = said.sum(axis=1, keepdims=True)
+    share = np.divide(said, total, out=np.full_like(said, 1 / said.shape[1]), where=total > 0)  # nothing said: equally
+    share = lost + (1 - lost.sum(axis=1, keepdims=True)) * share
+    of_entropy = ENTROPY_SHARE * entropy(model, rows, n_threads)[:, None] * share
+    return np.asarray(_usual_distances(model, rows, rows.shape[1], n_threads) + of_entropy)
 
 
 def lost_support(model: Model, rows: Floats, n_threads: int = 1) -> Floats:

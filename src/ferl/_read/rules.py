@@ -13,10 +13,13 @@ import numpy as np
 from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
 from ferl._util.arrays import Floats
-from ferl._util.text import category_text
+from ferl._util.text import category_text, number_text
 
 MAX_LISTED = 8  # categories of a condition
 LEAST_LISTED = 0.005  # membership of a category that is named
+MAX_DIGITS = 8  # after the point; smaller numbers are told by their power of ten
+LARGE = 1e12
+FULL = 0.995  # from here on a membership reads as one
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,11 @@ class Bound:
         share = f" ({self.share:.0%})" if with_share and not math.isnan(self.share) else ""
         return f"{self.theta:.{digits}f} ±{self.half_width:.{digits}f}{share}"
 
+    def ends_text(self, decimals: int | None = None) -> str:
+        """The two ends of the band; by default with digits that leave them where they are, but for a hundredth."""
+        ends = self.theta - self.half_width, self.theta + self.half_width
+        return "..".join(value_at(end, self.half_width, decimals) for end in ends)
+
 
 def _digits(half_width: float) -> int:
     """Decimals that leave one significant digit of the half-width, two if it starts with 1 or 2."""
@@ -48,6 +56,16 @@ def _digits(half_width: float) -> int:
         return 6
     power = math.floor(math.log10(half_width))
     return min(max(0, -power + (half_width < 3 * 10.0**power)), 12)
+
+
+def value_at(value: float, distance: float, decimals: int | None = None) -> str:
+    """A value with the digits that tell it from others at this distance, without zeros that say nothing."""
+    digits = _digits(distance) + 1 if decimals is None else decimals
+    if decimals is None and (digits > MAX_DIGITS or abs(value) >= LARGE):
+        return number_text(value)
+    text = f"{value:.{digits}f}"
+    trimmed = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if trimmed == "-0" else trimmed
 
 
 @dataclass(frozen=True)
@@ -63,15 +81,30 @@ class Condition:
     upper: Bound | None
     word: str = ""
     categories: tuple[tuple[int, float], ...] = ()
+    plain: bool = False
+    """Whether bounds are told by their two ends, as those of wide rules, which may be as far apart as all values."""
+    whole: bool = False
+    """Whether values are whole numbers."""
+    binary: bool = False
+    """Whether values are 0 and 1."""
 
     def text(
-        self, name: str, decimals: int | None = None, with_share: bool = False, categories: Sequence[Any] | None = None
+        self,
+        name: str,
+        decimals: int | None = None,
+        with_share: bool = False,
+        categories: Sequence[Any] | None = None,
+        max_listed: int | None = MAX_LISTED,
     ) -> str:
-        """The condition as a reader says it; ``categories``: their names."""
+        """The condition as a reader says it; ``categories``: their names, of which ``max_listed`` are told."""
         if self.word:
             return f"{name} is {self.word}"
+        if self.categories and self.plain and categories is not None:
+            return f"{name} {_plain_categories(self.categories, categories, max_listed)}"
         if self.categories:
             return f"{name} in {{{listed_categories(self.categories, categories)}}}"
+        if self.plain:
+            return f"{name} {self._ends_text(decimals)}"
         lower, upper = (
             None if bound is None else bound.text(decimals, with_share) for bound in (self.lower, self.upper)
         )
@@ -79,18 +112,48 @@ class Condition:
             return f"{name} < {upper}"
         return f"{name} > {lower}" if upper is None else f"{lower} < {name} < {upper}"
 
+    def _ends_text(self, decimals: int | None) -> str:
+        """What follows the name: the condition is met not at all at one end of a bound, and fully at the other."""
+        lower, upper = (None if own is None else own.ends_text(decimals) for own in (self.lower, self.upper))
+        if lower is not None and upper is not None:
+            return f"between {lower} and {upper}"
+        bound = self.lower or self.upper
+        if bound is None:
+            return "is known"
+        first, last = bound.theta - bound.half_width, bound.theta + bound.half_width
+        if self.binary and (first, last) == (0.0, 1.0):
+            return f"= {0 if lower is None else 1}"
+        if self.whole and last - first == 1 and first == math.floor(first):
+            return f"at most {number_text(first)}" if lower is None else f"at least {number_text(last)}"
+        return f"below {upper}" if lower is None else f"above {lower}"
 
-def listed_categories(memberships: tuple[tuple[int, float], ...], categories: Sequence[Any] | None) -> str:
+
+def _plain_categories(
+    memberships: tuple[tuple[int, float], ...], categories: Sequence[Any], max_listed: int | None
+) -> str:
+    """What follows the name of a feature: "is a", "is not b", or the categories that fit."""
+    full = [code for code, membership in memberships if membership >= FULL]
+    others = [code for code in range(len(categories)) if code not in full]
+    if len(full) == len(memberships) == 1:
+        return f"is {category_text(categories[full[0]])}"
+    if len(full) == len(memberships) and len(others) == 1:
+        return f"is not {category_text(categories[others[0]])}"
+    return f"in {{{listed_categories(memberships, categories, max_listed)}}}"
+
+
+def listed_categories(
+    memberships: tuple[tuple[int, float], ...], categories: Sequence[Any] | None, most: int | None = MAX_LISTED
+) -> str:
     """Those that belong most first; with their membership, where it is not one."""
     ordered = sorted(memberships, key=lambda own: -own[1])
     names = [category_text(code if categories is None else categories[code]) for code, _ in ordered]
     shown = [
-        name if membership >= 0.995 else f"{name} ({membership:.2g})"
+        name if membership >= FULL else f"{name} ({membership:.2g})"
         for name, (_, membership) in zip(names, ordered, strict=True)
     ]
-    if len(shown) <= MAX_LISTED:
+    if most is None or len(shown) <= most:
         return ", ".join(shown)
-    return f"{', '.join(shown[:MAX_LISTED])}, ... {len(shown) - MAX_LISTED} more"
+    return f"{', '.join(shown[:most])}, ... {len(shown) - most} more"
 
 
 @dataclass(frozen=True)
@@ -109,6 +172,8 @@ class Rule:
     consequent: Floats
     support: float
     """Training weight behind the rule."""
+    evidence: Floats | None = None
+    """Of a wide rule: its weight of evidence for each class, shape (n_classes,)."""
 
     @property
     def label(self) -> int:
@@ -117,7 +182,7 @@ class Rule:
 
 
 def read_rules(model: Model, inner: bool | None = None) -> list[Rule]:
-    """The rules of a model, the largest training weight first.
+    """The rules of a model, the largest training weight first; wide rules by their numbers.
 
     Parameters
     ----------
@@ -131,6 +196,18 @@ def read_rules(model: Model, inner: bool | None = None) -> list[Rule]:
     list of Rule
     """
     tree, numbers = model.tree, rule_numbers(model)
+    if model.weights is not None:
+        return [
+            Rule(
+                node,
+                number,
+                read_conditions(tree, node, True),
+                tree.consequent[node],
+                float(tree.weight[node]),
+                evidence,
+            )
+            for (node, number), evidence in zip(numbers.items(), model.weights.weight, strict=True)
+        ]
     if inner is None:
         nodes = list(numbers)
     else:
@@ -143,14 +220,19 @@ def read_rules(model: Model, inner: bool | None = None) -> list[Rule]:
 
 
 def rule_numbers(model: Model) -> dict[int, int]:
-    """Number of each node that speaks, from 1: what rules are called wherever they are shown, strongest first."""
+    """Number of each node that speaks, from 1: what rules are called wherever they are shown, strongest first.
+
+    Wide rules have the order of ``evidence_weights_`` and of ``contributions``.
+    """
+    if model.weights is not None:
+        return {node: number for number, node in enumerate(model.weights.node.tolist(), 1)}
     nodes = np.flatnonzero(model.speaks)
     order = np.argsort(-model.tree.weight[nodes], kind="stable")
     return {node: number for number, node in enumerate(nodes[order].tolist(), 1)}
 
 
-def read_conditions(tree: FuzzyTree, leaf: int) -> tuple[Condition, ...]:
-    """What the path to a node asks, each feature once."""
+def read_conditions(tree: FuzzyTree, leaf: int, plain: bool = False) -> tuple[Condition, ...]:
+    """What the path to a node asks, each feature once; ``plain``: told as conditions of wide rules are."""
     path = tree.path(leaf)
     if tree.word:
         return tuple(Condition(int(tree.feature[node]), None, None, tree.word[node]) for node in path)
@@ -158,12 +240,14 @@ def read_conditions(tree: FuzzyTree, leaf: int) -> tuple[Condition, ...]:
     for feature in dict.fromkeys(int(tree.feature[node]) for node in path):  # in the order of the path
         nodes = [node for node in path if tree.feature[node] == feature]
         if tree.n_categories(feature + 1)[feature] > 0:
-            conditions.append(Condition(feature, None, None, categories=_categories(tree, nodes)))
+            conditions.append(Condition(feature, None, None, categories=_categories(tree, nodes), plain=plain))
             continue
         sides = [(*tree.trapezoid[node], _share(tree, node)) for node in nodes]
         lower = _merged([(a, b, share) for a, b, _, _, share in sides if np.isfinite(a)], outward=-1)
         upper = _merged([(c, d, share) for _, _, c, d, share in sides if np.isfinite(d)], outward=1)
-        conditions.append(Condition(feature, lower, upper))
+        whole = plain and feature in tree.whole_columns
+        binary = whole and tree.support[nodes[0]].tolist() == [0.0, 1.0]
+        conditions.append(Condition(feature, lower, upper, plain=plain, whole=whole, binary=binary))
     return tuple(conditions)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ferl._model.model import Model
+from ferl._read.slopes import lipschitz, slope_bounds
 from ferl._util.arrays import Floats
 
 
@@ -39,7 +42,8 @@ class StabilityReport:
     >>> from sklearn.datasets import load_iris
     >>> from ferl import FERLClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> print(FERLClassifier("compact", random_state=0).fit(X, y).stability_report(X))
+    >>> clf = FERLClassifier("compact", criterion="consistent", random_state=0).fit(X, y)
+    >>> print(clf.stability_report(X))
     K                 4  sources combined (the most over 150 rows)
     D                 2  conditions on the longest path
     lambda        3.333  steepest slope of a membership
@@ -84,11 +88,99 @@ class StabilityReport:
             ("4 K D lambda", f"{self.pignistic:.4g}", "of the probabilities, times 1 / (1 - conflict)"),
             ("L", f"{self.lipschitz:.4g}", "of the soft vote, from each path's own slopes"),
         )
-        width = max(len(value) for _, value, _ in lines)
-        return "\n".join(f"{name:12}  {value:>{width}}  {meaning}" for name, value, meaning in lines)
+        return _table(lines)
 
 
-def report_stability(model: Model, rows: Floats | None = None) -> StabilityReport:
+@dataclass(frozen=True)
+class WideStabilityReport:
+    """How fast the scores of wide rules can change, and in which direction: proven from the rules, not from rows.
+
+    All is about rows where the gates are open. Outside the range of the training rows gates fade all scores towards
+    zero, whatever the direction of a feature.
+
+    Attributes
+    ----------
+    n_sources : int
+        The largest number of rules that speak for one row.
+    n_rows : int or None
+        Number of rows that was observed on; None: the number of all rules, which no row can exceed.
+    depth : int
+        The largest number of conditions of a rule.
+    slope : float
+        The steepest slope of a membership; infinite where a word has an upright side.
+    lipschitz : float
+        The difference of any two scores changes at most this much times the largest change of a feature; the
+        probabilities, in sum, at most half of it.
+    slopes : ndarray of shape (n_features, n_classes, 2)
+        Least and largest slope of the score of a class less that of any other class, per unit of a feature. Where
+        the least is not negative, a larger value never makes the class less probable; where the largest is not
+        positive, never more probable. Zeros: categories, and features that no rule asks.
+    names : tuple of str
+        Names of the features.
+    classes : tuple
+        The labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ferl import FERLClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> names = ["mean radius", "mean texture"]
+    >>> clf = FERLClassifier("wide", max_rules=4, monotonic_cst=[-1, 0], random_state=0).fit(X[names], y)
+    >>> clf.stability_report().direction("mean radius", 1)
+    -1
+    """
+
+    n_sources: int
+    n_rows: int | None
+    depth: int
+    slope: float
+    lipschitz: float
+    slopes: Floats
+    names: tuple[str, ...]
+    classes: tuple[Any, ...]
+
+    def direction(self, feature: str, label: Any) -> int | None:
+        """1 where larger values provably never make the label less probable, -1 never more; 0: it does not depend.
+
+        None where nothing is proven.
+        """
+        if feature not in self.names:
+            raise ValueError(f"There is no feature {feature!r}; the features are {list(self.names)}.")
+        if label not in self.classes:
+            raise ValueError(f"There is no class {label!r}; the classes are {list(self.classes)}.")
+        low, high = self.slopes[self.names.index(feature), self.classes.index(label)]
+        if low >= 0:
+            return 1 if high > 0 else 0
+        return -1 if high <= 0 else None
+
+    def __str__(self) -> str:
+        seen = "all rules, a bound for any row" if self.n_rows is None else f"the most over {self.n_rows} rows"
+        lines = [
+            ("K", f"{self.n_sources}", f"rules that speak ({seen})"),
+            ("D", f"{self.depth}", "conditions of the longest rule"),
+            ("lambda", f"{self.slope:.4g}", "steepest slope of a membership"),
+            ("L", f"{self.lipschitz:.4g}", "of the difference of any two scores; half of it, of the probabilities"),
+        ]
+        told = self.classes[1:] if len(self.classes) == 2 else self.classes
+        moves = {1: "never less", -1: "never more"}
+        proven = [
+            f"proven: the larger {name}, {moves[direction]} probable is {label}"
+            for name in self.names
+            for label in told
+            if (direction := self.direction(name, label)) in moves
+        ]
+        return "\n".join([_table(lines), *proven])
+
+
+def _table(lines: Iterable[tuple[str, str, str]]) -> str:
+    """Symbols, numbers and meanings, one line each."""
+    lines = list(lines)
+    width = max(len(value) for _, value, _ in lines)
+    return "\n".join(f"{name:12}  {value:>{width}}  {meaning}" for name, value, meaning in lines)
+
+
+def report_stability(model: Model, rows: Floats | None = None) -> StabilityReport | WideStabilityReport:
     """Read the constants off a model.
 
     Parameters
@@ -100,17 +192,16 @@ def report_stability(model: Model, rows: Floats | None = None) -> StabilityRepor
 
     Returns
     -------
-    StabilityReport
+    StabilityReport or WideStabilityReport
     """
     tree, speaks = model.tree, model.speaks
     n_sources, n_rows = int(speaks.sum()), None
     if rows is not None:
-        firing = model.fire(rows)
+        # Gates of wide rules fade what all rules say at once; they silence no rule alone.
+        firing = (model if model.weights is None else model.with_gates_open).fire(rows)
         n_sources, n_rows = int((firing[:, speaks] > 0).sum(axis=1).max()), len(rows)
-    return StabilityReport(
-        n_sources=n_sources,
-        n_rows=n_rows,
-        depth=int(tree.depth.max()),
-        slope=float(np.max(tree.slope)),
-        lipschitz=tree.lipschitz,
-    )
+    constants = n_sources, n_rows, int(tree.depth.max()), float(np.max(tree.slope))
+    if model.weights is None:
+        return StabilityReport(*constants, tree.lipschitz)
+    names, labels = tuple(model.feature_names()), tuple(model.classes.tolist())
+    return WideStabilityReport(*constants, lipschitz(model), slope_bounds(model), names, labels)

@@ -38,12 +38,11 @@ def word_meanings(model: Model, names: Sequence[str], columns: Iterable[int] | N
     >>> from ferl import FERLClassifier
     >>> from ferl._read.text import word_meanings
     >>> iris = load_iris()
-    >>> clf = FERLClassifier("compact", max_rules=2, random_state=0).fit(iris.data, iris.target)
+    >>> clf = FERLClassifier("compact", random_state=0).fit(iris.data, iris.target)
     >>> for line in word_meanings(clf.model_, ["sepal length", "sepal width", "petal length", "petal width"]):
     ...     print(line)
-    sepal width: low below 2.7..3.0, medium between 2.7..3.0 and 3.1..3.4, high above 3.1..3.4
-    petal length: low below 1.5..3.9, medium between 1.5..3.9 and 4.7..5.4, high above 4.7..5.4
-    petal width: low below 0.2..1.1, medium between 0.2..1.1 and 1.5..1.9, high above 1.5..1.9
+    petal length: low below 1.3..4.3, medium around 4.3 (1.3..6.1), high above 4.3..6.1
+    petal width: low below 0.2..1.3, medium around 1.3 (0.2..2.3), high above 1.3..2.3
     """
     tree, partition = model.tree, model.partition
     if not tree.word or partition is None:
@@ -106,7 +105,7 @@ def rules_text(
     if len(shown) < len(rules):
         lines.append(f"... and {len(rules) - len(shown)} more rules")
     lines += _legend(model, shown, names, shares)
-    return "\n".join(wrapped for line in lines for wrapped in _wrap(line, width))
+    return "\n".join(wrapped for line in lines for wrapped in wrapped_lines(line, width))
 
 
 def rule_text(model: Model, node: int) -> str:
@@ -115,7 +114,7 @@ def rule_text(model: Model, node: int) -> str:
         names, categories = model.column_names(), model.category_names
         model.rule_texts[node] = " and ".join(
             own.text(spoken(names[own.feature]), categories=categories.get(own.feature))
-            for own in read_conditions(model.tree, node)
+            for own in read_conditions(model.tree, node, plain=model.weights is not None)
         )
     return model.rule_texts[node]
 
@@ -159,7 +158,8 @@ def probability_text(value: float) -> str:
     return f"{value:.3f}" if 0.995 <= value < 1 else f"{value:.2f}"
 
 
-def _wrap(line: str, width: int) -> list[str]:
+def wrapped_lines(line: str, width: int) -> list[str]:
+    """A line as several of at most this width, those after the first indented."""
     # A threshold stays together with its band, and the band with its share.
     kept = re.sub(r" (?=±|\(\d+%\))", "\u00a0", line)
     indent = len(line) - len(line.lstrip())

@@ -89,6 +89,19 @@ def share_text(value: float) -> str:
     return "above 0.99" if 0.995 <= value < 1 else f"{value:.2f}"
 
 
+def percent_text(value: float) -> str:
+    """A share of one in percent; 0 and 100 only of what is 0 or 1.
+
+    Examples
+    --------
+    >>> percent_text(0.234), percent_text(0.999), percent_text(1.0)
+    ('23 %', 'above 99 %', '100 %')
+    """
+    if 0 < value < 0.005:
+        return "below 1 %"
+    return "above 99 %" if 0.995 <= value < 1 else f"{100 * value:.0f} %"
+
+
 def listed(words: Sequence[str], last: str = "and") -> str:
     """Words with commas between them, and a word before the last."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}" if words else ""

@@ -87,13 +87,13 @@ class RiskControlledFERL(Wrapper):
     >>> from ferl import FERLClassifier
     >>> from ferl.abstention import RiskControlledFERL
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> controlled = RiskControlledFERL(FERLClassifier(random_state=0), risk=0.06, random_state=0)
+    >>> controlled = RiskControlledFERL(FERLClassifier(random_state=0), risk=0.03, random_state=0)
     >>> controlled = controlled.fit(X[:250], y[:250]).calibrate(X[250:500], y[250:500])
     >>> print(controlled.control_)
-    Promised: at most 0.06 errors among answered rows, with confidence 0.95. Rows with margin of at least 0.358 are
-    answered: 235 of 250 calibration rows (94.0%), 7 of them wrong (bound 0.0552).
-    >>> controlled.predict(X[500:507])
-    array([None, 0, 1, 0, 0, 0, 1], dtype=object)
+    Promised: at most 0.03 errors among answered rows, with confidence 0.95. Rows with margin of at least 0.4138 are
+    answered: 240 of 250 calibration rows (96.0%), 2 of them wrong (bound 0.026).
+    >>> controlled.predict(X[505:511])
+    array([1, 1, 1, None, 0, 1], dtype=object)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

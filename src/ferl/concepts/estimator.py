@@ -13,27 +13,42 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ferl._read.evidence import Evidence
+from ferl._read.reasons import Reason, read_reasons
+from ferl._readings import model_of
 from ferl._sklearn import HasMethods, StrOptions, fit_context
 from ferl._util.arrays import Floats
 from ferl._wrapper import checked_labels
 from ferl.classifier import FERLClassifier
 from ferl.concepts.detectors import ConceptCalibrator, ConceptDetector, n_rows_of, see_concepts
-from ferl.concepts.explanation import ConceptExplanation, explain_concepts, intervene, named_table
+from ferl.concepts.explanation import ConceptExplanation, concept_words, explain_concepts, intervene, named_table
 
 Known = Mapping[str, Any]
 
-# Concepts that a network sees are noisier than measurements: larger leaves than for tables. Somebody may have to check
-# what an answer rests on: entropy, which halves many classes where Gini takes them off one by one, and narrow bands
-# make it rest on few concepts. Chosen on training rows of four sets (docs/concepts.md).
-HEAD_SETTINGS: dict[str, Any] = {"criterion": "entropy", "band_scale": 0.75, "min_leaf_weight": 5.0}
+
+def default_head(concept_names: Sequence[str]) -> FERLClassifier:
+    """Wide rules, one for each concept that matters: the more it is present, the more the rule says.
+
+    Chosen on training rows (docs/concepts.md): rules that are free to choose their ramps were no better.
+
+    Parameters
+    ----------
+    concept_names : sequence of str
+        Names of the concepts.
+
+    Returns
+    -------
+    FERLClassifier
+        Not fitted.
+    """
+    return FERLClassifier("wide", max_conditions=1, partition=concept_words(concept_names, between=(0.0, 1.0)))
 
 
 class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
     """Rules over what a detector sees.
 
     A detector gives each row (an image, its features, a text) the probability of concepts with names, "has a red
-    wing". They are calibrated, and a FERL tree decides from them alone: its rules, evidence, abstention and novelty
-    speak of concepts, and a concept that was seen wrongly can be corrected.
+    wing". They are calibrated, and FERL's rules decide from them alone: rules, evidence, reasons, abstention and
+    novelty speak of concepts, and a concept that was seen wrongly can be corrected.
 
     Parameters
     ----------
@@ -43,8 +58,8 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         probabilities of shape (n_samples, n_concepts) and is used as it is. "precomputed": X holds the probabilities.
         None: a logistic regression for each concept on standardised features.
     head : FERLClassifier, default=None
-        The rules. None: ``FERLClassifier(criterion="entropy", band_scale=0.75, min_leaf_weight=5)``. With more classes
-        than its 150 rules give one with a larger ``max_rules``.
+        The rules. None: ``FERLClassifier("wide", max_conditions=1, partition=concept_words(names, between=(0, 1)))``:
+        at most one rule for each of up to 150 concepts, "has a red wing is present", whose evidence adds up.
     class_concepts : mapping, or array-like or data frame of shape (n_classes, n_concepts), default=None
         Concepts of each class, 1 or 0: a row for each label (a dict, or a data frame with the labels as its index), or
         in the sorted order of the labels. Needed where ``fit`` gets no concepts of each row.
@@ -159,7 +174,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         if self.calibration is not None:
             calibrator = ConceptCalibrator().fit(seen.probability, truth.value)
             trained_on = calibrator.transform(seen.probability)
-        head = _seeded(FERLClassifier(**HEAD_SETTINGS) if self.head is None else self.head, seed)
+        head = _seeded(default_head(truth.names) if self.head is None else self.head, seed)
         self.head_ = head.fit(named_table(trained_on, truth.names), labels)
         self.detector_, self.calibrator_ = seen.detector, calibrator
         self.concept_names_, self.training_concepts_ = truth.names, trained_on
@@ -227,6 +242,26 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
     def novelty_attribution(self, X: Any, known: Known | None = None, *, measure: str | None = None) -> Floats:
         """What each concept adds to :meth:`novelty`, shape (n_samples, n_concepts)."""
         return np.asarray(self.head_.novelty_attribution(self._rows(X, known), measure=measure))
+
+    def reason_codes(
+        self, X: Any, known: Known | None = None, *, n: int = 4, positive: Any = None, against: str = "average"
+    ) -> list[tuple[Reason, ...]]:
+        """What cost each row most on its way to a class, in concepts; for heads of wide rules.
+
+        Parameters
+        ----------
+        X, known
+            As in :meth:`predict_concepts`.
+        n, positive, against
+            As in :func:`ferl.export.reason_codes`.
+
+        Returns
+        -------
+        list of tuple of Reason
+            For each row what cost it most, first.
+        """
+        rows = self._rows(X, known)
+        return read_reasons(model_of(self.head_, "reason_codes"), self.head_._rows(rows), n, positive, against)
 
     def explain(self, x: Any, known: Known | None = None) -> ConceptExplanation:
         """One row's story, in concepts: the rules that fired, what is anomalous, and which correction matters most.

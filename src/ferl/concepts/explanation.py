@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def concept_words(
     names: Sequence[str], *, words: tuple[str, str] = ("absent", "present"), between: tuple[float, float] = (0.3, 0.7)
 ) -> list[LinguisticVariable]:
-    """Two words for each concept, for a head with ``variant="compact"``.
+    """Two words for each concept, for a head in words.
 
     Parameters
     ----------
@@ -40,7 +40,8 @@ def concept_words(
     Returns
     -------
     list of LinguisticVariable
-        For ``FERLClassifier("compact", partition=...)``.
+        For ``FERLClassifier("wide", partition=...)``, where ``between=(0, 1)`` lets evidence grow with the probability,
+        or ``FERLClassifier("compact", partition=...)``.
 
     Examples
     --------

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ferl._read.evidence import Evidence
+from ferl._read.evidence import Evidence, Weighed
 from ferl._tables.schema import refuse_other_names
 from ferl.dask.rows import constant, one_column_chunk
 
@@ -34,18 +34,22 @@ class DaskEvidence:
         Share of the evidence that contradicted itself.
     classes : ndarray of shape (n_classes,)
         Labels, in the order of the columns.
+    weighed : Weighed, optional
+        Of wide rules: plausibility and probability, dask Arrays as well.
     """
 
     belief: Any
     ignorance: Any
     conflict: Any
     classes: NDArray[Any]
+    weighed: Weighed | None = None
 
     @classmethod
     def from_columns(cls, columns: Any, classes: NDArray[Any]) -> DaskEvidence:
-        """From a dask array of shape (n_samples, n_classes + 2): beliefs, ignorance, conflict."""
-        n_classes = len(classes)
-        return cls(columns[:, :n_classes], columns[:, n_classes], columns[:, n_classes + 1], classes)
+        """From a dask array whose columns are those of :func:`evidence_columns`."""
+        n = len(classes)
+        weighed = Weighed(columns[:, n + 2 : 2 * n + 2], columns[:, 2 * n + 2 :]) if columns.shape[1] > n + 2 else None
+        return cls(columns[:, :n], columns[:, n], columns[:, n + 1], classes, weighed)
 
     def __repr__(self) -> str:
         n_blocks, n_classes = self.belief.numblocks[0], len(self.classes)
@@ -54,21 +58,48 @@ class DaskEvidence:
     @property
     def plausibility(self) -> Any:
         """What the evidence does not exclude, dask Array of shape (n_samples, n_classes)."""
-        return self.belief + self.ignorance[:, None]
+        return self.belief + self.ignorance[:, None] if self.weighed is None else self.weighed.plausibility
+
+    @property
+    def probability(self) -> Any:
+        """What ``predict_proba`` gives, dask Array of shape (n_samples, n_classes)."""
+        return self.pignistic if self.weighed is None else self.weighed.probability
 
     @property
     def pignistic(self) -> Any:
-        """Probability for decisions, dask Array of shape (n_samples, n_classes)."""
-        return self.belief + self.ignorance[:, None] / len(self.classes)
+        """Each mass shared equally among the classes it lies on, dask Array of shape (n_samples, n_classes)."""
+        if self.weighed is None:
+            return self.belief + self.ignorance[:, None] / len(self.classes)
+        weighed = (self.weighed.plausibility, self.weighed.probability)
+        return da.map_blocks(_pignistic, self.belief, *weighed, self.classes, dtype=float, meta=np.empty((0, 0)))
 
     def prediction_set(self) -> Any:
         """Classes that no other class dominates, dask Array of bool of shape (n_samples, n_classes)."""
-        return self.plausibility >= self.belief.max(axis=1, keepdims=True)
+        return da.map_blocks(_set, self.plausibility, self.belief, dtype=bool, meta=np.empty((0, 0), dtype=bool))
 
     def compute(self) -> Evidence:
         """The evidence itself, of all rows, in the memory of the caller."""
-        belief, ignorance, conflict = dask.compute(self.belief, self.ignorance, self.conflict)
-        return Evidence(np.asarray(belief), np.asarray(ignorance), np.asarray(conflict), self.classes)
+        own = () if self.weighed is None else (self.weighed.plausibility, self.weighed.probability)
+        belief, ignorance, conflict, *computed = map(
+            np.asarray, dask.compute(self.belief, self.ignorance, self.conflict, *own)
+        )
+        return Evidence(belief, ignorance, conflict, self.classes, weighed=Weighed(*computed) if computed else None)
+
+
+def evidence_columns(evidence: Evidence) -> NDArray[Any]:
+    """Belief, ignorance, conflict and of wide rules plausibility and probability side by side."""
+    weighed = evidence.weighed
+    others = [] if weighed is None else [weighed.plausibility, weighed.probability]
+    return np.column_stack([evidence.belief, evidence.ignorance, evidence.conflict, *others])
+
+
+def _set(plausibility: Any, belief: Any) -> NDArray[np.bool_]:
+    return np.asarray(plausibility >= belief.max(axis=1, keepdims=True))  # dask's max fails where a part has no row
+
+
+def _pignistic(belief: Any, plausibility: Any, probability: Any, classes: NDArray[Any]) -> NDArray[Any]:
+    nothing = np.empty(len(belief))  # ignorance and conflict, on which the shares of wide rules do not depend
+    return Evidence(belief, nothing, nothing, classes, weighed=Weighed(plausibility, probability)).pignistic
 
 
 @dataclass(frozen=True)
@@ -101,8 +132,7 @@ class Question:
         if not len(part):
             return np.empty((0,) if self.columns is None else (0, len(self.columns)), dtype=self.dtype)
         if self.method == "predict_evidence":
-            evidence = classifier.predict_evidence(part)
-            return np.column_stack([evidence.belief, evidence.ignorance, evidence.conflict])
+            return evidence_columns(classifier.predict_evidence(part))
         return np.asarray(getattr(classifier, self.method)(part, **self.options))
 
     def in_frame(self, values: NDArray[Any], index: Any) -> pd.Series | pd.DataFrame:

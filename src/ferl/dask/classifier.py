@@ -9,9 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ferl._learn.rows import Rows
+from ferl._read.decision import check_decision
+from ferl._readings import is_wide
 from ferl._sklearn import HasMethods
 from ferl.classifier import FERLClassifier
 from ferl.dask.answers import DaskEvidence, Question, ask
@@ -42,9 +45,9 @@ class DaskFERLClassifier(FERLClassifier):
     Parameters
     ----------
     variant, max_rules, max_depth, min_leaf_weight, min_gain, patience, min_coverage, criterion, partition, n_sets, \
-min_rule_worth, n_resamples, band, band_scale, two_mode, n_banded_features, consequents, shrinkage, combination, \
-sources, discount, support_gate, gate_margin, ccp_alpha, growth_rows, n_exemplars, class_weight, categorical_features, \
-missing_conditions, monotonic_cst, random_state, verbose
+min_rule_worth, prune, max_conditions, n_resamples, band, band_scale, two_mode, n_banded_features, consequents, \
+shrinkage, combination, sources, discount, support_gate, gate_margin, ccp_alpha, growth_rows, n_exemplars, \
+class_weight, categorical_features, missing_conditions, monotonic_cst, random_state, verbose
         As in :class:`ferl.FERLClassifier`. With ``growth_rows=None`` all distinct rows come to the client.
     n_jobs : int, default=None
         Threads of the growth, on the client. Tasks use one thread each: the cluster runs as many as it has cores.
@@ -81,7 +84,7 @@ n_features_in_, feature_names_in_
         "client": [HasMethods(["compute", "close"]), None],
     }
 
-    def __init__(self, variant: str = "deep", *, client: Any = None, **parameters: Any) -> None:
+    def __init__(self, variant: str = "wide", *, client: Any = None, **parameters: Any) -> None:
         super().__init__(variant, **parameters)
         self.client = client
 
@@ -126,13 +129,14 @@ n_features_in_, feature_names_in_
         local = FERLClassifier(**parameters)
         return local._take(self.model_) if self.__sklearn_is_fitted__() else local
 
-    def predict(self, X: Any) -> Any:
-        """Most probable label of each row, shape (n_samples,); lazy for a dask table."""
+    def predict(self, X: Any, *, decision: str = "probable") -> Any:
+        """Label of each row, shape (n_samples,); lazy for a dask table."""
         if not is_dask_table(X):
-            return super().predict(X)
+            return super().predict(X, decision=decision)
         check_is_fitted(self)
+        check_decision(decision)
         series_dtype = pd.Series(self.classes_).dtype
-        return self._ask(X, Question("predict", self.classes_.dtype, series_dtype=series_dtype))
+        return self._ask(X, Question("predict", self.classes_.dtype, None, {"decision": decision}, series_dtype))
 
     def predict_proba(self, X: Any) -> Any:
         """Pignistic probability, shape (n_samples, n_classes); lazy for a dask table."""
@@ -162,8 +166,19 @@ n_features_in_, feature_names_in_
         if not is_dask_table(X):
             return super().predict_evidence(X)
         check_is_fitted(self)
-        columns = self._ask(X, Question("predict_evidence", _DOUBLE, range(len(self.classes_) + 2)))
+        n_columns = len(self.classes_) * (1 if self.model_.weights is None else 3) + 2
+        columns = self._ask(X, Question("predict_evidence", _DOUBLE, range(n_columns)))
         return DaskEvidence.from_columns(getattr(columns, "values", columns), self.classes_)
+
+    @available_if(is_wide)
+    def decision_function(self, X: Any) -> Any:
+        """Wide only: the summed weights of evidence, as in the parent class; lazy for a dask table."""
+        if not is_dask_table(X):
+            return super().decision_function(X)
+        check_is_fitted(self)
+        if len(self.classes_) == 2:
+            return self._ask(X, Question("decision_function", _DOUBLE))
+        return self._ask_by_class(X, "decision_function", _DOUBLE)
 
     def novelty(self, X: Any, *, measure: str | None = None) -> Any:
         """How unlike the training rows each row is, shape (n_samples,); lazy for a dask table."""

@@ -1,7 +1,20 @@
-"""The rules in other forms: text, data frames, DOT for Graphviz, LaTeX for papers."""
+"""The rules in other forms: text, data frames, scorecards, DOT for Graphviz, LaTeX for papers."""
 
 from ferl.export.graphviz import export_graphviz
 from ferl.export.latex import export_latex
+from ferl.export.reasons import Reason, reason_codes
+from ferl.export.scorecard import Scorecard, export_scorecard
 from ferl.export.text import export_text, overview, rules_frame, splits_frame
 
-__all__ = ["export_graphviz", "export_latex", "export_text", "overview", "rules_frame", "splits_frame"]
+__all__ = [
+    "Reason",
+    "Scorecard",
+    "export_graphviz",
+    "export_latex",
+    "export_scorecard",
+    "export_text",
+    "overview",
+    "reason_codes",
+    "rules_frame",
+    "splits_frame",
+]

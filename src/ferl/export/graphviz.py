@@ -12,7 +12,7 @@ import numpy as np
 from ferl._model.tree import FuzzyTree
 from ferl._read.rules import LEAST_LISTED, Bound, Folded, fold, listed_categories
 from ferl._read.text import in_sentence, probability_text, shown_names
-from ferl._readings import model_of
+from ferl._readings import tree_model_of
 from ferl._util.colours import class_colours, tint
 from ferl._util.files import replace_text
 from ferl.classifier import FERLClassifier
@@ -80,7 +80,7 @@ def export_graphviz(
         0 -> 2 [label="above"]
     }
     """
-    model = model_of(estimator, "export_graphviz")
+    model = tree_model_of(estimator, "export_graphviz", "ferl.plot.plot_shapes")
     names, labels = shown_names(model, feature_names, class_names)
     if decimals is not None and decimals < 0:
         raise ValueError(f"decimals is {decimals}; it must be at least 0, or None.")

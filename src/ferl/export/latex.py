@@ -7,8 +7,11 @@ from typing import Any
 
 from ferl._model.model import Model
 from ferl._read.rules import Bound, Condition, Rule, listed_categories, read_rules
+from ferl._read.score_table import lines_of_rules, read_score_table
 from ferl._read.text import in_sentence, probability_text, shown_names
+from ferl._read.wide_text import WideStyle, weight_text
 from ferl._readings import model_of
+from ferl._util.arrays import Floats
 from ferl.classifier import FERLClassifier
 
 _SPECIAL = {
@@ -62,6 +65,9 @@ def export_latex(
     that some of them (Greek, say) need LuaLaTeX or XeLaTeX. Below the rules of a compact tree stands what its words
     mean.
 
+    Of wide rules the table holds what adds up: the weights of evidence at the ends of each interval of a feature, of
+    each category, and of rules on several features; of two classes the log-odds of the second one.
+
     Parameters
     ----------
     estimator : FERLClassifier
@@ -107,6 +113,8 @@ def export_latex(
             raise ValueError(f"{name} is {value}; it must be at least 0, or None.")
     if label is not None and caption is None:
         raise ValueError(f"label is {label!r} and caption None; LaTeX numbers tables by their captions, so give one.")
+    if model.weights is not None:
+        return "\n".join(_wide_table(model, names, labels, decimals, max_rules, caption, label, width))
     rules = read_rules(model)
     shown, categories = rules[:max_rules], model.category_names
     lines = [rf"\begin{{tabular}}{{@{{}}rp{{{width}}}lrr@{{}}}}", r"\toprule"]
@@ -121,6 +129,40 @@ def export_latex(
     lines += _meanings(model, shown, names)
     lines += [r"\bottomrule", r"\end{tabular}"]
     return "\n".join(lines if caption is None else _floating(lines, caption, label))
+
+
+def _wide_table(
+    model: Model,
+    names: list[str],
+    labels: list[Any],
+    decimals: int | None,
+    max_rules: int | None,
+    caption: str | None,
+    label: str | None,
+    width: str,
+) -> list[str]:
+    """The table of a wide model."""
+    style = WideStyle(model, names, [in_sentence(str(own)) for own in labels], decimals)
+    table = read_score_table(style)
+    heads = [style.classes[1]] if style.is_two else style.classes
+
+    def weights(start: Floats, end: Floats) -> str:
+        pairs = [(start[1] - start[0], end[1] - end[0])] if style.is_two else list(zip(start, end, strict=True))
+        texts = [tuple(map(weight_text, pair)) for pair in pairs]
+        return " & ".join(f"${low}$" if low == high else f"${low}$ to ${high}$" for low, high in texts)
+
+    lines = [rf"\begin{{tabular}}{{@{{}}lp{{{width}}}{'r' * len(heads)}@{{}}}}", r"\toprule"]
+    lines += [rf" & If & {' & '.join(map(escaped, heads))} \\", r"\midrule"]
+    lines.append(rf"always &  & {weights(table.base, table.base)} \\")
+    shown, told = lines_of_rules(table, max_rules)
+    for own in shown:
+        lines.append(rf"{escaped(own.name)} & {escaped(own.when)} & {weights(own.start, own.end)} \\")
+    if told < model.n_rules:
+        n_columns = 2 + len(heads)
+        lines.append(_note(rf"\ldots{{}} and {model.n_rules - told} more rules", n_columns))
+    lines += _meanings(model, read_rules(model), names, 2 + len(heads)) if model.tree.word else []
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    return lines if caption is None else _floating(lines, caption, label)
 
 
 def _condition(
@@ -143,16 +185,16 @@ def _band(bound: Bound, decimals: int | None) -> str:
     return bound.text(decimals).replace("±", r"\pm ")
 
 
-def _note(text: str) -> str:
-    return rf"\multicolumn{{5}}{{@{{}}l@{{}}}}{{{text}}} \\"
+def _note(text: str, n_columns: int = 5) -> str:
+    return rf"\multicolumn{{{n_columns}}}{{@{{}}l@{{}}}}{{{text}}} \\"
 
 
-def _meanings(model: Model, rules: list[Rule], names: list[str]) -> list[str]:
+def _meanings(model: Model, rules: list[Rule], names: list[str], n_columns: int = 5) -> list[str]:
     """What the words of these rules mean."""
     used = sorted({condition.feature for rule in rules for condition in rule.conditions if condition.word})
     variables = model.partition if model.partition is not None else [None] * len(names)
     known = [(variables[j], names[j]) for j in used if j < len(variables) and variables[j] is not None]
-    notes = [_note(rf"\footnotesize {escaped(own.text(name))}") for own, name in known if own is not None]
+    notes = [_note(rf"\footnotesize {escaped(own.text(name))}", n_columns) for own, name in known if own is not None]
     return [r"\midrule", *notes] if notes else []
 
 

@@ -9,12 +9,14 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from ferl._model.model import Model
 from ferl._model.tree import Cuts
 from ferl._read.explanation.overview import Overview
 from ferl._read.explanation.overview import overview as read_overview
 from ferl._read.rules import read_rules
 from ferl._read.text import TextStyle, rules_text, shown_names
-from ferl._readings import model_of
+from ferl._read.wide_text import WideStyle, wide_text
+from ferl._readings import model_of, tree_model_of
 from ferl.classifier import FERLClassifier
 
 
@@ -26,6 +28,7 @@ def export_text(
     decimals: int | None = None,
     max_rules: int | None = None,
     shares: bool = True,
+    all_classes: bool | None = None,
     width: int = 100,
 ) -> str:
     """Rules of a fitted classifier as sentences, strongest support first.
@@ -35,6 +38,10 @@ def export_text(
     words of a compact tree mean is said below its rules. Confidence is the share of the class behind a rule, smoothed
     towards those of the rules' common paths, so a pure rule does not claim certainty; the shares of other classes
     follow it. Support is the training weight behind a rule.
+
+    Wide rules are grouped by feature, the most important first: all rules on one feature add up to one curve, told by
+    its corners, less what it says of the training rows on average. Rules on several features follow one by one. The
+    text begins with what all rows begin with, so that an answer can be worked out by hand.
 
     Parameters
     ----------
@@ -49,7 +56,10 @@ def export_text(
     max_rules : int, default=None
         Print at most this many rules, and say how many are left out.
     shares : bool, default=True
-        Print the share of resamples behind each band.
+        Print the share of resamples behind each band; wide rules have none.
+    all_classes : bool, default=None
+        Wide rules of three and more classes: whether the weight of every class is printed, or only those of the class
+        that is spoken for most and of the one that is spoken against most. None: of every class up to four.
     width : int, default=100
         Longer lines are wrapped.
 
@@ -72,9 +82,26 @@ def export_text(
       3. if petal length > 2.46 ±0.09 (52%) and petal width > 1.68 ±0.06 (56%)
          then virginica with confidence 0.94 (versicolor: 0.05, setosa: 0.01), support 47.4 (32%)
     (%): share of resamples whose best cut lies inside the band
+
+    Wide rules:
+
+    >>> X, y = iris.data[50:], iris.target[50:]
+    >>> wide = FERLClassifier("wide", max_rules=2, random_state=0).fit(X, y)
+    >>> print(export_text(wide, feature_names=names, class_names=iris.target_names[1:], width=110))
+    Evidence for virginica: begin with +0.36 and add what follows. The probability of virginica is 1 / (1
+            + exp(-sum)).
+    petal width (rule 1)
+         the higher petal width, from 1 to 2.5, the more it speaks for virginica: from -5.81 to +7.08
+    petal length (rule 2)
+         the higher petal length, from 3 to 6.9, the more it speaks for virginica: from -8.21 to +8.59
+    Between two values of a number weights change in proportion; beyond the first and last they stay.
+    Seen in training: petal length 3..6.9; petal width 1..2.5. A value outside makes the whole sum count
+            for less, in proportion to its distance, and for nothing one range away.
     """
     model = model_of(estimator, "export_text")
     names, classes = shown_names(model, feature_names, class_names)
+    if model.weights is not None:
+        return wide_text(model, names, classes, decimals, max_rules, all_classes, width)
     return rules_text(model, names, classes, decimals, max_rules, shares, width)
 
 
@@ -108,6 +135,10 @@ def rules_frame(
         weight), ``n_conditions``, ``node`` (its index in ``tree_``), ``is_leaf`` (False for the beginning of a rule),
         and ``p(label)``, the share of each class.
 
+        Wide rules, in the order of ``evidence_weights_``, have no ``confidence``, ``is_leaf`` and ``p(label)``; instead
+        ``v(label)`` is the weight of evidence for each class, ``label`` the class that a rule speaks for most,
+        ``features`` the names of what it asks, ``missing_fits`` how far a missing value fits each of its conditions.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -123,6 +154,8 @@ def rules_frame(
     """
     model = model_of(estimator, "rules_frame")
     names, classes = shown_names(model, feature_names, class_names)
+    if model.weights is not None:
+        return data_frame(_wide_columns(model, names, classes, inner), backend)
     rules = read_rules(model, inner)
     total = float(model.tree.weight[0])
     style = TextStyle(names, classes, total, model.category_names)
@@ -139,6 +172,28 @@ def rules_frame(
         **{f"p({label})": [float(rule.consequent[c]) for rule in rules] for c, label in enumerate(classes)},
     }
     return data_frame(columns, backend)
+
+
+def _wide_columns(model: Model, names: list[str], classes: list[Any], inner: bool | None) -> dict[str, list[Any]]:
+    """The columns of :func:`rules_frame` for wide rules."""
+    if inner:
+        raise ValueError("inner is True; only trees have beginnings of rules. Leave inner out for wide rules.")
+    tree, rules, weights = model.tree, read_rules(model), model.rule_weights.weight
+    style = WideStyle(model, names, [str(label) for label in classes])
+    paths = [tree.path(rule.node) for rule in rules]
+    total = float(tree.weight[0])
+    return {
+        "number": [rule.number for rule in rules],
+        "conditions": [style.conditions(rule) for rule in rules],
+        "features": [", ".join(dict.fromkeys(names[tree.feature[node]] for node in path)) for path in paths],
+        "label": [classes[int(own.argmax())] for own in weights],
+        "support": [rule.support for rule in rules],
+        "share": [rule.support / total for rule in rules],
+        "n_conditions": [len(path) for path in paths],
+        "node": [rule.node for rule in rules],
+        "missing_fits": [", ".join(f"{tree.share[node]:.6g}" for node in path) for path in paths],
+        **{f"v({label})": weights[:, c].tolist() for c, label in enumerate(classes)},
+    }
 
 
 def data_frame(columns: dict[str, list[Any]], backend: str | None) -> Any:
@@ -190,7 +245,7 @@ def splits_frame(
     0      x2       2.46        0.09  1.9   3.0   0.52
     1      x3       1.68        0.06  1.5   1.8   0.56
     """
-    model = model_of(estimator, "splits_frame")
+    model = tree_model_of(estimator, "splits_frame", "rules_frame, whose rules have their corners")
     names, tree = shown_names(model, feature_names, None)[0], model.tree
     cuts = tree.cuts or Cuts(np.full((tree.n_nodes, 2), np.nan), np.full(tree.n_nodes, np.nan))
     splits = np.flatnonzero(~np.isnan(cuts.share))  # a split of categories has no threshold

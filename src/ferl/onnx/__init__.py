@@ -3,6 +3,7 @@
 Needs the package onnx: ``pip install "ferl[onnx]"``.
 """
 
-from ferl.onnx.model import onnx_inputs, to_onnx
+from ferl.onnx.inputs import onnx_inputs
+from ferl.onnx.model import to_onnx
 
 __all__ = ["onnx_inputs", "to_onnx"]

@@ -110,11 +110,11 @@ def add_conditions(graph: Graph, tree: FuzzyTree, rows: Rows, gate_margin: float
     numbers, categories = nodes[sizes[nodes] == 0], nodes[sizes[nodes] > 0]
     fits, gates = [], []
     if len(numbers):
-        fits.append(_number_fit(graph, tree, rows, numbers))
+        fits.append(number_fit(graph, tree, rows, numbers))
         if gate_margin is not None:
             gates.append(_number_gate(graph, tree, rows, numbers, gate_margin))
     if len(categories):
-        fit, gate, at = _category_tables(graph, tree, rows, categories)
+        fit, gate, at = category_tables(graph, tree, rows, categories)
         fits.append(graph("Gather", fit, at))
         if gate_margin is not None:
             gates.append(graph("Gather", gate, at))
@@ -123,7 +123,8 @@ def add_conditions(graph: Graph, tree: FuzzyTree, rows: Rows, gate_margin: float
     return Conditions(graph.join(fits), graph.join(gates) if gates else None, index)
 
 
-def _number_fit(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.intp]) -> Value:
+def number_fit(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.intp]) -> Value:
+    """Memberships in the conditions of some nodes that ask for numbers, shape (n_nodes, n_rows)."""
     feature = tree.feature[nodes]
     x = graph.take(rows.values, feature)
     rise, fall = _side(tree.core.rise[nodes], -1), _side(tree.core.fall[nodes], 1)
@@ -152,16 +153,18 @@ def _number_gate(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.in
     low, high = np.where(is_empty, _LARGEST, low), np.where(is_empty, -_LARGEST, high)
     slope = np.where(is_empty, 1.0, slope)
     own, which = np.unique(np.stack([tree.feature[nodes], low, high, slope]), axis=1, return_inverse=True)
-    feature, (low, high, slope) = own[0].astype(np.int64), own[1:, :, None]
-    x = graph.take(rows.values, feature)
+    return graph.take(gate_openness(graph, rows, own[0], own[1:, :, None]), which.ravel())
+
+
+def gate_openness(graph: Graph, rows: Rows, columns: NDArray[Any], gates: Floats) -> Value:
+    """How open some gates are; ``gates``: low end, high end and slope of each, shape (3, n_gates, 1)."""
+    x, (low, high, slope) = graph.take(rows.values, columns), gates
     outside = graph("Max", graph("Sub", low, x), graph("Sub", x, high))
     known = graph.between(graph("Sub", 1.0, graph("Mul", outside, slope)), 0.0, 1.0)
-    return graph.take(graph("Where", graph.take(rows.is_missing, feature), 1.0, known), which.ravel())
+    return graph("Where", graph.take(rows.is_missing, columns), 1.0, known)
 
 
-def _category_tables(
-    graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.intp]
-) -> tuple[Floats, Floats, Value]:
+def category_tables(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.intp]) -> tuple[Floats, Floats, Value]:
     """Memberships and gates as tables, and where each row looks: a node's categories, then unseen, then missing."""
     fits, gates, share = [], [], tree.share
     for node in nodes:

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from ferl import _core
 from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
-from ferl._read.novelty import LOST_MASS, chosen_measure, precision
+from ferl._read.novelty import ENTROPY_SHARE, LOST_MASS, chosen_measure, precision
 from ferl._util.arrays import Floats
-from ferl.onnx.evidence import Conditions, Firings, Rows
+from ferl.onnx.evidence import Conditions, Firings, Rows, add_conditions, add_firings
 from ferl.onnx.graph import Graph, Operand, Value
+from ferl.onnx.wide import Scores
 
 Singles = NDArray[np.float32]
 
@@ -35,6 +36,12 @@ class Scale:
     per_unit: Floats
     numbers: NDArray[np.intp]
     categories: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, tree: FuzzyTree, unit: Floats) -> Scale:
+        """The scale of a tree in these units of distance."""
+        is_category = tree.n_categories(len(unit)) > 0
+        return cls(tree.profile.mean[0], 1 / unit, np.flatnonzero(~is_category), np.flatnonzero(is_category))
 
     def units(self, rows: Floats) -> Singles:
         """Numbers of exemplars as the search compares them, shape (n_numbers, n_rows)."""
@@ -55,17 +62,68 @@ def add_neighbour_distance(
     graph: Graph, tree: FuzzyTree, rows: Rows, conditions: Conditions | None, ungated: Firings
 ) -> Value:
     """Distance from the nearest exemplar of the nodes where a row's paths end, shape (n_samples,)."""
-    profile = tree.profile
-    is_category = tree.n_categories(rows.n_columns) > 0
-    scale = Scale(profile.mean[0], 1 / tree.unit_of_distance, np.flatnonzero(~is_category), np.flatnonzero(is_category))
-    groups = np.flatnonzero(tree.exemplar_group >= 0)
+    kept, groups = tree.profile.exemplar_row, np.flatnonzero(tree.exemplar_group >= 0)
+    scale = Scale.of(tree, tree.unit_of_distance)
     exemplar = _exemplars(tree, groups)
     is_end = graph("Transpose", _is_end(graph, tree, groups, conditions, ungated), perm=[1, 0])
     ends = graph("NonZero", is_end)
     row, group = (graph.remove_axis(own, 0) for own in graph.several("Split", 2, ends, np.array([1, 1])))
-    distance = _search(graph, rows, scale, profile.exemplar_row, exemplar, Pairs(row, group))
+    distance = _search(graph, rows, scale, kept, exemplar, Pairs(row, group))
     nearest, is_any = _nearest(graph, distance, exemplar, group, graph("Transpose", ends, perm=[1, 0]), is_end)
-    return graph("Where", is_any, _measured(graph, rows, scale, profile.exemplar_row, nearest), np.nan)
+    return graph("Where", is_any, _measured(graph, rows, scale, kept, nearest), np.nan)
+
+
+def add_wide_novelty(graph: Graph, model: Model, rows: Rows, scores: Scores, measure: str | None) -> Value:
+    """Novelty of wide rules, shape (n_samples,): the distance from the nearest kept row, and entropy; or the residual.
+
+    Parameters
+    ----------
+    graph : Graph
+        Where to add it.
+    model : Model
+        Of wide rules.
+    rows : Rows
+        The rows.
+    scores : Scores
+        Their summed weights of evidence.
+    measure : {"neighbour", "residual"} or None
+        As in :meth:`ferl.FERLClassifier.novelty`.
+
+    Returns
+    -------
+    Value
+    """
+    if chosen_measure(model, measure) == "neighbour":
+        usual = graph("Div", _nearest_kept(graph, model, rows), model.neighbours.usual)
+        return graph("Add", usual, graph("Mul", _entropy(graph, scores.scores), ENTROPY_SHARE))
+    tree = model.tree
+    conditions = add_conditions(graph, tree, rows, None) if tree.n_nodes > 1 else None
+    residual = _residual(graph, tree, rows, add_firings(graph, tree, rows, conditions, False))
+    if scores.support is None:
+        return residual
+    lost = graph("Sub", 1.0, graph.remove_axis(scores.support, 0))
+    return graph("Add", residual, graph("Mul", lost, LOST_MASS))
+
+
+def _nearest_kept(graph: Graph, model: Model, rows: Rows) -> Value:
+    """Distance from the nearest of all rows that wide rules keep, shape (n_samples,)."""
+    own = model.neighbours
+    scale, exemplar = Scale.of(model.tree, own.unit), np.arange(len(own.rows))[None]
+    everywhere = graph("Shape", graph.remove_axis(graph.take(rows.values, [0]), 0))
+    index = graph("Range", np.array(0), graph.remove_axis(everywhere, 0), np.array(1))
+    first = graph("Expand", np.zeros(1, dtype=np.int64), everywhere)
+    distance = _search(graph, rows, scale, own.rows, exemplar, Pairs(index, first))
+    return _measured(graph, rows, scale, own.rows, graph("ArgMin", distance, axis=1, keepdims=0))
+
+
+def _entropy(graph: Graph, scores: Value) -> Value:
+    """Entropy of the probabilities that scores mean, shape (n_samples,); as ``entropy_of`` in cpp/read/scores.cpp."""
+    most = graph("ReduceMax", scores, axes=[0], keepdims=1)
+    below = graph("Min", graph("Sub", most, scores), _core.LARGEST_EXPONENT)
+    power = graph("Exp", graph("Neg", below))
+    total = graph.total(power, 0, keepdims=False)
+    fallen = graph.total(graph("Mul", power, below), 0, keepdims=False)
+    return graph("Add", graph("Log", total), graph("Div", fallen, total))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -1,12 +1,12 @@
 """Linguistic variables: words for the values of a feature, as fuzzy sets that are fixed before learning.
 
-They are built from a table (:func:`quantile_partition`, :func:`width_partition`, :func:`mdlp_partition`) or written by
-an expert, in Python or in a file (:func:`load_partition`). After learning they can be moved to where a fitted tree's
-rules describe the rows best (:func:`refit_partition`).
+They are built from a table (:func:`quantile_partition`, :func:`triangular_partition`, :func:`width_partition`,
+:func:`mdlp_partition`) or written by an expert, in Python or in a file (:func:`load_partition`). After learning they
+can be moved to where a fitted tree's rules describe the rows best (:func:`refit_partition`).
 """
 
 from ferl._learn.mdlp import mdlp_partition
-from ferl._learn.partitions import quantile_partition, width_partition
+from ferl._learn.partitions import quantile_partition, triangular_partition, width_partition
 from ferl._model.fuzzy_set import FuzzySet, PartitionError
 from ferl._model.words import WORDS, LinguisticVariable, Partition, Terms, arrange, terms
 from ferl.partition.files import load_partition, save_partition
@@ -27,5 +27,6 @@ __all__ = [
     "refit_partition",
     "save_partition",
     "terms",
+    "triangular_partition",
     "width_partition",
 ]

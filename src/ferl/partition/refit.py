@@ -16,7 +16,7 @@ from ferl import _core
 from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
 from ferl._model.words import LinguisticVariable
-from ferl._readings import model_of
+from ferl._readings import tree_model_of
 from ferl._sklearn import check_rows
 from ferl._tables import codes_of, weights_and_factors
 from ferl._util.arrays import NARROWEST, Floats
@@ -92,7 +92,8 @@ def refit_partition(
     Parameters
     ----------
     estimator : FERLClassifier
-        A fitted compact classifier that combines by Dempster's rule. It is not changed.
+        A fitted compact tree (``criterion="consistent"`` or ``"cci"``) that combines by Dempster's rule. It is not
+        changed.
     X : array-like or data frame of shape (n_samples, n_features)
         The training rows.
     y : array-like of shape (n_samples,)
@@ -128,13 +129,13 @@ def refit_partition(
     >>> from ferl import FERLClassifier
     >>> from ferl.partition import refit_partition
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = FERLClassifier("compact", random_state=0).fit(X, y)
+    >>> clf = FERLClassifier("compact", criterion="consistent", random_state=0).fit(X, y)
     >>> result = refit_partition(clf, X, y)
     >>> result
     <RefitResult: cross-entropy from 0.124 to 0.098, drift 4.5 %>
     >>> moved = result.estimator  # a copy of clf that speaks in the moved words
     """
-    model = model_of(estimator, "refit_partition")
+    model = tree_model_of(estimator, "refit_partition", 'a tree of words, criterion="consistent"')
     _refuse_other_models(model)
     if isinstance(max_iter, bool) or not isinstance(max_iter, Integral) or max_iter < 0:
         raise ValueError(f"max_iter is {max_iter!r}; it must be an int of at least 0.")
@@ -167,7 +168,7 @@ def _refuse_other_models(model: Model) -> None:
     if model.partition is None:
         raise ValueError(
             f"The estimator is a {model.variant} tree, which learns its own splits; only the words of a compact tree "
-            'can be refitted. Fit one with variant="compact".'
+            'can be refitted. Fit one with variant="compact" and criterion="consistent".'
         )
     if model.reading.combination != "dempster":
         raise ValueError(

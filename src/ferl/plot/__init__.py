@@ -1,24 +1,29 @@
 """Pictures of a fitted classifier, its answers and its measurements; drawn with matplotlib, the extra ``plot``.
 
-Every function draws on ``ax``, or on a figure of its own, and returns the Axes. None of them shows a window or changes
-a setting of matplotlib.
+Every function draws on ``ax``, or on a figure of its own, and returns the Axes; ``plot_shapes`` draws several and
+returns the figure. None of them shows a window or changes a setting of matplotlib.
 """
 
+from ferl.plot.contributions import plot_contributions, plot_importance
 from ferl.plot.critical_difference import average_ranks, critical_difference, plot_critical_difference
 from ferl.plot.curves import plot_reliability, plot_risk_coverage
 from ferl.plot.evidence import plot_evidence
 from ferl.plot.memberships import plot_memberships
 from ferl.plot.regions import plot_decision_regions
+from ferl.plot.shapes import plot_shapes
 from ferl.plot.tree import plot_tree
 
 __all__ = [
     "average_ranks",
     "critical_difference",
+    "plot_contributions",
     "plot_critical_difference",
     "plot_decision_regions",
     "plot_evidence",
+    "plot_importance",
     "plot_memberships",
     "plot_reliability",
     "plot_risk_coverage",
+    "plot_shapes",
     "plot_tree",
 ]

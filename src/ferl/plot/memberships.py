@@ -1,4 +1,4 @@
-"""Membership functions of one feature: the words of a compact tree, or the bands of a learned tree's splits."""
+"""Membership functions of one feature: its words, or the bands of a learned tree's splits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ferl._model.tree import FuzzyTree
 from ferl._model.words import LinguisticVariable
 from ferl._read.rules import Bound
 from ferl._read.text import shown_names
-from ferl._readings import model_of
+from ferl._readings import model_of, tree_model_of
 from ferl._util.colours import class_colours, tint
 from ferl._util.text import shown
 from ferl.classifier import FERLClassifier
@@ -35,9 +35,10 @@ def plot_memberships(
 ) -> Axes:
     """How much each value of a feature belongs to a word, or to the left side of a split.
 
-    Compact trees: a line for each word of the feature. Others: a line for each split on it, which falls from one to
-    zero inside the band; where lines are many, those of the heaviest splits. Features that are categories: a group of
-    bars for each category, of its memberships in the left sides of the splits (or in the words that rules use).
+    Models in words: a line for each word of the feature. Trees with learned splits: a line for each split on it, which
+    falls from one to zero inside the band; where lines are many, those of the heaviest splits. Features that are
+    categories: a group of bars for each category, of its memberships in the left sides of the splits (or in the words
+    that rules use).
 
     Parameters
     ----------
@@ -71,6 +72,8 @@ def plot_memberships(
     if max_splits < 1:
         raise ValueError(f"max_splits is {max_splits}; it must be at least 1.")
     model = model_of(estimator, "plot_memberships")
+    if model.partition is None:  # the ramps of wide rules are no splits
+        model = tree_model_of(estimator, "plot_memberships", "ferl.plot.plot_shapes")
     names, _ = shown_names(model, feature_names, None)
     index = feature_index(feature, names[: model.n_features])
     tree = model.tree
@@ -78,7 +81,7 @@ def plot_memberships(
     nodes = _conditions_on(tree, index)
     if variable is None and not nodes.size:
         used = [names[j] for j in np.unique(tree.feature[1:]) if j < model.n_features]
-        asked = f"Choose one that they ask: {shown(used)}." if used else "The tree asks for none."
+        asked = f"Choose one that they ask: {shown(used)}." if used else "They ask for none."
         raise ValueError(f"No rule asks for feature {shown(names[index])}. {asked}")
     ax = axes_for("plot_memberships", ax, (5.6, 3.0))
     categories = model.category_names.get(index)

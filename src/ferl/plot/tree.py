@@ -12,7 +12,7 @@ from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
 from ferl._read.rules import LEAST_LISTED, Bound, Folded, fold, listed_categories
 from ferl._read.text import probability_text, shown_names
-from ferl._readings import model_of
+from ferl._readings import tree_model_of
 from ferl._util.colours import class_colours, tint
 from ferl.classifier import FERLClassifier
 from ferl.plot.canvas import (
@@ -150,7 +150,7 @@ def plot_tree(
     """
     if decimals is not None and decimals < 0:
         raise ValueError(f"decimals is {decimals}; it must be at least 0, or None.")
-    model = model_of(estimator, "plot_tree")
+    model = tree_model_of(estimator, "plot_tree", "ferl.plot.plot_shapes")
     names, labels = shown_names(model, feature_names, class_names)
     tree = model.tree
     layout = lay_out(tree, max_depth, max_rules)

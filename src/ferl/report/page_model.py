@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ferl import _core
-from ferl._model.model import Model
+from ferl._model.model import Model, RuleWeights
 from ferl._model.tree import FuzzyTree
-from ferl._read.novelty import LOST_MASS, precision
+from ferl._read.novelty import ENTROPY_SHARE, LOST_MASS, precision
 from ferl._util.arrays import Bools, Floats
 from ferl._util.text import shown_names
 
@@ -34,27 +34,50 @@ def page_model(model: Model) -> dict[str, Any]:
     -------
     dict
     """
-    tree = model.tree
-    return {
+    shared = {
         "constants": {
             "unseen_gate": _core.UNSEEN_GATE,
             "most_firing": _core.MOST_FIRING,
             "least_mass": _core.LEAST_MASS,
             "mass_scale": _core.MASS_SCALE,
+            "largest_exponent": _core.LARGEST_EXPONENT,
             "far_away": _core.FAR_AWAY,
             "lost_mass": LOST_MASS,
+            "entropy_share": ENTROPY_SHARE,
         },
         "classes": shown_names(model.classes.tolist()),
         "n_features": model.n_features,
         "missing_features": list(model.missing_features),
+        "nodes": _nodes(model),
+        "weights": None if model.weights is None else _weights(model, model.weights),
+        "novelty": _novelty(model),
+    }
+    return shared | (_tree(model) if model.weights is None else {})
+
+
+def _tree(model: Model) -> dict[str, Any]:
+    """What the nodes of a tree say, and how that is combined."""
+    return {
         "combination": model.reading.combination,
         "is_source": model.is_source.tolist(),
         "speaks": model.speaks.tolist(),
         "gated": model.reading.support_gate,
-        "nodes": _nodes(model),
-        "consequent": numbers(tree.consequent),
+        "consequent": numbers(model.tree.consequent),
         "reliability": numbers(model.reliability),
-        "novelty": _novelty(tree),
+    }
+
+
+def _weights(model: Model, weights: RuleWeights) -> dict[str, Any]:
+    """Weights of evidence of wide rules, and the gates that fade them."""
+    n_categories = model.tree.n_categories(len(weights.seen))
+    return {
+        "node": weights.node.tolist(),
+        "weight": numbers(weights.weight),
+        "prior": numbers(weights.prior),
+        "gate": [
+            {"column": column, "range": numbers(gate), "n_categories": int(n_categories[column])}
+            for column, gate in zip(model.gated_columns.tolist(), model.scores.gate, strict=True)
+        ],
     }
 
 
@@ -96,21 +119,22 @@ def _nodes(model: Model) -> dict[str, Any]:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _novelty(tree: FuzzyTree) -> dict[str, Any]:
-    profile = tree.profile
+def _novelty(model: Model) -> dict[str, Any]:
+    tree, profile = model.tree, model.tree.profile
     if not profile.has_exemplars:
         ends = tree.is_leaf.copy()
         ends[0] = True  # what a row that fits no leaf is compared with
         return {"measure": "residual", "mean": _where(ends, profile.mean), "precision": _where(ends, precision(tree))}
-    groups, rows = _exemplars(tree)
-    return {
+    found = {
         "measure": "neighbour",
         "is_number": (tree.n_categories(profile.mean.shape[1]) == 0).tolist(),
         "centre": numbers(profile.mean[0]),
-        "per_unit": numbers(1 / tree.unit_of_distance),
-        "exemplar": groups,
-        "row": numbers(rows),
+        "per_unit": numbers(1 / model.unit_of_distance),
     }
+    if model.weights is not None:
+        return found | {"usual": model.neighbours.usual, "row": numbers(model.neighbours.rows)}
+    groups, rows = _exemplars(tree)
+    return found | {"exemplar": groups, "row": numbers(rows)}
 
 
 def _where(wanted: Bools, values: Floats) -> list[Any]:
@@ -132,15 +156,15 @@ def _exemplars(tree: FuzzyTree) -> tuple[list[list[int] | None], Floats]:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def training_range(tree: FuzzyTree, feature: int) -> tuple[float, float]:
+def training_range(model: Model, feature: int) -> tuple[float, float]:
     """The range of a feature that holds numbers, as far as the model remembers it.
 
-    Of a feature that rules ask, the range at its splits and of the training rows that were kept; of others the latter
-    alone, or three standard deviations around the mean.
+    Wide rules know it. Of a feature that a tree asks, the range at its splits and of the training rows that were kept;
+    of others the latter alone, or three standard deviations around the mean.
     """
-    profile = tree.profile
-    kept = profile.exemplar_row[:, feature]
-    seen = np.concatenate([tree.support[tree.feature == feature].ravel(), kept])
+    tree, profile = model.tree, model.tree.profile
+    asked = tree.support[tree.feature == feature] if model.weights is None else model.weights.seen[feature]
+    seen = np.concatenate([asked.ravel(), profile.exemplar_row[:, feature]])
     seen = seen[np.isfinite(seen)]
     if not len(seen):
         spread = 3 * math.sqrt(profile.variance[0, feature])

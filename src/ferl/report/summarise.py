@@ -1,164 +1,27 @@
-"""The content of a report, as a plain dict: the model, its rules, its tree, and the rows that are listed."""
+"""The content of a report, as a plain dict: the model, its rules, its tree or curves, and the rows that are listed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ferl._model.model import Model
-from ferl._model.tree import FuzzyTree
-from ferl._read.evidence import read_evidence
+from ferl._read.evidence import read_evidence, share_among_features
 from ferl._read.explanation import Explanation, explain, feature_importances
 from ferl._read.novelty import novelty_attribution
-from ferl._read.rules import LEAST_LISTED, Bound, Condition, read_rules
-from ferl._read.text import TextStyle, word_meanings
+from ferl._read.shapes import mean_firing, read_shapes
+from ferl._read.text import word_meanings
 from ferl._tables import add_up_indicators
 from ferl._tables.rows import OneRow
 from ferl._util.arrays import Floats
-from ferl._util.text import cut, number_text, shown_line, shown_names
+from ferl._util.text import number_text, shown_line
 from ferl.report.page_model import numbers, page_model, slider_step, training_range
+from ferl.report.rule_lists import rule_rows, tree_rows
+from ferl.report.shape_charts import shape_charts
 from ferl.report.table_reading import NO_LABEL, OTHER_LABEL, Rows, TableReading, measures
-
-MAX_CATEGORY_LETTERS = 30
-MAX_SHARES = 6  # classes of a bar; the rest is one part
-
-
-@dataclass(frozen=True)
-class View:
-    """A model with the names that readers see.
-
-    Attributes
-    ----------
-    model : Model
-        The model.
-    features : list of str
-        Names of the features.
-    classes : list of str
-        Names of the classes.
-    style : TextStyle
-        Puts rules into words.
-    """
-
-    model: Model
-    features: list[str]
-    classes: list[str]
-    style: TextStyle
-
-    @classmethod
-    def of(cls, model: Model) -> View:
-        """The view of a model."""
-        features = shown_names(model.feature_names())
-        classes = shown_names(model.classes.tolist())
-        columns = features + [features[j] for j in model.missing_features]
-        categories: dict[int, Sequence[Any]] = {
-            j: shown_names(own, MAX_CATEGORY_LETTERS) for j, own in model.category_names.items()
-        }
-        weight = float(model.tree.weight[0])
-        return cls(model, features, classes, TextStyle(columns, classes, weight, categories, shares=False))
-
-
-def rule_rows(view: View) -> list[dict[str, Any]]:
-    """The rules that speak, strongest support first, with the numbers that they have everywhere."""
-    tree = view.model.tree
-    total = float(tree.weight[0])
-    return [
-        {
-            "number": rule.number,
-            "node": rule.node,
-            "is_leaf": bool(tree.is_leaf[rule.node]),
-            "conditions": _spoken(view, rule.conditions),
-            "n_conditions": len(rule.conditions),
-            "label": view.classes[rule.label],
-            "class": rule.label,
-            "confidence": float(rule.consequent[rule.label]),
-            "shares": class_shares(rule.consequent),
-            "support": rule.support,
-            "share": rule.support / total,
-        }
-        for rule in read_rules(view.model)
-    ]
-
-
-def _spoken(view: View, conditions: tuple[Condition, ...]) -> list[str]:
-    style = view.style
-    return [
-        _kept_together(own.text(style.names[own.feature], categories=style.categories.get(own.feature)))
-        for own in conditions
-    ]
-
-
-def _kept_together(text: str) -> str:
-    """A threshold stays with its band where a line wraps."""
-    return cut(text).replace(" ±", "\u00a0±")
-
-
-def class_shares(consequent: Any) -> list[dict[str, Any]]:
-    """Parts of a bar of classes, in their order; of many the largest, and the rest as one part of no class."""
-    largest = np.argsort(-consequent, kind="stable")[:MAX_SHARES]
-    kept = [c for c in sorted(largest.tolist()) if consequent[c] >= 0.005]
-    parts: list[dict[str, Any]] = [{"class": c, "share": float(consequent[c])} for c in kept]
-    rest = 1 - sum(part["share"] for part in parts)
-    return [*parts, {"class": None, "share": rest}] if rest > 0.005 else parts
-
-
-def tree_rows(view: View, rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Nodes in pre-order, each with what it asks and the number of lists that end behind it.
-
-    A flat list: a template that called itself would be limited in depth.
-    """
-    tree = view.model.tree
-    number = {rule["node"]: rule["number"] for rule in rules}
-    depth = [*tree.depth.tolist(), 0]
-    ranges: dict[int, tuple[float, float]] = {}
-    return [
-        {
-            "node": node,
-            "depth": depth[node],
-            "is_leaf": bool(tree.is_leaf[node]),
-            "n_closed": max(depth[node] - depth[node + 1], 0) if tree.is_leaf[node] else 0,
-            "condition": "" if node == 0 else _spoken(view, (node_condition(tree, node),))[0],
-            "band": _band(tree, node, ranges),
-            "rule": number.get(node),
-            "label": view.classes[int(np.argmax(tree.consequent[node]))],
-            "class": int(np.argmax(tree.consequent[node])),
-            "confidence": float(tree.consequent[node].max()),
-            "shares": class_shares(tree.consequent[node]),
-            "support": float(tree.weight[node]),
-            "share": float(tree.weight[node] / tree.weight[0]),
-        }
-        for node in range(tree.n_nodes)
-    ]
-
-
-def node_condition(tree: FuzzyTree, node: int) -> Condition:
-    """The condition of a node, without those of the nodes above it."""
-    feature = int(tree.feature[node])
-    if tree.word:
-        return Condition(feature, None, None, tree.word[node])
-    if tree.categories is not None and len(own := tree.categories.of(node)):
-        kept = np.flatnonzero(np.nan_to_num(own) >= LEAST_LISTED)
-        return Condition(feature, None, None, categories=tuple((int(code), float(own[code])) for code in kept))
-    a, b, c, d = tree.trapezoid[node].tolist()
-    lower = Bound((a + b) / 2, (b - a) / 2) if np.isfinite(a) else None
-    return Condition(feature, lower, Bound((c + d) / 2, (d - c) / 2) if np.isfinite(d) else None)
-
-
-def _band(tree: FuzzyTree, node: int, ranges: dict[int, tuple[float, float]]) -> str | None:
-    """Membership over the range of training as the points of a polygon, 100 wide and 20 high."""
-    feature = int(tree.feature[node])
-    if node == 0 or (tree.categories is not None and len(tree.categories.of(node))):
-        return None
-    low, high = ranges.setdefault(feature, training_range(tree, feature))
-    a, b, c, d = np.clip(tree.trapezoid[node], low, high)
-    left = [(low, 1.0)] if not np.isfinite(tree.trapezoid[node, 0]) else [(a, 0.0), (b, 1.0)]
-    right = [(high, 1.0)] if not np.isfinite(tree.trapezoid[node, 3]) else [(c, 1.0), (d, 0.0)]
-    corners = [(low, 0.0), *left, *right, (high, 0.0)]
-    return " ".join(f"{100 * (x - low) / (high - low):.4g},{20 - 18 * y:.4g}" for x, y in corners)
-
+from ferl.report.view import View
 
 MAX_REASON = 600  # letters
 MAX_PARTS = 4  # features that are named
@@ -255,9 +118,10 @@ def summarise(
     Returns
     -------
     dict
-        ``title``, ``version``, ``table`` (counts), ``model``, ``classes``, ``features``, ``rules``, ``tree``,
-        ``words`` (what those of a compact tree mean), ``measures`` (None without labels), ``abstained`` and ``novel``
-        rows, and ``page``: the model and the rows for the what-if page. The same model and table give the same dict.
+        ``title``, ``version``, ``table`` (counts), ``model``, ``classes``, ``features``, ``rules``, ``tree`` (None for
+        wide rules), ``shapes`` (their charts; None for trees), ``words`` (what words of rules mean), ``measures`` (None
+        without labels), ``abstained`` and ``novel`` rows, and ``page``: the model and the rows for the what-if page.
+        The same model and table give the same dict.
     """
     from ferl import __version__
 
@@ -272,7 +136,8 @@ def summarise(
         "classes": _classes(view),
         "features": features,
         "rules": rules,
-        "tree": tree_rows(view, rules),
+        "tree": tree_rows(view, rules) if model.weights is None else None,
+        "shapes": None if model.weights is None else shape_charts(view.wide_style, read_shapes(view.wide_style.model)),
         "words": word_meanings(model, view.style.names),
         "measures": measures(reading, view.classes),
         "abstained": [listed_row(view, reading.abstained.rows, index) for index in range(len(reading.abstained.rows))],
@@ -281,6 +146,7 @@ def summarise(
             "model": page_model(model),
             "features": [_control(view, j, own) for j, own in enumerate(features)],
             "rules": [_source(rule) for rule in rules],
+            "usual": None if model.weights is None else numbers(_usual(model)),
             "rows": _offered(view, reading),
         },
     }
@@ -306,7 +172,8 @@ def _model(model: Model, parameters: dict[str, Any]) -> dict[str, Any]:
     tree = model.tree
     return {
         "variant": model.variant,
-        "n_rules": len(tree.leaves),
+        "is_wide": model.weights is not None,
+        "n_rules": model.n_rules,
         "depth": int(tree.depth.max()),
         "n_features": model.n_features,
         "training_weight": float(tree.weight[0]),
@@ -357,7 +224,7 @@ def _control(view: View, j: int, feature: dict[str, Any]) -> dict[str, Any]:
     if feature["kind"] == "category":
         return {**control, "levels": view.style.categories.get(j, [])}
     tree = view.model.tree
-    low, high = training_range(tree, j)
+    low, high = training_range(view.model, j)
     known = tree.profile.exemplar_row[:, j]
     known = known[~np.isnan(known)]
     whole = len(known) > 0 and bool((known == np.floor(known)).all())
@@ -365,8 +232,15 @@ def _control(view: View, j: int, feature: dict[str, Any]) -> dict[str, Any]:
 
 
 def _source(rule: dict[str, Any]) -> dict[str, Any]:
-    kept = ("number", "node", "is_leaf", "conditions", "label", "class", "confidence")
-    return {key: rule[key] for key in kept}
+    kept = ("number", "node", "conditions", "label", "class", "confidence")
+    return {key: rule[key] for key in kept if key in rule}
+
+
+def _usual(model: Model) -> Floats:
+    """What each feature, and last the prior, says of the training rows on average, (n_features + 1, n_classes)."""
+    weights = model.rule_weights
+    average = np.append(mean_firing(model), 1.0)[:, None] * np.vstack([weights.weight, weights.prior])
+    return np.asarray(share_among_features(model, average[None])[0])
 
 
 def _offered(view: View, reading: TableReading) -> list[dict[str, Any]]:

@@ -122,9 +122,9 @@ def write_report(
 ) -> Path:
     """Write a report on a fitted classifier and a table: one HTML file that needs no network.
 
-    It shows the rules, the tree, how good the answers are, the rows without an answer and the rows unlike training, and
-    it has a page that judges any row you type, in the browser. The file contains the model with the training rows that
-    it keeps (none with ``n_exemplars=0``) and up to 150 rows of the table.
+    It shows the rules, the tree (of wide rules their curves), how good the answers are, the rows without an answer and
+    the rows unlike training, and it has a page that judges any row you type, in the browser. The file contains the
+    model with the training rows that it keeps (none with ``n_exemplars=0``) and up to 150 rows of the table.
 
     Parameters
     ----------

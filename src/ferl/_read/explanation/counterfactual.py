@@ -22,8 +22,9 @@ from ferl._util.arrays import Floats
 from ferl._util.text import plain
 
 TOLERANCE = 1e-7  # of a spread, between the proven distance and the change
-# The maxima of the cautious rule nearly jump where a source comes to fire fully: proofs need intervals that short.
-_CAUTIOUS_TOLERANCE = 1e-14
+# The maxima of the cautious rule nearly jump where a source comes to fire fully: proofs need intervals that short. The
+# scores of wide rules are linear between the corners of one feature: each proof is a comparison, and the search exact.
+_FINE_TOLERANCE = 1e-14
 _OVERSHOOT = 0.05  # of the change, that rounding to fewer digits may add
 
 
@@ -134,7 +135,7 @@ def _other_category(line: _Line, feature: int, unseen: Any) -> Change | None:
     """The category whose label is most probable, among those that give another label."""
     categories = line.model.category_names[feature]
     evidence = line.at(feature, *range(len(categories)))
-    probability = evidence.pignistic
+    probability = evidence.probability
     labels = probability.argmax(axis=1)
     if (labels == line.label).all():
         return None
@@ -150,10 +151,10 @@ def _other_numbers(line: _Line, features: list[int]) -> tuple[dict[int, Change],
     model = line.model
     spread, value = total_spread(model.tree)[features], line.row[0, features]
     # Below this two values are the same to the eye, and near the resolution of the numbers nothing can be told apart.
-    tolerance = _CAUTIOUS_TOLERANCE if model.reading.combination == "cautious" else TOLERANCE
+    tolerance = _FINE_TOLERANCE if model.reading.combination in ("cautious", "weights") else TOLERANCE
     width = np.maximum(tolerance * spread, 4 * np.spacing(np.abs(value)))
     at, proven = np.empty((len(features), 2)), np.empty((len(features), 2))
-    model.sources.nearest_flips(line.row, line.label, np.array(features, dtype=np.int32), width, at, proven)
+    model.prover.nearest_flips(line.row, line.label, np.array(features, dtype=np.int32), width, at, proven)
     side = np.abs(at - value[:, None]).argmin(axis=1)
     nearest, proven = at[np.arange(len(features)), side], np.abs(proven - value[:, None]).min(axis=1)
     found, unproven = {}, []
@@ -170,7 +171,7 @@ def _change(line: _Line, feature: int, at: float, spread: float, proven: float) 
     value = float(line.row[0, feature])
     for to in _rounded(value, at, _is_whole(line, feature)):
         evidence = line.at(feature, to)
-        new = int(evidence.pignistic[0].argmax())
+        new = int(evidence.probability[0].argmax())
         if new != line.label:
             break
     label, is_silent = evidence.classes.tolist()[new], not evidence.belief.any()

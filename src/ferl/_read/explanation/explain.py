@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ferl._model.model import Model
-from ferl._read.certificate import CERTIFIED, check_scale, proven_radius
+from ferl._read.certificate import check_scale, is_certified, proven_radius
 from ferl._read.evidence import Evidence, read_evidence
+from ferl._read.explanation.balance import read_balance, wide_rules
 from ferl._read.explanation.counterfactual import nearest_changes
+from ferl._read.explanation.fired import FiredRule, TreeRule
 from ferl._read.explanation.ignorance import split_ignorance
 from ferl._read.explanation.sentences import Explanation
 from ferl._read.explanation.sources import fired_sources
-from ferl._read.explanation.story import Certified, FiredRule
+from ferl._read.explanation.story import Certified
 from ferl._read.explanation.typical import NoveltyPart, is_unusual, reached_rules, usual_values
 from ferl._read.novelty import lost_support, novelty_attribution, total_spread
 from ferl._read.rules import rule_numbers
@@ -42,19 +45,22 @@ def explain(model: Model, one: OneRow, *, counterfactual: bool = True) -> Explan
     """
     row, names = one.values, model.feature_names()
     evidence = read_evidence(model, row)
-    best = int(evidence.pignistic[0].argmax())
-    parts = _novelty(model, one, names)
+    probability = evidence.probability[0]
+    best, in_set = int(probability.argmax()), evidence.prediction_set()[0]
+    has_answer = len(in_set) == 1 or not in_set.all()
+    values = shown_values(model, one)
+    parts = _novelty(model, one, values)
     lost = add_up_indicators(lost_support(model, row), model.missing_features)[0]
-    values = row[0, : len(names)]
-    rules = _fired_rules(model, row, evidence, best)
-    changes = nearest_changes(model, row, best, one.unseen) if counterfactual else None
+    balance = None if model.weights is None else read_balance(model, row, values)
+    rules = _tree_rules(model, row, evidence, best) if balance is None else wide_rules(model, row, balance)
+    changes = nearest_changes(model, row, best, one.unseen) if counterfactual and has_answer else None
     return Explanation(
-        label=evidence.classes.tolist()[best],
+        label=evidence.classes.tolist()[best] if has_answer else None,
         classes=tuple(evidence.classes.tolist()),
-        probability=_floats(evidence.pignistic[0]),
+        probability=_floats(probability),
         belief=_floats(evidence.belief[0]),
         plausibility=_floats(evidence.plausibility[0]),
-        in_set=tuple(map(bool, evidence.prediction_set()[0])),
+        in_set=tuple(map(bool, in_set)),
         ignorance=float(evidence.ignorance[0]),
         conflict=float(evidence.conflict[0]),
         doubt=split_ignorance(model, row, evidence),
@@ -62,16 +68,28 @@ def explain(model: Model, one: OneRow, *, counterfactual: bool = True) -> Explan
         novelty=float(sum(part.part for part in parts)),
         novelty_parts=parts,
         lost_support=tuple((names[f], float(lost[f])) for f in np.argsort(-lost, kind="stable") if lost[f] > 0),
-        certified=_certified(model, row, evidence),
+        certified=_certified(model, row, evidence) if has_answer else None,
         changes=None if changes is None else changes.found,
         unproven=() if changes is None else changes.unproven,
-        missing=tuple(names[f] for f in np.flatnonzero(np.isnan(values))),
+        missing=tuple(name for name, value in zip(names, values, strict=True) if value is None),
         unseen=tuple((names[f], value) for f, value in sorted(one.unseen.items())),
         words=_words(model, rules),
+        balance=balance,
     )
 
 
-def _fired_rules(model: Model, row: Floats, evidence: Evidence, best: int) -> tuple[FiredRule, ...]:
+def shown_values(model: Model, one: OneRow) -> list[Any]:
+    """Values of the features as a reader knows them: numbers, categories, None where they are missing."""
+    categories, found = model.category_names, []
+    for f, value in enumerate(one.values[0, : model.n_features].tolist()):
+        if f in one.unseen or math.isnan(value):
+            found.append(one.unseen.get(f))
+        else:
+            found.append(categories[f][int(value)] if f in categories else value)
+    return found
+
+
+def _tree_rules(model: Model, row: Floats, evidence: Evidence, best: int) -> tuple[TreeRule, ...]:
     tree = model.tree
     firing = model.fire(row)[0]
     sources = fired_sources(model, firing)
@@ -83,14 +101,14 @@ def _fired_rules(model: Model, row: Floats, evidence: Evidence, best: int) -> tu
         node = int(sources.node[k])
         own = int(tree.consequent[node].argmax())
         rules.append(
-            FiredRule(
+            TreeRule(
                 node=node,
                 number=numbers.get(node),
                 conditions=rule_text(model, node),
                 label=classes[own],
-                confidence=float(tree.consequent[node, own]),
                 firing=float(sources.firing[k]),
                 support=float(tree.weight[node]),
+                confidence=float(tree.consequent[node, own]),
                 belief=_floats(parts[k]),
                 belief_without=_floats(without[k]),
             )
@@ -98,7 +116,7 @@ def _fired_rules(model: Model, row: Floats, evidence: Evidence, best: int) -> tu
     return tuple(rules)
 
 
-def _words(model: Model, rules: tuple[FiredRule, ...]) -> tuple[str, ...]:
+def _words(model: Model, rules: Sequence[FiredRule]) -> tuple[str, ...]:
     """What the words of these rules mean."""
     tree = model.tree
     if not tree.word:
@@ -107,25 +125,19 @@ def _words(model: Model, rules: tuple[FiredRule, ...]) -> tuple[str, ...]:
     return tuple(word_meanings(model, [spoken(name) for name in model.column_names()], asked))
 
 
-def _novelty(model: Model, one: OneRow, names: list[str]) -> tuple[NoveltyPart, ...]:
-    parts, categories = novelty_attribution(model, one.values)[0], model.category_names
-    usual = usual_values(model.tree, reached_rules(model, one.values), len(names), categories)
+def _novelty(model: Model, one: OneRow, values: list[Any]) -> tuple[NoveltyPart, ...]:
+    parts, names = novelty_attribution(model, one.values)[0], model.feature_names()
+    usual = usual_values(model.tree, reached_rules(model, one.values), len(names), model.category_names)
     unit = model.tree.unit_of_distance  # what a feature varies by inside rules
     found = []
     for f in np.argsort(-parts, kind="stable").tolist():
-        value = float(one.values[0, f])
-        shown: Any = None if math.isnan(value) else value
-        if f in one.unseen:
-            shown = one.unseen[f]
-        elif f in categories and shown is not None:
-            shown = categories[f][int(value)]
-        odd = f in one.unseen or is_unusual(value, usual[f], float(unit[f]))
-        found.append(NoveltyPart(names[f], shown, float(parts[f]), usual[f], odd))
+        odd = f in one.unseen or is_unusual(float(one.values[0, f]), usual[f], float(unit[f]))
+        found.append(NoveltyPart(names[f], values[f], float(parts[f]), usual[f], odd))
     return tuple(found)
 
 
 def _certified(model: Model, row: Floats, evidence: Evidence) -> Certified | None:
-    if model.reading.combination not in CERTIFIED:
+    if not is_certified(model):
         return None
     spread = total_spread(model.tree)[: model.n_features]
     return Certified(float(proven_radius(model, row, evidence, check_scale(model, spread))[0]))

@@ -17,16 +17,19 @@ class Doubt:
     that much is conflict's. Opening all gates, then believing every source fully, can only lower U: the two steps are
     what lost support and thin support add. What remains would be there even so: rules that fire weakly.
 
+    Wide rules have two causes: closed gates, and weights of evidence that are small or balance each other.
+
     Attributes
     ----------
     weak_firing : float
-        No rule fires fully: the row lies inside bands, values are missing, or no word fits.
+        No rule fires fully: the row lies inside bands, values are missing, or no word fits. Of wide rules: what is said
+        for and against the classes nearly balances.
     thin_support : float
         Rules are discounted because few training rows are behind them; 0 unless ``discount`` is set.
     lost_support : float
         Gates that close because values lie outside what rules saw in training.
     conflict : float
-        Rules that contradict each other.
+        Rules that contradict each other; 0 for wide rules, whose weights are netted first.
     """
 
     weak_firing: float
@@ -58,6 +61,9 @@ def split_ignorance(model: Model, row: Floats, evidence: Evidence) -> Doubt:
     Doubt
     """
     ignorance = float(evidence.ignorance[0])
+    if model.weights is not None:  # weights that are all smaller by one factor leave more open
+        opened = min(float(read_evidence(model.with_gates_open, row).ignorance[0]), ignorance)
+        return Doubt(opened, 0.0, ignorance - opened, 0.0)
     unclaimed = min(_unclaimed(evidence), ignorance)
     # Each is at most the one before; the minimum takes away what rounding adds.
     opened = min(_unclaimed(read_evidence(model.with_gates_open, row)), unclaimed)

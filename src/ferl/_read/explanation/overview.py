@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 
 from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
+from ferl._read.evidence import read_evidence
 from ferl._read.explanation.page import Readable, Section, Table
-from ferl._read.explanation.sentences import usual_text
 from ferl._read.explanation.story import usual_form
 from ferl._read.explanation.typical import Usual, usual_values
+from ferl._read.explanation.unlike import usual_text
 from ferl._read.rules import rule_numbers
+from ferl._read.shapes import Shapes, read_shapes, shape_importances
 from ferl._read.text import rule_text
+from ferl._read.wide_text import WideStyle, curve_summary
 from ferl._tables import add_up_indicators
 from ferl._util.arrays import Floats
 from ferl._util.text import listed, plain, share_text, spoken
@@ -29,6 +32,9 @@ def feature_importances(model: Model) -> Floats:
     the Gini impurity times weight above, less those of the two parts. The two sides of a learned split say the same, so
     the shares are those of scikit-learn; a word of a compact tree counts by itself. A condition on a value being
     missing counts for its feature.
+
+    Wide models: how far what is said of a feature's values moves two classes apart, averaged over training rows (see
+    :class:`ferl._read.shapes.Shape`); what rules say of several features is shared equally among them.
 
     Parameters
     ----------
@@ -48,6 +54,8 @@ def feature_importances(model: Model) -> Floats:
     >>> FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(X, y).feature_importances_.round(2)
     array([0.  , 0.  , 0.56, 0.44])
     """
+    if model.weights is not None:
+        return shape_importances(model)
     tree = model.tree
     n_columns = model.n_features + len(model.missing_features)
     by_column = np.zeros((1, n_columns))
@@ -92,20 +100,26 @@ class RuleSummary:
         What follows "if".
     label : object
         The class that it speaks for.
-    confidence : float
-        The share of this class behind it.
+    confidence : float or None
+        The share of this class behind it; None for wide rules.
     support : float
         Training weight behind it.
     share : float
         Of the whole training weight.
+    weight : float or None
+        Of wide rules: what it adds to the log-odds of its class against the one that it speaks against most.
+    n_features : int
+        Number of features that it asks.
     """
 
     number: int
     conditions: str
     label: Any
-    confidence: float
+    confidence: float | None
     support: float
     share: float
+    weight: float | None
+    n_features: int
 
 
 @dataclass(frozen=True)
@@ -121,13 +135,21 @@ class ClassProfile:
     rules : tuple of int
         Numbers of the rules that speak for it, strongest support first.
     typical : tuple of (str, Usual)
-        What the training rows of these rules have in each feature that matters, the most important first.
+        What the training rows of these rules have in each feature that matters, the most important first; empty for
+        wide rules, which most rows fit in part.
+    strongest : tuple of (str, str, float), or None
+        Of wide models: the feature and its value that speak most for the class before all others, and by how much, in
+        log-odds beside what is usual; None where no value of a single feature does.
+    is_answered : bool
+        Whether it is the most probable class of some training row that the model keeps; True where it keeps none.
     """
 
     label: Any
     share: float
     rules: tuple[int, ...]
     typical: tuple[tuple[str, Usual], ...]
+    strongest: tuple[str, str, float] | None
+    is_answered: bool
 
 
 @dataclass(frozen=True)
@@ -148,6 +170,8 @@ class Overview(Readable):
         The rules, strongest support first.
     classes : tuple of ClassProfile
         The classes.
+    curves : tuple of (str, str)
+        Of wide models: features that rules ask alone, the most important first, and what their values say.
 
     Examples
     --------
@@ -180,6 +204,7 @@ class Overview(Readable):
     n_features: int
     rules: tuple[RuleSummary, ...]
     classes: tuple[ClassProfile, ...]
+    curves: tuple[tuple[str, str], ...]
 
     @property
     def summary(self) -> str:
@@ -193,9 +218,21 @@ class Overview(Readable):
 
     @cached_property
     def _sections(self) -> list[Section]:
-        page = [Section("", (self.summary,), is_lead=True), self._what_matters(), self._rule_lines()]
+        page = [Section("", (self.summary,), is_lead=True), self._what_matters(), *self._what_they_say()]
         page.append(Section("Classes", _more([_class_line(own) for own in self.classes], MAX_CLASSES, "classes")))
         return page
+
+    def _what_they_say(self) -> list[Section]:
+        """The rules of a tree; of wide rules the curves that they add up to, and those on several features."""
+        if self.variant != "wide":
+            return [self._rule_lines()]
+        sentences = [f"{text[0].upper()}{text[1:]}." for _, text in self.curves]
+        joint = [_joint_line(rule) for rule in self.rules if rule.n_features > 1]
+        found = [
+            Section("What the features say", _more(sentences, MAX_FEATURES, "features")),
+            Section("Rules on several features", _more(joint, MAX_RULES, "rules")),
+        ]
+        return [section for section in found if section.lines]
 
     def _what_matters(self) -> Section:
         rows = tuple((spoken(name), f"{share:.0%}") for name, share in self.importances[:MAX_FEATURES])
@@ -208,6 +245,7 @@ class Overview(Readable):
             f"{rule.number}. {f'If {rule.conditions}, then' if rule.conditions else 'Always'} {spoken(rule.label)} "
             f"({share_text(rule.confidence)}). Support {rule.support:.1f}, {rule.share:.0%} of the training rows."
             for rule in self.rules[: MAX_RULES + 1]
+            if rule.confidence is not None
         ]
         lines += [""] * (len(self.rules) - len(lines))  # counted, not shown
         return Section("Rules, strongest support first", _more(lines, MAX_RULES, "rules"))
@@ -227,9 +265,12 @@ class Overview(Readable):
                     "share": own.share,
                     "rules": list(own.rules),
                     "typical": [{"feature": name, "usual": usual_form(usual)} for name, usual in own.typical],
+                    "strongest": None if own.strongest is None else list(own.strongest),
+                    "is_answered": own.is_answered,
                 }
                 for own in self.classes
             ],
+            "curves": [{"feature": name, "text": text} for name, text in self.curves],
         }
 
 
@@ -238,43 +279,89 @@ def overview(model: Model) -> Overview:
     tree, names = model.tree, model.feature_names()
     importance = feature_importances(model)
     matter = [f for f in np.argsort(-importance, kind="stable").tolist() if importance[f] > 0]
-    rules = _rules(model)
+    shapes = None if model.weights is None else read_shapes(model)
+    rules, style = _rules(model), WideStyle(model, [spoken(name) for name in model.column_names()], _labels(model))
     return Overview(
         variant=model.variant,
         training_weight=float(tree.weight[0]),
         importances=tuple((names[f], float(importance[f])) for f in matter),
         n_features=len(names),
         rules=tuple(rules.values()),
-        classes=tuple(_profile(model, c, rules, matter) for c in range(tree.n_classes)),
+        classes=tuple(_profile(model, c, rules, matter, shapes) for c in range(tree.n_classes)),
+        curves=tuple((names[own.feature], curve_summary(style, own)) for own in (shapes.curves if shapes else ())),
     )
+
+
+def _labels(model: Model) -> list[str]:
+    return [spoken(label) for label in model.classes.tolist()]
 
 
 def _rules(model: Model) -> dict[int, RuleSummary]:
     """The rules by the nodes where they end, strongest support first."""
     tree, classes = model.tree, model.classes.tolist()
     found = {}
-    for node, number in rule_numbers(model).items():
-        own, support = int(tree.consequent[node].argmax()), float(tree.weight[node])
-        confidence, share = float(tree.consequent[node, own]), support / float(tree.weight[0])
-        found[node] = RuleSummary(number, rule_text(model, node), classes[own], confidence, support, share)
+    for index, (node, number) in enumerate(rule_numbers(model).items()):
+        said = tree.consequent[node] if model.weights is None else model.weights.weight[index]
+        own, support = int(said.argmax()), float(tree.weight[node])
+        found[node] = RuleSummary(
+            number=number,
+            conditions=rule_text(model, node),
+            label=classes[own],
+            confidence=float(said[own]) if model.weights is None else None,
+            support=support,
+            share=support / float(tree.weight[0]),
+            weight=None if model.weights is None else float(np.ptp(said)),
+            n_features=len({int(tree.feature[step]) for step in tree.path(node)}),
+        )
     return found
 
 
-def _profile(model: Model, c: int, rules: dict[int, RuleSummary], matter: list[int]) -> ClassProfile:
+def _profile(
+    model: Model, c: int, rules: dict[int, RuleSummary], matter: list[int], shapes: Shapes | None
+) -> ClassProfile:
     tree, names = model.tree, model.feature_names()
     label = model.classes.tolist()[c]
     speaking = {node: rule.number for node, rule in rules.items() if rule.label == label}
     typical: tuple[tuple[str, Usual], ...] = ()
-    if speaking:
+    if speaking and shapes is None:
         nodes: NDArray[np.intp] = np.array(list(speaking), dtype=np.intp)
         usual = usual_values(tree, nodes, len(names), model.category_names)
         typical = tuple((names[f], own) for f in matter if (own := usual[f]) is not None)
-    share = float(tree.class_weight[0, c] / tree.weight[0])
-    return ClassProfile(label, share, tuple(speaking.values()), typical)
+    kept = tree.profile.exemplar_row
+    return ClassProfile(
+        label=label,
+        share=float(tree.class_weight[0, c] / tree.weight[0]),
+        rules=tuple(speaking.values()),
+        typical=typical,
+        strongest=None if shapes is None else _strongest(model, shapes, c),
+        is_answered=not len(kept) or bool((read_evidence(model, kept).probability.argmax(axis=1) == c).any()),
+    )
+
+
+def _strongest(model: Model, shapes: Shapes, c: int) -> tuple[str, str, float] | None:
+    """The feature and the value that speak most for a class before all others, where one does."""
+    style = WideStyle(model, model.column_names(), _labels(model))
+    found = None
+    for curve in shapes.curves:
+        evidence = curve.evidence - curve.mean
+        margin = evidence[:, c] - np.delete(evidence, c, axis=1).max(axis=1, initial=-np.inf)
+        corner = int(margin.argmax())
+        if np.inf > margin[corner] > (0.0 if found is None else found[2]):
+            found = model.feature_names()[curve.feature], style.value(curve, corner), float(margin[corner])
+    return found
+
+
+def _joint_line(rule: RuleSummary) -> str:
+    return f"Rule {rule.number}: if {rule.conditions}, it speaks for {spoken(rule.label)}, by {rule.weight or 0.0:.2f}."
 
 
 def _class_line(profile: ClassProfile) -> str:
     start = f"{spoken(profile.label)}: {profile.share:.0%} of the training rows."
+    if not profile.is_answered:
+        start += ' No training row that the model keeps gets this answer; class_weight="balanced" would give it more.'
+    if profile.strongest is not None:
+        name, value, weight = profile.strongest
+        return f"{start} {spoken(name)} at {value} speaks most for it before all others ({weight:+.2f})."
     if not profile.rules:
         return f"{start} No rule speaks for it before other classes."
     numbers = [str(number) for number in profile.rules[:MAX_NUMBERS]]

@@ -88,9 +88,16 @@ def as_text(sections: Sequence[Section], width: int = 100) -> str:
         if section.table is not None:
             lines += [f"{indent}{line}" for line in _table_lines(section.table, width - len(indent))]
         for line in section.lines:
-            lines += textwrap.wrap(line, width, initial_indent=indent, subsequent_indent=indent + INDENT)
+            lines += _wrapped(line, width, indent)
         blocks.append("\n".join(line.rstrip() for line in lines))
     return "\n\n".join(blocks)
+
+
+def _wrapped(line: str, width: int, indent: str) -> list[str]:
+    """A sentence in lines of at most this width; a number stays with its percent sign."""
+    joined = line.replace(" %", "\N{NO-BREAK SPACE}%")
+    lines = textwrap.wrap(joined, width, initial_indent=indent, subsequent_indent=indent + INDENT)
+    return [own.replace("\N{NO-BREAK SPACE}%", " %") for own in lines]
 
 
 def _table_lines(table: Table, width: int) -> list[str]:

@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from ferl._read.explanation import tree_reasons, weight_reasons
 from ferl._read.explanation.counterfactual import Change
+from ferl._read.explanation.fired import WideRule, rule_form
 from ferl._read.explanation.page import Readable, Section, Table
-from ferl._read.explanation.story import FiredRule, Story, certified_form, novelty_form, rule_form
-from ferl._read.explanation.typical import NoveltyPart, Usual
-from ferl._util.text import exact_text, listed, number_text, plain, share_text, spoken, value_text
+from ferl._read.explanation.story import Story, certified_form, novelty_form
+from ferl._read.explanation.unlike import novelty_section, unlike
+from ferl._util.text import exact_text, listed, number_text, percent_text, plain, spoken, value_text
 
-MAX_RULES = 6  # that are shown; the others are counted
 MAX_CLASSES = 12
 MAX_FEATURES = 5
-MUCH_IGNORANCE = 0.1  # below it a set of several classes comes from divided belief
-
-CAUSES = {
-    "weak_firing": "no rule fires fully",
-    "thin_support": "few training rows are behind the rules",
-    "lost_support": "values lie outside what the rules saw in training",
-    "conflict": "rules contradict each other",
-}
-"""What each part of the ignorance means."""
+LEAST_CONFLICT = 0.0005
+MAX_PROBABLE = 3  # classes that a summary names
 
 
 def sections(story: Story) -> list[Section]:
     """The whole page."""
-    page = [Section("", (summarise(story),), is_lead=True), _evidence(story), _prediction_set(story), _rules(story)]
-    page += [Section("What the words mean", story.words), _ignorance(story), _novelty(story), _stability(story)]
+    page = [Section("", (summarise(story),), is_lead=True), _evidence(story), _prediction_set(story)]
+    if story.balance is None:
+        page.append(tree_reasons.rules_section(story))
+    elif story.balance.support > 0:
+        page += [
+            weight_reasons.balance_section(story, story.balance),
+            weight_reasons.rules_section(story, story.balance),
+        ]
+    page += [Section("What the words mean", story.words), _ignorance(story), novelty_section(story), _stability(story)]
     return [section for section in page if section.lines or section.table is not None]
 
 
@@ -41,90 +42,32 @@ def sections(story: Story) -> list[Section]:
 
 def summarise(story: Story) -> str:
     """One sentence: the answer and the main reason for it."""
-    label = spoken(story.label)
-    if story.abstains:
-        every = "both" if len(story.classes) == 2 else f"all {len(story.classes)}"
-        start = f"No answer, {every} classes stay possible ({label} would be the guess)"
-        return f"{start}: {reason_for_doubt(story)}."
-    kept = [spoken(own) for own in story.prediction_set]
-    if len(kept) > 1:
-        kept.sort(key=lambda own: own != label)
-        return f"{listed(kept, 'or')}, {label} the more likely: {reason_for_doubt(story)}."
-    answer = f"{label} with belief {share_text(story.belief[story.label_index])}"
-    reason = ""
-    if story.rules and story.rules[0].conditions:
-        reason = f", because {story.rules[0].conditions}"
-    warning = _unlike(story)
+    answer = answer_text(story)
+    if sum(story.in_set) > 1:
+        return f"{answer}: {_reason_for_doubt(story)}."
+    balance, warning = story.balance, unlike(story)
+    reason = tree_reasons.reason(story) if balance is None else weight_reasons.reason(story, balance)
     return f"{answer}{reason}{f'; but {warning}' if warning else ''}."
 
 
-def reason_for_doubt(story: Story) -> str:
-    """Why the set has more than one class, in one clause."""
-    if not story.rules:
-        return f"no rule fires{_where_lost(story)}{_what_lacks(story)}"
-    if story.ignorance < MUCH_IGNORANCE:
-        ranked = sorted(zip(story.belief, story.classes, strict=True), key=lambda own: -own[0])[:2]
-        return f"belief is divided, {listed([f'{share_text(bel)} for {spoken(own)}' for bel, own in ranked])}"
-    cause = story.doubt.main
-    if cause == "weak_firing":
-        strongest = max(rule.firing for rule in story.rules)
-        return f"no rule fires fully, the strongest by {share_text(strongest)}{_what_lacks(story)}"
-    if cause == "lost_support":
-        return (_unlike(story) or CAUSES[cause]) + _what_lacks(story)
-    return CAUSES[cause] + _what_lacks(story)
+def answer_text(story: Story) -> str:
+    """The classes of the set with their probabilities, or that there is no answer."""
+    if story.abstains and story.ignorance == 1:
+        return "No answer"
+    named = [c for c in class_order(story) if story.in_set[c]]
+    words = [f"{spoken(story.classes[c])} ({percent_text(story.probability[c])})" for c in named]
+    return f"No answer, {listed(words[:MAX_PROBABLE], 'or')}" if story.abstains else listed(words, "or")
 
 
-def _what_lacks(story: Story) -> str:
-    names = [spoken(name) for name in story.missing]
-    if not names:
-        return ""
-    if len(names) > 3:
-        return f", with {len(names)} values missing"
-    return f", and {listed(names)} {'is' if len(names) == 1 else 'are'} missing"
+def class_order(story: Story) -> list[int]:
+    """Indices of the classes, the most probable first."""
+    return sorted(range(len(story.classes)), key=lambda c: -story.probability[c])
 
 
-def _where_lost(story: Story) -> str:
-    return f" because {clause}" if (clause := _unlike(story)) else ""
-
-
-def _unlike(story: Story) -> str:
-    """What is most unlike the training rows, where something clearly is."""
-    odd = [part for part in story.novelty_parts if part.is_unusual]
-    lost = [name for name, _ in story.lost_support]
-    if lost:  # a gate that closed names its feature, whatever else is unusual
-        odd = [part for part in story.novelty_parts if part.feature == lost[0]]
-    if not odd:
-        return ""
-    return f"{spoken(odd[0].feature)} is {_value_beside_usual(odd[0], story)}"
-
-
-def _value_beside_usual(part: NoveltyPart, story: Story) -> str:
-    if any(name == part.feature for name, _ in story.unseen):
-        return f"{value_text(part.value)}, a category that training did not have"
-    usual = usual_text(part.usual)
-    if usual and _is_outside(part):
-        return f"{value_text(part.value)}, while {usual} is usual"
-    return f"{value_text(part.value)}, outside what a rule saw in training"
-
-
-def _is_outside(part: NoveltyPart) -> bool:
-    usual = part.usual
-    if usual is None or usual.low is None or usual.high is None or not isinstance(part.value, float):
-        return part.is_unusual
-    return not usual.low <= part.value <= usual.high
-
-
-def usual_text(usual: Usual | None) -> str:
-    """What is usual, in words; "" where nothing is known."""
-    if usual is None:
-        return ""
-    if usual.categories:
-        return listed([spoken(own) for own in usual.categories], "or")
-    if usual.low is None or usual.high is None:
-        return ""
-    if usual.low == usual.high:
-        return number_text(usual.low)
-    return f"{number_text(usual.low)} to {number_text(usual.high)}"
+def _reason_for_doubt(story: Story) -> str:
+    if story.balance is None:
+        return tree_reasons.reason_for_doubt(story)
+    return weight_reasons.reason_for_doubt(story, story.balance)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -133,109 +76,65 @@ def usual_text(usual: Usual | None) -> str:
 
 
 def _evidence(story: Story) -> Section:
-    order = sorted(range(len(story.classes)), key=lambda c: -story.probability[c])
+    order = class_order(story)
     rows = tuple(
         (
             spoken(story.classes[c]),
-            f"{story.belief[c]:.3f}",
-            f"{story.plausibility[c]:.3f}",
-            f"{story.probability[c]:.3f}",
-            "stays possible" if story.in_set[c] else "ruled out",
+            *(f"{100 * own[c]:.1f} %" for own in (story.probability, story.belief, story.plausibility)),
+            "in the set" if story.in_set[c] else "not in the set",
         )
         for c in order[:MAX_CLASSES]
     )
     hidden = len(order) - MAX_CLASSES
     lines = (f"... and {hidden} more classes, each less probable.",) if hidden > 0 else ()
-    return Section("Evidence", lines, Table(("class", "proven", "not excluded", "probability", ""), rows))
+    return Section("Evidence", lines, Table(("class", "probability", "at least", "at most", ""), rows))
 
 
 def _prediction_set(story: Story) -> Section:
     """Why the set is not smaller."""
-    best = max(story.belief)
-    others = [c for c in range(len(story.classes)) if story.in_set[c] and c != story.label_index]
+    if story.abstains and story.ignorance == 1:
+        return Section("")
+    most = story.belief.index(max(story.belief))
+    others = [c for c in range(len(story.classes)) if story.in_set[c] and c != story.best]
     others.sort(key=lambda c: -story.plausibility[c])
+    least = f"{spoken(story.classes[most])} has at least {100 * story.belief[most]:.1f} %"
     lines = [
-        f"{spoken(story.classes[c])} stays possible: its plausibility {story.plausibility[c]:.3f} reaches the largest "
-        f"belief {best:.3f}, by {story.plausibility[c] - best:.3f}."
+        f"{spoken(story.classes[c])} has at most {100 * story.plausibility[c]:.1f} %, and {least}."
         for c in others[:MAX_CLASSES]
     ]
     if len(others) > MAX_CLASSES:
-        lines.append(f"... and so do {len(others) - MAX_CLASSES} more classes.")
-    return Section("Why other classes stay possible", tuple(lines))
-
-
-def _rules(story: Story) -> Section:
-    if not story.rules:
-        return Section("Rules that fired", ("None: the row fits no rule.",))
-    label = spoken(story.label)
-    lines = [_rule_line(rule, story, label) for rule in story.rules[:MAX_RULES]]
-    hidden = story.rules[MAX_RULES:]
-    if hidden:
-        rest = sum(rule.belief[story.label_index] for rule in hidden)
-        lines.append(f"... and {len(hidden)} more, which together give {rest:.3f} of the belief in {label}.")
-    return Section("Rules that fired", tuple(lines))
-
-
-def _rule_line(rule: FiredRule, story: Story, label: str) -> str:
-    label_index = story.label_index
-    name = "A beginning of rules" if rule.number is None else f"Rule {rule.number}"
-    condition = f"if {rule.conditions}" if rule.conditions else "always"
-    says = f"{spoken(rule.label)} with confidence {share_text(rule.confidence)}"
-    gives = f"It gives {rule.belief[label_index]:.3f} of the belief {story.belief[label_index]:.3f} in {label}"
-    return (
-        f"{name} fires by {share_text(rule.firing)}: {condition}, then {says}. {gives}; without it that belief would "
-        f"be {rule.belief_without[label_index]:.3f}."
-    )
+        lines.append(f"... and so it is with {len(others) - MAX_CLASSES} more classes.")
+    return Section("Why other classes are in the set", tuple(lines))
 
 
 def _ignorance(story: Story) -> Section:
-    if story.ignorance < 0.0005:
-        return Section("What is not known", ("Next to nothing: the rules leave no evidence open.",))
-    parts = {name: getattr(story.doubt, name) for name in CAUSES}
-    shown = sorted((name for name in parts if parts[name] >= 0.0005), key=lambda name: -parts[name])
-    causes = [f"{parts[name]:.3f} because {CAUSES[name]}" for name in shown]
-    lines = [f"Ignorance is {story.ignorance:.3f}: {listed(causes) or 'from many small causes'}."]
+    title, causes = "What is not known", tree_reasons.CAUSES if story.balance is None else weight_reasons.CAUSES
+    lines = ["Next to nothing: the rules leave no evidence open."]
+    if story.ignorance >= 0.0005:
+        parts = {name: getattr(story.doubt, name) for name in causes}
+        shown = sorted((name for name in parts if parts[name] >= 0.0005), key=lambda name: -parts[name])
+        because = [f"{parts[name]:.3f} because {causes[name]}" for name in shown]
+        lines = [f"Ignorance is {story.ignorance:.3f}: {listed(because) or 'from many small causes'}."]
+    if story.balance is not None and story.conflict >= LEAST_CONFLICT:
+        lines.append(f"Conflict is {story.conflict:.3f}, the share of all weights, for and against, that cancels.")
     if story.missing:
         names = [spoken(name) for name in story.missing[:MAX_FEATURES]]
         more = len(story.missing) - len(names)
         names += [f"{more} more"] * (more > 0)
-        lines.append(f"Missing: {listed(names)}. The row goes down both branches where a rule asks for that.")
-    return Section("What is not known", tuple(lines))
+        both = "The row goes down both branches where a rule asks for that."
+        usual = "Rules that ask for that fire as they do for the average training row."
+        lines.append(f"Missing: {listed(names)}. {both if story.balance is None else usual}")
+    return Section(title, tuple(lines))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Novelty, and what would change the answer
+# What would change the answer
 # ---------------------------------------------------------------------------------------------------------------------
-
-
-def _novelty(story: Story) -> Section:
-    title = "How unlike the training rows it is"
-    if len(story.missing) == len(story.novelty_parts):
-        return Section(title, ("Nobody can say: all values are missing.",))
-    if story.novelty == 0:
-        return Section(title, ("Not at all: novelty is 0.",))
-    lines = [
-        f"{spoken(name)} is {value_text(value)}, a category that training did not have." for name, value in story.unseen
-    ]
-    parts = [part for part in story.novelty_parts if part.part >= 0.005 * story.novelty][:MAX_FEATURES]
-    rows = tuple(
-        (spoken(part.feature), value_text(part.value), usual_text(part.usual), _share(part.part, story.novelty))
-        for part in parts
-    )
-    for name, lost in story.lost_support[:MAX_FEATURES]:
-        lines.append(
-            f"Lost at {spoken(name)}: {share_text(lost)} of the firing, since rules saw no such value in training."
-        )
-    amount = f"{story.novelty:.3g}" if math.isfinite(story.novelty) else "too large to be told"
-    lines.insert(0, f"Novelty is {amount}.")
-    return Section(title, tuple(lines), Table(("feature", "value", "usual here", "share"), rows))
-
-
-def _share(part: float, novelty: float) -> str:
-    return f"{part / novelty:.0%}" if math.isfinite(novelty) else ""
 
 
 def _stability(story: Story) -> Section:
+    if story.abstains:
+        return Section("")  # there is no label to change
     lines = []
     label = spoken(story.label)
     if story.certified is not None:
@@ -244,7 +143,7 @@ def _stability(story: Story) -> Section:
             lines.append(f"Proven: however far the numbers move, the label stays {label}.")
         elif radius > 0:
             lines.append(
-                f"Proven: the label stays {label} as long as no number moves by more than {radius:.2g} spreads "
+                f"Proven: the label stays {label} as long as no number moves by more than {_spreads(radius)} "
                 "(standard deviations over the training rows)."
             )
         else:
@@ -279,8 +178,14 @@ def _change_line(change: Change) -> str:
     direction = "up" if change.to > change.value else "down"
     return (
         f"If {name} were {exact_text(change.to)} instead of {value_text(change.value)} ({direction} by "
-        f"{number_text(abs(change.to - change.value))}, {change.distance:.2g} spreads): {answer}."
+        f"{number_text(abs(change.to - change.value))}, {_spreads(change.distance)}): {answer}."
     )
+
+
+def _spreads(distance: float) -> str:
+    """A distance in spreads, with two digits that say something."""
+    text = f"{distance:.2g}" if distance < 100 else f"{distance:.0f}"
+    return f"{text} {'spread' if text == '1' else 'spreads'}"
 
 
 @dataclass(frozen=True)
@@ -310,6 +215,28 @@ class Explanation(Story, Readable):
         """One sentence: the label, the set or the abstention, and the main reason."""
         return summarise(self)
 
+    def against(self, label: Any) -> Explanation:
+        """The story of a wide model told by what speaks for the most probable class and against this one.
+
+        Parameters
+        ----------
+        label : object
+            Another class.
+
+        Returns
+        -------
+        Explanation
+        """
+        if self.balance is None:
+            raise ValueError("Rules of a tree have no weights of evidence that add up; only stories of wide models do.")
+        others = [own for c, own in enumerate(self.classes) if c != self.best]
+        if label not in others:
+            raise ValueError(f"label is {label!r}; choose one of {listed([repr(own) for own in others], 'or')}.")
+        balance = self.balance.between(self.best, self.classes.index(label))
+        rules = [rule for rule in self.rules if isinstance(rule, WideRule)]
+        rules.sort(key=lambda rule: -abs(balance.apart(rule.weight)))
+        return replace(self, balance=balance, rules=tuple(rules))
+
     @cached_property
     def _sections(self) -> list[Section]:
         return sections(self)
@@ -338,4 +265,5 @@ class Explanation(Story, Readable):
             "missing": list(self.missing),
             "unseen": [{"feature": name, "value": plain(value)} for name, value in self.unseen],
             "words": list(self.words),
+            "balance": None if self.balance is None else self.balance.to_dict(names),
         }

@@ -6,47 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from ferl._read.explanation.balance import Balance
 from ferl._read.explanation.counterfactual import Change
+from ferl._read.explanation.fired import FiredRule
 from ferl._read.explanation.ignorance import Doubt
 from ferl._read.explanation.typical import NoveltyPart, Usual
 from ferl._util.text import plain
-
-
-@dataclass(frozen=True)
-class FiredRule:
-    """A rule that fired, or the beginning of one where beginnings are evidence too.
-
-    Attributes
-    ----------
-    node : int
-        Where it ends in the tree.
-    number : int or None
-        Its number in :func:`ferl.export_text` and :func:`ferl.rules_frame`; None where it does not speak on its own.
-    conditions : str
-        What follows "if"; one interval for each feature, with its band. "" for a tree without conditions.
-    label : object
-        The class that it speaks for.
-    confidence : float
-        The share of this class behind it.
-    firing : float
-        How strongly the row fires it, 0 to 1.
-    support : float
-        Training weight behind it.
-    belief : tuple of float
-        What it gave to the belief in each class; over all rules this sums to the belief.
-    belief_without : tuple of float
-        Belief in each class if it were silent.
-    """
-
-    node: int
-    number: int | None
-    conditions: str
-    label: Any
-    confidence: float
-    firing: float
-    support: float
-    belief: tuple[float, ...]
-    belief_without: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -69,7 +34,7 @@ class Story:
     Attributes
     ----------
     label : object
-        The most probable class, what ``predict`` answers.
+        The most probable class, what ``predict`` answers; None where the row gets no answer (:attr:`abstains`).
     classes : tuple
         The classes, in the order of the tuples below.
     probability, belief, plausibility : tuple of float
@@ -81,7 +46,8 @@ class Story:
     doubt : Doubt
         The ignorance by cause; the parts add up to it.
     rules : tuple of FiredRule
-        Those that fired, by what they gave to the belief in the label.
+        Those that fired: :class:`TreeRule`, by what they gave to the belief in the label, or of wide models
+        :class:`WideRule`, by how far they move the two classes apart that ``balance`` compares.
     novelty : float
         How unlike the training rows the row is.
     novelty_parts : tuple of NoveltyPart
@@ -89,9 +55,10 @@ class Story:
     lost_support : tuple of (str, float)
         Features at which gates closed, and the firing lost there, largest first.
     certified : Certified or None
-        None where labels cannot be certified (``combination`` "cautious" and "chain").
+        None where there is no label, or labels cannot be certified (``combination`` "cautious" and "chain").
     changes : tuple of Change or None
-        Nearest change of each single feature that alters the label, nearest first; None if they were not asked for.
+        Nearest change of each single feature that alters the label, nearest first; None if they were not asked for, or
+        there is no label.
     unproven : tuple of str
         Features of which no such change was found, without a proof that there is none.
     missing : tuple of str
@@ -100,6 +67,8 @@ class Story:
         Features whose category training did not have, and the category.
     words : tuple of str
         What the words of the rules mean; empty where rules have none.
+    balance : Balance or None
+        Of wide models: what each feature adds to the scores. None for trees.
     """
 
     label: Any
@@ -121,6 +90,7 @@ class Story:
     missing: tuple[str, ...]
     unseen: tuple[tuple[str, Any], ...]
     words: tuple[str, ...] = ()
+    balance: Balance | None = None
 
     @property
     def abstains(self) -> bool:
@@ -129,19 +99,13 @@ class Story:
 
     @property
     def prediction_set(self) -> tuple[Any, ...]:
-        """The classes that cannot be ruled out."""
+        """The classes in the prediction set."""
         return tuple(label for label, inside in zip(self.classes, self.in_set, strict=True) if inside)
 
     @property
-    def label_index(self) -> int:
-        """Index of the label among the classes."""
-        return self.classes.index(self.label)
-
-
-def rule_form(rule: FiredRule) -> dict[str, Any]:
-    """A rule that fired, in the types of JSON."""
-    form = {name: plain(value) for name, value in vars(rule).items() if not name.startswith("belief")}
-    return form | {"belief": list(rule.belief), "belief_without": list(rule.belief_without)}
+    def best(self) -> int:
+        """Index of the most probable class."""
+        return self.probability.index(max(self.probability))
 
 
 def novelty_form(part: NoveltyPart) -> dict[str, Any]:

@@ -1,10 +1,10 @@
-// The engine: one row through the tree, with the arithmetic of the compiled core in the same order.
+// The engine: one row through the rules, with the arithmetic of the compiled core in the same order.
 //
 // A row is an array with one number for each feature: NaN where a value is missing, the index of a category among those
 // of training, and any larger number for a category that training did not have.
 "use strict";
 
-const FerlEngine = (() => {
+const ferlEngine = (() => {
   const numbers = (values) => (Array.isArray(values) ? values.map(numbers) : values === null ? null : Number(values));
   // NaN becomes 0, as in the core.
   const clip = (value) => (value > 0 ? (value < 1 ? value : 1) : 0);
@@ -14,13 +14,19 @@ const FerlEngine = (() => {
     return code >= 0 && code < category.length && !isMissing(category[code]);
   }
 
+  function gateOf([low, high, slope], x) {
+    const below = low - x, above = x - high;
+    return clip(1 - (below > above ? below : above) * slope);
+  }
+
   function argmax(values) {
     let best = 0;
     for (let c = 1; c < values.length; ++c) if (values[c] > values[best]) best = c;
     return best;
   }
 
-  class Engine {
+  // Nodes, each with its own condition, and how far they fire.
+  class Nodes {
     constructor(model) {
       this.model = model;
       this.constants = model.constants;
@@ -32,38 +38,26 @@ const FerlEngine = (() => {
       this.gate = numbers(model.nodes.gate);
       this.share = numbers(model.nodes.share);
       this.category = model.nodes.category.map(numbers);
-      this.consequent = numbers(model.consequent);
-      this.reliability = numbers(model.reliability);
       this.size = this.parent.length;
-      this.novelty = model.novelty.measure === "neighbour" ? new Neighbours(this) : new Residual(this);
-    }
-
-    // All that can be said of a row.
-    judge(values) {
-      const row = this.withIndicators(values);
-      const firing = this.fire(row, this.model.gated);
-      const answer = this.combine(firing);
-      answer.firing = firing;
-      answer.plausibility = answer.belief.map((mass) => mass + answer.ignorance);
-      answer.pignistic = answer.belief.map((mass) => mass + answer.ignorance / this.nClasses);
-      const most = Math.max(...answer.belief);
-      answer.set = answer.plausibility.map((mass) => mass >= most);
-      answer.label = argmax(answer.pignistic);
-      answer.supportDeficit = this.byFeature(this.lostSupport(row, firing));
-      answer.noveltyByFeature = this.byFeature(this.novelty.parts(row, firing));
-      answer.novelty = answer.noveltyByFeature.reduce((sum, part) => sum + part, 0);
-      return answer;
     }
 
     withIndicators(values) {
       return values.concat(this.model.missing_features.map((j) => (isMissing(values[j]) ? 1 : 0)));
     }
 
-    // Parts of the columns, those of indicators added to the features they belong to.
+    // Parts of the columns, numbers or lists of them, those of indicators added to the features they belong to.
     byFeature(parts) {
       const out = parts.slice(0, this.model.n_features);
-      this.model.missing_features.forEach((j, k) => (out[j] += parts[this.model.n_features + k]));
+      const sum = (one, other) => (Array.isArray(one) ? one.map((own, c) => own + other[c]) : one + other);
+      this.model.missing_features.forEach((j, k) => (out[j] = sum(out[j], parts[this.model.n_features + k])));
       return out;
+    }
+
+    // What gates withhold and what makes a row novel, from parts by column.
+    withNovelty(parts, lost) {
+      const noveltyByFeature = this.byFeature(parts);
+      const novelty = noveltyByFeature.reduce((sum, part) => sum + part, 0);
+      return { supportDeficit: this.byFeature(lost), noveltyByFeature, novelty };
     }
 
     fits(o, x) {
@@ -79,9 +73,7 @@ const FerlEngine = (() => {
       if (isMissing(x)) return 1;
       const category = this.category[o];
       if (category !== null) return hasSeen(category, x) ? 1 : this.constants.unseen_gate;
-      const [low, high, slope] = this.gate[o];
-      const below = low - x, above = x - high;
-      return clip(1 - (below > above ? below : above) * slope);
+      return gateOf(this.gate[o], x);
     }
 
     // Firing of every node; parents come before their children.
@@ -95,6 +87,31 @@ const FerlEngine = (() => {
         phi[o] = above * this.fits(o, x) * (gated ? this.opens(o, x) : 1);
       }
       return phi;
+    }
+  }
+
+  // A tree, whose nodes are sources of evidence.
+  class Tree extends Nodes {
+    constructor(model) {
+      super(model);
+      this.consequent = numbers(model.consequent);
+      this.reliability = numbers(model.reliability);
+      this.novelty = model.novelty.measure === "neighbour" ? new Neighbours(this) : new Residual(this);
+    }
+
+    // All that can be said of a row.
+    judge(values) {
+      const row = this.withIndicators(values);
+      const firing = this.fire(row, this.model.gated);
+      const answer = this.combine(firing);
+      answer.firing = firing;
+      answer.plausibility = answer.belief.map((mass) => mass + answer.ignorance);
+      answer.pignistic = answer.belief.map((mass) => mass + answer.ignorance / this.nClasses);
+      const most = Math.max(...answer.belief);
+      answer.set = answer.plausibility.map((mass) => mass >= most);
+      answer.label = argmax(answer.pignistic);
+      const lost = this.lostSupport(row, firing);
+      return { ...answer, ...this.withNovelty(this.novelty.parts(row, lost), lost) };
     }
 
     // Mass lost at closed gates, by column.
@@ -167,6 +184,105 @@ const FerlEngine = (() => {
     }
   }
 
+  // Wide rules, whose weights of evidence add up; as cpp/read/scores.cpp.
+  class Wide extends Nodes {
+    constructor(model) {
+      super(model);
+      this.node = model.weights.node;
+      this.weight = numbers(model.weights.weight);
+      this.prior = numbers(model.weights.prior);
+      this.columnGate = model.weights.gate.map((own) => ({ ...own, range: numbers(own.range) }));
+      this.novelty = model.novelty.measure === "neighbour" ? new Neighbours(this) : new Residual(this);
+    }
+
+    // All that can be said of a row.
+    judge(values) {
+      const row = this.withIndicators(values), firing = this.fire(row, false);
+      const openness = this.columnGate.map((own) => this.openness(own, row[own.column]));
+      const support = openness.reduce((product, own) => product * own, 1);
+      const contributions = this.node.map((o, rule) => this.weight[rule].map((own) => firing[o] * own * support));
+      contributions.push(this.prior.map((own) => own * support));
+      const scores = this.prior.map((_, c) => contributions.reduce((sum, own) => sum + own[c], 0));
+      const answer = this.masses(scores, contributions);
+      const most = Math.max(...answer.belief);
+      answer.set = answer.plausibility.map((mass) => mass >= most);
+      answer.label = argmax(answer.probability);
+      const lost = this.withheld(row.length, openness, support), byColumn = this.sharedByColumn(row.length, contributions);
+      const distance = this.novelty.parts(row, lost);
+      const parts = this.model.novelty.measure === "neighbour" ? this.withEntropy(distance, scores, lost, byColumn) : distance;
+      const featureContributions = [...this.byFeature(byColumn), contributions[this.node.length]];
+      return { ...answer, firing, scores, contributions, featureContributions, ...this.withNovelty(parts, lost) };
+    }
+
+    openness(own, x) {
+      if (isMissing(x)) return 1;
+      if (own.n_categories > 0) return x < own.n_categories ? 1 : this.constants.unseen_gate;
+      return gateOf(own.range, x);
+    }
+
+    // Dempster's rule of one simple mass function for each class: for the class where its net weight is above zero,
+    // against it where it is below.
+    masses(scores, contributions) {
+      const exp = (x) => Math.exp(Math.min(this.constants.largest_exponent, Math.max(-this.constants.largest_exponent, x)));
+      const mean = scores.reduce((sum, own) => sum + own, 0) / this.nClasses, w = scores.map((own) => own - mean);
+      const most = Math.max(0, ...w), against = w.reduce((sum, own) => sum + Math.max(-own, 0), 0);
+      const unit = exp(-most), power = w.map((own) => exp(own - most));
+      const sum = power.reduce((total, own) => total + own, 0);
+      const total = power.reduce((all, own, c) => (w[c] > 0 ? all + (own - unit) : all), unit);
+      const excluded = w.reduce((product, own) => (own < 0 ? product * (1 - exp(own)) : product), 1);
+      // That all other classes are excluded is a mass on this one; two classes that nothing speaks against exclude it.
+      const rest = w.filter((own) => own >= 0).length === 1 ? unit * (1 - excluded) : unit;
+      const plausibility = power.map((own) => Math.min(1, own / total));
+      const belief = power.map((own, c) => (w[c] > 0 ? Math.min(Math.max(0, own - rest) / total, plausibility[c]) : 0));
+      const size = contributions.flat().reduce((all, own) => all + Math.abs(own), 0);
+      const net = w.reduce((all, own) => all + Math.abs(own), 0);
+      return {
+        belief, plausibility, probability: power.map((own) => own / sum),
+        ignorance: against > 0 ? Math.min(1, exp(-most - against) / total) : 1,
+        conflict: size > 0 ? clip(1 - net / size) : 0,
+      };
+    }
+
+    // The share of all weights that closed gates withhold, by column: in proportion to the logarithms of the gates.
+    withheld(nColumns, openness, support) {
+      const isClosed = openness.includes(0), lost = new Array(nColumns).fill(0);
+      const cost = openness.map((own) => (isClosed ? Number(own === 0) : -Math.log(own)));
+      const total = cost.reduce((sum, own) => sum + own, 0);
+      if (total > 0) cost.forEach((own, k) => (lost[this.columnGate[k].column] = (own / total) * (1 - support)));
+      return lost;
+    }
+
+    // Distances in usual ones, and the entropy of the probabilities: what gates withhold of it goes to their columns, the
+    // rest to columns in proportion to what they say.
+    withEntropy(distance, scores, lost, byColumn) {
+      const most = Math.max(...scores), below = scores.map((own) => Math.min(most - own, this.constants.largest_exponent));
+      const power = below.map((own) => Math.exp(-own)), sum = power.reduce((total, own) => total + own, 0);
+      const entropy = Math.log(sum) + power.reduce((total, own, c) => total + own * below[c], 0) / sum;
+      const said = byColumn.map((own) => own.reduce((total, weight) => total + Math.abs(weight), 0));
+      const total = said.reduce((all, own) => all + own, 0), left = 1 - lost.reduce((all, own) => all + own, 0);
+      return distance.map((own, j) => {
+        const share = lost[j] + left * (total > 0 ? said[j] / total : 1 / said.length);
+        return own / this.model.novelty.usual + this.constants.entropy_share * entropy * share;
+      });
+    }
+
+    // What each column adds to the scores; a rule is shared equally among its conditions.
+    sharedByColumn(nColumns, contributions) {
+      const byColumn = Array.from({ length: nColumns }, () => new Array(this.nClasses).fill(0));
+      this.node.forEach((end, rule) => {
+        const path = this.path(end);
+        for (const o of path) contributions[rule].forEach((own, c) => (byColumn[this.feature[o]][c] += own / path.length));
+      });
+      return byColumn;
+    }
+
+    path(end) {
+      const nodes = [];
+      for (let o = end; o > 0; o = this.parent[o]) nodes.push(o);
+      return nodes;
+    }
+  }
+
   // Dempster's rule, source by source, without subtractions.
   class Masses {
     constructor(nClasses, constants) {
@@ -200,13 +316,13 @@ const FerlEngine = (() => {
     }
   }
 
-  // Distance to the nearest exemplar of the nodes where the row's paths end.
+  // Distance to the nearest exemplar: of the nodes where the row's paths end, or of wide rules any.
   class Neighbours {
     constructor(engine) {
       const own = engine.model.novelty;
       this.engine = engine;
       this.farAway = engine.constants.far_away; // in units: all values further away are equally far for the search
-      this.exemplar = own.exemplar;
+      this.exemplar = own.exemplar ?? null;
       this.row = numbers(own.row);
       this.centre = numbers(own.centre);
       this.perUnit = numbers(own.per_unit);
@@ -241,16 +357,19 @@ const FerlEngine = (() => {
     }
 
     nearest(row) {
-      const engine = this.engine, firing = engine.fire(row, false), goesOn = this.goesOn(row), query = this.toUnits(row);
+      const query = this.toUnits(row);
       let best = -1, least = Infinity;
-      for (let o = 0; o < engine.size; ++o) {
-        if (this.exemplar[o] === null || !(firing[o] > 0) || goesOn[o]) continue;
-        for (const index of this.exemplar[o]) {
-          const distance = this.distance(query, this.units[index]);
-          if (distance < least) [best, least] = [index, distance];
-        }
+      for (const index of this.exemplar === null ? this.row.keys() : this.ofPathEnds(row)) {
+        const distance = this.distance(query, this.units[index]);
+        if (distance < least) [best, least] = [index, distance];
       }
       return best;
+    }
+
+    *ofPathEnds(row) {
+      const engine = this.engine, firing = engine.fire(row, false), goesOn = this.goesOn(row);
+      for (let o = 0; o < engine.size; ++o)
+        if (this.exemplar[o] !== null && firing[o] > 0 && !goesOn[o]) yield* this.exemplar[o];
     }
 
     // Of every node, whether the row fits a child.
@@ -285,7 +404,7 @@ const FerlEngine = (() => {
       this.lostMass = engine.constants.lost_mass;
     }
 
-    parts(row, gatedFiring) {
+    parts(row, lost) {
       const engine = this.engine, firing = engine.fire(row, false), parts = new Array(row.length).fill(0);
       let total = 0;
       for (let o = 0; o < engine.size; ++o) {
@@ -294,7 +413,6 @@ const FerlEngine = (() => {
         this.add(parts, o, row, firing[o]);
       }
       if (total === 0) this.add(parts, 0, row, (total = 1)); // it fits no leaf
-      const lost = engine.lostSupport(row, gatedFiring);
       return parts.map((part, j) => part / total + this.lostMass * lost[j]);
     }
 
@@ -307,5 +425,5 @@ const FerlEngine = (() => {
     }
   }
 
-  return Engine;
+  return (model) => (model.weights === null ? new Tree(model) : new Wide(model));
 })();

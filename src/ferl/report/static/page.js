@@ -4,13 +4,15 @@
 
 const ferlPage = (() => {
   const data = JSON.parse(document.getElementById("page-data").textContent);
-  const engine = new FerlEngine(data.model);
+  const engine = ferlEngine(data.model);
   const features = data.features, classes = data.model.classes;
   const rows = data.rows.map((row) => ({ ...row, values: row.values.map(Number) }));
   const byId = (id) => document.getElementById(id);
   const MOST_PARTS = 8; // features of a row's novelty that are shown
-  const MOST_FIRED = 30; // rules
+  const MOST_FIRED = 30; // rules of a tree
+  const MOST_WIDE = 12; // wide rules, most of which fire a little
   const MOST_CLASSES = 12;
+  const MOST_MOVES = 10; // features of a balance
   const MOST_OPEN = 12; // features that are all shown at once
 
   function element(tag, properties = {}, ...children) {
@@ -124,7 +126,7 @@ const ferlPage = (() => {
     form.addEventListener("submit", (event) => event.preventDefault());
     if (!others.length) return;
     const more = element("details", {}, element("summary", {},
-      `${others.length} features that no rule asks; they count for novelty`), ...others.map((j) => controls[j].field));
+      `${others.length === 1 ? "1 feature" : `${others.length} features`} that no rule asks; only novelty counts ${others.length === 1 ? "it" : "them"}`), ...others.map((j) => controls[j].field));
     more.open = features.length <= MOST_OPEN;
     form.append(more);
   }
@@ -156,11 +158,18 @@ const ferlPage = (() => {
       doubtLine("ignorance", answer.ignorance), doubtLine("conflict", answer.conflict),
       doubtLine("support lost", answer.supportDeficit.reduce((sum, part) => sum + part, 0)));
     showNovelty(answer);
+    if (data.usual) {
+      showBalance(answer);
+      showMarks();
+    }
     showFired(answer);
   }
 
+  const probabilityOf = (answer) => answer.probability || answer.pignistic;
+
   function showMasses(answer) {
-    const byProbability = classes.map((_, c) => c).sort((one, other) => answer.pignistic[other] - answer.pignistic[one]);
+    const probability = probabilityOf(answer);
+    const byProbability = classes.map((_, c) => c).sort((one, other) => probability[other] - probability[one]);
     const lines = byProbability.slice(0, MOST_CLASSES).sort((one, other) => one - other)
       .map((c) => massLine(classes[c], c, answer));
     const hidden = classes.length - lines.length;
@@ -182,7 +191,7 @@ const ferlPage = (() => {
     verdict.dataset.label = classes[answer.label];
     verdict.dataset.set = JSON.stringify(inside);
     verdict.textContent = abstains ? "Abstains: every class stays possible" : inside.length > 1 ? `One of ${inside.length}: ${several(inside)}` : inside[0];
-    note.textContent = `Most probable: ${classes[answer.label]}, with probability ${fixed(answer.pignistic[answer.label])}` +
+    note.textContent = `Most probable: ${classes[answer.label]}, with probability ${fixed(probabilityOf(answer)[answer.label])}` +
       (state.truth ? `. ${isChanged() ? "The label of the row as it was:" : "Its label is"} ${state.truth}.` : ".");
   }
 
@@ -217,18 +226,105 @@ const ferlPage = (() => {
     byId("novelty-parts").replaceChildren(...lines);
   }
 
+  // ------------------------------------------------------------------------------------------------------------------
+  // What features and rules add, of wide rules
+  // ------------------------------------------------------------------------------------------------------------------
+
+  const signed = (value) => (Math.abs(value) < 0.005 ? "0.00" : `${value < 0 ? "-" : "+"}${fixed(Math.abs(value), 2)}`);
+
+  // Two classes whose evidence is compared: the second label with the first, or the most probable with the next.
+  function comparison(answer) {
+    const order = classes.map((_, c) => c).sort((one, other) => answer.scores[other] - answer.scores[one] || one - other);
+    const [towards, against] = classes.length > 2 ? order : [classes.length - 1, 0];
+    return { towards, against, apart: (weight) => weight[towards] - weight[against] };
+  }
+
+  // From the average training row to this one: what each value adds to the log-odds, the largest first.
+  function showBalance(answer) {
+    const { towards, against, apart } = comparison(answer);
+    const support = 1 - answer.supportDeficit.reduce((sum, part) => sum + part, 0);
+    const usual = data.usual.map((weight) => support * apart(weight));
+    const moves = features.map((_, j) => apart(answer.featureContributions[j]) - usual[j]);
+    const order = features.map((_, j) => j).filter((j) => features[j].n_conditions > 0)
+      .sort((i, j) => Math.abs(moves[j]) - Math.abs(moves[i]) || i - j);
+    const steps = order.slice(0, MOST_MOVES).map((j) =>
+      ({ name: features[j].name, value: valueText(j), size: moves[j], key: `moves-${j}` }));
+    const hidden = order.slice(MOST_MOVES);
+    if (hidden.length)
+      steps.push({ name: `${hidden.length} other ${hidden.length === 1 ? "feature" : "features"}`, value: "", size: hidden.reduce((sum, j) => sum + moves[j], 0), key: "moves-rest" });
+    const base = usual.reduce((sum, own) => sum + own, 0), total = apart(answer.scores);
+    byId("balance-title").textContent = `What speaks for ${classes[towards]} (+) and ${classes[against]} (-)`;
+    byId("balance").replaceChildren(...waterfall(base, steps, total, tint(towards), tint(against)));
+  }
+
+  function valueText(j) {
+    const value = state.values[j], feature = features[j];
+    if (Number.isNaN(value)) return "missing";
+    if (feature.kind !== "category") return short(value);
+    return value < feature.levels.length ? feature.levels[value] : "not in training";
+  }
+
+  // Bars one below the other, each of which begins where the last one ended.
+  function waterfall(base, steps, total, up, down) {
+    const ends = [0, base];
+    for (const step of steps) ends.push(ends[ends.length - 1] + step.size);
+    const low = Math.min(...ends, total), high = Math.max(...ends, total), width = high - low || 1;
+    const at = (value) => (100 * (value - low)) / width;
+    const line = (name, value, from, to, size, key) => {
+      const step = drawing("rect", { x: at(Math.min(from, to)), width: Math.max(at(Math.max(from, to)) - at(Math.min(from, to)), 0.5), height: 10, class: to < from ? down : up });
+      const zero = drawing("path", { d: `M${at(0)} 0 V10`, class: "middle" });
+      const picture = drawing("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", role: "img", "aria-label": `${name} ${signed(size)}` },
+        drawing("rect", { width: 100, height: 10, class: "track" }), step, zero);
+      const label = element("span", {}, name);
+      if (value) label.append(" ", element("span", { className: "soft" }, value));
+      return element("div", { className: "meter" }, label, picture, figure(size, signed(size), key));
+    };
+    return [
+      line("average training row", "", 0, base, base, "base"),
+      ...steps.map((step, k) => line(step.name, step.value, ends[k + 1], ends[k + 2], step.size, step.key)),
+      line("sum", "", 0, total, total, "sum"),
+    ];
+  }
+
+  // Where the row's values lie on the curves.
+  function showMarks() {
+    for (const shape of document.querySelectorAll(".shape[data-feature]")) {
+      const value = state.values[Number(shape.dataset.feature)], chart = shape.querySelector("svg[data-low]");
+      for (const row of shape.querySelectorAll("tr[data-code]")) row.toggleAttribute("data-marked", Number(row.dataset.code) === value);
+      if (!chart) continue;
+      chart.querySelector(".mark")?.remove();
+      const share = (value - Number(chart.dataset.low)) / (Number(chart.dataset.high) - Number(chart.dataset.low));
+      if (share >= 0 && share <= 1) chart.append(drawing("path", { d: `M${38 + 274 * share} 10 V130`, class: "mark" }));
+    }
+  }
+
+  // ------------------------------------------------------------------------------------------------------------------
+  // Rules that fire
+  // ------------------------------------------------------------------------------------------------------------------
+
   function showFired(answer) {
-    const fired = data.rules.filter((rule) => answer.firing[rule.node] > 0)
-      .sort((one, other) => answer.firing[other.node] - answer.firing[one.node]);
-    const lines = fired.slice(0, MOST_FIRED).map((rule) => {
-      const phi = answer.firing[rule.node];
+    const size = data.usual ? ruleWeight(answer) : (rule) => answer.firing[rule.node], most = data.usual ? MOST_WIDE : MOST_FIRED;
+    const counts = (rule) => !data.usual || answer.contributions[rule.number - 1].some((own) => own !== 0);
+    const fired = data.rules.filter((rule) => answer.firing[rule.node] > 0 && counts(rule))
+      .sort((one, other) => Math.abs(size(other)) - Math.abs(size(one)));
+    const lines = fired.slice(0, most).map((rule) => {
+      const phi = answer.firing[rule.node], conditions = rule.conditions.join(" and ") || "anything";
       const link = element("a", { href: `#rule-${rule.number}` }, `rule ${rule.number}`);
-      return element("li", {}, figure(phi, fixed(phi), `firing-${rule.node}`), element("div", {}, link,
-        `: if ${rule.conditions.join(" and ") || "anything"} then `, element("strong", {}, rule.label), ` ${fixed(rule.confidence, 2)}`));
+      const told = data.usual
+        ? [`: if ${conditions}, which fits by `, figure(phi, fixed(phi, 2), `firing-${rule.node}`)]
+        : [`: if ${conditions} then `, element("strong", {}, rule.label), ` ${fixed(rule.confidence, 2)}`];
+      const first = data.usual ? figure(size(rule), signed(size(rule)), `rule-weight-${rule.number}`) : figure(phi, fixed(phi), `firing-${rule.node}`);
+      return element("li", {}, first, element("div", {}, link, ...told));
     });
-    if (fired.length > MOST_FIRED) lines.push(element("li", { className: "note" }, "", `and ${fired.length - MOST_FIRED} weaker ones`));
-    if (!fired.length) lines.push(element("li", {}, "", "None: nothing that was learned applies to this row."));
+    if (fired.length > most) lines.push(element("li", { className: "note" }, element("span"), `and ${fired.length - most} weaker ones`));
+    if (!fired.length) lines.push(element("li", {}, element("span"), "None: nothing that was learned applies to this row."));
     byId("fired").replaceChildren(...lines);
+  }
+
+  // What a wide rule adds to the log-odds of the compared classes; rules have the numbers of their contributions.
+  function ruleWeight(answer) {
+    const { apart } = comparison(answer);
+    return (rule) => apart(answer.contributions[rule.number - 1]);
   }
 
   function fillRows() {
@@ -292,6 +388,7 @@ const ferlPage = (() => {
   }
 
   function foldableTree() {
+    if (!byId("tree")) return;
     const all = document.querySelectorAll(".tree details");
     byId("open-all").addEventListener("click", () => all.forEach((node) => (node.open = true)));
     byId("close-all").addEventListener("click", () => all.forEach((node) => (node.open = false)));

@@ -1,0 +1,113 @@
+"""The rows that a wide model keeps, and the distances that other rows have from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ferl import _core
+from ferl._model.tree import FuzzyTree
+from ferl._util.arrays import Floats, Ints
+
+LEAST_EVIDENCE = 0.2  # of the mean evidence of a column, that each column is taken to carry at least
+_MEASURED_ROWS = 256  # kept rows by whose distances the usual one is measured
+
+
+def evidence_by_column(tree: FuzzyTree, node: Ints, weight: Floats, rows: Floats) -> Floats:
+    """How much of what wide rules say depends on each column, shape (n_columns,).
+
+    A rule moves the scores by its absolute weights times the standard deviation of its firing, which its conditions
+    share equally.
+
+    Parameters
+    ----------
+    tree : FuzzyTree
+        The conditions.
+    node : ndarray of shape (n_rules,)
+        Where each rule ends.
+    weight : ndarray of shape (n_rules, n_classes)
+        What each rule says.
+    rows : ndarray of shape (n_samples, n_columns)
+        Rows over which firings vary.
+
+    Returns
+    -------
+    ndarray of shape (n_columns,)
+    """
+    found = np.zeros(rows.shape[1])
+    deviation = np.ascontiguousarray(tree.fire(rows, gated=False)[:, node]).std(axis=0)
+    for end, moved in zip(node.tolist(), (np.abs(weight).sum(axis=1) * deviation).tolist(), strict=True):
+        path = tree.path(end)
+        for step in path:
+            found[tree.feature[step]] += moved / len(path)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """Rows to compare others with.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_kept, n_columns)
+        In random order.
+    centre : ndarray of shape (n_columns,)
+        What stands for a value that one of them lacks.
+    unit : ndarray of shape (n_columns,)
+        Unit of distance of each column: its standard deviation, divided by the square root of the evidence that the
+        column carries, relative to the mean of all columns and at least ``LEAST_EVIDENCE``.
+    n_categories : ndarray of shape (n_columns,), int32
+        Number of categories of each column; 0: it holds numbers.
+    """
+
+    rows: Floats
+    centre: Floats
+    unit: Floats
+    n_categories: Ints
+
+    @classmethod
+    def of(cls, tree: FuzzyTree, node: Ints, weight: Floats) -> Neighbours:
+        """The rows that the root of a tree keeps; ``node`` and ``weight`` as in :func:`evidence_by_column`."""
+        profile = tree.profile
+        kept = profile.exemplar[0]
+        rows = profile.exemplar_row[kept[kept >= 0]]
+        evidence = evidence_by_column(tree, node, weight, rows)
+        mean = evidence.mean()
+        relative = np.maximum(evidence / mean, LEAST_EVIDENCE) if mean > 0 else np.ones_like(evidence)
+        unit = np.sqrt(profile.total_variance / relative)
+        return cls(rows, profile.mean[0].copy(), unit, tree.n_categories(len(unit)))
+
+    def cover(self, n_kept: int) -> Ints:
+        """Indices of rows that cover all: one, and again and again the one that is farthest from those chosen."""
+        return _core.cover(self.rows, self.centre, 1 / self.unit, self.n_categories, n_kept)
+
+    @cached_property
+    def usual(self) -> float:
+        """Median distance of some of these rows from the nearest of the others; 1 where all are equal."""
+        n = min(_MEASURED_ROWS, len(self.rows) // 2)
+        if n == 0:
+            return 1.0
+        distance = np.empty((n, 1))
+        self._search(self.rows[n:]).distance(self.rows[:n], 1, distance)
+        apart = distance[distance > 0]
+        return float(np.median(apart)) if len(apart) else 1.0
+
+    @cached_property
+    def search(self) -> _core.Exemplars:
+        """All rows, laid out for the search of the nearest one."""
+        return self._search(self.rows)
+
+    def _search(self, rows: Floats) -> _core.Exemplars:
+        """The search takes the rows of the nodes where paths end: here of a tree that is nothing but its root."""
+        index, per_unit = np.arange(len(rows), dtype=np.int32)[None, :], 1 / self.unit
+        root = np.zeros(1, dtype=np.int32)
+        return _core.Exemplars(_root_alone(), rows, index, root, self.centre, per_unit, self.n_categories)
+
+
+def _root_alone() -> _core.Tree:
+    everywhere = np.array([[-np.inf, -np.inf, np.inf, np.inf]])
+    none = np.full(1, -1, dtype=np.int32)
+    start, ends = np.zeros(2, dtype=np.int32), np.array([[0.0, 1.0]])
+    return _core.Tree(none, none, everywhere, np.ones(1), start, np.zeros(0), ends, 1.0)

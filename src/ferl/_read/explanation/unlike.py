@@ -1,0 +1,89 @@
+"""What is unlike the training rows, in sentences."""
+
+from __future__ import annotations
+
+import math
+
+from ferl._read.explanation.page import Section, Table
+from ferl._read.explanation.story import Story
+from ferl._read.explanation.typical import NoveltyPart, Usual
+from ferl._util.text import listed, number_text, share_text, spoken, value_text
+
+MAX_FEATURES = 5
+TITLE = "How unlike the training rows it is"
+
+
+def unlike(story: Story) -> str:
+    """What is most unlike the training rows, where something clearly is; "" where nothing is."""
+    odd = [part for part in story.novelty_parts if part.is_unusual]
+    lost = [name for name, _ in story.lost_support]
+    if lost:  # a gate that closed names its feature, whatever else is unusual
+        odd = [part for part in story.novelty_parts if part.feature == lost[0]]
+    if not odd:
+        return ""
+    return f"{spoken(odd[0].feature)} is {_value_beside_usual(odd[0], story)}"
+
+
+def what_lacks(story: Story) -> str:
+    """Which values are missing, to follow another clause."""
+    names = [spoken(name) for name in story.missing]
+    if not names:
+        return ""
+    if len(names) > 3:
+        return f", with {len(names)} values missing"
+    return f", and {listed(names)} {'is' if len(names) == 1 else 'are'} missing"
+
+
+def _value_beside_usual(part: NoveltyPart, story: Story) -> str:
+    if any(name == part.feature for name, _ in story.unseen):
+        return f"{value_text(part.value)}, a category that training did not have"
+    usual = usual_text(part.usual)
+    if usual and _is_outside(part):
+        return f"{value_text(part.value)}, while {usual} is usual"
+    return f"{value_text(part.value)}, outside what a rule saw in training"
+
+
+def _is_outside(part: NoveltyPart) -> bool:
+    usual = part.usual
+    if usual is None or usual.low is None or usual.high is None or not isinstance(part.value, float):
+        return part.is_unusual
+    return not usual.low <= part.value <= usual.high
+
+
+def usual_text(usual: Usual | None) -> str:
+    """What is usual, in words; "" where nothing is known."""
+    if usual is None:
+        return ""
+    if usual.categories:
+        return listed([spoken(own) for own in usual.categories], "or")
+    if usual.low is None or usual.high is None:
+        return ""
+    if usual.low == usual.high:
+        return number_text(usual.low)
+    return f"{number_text(usual.low)} to {number_text(usual.high)}"
+
+
+def novelty_section(story: Story) -> Section:
+    """Novelty by feature, beside what is usual."""
+    if len(story.missing) == len(story.novelty_parts):
+        return Section(TITLE, ("Nobody can say: all values are missing.",))
+    if story.novelty == 0:
+        return Section(TITLE, ("Not at all: novelty is 0.",))
+    lines = [
+        f"{spoken(name)} is {value_text(value)}, a category that training did not have." for name, value in story.unseen
+    ]
+    parts = [part for part in story.novelty_parts if part.part >= 0.005 * story.novelty][:MAX_FEATURES]
+    rows = tuple(
+        (spoken(part.feature), value_text(part.value), usual_text(part.usual), _share(part.part, story.novelty))
+        for part in parts
+    )
+    what = "the firing, since rules" if story.balance is None else "all weights, since training"
+    for name, lost in story.lost_support[:MAX_FEATURES]:
+        lines.append(f"Lost at {spoken(name)}: {share_text(lost)} of {what} saw no such value.")
+    amount = f"{story.novelty:.3g}" if math.isfinite(story.novelty) else "too large to be told"
+    lines.insert(0, f"Novelty is {amount}.")
+    return Section(TITLE, tuple(lines), Table(("feature", "value", "usual here", "share"), rows))
+
+
+def _share(part: float, novelty: float) -> str:
+    return f"{part / novelty:.0%}" if math.isfinite(novelty) else ""

@@ -1,0 +1,293 @@
+"""Shapes: wide rules summed up, one curve for each feature, and what is left for several features together.
+
+Rules on one feature may cancel each other. What counts is their sum: a line with corners over the values of a number,
+or one weight of evidence for each category. Rules that ask several features are kept by the features that they ask.
+The prior, all curves and all interactions add up to the scores of a row whose gates are open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ferl._model.model import Model
+from ferl._tables import with_indicators
+from ferl._util.arrays import Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Shape:
+    """What the rules on the same features say together.
+
+    Attributes
+    ----------
+    features : tuple of int
+        The features, in ascending order. A rule that asks whether a feature is missing asks this feature.
+    rules : tuple of int
+        Indices of the rules in ``RuleWeights``.
+    mean : ndarray of shape (n_classes,)
+        What the shape says of the training rows on average.
+    importance : float
+        How far it moves two classes apart: the largest difference between the weights of two classes, after ``mean``
+        is taken off, averaged over the training rows that the model keeps. Of two classes: the mean absolute
+        difference of log-odds. A model that keeps no rows has the bound that the mean firings of the rules give.
+    """
+
+    features: tuple[int, ...]
+    rules: tuple[int, ...]
+    mean: Floats
+    importance: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Curve(Shape):
+    """All rules on one feature, summed.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_corners,)
+        Numbers: where the line bends, ascending; before the first and behind the last corner it is level. Categories:
+        their codes.
+    evidence : ndarray of shape (n_corners, n_classes)
+        Weight of evidence at each corner, linear in between; or that of each category.
+    missing : ndarray of shape (n_classes,)
+        Weight of evidence of a missing value.
+    unseen : ndarray of shape (n_classes,), or None
+        Weight of evidence of a category that training did not have; None where values are numbers.
+    seen : tuple of float
+        Smallest and largest value in training; NaN where there was none.
+    """
+
+    values: Floats
+    evidence: Floats
+    missing: Floats
+    unseen: Floats | None
+    seen: tuple[float, float]
+
+    @property
+    def feature(self) -> int:
+        """The feature."""
+        return self.features[0]
+
+    @property
+    def is_categorical(self) -> bool:
+        """Whether values are categories."""
+        return self.unseen is not None
+
+    def at(self, values: Floats) -> Floats:
+        """Weight of evidence of values (numbers, or codes of categories; NaN: missing), shape (n_values, n_classes)."""
+        known = np.where(np.isnan(values), self.values[0], values)
+        if self.unseen is not None:
+            said = np.vstack([self.evidence, self.unseen])[np.minimum(known, len(self.evidence)).astype(np.intp)]
+        else:
+            said = np.stack([np.interp(known, self.values, own) for own in self.evidence.T], axis=1)
+        return np.where(np.isnan(values)[:, None], self.missing, said)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Interaction(Shape):
+    """All rules on the same several features, summed.
+
+    Attributes
+    ----------
+    corners : tuple of ndarray
+        Of each feature: the numbers where a rule bends, ascending, or the codes of all categories. Between
+        neighbouring corners of numbers the sum is linear in each feature.
+    model : Model
+        The model that has these rules.
+    """
+
+    corners: tuple[Floats, ...]
+    model: Model
+
+    def at(self, *values: Floats) -> Floats:
+        """Weight of evidence of rows, shape (n_rows, n_classes), from one array of values for each feature."""
+        return _said(self.model, self.rules, dict(zip(self.features, values, strict=True)))
+
+    def grid(self, *values: Floats) -> Floats:
+        """Weight of evidence of all combinations of values, by default the corners.
+
+        Parameters
+        ----------
+        *values : ndarray of shape (n_values,)
+            Numbers or codes of categories, one array for each feature.
+
+        Returns
+        -------
+        ndarray of shape (n_values of the first feature, of the second, ..., n_classes)
+        """
+        axes = values or self.corners
+        mesh = np.meshgrid(*axes, indexing="ij")
+        return self.at(*(own.ravel() for own in mesh)).reshape(*mesh[0].shape, -1)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Shapes:
+    """A wide model as a prior, curves and interactions, the most important of each first.
+
+    The prior and the means of all shapes are what the model says of the training rows on average (``base``); shapes
+    less their means are what values add to that.
+    """
+
+    prior: Floats
+    curves: tuple[Curve, ...]
+    interactions: tuple[Interaction, ...]
+
+    def __repr__(self) -> str:
+        return f"<Shapes: {len(self.curves)} curves, {len(self.interactions)} interactions>"
+
+    @property
+    def all(self) -> tuple[Curve | Interaction, ...]:
+        """Curves and interactions together, the most important first."""
+        return tuple(sorted((*self.curves, *self.interactions), key=lambda shape: -shape.importance))
+
+    @property
+    def base(self) -> Floats:
+        """What is said of the training rows on average, shape (n_classes,)."""
+        return np.asarray(self.prior + sum(shape.mean for shape in self.all))
+
+    def curve(self, feature: int) -> Curve | None:
+        """The curve of a feature, or None where no rule asks this feature alone."""
+        return next((curve for curve in self.curves if curve.feature == feature), None)
+
+
+def read_shapes(model: Model) -> Shapes:
+    """The rules of a wide model, summed by the features that they ask.
+
+    Parameters
+    ----------
+    model : Model
+        Of wide rules.
+
+    Returns
+    -------
+    Shapes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = FERLClassifier("wide", max_conditions=1, random_state=0).fit(X, y)
+    >>> shapes = read_shapes(clf.model_)
+    >>> parts = [curve.at(X[:1, curve.feature]) for curve in shapes.curves]
+    >>> bool(abs(shapes.prior + sum(parts) - clf.decision_function(X[:1])).max() < 1e-12)
+    True
+    """
+    rules_of: dict[tuple[tuple[int, ...], bool], list[int]] = {}
+    for rule, node in enumerate(model.rule_weights.node.tolist()):
+        columns = [int(model.tree.feature[step]) for step in model.tree.path(node)]
+        features = tuple(sorted({feature_of(model, column) for column in columns}))
+        # Two conditions on one column multiply, which is no line; such a rule stays apart.
+        is_curve = len(features) == 1 and len(set(columns)) == len(columns)
+        rules_of.setdefault((features, is_curve), []).append(rule)
+    kept = kept_rows(model)
+    curves = [_curve(model, features[0], rules, kept) for (features, is_line), rules in rules_of.items() if is_line]
+    others = [
+        _interaction(model, features, rules, kept) for (features, is_line), rules in rules_of.items() if not is_line
+    ]
+    return Shapes(
+        model.rule_weights.prior,
+        tuple(sorted(curves, key=lambda shape: (-shape.importance, shape.features))),
+        tuple(sorted(others, key=lambda shape: (-shape.importance, shape.features))),
+    )
+
+
+def shape_importances(model: Model) -> Floats:
+    """Importance of each feature of a wide model, as shares of one, shape (n_features,).
+
+    The importance of a shape is shared equally among its features, as the weights of its rules are.
+    """
+    found = np.zeros(model.n_features)
+    for shape in read_shapes(model).all:
+        found[list(shape.features)] += shape.importance / len(shape.features)
+    total = found.sum()
+    return np.asarray(found / total if total > 0 else found)
+
+
+def feature_of(model: Model, column: int) -> int:
+    """The feature that a column of the model tells about: itself, or the one whose being missing it indicates."""
+    return column if column < model.n_features else model.missing_features[column - model.n_features]
+
+
+def kept_rows(model: Model) -> Floats:
+    """Training rows that the model keeps, a fair sample of all of them, shape (n_kept, n_columns)."""
+    profile = model.tree.profile
+    own = profile.exemplar[0] if profile.has_exemplars else np.zeros(0, dtype=np.int32)
+    return np.asarray(profile.exemplar_row[own[own >= 0]])
+
+
+def _curve(model: Model, feature: int, rules: list[int], kept: Floats) -> Curve:
+    is_categorical = feature in model.category_names
+    values = _corners(model, feature, rules)
+    unseen = [float(len(values))] if is_categorical else []
+    said = _said(model, rules, {feature: np.array([*values, *unseen, np.nan])})
+    low, high = model.rule_weights.seen[feature].tolist()
+    return Curve(
+        (feature,),
+        tuple(rules),
+        _mean(model, rules),
+        _importance(model, rules, kept),
+        values,
+        said[: len(values)],
+        said[-1],
+        said[-2] if is_categorical else None,
+        (low, high) if low <= high else (np.nan, np.nan),
+    )
+
+
+def _interaction(model: Model, features: tuple[int, ...], rules: list[int], kept: Floats) -> Interaction:
+    corners = tuple(_corners(model, feature, rules) for feature in features)
+    return Interaction(features, tuple(rules), _mean(model, rules), _importance(model, rules, kept), corners, model)
+
+
+def _corners(model: Model, feature: int, rules: Sequence[int]) -> Floats:
+    """Values of a feature at which conditions of these rules bend, or the codes of its categories; at least one."""
+    if feature in model.category_names:
+        return np.arange(len(model.category_names[feature]), dtype=np.float64)
+    tree, found = model.tree, set()
+    for node in (step for rule in rules for step in tree.path(int(model.rule_weights.node[rule]))):
+        if tree.feature[node] == feature:
+            a, b, c, d = tree.trapezoid[node].tolist()
+            # Beside an upright side the next number has no membership any more: the line falls in between.
+            found |= {np.nextafter(a, -np.inf) if a == b else a, b, c, np.nextafter(d, np.inf) if c == d else d}
+    bends = sorted(value for value in found if np.isfinite(value))
+    return np.array(bends or [float(np.nan_to_num(model.rule_weights.seen[feature, 0], posinf=0.0))])
+
+
+def _said(model: Model, rules: Sequence[int], values: dict[int, Floats]) -> Floats:
+    """What rules say of rows of which they ask no other features than these, shape (n_rows, n_classes)."""
+    rows = np.full((len(next(iter(values.values()))), model.n_features), np.nan)
+    for feature, own in values.items():
+        rows[:, feature] = own
+    return _evidence(model, rules, with_indicators(rows, model.missing_features))
+
+
+def _evidence(model: Model, rules: Sequence[int], rows: Floats) -> Floats:
+    """What rules say of encoded rows whose gates are open, shape (n_rows, n_classes)."""
+    weights, chosen = model.rule_weights, list(rules)
+    firing = model.tree.fire(rows, gated=False)[:, weights.node[chosen]]
+    return np.asarray(np.einsum("ir,rc->ic", firing, weights.weight[chosen]))
+
+
+def _mean(model: Model, rules: Sequence[int]) -> Floats:
+    """What rules say of the training rows on average, shape (n_classes,): their nodes know the mean firing."""
+    weights, chosen = model.rule_weights, list(rules)
+    return np.asarray(np.einsum("r,rc->c", mean_firing(model)[chosen], weights.weight[chosen]))
+
+
+def _importance(model: Model, rules: Sequence[int], kept: Floats) -> float:
+    """As ``Shape.importance``."""
+    if len(kept):
+        return float(np.ptp(_evidence(model, rules, kept) - _mean(model, rules), axis=1).mean())
+    # A rule that fires fully for a share m of the rows lies 2 m (1 - m) from its mean on average, others less.
+    mean, weight = mean_firing(model)[list(rules)], model.rule_weights.weight[list(rules)]
+    return float((2 * mean * (1 - mean) * np.ptp(weight, axis=1)).sum())
+
+
+def mean_firing(model: Model) -> Floats:
+    """Mean firing of each rule over the training rows, shape (n_rules,)."""
+    weight = model.tree.weight
+    return np.asarray(weight[model.rule_weights.node] / weight[0])

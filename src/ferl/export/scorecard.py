@@ -1,0 +1,449 @@
+"""Scorecards: wide rules as points that add up, in the form that banks have used for fifty years."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from numbers import Real
+from os import PathLike
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+
+from ferl._read.evidence import supports
+from ferl._read.score_table import ScoreLine, ScoreTable, read_score_table
+from ferl._read.text import in_sentence, shown_names
+from ferl._read.wide_text import WideStyle
+from ferl._readings import model_of
+from ferl._sklearn import Interval, fit_context
+from ferl._util.arrays import Floats
+from ferl._util.files import replace_text
+from ferl._util.text import number_text, shown
+from ferl._wrapper import Wrapper, fitted_clone
+from ferl.classifier import FERLClassifier
+from ferl.export.latex import escaped
+from ferl.export.text import data_frame
+from ferl.metrics.cost import Cost, cost_of_change
+
+
+def export_scorecard(
+    estimator: FERLClassifier,
+    *,
+    base_points: float = 600,
+    base_odds: float = 50,
+    points_to_double: float = 20,
+    positive: Any = None,
+    rounded: bool = False,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
+    backend: str | None = None,
+) -> Any:
+    """Wide rules of a fitted classifier as a scorecard: a table of points that add up.
+
+    A row begins with the points of the first line and gets those of the line that its value of each feature is in, and
+    those of each rule on several features in proportion to how far it fits. The total says how probable the class
+    ``positive`` is; :class:`Scorecard` has the same table as text, LaTeX and CSV, totals and probabilities of rows, and
+    the model whose points are whole.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Fitted, of wide rules.
+    base_points, base_odds, points_to_double : float, default=600, 50, 20
+        A row whose odds are ``base_odds`` to one has ``base_points``, and ``points_to_double`` more double the odds.
+    positive : label, default=None
+        Two classes: the class that points speak for; None: the second one. Three and more classes have points for each
+        of them: odds of two classes are those of the difference of their points, and ``base_points`` is given to
+        a class whose weight of evidence is the logarithm of ``base_odds``.
+    rounded : bool, default=False
+        Whether points are whole numbers; :meth:`Scorecard.cost` says what that costs.
+    feature_names, class_names : sequence of str, default=None
+        Names to print; by default those of the training table, and the labels.
+    backend : {"pandas", "polars", "pyarrow"}, default=None
+        Whose data frame; by default the first of these that is installed.
+
+    Returns
+    -------
+    data frame
+        Columns: ``feature`` (or "rule 7"), ``when`` (for which values), ``from`` and ``to`` (ends of an interval of
+        numbers, None elsewhere), ``points`` and ``points_to`` (at the two ends of the interval, in proportion in
+        between; of three and more classes ``points(label)`` and ``points_to(label)``), and ``rules`` (numbers of the
+        rules behind the line).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLClassifier
+    >>> from ferl.export import export_scorecard
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = FERLClassifier("wide", max_rules=2, random_state=0).fit(X[50:, 2:], y[50:])
+    >>> export_scorecard(clf, rounded=True)[["feature", "when", "points", "points_to"]]
+        feature      when  points  points_to
+    0  all rows    always     496        496
+    1        x1   up to 1    -153       -153
+    2        x1  1 to 2.5    -153        187
+    3        x1  from 2.5     187        187
+    4        x1   missing       0          0
+    5        x0   up to 3    -225       -225
+    6        x0  3 to 6.9    -225        236
+    7        x0  from 6.9     236        236
+    8        x0   missing       0          0
+    """
+    card = Scorecard(
+        estimator,
+        base_points=base_points,
+        base_odds=base_odds,
+        points_to_double=points_to_double,
+        positive=positive,
+        rounded=rounded,
+    )
+    return card.frame(feature_names=feature_names, class_names=class_names, backend=backend)
+
+
+class Scorecard(ClassifierMixin, Wrapper):
+    """A classifier of wide rules whose evidence is counted in points.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier, default=None
+        Of wide rules. A fitted one is taken as it is; :meth:`fit` fits a clone. None: ``FERLClassifier("wide")``.
+    base_points, base_odds, points_to_double : float, default=600, 50, 20
+        As in :func:`export_scorecard`.
+    positive : label, default=None
+        As in :func:`export_scorecard`.
+    rounded : bool, default=False
+        Whether all points of the table are whole numbers. The probabilities are then those of the rounded table.
+
+    Attributes
+    ----------
+    estimator_ : FERLClassifier
+        The classifier inside.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ferl import FERLClassifier
+    >>> from ferl.export import Scorecard
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> card = Scorecard(FERLClassifier("wide", max_rules=8, random_state=0), rounded=True).fit(X[::2], y[::2])
+    >>> print(card.cost(X[1::2], y[1::2]))
+    accuracy 0.9507 -> 0.9507, log-loss 0.1496 -> 0.1497, AUC 0.9878 -> 0.9878; 0 of 284 rows get another label
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": "no_validation",
+        "base_points": [Interval(Real, None, None, closed="neither")],
+        "base_odds": [Interval(Real, 0, None, closed="neither")],
+        "points_to_double": [Interval(Real, 0, None, closed="neither")],
+        "positive": "no_validation",
+        "rounded": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        estimator: FERLClassifier | None = None,
+        *,
+        base_points: float = 600,
+        base_odds: float = 50,
+        points_to_double: float = 20,
+        positive: Any = None,
+        rounded: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.base_points = base_points
+        self.base_odds = base_odds
+        self.points_to_double = points_to_double
+        self.positive = positive
+        self.rounded = rounded
+
+    def _template(self) -> Any:
+        return FERLClassifier("wide") if self.estimator is None else self.estimator
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the classifier inside.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        Scorecard
+        """
+        self._forget("estimator_", "_is_prefit")
+        self.estimator_ = fitted_clone(self._template(), X, y, sample_weight)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "estimator_" in self.__dict__ or "model_" in vars(self._template())
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels, in the order of the columns."""
+        return self._classifier("classes_").classes_
+
+    @property
+    def unit(self) -> float:
+        """Points of a weight of evidence of one: a factor of e in the odds."""
+        return self.points_to_double / math.log(2)
+
+    @property
+    def neutral(self) -> float:
+        """Points of even odds."""
+        return self.base_points - self.unit * math.log(self.base_odds)
+
+    def total(self, X: ArrayLike) -> Floats:
+        """Total points of rows, shape (n_samples,), or (n_samples, n_classes) of three and more classes.
+
+        A row outside of what training saw comes closer to the points of even odds, as its evidence counts for less.
+        """
+        points = self._totals(X)
+        return points[:, 0] if points.shape[1] == 1 else points
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """The weights of evidence that the totals mean, as those of the classifier inside."""
+        points = (self._totals(X) - self.neutral) / self.unit
+        if points.shape[1] > 1:
+            return np.asarray(points)
+        return np.asarray(points[:, 0] if self._positive() == 1 else -points[:, 0])
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Probability of each class, from the totals, shape (n_samples, n_classes)."""
+        scores = (self._totals(X) - self.neutral) / self.unit
+        if scores.shape[1] == 1 < len(self.classes_):
+            halves = [-scores / 2, scores / 2]
+            scores = np.hstack(halves if self._positive() == 1 else halves[::-1])
+        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Most probable label of each row, shape (n_samples,)."""
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+    def cost(self, X: ArrayLike, y: ArrayLike) -> Cost:
+        """What counting in these points costs on given rows, against the classifier inside: nothing but rounding.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows that the classifier was not fitted on.
+        y : array-like of shape (n_samples,)
+            Their labels.
+
+        Returns
+        -------
+        Cost
+            Accuracy, log-loss and AUC before and after, and how many rows get another label.
+        """
+        before = self._classifier("cost").predict_proba(X)
+        return cost_of_change(self.classes_, y, before, self.predict_proba(X))
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Forms
+    # -----------------------------------------------------------------------------------------------------------------
+
+    def frame(
+        self,
+        *,
+        feature_names: Sequence[str] | None = None,
+        class_names: Sequence[str] | None = None,
+        backend: str | None = None,
+    ) -> Any:
+        """The table as a data frame; see :func:`export_scorecard`."""
+        return data_frame(self._columns(feature_names, class_names), backend)
+
+    def text(self, *, feature_names: Sequence[str] | None = None, class_names: Sequence[str] | None = None) -> str:
+        """The table as text, and what totals mean.
+
+        Parameters
+        ----------
+        feature_names, class_names : sequence of str, default=None
+            As in :func:`export_scorecard`.
+
+        Returns
+        -------
+        str
+        """
+        table, style = self._table(feature_names, class_names)
+        rows = [("", "", self._heads(style))]
+        rows += [(line.name, line.when, self._points(line)) for line in self._lines(table)]
+        widths = [max(len(row[2][k]) for row in rows) for k in range(len(rows[0][2]))]
+        first, second = (max(len(row[k]) for row in rows) for k in (0, 1))
+        lines, last = [], ""
+        for name, when, points in rows:
+            told = "  ".join(text.rjust(width) for text, width in zip(points, widths, strict=True))
+            lines.append(f"{'' if name == last else name:<{first}}  {when:<{second}}  {told}".rstrip())
+            last = name
+        return "\n".join([*lines, "", *self._meaning(style)])
+
+    def latex(
+        self,
+        *,
+        feature_names: Sequence[str] | None = None,
+        class_names: Sequence[str] | None = None,
+        width: str = r"0.5\linewidth",
+    ) -> str:
+        r"""The table in LaTeX; the document needs ``\usepackage{booktabs}``.
+
+        Parameters
+        ----------
+        feature_names, class_names : sequence of str, default=None
+            As in :func:`export_scorecard`.
+        width : str, default="0.5\linewidth"
+            Width of the column of values, a length of LaTeX.
+
+        Returns
+        -------
+        str
+        """
+        table, style = self._table(feature_names, class_names)
+        heads = self._heads(style)
+        lines = [rf"\begin{{tabular}}{{@{{}}lp{{{width}}}{'r' * len(heads)}@{{}}}}", r"\toprule"]
+        lines += [rf" & & {' & '.join(map(escaped, heads))} \\", r"\midrule"]
+        for line in self._lines(table):
+            points = " & ".join(text.replace("-", "$-$") for text in self._points(line))
+            lines.append(rf"{escaped(line.name)} & {escaped(line.when)} & {points} \\")
+        notes = [escaped(text) for text in self._meaning(style)]
+        lines += [r"\midrule", *(rf"\multicolumn{{{2 + len(heads)}}}{{@{{}}l@{{}}}}{{{text}}} \\" for text in notes)]
+        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+
+    def csv(
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        feature_names: Sequence[str] | None = None,
+        class_names: Sequence[str] | None = None,
+    ) -> str | None:
+        """The table of :meth:`frame` as comma-separated values.
+
+        Parameters
+        ----------
+        path : str or path, default=None
+            Where to write. None: the text is returned.
+        feature_names, class_names : sequence of str, default=None
+            As in :func:`export_scorecard`.
+
+        Returns
+        -------
+        str or None
+        """
+        columns = self._columns(feature_names, class_names)
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+        if path is None:
+            return out.getvalue()
+        replace_text(path, out.getvalue())
+        return None
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # How points are counted
+    # -----------------------------------------------------------------------------------------------------------------
+
+    def _classifier(self, step: str) -> FERLClassifier:
+        self._take_fitted(step)
+        return cast(FERLClassifier, self.estimator_)
+
+    def _positive(self) -> int:
+        """Index of the class that points speak for, of two classes."""
+        classes = self.classes_.tolist()
+        if self.positive is None:
+            return len(classes) - 1
+        if len(classes) != 2:
+            raise ValueError(
+                f"positive is {shown(self.positive)}; {len(classes)} classes have points each. Leave it out."
+            )
+        if self.positive not in classes:
+            raise ValueError(f"positive is {shown(self.positive)}; the classes are {shown(classes)}.")
+        return int(classes.index(self.positive))
+
+    def _scale(self, evidence: Floats, offset: float = 0.0) -> Floats:
+        """Weights of evidence in points, shape (..., 1) of two classes and (..., n_classes) of others."""
+        told = evidence
+        if evidence.shape[-1] == 2:
+            own = self._positive()
+            told = evidence[..., own : own + 1] - evidence[..., 1 - own : 2 - own]
+        points = offset + self.unit * told
+        return np.asarray(np.round(points) + 0.0 if self.rounded else points)
+
+    def _table(
+        self, feature_names: Sequence[str] | None = None, class_names: Sequence[str] | None = None
+    ) -> tuple[ScoreTable, WideStyle]:
+        """The table in points, whose base holds the points of even odds, and the names it is told with."""
+        self._validate_params()
+        model = model_of(self._classifier("a scorecard"), "Scorecard")
+        self._positive()
+        names, labels = shown_names(model, feature_names, class_names)
+        style = WideStyle(model, names, [in_sentence(str(label)) for label in labels])
+        return read_score_table(style, self._scale, lambda base: self._scale(base, self.neutral)), style
+
+    def _totals(self, X: ArrayLike) -> Floats:
+        """Totals of rows, shape (n_samples, 1) of two classes and (n_samples, n_classes) of others."""
+        clf = self._classifier("a scorecard")
+        rows, (table, _) = clf._rows(X), self._table()
+        support = supports(table.model, rows).prod(axis=1)[:, None]
+        return np.asarray(self.neutral + support * (table.total(rows) - self.neutral))
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # What all forms share
+    # -----------------------------------------------------------------------------------------------------------------
+
+    def _lines(self, table: ScoreTable) -> list[ScoreLine]:
+        return [ScoreLine("all rows", "always", (), math.nan, math.nan, table.base, table.base), *table.lines]
+
+    def _columns(self, feature_names: Sequence[str] | None, class_names: Sequence[str] | None) -> dict[str, list[Any]]:
+        table, style = self._table(feature_names, class_names)
+        lines = self._lines(table)
+        labels = [""] if len(table.base) == 1 else [f"({label})" for label in style.classes]
+        columns: dict[str, list[Any]] = {
+            "feature": [line.name for line in lines],
+            "when": [line.when for line in lines],
+            "from": [line.low if math.isfinite(line.low) else None for line in lines],
+            "to": [line.high if math.isfinite(line.high) else None for line in lines],
+        }
+        for k, label in enumerate(labels):
+            columns[f"points{label}"] = [self._number(line.start[k]) for line in lines]
+            columns[f"points_to{label}"] = [self._number(line.end[k]) for line in lines]
+        columns["rules"] = [", ".join(str(rule + 1) for rule in line.rules) for line in lines]
+        return columns
+
+    def _number(self, points: float) -> float | int:
+        return int(points) if self.rounded else float(points)
+
+    def _heads(self, style: WideStyle) -> list[str]:
+        return ["points"] if len(style.classes) <= 2 else style.classes
+
+    def _points(self, line: ScoreLine) -> list[str]:
+        """The points of a line, one text for each column."""
+        decimals = 0 if self.rounded else 1
+        pairs = [
+            (f"{low + 0.0:.{decimals}f}", f"{high + 0.0:.{decimals}f}")
+            for low, high in zip(line.start, line.end, strict=True)
+        ]
+        return [low if low == high else f"{low} to {high}" for low, high in pairs]
+
+    def _meaning(self, style: WideStyle) -> list[str]:
+        """What totals mean, line by line."""
+        if len(style.classes) != 2:
+            return [
+                f"Probabilities are in proportion to 2 to the power of points / {number_text(self.points_to_double)}."
+            ]
+        named = style.classes[self._positive()]
+        totals = [round(self.neutral + steps * self.points_to_double) for steps in range(-3, 4)]
+        told = [f"{total}: {1 / (1 + math.exp((self.neutral - total) / self.unit)):.0%}" for total in totals]
+        double = number_text(self.points_to_double)
+        return [
+            f"Total and probability of {named}: {', '.join(told)}.",
+            f"{double} points more double the odds of {named}.",
+        ]

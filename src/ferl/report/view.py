@@ -1,0 +1,64 @@
+"""A model with the names that readers of a report see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ferl._model.model import Model
+from ferl._read.text import TextStyle
+from ferl._read.wide_text import WideStyle
+from ferl._tables import Schema
+from ferl._util.text import shown_names
+
+MAX_CATEGORY_LETTERS = 30
+
+
+@dataclass(frozen=True)
+class View:
+    """A model with the names that readers see.
+
+    Attributes
+    ----------
+    model : Model
+        The model.
+    features : list of str
+        Names of the features.
+    classes : list of str
+        Names of the classes.
+    style : TextStyle
+        Puts the rules of trees into words.
+    wide_style : WideStyle
+        Puts wide rules into words.
+    """
+
+    model: Model
+    features: list[str]
+    classes: list[str]
+    style: TextStyle
+    wide_style: WideStyle
+
+    @classmethod
+    def of(cls, model: Model) -> View:
+        """The view of a model."""
+        features = shown_names(model.feature_names())
+        classes = shown_names(model.classes.tolist())
+        columns = features + [features[j] for j in model.missing_features]
+        categories: dict[int, Sequence[Any]] = {
+            j: shown_names(own, MAX_CATEGORY_LETTERS) for j, own in model.category_names.items()
+        }
+        style = TextStyle(columns, classes, float(model.tree.weight[0]), categories, shares=False)
+        shown = _with_names(model, features, categories)
+        return cls(model, features, classes, style, WideStyle(shown, columns, classes, all_classes=False))
+
+
+def _with_names(model: Model, features: list[str], categories: dict[int, Sequence[Any]]) -> Model:
+    """The same model with names of features and categories as readers see them."""
+    own = [
+        None if known is None else np.array(categories.get(j, ()), dtype=object)
+        for j, known in enumerate(model.schema.categories)
+    ]
+    return replace(model, schema=Schema(tuple(features), tuple(own)))
