@@ -19,12 +19,15 @@ from sklearn.tree import DecisionTreeClassifier
 from ferl import FERLClassifier, export_graphviz, plot_tree
 from ferl.plot import (
     average_ranks,
+    plot_contributions,
     plot_critical_difference,
     plot_decision_regions,
     plot_evidence,
+    plot_importance,
     plot_memberships,
     plot_reliability,
     plot_risk_coverage,
+    plot_shapes,
 )
 
 matplotlib.use("Agg")  # pictures go to files
@@ -67,7 +70,7 @@ def trees():
     labels = np.array(["cultivar 1", "cultivar 2", "cultivar 3"])[wine.target]
     learned = FERLClassifier("medium", random_state=0).fit(wine.data, labels)
     save(plot_tree(learned, feature_names=names).figure, "tree")
-    words = FERLClassifier("compact", random_state=0).fit(FLOWERS, KINDS)
+    words = FERLClassifier("compact", criterion="consistent", random_state=0).fit(FLOWERS, KINDS)
     save(plot_tree(words, feature_names=PARTS).figure, "tree_words")
     table, ill, columns = patients()
     mixed = FERLClassifier("medium", max_rules=9, random_state=0).fit(table, ill)
@@ -77,6 +80,30 @@ def trees():
             FERLClassifier("medium", max_rules=4, random_state=0).fit(FLOWERS, KINDS), feature_names=PARTS
         )
         subprocess.run(["dot", "-Tpng", "-Gdpi=70", "-o", FOLDER / "graphviz.png"], input=dot, text=True, check=True)
+
+
+def shapes():
+    """Curves and maps of wide rules: two classes with categories and gaps, three kinds of flowers."""
+    table, ill, columns = patients()
+    clf = FERLClassifier("wide", random_state=0).fit(table, ill)
+    save(plot_shapes(clf, feature_names=columns, max_features=4), "shapes")
+    data = load_breast_cancer()
+    tumours = FERLClassifier("wide", random_state=0).fit(data.data, data.target_names[data.target])
+    save(plot_shapes(tumours, feature_names=data.feature_names, max_features=4), "shapes_tumours")
+    flowers = FERLClassifier("wide", max_rules=6, random_state=0).fit(FLOWERS, KINDS)
+    save(plot_shapes(flowers, feature_names=PARTS), "shapes_classes")
+
+
+def contributions():
+    """What leads to the answer for one tumour, and which features matter for all of them."""
+    data = load_breast_cancer(as_frame=True)
+    labels = np.array(["malignant", "benign"])[data.target]
+    clf = FERLClassifier("wide", random_state=0).fit(data.data, labels)
+    chosen = int(np.abs(clf.predict_proba(data.data)[:, 1] - 0.85).argmin())
+    figure, panels = sheet(11, 4.2, 2)
+    plot_contributions(clf, data.data.iloc[chosen], max_features=9, ax=panels[0])
+    plot_importance(clf, max_features=12, ax=panels[1])
+    save(figure, "contributions")
 
 
 def evidence():
@@ -91,7 +118,7 @@ def evidence():
 
 
 def memberships():
-    """Words of a compact tree, and bands of a learned one."""
+    """Words of compact rules, and bands of a learned tree."""
     figure, panels = sheet(11, 3.2, 2)
     words = FERLClassifier("compact", random_state=0).fit(FLOWERS, KINDS)
     plot_memberships(words, "petal length", feature_names=PARTS, ax=panels[0])
@@ -112,7 +139,7 @@ def curves():
     """FERL and CART on rows left out of training."""
     data = load_breast_cancer()
     models = {
-        "FERL-deep": FERLClassifier(random_state=0),
+        "FERL-deep": FERLClassifier("deep", random_state=0),
         "CART, leaves of 5": DecisionTreeClassifier(min_samples_leaf=5, random_state=0),
     }
     risk, reliability = sheet(5.6, 3.8), sheet(4.6, 4.4)
@@ -131,12 +158,14 @@ def ranks():
     section = page.partition("## Acc % by data set")[2].partition("\n## ")[0]
     table = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("|")]
     methods, rows = table[0][1:], [row[1:] for row in table[2:]]
-    scores = {name: [float(row[column]) for row in rows] for column, name in enumerate(methods)}
+    # A method that was not run, because a package is missing, has empty cells.
+    run = [(column, name) for column, name in enumerate(methods) if all(row[column] for row in rows)]
+    scores = {name: [float(row[column]) for row in rows] for column, name in run}
     figure, ax = sheet(8, 3.6)
     plot_critical_difference(average_ranks(scores), len(rows), ax=ax)
     save(figure, "critical_difference")
 
 
 FOLDER.mkdir(parents=True, exist_ok=True)
-for draw in (trees, evidence, memberships, regions, curves, ranks):
+for draw in (trees, shapes, contributions, evidence, memberships, regions, curves, ranks):
     draw()

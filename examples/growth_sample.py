@@ -21,8 +21,10 @@ PROBLEMS = {
 for name, (X, y) in PROBLEMS.items():
     models = {"CART, 150 leaves": DecisionTreeClassifier(max_leaf_nodes=150, random_state=0)}
     for growth_rows in (10_000, 30_000, 50_000, 100_000, None):
-        models[f"FERL-deep, {growth_rows or 'all'} rows"] = FERLClassifier(growth_rows=growth_rows, random_state=0)
-    models["FERL-deep, depth 12"] = FERLClassifier(max_depth=12, random_state=0)
+        models[f"FERL-deep, {growth_rows or 'all'} rows"] = FERLClassifier(
+            "deep", growth_rows=growth_rows, random_state=0
+        )
+    models["FERL-deep, depth 12"] = FERLClassifier("deep", max_depth=12, random_state=0)
     for label, model in models.items():
         start = time.perf_counter()
         model.fit(X[:N_TRAIN], y[:N_TRAIN])

@@ -41,16 +41,14 @@ def report(name: str, n_rows: int, seconds: float) -> None:
     print(f"{name:44} {seconds / n_rows * 1e6:8.2f} us a row  {n_rows / seconds:12,.0f} rows/s")
 
 
-def main() -> None:
-    """Fit a deep tree, then race."""
-    n_rows = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    X, y = make_classification(20_000 + n_rows, n_features=20, n_informative=10, n_classes=3, random_state=0)
-    clf = FERLClassifier(random_state=0, n_jobs=1).fit(X[:20_000], y[:20_000])
-    rows = X[20_000:]
-    print(f"{clf.n_rules_} rules, {n_rows:,} x {rows.shape[1]} rows, one thread, fastest of three runs")
+def race(clf: FERLClassifier, rows: np.ndarray, measures: tuple) -> None:
+    """One classifier in Python and in ONNX, without and with novelty."""
+    n_rows = len(rows)
+    print(f"{clf.n_rules_} rules ({clf.variant}), {n_rows:,} x {rows.shape[1]} rows, one thread, fastest of three runs")
     report("Python, predict_proba", n_rows, best_time(lambda: clf.predict_proba(rows)))
     report("Python, novelty", n_rows, best_time(lambda: clf.novelty(rows)))
-    for novelty in (False, "residual", "neighbour"):
+    probability = "probability" if clf.variant == "wide" else "pignistic"
+    for novelty in measures:
         content = to_onnx(clf, novelty=novelty).SerializeToString()
         session = session_of(content)
         print(f"ONNX, novelty={novelty!r}: {len(content) / 1e6:.2f} MB")
@@ -63,8 +61,17 @@ def main() -> None:
                     session.run(None, {"X": part})
 
             report(f"  batches of {batch:,}", len(used), best_time(judge))
-        found = session.run(["pignistic"], {"X": rows[:1000]})[0]
+        found = session.run([probability], {"X": rows[:1000]})[0]
         print(f"  largest difference of a probability: {np.abs(found - clf.predict_proba(rows[:1000])).max():.1e}")
+
+
+def main() -> None:
+    """Fit a deep tree and wide rules, then race."""
+    n_rows = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    X, y = make_classification(20_000 + n_rows, n_features=20, n_informative=10, n_classes=3, random_state=0)
+    for variant, measures in (("deep", (False, "residual", "neighbour")), ("wide", (False,))):
+        clf = FERLClassifier(variant, random_state=0, n_jobs=1).fit(X[:20_000], y[:20_000])
+        race(clf, X[20_000:], measures)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,11 @@ X, y = load_wine(return_X_y=True)
 X_train, X_rest, y_train, y_rest = train_test_split(X, y, test_size=0.6, random_state=0)
 X_calibration, X_test, y_calibration, y_test = train_test_split(X_rest, y_rest, test_size=0.5, random_state=0)
 
-ours = ConformalFERL(FERLClassifier(random_state=0)).fit(X_train, y_train).conformalize(X_calibration, y_calibration)
+ours = (
+    ConformalFERL(FERLClassifier("deep", random_state=0))
+    .fit(X_train, y_train)
+    .conformalize(X_calibration, y_calibration)
+)
 
 mapie = SplitConformalClassifier(ours.estimator_, confidence_level=1 - ALPHA, conformity_score="lac", prefit=True)
 mapie.conformalize(X_calibration, y_calibration)

@@ -34,7 +34,7 @@ def main(folder: Path) -> None:
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
     try:
         with tempfile.TemporaryDirectory() as place:
-            driver.get(demo_report("iris", Path(place) / "iris.html").as_uri())
+            driver.get(demo_report("iris", Path(place) / "iris.html", "medium").as_uri())
             for name, colours, width, height, section in PICTURES:
                 picture = taken(driver, colours, width, height, section)
                 (folder / f"{name}.png").write_bytes(picture)

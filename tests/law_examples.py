@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ferl import FERLClassifier, FuzzyTree
 from ferl._model.tree import Categories, Cuts, Profile
+from tree_examples import tree_classifier
 
 Floats = NDArray[np.float64]
 Table = tuple[Floats, NDArray[np.int64]]
@@ -45,7 +46,7 @@ def tables(draw: st.DrawFn) -> Table:
 
 
 def fit(table: Table, weight: Floats | None = None, **options: Any) -> FERLClassifier:
-    return FERLClassifier(random_state=0, **({"max_rules": 15} | options)).fit(*table, weight)
+    return tree_classifier(random_state=0, **({"max_rules": 15} | options)).fit(*table, weight)
 
 
 def rows_near(X: Floats, seed: int, n: int = 60) -> Floats:

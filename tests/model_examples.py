@@ -10,6 +10,7 @@ import numpy as np
 from hypothesis import HealthCheck, settings
 
 from ferl import FERLClassifier, export_text, load_model, save_model, splits_frame
+from tree_examples import tree_classifier
 
 DATA = Path(__file__).parent / "data"
 LAW = settings(
@@ -37,7 +38,7 @@ def mixed_table(n_rows: int = 300):
 @cache
 def fitted(variant: str = "deep", **parameters) -> FERLClassifier:
     rows, labels = mixed_table()
-    return FERLClassifier(variant, random_state=0, **parameters).fit(rows, labels)
+    return tree_classifier(variant, random_state=0, **parameters).fit(rows, labels)
 
 
 def round_trip(model: FERLClassifier, folder: Path) -> FERLClassifier:
@@ -48,18 +49,26 @@ def round_trip(model: FERLClassifier, folder: Path) -> FERLClassifier:
 
 def assert_same(model: FERLClassifier, loaded: FERLClassifier, rows) -> None:
     """All that a model answers, to the last bit."""
+    is_wide = model.model_.weights is not None
     methods = ["predict_proba", "predict_set", "novelty", "novelty_attribution", "support_deficit"]
-    methods += ["certified_radius"] * (model.combination in ("dempster", "vote"))
+    methods += ["certified_radius"] * (model.model_.reading.combination in ("dempster", "vote", "weights"))
+    methods += ["decision_function", "contributions", "feature_contributions"] * is_wide
     for name in methods:
         assert getattr(loaded, name)(rows).tobytes() == getattr(model, name)(rows).tobytes(), name
     evidence, expected = loaded.predict_evidence(rows), model.predict_evidence(rows)
-    for name in ("belief", "ignorance", "conflict"):
+    for name in ("belief", "plausibility", "ignorance", "conflict"):
         assert getattr(evidence, name).tobytes() == getattr(expected, name).tobytes()
     np.testing.assert_array_equal(loaded.predict(rows), model.predict(rows))
     assert loaded.predict(rows).dtype.kind == model.predict(rows).dtype.kind
+    if is_wide:
+        for name in ("node", "weight", "prior", "seen"):
+            found, expected = (getattr(own.model_.weights, name) for own in (loaded, model))
+            assert (found.dtype, found.shape, found.tobytes()) == (expected.dtype, expected.shape, expected.tobytes())
+    else:
+        assert str(splits_frame(loaded)) == str(splits_frame(model))
+        assert loaded.lipschitz_ == model.lipschitz_
     assert export_text(loaded) == export_text(model)
-    assert str(splits_frame(loaded)) == str(splits_frame(model))
-    assert loaded.lipschitz_ == model.lipschitz_
+    assert loaded.model_.history == model.model_.history
     assert str(loaded.get_params()) == str(model.get_params())
     assert loaded.columns_ == model.columns_
     assert loaded.partition_ == model.partition_

@@ -14,6 +14,7 @@ from ferl.partition import (
     FuzzySet,
     LinguisticVariable,
     quantile_partition,
+    triangular_partition,
     width_partition,
 )
 
@@ -26,7 +27,9 @@ LAW = settings(
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-BUILDERS = pytest.mark.parametrize("build", [quantile_partition, width_partition], ids=["quantile", "width"])
+BUILDERS = pytest.mark.parametrize(
+    "build", [quantile_partition, triangular_partition, width_partition], ids=["quantile", "triangles", "width"]
+)
 
 TEMPERATURE = LinguisticVariable(
     "temperature", (FuzzySet.falling("normal", 37.5, 38.0), FuzzySet.rising("fever", 37.5, 38.5)), "°C"
@@ -90,3 +93,10 @@ def near(values: np.ndarray) -> np.ndarray:
 
 def ends(variable: LinguisticVariable) -> np.ndarray:
     return np.array([one.ends for one in variable.sets])
+
+
+def crisp_words(name: str, column: np.ndarray) -> LinguisticVariable:
+    """Three words with upright sides."""
+    first, second = np.quantile(column, [0.3, 0.7])
+    sets = (FuzzySet.falling("small", first), FuzzySet.crisp("usual", first, second), FuzzySet.rising("large", second))
+    return LinguisticVariable(name, sets)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
 
 
@@ -36,6 +37,15 @@ def in_batches(size: int, X: Any, y: Any, weight: Any = None) -> list[tuple[Any,
     return [(take(own), y[own]) if weight is None else (take(own), y[own], weight[own]) for own in cuts]
 
 
+def same_model(one: Model, other: Model) -> None:
+    same_tree(one.tree, other.tree)
+    compare("weights", one.weights, other.weights)
+    assert one.classes.tolist() == other.classes.tolist()
+    assert one.schema == other.schema
+    assert one.n_growth_rows == other.n_growth_rows
+    assert one.missing_features == other.missing_features
+
+
 def same_tree(one: FuzzyTree, other: FuzzyTree) -> None:
     for field in fields(FuzzyTree):
         compare(field.name, getattr(one, field.name), getattr(other, field.name))
@@ -50,14 +60,28 @@ def compare(name: str, one: Any, other: Any) -> None:
 
 
 CASES: dict[str, dict[str, Any]] = {
-    "deep": {},
+    "deep": {"variant": "deep"},
     "compact": {"variant": "compact"},
-    "mdlp": {"variant": "compact", "partition": "mdlp"},
-    "sampled": {"growth_rows": 500},
+    "words": {"variant": "compact", "criterion": "consistent"},
+    "mdlp": {"variant": "compact", "criterion": "consistent", "partition": "mdlp"},
+    "sampled": {"variant": "deep", "growth_rows": 500},
     "sampled compact": {"variant": "compact", "growth_rows": 400},
+    "sampled words": {"variant": "compact", "criterion": "consistent", "growth_rows": 400},
     "balanced": {"variant": "medium", "class_weight": "balanced"},
-    "class weights": {"class_weight": {"a": 0.3, "b": 2.0, "c": 1.7}, "growth_rows": 800},
-    "missing": {"missing_conditions": True, "max_rules": 30},
-    "integers as categories": {"categorical_features": ["size", "city", "member"], "growth_rows": 1000},
-    "no exemplars": {"n_exemplars": 0},
+    "class weights": {"variant": "deep", "class_weight": {"a": 0.3, "b": 2.0, "c": 1.7}, "growth_rows": 800},
+    "missing": {"variant": "deep", "missing_conditions": True, "max_rules": 30},
+    "integers as categories": {
+        "variant": "deep",
+        "categorical_features": ["size", "city", "member"],
+        "growth_rows": 1000,
+    },
+    "no exemplars": {"variant": "deep", "n_exemplars": 0},
+    "wide": {"variant": "wide", "max_rules": 20, "missing_conditions": True},
+    "sampled wide": {
+        "variant": "wide",
+        "max_rules": 10,
+        "growth_rows": 400,
+        "n_exemplars": 40,
+        "categorical_features": ["size", "city"],
+    },
 }

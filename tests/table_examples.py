@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ferl import FERLClassifier
+from tree_examples import tree_classifier
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -55,6 +57,28 @@ def mixed_table(
     return Mixed(frame.mask(rng.random(frame.shape) < missing), y)
 
 
+def rare_category_table(rng: np.random.Generator, n: int) -> tuple[pd.DataFrame, Labels]:
+    """Applications for a loan: 12 % are denied, nearly all of the few without insurance; numbers say a little."""
+    frame = pd.DataFrame(
+        {
+            "debt": rng.normal(0.33, 0.1, n).clip(0.0),
+            "housing": rng.normal(0.25, 0.09, n).clip(0.0),
+            "value": rng.normal(0.74, 0.18, n).clip(0.02),
+            "credit": rng.choice(6, n, p=[0.56, 0.18, 0.06, 0.03, 0.08, 0.09]) + 1.0,
+            "unemployment": rng.choice([1.8, 2.0, 3.2, 3.9, 5.3, 10.6], n),
+            "insurance": rng.choice(["granted", "refused"], n, p=[0.98, 0.02]),
+            "record": rng.choice(["clean", "bad"], n, p=[0.93, 0.07]),
+            "family": rng.choice(["single", "married"], n, p=[0.4, 0.6]),
+            "dwelling": rng.choice(["house", "flat"], n, p=[0.7, 0.3]),
+        }
+    )
+    score = 7.0 * (frame["debt"] - 0.33) + 2.5 * (frame["value"] - 0.74) + 0.45 * (frame["credit"] - 2.2)
+    score += 5.0 * (frame["insurance"] == "refused") + 1.6 * (frame["record"] == "bad")
+    score += 0.5 * (frame["family"] == "single")
+    score = score.to_numpy() + rng.logistic(size=n)
+    return frame, (score > np.quantile(score, 0.88)).astype(np.int64)
+
+
 @st.composite
 def mixed_tables(draw: st.DrawFn, n_classes: tuple[int, ...] = (2, 3, 5)) -> Mixed:
     return mixed_table(
@@ -68,8 +92,15 @@ def mixed_tables(draw: st.DrawFn, n_classes: tuple[int, ...] = (2, 3, 5)) -> Mix
 
 
 def fit_mixed(table: Mixed, weight: Floats | None = None, **options: Any) -> FERLClassifier:
-    model = FERLClassifier(random_state=0, **({"max_rules": 15} | options))
+    model = tree_classifier(random_state=0, **({"max_rules": 15} | options))
     return model.fit(table.frame, table.y, weight)
+
+
+@lru_cache
+def wide_example(seed: int, n_classes: int) -> tuple[Mixed, FERLClassifier]:
+    """A table of numbers and categories with missing values, and wide rules that were fitted on it."""
+    table = mixed_table(np.random.default_rng(seed), n=300, n_numbers=3, n_classes=n_classes)
+    return table, FERLClassifier("wide", random_state=0, missing_conditions=True).fit(table.frame, table.y)
 
 
 def rows_beside(table: Mixed, seed: int, n: int = 60) -> pd.DataFrame:

@@ -311,9 +311,9 @@ def test_an_unmet_wish_says_so_and_what_could_be(data) -> None:
 def test_the_wrong_order_of_calls_names_the_right_one(data, fitted) -> None:
     X, y = data
     with pytest.raises(NotFittedError, match=r"calibrate needs a fitted classifier. Call fit\(X, y\) first"):
-        RiskControlledFERL(FERLClassifier()).calibrate(X, y)
+        RiskControlledFERL(FERLClassifier("deep")).calibrate(X, y)
     with pytest.raises(NotFittedError, match=r"predict needs a threshold. Call fit\(X, y\) and then calibrate"):
-        RiskControlledFERL(FERLClassifier()).predict(X)
+        RiskControlledFERL(FERLClassifier("deep")).predict(X)
     with pytest.raises(NotFittedError, match=r"accept needs a threshold. Call calibrate\(X, y\) first"):
         RiskControlledFERL(FERLClassifier("medium")).fit(X, y).accept(X)
     model = RiskControlledFERL(FERLClassifier("medium", random_state=0), risk=0.3).fit(X[:300], y[:300])

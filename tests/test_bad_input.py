@@ -10,6 +10,7 @@ import scipy.sparse
 
 from ferl import FERLClassifier
 from ferl.partition import PartitionError, quantile_partition
+from tree_examples import tree_classifier
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -57,7 +58,7 @@ def with_value(row: int, column: int, value: float) -> np.ndarray:
 )
 def test_unusable_tables_are_refused(table, labels, message):
     with pytest.raises(ValueError, match=message):
-        FERLClassifier().fit(table, labels)
+        FERLClassifier("deep").fit(table, labels)
 
 
 @pytest.mark.parametrize("chosen", [None, ["a"], [0], [True, False]])
@@ -65,12 +66,12 @@ def test_unusable_tables_are_refused(table, labels, message):
 def test_text_that_is_not_among_the_categorical_features_is_refused(frame, chosen):
     table = frame({"a": Y, "city": ["Oslo", "Rome"] * 30})
     with pytest.raises(ValueError, match=r"Column 'city' holds text .*'Oslo'.*not among categorical_features"):
-        FERLClassifier(categorical_features=chosen).fit(table, Y)
+        FERLClassifier("deep", categorical_features=chosen).fit(table, Y)
 
 
 def test_sparse_tables_are_refused_with_the_remedy():
     with pytest.raises(TypeError, match=r"(?s)[Ss]parse.*toarray"):
-        FERLClassifier().fit(scipy.sparse.csr_matrix(X), Y)
+        FERLClassifier("deep").fit(scipy.sparse.csr_matrix(X), Y)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +90,7 @@ def test_sparse_tables_are_refused_with_the_remedy():
 )
 def test_unusable_weights_are_refused(weight, message):
     with pytest.raises(ValueError, match=message):
-        FERLClassifier().fit(X, Y, sample_weight=weight)
+        FERLClassifier("deep").fit(X, Y, sample_weight=weight)
 
 
 @pytest.mark.parametrize("variant", ["deep", "compact"])
@@ -99,11 +100,11 @@ def test_the_lightest_row_that_is_not_refused_counts(variant, n_equal):
     labels = np.where(table[:, 0] == 41, "light", "heavy")
     weight = np.where(labels == "light", 1.0, 2.0**45)
     for one in (weight, weight / 2.0**30, np.where(labels == "light", 0.7, 0.7 * 2.0**45)):
-        model = FERLClassifier(variant, random_state=0, shrinkage=0.0).fit(table, labels, one)
+        model = tree_classifier(variant, random_state=0, shrinkage=0.0).fit(table, labels, one)
         assert model.classes_.tolist() == ["heavy", "light"]
         assert model.tree_.class_weight[0, 1] > 0
     with pytest.raises(ValueError, match=r"reach from 1 to 3.55e\+13.*Give negligible rows a weight of 0"):
-        FERLClassifier(variant).fit(table, labels, np.where(labels == "light", 1.0, 2.0**45 * 1.01))
+        tree_classifier(variant).fit(table, labels, np.where(labels == "light", 1.0, 2.0**45 * 1.01))
 
 
 @pytest.mark.parametrize(
@@ -117,7 +118,7 @@ def test_the_lightest_row_that_is_not_refused_counts(variant, n_equal):
 )
 def test_unusable_class_weights_are_refused(class_weight, message):
     with pytest.raises(ValueError, match=message):
-        FERLClassifier(class_weight=class_weight).fit(X, Y)
+        FERLClassifier("deep", class_weight=class_weight).fit(X, Y)
 
 
 @pytest.mark.parametrize(
@@ -154,12 +155,12 @@ def test_parameters_out_of_range_are_named_with_their_value(parameter, value):
 
 def test_weights_that_cancel_each_other_are_refused():
     with pytest.raises(ValueError, match="together leave every row a weight of zero"):
-        FERLClassifier(class_weight={0: 0}).fit(X, Y, sample_weight=(Y == 0).astype(float))
+        FERLClassifier("deep", class_weight={0: 0}).fit(X, Y, sample_weight=(Y == 0).astype(float))
 
 
 @pytest.mark.parametrize(("parameter", "value"), [("sources", "root"), ("discount", -1.0), ("gate_margin", 0.0)])
 def test_another_reading_is_checked_as_a_fit_is(parameter, value):
-    clf = FERLClassifier(random_state=0).fit(X, Y)
+    clf = FERLClassifier("deep", random_state=0).fit(X, Y)
     with pytest.raises(ValueError, match=f"{parameter}.*{value}"):
         clf.reading(**{parameter: value})
 
@@ -169,25 +170,27 @@ def test_tables_with_odd_memory_are_copied():
     records["x"] = X
     view = records["x"]
     assert any(stride % 8 for stride in view.strides)
-    base = FERLClassifier(random_state=0).fit(X, Y)
-    odd = FERLClassifier(random_state=0).fit(view, Y)
+    base = FERLClassifier("deep", random_state=0).fit(X, Y)
+    odd = FERLClassifier("deep", random_state=0).fit(view, Y)
     np.testing.assert_array_equal(odd.predict_proba(view), base.predict_proba(X))
     broadcast = np.broadcast_to(X[:1], (60, 3))
-    assert FERLClassifier(random_state=0).fit(broadcast, Y).n_rules_ == 1
+    assert FERLClassifier("deep", random_state=0).fit(broadcast, Y).n_rules_ == 1
     read_only = X.copy()
     read_only.setflags(write=False)
-    np.testing.assert_array_equal(FERLClassifier(random_state=0).fit(read_only, Y).predict(read_only), base.predict(X))
+    np.testing.assert_array_equal(
+        FERLClassifier("deep", random_state=0).fit(read_only, Y).predict(read_only), base.predict(X)
+    )
 
 
 @pytest.mark.filterwarnings("ignore:pandas.DataFrame with sparse columns found:UserWarning")
 def test_sparse_columns_of_pandas_are_numbers():
     frame = pd.DataFrame({"a": pd.arrays.SparseArray(X[:, 0]), "b": X[:, 1]})
-    assert FERLClassifier(random_state=0).fit(frame, Y).n_features_in_ == 2
+    assert FERLClassifier("deep", random_state=0).fit(frame, Y).n_features_in_ == 2
 
 
 def test_words_and_learned_splits_refuse_each_others_options():
     with pytest.raises(ValueError, match=r'deep model learns its own conditions.*variant="compact"'):
-        FERLClassifier(partition="mdlp").fit(X, Y)
+        FERLClassifier("deep", partition="mdlp").fit(X, Y)
     with pytest.raises(ValueError, match="medium model learns its own conditions"):
         FERLClassifier("medium", partition=quantile_partition(X)).fit(X, Y)
     with pytest.raises(ValueError, match="criterion is 'gini'; a compact model can be grown by 'consistent' or 'cci'"):
@@ -201,13 +204,13 @@ def test_words_and_learned_splits_refuse_each_others_options():
 def test_given_words_must_be_those_of_the_features():
     words = quantile_partition(X, [f"feature {j}" for j in range(np.shape(X)[1])])
     with pytest.raises(PartitionError, match="'feature 0' is not a feature of the table"):
-        FERLClassifier("compact", partition=words).fit(X, Y)
+        FERLClassifier("compact", criterion="consistent", partition=words).fit(X, Y)
     with pytest.raises(PartitionError, match="partition holds 'low'; it must hold"):
-        FERLClassifier("compact", partition=["low", "high"]).fit(X, Y)
+        FERLClassifier("compact", criterion="consistent", partition=["low", "high"]).fit(X, Y)
 
 
 def test_rows_that_do_not_fit_the_model_are_refused():
-    clf = FERLClassifier(random_state=0).fit(X, Y)
+    clf = FERLClassifier("deep", random_state=0).fit(X, Y)
     with pytest.raises(ValueError, match=r"2 features.*3 features.*columns of the training table"):
         clf.predict(X[:, :2])
     with pytest.raises(ValueError, match=r"Feature 0 holds text .*in training it held numbers"):
@@ -217,32 +220,32 @@ def test_rows_that_do_not_fit_the_model_are_refused():
 
 
 def test_one_row_one_class_and_constant_features_give_one_rule():
-    assert FERLClassifier().fit(X[:1], ["a"]).predict(X[:2]).tolist() == ["a", "a"]
-    one_class = FERLClassifier().fit(X, np.zeros(60))
+    assert FERLClassifier("deep").fit(X[:1], ["a"]).predict(X[:2]).tolist() == ["a", "a"]
+    one_class = FERLClassifier("deep").fit(X, np.zeros(60))
     assert one_class.n_rules_ == 1
     np.testing.assert_array_equal(one_class.predict_proba(X), np.ones((60, 1)))
-    constant = FERLClassifier().fit(np.ones((60, 3)), Y)
+    constant = FERLClassifier("deep").fit(np.ones((60, 3)), Y)
     assert constant.n_rules_ == 1
     np.testing.assert_allclose(constant.predict_proba(X)[0], np.bincount(Y) / 60)
 
 
 def test_a_hundred_thousand_columns_of_noise():
     wide = RNG.normal(size=(50, 100_000))
-    clf = FERLClassifier(random_state=0).fit(wide, Y[:50])
+    clf = FERLClassifier("deep", random_state=0).fit(wide, Y[:50])
     assert 1 < clf.n_rules_ <= 50
     assert clf.predict_proba(wide).shape == (50, 2)
 
 
 @pytest.mark.parametrize("parameter", ["max_rules", "max_depth", "patience", "growth_rows", "n_banded_features"])
 def test_numbers_beyond_any_integer_type_mean_no_limit(parameter):
-    base = FERLClassifier(random_state=0, **{parameter: 10_000}).fit(X, Y)
-    huge = FERLClassifier(random_state=0, **{parameter: 10**30}).fit(X, Y)
+    base = FERLClassifier("deep", random_state=0, **{parameter: 10_000}).fit(X, Y)
+    huge = FERLClassifier("deep", random_state=0, **{parameter: 10**30}).fit(X, Y)
     np.testing.assert_array_equal(base.predict_proba(X), huge.predict_proba(X))
 
 
 @pytest.mark.parametrize("scale", [1e140, 1e-299])
 def test_extreme_scales_give_finite_answers(scale):
-    clf = FERLClassifier(random_state=0).fit(X * scale, Y)
+    clf = FERLClassifier("deep", random_state=0).fit(X * scale, Y)
     extremes = np.vstack([X * scale, np.full((1, 3), 1.7e308), np.full((1, 3), -1.7e308)])
     proba = clf.predict_proba(extremes)
     assert np.isfinite(proba).all()
@@ -252,7 +255,7 @@ def test_extreme_scales_give_finite_answers(scale):
 def test_time_stamps_split_although_their_spread_is_near_rounding():
     # Seconds since 1970 with microseconds: the band is narrower than the distance between neighbouring numbers.
     stamps = 1.7e9 + np.arange(60)[:, None] * 1e-6
-    clf = FERLClassifier(random_state=0).fit(stamps, np.arange(60) >= 30)
+    clf = FERLClassifier("deep", random_state=0).fit(stamps, np.arange(60) >= 30)
     assert clf.score(stamps, np.arange(60) >= 30) == 1.0
     assert np.isfinite(clf.predict_proba(stamps)).all()
 
@@ -261,7 +264,7 @@ def test_neighbouring_numbers_are_told_apart():
     # No number lies halfway between them, so the cut must not round up to the larger one.
     low, high = 1.0, np.nextafter(1.0, 2.0)
     table = np.array([[low]] * 10 + [[high]] * 10)
-    clf = FERLClassifier(random_state=0, two_mode=False).fit(table, table[:, 0] == high)
+    clf = FERLClassifier("deep", random_state=0, two_mode=False).fit(table, table[:, 0] == high)
     assert clf.tree_.trapezoid[1, 3] <= high
     assert clf.score(table, table[:, 0] == high) == 1.0
 
@@ -275,7 +278,7 @@ def test_more_classes_than_rules():
 
 
 def test_a_tree_that_is_not_a_tree_is_refused():
-    tree = FERLClassifier(random_state=0).fit(X, Y).tree_
+    tree = FERLClassifier("deep", random_state=0).fit(X, Y).tree_
     for parent in ([0, 0, 0], [-1, 2, 0], [-1, 0, 5], [-1, -1, 0]):
         arrays = {field.name: getattr(tree, field.name) for field in fields(tree)}
         cut = {name: value[:3].copy() for name, value in arrays.items() if isinstance(value, np.ndarray)}

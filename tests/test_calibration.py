@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
+from hypothesis.extra.numpy import array_shapes, arrays
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import NotFittedError
@@ -19,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ferl import Evidence, FERLClassifier
+from ferl._read.evidence import evidence_of_scores
 from ferl.abstention import RiskControlledFERL
 from ferl.calibration import CalibratedFERL, IsotonicMap, TemperatureMap, fit_map
 from ferl.conformal import ConformalFERL
@@ -63,6 +65,39 @@ def test_evidence_stays_coherent_and_labels_stay(method: str, case: tuple[Eviden
     assert (np.where(best, moved.belief, np.inf).min(axis=1) >= moved.belief.max(axis=1) - 1e-12).all()
 
 
+@METHODS
+@settings(deadline=None)
+@given(
+    scores=arrays(np.float64, array_shapes(min_dims=2, max_dims=2, min_side=2, max_side=6), elements=st.floats(-9, 9)),
+    data=st.data(),
+)
+def test_evidence_of_weights_stays_coherent_and_labels_stay(
+    method: str, scores: np.ndarray, data: st.DataObject
+) -> None:
+    scores[0] = scores[0, 0]  # a row of which nothing is said
+    n, n_classes = scores.shape
+    evidence = evidence_of_scores(scores, np.full(n, 0.1), np.arange(n_classes))
+    codes = data.draw(arrays(np.intp, n, elements=st.integers(0, n_classes - 1)))
+    moved = fit_map(evidence, codes, method)(evidence)
+    np.testing.assert_array_equal(moved.conflict, evidence.conflict)
+    np.testing.assert_allclose(moved.probability.sum(axis=1), 1)
+    assert (moved.belief >= 0).all()
+    assert (moved.belief <= moved.pignistic + 1e-9).all()
+    assert (moved.pignistic <= moved.plausibility + 1e-9).all()
+    best = evidence.probability == evidence.probability.max(axis=1, keepdims=True)
+    assert (np.where(best, moved.probability, np.inf).min(axis=1) >= moved.probability.max(axis=1) - 1e-12).all()
+    assert (moved.ignorance[0], moved.belief[0].max(), moved.plausibility[0].min()) == (1, 0, 1)
+
+
+def test_a_temperature_divides_all_weights_of_evidence() -> None:
+    scores = np.array([[2.0, -1.0, 0.5], [800.0, 0.0, -800.0]])
+    conflict, classes = np.array([0.2, 0.0]), np.arange(3)
+    raw, half = evidence_of_scores(scores, conflict, classes), evidence_of_scores(scores / 2, conflict, classes)
+    for name in ("belief", "plausibility", "probability", "ignorance", "conflict"):
+        np.testing.assert_allclose(getattr(TemperatureMap(2.0)(raw[0]), name)[0], getattr(half, name)[0], atol=1e-12)
+        np.testing.assert_allclose(getattr(TemperatureMap(1.0)(raw), name), getattr(raw, name), atol=1e-12)
+
+
 def test_temperature_one_changes_nothing_and_others_flatten_or_sharpen() -> None:
     row = Evidence(np.array([[0.6, 0.2, 0.0]]), np.array([0.2]), np.zeros(1), np.arange(3))
     np.testing.assert_allclose(TemperatureMap(1.0)(row).belief, row.belief, atol=1e-11)
@@ -70,23 +105,42 @@ def test_temperature_one_changes_nothing_and_others_flatten_or_sharpen() -> None
     np.testing.assert_allclose(IsotonicMap(np.array([0.0, 1.0]), np.array([0.0, 1.0]))(row).belief, row.belief)
 
 
-def test_temperature_and_sharing_are_the_best_of_a_list(data) -> None:
+@pytest.mark.parametrize("variant", ["deep", "wide"])
+def test_temperature_and_sharing_are_the_best_of_a_list(data, variant) -> None:
     X, y = data
-    evidence = FERLClassifier(random_state=0).fit(X[:500], y[:500]).predict_evidence(X[500:1500])
+    evidence = FERLClassifier(variant, max_rules=50, random_state=0).fit(X[:500], y[:500]).predict_evidence(X[500:1500])
     found = fit_map(evidence, y[500:1500], "temperature")
     losses = [
-        log_loss(y[500:1500], TemperatureMap(temperature, sharing)(evidence).pignistic)
+        log_loss(y[500:1500], TemperatureMap(temperature, sharing)(evidence).probability)
         for temperature in np.geomspace(0.2, 5, 30)
         for sharing in np.linspace(0, 1, 11)
     ]
-    assert log_loss(y[500:1500], found(evidence).pignistic) <= min(losses) + 1e-6
+    assert log_loss(y[500:1500], found(evidence).probability) <= min(losses) + 1e-6
+
+
+@METHODS
+def test_wide_rules_that_are_too_sure_are_calibrated(data, method) -> None:
+    X, y = data
+    model = FERLClassifier("wide", random_state=0).fit(X[:300], y[:300])
+    weights = model.model_.weights
+    loud = replace(weights, weight=4 * weights.weight, prior=4 * weights.prior)
+    model.model_ = replace(model.model_, weights=loud)
+    calibrated = CalibratedFERL(model, method=method).calibrate(X[300:1500], y[300:1500])
+    raw, moved = model.predict_proba(X[1500:]), calibrated.predict_proba(X[1500:])
+    assert log_loss(y[1500:], moved) < log_loss(y[1500:], raw) - 0.3
+    errors = [expected_calibration_error(y[1500:], own.argmax(axis=1), own.max(axis=1)) for own in (raw, moved)]
+    assert errors[1] < errors[0] - 0.1
+    np.testing.assert_array_equal(calibrated.predict(X[1500:]), model.predict(X[1500:]))
+    assert calibrated.predict_evidence(X[1500:]).ignorance.mean() > model.predict_evidence(X[1500:]).ignorance.mean()
+    if method == "temperature":
+        assert 2 < calibrated.map_.temperature < 8
 
 
 @METHODS
 @pytest.mark.parametrize("separate", [True, False])
 def test_calibration_brings_probabilities_nearer_to_frequencies(data, method, separate) -> None:
     X, y = data
-    raw = FERLClassifier(random_state=0)
+    raw = FERLClassifier("deep", random_state=0)
     model = CalibratedFERL(raw, method=method, cv=None if separate else 5, random_state=0).fit(X[:600], y[:600])
     if separate:
         model.calibrate(X[600:1500], y[600:1500])
@@ -99,24 +153,30 @@ def test_calibration_brings_probabilities_nearer_to_frequencies(data, method, se
     np.testing.assert_array_equal(model.predict(X[1500:]), model.estimator_.predict(X[1500:]))
 
 
-@parametrize_with_checks([CalibratedFERL(FERLClassifier("medium", random_state=0), cv=2, random_state=0)])
+@parametrize_with_checks(
+    [CalibratedFERL(FERLClassifier(variant, random_state=0), cv=2, random_state=0) for variant in ("medium", "wide")]
+)
 def test_scikit_learn_estimator_checks_pass(estimator, check) -> None:
     check(estimator)
 
 
-def test_it_can_be_wrapped_in_turn(data) -> None:
+@pytest.mark.parametrize("variant", ["medium", "wide"])
+def test_it_can_be_wrapped_in_turn(data, variant) -> None:
     X, y = data
-    inner = CalibratedFERL(FERLClassifier("medium", random_state=0), random_state=0)
+    inner = CalibratedFERL(
+        FERLClassifier(variant, max_rules=15, max_conditions=1, random_state=0), cv=2, random_state=0
+    )
     conformal = ConformalFERL(inner, nonconformity="aps", randomised=True, random_state=0).fit(X[:400], y[:400])
     assert conformal.conformalize(X[400:600], y[400:600]).predict_set(X[600:]).any(axis=1).all()
     controlled = RiskControlledFERL(clone(inner), risk=0.4, random_state=0).fit(X[:400], y[:400])
     assert controlled.calibrate(X[400:600], y[400:600]).control_.met
 
 
-def test_frames_pipelines_weights_and_pickles(data) -> None:
+@pytest.mark.parametrize("variant", ["medium", "wide"])
+def test_frames_pipelines_weights_and_pickles(data, variant) -> None:
     X, y = data
     frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(8)])
-    pipeline = make_pipeline(StandardScaler(), FERLClassifier("medium", random_state=0))
+    pipeline = make_pipeline(StandardScaler(), FERLClassifier(variant, max_rules=15, max_conditions=1, random_state=0))
     model = CalibratedFERL(pipeline, random_state=0).fit(frame[:300], y[:300], np.ones(300))
     assert list(model.feature_names_in_) == list(frame.columns)
     again = pickle.loads(pickle.dumps(model))
@@ -132,10 +192,11 @@ def test_frames_pipelines_weights_and_pickles(data) -> None:
     )
 
 
-def test_a_class_that_a_fold_has_not_seen() -> None:
+@pytest.mark.parametrize("variant", ["medium", "wide"])
+def test_a_class_that_a_fold_has_not_seen(variant) -> None:
     X, y = load_iris(return_X_y=True)
     labels = np.append(y[:100], 7)
-    model = CalibratedFERL(FERLClassifier("medium", random_state=0), cv=3, random_state=0).fit(X[:101], labels)
+    model = CalibratedFERL(FERLClassifier(variant, random_state=0), cv=3, random_state=0).fit(X[:101], labels)
     assert model.predict_proba(X).shape == (150, 3)
 
 

@@ -14,17 +14,19 @@ runner = CliRunner()
 
 
 @pytest.mark.parametrize("data", ["iris", "wine", "breast_cancer"])
-def test_demo_shows_rules_evidence_a_set_of_two_and_an_abstention(data, tmp_path):
+def test_demo_shows_rules_evidence_sets_contributions_novelty_and_an_abstention(data, tmp_path):
     report = tmp_path / "report.html"
     result = runner.invoke(app, ["demo", "--data", data, "--report", str(report)], env={"COLUMNS": "120"})
     assert result.exit_code == 0
     assert "report.html" in result.output
     assert "judged on the held-out rows" in report.read_text(encoding="utf-8")
-    for part in ("accuracy", "if ", "then ", "belief", "plausibility", "ignorance", "A clear case", "abstains"):
+    for part in ("accuracy", "if ", "begin with", "belief", "plausibility", "ignorance", "clearest", "abstains"):
         assert part in result.output
-    assert "support lost" in result.output
-    if data != "breast_cancer":  # with two classes a set of two is the abstention
-        assert "Two classes cannot be told apart" in result.output
+    for part in ("support lost", "What speaks for", "average training row", "because of", "in words"):
+        assert part in result.output
+    assert result.output.index("│ wide ") < result.output.index("│ compact ")
+    if data == "iris":
+        assert "The least clear one: {versicolor, virginica}" in result.output
 
 
 def test_demo_writes_its_picture_and_refuses_a_folder_that_is_not_there(tmp_path):

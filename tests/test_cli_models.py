@@ -192,13 +192,13 @@ def test_predict_gives_the_models_own_answers_and_keeps_the_columns(tmp_path, fo
     )
     evidence = model.predict_evidence(rows)
     assert found["label"] == model.predict(rows).tolist()
-    assert list(map(float, found["probability"])) == evidence.pignistic.max(axis=1).tolist()
+    assert list(map(float, found["probability"])) == evidence.probability.max(axis=1).tolist()
     assert list(map(float, found["ignorance"])) == evidence.ignorance.tolist()
     assert list(map(float, found["novelty"])) == model.novelty(rows).tolist()
     sets = ["|".join(model.classes_[own]) for own in evidence.prediction_set()]
     assert found["set"] == sets
     for place, label in enumerate(model.classes_):
-        assert list(map(float, found[f"probability({label})"])) == evidence.pignistic[:, place].tolist()
+        assert list(map(float, found[f"probability({label})"])) == evidence.probability[:, place].tolist()
         assert list(map(float, found[f"belief({label})"])) == evidence.belief[:, place].tolist()
         assert list(map(float, found[f"plausibility({label})"])) == evidence.plausibility[:, place].tolist()
     assert os.listdir(tmp_path) == ["out.csv"]
@@ -392,7 +392,7 @@ def test_a_model_without_names_takes_columns_by_their_places(tmp_path):
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 2))
-    save_model(FERLClassifier(random_state=0).fit(X, X[:, 0] > 0), tmp_path / "model.json")
+    save_model(FERLClassifier("deep", random_state=0).fit(X, X[:, 0] > 0), tmp_path / "model.json")
     table = write_csv(tmp_path / "table.csv", {"a": ["-2.0", "2.0"], "b": ["0", "0"]})
     ferl("predict", tmp_path / "model.json", table, "-o", tmp_path / "out.csv")
     assert read_csv(tmp_path / "out.csv")["label"] == ["false", "true"]
@@ -445,7 +445,7 @@ def test_an_interrupt_leaves_no_file_behind(tmp_path, folder):
 
 def test_inspect_tells_what_is_in_a_model(folder):
     text = ferl("inspect", folder / "model.json", "--rules").output
-    for part in ("deep", "no, yes", "training rows kept", "category", "101, 202, 303", "if ", "then yes"):
+    for part in ("wide", "no, yes", "training rows kept", "category", "101, 202, 303", "if ", "Evidence for yes"):
         assert part in text
     summary = json.loads(ferl("inspect", folder / "model.json", "--json", "--rules").stdout)
     assert summary["features"][2] == {

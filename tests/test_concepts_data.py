@@ -115,7 +115,7 @@ def test_the_example_of_the_digits_reads_them_by_their_strokes(capsys):
     model, is_novel = names["model"], names["is_novel"]
     assert model.score(names["X_test"][~is_novel], names["y_test"][~is_novel]) > 0.9
     assert model.head_.n_rules_ <= 15
-    assert "if loop at the bottom is present\n     then 6" in out
+    assert "crossing strokes is absent and loop at the bottom is absent\n     then +" in out
     assert names["alarms"][is_novel].mean() > 2 * names["alarms"][~is_novel].mean()
     assert names["n_repaired"] > 0
     assert 8 not in model.classes_
@@ -127,7 +127,7 @@ def test_the_examples_of_the_page_on_concepts_run(capsys):
     names = {}
     for block in blocks:
         exec(compile(block, "concepts.md", "exec"), names)
-    assert len(blocks) == 3
+    assert len(blocks) == 5
     assert float(capsys.readouterr().out.split()[0]) > 0.85
     assert names["best"].change > 0
     np.testing.assert_allclose(names["parts"].sum(axis=1), names["model"].novelty(names["X_test"][:3]))

@@ -286,11 +286,13 @@ def test_it_can_be_cloned_pickled_and_searched(data) -> None:
 
 def test_frames_pipelines_and_frozen_estimators(data, fitted) -> None:
     X, y = data
-    expected = ConformalFERL(FERLClassifier(random_state=0), random_state=0).fit(X[:200], y[:200])
+    expected = ConformalFERL(FERLClassifier("deep", random_state=0), random_state=0).fit(X[:200], y[:200])
     expected = expected.conformalize(X[200:400], y[200:400]).predict_set(X[400:])
     names = [f"f{i}" for i in range(6)]
     for frame in (pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names)):
-        model = ConformalFERL(FERLClassifier(random_state=0), random_state=0).fit(frame[:200], pd.Series(y[:200]))
+        model = ConformalFERL(FERLClassifier("deep", random_state=0), random_state=0).fit(
+            frame[:200], pd.Series(y[:200])
+        )
         model.conformalize(frame[200:400], pd.Series(y[200:400]))
         np.testing.assert_array_equal(model.predict_set(frame[400:]), expected)
         assert list(model.feature_names_in_) == names
@@ -331,7 +333,7 @@ def test_a_class_that_a_fold_has_not_seen_counts_as_fitting_worst(data) -> None:
 
 def test_the_wrong_order_of_calls_names_the_right_one(data) -> None:
     X, y = data
-    model = ConformalFERL(FERLClassifier())
+    model = ConformalFERL(FERLClassifier("deep"))
     with pytest.raises(NotFittedError, match=r"conformalize needs a fitted classifier. Call fit\(X, y\) first"):
         model.conformalize(X, y)
     with pytest.raises(NotFittedError, match=r"Call fit\(X, y\) and then conformalize\(X, y\) first"):

@@ -10,6 +10,7 @@ import pytest
 
 from ferl import FERLClassifier, _core
 from ferl._model.tree import FuzzyTree
+from tree_examples import tree_classifier
 
 COMBINATIONS = ("dempster", "cautious", "chain", "vote")
 
@@ -37,7 +38,7 @@ def unlike_training(n_rows: int = 300) -> Any:
 def fitted(request: pytest.FixtureRequest) -> FERLClassifier:
     X, y = table()
     preset = "deep" if request.param == "one node" else request.param
-    found = FERLClassifier(preset, categorical_features=[3], random_state=0).fit(
+    found = tree_classifier(preset, categorical_features=[3], random_state=0).fit(
         X, np.zeros(len(y)) if request.param == "one node" else y
     )
     assert (found.tree_.n_nodes == 1) == (request.param == "one node")

@@ -25,6 +25,7 @@ from distributed import Client, LocalCluster
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+import stream_examples
 from ferl import FERLClassifier, load_model, save_model
 from ferl.dask import DaskFERLClassifier
 from stream_examples import CASES, people, same_tree
@@ -60,15 +61,14 @@ def people_in_parts(n_rows: int, cuts: list[int], **options: Any) -> tuple[Any, 
 
 
 def same_model(one: FERLClassifier, other: FERLClassifier) -> None:
-    same_tree(one.tree_, other.tree_)
-    assert one.columns_ == other.columns_
-    assert one.classes_.tolist() == other.classes_.tolist()
-    assert one.n_growth_rows_ == other.n_growth_rows_
-    assert one.missing_features_ == other.missing_features_
+    stream_examples.same_model(one.model_, other.model_)
     assert one.n_features_in_ == other.n_features_in_
 
 
-@pytest.mark.parametrize("case", ["sampled compact", "balanced", "class weights", "missing", "integers as categories"])
+@pytest.mark.parametrize(
+    "case",
+    ["sampled compact", "balanced", "class weights", "missing", "integers as categories", "wide", "sampled wide"],
+)
 def test_a_fit_on_a_cluster_is_the_fit_in_memory(client: Client, case: str) -> None:
     X, y, weight = people()
     whole = FERLClassifier(**CASES[case], random_state=0).fit(X, y, weight)
@@ -81,7 +81,7 @@ def test_a_fit_on_a_cluster_is_the_fit_in_memory(client: Client, case: str) -> N
 def test_empty_and_unequal_partitions_change_nothing(client: Client, cuts: list[int]) -> None:
     X, y, _ = people(600)
     own_X, own_y, _ = people_in_parts(600, cuts)
-    options = {"growth_rows": 200, "random_state": 0, "missing_conditions": True}
+    options = {"variant": "deep", "growth_rows": 200, "random_state": 0, "missing_conditions": True}
     same_model(FERLClassifier(**options).fit(X, y), DaskFERLClassifier(**options, client=client).fit(own_X, own_y))
 
 
@@ -95,7 +95,7 @@ def test_categories_and_labels_may_be_in_one_partition_only_and_columns_without_
     X.loc[300:599, ["x", "member"]] = None
     X.loc[600:, "city"] = X.loc[600:, "city"].replace({"Oslo": "Tromsø"})
     y = np.where(np.arange(900) == 899, "d", np.where((y == "c") & (np.arange(900) >= 300), "a", y))
-    options = {"growth_rows": 300, "random_state": 0}
+    options = {"variant": "deep", "growth_rows": 300, "random_state": 0}
     with dask.config.set({"dataframe.convert-string": False}):
         frame = in_parts(X.assign(label=y, weight=weight), [300, 600])
         model = DaskFERLClassifier(**options, client=client).fit(frame[FEATURES], frame["label"], frame["weight"])
@@ -109,8 +109,8 @@ def test_declared_categories_with_other_categories_in_every_partition(client: Cl
     frame = dd.from_pandas(X.assign(label=y), npartitions=3)
     frame["city"] = frame["city"].astype("category")  # each partition finds its own
     frame["label"] = frame["label"].astype("category")
-    model = DaskFERLClassifier(random_state=0, client=client).fit(frame[FEATURES], frame["label"])
-    same_model(FERLClassifier(random_state=0).fit(X.astype({"city": "category"}), y), model)
+    model = DaskFERLClassifier("deep", random_state=0, client=client).fit(frame[FEATURES], frame["label"])
+    same_model(FERLClassifier("deep", random_state=0).fit(X.astype({"city": "category"}), y), model)
 
 
 def test_arrays_with_chunks_across_columns_and_of_unknown_size(client: Client) -> None:
@@ -118,15 +118,15 @@ def test_arrays_with_chunks_across_columns_and_of_unknown_size(client: Client) -
     X, y, weight = rng.normal(size=(500, 4)), rng.integers(0, 3, 500), rng.choice([0.0, 0.5, 2.0], 500)
     X[rng.random(X.shape) < 0.1] = np.nan
     X[:, 2] = np.nan  # a column without any value must not change what is drawn
-    whole = FERLClassifier(growth_rows=100, random_state=3).fit(X, y, weight)
+    whole = FERLClassifier("deep", growth_rows=100, random_state=3).fit(X, y, weight)
     own_X, own_y, own_weight = (da.from_array(own, chunks=(170, 3)[: own.ndim]) for own in (X, y, weight))
-    model = DaskFERLClassifier(growth_rows=100, random_state=3, client=client).fit(own_X, own_y, own_weight)
+    model = DaskFERLClassifier("deep", growth_rows=100, random_state=3, client=client).fit(own_X, own_y, own_weight)
     same_model(whole, model)
     assert not hasattr(model, "feature_names_in_")
     chosen = own_X[:, 0] < 0.5  # how many rows that leaves is known in the end only
     less = X[:, 0] < 0.5
     model.fit(own_X[chosen], own_y[chosen])
-    same_model(FERLClassifier(growth_rows=100, random_state=3).fit(X[less], y[less]), model)
+    same_model(FERLClassifier("deep", growth_rows=100, random_state=3).fit(X[less], y[less]), model)
 
 
 @pytest.mark.parametrize("filesystem", [None, "arrow"])
@@ -139,15 +139,17 @@ def test_files_that_dask_would_read_together_are_partitions_of_their_own(
         whole.iloc[first : first + 100].to_parquet(tmp_path / f"part{first}.parquet")
     table = dd.read_parquet(tmp_path, filesystem=filesystem)
     table = table[table["row"] >= 250]
-    model = DaskFERLClassifier(random_state=0, client=client).fit(table[FEATURES], table["label"], table["weight"])
-    same_model(FERLClassifier(random_state=0).fit(X[250:], y[250:], weight[250:]), model)
+    model = DaskFERLClassifier("deep", random_state=0, client=client).fit(
+        table[FEATURES], table["label"], table["weight"]
+    )
+    same_model(FERLClassifier("deep", random_state=0).fit(X[250:], y[250:], weight[250:]), model)
 
 
 def test_the_path_of_pruning_is_that_in_memory(client: Client) -> None:
     X, y, _ = people(600)
     own_X, own_y, _ = people_in_parts(600, [100])
-    path = DaskFERLClassifier(random_state=0, client=client).cost_complexity_pruning_path(own_X, own_y)
-    whole = FERLClassifier(random_state=0).cost_complexity_pruning_path(X, y)
+    path = DaskFERLClassifier("deep", random_state=0, client=client).cost_complexity_pruning_path(own_X, own_y)
+    whole = FERLClassifier("deep", random_state=0).cost_complexity_pruning_path(X, y)
     np.testing.assert_array_equal(path.ccp_alphas, whole.ccp_alphas)
     np.testing.assert_array_equal(path.impurities, whole.impurities)
 
@@ -157,8 +159,10 @@ def test_the_path_of_pruning_is_that_in_memory(client: Client) -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("look", [1, 4])
-def test_a_worker_that_is_killed_during_the_fit_costs_time_only(client: Client, tmp_path: Path, look: int) -> None:
+@pytest.mark.parametrize(("variant", "look"), [("deep", 1), ("deep", 4), ("wide", 1), ("wide", 4)])
+def test_a_worker_that_is_killed_during_the_fit_costs_time_only(
+    client: Client, tmp_path: Path, variant: str, look: int
+) -> None:
     # Four passes read the rows: the first is the survey, the last takes the sums.
     log = tmp_path / "looks"
 
@@ -171,12 +175,13 @@ def test_a_worker_that_is_killed_during_the_fit_costs_time_only(client: Client, 
         return part
 
     X, y, weight = people(600)
-    model = DaskFERLClassifier(growth_rows=200, random_state=0, client=client)
+    options = {"variant": variant, "max_rules": 20, "growth_rows": 200, "random_state": 0}
+    model = DaskFERLClassifier(**options, client=client)
     model.fit(*people_in_parts(600, [200, 400], change=deadly))
     killed = int(log.read_text().split()[look - 1])
     assert killed not in client.run(os.getpid).values()
     assert len(log.read_text().split()) >= 5  # somebody else has read these rows again
-    same_model(FERLClassifier(growth_rows=200, random_state=0).fit(X, y, weight), model)
+    same_model(FERLClassifier(**options).fit(X, y, weight), model)
 
 
 def test_a_client_that_goes_away_during_the_fit_leaves_no_model_behind(cluster: LocalCluster, tmp_path: Path) -> None:
@@ -188,7 +193,7 @@ def test_a_client_that_goes_away_during_the_fit_leaves_no_model_behind(cluster: 
         return part
 
     own = Client(cluster, set_as_default=False)
-    model = DaskFERLClassifier(random_state=0, client=own).fit(*people_in_parts(300, [100]))
+    model = DaskFERLClassifier("deep", random_state=0, client=own).fit(*people_in_parts(300, [100]))
 
     def leave() -> None:
         while not started.exists():
@@ -208,16 +213,16 @@ def test_a_client_that_goes_away_during_the_fit_leaves_no_model_behind(cluster: 
 
 def test_without_a_client_the_error_says_how_to_start_one() -> None:
     with pytest.raises(RuntimeError, match=r"There is no Dask client. Start one with distributed.Client\("):
-        DaskFERLClassifier().fit(*people_in_parts(300, [100]))
+        DaskFERLClassifier("deep").fit(*people_in_parts(300, [100]))
     with pytest.raises(ValueError, match="The 'client' parameter of DaskFERLClassifier must be"):
-        DaskFERLClassifier(client="tcp://127.0.0.1:8786").fit(*people_in_parts(300, [100]))
+        DaskFERLClassifier("deep", client="tcp://127.0.0.1:8786").fit(*people_in_parts(300, [100]))
 
 
 def test_the_default_client_is_taken(cluster: LocalCluster) -> None:
     with Client(cluster):
-        model = DaskFERLClassifier(random_state=0).fit(*people_in_parts(300, [100]))
+        model = DaskFERLClassifier("deep", random_state=0).fit(*people_in_parts(300, [100]))
     X, y, weight = people(300)
-    same_model(FERLClassifier(random_state=0).fit(X, y, weight), model)
+    same_model(FERLClassifier("deep", random_state=0).fit(X, y, weight), model)
 
 
 def test_rows_that_are_others_at_the_second_look_are_noticed(client: Client, tmp_path: Path) -> None:
@@ -232,7 +237,7 @@ def test_rows_that_are_others_at_the_second_look_are_noticed(client: Client, tmp
 
     X, y, _ = people_in_parts(300, [100], change=changing)
     with pytest.raises(ValueError, match=r"Partition 0 of X had 100 rows and now has 99.* persist X and y first"):
-        DaskFERLClassifier(client=client).fit(X, y)
+        DaskFERLClassifier("deep", client=client).fit(X, y)
 
 
 def test_without_dask_the_error_names_the_extra() -> None:
@@ -242,7 +247,7 @@ def test_without_dask_the_error_names_the_extra() -> None:
 
 
 def test_bad_input_says_what_to_do(client: Client) -> None:
-    model = DaskFERLClassifier(client=client)
+    model = DaskFERLClassifier("deep", client=client)
     X, y, weight = people_in_parts(300, [100])
     with pytest.raises(TypeError, match=r"X is of type pandas.DataFrame; it must be a dask DataFrame.*from_pandas"):
         model.fit(people(300)[0], y)
@@ -288,19 +293,25 @@ ANSWERS = (
 )
 
 
-@pytest.fixture(scope="module")
-def fitted(client: Client) -> tuple[DaskFERLClassifier, FERLClassifier]:
+def answers_of(model: FERLClassifier) -> tuple[str, ...]:
+    return ANSWERS if model.variant != "wide" else (*ANSWERS[:-1], "decision_function")
+
+
+@pytest.fixture(scope="module", params=["deep", "wide"])
+def fitted(request: pytest.FixtureRequest, client: Client) -> tuple[DaskFERLClassifier, FERLClassifier]:
     X, y, weight = people(600)
-    options = {"combination": "vote", "random_state": 0}
+    options = {"variant": request.param, "max_rules": 20, "random_state": 0}
+    options |= {"combination": "vote"} if request.param == "deep" else {}
     model = DaskFERLClassifier(**options, client=client, n_jobs=2).fit(*people_in_parts(600, [100]))
     return model, FERLClassifier(**options).fit(X, y, weight)
 
 
-@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize("number", range(len(ANSWERS)))
 def test_answers_for_data_frames_keep_the_index(
-    client: Client, fitted: tuple[DaskFERLClassifier, FERLClassifier], answer: str
+    client: Client, fitted: tuple[DaskFERLClassifier, FERLClassifier], number: int
 ) -> None:
     model, whole = fitted
+    answer = answers_of(whole)[number]
     X = people(600)[0].set_index(np.arange(600) * 3)
     lazy = getattr(model, answer)(in_parts(X[FEATURES[::-1]], [0, 250]))  # the first partition is empty
     assert lazy.npartitions == 3
@@ -316,12 +327,19 @@ def test_answers_for_data_frames_keep_the_index(
         assert computed.columns.tolist() in (["a", "b", "c"], FEATURES)
 
 
-@pytest.mark.parametrize("answer", ANSWERS)
-def test_answers_for_arrays_have_their_chunks(client: Client, answer: str) -> None:
+@pytest.mark.parametrize(
+    ("variant", "n_classes", "answer"),
+    [
+        *(("deep", 3, answer) for answer in ANSWERS),
+        *(("wide", 3, answer) for answer in ("predict_proba", "support_deficit", "decision_function")),
+        ("wide", 2, "decision_function"),
+    ],
+)
+def test_answers_for_arrays_have_their_chunks(client: Client, variant: str, n_classes: int, answer: str) -> None:
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(300, 4)), rng.integers(0, 3, 300)
-    whole = FERLClassifier(random_state=0).fit(X, y)
-    model = DaskFERLClassifier(random_state=0)
+    X, y = rng.normal(size=(300, 4)), rng.integers(0, n_classes, 300)
+    whole = FERLClassifier(variant, max_rules=20, random_state=0).fit(X, y)
+    model = DaskFERLClassifier(variant, random_state=0)
     model.__dict__.update({name: own for name, own in vars(whole).items() if name.endswith("_")})
     lazy = getattr(model, answer)(da.from_array(X, chunks=((120, 0, 180), (1, 3))))
     expected = getattr(whole, answer)(X)
@@ -336,11 +354,11 @@ def test_evidence_is_lazy_and_has_the_same_names(
 ) -> None:
     model, whole = fitted
     X = people(600)[0]
-    lazy, expected = model.predict_evidence(in_parts(X, [250])), whole.predict_evidence(X)
-    assert repr(lazy) == "<DaskEvidence: 2 partitions, 3 classes, not computed>"
+    lazy, expected = model.predict_evidence(in_parts(X, [0, 250])), whole.predict_evidence(X)
+    assert repr(lazy) == "<DaskEvidence: 3 partitions, 3 classes, not computed>"
     with Client(cluster):
         computed = lazy.compute()
-        for name in ("belief", "ignorance", "conflict", "plausibility", "pignistic"):
+        for name in ("belief", "ignorance", "conflict", "plausibility", "probability", "pignistic"):
             np.testing.assert_array_equal(getattr(lazy, name).compute(), getattr(expected, name), err_msg=name)
             np.testing.assert_array_equal(getattr(computed, name), getattr(expected, name), err_msg=name)
         np.testing.assert_array_equal(lazy.prediction_set().compute(), expected.prediction_set())
@@ -349,16 +367,25 @@ def test_evidence_is_lazy_and_has_the_same_names(
 def test_other_tables_are_judged_at_once(fitted: tuple[DaskFERLClassifier, FERLClassifier]) -> None:
     model, whole = fitted
     X, y, _ = people(50)
-    for answer in ANSWERS:
+    for answer in answers_of(whole):
         np.testing.assert_array_equal(getattr(model, answer)(X), getattr(whole, answer)(X))
     np.testing.assert_array_equal(model.predict_evidence(X).belief, whole.predict_evidence(X).belief)
     assert model.score(X, y) == whole.score(X, y)
 
 
+def test_balanced_decisions_are_lazy_too(client: Client, fitted: tuple[DaskFERLClassifier, FERLClassifier]) -> None:
+    model, whole = fitted
+    X = people(600)[0]
+    lazy = model.predict(in_parts(X, [250]), decision="balanced")
+    np.testing.assert_array_equal(client.compute(lazy).result(), whole.predict(X, decision="balanced"))
+    with pytest.raises(ValueError, match="decision is 'fair'"):
+        model.predict(in_parts(X, [250]), decision="fair")
+
+
 def test_answers_before_the_fit_are_refused() -> None:
     for answer in (*ANSWERS, "predict_evidence"):
         with pytest.raises(NotFittedError):
-            getattr(DaskFERLClassifier(), answer)(da.zeros((3, 2)))
+            getattr(DaskFERLClassifier("deep"), answer)(da.zeros((3, 2)))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -392,11 +419,11 @@ def test_local_copies_have_the_model_and_no_client(
     assert sent.client is None
     assert model.client is not None
     same_model(whole, sent)
-    assert not hasattr(DaskFERLClassifier().to_local(), "tree_")
+    assert not hasattr(DaskFERLClassifier("deep").to_local(), "tree_")
 
 
 def test_a_clone_shares_the_client(client: Client) -> None:
-    model = DaskFERLClassifier(max_rules=7, class_weight={"a": 2.0}, client=client)
+    model = DaskFERLClassifier("deep", max_rules=7, class_weight={"a": 2.0}, client=client)
     other = clone(model)
     assert other.get_params() == model.get_params()
     assert other.client is client
@@ -412,11 +439,11 @@ def test_the_examples_of_the_page_run(capsys: pytest.CaptureFixture[str], monkey
         exec(compile(block, str(page), "exec"), names)
     assert len(blocks) == 4
     printed = capsys.readouterr().out.splitlines()
-    assert printed[0].startswith("  1. if city is")
+    assert printed[0].startswith("Evidence for yes: begin with ")
     assert len(pd.read_parquet("answers.parquet")) == 20_000
     same_tree(names["model"].tree_, names["local"].tree_)
 
 
 def test_partial_fit_points_to_the_local_model() -> None:
     with pytest.raises(NotImplementedError, match=r"to_local\(\)\.partial_fit"):
-        DaskFERLClassifier().partial_fit([[1.0]], [0])
+        DaskFERLClassifier("deep").partial_fit([[1.0]], [0])

@@ -99,7 +99,7 @@ def test_rows_of_infinite_novelty_are_outliers(measure: str, value: float) -> No
 def test_a_row_above_alpha_is_no_outlier_however_novel() -> None:
     """Calibration rows of the same kind, all of them far away."""
     rng = np.random.default_rng(0)
-    classifier = FERLClassifier(random_state=0).fit(rng.normal(size=(50, 2)), np.zeros(50))
+    classifier = FERLClassifier("deep", random_state=0).fit(rng.normal(size=(50, 2)), np.zeros(50))
     far = 1e25 * (1 + rng.random((99, 2)))
     detector = NoveltyDetector(classifier, cv="prefit", alpha=0.05).fit(far)
     new = 1e25 * (1 + rng.random((20_000, 2)))
@@ -115,7 +115,7 @@ def test_a_row_above_alpha_is_no_outlier_however_novel() -> None:
 
 def test_a_p_value_is_the_share_of_calibration_rows_that_are_as_novel() -> None:
     X, y, other = known_wines()
-    classifier = FERLClassifier(random_state=0).fit(X[::2], y[::2])
+    classifier = FERLClassifier("deep", random_state=0).fit(X[::2], y[::2])
     detector = NoveltyDetector(classifier, cv="prefit").fit(X[1::2])
     assert detector.estimator_ is not classifier  # which may be fitted again
     new = np.vstack([X, other])
@@ -162,7 +162,7 @@ def held_out_with_labels(X: Floats) -> NoveltyDetector:
 
 
 def prefit(X: Floats) -> NoveltyDetector:
-    classifier = FERLClassifier(random_state=0, max_rules=4).fit(X[:30], labelled(X[:30]))
+    classifier = FERLClassifier("deep", random_state=0, max_rules=4).fit(X[:30], labelled(X[:30]))
     return NoveltyDetector(classifier, cv="prefit", measure="residual").fit(X[30:])
 
 
@@ -280,7 +280,9 @@ def test_a_kind_of_wine_that_was_never_seen_is_found() -> None:
 @pytest.mark.parametrize("labels", [True, False])
 def test_the_feature_that_was_spoiled_is_named(labels: bool) -> None:
     X, y = load_wine(return_X_y=True)
-    detector = NoveltyDetector(random_state=0).fit(X[::2], y[::2] if labels else None)
+    # Wide rules see less of features that tell no classes apart; without labels no feature does.
+    estimator = FERLClassifier("deep", random_state=0) if labels else None
+    detector = NoveltyDetector(estimator, random_state=0).fit(X[::2], y[::2] if labels else None)
     for j in range(X.shape[1]):
         spoiled = X[1::2].copy()
         spoiled[:, j] = X[:, j].max() + 8 * X[:, j].std()
@@ -288,13 +290,13 @@ def test_the_feature_that_was_spoiled_is_named(labels: bool) -> None:
         assert (detector.novelty_attribution(spoiled).argmax(axis=1) == j).mean() > 0.95
 
 
-def test_without_labels_the_classifier_is_one_rule_that_keeps_many_rows() -> None:
+def test_without_labels_the_classifier_has_no_rule_and_keeps_many_rows() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 2))
     detector = NoveltyDetector(random_state=0).fit(X)
-    assert detector.estimator_.n_rules_ == 1
+    assert detector.estimator_.n_rules_ == 0
     assert len(detector.estimator_.tree_.profile.exemplar_row) == 2048
-    few = NoveltyDetector(FERLClassifier(n_exemplars=10, random_state=0)).fit(X)
+    few = NoveltyDetector(FERLClassifier("deep", n_exemplars=10, random_state=0)).fit(X)
     assert len(few.estimator_.tree_.profile.exemplar_row) == 10
     assert detector.predict([[9.0, 9.0]]) == -1
     with pytest.raises(AttributeError, match="has no attribute"):
@@ -303,13 +305,13 @@ def test_without_labels_the_classifier_is_one_rule_that_keeps_many_rows() -> Non
 
 def test_the_estimator_that_is_given_is_not_changed() -> None:
     X, y, _ = known_wines()
-    estimator = FERLClassifier("compact", random_state=5)
+    estimator = FERLClassifier("compact", criterion="consistent", random_state=5)
     before = estimator.get_params()
     detector = NoveltyDetector(estimator, random_state=0).fit(X)
     assert not hasattr(estimator, "tree_")
     assert estimator.get_params() == before
     assert detector.estimator_.variant == "compact"
-    without = NoveltyDetector(FERLClassifier(n_exemplars=0, random_state=0), random_state=0).fit(X, y)
+    without = NoveltyDetector(FERLClassifier("deep", n_exemplars=0, random_state=0), random_state=0).fit(X, y)
     np.testing.assert_array_equal(without.novelty(X), without.estimator_.novelty(X, measure="residual"))
 
 
@@ -366,7 +368,7 @@ def test_the_share_that_is_held_out_is_the_share_asked_for() -> None:
 @pytest.mark.parametrize(("alpha", "needed"), [(0.05, 19), (0.1, 9), (0.3, 3), (0.01, 99), (0.49, 2)])
 def test_too_few_rows_for_alpha_is_an_error_that_says_how_many_are_needed(alpha: float, needed: int) -> None:
     rng = np.random.default_rng(0)
-    classifier = FERLClassifier(random_state=0).fit(rng.normal(size=(40, 2)), np.zeros(40))
+    classifier = FERLClassifier("deep", random_state=0).fit(rng.normal(size=(40, 2)), np.zeros(40))
     detector = NoveltyDetector(classifier, cv="prefit", alpha=alpha)
     with pytest.raises(ValueError, match=f"alpha={alpha} at least {needed} calibration rows.*there are {needed - 1}"):
         detector.fit(rng.normal(size=(needed - 1, 2)))
@@ -380,7 +382,7 @@ def test_too_few_rows_for_alpha_is_an_error_that_says_how_many_are_needed(alpha:
         detector.predict([[99.0, 99.0]])
 
 
-@pytest.mark.parametrize("estimator", [None, FERLClassifier()])
+@pytest.mark.parametrize("estimator", [None, FERLClassifier("deep")])
 def test_prefit_wants_a_fitted_estimator(estimator: Any) -> None:
     with pytest.raises(ValueError, match=r'cv="prefit" needs an estimator that is fitted already.*cv=5'):
         NoveltyDetector(estimator, cv="prefit").fit(np.zeros((30, 2)))
@@ -443,7 +445,7 @@ def test_parameters_that_change_after_fitting_are_followed_or_kept_but_never_mix
 
 def test_a_prefit_classifier_that_is_fitted_again_does_not_change_the_detector() -> None:
     X, y, other = known_wines()
-    classifier = FERLClassifier(random_state=0).fit(X[::2], y[::2])
+    classifier = FERLClassifier("deep", random_state=0).fit(X[::2], y[::2])
     detector = NoveltyDetector(classifier, cv="prefit").fit(X[1::2])
     before = detector.p_values(other)
     classifier.fit(X[:20], y[:20])

@@ -19,6 +19,7 @@ from sklearn.datasets import load_iris
 from ferl import FERLClassifier
 from law_examples import RULES
 from model_examples import mixed_table as awkward_table
+from tree_examples import tree_classifier
 
 NAMES = ["sepal length", "sepal width", "petal length", "petal width"]
 HOSTILE = ["</script><b>", "[bold red]x[/bold red]", '"quo\'ted" & <i>', "émoji 🦊 \n\t line", "long " * 200]
@@ -29,7 +30,7 @@ def iris():
     X, y = load_iris(return_X_y=True)
     frame = pd.DataFrame(X, columns=NAMES)
     labels = np.array(["setosa", "versicolor", "virginica"])[y]
-    return frame, FERLClassifier(random_state=0).fit(frame, labels)
+    return frame, FERLClassifier("deep", random_state=0).fit(frame, labels)
 
 
 def hostile_model():
@@ -37,7 +38,7 @@ def hostile_model():
     frame = pd.DataFrame(rng.normal(size=(120, 4)), columns=HOSTILE[:4])
     frame[HOSTILE[4]] = rng.choice(HOSTILE, 120)
     y = np.array(HOSTILE)[(frame.iloc[:, 0] > 0).to_numpy() * 1 + (frame.iloc[:, 1] > 0).to_numpy() * 2]
-    return frame, FERLClassifier(random_state=0).fit(frame, y)
+    return frame, FERLClassifier("deep", random_state=0).fit(frame, y)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -59,7 +60,7 @@ def test_a_row_may_come_in_any_form(iris):
 
 def test_a_model_without_names_takes_rows_by_place():
     X, y = load_iris(return_X_y=True)
-    model = FERLClassifier(random_state=0).fit(X, y)
+    model = FERLClassifier("deep", random_state=0).fit(X, y)
     by_place = dict(enumerate(X[70].tolist()))
     by_name = {f"x{j}": value for j, value in by_place.items()}
     stories = [model.explain(form) for form in (X[70], X[70:71], pd.Series(X[70]), by_place, by_name)]
@@ -87,7 +88,7 @@ def stories_of_all_kinds():
     rows, labels = awkward_table()
     for combination in RULES:
         for variant in ("deep", "compact"):
-            model = FERLClassifier(variant, random_state=0, combination=combination, missing_conditions=True)
+            model = tree_classifier(variant, random_state=0, combination=combination, missing_conditions=True)
             model.fit(rows, labels)
             for row in (rows[0], rows[1], [None] * 5, [1e9, "never seen", True, None, 5.0]):
                 yield model.explain(row)
@@ -107,7 +108,7 @@ def test_a_story_is_plain_json_text_and_html_for_every_model():
 
 def test_missing_and_unseen_values_are_said_in_words():
     rows, labels = awkward_table()
-    model = FERLClassifier(random_state=0).fit(rows, labels)
+    model = FERLClassifier("deep", random_state=0).fit(rows, labels)
     text = model.explain([None, "nowhere", True, 1.0, None]).to_text()
     assert "Missing: x0 and x4." in text
     assert "x1 is nowhere, a category that training did not have." in text
@@ -164,23 +165,26 @@ def test_a_width_too_small_to_read_is_refused(iris):
 def test_the_summary_gives_answer_and_reason(iris):
     _, model = iris
     sure = model.explain([5.0, 3.4, 1.5, 0.2])
-    assert sure.summary == "setosa with belief 0.98, because petal length < 2.46 ±0.09."
+    assert sure.summary == "setosa (98 %), because petal length < 2.46 ±0.09."
     odd = model.explain([5.0, 3.4, 1.5, 2.4])
     assert odd.summary.endswith("; but petal width is 2.4, while 0.1 to 0.4 is usual.")
     lost = model.explain([60.0, 30.0, 50.0, 20.0])
     assert lost.abstains
-    assert lost.summary.startswith("No answer, all 3 classes stay possible (setosa would be the guess): no rule fires")
+    assert lost.summary.startswith("No answer: no rule fires because")
     two = model.explain([6.0, 2.7, 5.1, 1.6])
-    assert two.summary.startswith("virginica or versicolor, virginica the more likely: no rule fires fully")
-    assert "versicolor stays possible: its plausibility" in str(two)
+    assert two.summary.startswith("virginica (49 %) or versicolor (41 %): no rule fires fully")
+    assert "versicolor has at most 60.0 %, and virginica has at least 39.4 %." in str(two)
 
 
-def test_two_classes_are_both(iris):
-    frame, _ = iris
-    model = FERLClassifier(random_state=0).fit(frame, frame["petal width"] > 1)
-    assert model.explain([1e9] * 4).summary.startswith(
-        "No answer, both classes stay possible (False would be the guess)"
-    )
+def test_no_answer_is_no_label_and_no_proof_of_one(iris):
+    _, model = iris
+    far, torn = model.explain([1e9] * 4), model.explain([None] * 4)
+    for story in (far, torn):
+        assert story.abstains
+        assert story.label is story.changes is story.certified is None
+        assert "Proven" not in str(story)
+        assert "would change" not in str(story)
+    assert torn.summary.startswith("No answer, setosa (35 %), versicolor (33 %) or virginica (33 %): no rule fires")
 
 
 def test_the_story_agrees_with_the_readings_of_the_model(iris):
@@ -199,20 +203,19 @@ def test_the_story_agrees_with_the_readings_of_the_model(iris):
 @pytest.mark.parametrize("sources", ["leaves", "all"])
 def test_a_row_beyond_the_reach_of_all_rules_has_a_story(combination, sources):
     X, y = load_iris(return_X_y=True)
-    model = FERLClassifier(random_state=0, combination=combination, sources=sources).fit(X, y)
+    model = FERLClassifier("deep", random_state=0, combination=combination, sources=sources).fit(X, y)
     for far in (1e150, -1e150):
         story = model.explain([far] * 4)
         assert story.abstains
         assert story.rules == ()
-        assert all(not change.is_silent for change in story.changes)
         assert "None: the row fits no rule." in str(story)
 
 
 def test_no_change_is_called_proven_only_where_it_is(iris):
     frame, model = iris
-    lost = model.explain([1e150] * 4)
-    assert "Proven: no change of a single value makes it anything but setosa." in lost.to_text(200)
-    searched = replace(lost, unproven=("petal width",))
+    sure = replace(model.explain(frame.iloc[0]), changes=())
+    assert "Proven: no change of a single value makes it anything but setosa." in sure.to_text(200)
+    searched = replace(sure, unproven=("petal width",))
     line = "No change of petal width alone was found that makes it anything but setosa; that is searched, not proven."
     assert line in searched.to_text(200)
     assert searched.to_dict()["unproven"] == ["petal width"]
@@ -240,10 +243,10 @@ def test_the_search_for_changes_can_be_left_out(iris):
 
 def test_words_are_explained_where_rules_use_them():
     X, y = load_iris(return_X_y=True)
-    story = FERLClassifier("compact", random_state=0).fit(X, y).explain(X[0])
+    story = FERLClassifier("compact", criterion="consistent", random_state=0).fit(X, y).explain(X[0])
     assert story.words
     assert "What the words mean" in str(story)
-    assert "What the words mean" not in str(FERLClassifier(random_state=0).fit(X, y).explain(X[0]))
+    assert "What the words mean" not in str(FERLClassifier("deep", random_state=0).fit(X, y).explain(X[0]))
 
 
 def test_the_examples_of_the_page_run_and_print_what_it_says(capsys):
@@ -251,8 +254,10 @@ def test_the_examples_of_the_page_run_and_print_what_it_says(capsys):
     (block,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     names: dict[str, object] = {}
     exec(compile(block, "explain.md", "exec"), names)
-    assert "virginica or versicolor, virginica the more likely" in capsys.readouterr().out
+    assert "virginica (68 %), because" in capsys.readouterr().out
     iris = load_iris()
     columns = [name.removesuffix(" (cm)") for name in iris.feature_names]
-    model = FERLClassifier(random_state=0).fit(pd.DataFrame(iris.data, columns=columns), iris.target_names[iris.target])
+    model = FERLClassifier("deep", random_state=0).fit(
+        pd.DataFrame(iris.data, columns=columns), iris.target_names[iris.target]
+    )
     assert f"```text\n{model.explain(iris.data[83])}\n```" in page

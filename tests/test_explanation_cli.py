@@ -33,7 +33,7 @@ def folder(tmp_path_factory):
     age, city = rng.integers(18, 90, 300), rng.choice(["Oslo", "Rome"], 300)
     train = pa.table({"age": age.astype(float), "city": city})
     y = np.where((age > 50) ^ (city == "Rome"), "yes", "no")
-    save_model(FERLClassifier(random_state=0).fit(train, y), folder / "model.json")
+    save_model(FERLClassifier("deep", random_state=0).fit(train, y), folder / "model.json")
     with open(folder / "new.csv", "w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([HEADER, *ROWS])
     return folder
@@ -41,7 +41,7 @@ def folder(tmp_path_factory):
 
 def test_explain_tells_the_row_that_was_asked_for(folder):
     first = ferl(folder / "model.json", folder / "new.csv", "--row", 1)
-    assert "no with belief" in first.output
+    assert "no (98 %), because" in first.output
     assert "If city were Rome instead of Oslo: yes." in first.output
     second = ferl(folder / "model.json", folder / "new.csv", "--row", 2, "--plain")
     assert "Missing: age." in second.output

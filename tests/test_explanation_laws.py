@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from ferl import FERLClassifier, FuzzyTree, _core
 from ferl._read.evidence import read_evidence
 from ferl._read.explanation import explain
-from ferl._read.explanation.counterfactual import TOLERANCE
+from ferl._read.explanation.counterfactual import TOLERANCE, Changes, nearest_changes
 from ferl._read.explanation.sources import fired_sources
-from ferl._tables import OneRow
+from ferl._tables import OneRow, read_row
 from law_examples import COMBINATIONS, RULES, SOURCES, Floats, Table, fit, rows_near, tables
 from oracle.line_search import Line
 from table_examples import Mixed, fit_mixed, mixed_tables, rows_beside
@@ -180,6 +180,12 @@ def test_far_outside_all_doubt_is_lost_support(table: Table, combination):
 # ---------------------------------------------------------------------------------------------------------------------
 
 
+def nearest(model: FERLClassifier, one: OneRow) -> tuple[Any, Changes]:
+    """The most probable class of a row, and the changes that alter it, whether or not it is an answer."""
+    label = int(read_evidence(model.model_, one.values).probability[0].argmax())
+    return model.classes_[label], nearest_changes(model.model_, one.values, label, one.unseen)
+
+
 def labels_along(model: FERLClassifier, row: Floats, feature: int, values: Floats) -> Any:
     rows = np.repeat(row[None], len(values), axis=0)
     rows[:, feature] = values
@@ -196,23 +202,24 @@ def test_the_nearest_change_alters_the_label_and_no_smaller_one_does(combination
     for row in rows_near(X, seed, 3):
         if np.abs(row).max() > 1e6 * np.abs(X).max():
             continue  # distances would be rounded
-        (story,) = stories(model, row[None])
-        assert [change.distance for change in story.changes] == sorted(change.distance for change in story.changes)
-        found = {change.feature: change for change in story.changes}
+        label, changes = nearest(model, OneRow(row[None]))
+        distances = [change.distance for change in changes.found]
+        assert distances == sorted(distances)
+        found = {change.feature: change for change in changes.found}
         for feature in range(X.shape[1]):
             change = found.get(f"x{feature}")
             reach = np.abs(X[:, feature]).max() + np.abs(row[feature]) + 3 * np.ptp(X[:, feature])
             if change is None:  # nowhere, on a dense grid
                 grid = np.linspace(-reach, reach, 4001)
-                assert (labels_along(model, row, feature, grid) == story.label).all()
+                assert (labels_along(model, row, feature, grid) == label).all()
                 continue
-            assert f"x{feature}" not in story.unproven
+            assert f"x{feature}" not in changes.unproven
             at_change = labels_along(model, row, feature, np.array([change.to, change.exact]))
-            assert (at_change != story.label).all()
+            assert (at_change != label).all()
             assert at_change[0] == change.label
             inside = change.proven * spread[feature] * (1 - 1e-9)
             both_sides = row[feature] + np.linspace(-inside, inside, 2001)
-            assert (labels_along(model, row, feature, both_sides) == story.label).all()
+            assert (labels_along(model, row, feature, both_sides) == label).all()
             assert abs(change.exact - row[feature]) <= abs(change.to - row[feature]) * (1 + 1e-12)
 
 
@@ -227,8 +234,8 @@ def test_the_proof_goes_all_the_way(table: Table, seed, combination):
     model = fit(table, combination=combination)
     spread = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
     for row in rows_near(X, seed, 3):
-        (story,) = stories(model, row[None])
-        for change in story.changes:
+        _, changes = nearest(model, OneRow(row[None]))
+        for change in changes.found:
             unit = spread[int(change.feature[1:])]
             gap = abs(change.exact - change.value) - change.proven * unit
             if gap > 2 * TOLERANCE * unit + 16 * np.spacing(np.abs(change.exact) + np.abs(change.value)):
@@ -250,20 +257,20 @@ def test_changes_of_categories_are_found_exactly_where_there_are_any(combination
     model, rows = mixed_models(table, seed, combination=combination)
     for place in range(4):
         row = rows.iloc[[place]]
-        story = model.explain(row)
-        found = {change.feature: change for change in story.changes}
+        label, changes = nearest(model, read_row(model.columns_, model.missing_features_, row))
+        found = {change.feature: change for change in changes.found}
         for name in table.categories:
             levels = model.categories_[model.columns_.names.index(name)]
             others = pd.concat([row] * len(levels), ignore_index=True)
             others[name] = levels
-            flips = levels[model.predict(others) != story.label].tolist() if not row[name].isna().item() else []
+            flips = levels[model.predict(others) != label].tolist() if not row[name].isna().item() else []
             assert (name in found) == bool(flips)
             assert name not in found or found[name].to in flips
         for name in table.numbers:
             if name in found:
                 changed = row.copy()
                 changed[name] = found[name].to
-                assert model.predict(changed)[0] == found[name].label != story.label
+                assert model.predict(changed)[0] == found[name].label != label
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from ferl._read.rules import Bound, fold, read_rules
 from ferl.export.graphviz import quoted
 from ferl.export.latex import escaped
 from table_examples import mixed_table
+from tree_examples import tree_classifier
 
 IRIS = load_iris()
 NAMES = ["sepal length", "sepal width", "petal length", "petal width"]
@@ -31,12 +32,12 @@ needs_latex = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="LaTeX
 
 
 def iris(variant: str = "medium", **options: Any) -> FERLClassifier:
-    return FERLClassifier(variant, random_state=0, **options).fit(IRIS.data, IRIS.target)
+    return tree_classifier(variant, random_state=0, **options).fit(IRIS.data, IRIS.target)
 
 
 def mixed(variant: str = "medium") -> FERLClassifier:
     table = mixed_table(np.random.default_rng(0), n=300, n_classes=3)
-    return FERLClassifier(variant, max_rules=12, random_state=0).fit(table.frame, table.y)
+    return tree_classifier(variant, max_rules=12, random_state=0).fit(table.frame, table.y)
 
 
 def text_of(*args: Any, **options: Any) -> str:

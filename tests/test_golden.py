@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import oracle
+from ferl._read.evidence import decision_scores
 from ferl._sklearn import check_rows
 from golden_vectors import Vectors, assert_answers, load, names
 from javascript import judge
@@ -37,24 +38,36 @@ def test_the_table_is_encoded_to_the_rows(name):
 @with_vectors
 def test_python_gives_the_vectors(name):
     own = load(name)
-    assert_answers(answers_of_python(own), own.answers, ROUNDING)
+    found = answers_of_python(own)
+    assert set(found) == set(own.answers)
+    assert_answers(found, own.answers, ROUNDING)
 
 
 def answers_of_python(own: Vectors):
-    clf, table, reading = own.classifier, own.table, own.classifier.model_.reading
+    clf, table, model = own.classifier, own.table, own.classifier.model_
     evidence = clf.predict_evidence(table)
-    return {
-        "firing": clf.tree_.fire(own.rows, gated=reading.support_gate, gate_margin=reading.gate_margin),
+    shared = {
         "belief": evidence.belief,
         "plausibility": evidence.plausibility,
-        "pignistic": clf.predict_proba(table),
         "set": clf.predict_set(table),
         "label": np.searchsorted(clf.classes_, clf.predict(table)),
         "ignorance": evidence.ignorance,
         "conflict": evidence.conflict,
+        "supportDeficit": clf.support_deficit(table),
         "novelty": clf.novelty(table),
         "noveltyByFeature": clf.novelty_attribution(table),
-        "supportDeficit": clf.support_deficit(table),
+    }
+    if model.weights is not None:
+        return shared | {
+            "firing": clf.tree_.fire(own.rows, gated=False),
+            "scores": decision_scores(model, own.rows),
+            "contributions": clf.contributions(table),
+            "featureContributions": clf.feature_contributions(table),
+            "probability": clf.predict_proba(table),
+        }
+    return shared | {
+        "firing": model.fire(own.rows),
+        "pignistic": clf.predict_proba(table),
     }
 
 
@@ -62,13 +75,15 @@ def answers_of_python(own: Vectors):
 def test_onnx_gives_the_vectors(name):
     pytest.importorskip("onnxruntime", reason="onnxruntime runs the models: pip install onnxruntime")
     from ferl.onnx import onnx_inputs, to_onnx
-    from onnx_examples import NAMES, run, session_of
+    from onnx_examples import NAMES, WIDE_NAMES, run, session_of
 
     own = load(name)
-    found = run(session_of(to_onnx(own.classifier)), onnx_inputs(own.classifier, own.table))
-    assert list(found) == NAMES
+    is_wide = own.classifier.model_.weights is not None
+    exported = to_onnx(own.classifier, contributions=is_wide)
+    found = run(session_of(exported), onnx_inputs(own.classifier, own.table))
+    assert list(found) == (WIDE_NAMES if is_wide else NAMES)
     found["label"] = np.searchsorted(own.classifier.classes_, found["label"])
-    assert_answers(found, own.answers, 1e-9)
+    assert_answers(found, own.answers, ROUNDING if is_wide else 1e-9)
 
 
 @with_vectors
@@ -83,7 +98,7 @@ def test_the_vectors_reach_what_is_hard():
     every = {name: load(name) for name in names()}
     answers = {name: own.answers for name, own in every.items()}
     readings = [own.classifier.model_.reading for own in every.values()]
-    assert {own.combination for own in readings} == {"dempster", "cautious", "chain", "vote"}
+    assert {own.combination for own in readings} == {"dempster", "cautious", "chain", "vote", "weights"}
     assert {own.sources for own in readings} == {"leaves", "all"}
     assert {own.support_gate for own in readings} == {False, True}
     assert sum((own["ignorance"] == 1).any() for own in answers.values()) >= 5, "rows that nothing applies to"
@@ -91,7 +106,9 @@ def test_the_vectors_reach_what_is_hard():
     assert sum((own["supportDeficit"] > 0).any() for own in answers.values()) >= 8, "rows outside the ranges"
     assert sum(np.isnan(own.rows).any() for own in every.values()) == len(every), "missing values"
     assert (answers["contradictions"]["conflict"] == 1).any(), "masses that underflow"
-    for name in ("mixed_deep", "mixed_words_chain"):
+    assert (answers["wide_mixed"]["conflict"] > 0.1).any(), "rules that cancel each other"
+    assert all((own["set"].sum(axis=1) > 1).any() for own in answers.values()), "rows that are left open"
+    for name in ("mixed_deep", "mixed_words_chain", "wide_mixed"):
         own = every[name].classifier.model_.schema.n_categories
         unseen = every[name].rows[:, : len(own)] == np.where(own > 0, own, -1)
         assert unseen.any(), "categories that training did not have"

@@ -16,7 +16,7 @@ for n_classes in (2, 3, 11):
     X, y = make_classification(1500, 9, n_informative=7, n_classes=n_classes, random_state=n_classes)
     X[::7, 2] = np.nan
     for weight in (None, np.linspace(0.5, 3, 1500)):
-        clf = FERLClassifier(random_state=0).fit(X, y, sample_weight=weight)
+        clf = FERLClassifier("deep", random_state=0).fit(X, y, sample_weight=weight)
         tree, evidence = clf.tree_, clf.predict_evidence(1.3 * X)
         arrays = [tree.trapezoid, tree.class_weight, evidence.belief, evidence.ignorance, evidence.conflict]
         arrays += [tree.cuts.interval, tree.cuts.share, *vars(tree.profile).values()]

@@ -26,6 +26,7 @@ from ferl import FERLClassifier, FuzzyTree
 from ferl.partition import FuzzySet, LinguisticVariable, terms
 from law_examples import LAW, RULES, Floats, Table, assert_identical, rows_near, tables
 from oracle import linguistic
+from tree_examples import tree_classifier
 
 N_TABLES = 150  # random tables for each criterion
 
@@ -134,7 +135,7 @@ def random_options(rng: np.random.Generator, X: Floats) -> dict[str, Any]:
 
 
 def fit_case(X: Floats, y: NDArray[np.int64], weight: Floats | None, seed: int, **options: Any) -> Case:
-    model = FERLClassifier("compact", random_state=seed, **options).fit(X, y, weight)
+    model = tree_classifier("compact", random_state=seed, **options).fit(X, y, weight)
     weight = np.ones(len(X)) if weight is None else weight
     codes = np.searchsorted(model.classes_, y).astype(np.int32)
     core_seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
@@ -142,7 +143,7 @@ def fit_case(X: Floats, y: NDArray[np.int64], weight: Floats | None, seed: int, 
     def sample(n_rows: int) -> oracle.Sample:
         return oracle.take_sample(X, codes, weight, len(model.classes_), core_seed, n_rows, 1)
 
-    preset = {"max_rules": 15, "max_depth": 5, "min_gain": 0.005}
+    preset = {"max_rules": 15, "max_depth": 5, "min_gain": 0.005, "min_rule_worth": 0.045}
     given = {f.name: options.get(f.name, preset.get(f.name)) for f in fields(linguistic.LinguisticOptions)}
     given |= {"soft_share": float(options.get("criterion", "consistent") == "consistent")}
     read = {name: getattr(model, name) if value is None else value for name, value in given.items()}
@@ -295,7 +296,7 @@ def test_of_equal_features_the_first_is_used() -> None:
         rng = np.random.default_rng(seed)
         column = rng.normal(size=80)
         X = np.column_stack([rng.normal(size=80), column, column, rng.normal(size=80), column])
-        model = FERLClassifier("compact", random_state=seed, max_rules=1, max_depth=1).fit(
+        model = tree_classifier("compact", random_state=seed, max_rules=1, max_depth=1).fit(
             X, (column > 0.3).astype(int)
         )
         assert model.tree_.feature[1] == 1
@@ -307,7 +308,7 @@ def test_of_equal_features_the_first_is_used() -> None:
 
 
 def fit(table: Table, weight: Floats | None = None, **options: Any) -> FERLClassifier:
-    return FERLClassifier("compact", random_state=0, **options).fit(*table, weight)
+    return tree_classifier("compact", random_state=0, **options).fit(*table, weight)
 
 
 @LAW
@@ -393,7 +394,7 @@ from ferl import FERLClassifier
 digest = hashlib.sha256()
 for n_classes in (2, 3, 7):
     X, y = make_classification(700, 8, n_informative=7, n_redundant=0, n_classes=n_classes, random_state=n_classes)
-    clf = FERLClassifier("compact", random_state=0, min_gain=0.001, min_rule_worth=0.001)
+    clf = FERLClassifier("compact", criterion="consistent", random_state=0, min_gain=0.001, min_rule_worth=0.001)
     clf.fit(X, y, sample_weight=np.linspace(0.5, 3, 700))
     assert clf.n_rules_ > 5
     for array in (clf.tree_.trapezoid, clf.tree_.class_weight, clf.tree_.gain, clf.predict_proba(1.3 * X)):

@@ -24,14 +24,14 @@ from ferl._learn.pruning import prune, pruning_path
 from ferl._read.rules import read_rules
 from ferl.partition import FuzzySet, LinguisticVariable, terms
 from law_examples import LAW, Floats, Table, tables
-from tree_examples import bare_tree
+from tree_examples import bare_tree, tree_classifier
 
 
 def fit(table: Table, weight: Floats | None = None, **options: Any) -> FERLClassifier:
-    return FERLClassifier("compact", random_state=0, **options).fit(*table, weight)
+    return tree_classifier("compact", random_state=0, **options).fit(*table, weight)
 
 
-@parametrize_with_checks([FERLClassifier("compact", random_state=0), FERLClassifier("compact", criterion="cci")])
+@parametrize_with_checks([tree_classifier("compact", random_state=0), FERLClassifier("compact", criterion="cci")])
 def test_scikit_learn_estimator_checks_pass(estimator: FERLClassifier, check: Any) -> None:
     check(estimator)
 
@@ -195,7 +195,7 @@ def test_readers_of_rules_say_what_is_wrong(read: Any) -> None:
     iris = load_iris()
     model = fit((iris.data, iris.target))
     with pytest.raises(NotFittedError):
-        read(FERLClassifier("compact"))
+        read(FERLClassifier("compact", criterion="consistent"))
     with pytest.raises(TypeError, match=rf"{read.__name__} got a Pipeline.*pipeline\[-1\]"):
         read(make_pipeline(StandardScaler(), model))
     with pytest.raises(ValueError, match=r"feature_names has 2 names.*4 features"):
@@ -234,7 +234,7 @@ def test_the_pruning_path_ascends_to_the_root_alone_and_its_subtrees_are_nested(
 @DATASETS
 def test_a_larger_ccp_alpha_never_leaves_more_rules(dataset: Any) -> None:
     table, options = (dataset.data, dataset.target), {"min_gain": 0.001, "min_rule_worth": 0.001}
-    path = FERLClassifier("compact", random_state=0, **options).cost_complexity_pruning_path(*table)
+    path = tree_classifier("compact", random_state=0, **options).cost_complexity_pruning_path(*table)
     models = [fit(table, ccp_alpha=alpha, **options) for alpha in path.ccp_alphas]
     n_rules = [model.n_rules_ for model in models]
     assert (np.diff(path.ccp_alphas) > 0).all()
@@ -331,8 +331,8 @@ def test_without_a_usable_word_the_root_answers_for_all(
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
 def test_renaming_the_classes_renames_the_answers(load):
     X, y = load(return_X_y=True)
-    model = FERLClassifier("compact", random_state=0).fit(X, y)
-    renamed = FERLClassifier("compact", random_state=0).fit(X, y.max() - y)
+    model = tree_classifier("compact", random_state=0).fit(X, y)
+    renamed = tree_classifier("compact", random_state=0).fit(X, y.max() - y)
     np.testing.assert_allclose(renamed.predict_proba(X), model.predict_proba(X)[:, ::-1], rtol=0, atol=1e-12)
     assert renamed.tree_.word == model.tree_.word
     np.testing.assert_array_equal(renamed.tree_.feature, model.tree_.feature)
@@ -342,27 +342,27 @@ def test_renaming_the_classes_renames_the_answers(load):
 @pytest.mark.parametrize("load", [load_iris, load_wine])
 def test_no_two_nodes_say_the_same(load, n_sets):
     X, y = load(return_X_y=True)
-    tree = FERLClassifier("compact", random_state=0, n_sets=n_sets, min_gain=0.0, min_rule_worth=0.0).fit(X, y).tree_
+    tree = tree_classifier("compact", random_state=0, n_sets=n_sets, min_gain=0.0, min_rule_worth=0.0).fit(X, y).tree_
     said = [frozenset((tree.feature[q], tree.word[q]) for q in tree.path(o)) for o in range(1, tree.n_nodes)]
     assert len(set(said)) == len(said) > 3
 
 
 def test_the_only_rule_loses_words_that_are_worth_nothing():
     X, y = load_wine(return_X_y=True)
-    model = FERLClassifier("compact", random_state=0, max_rules=1, min_rule_worth=10.0).fit(X, y)
+    model = tree_classifier("compact", random_state=0, max_rules=1, min_rule_worth=10.0).fit(X, y)
     assert model.tree_.n_nodes == 2
 
 
 def test_names_that_break_lines_are_printed_on_one():
     X, y = load_iris(return_X_y=True)
     frame = pd.DataFrame(X, columns=["a\n(cm)", "b\n(cm)", "c\t(cm)", "d\n\n"])
-    text = export_text(FERLClassifier("compact", random_state=0).fit(frame, y))
+    text = export_text(tree_classifier("compact", random_state=0).fit(frame, y))
     assert "if c (cm) is" in text
     assert "c (cm): low below" in text
 
 
 def test_class_names_that_read_the_same_are_refused():
-    model = FERLClassifier("compact", random_state=0).fit(*load_iris(return_X_y=True))
+    model = tree_classifier("compact", random_state=0).fit(*load_iris(return_X_y=True))
     with pytest.raises(ValueError, match="two of them read the same"):
         rules_frame(model, class_names=["a", "a", "b"])
 
@@ -374,7 +374,7 @@ def test_a_word_has_one_meaning_even_if_an_expert_chose_it_badly():
 
 def test_beginnings_of_rules_and_rules_together_are_all_the_evidence():
     X, y = load_iris(return_X_y=True)
-    model = FERLClassifier("compact", random_state=0, support_gate=False).fit(X, y)
+    model = tree_classifier("compact", random_state=0, support_gate=False).fit(X, y)
     frame = rules_frame(model, inner=True)
     assert sorted(frame["node"]) == list(range(1, model.tree_.n_nodes))
     assert frame["is_leaf"].sum() == model.n_rules_ < len(frame)
@@ -386,13 +386,15 @@ def test_beginnings_of_rules_and_rules_together_are_all_the_evidence():
 
 def test_a_file_name_instead_of_words_is_told_how_to_be_read():
     with pytest.raises(ValueError, match=r"partition is 'ward.yaml'.*load_partition"):
-        FERLClassifier("compact", partition="ward.yaml").fit(*load_iris(return_X_y=True))
+        tree_classifier("compact", partition="ward.yaml").fit(*load_iris(return_X_y=True))
 
 
 def test_the_whole_tree_is_the_first_point_of_the_pruning_path():
     X, y = load_iris(return_X_y=True)
     options = {"min_rule_worth": 0.001, "min_gain": 0.001, "random_state": 0}
-    path = FERLClassifier("compact", **options).cost_complexity_pruning_path(X, y)
-    sizes = [FERLClassifier("compact", ccp_alpha=alpha, **options).fit(X, y).tree_.n_nodes for alpha in path.ccp_alphas]
+    path = tree_classifier("compact", **options).cost_complexity_pruning_path(X, y)
+    sizes = [
+        tree_classifier("compact", ccp_alpha=alpha, **options).fit(X, y).tree_.n_nodes for alpha in path.ccp_alphas
+    ]
     assert sizes == sorted(set(sizes), reverse=True)
     assert sizes[-1] == 1

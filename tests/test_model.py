@@ -10,6 +10,7 @@ from sklearn.datasets import load_iris
 
 from ferl import FERLClassifier, load_model, save_model
 from ferl._model.settings import PRESETS, READING_PARAMETERS, Settings
+from tree_examples import tree_classifier
 
 X, Y = load_iris(return_X_y=True)
 ELSEWHERE = np.vstack([X, X * 1.4, X - 2.0])
@@ -37,7 +38,7 @@ def assert_same(one, other):
 
 @pytest.mark.parametrize("variant", TREES)
 def test_parameters_set_after_the_fit_change_no_answer_until_the_next_fit(variant):
-    fitted = FERLClassifier(variant, random_state=0).fit(X, Y)
+    fitted = tree_classifier(variant, random_state=0).fit(X, Y)
     changed = copy.copy(fitted).set_params(
         variant="deep" if variant == "compact" else "compact",
         combination="vote",
@@ -53,18 +54,22 @@ def test_parameters_set_after_the_fit_change_no_answer_until_the_next_fit(varian
 @pytest.mark.parametrize("change", OTHER_READINGS, ids=str)
 @pytest.mark.parametrize("variant", TREES)
 def test_another_reading_is_that_of_a_fit_with_these_parameters_and_shares_the_tree(variant, change):
-    fitted = FERLClassifier(variant, random_state=0).fit(X, Y)
+    fitted = tree_classifier(variant, random_state=0).fit(X, Y)
     before = answers(fitted)
     other = fitted.reading(**change)
     assert other.tree_ is fitted.tree_
     assert other.get_params().items() >= change.items()
-    assert_same(other, FERLClassifier(variant, random_state=0, **change).fit(X, Y))
+    assert_same(other, tree_classifier(variant, random_state=0, **change).fit(X, Y))
     for left, right in zip(before, answers(fitted), strict=True):
         np.testing.assert_array_equal(left, right)
 
 
 def test_a_file_holds_the_reading_of_the_model_and_not_parameters_that_were_set_later(tmp_path):
-    fitted = FERLClassifier("compact", random_state=0).fit(X, Y).set_params(variant="deep", combination="vote")
+    fitted = (
+        FERLClassifier("compact", criterion="consistent", random_state=0)
+        .fit(X, Y)
+        .set_params(variant="deep", combination="vote")
+    )
     save_model(fitted, tmp_path / "model.json")
     loaded = load_model(tmp_path / "model.json")
     assert_same(loaded, fitted)
@@ -75,15 +80,15 @@ def test_a_file_holds_the_reading_of_the_model_and_not_parameters_that_were_set_
 
 
 def test_a_model_cannot_be_changed():
-    model = FERLClassifier(random_state=0).fit(X, Y).model_
+    model = FERLClassifier("deep", random_state=0).fit(X, Y).model_
     with pytest.raises(FrozenInstanceError):
         model.classes = model.classes[::-1]
     with pytest.raises(AttributeError):
-        FERLClassifier(random_state=0).fit(X, Y).tree_ = model.tree
+        FERLClassifier("deep", random_state=0).fit(X, Y).tree_ = model.tree
 
 
 def test_no_array_of_a_model_can_be_written_not_even_after_a_pickle():
-    fitted = FERLClassifier(random_state=0).fit(X, Y)
+    fitted = FERLClassifier("deep", random_state=0).fit(X, Y)
     for model in (fitted.model_, pickle.loads(pickle.dumps(fitted)).model_, copy.deepcopy(fitted).model_):
         for array in (model.classes, model.tree.consequent, model.tree.profile.mean, model.tree.cuts.share):
             with pytest.raises(ValueError, match="read-only"):
@@ -91,7 +96,7 @@ def test_no_array_of_a_model_can_be_written_not_even_after_a_pickle():
 
 
 def test_a_reading_takes_numbers_of_numpy_and_can_be_saved(tmp_path):
-    fitted = FERLClassifier(random_state=0).fit(X, Y)
+    fitted = FERLClassifier("deep", random_state=0).fit(X, Y)
     other = fitted.reading(support_gate=np.bool_(False), discount=np.float32(0.5), gate_margin=np.int64(2))
     save_model(other, tmp_path / "model.json")
     assert_same(load_model(tmp_path / "model.json"), other)
@@ -105,14 +110,14 @@ def test_the_parameters_of_a_reading_are_those_of_its_model():
 
 
 def test_a_refused_fit_leaves_nothing_behind():
-    fitted = FERLClassifier(random_state=0).fit(X, Y)
+    fitted = FERLClassifier("deep", random_state=0).fit(X, Y)
     with pytest.raises(ValueError, match="inconsistent"):
         fitted.fit(X[:, :2], Y[:-1])
     assert not [name for name in vars(fitted) if name.endswith("_")]
 
 
 def test_compiled_parts_are_made_once_and_shared_by_readings():
-    fitted = FERLClassifier(random_state=0).fit(X, Y)
+    fitted = FERLClassifier("deep", random_state=0).fit(X, Y)
     model = fitted.model_
     parts = model.core, model.sources, model.tree.exemplars
     fitted.predict_proba(X)
@@ -128,7 +133,7 @@ def test_compiled_parts_are_made_once_and_shared_by_readings():
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
 def test_copies_and_pickles_carry_the_arrays_and_compile_them_again(copied):
-    fitted = FERLClassifier(random_state=0).fit(X, Y)
+    fitted = FERLClassifier("deep", random_state=0).fit(X, Y)
     fitted.novelty(X)  # so that there is something compiled that cannot be carried
     other = copied(fitted)
     assert other.model_.core is not fitted.model_.core

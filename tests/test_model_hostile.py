@@ -30,9 +30,11 @@ from model_examples import DATA, LAW, fitted
 @cache
 def text_of(name: str) -> str:
     """Small models of all kinds as text; Hypothesis mutates them."""
-    if name == "sample":
-        return (DATA / "model_v1.json").read_text(encoding="utf-8")
-    return json_text(model_to_form(*_contents(fitted(name, max_rules=5, n_exemplars=4, missing_conditions=True))))
+    if name in ("sample", "wide sample"):
+        return (DATA / f"model_v{1 + (name != 'sample')}.json").read_text(encoding="utf-8")
+    own = {"variant": "wide", "partition": "quantile"} if name == "wide in words" else {"variant": name}
+    model = fitted(**own, max_rules=5, n_exemplars=4, missing_conditions=True)
+    return json_text(model_to_form(*_contents(model)))
 
 
 def document(name: str = "sample"):
@@ -101,15 +103,27 @@ def use(model: FERLClassifier) -> None:
         assert np.isfinite(probability).all()
         np.testing.assert_allclose(probability.sum(axis=1), 1, rtol=1e-6)
         model.predict(rows), model.predict_set(rows), model.novelty(rows), model.novelty_attribution(rows)
-        model.novelty(rows, measure="residual"), model.support_deficit(rows), model.stability_report()
-        if model.combination in ("dempster", "vote"):
+        model.novelty(rows, measure="residual"), model.support_deficit(rows)
+        if model.model_.weights is not None:
+            assert np.isfinite(model.decision_function(rows)).all()
+            assert np.isfinite(model.feature_contributions(rows)).all()
             assert (model.certified_radius(rows) >= 0).all()
+            assert model.stability_report().lipschitz >= 0
+        else:
+            use_tree(model, rows)
         assert export_text(model)
-        splits_frame(model)
+        model.predict(rows, decision="balanced")
         pickle.dumps(model)
 
 
-KINDS = ["sample", "deep", "compact"]
+def use_tree(model: FERLClassifier, rows) -> None:
+    model.stability_report()
+    if model.combination in ("dempster", "vote"):
+        assert (model.certified_radius(rows) >= 0).all()
+    splits_frame(model)
+
+
+KINDS = ["sample", "deep", "compact", "wide", "wide in words", "wide sample"]
 VALUES = st.one_of(
     st.none(),
     st.booleans(),
@@ -176,9 +190,14 @@ JSON = st.recursive(
 
 
 @LAW
-@given(JSON, st.sampled_from([(), ("tree",), ("columns",), ("parameters",), ("tree", "profile"), ("classes",)]))
+@given(
+    JSON,
+    st.sampled_from(
+        [(), ("tree",), ("columns",), ("parameters",), ("tree", "profile"), ("classes",), ("weights",), ("history",)]
+    ),
+)
 def test_random_json_is_refused_with_an_error(tmp_path, value, path):
-    form = document("deep")
+    form = document("wide sample" if path in (("weights",), ("history",)) else "deep")
     if not path:
         form = value
     else:
@@ -267,6 +286,86 @@ def test_errors_name_the_field(tmp_path, path, value, message):
         load_form(form, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("version",), 1, "'weights', which this version"),
+        (("weights",), None, "weights must be given"),
+        (("parameters", "variant"), "deep", "parameters.combination is 'weights'"),
+        (("parameters", "combination"), "vote", "parameters.combination is 'vote'"),
+        (("parameters", "max_conditions"), 4, "max_conditions"),
+        (("parameters", "max_conditions"), 2.5, "max_conditions"),
+        (("parameters", "prune"), -1, "prune"),
+        (("weights", "node"), [1, 3, 5], r"weights\.node"),
+        (("weights", "node"), [1, 3, 5, 6], r"weights\.node"),
+        (("weights", "node", 0), 0, r"weights\.node\[0\]"),
+        (("weights", "node", 3), 8, r"weights\.node\[3\]"),
+        (("weights", "node"), [3, 1, 5, 7], r"weights\.node"),
+        (("weights", "weight", 1), [1.0], r"weights\.weight: row 1"),
+        (("weights", "weight", 1), [1.0, -0.5], "weights of rule 1 sum to 0.5, not to 0"),
+        (("weights", "weight", 1), ["inf", "-inf"], r"weights\.weight"),
+        (("weights", "weight", 1), ["nan", "nan"], r"weights\.weight"),
+        (("weights", "weight", 1), [1e200, -1e200], r"weights\.weight"),
+        (("weights", "prior"), [0.5, 0.5], r"weights\.prior: it sums to 1"),
+        (("weights", "prior"), [0.5, -0.5, 0.0], r"weights\.prior has 3 entries"),
+        (("weights", "seen"), [[0, 1]], r"weights\.seen has 1 entries"),
+        (("weights", "seen", 0), [2, 1], r"weights\.seen: the range of column 0"),
+        (("weights", "seen", 0), ["-inf", "inf"], r"weights\.seen: the range of column 0"),
+        (("weights", "seen", 0), [0, 1e200], r"weights\.seen: the range of column 0"),
+        (("weights", "more"), 1, "weights has 'more'"),
+        (("tree", "parent", 4), 2, "node 2 has 2 children; rules branch at the root alone"),
+        (("tree", "feature", 3), 0, "the rule of node 3 asks column 0 twice"),
+        (("tree", "word"), ["", *["low"] * 7], "nodes have words where partition says"),
+        (("partition",), [None] * 4, "nodes have words where partition says"),
+        (("partition",), [None], "partition has 1 entries"),
+        (("history",), {}, "history is {}"),
+        (("history", 0), 1, r"history\[0\]"),
+        (("history", 0), {"x": "\ud800"}, r"history\[0\]"),
+        (("classes", "labels"), ["ill", "so so", "well"], "class_weight"),
+    ],
+)
+def test_errors_name_the_field_of_a_wide_model(tmp_path, path, value, message):
+    form = document("wide sample")
+    set_at(form, path, value)
+    with pytest.raises(ModelFileError, match=message):
+        load_form(form, tmp_path)
+
+
+def test_numbers_of_the_history_are_finite(tmp_path):
+    content = text_of("wide sample").replace('{"note":', '{"much":1e999,"note":')
+    with pytest.raises(ModelFileError, match=r"history\[0\]"):
+        load_bytes(content.encode(), tmp_path)
+
+
+def test_rules_are_no_longer_than_wide_rules_are(tmp_path):
+    form = one_chain(3)
+    assert load_form(form, tmp_path).n_rules_ == 1
+    with pytest.raises(ModelFileError, match="more than 3 conditions"):
+        load_form(one_chain(4), tmp_path)
+
+
+def one_chain(n: int):
+    """One wide rule with a condition on each of ``n`` numbers."""
+    form = document("wide sample")
+    form["columns"] = {"names": None, "features": [{"kind": "number"}] * n}
+    form["missing_features"] = []
+    form["tree"] |= {
+        "parent": list(range(-1, n)),
+        "feature": list(range(-1, n)),
+        "trapezoid": [["-inf", "-inf", "inf", "inf"], *[[0, 1, "inf", "inf"]] * n],
+        "support": [[0, 1]] * (n + 1),
+        "share": [1] * (n + 1),
+        "class_weight": [[1, 1]] * (n + 1),
+        "consequent": [[0, 1]] * (n + 1),
+        "gain": [0] * (n + 1),
+        "categories": None,
+        "profile": {name: [[0] * n] * (n + 1) for name in ("mean", "variance")}
+        | {"exemplar": [[]] * (n + 1), "exemplar_row": []},
+    }
+    form["weights"] = {"node": [n], "weight": [[1, -1]], "prior": [0, 0], "seen": [[0, 1]] * n}
+    return form
+
+
 def test_category_memberships_are_checked(tmp_path):
     good = document("deep")
     assert good["tree"]["categories"]["node"]
@@ -344,6 +443,6 @@ def test_a_pipe_does_not_make_loading_wait(tmp_path):
 
 def test_a_newer_version_says_which_ferl_to_install(tmp_path):
     form = document()
-    form["version"], form["ferl"], form["anything"] = 2, "7.3", [1]
-    with pytest.raises(ModelFileError, match=r"version 2 .* reads version 1\. It was written by ferl '7\.3'"):
+    form["version"], form["ferl"], form["anything"] = 3, "7.3", [1]
+    with pytest.raises(ModelFileError, match=r"version 3 .* reads versions up to 2\. It was written by ferl '7\.3'"):
         load_form(form, tmp_path)

@@ -1,4 +1,4 @@
-"""Model files: round trips to the last bit, and the file of version 1 that must keep loading."""
+"""Model files: round trips to the last bit, and a file of each version that must keep loading."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import copy
 import json
 import os
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,15 +29,27 @@ from model_examples import DATA, INF, LAW, assert_same, fitted, mixed_table, rou
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("variant", ["deep", "medium", "compact"])
+PARAMETERS = [
+    {},
+    {"missing_conditions": True, "combination": "vote"},
+    {"n_exemplars": 0, "discount": 0.5, "combination": "cautious"},
+    {"n_exemplars": 5, "ccp_alpha": 0.01, "sources": "all", "combination": "chain"},
+    {"max_rules": 1},
+]
+PARAMETERS_OF_WIDE = [
+    {},
+    {"missing_conditions": True, "max_conditions": 2, "prune": 0.0},
+    {"n_exemplars": 0, "support_gate": False, "max_rules": 1},
+    {"n_exemplars": 5, "gate_margin": 0.3, "max_rules": 20},
+    {"partition": "quantile", "missing_conditions": True},
+]
+
+
 @pytest.mark.parametrize(
-    "parameters",
+    ("variant", "parameters"),
     [
-        {},
-        {"missing_conditions": True, "combination": "vote"},
-        {"n_exemplars": 0, "discount": 0.5, "combination": "cautious"},
-        {"n_exemplars": 5, "ccp_alpha": 0.01, "sources": "all", "combination": "chain"},
-        {"max_rules": 1},
+        *((variant, own) for variant in ("deep", "medium", "compact") for own in PARAMETERS),
+        *(("wide", own) for own in PARAMETERS_OF_WIDE),
     ],
     ids=str,
 )
@@ -51,12 +64,13 @@ def test_a_loaded_model_answers_to_the_same_bits(tmp_path, variant, parameters):
     assert refitted.predict_proba(rows).tobytes() == model.predict_proba(rows).tobytes()
 
 
-def test_all_arrays_come_back_bit_by_bit(tmp_path):
-    model = fitted("deep")
+@pytest.mark.parametrize("variant", ["deep", "wide"])
+def test_all_arrays_come_back_bit_by_bit(tmp_path, variant):
+    model = fitted(variant)
     tree, loaded = model.tree_, round_trip(model, tmp_path).tree_
     pairs = [(getattr(tree, name), getattr(loaded, name)) for name in vars(tree) if name[0] != "_"]
     pairs = [pair for pair in pairs if isinstance(pair[0], np.ndarray)]
-    for part in ("profile", "cuts", "categories"):
+    for part in ("profile", "categories", *(["cuts"] if tree.cuts is not None else [])):
         pairs += [(value, getattr(getattr(loaded, part), name)) for name, value in vars(getattr(tree, part)).items()]
     assert len(pairs) >= 15
     for expected, found in pairs:
@@ -119,8 +133,50 @@ def test_parameters_that_json_has_no_type_for(tmp_path):
     assert "RandomState" in json.loads((tmp_path / "model.json").read_text())["notes"][0]
     assert loaded.feature_names_in_.tolist() == list(X.columns)
     assert (loaded.predict_proba(X) == model.predict_proba(X)).all()
-    monotone = FERLClassifier(monotonic_cst={X.columns[2]: 1}, random_state=0).fit(X, y == 2)
+    monotone = FERLClassifier("deep", monotonic_cst={X.columns[2]: 1}, random_state=0).fit(X, y == 2)
     assert round_trip(monotone, tmp_path).monotonic_cst == {X.columns[2]: 1}
+    wide = FERLClassifier("wide", monotonic_cst=[0, 0, 1, -1], random_state=0).fit(X, y == 2)
+    assert round_trip(wide, tmp_path).monotonic_cst == [0, 0, 1, -1]
+
+
+@pytest.mark.parametrize("table", ["one class", "no rule", "many classes"])
+def test_wide_models_of_odd_tables_come_back(tmp_path, table):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=200), np.full(200, np.nan), np.ones(200)])
+    if table == "no rule":
+        X[:, 0] = 3.0
+    y = {"one class": np.zeros(200, dtype=int), "no rule": rng.integers(2, size=200)}.get(table)
+    model = FERLClassifier("wide", random_state=0).fit(X, rng.integers(25, size=200) if y is None else y)
+    assert_same(model, round_trip(model, tmp_path), np.vstack([X[:9], np.full((1, 3), np.nan), X[:1] + 1e6]))
+
+
+HISTORY = ({"edit": "drop", "rule": 3, "cost": {"rows": 60, "log_loss": [0.25, 0.5]}, "by": "é", "kept": None}, {})
+
+
+@pytest.mark.parametrize("variant", ["medium", "wide"])
+def test_the_history_of_a_model_is_kept(tmp_path, variant):
+    edited = copy.copy(fitted(variant))
+    edited.model_ = replace(edited.model_, history=HISTORY)
+    loaded = round_trip(edited, tmp_path)
+    assert loaded.model_.history == HISTORY
+    assert pickle.loads(pickle.dumps(loaded)).model_.history == HISTORY
+    assert loaded.reading(support_gate=False).model_.history == HISTORY
+    for odd in ({"x": np.nan}, {"x": (1, 2)}, {1: "x"}, {"x": np.float64(1)}, {"x": "\ud800"}, "x"):
+        edited.model_ = replace(edited.model_, history=({}, odd))
+        with pytest.raises(ModelFileError, match=r"history\[1\]"):
+            save_model(edited, tmp_path / "model.json")
+
+
+def version_of(model, folder):
+    round_trip(model, folder)
+    return json.loads((folder / "model.json").read_text(encoding="utf-8"))["version"]
+
+
+def test_a_model_is_written_in_the_first_version_that_can_hold_it(tmp_path):
+    assert version_of(fitted("medium"), tmp_path) == 1
+    assert version_of(fitted("wide"), tmp_path) == 2
+    assert version_of(copy.copy(fitted("medium")).set_params(prune=0.1), tmp_path) == 2
+    assert load_model(tmp_path / "model.json").prune == 0.1
 
 
 def test_saving_twice_writes_the_same_file_and_follows_links(tmp_path):
@@ -136,7 +192,7 @@ def test_what_cannot_be_saved_is_said_and_leaves_the_old_file(tmp_path):
     path = tmp_path / "model.json"
     path.write_text("old")
     with pytest.raises(NotFittedError):
-        save_model(FERLClassifier(), path)
+        save_model(FERLClassifier("deep"), path)
     with pytest.raises(TypeError, match=r"LogisticRegression.*pipeline"):
         save_model(LogisticRegression(), path)
     changed = copy.copy(fitted()).set_params(band="guess")
@@ -152,16 +208,25 @@ def test_what_cannot_be_saved_is_said_and_leaves_the_old_file(tmp_path):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Version 1
+# Versions
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_the_file_of_version_1_keeps_loading_with_its_answers():
-    model = load_model(DATA / "model_v1.json")
-    answers = json.loads((DATA / "model_v1_answers.json").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_file_of_each_version_keeps_loading_with_its_answers(version):
+    model = load_model(DATA / f"model_v{version}.json")
+    answers = json.loads((DATA / f"model_v{version}_answers.json").read_text(encoding="utf-8"))
     np.testing.assert_array_equal(model.predict_proba(answers["rows"]), answers["probability"])
-    np.testing.assert_allclose(model.novelty(answers["rows"]), answers["novelty"], rtol=1e-12)
+    if "novelty" in answers:
+        np.testing.assert_allclose(model.novelty(answers["rows"]), answers["novelty"], rtol=1e-12)
     assert model.predict(answers["rows"]).tolist() == answers["label"]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_file_of_each_version_is_written_again_as_it_was(tmp_path, version):
+    before = (DATA / f"model_v{version}.json").read_text(encoding="utf-8")
+    save_model(load_model(DATA / f"model_v{version}.json"), tmp_path / "model.json")
+    assert (tmp_path / "model.json").read_text(encoding="utf-8") == before
 
 
 def test_the_names_are_exported_lazily():

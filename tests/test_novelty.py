@@ -33,7 +33,7 @@ from law_examples import (
     same_nodes,
     tables,
 )
-from tree_examples import model_of_tree
+from tree_examples import model_of_tree, tree_classifier
 
 SOME = settings(LAW, max_examples=30)
 VARIANTS = ["deep", "medium", "compact"]
@@ -48,7 +48,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 @LAW
-@given(tables(), seeds, variants, measures)
+@given(tables(), seeds, st.sampled_from([*VARIANTS, "wide"]), measures)
 def test_attribution_is_not_negative_and_sums_to_novelty(table: Table, seed: int, variant: str, measure: str) -> None:
     model = fit(table, variant=variant)
     X = rows_near(table[0], seed)
@@ -104,7 +104,7 @@ def test_without_gates_nothing_is_lost_and_the_residual_is_the_papers_alone(
 @pytest.mark.parametrize("measure", MEASURES)
 def test_the_feature_that_was_spoiled_has_the_largest_part(variant: str, measure: str) -> None:
     X, y = load_wine(return_X_y=True)
-    model = FERLClassifier(variant, random_state=0).fit(X, y)
+    model = tree_classifier(variant, random_state=0).fit(X, y)
     for j in range(X.shape[1]):
         spoiled = X[::10].copy()
         spoiled[:, j] += 20 * X[:, j].std()
@@ -240,14 +240,14 @@ def test_profiles_depend_neither_on_the_order_of_rows_nor_on_how_copies_are_told
     assert base.profile.mean.shape == base.profile.variance.shape == (base.n_nodes, X.shape[1])
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", [*VARIANTS, "wide"])
 def test_the_two_zeros_are_one_value(variant: str) -> None:
     rng = np.random.default_rng(0)
     X = rng.integers(-2, 3, size=(80, 3)).astype(float)
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
     signed = np.where(X == 0, rng.choice([0.0, -0.0], X.shape), X)
     assert np.signbit(signed[X == 0]).any()
-    one, other = (FERLClassifier(variant, random_state=0).fit(rows, y) for rows in (X, signed))
+    one, other = (tree_classifier(variant, random_state=0).fit(rows, y) for rows in (X, signed))
     assert_identical(one.tree_, other.tree_)
     assert one.novelty(X).tobytes() == other.novelty(signed).tobytes()
 
@@ -258,8 +258,8 @@ def test_novelty_depends_on_neither_threads_nor_memory_order(monkeypatch: pytest
     X = rng.normal(size=(5000, 6))
     y = (X[:, 0] > 0) + (X[:, 1] + X[:, 2] > 0.5).astype(int)
     new = 1.7 * X
-    for variant in VARIANTS:
-        model = FERLClassifier(variant, max_rules=10, random_state=0).fit(X, y)
+    for variant in (*VARIANTS, "wide"):
+        model = tree_classifier(variant, max_rules=10, random_state=0).fit(X, y)
         for measure in MEASURES:
             for read in (model.novelty, model.novelty_attribution):
                 base = read(new, measure=measure)
@@ -309,7 +309,7 @@ def iris() -> Table:
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_without_exemplars_no_row_is_kept_and_novelty_is_the_residual(iris: Table, variant: str) -> None:
     X, y = iris
-    model = FERLClassifier(variant, n_exemplars=0, random_state=0).fit(X, y)
+    model = tree_classifier(variant, n_exemplars=0, random_state=0).fit(X, y)
     assert profile_of(model).exemplar_row.shape == (0, 4)
     assert profile_of(model).exemplar.shape == (model.tree_.n_nodes, 0)
     np.testing.assert_array_equal(model.novelty(X), model.novelty(X, measure="residual"))
@@ -317,7 +317,7 @@ def test_without_exemplars_no_row_is_kept_and_novelty_is_the_residual(iris: Tabl
     with pytest.raises(ValueError, match=r"keeps none.*n_exemplars > 0.*residual"):
         model.novelty(X, measure="neighbour")
     # But for the exemplars, the model is the same.
-    other = FERLClassifier(variant, random_state=0).fit(X, y)
+    other = tree_classifier(variant, random_state=0).fit(X, y)
     np.testing.assert_array_equal(model.predict_proba(X), other.predict_proba(X))
     np.testing.assert_array_equal(profile_of(model).variance, profile_of(other).variance)
 
@@ -326,19 +326,23 @@ def test_without_exemplars_no_row_is_kept_and_novelty_is_the_residual(iris: Tabl
 def test_by_default_novelty_compares_with_as_many_exemplars_as_the_preset_says(variant: str, most: int) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(700, 3))
-    model = FERLClassifier(variant, random_state=0).fit(X, X[:, 0] > 0)
+    model = tree_classifier(variant, random_state=0).fit(X, X[:, 0] > 0)
     assert profile_of(model).exemplar.shape[1] == most
     np.testing.assert_array_equal(model.novelty(X), model.novelty(X, measure="neighbour"))
 
 
 def test_errors_name_the_value_and_the_remedy(iris: Table) -> None:
     X, y = iris
-    model = FERLClassifier(random_state=0).fit(X, y)
+    model = FERLClassifier("deep", random_state=0).fit(X, y)
     with pytest.raises(ValueError, match=r"measure is 'mahalanobis'; it must be 'neighbour' or 'residual'"):
         model.novelty(X, measure="mahalanobis")
     with pytest.raises(ValueError, match="n_exemplars"):
-        FERLClassifier(n_exemplars=-1).fit(X, y)
-    for read in (FERLClassifier().novelty, FERLClassifier().novelty_attribution, FERLClassifier().support_deficit):
+        FERLClassifier("deep", n_exemplars=-1).fit(X, y)
+    for read in (
+        FERLClassifier("deep").novelty,
+        FERLClassifier("deep").novelty_attribution,
+        FERLClassifier("deep").support_deficit,
+    ):
         with pytest.raises(NotFittedError):
             read(X)
 
@@ -351,8 +355,8 @@ def test_infinite_values_are_refused(iris: Table, method: str, value: float) -> 
     spoiled[3, 1] = value
     message = "Feature 1 holds infinity"
     with pytest.raises(ValueError, match=message):
-        FERLClassifier().fit(spoiled, y)
-    model = FERLClassifier(random_state=0).fit(X, y)
+        FERLClassifier("deep").fit(spoiled, y)
+    model = FERLClassifier("deep", random_state=0).fit(X, y)
     with pytest.raises(ValueError, match=message):
         getattr(model, method)(spoiled)
     with pytest.raises(ValueError, match=r"2 features.*4 features"):
@@ -364,8 +368,8 @@ def test_data_frames_are_judged_as_arrays_are(iris: Table, frame: Any) -> None:
     X, y = iris
     names = ["a", "b", "c", "d"]
     table = frame({name: X[:, j] for j, name in enumerate(names)})
-    model = FERLClassifier(random_state=0).fit(table, y)
-    bare = FERLClassifier(random_state=0).fit(X, y)
+    model = FERLClassifier("deep", random_state=0).fit(table, y)
+    bare = FERLClassifier("deep", random_state=0).fit(X, y)
     for measure in MEASURES:
         np.testing.assert_array_equal(model.novelty(table, measure=measure), bare.novelty(X, measure=measure))
     np.testing.assert_array_equal(model.novelty(table[["b", "a", "c", "d"]]), bare.novelty(X))
@@ -375,7 +379,7 @@ def test_data_frames_are_judged_as_arrays_are(iris: Table, frame: Any) -> None:
 
 def test_pickle_and_clone_keep_novelty(iris: Table) -> None:
     X, y = iris
-    model = FERLClassifier(random_state=0, n_exemplars=9).fit(X, y)
+    model = FERLClassifier("deep", random_state=0, n_exemplars=9).fit(X, y)
     for copy in (pickle.loads(pickle.dumps(model)), clone(model).fit(X, y)):
         assert_identical(copy.tree_, model.tree_)
         assert copy.novelty(X).tobytes() == model.novelty(X).tobytes()
@@ -399,7 +403,7 @@ ODD_TABLES = {
 @pytest.mark.parametrize("name", ODD_TABLES)
 def test_odd_tables_get_sensible_novelty(name: str, variant: str) -> None:
     X, y = ODD_TABLES[name]
-    model = FERLClassifier(variant, random_state=0).fit(X, y)
+    model = tree_classifier(variant, random_state=0).fit(X, y)
     for measure in MEASURES:
         parts = model.novelty_attribution(X, measure=measure)
         assert np.isfinite(parts).all()
@@ -415,7 +419,7 @@ def test_odd_tables_get_sensible_novelty(name: str, variant: str) -> None:
 def test_rows_so_far_away_that_squares_overflow_are_infinitely_novel_and_never_nan(variant: str, value: float) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 4))
-    model = FERLClassifier(variant, random_state=0).fit(X, X[:, 0] > 0)
+    model = tree_classifier(variant, random_state=0).fit(X, X[:, 0] > 0)
     for j in range(4):
         row = np.zeros((1, 4))
         row[0, j] = value
@@ -437,7 +441,7 @@ def test_a_row_that_fits_no_word_is_compared_with_all_kinds_of_rows() -> None:
         ),
         None,
     ]
-    model = FERLClassifier("compact", partition=words, random_state=0).fit(X, y)
+    model = FERLClassifier("compact", criterion="consistent", partition=words, random_state=0).fit(X, y)
     assert model.n_rules_ > 1
     for row in ([[7.5, 0.0]], [[-1e6, 0.0]]):
         assert oracle.path_ends(model.tree_, np.array(row))[0].tolist() == [True] + [False] * (model.tree_.n_nodes - 1)
@@ -450,7 +454,7 @@ def test_a_row_that_fits_no_word_is_compared_with_all_kinds_of_rows() -> None:
 
 def test_a_far_away_row_of_a_compact_tree_is_the_more_novel_the_farther(iris: Table) -> None:
     X, y = iris
-    model = FERLClassifier("compact", random_state=0).fit(X, y)
+    model = FERLClassifier("compact", criterion="consistent", random_state=0).fit(X, y)
     far = [model.novelty(X[:5] + step).min() for step in (0.0, 10.0, 1e3, 1e9)]
     assert (np.diff(far) > 0).all()
     assert far[-1] > 1e8

@@ -26,6 +26,7 @@ def compact_case(seed: int) -> Case:
     weight = random_weight(rng, len(X))
     model = FERLClassifier(
         "compact",
+        criterion="consistent",
         partition="quantile" if seed % 2 else words_with_ends(X),
         min_rule_worth=0.0,
         n_exemplars=[2, 40, None][seed % 3],

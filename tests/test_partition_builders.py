@@ -19,6 +19,7 @@ from ferl.partition import (
     mdlp_partition,
     quantile_partition,
     terms,
+    triangular_partition,
     width_partition,
 )
 from partition_examples import (
@@ -48,6 +49,21 @@ def test_three_sets_have_the_breakpoints_of_the_method():
 def test_equal_widths_divide_the_range():
     variable = width_partition([[0.0], [1.0], [1.5], [2.0], [8.0], [9.0]], n_sets=5)[0]
     np.testing.assert_allclose(ends(variable)[1:-1], [[1, 2, 3, 4], [3, 4, 5, 6], [5, 6, 7, 8]])
+
+
+@pytest.mark.parametrize("n_sets", [2, 3, 5])
+def test_triangles_meet_in_quantiles(n_sets):
+    x = np.random.default_rng(0).lognormal(size=(397, 1))
+    variable = triangular_partition(x, n_sets=n_sets)[0]
+    peaks = np.quantile(x, np.linspace(0.05, 0.95, n_sets), method="inverted_cdf")
+    below = np.arange(n_sets) <= (n_sets - 1) / 2
+    above = -np.quantile(-x, np.linspace(0.95, 0.05, n_sets), method="inverted_cdf")
+    expected = np.where(below, peaks, above)
+    np.testing.assert_array_equal([one.c if k == 0 else one.b for k, one in enumerate(variable.sets)], expected)
+    for one, low, high in zip(variable.sets[1:-1], expected[:-2], expected[2:], strict=True):
+        assert (one.a, one.d) == (low, high)
+    tied = np.r_[np.zeros(90), np.arange(1.0, 11.0)][:, None]
+    assert triangular_partition(tied) == quantile_partition(tied)
 
 
 @BUILDERS

@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from ferl import FERLClassifier
 from ferl.partition import FuzzySet, LinguisticVariable, RefitResult, refit_partition
 from ferl.partition.refit_loss import RampTable, RefitLoss, RefitRows, movement_bounds, read_ramps
+from tree_examples import tree_classifier
 
 Floats = NDArray[np.float64]
 SEEDS = pytest.mark.parametrize("seed", range(4))
@@ -49,7 +50,11 @@ def make_example(seed: int, **parameters: Any) -> Example:
     y = rng.integers(n_classes, size=200)
     X = rng.normal(y[:, None] * rng.normal(size=4), 1.0)
     X[:, 2] = X[:, 2].round()  # many rows on the breakpoints
-    clf = FERLClassifier("compact", **{"min_gain": 0.0, "min_rule_worth": 0.0, "random_state": seed, **parameters})
+    clf = FERLClassifier(
+        "compact",
+        criterion="consistent",
+        **{"min_gain": 0.0, "min_rule_worth": 0.0, "random_state": seed, **parameters},
+    )
     return Example(X, np.array(list("abcd"))[y], clf.fit(X, np.array(list("abcd"))[y]))
 
 
@@ -224,7 +229,7 @@ def test_the_best_cut_is_found() -> None:
     X = np.linspace(0, 1, 101)[:, None]
     y = (X[:, 0] > 0.62).astype(int)
     words = [LinguisticVariable("x0", (FuzzySet.falling("low", 0.3, 0.8), FuzzySet.rising("high", 0.3, 0.8)))]
-    clf = FERLClassifier("compact", partition=words, consequents="raw").fit(X, y)
+    clf = tree_classifier("compact", partition=words, consequents="raw").fit(X, y)
     result = refit_partition(clf, X, y)
     low = used_variables(result)[0]["low"]
     assert 0.5 < low.c < 0.625 < low.d < 0.75
@@ -275,7 +280,7 @@ def expert_example(variable: LinguisticVariable, only: bool) -> tuple[FERLClassi
     y = ((X[:, 0] == 1) & (X[:, 1] > 0.35)).astype(int)
     ramps = LinguisticVariable("x1", (FuzzySet.falling("low", 0.1, 0.4), FuzzySet.rising("high", 0.1, 0.4)))
     words = [variable] if only else [variable, ramps]
-    clf = FERLClassifier("compact", partition=words, min_gain=0.0, min_rule_worth=0.0).fit(X, y)
+    clf = tree_classifier("compact", partition=words, min_gain=0.0, min_rule_worth=0.0).fit(X, y)
     return clf, X, y
 
 
@@ -306,7 +311,7 @@ def test_nothing_to_move_is_no_error() -> None:
 
 def test_a_tree_without_rules_stays_as_it_is() -> None:
     X, y = np.arange(20.0)[:, None], np.arange(20) % 2
-    clf = FERLClassifier("compact", min_gain=1e9).fit(X, y)
+    clf = tree_classifier("compact", min_gain=1e9).fit(X, y)
     result = refit_partition(clf, X, y)
     assert result.tree.n_nodes == 1
     assert (result.drift, result.fixed) == (0.0, ())
@@ -327,9 +332,9 @@ def test_mistakes_are_named() -> None:
     example = make_example(0)
     X, y, clf = example.X, example.y, example.clf
     with pytest.raises(NotFittedError):
-        refit_partition(FERLClassifier("compact"), X, y)
+        refit_partition(FERLClassifier("compact", criterion="consistent"), X, y)
     with pytest.raises(ValueError, match=r'is a deep tree, which learns its own splits.*variant="compact"'):
-        refit_partition(FERLClassifier().fit(X, y), X, y)
+        refit_partition(FERLClassifier("deep").fit(X, y), X, y)
     with pytest.raises(ValueError, match="X has 3 features, but FERLClassifier is expecting 4"):
         refit_partition(clf, X[:, :3], y)
     with pytest.raises(ValueError, match="X has 200 rows and y 199 labels"):
@@ -339,7 +344,7 @@ def test_mistakes_are_named() -> None:
     with pytest.raises(ValueError, match="needs one label per row"):
         refit_partition(clf, X, y[:, None])
     with pytest.raises(ValueError, match="combination is 'vote'; words can be refitted for Dempster's rule only"):
-        refit_partition(FERLClassifier("compact", combination="vote").fit(X, y), X, y)
+        refit_partition(tree_classifier("compact", combination="vote").fit(X, y), X, y)
     for max_iter in (-1, 1.5, True):
         with pytest.raises(ValueError, match=r"max_iter is .*; it must be an int of at least 0"):
             refit_partition(clf, X, y, max_iter=max_iter)  # type: ignore[arg-type]

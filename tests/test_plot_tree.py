@@ -15,6 +15,7 @@ from ferl._util.colours import class_colours
 from ferl.partition import FuzzySet, LinguisticVariable
 from ferl.plot.tree import lay_out
 from table_examples import mixed_table
+from tree_examples import tree_classifier
 
 colors = pytest.importorskip("matplotlib.colors", reason='plots need matplotlib: pip install "ferl[plot]"')
 figure_module = pytest.importorskip("matplotlib.figure")
@@ -31,12 +32,12 @@ def ax() -> Iterator[Any]:
 
 
 def iris(variant: str = "medium", **options: Any) -> FERLClassifier:
-    return FERLClassifier(variant, random_state=0, **options).fit(IRIS.data, LABELS)
+    return tree_classifier(variant, random_state=0, **options).fit(IRIS.data, LABELS)
 
 
 def mixed(variant: str = "medium") -> FERLClassifier:
     table = mixed_table(np.random.default_rng(0), n=300)
-    return FERLClassifier(variant, max_rules=12, random_state=0).fit(table.frame, table.y)
+    return tree_classifier(variant, max_rules=12, random_state=0).fit(table.frame, table.y)
 
 
 def drawn(ax: Any) -> dict[str, Any]:
@@ -116,7 +117,7 @@ def test_trapezoids_of_words_are_their_memberships(ax: Any) -> None:
 def test_upright_sides_of_words_are_drawn_upright(ax: Any) -> None:
     sets = [FuzzySet.falling("short", 2.45), FuzzySet.crisp("middling", 2.45, 4.9), FuzzySet.rising("long", 4.9)]
     words = [LinguisticVariable("x2", sets)]
-    clf = FERLClassifier("compact", partition=words, random_state=0).fit(IRIS.data, LABELS)
+    clf = FERLClassifier("compact", criterion="consistent", partition=words, random_state=0).fit(IRIS.data, LABELS)
     plot_tree(clf, ax=ax)
     tree, found = clf.tree_, drawn(ax)
     node = next(n for n in range(1, tree.n_nodes) if tree.word[n] == "middling")

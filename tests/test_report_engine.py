@@ -11,10 +11,12 @@ from sklearn.datasets import load_iris
 import javascript
 from browser import chromium, open_page
 from ferl import FERLClassifier
+from ferl._read.evidence import decision_scores
 from ferl._sklearn import check_rows
 from ferl.report import write_report
 from ferl.report.page_model import numbers
 from table_examples import fit_mixed, mixed_table, rows_beside
+from tree_examples import tree_classifier
 
 N_ROWS = 200
 COMBINATIONS = ("dempster", "cautious", "chain", "vote")
@@ -32,23 +34,38 @@ def browser():
 
 def assert_same(found, model, rows):
     """What JavaScript says of rows is what Python says of them."""
-    evidence, reading = model.predict_evidence(rows), model.model_.reading
-    encoded = check_rows(model, rows)
+    evidence = model.predict_evidence(rows)
     expected = {
-        "firing": model.tree_.fire(encoded, gated=reading.support_gate, gate_margin=reading.gate_margin),
         "belief": evidence.belief,
         "plausibility": evidence.plausibility,
-        "pignistic": evidence.pignistic,
         "ignorance": evidence.ignorance,
         "conflict": evidence.conflict,
         "novelty": model.novelty(rows),
         "noveltyByFeature": model.novelty_attribution(rows),
         "supportDeficit": model.support_deficit(rows),
-    }
+    } | (of_a_tree(model, rows) if model.model_.weights is None else of_wide_rules(model, rows))
     for name, value in expected.items():
         np.testing.assert_allclose(found[name], value, rtol=1e-9, atol=1e-9, err_msg=name)
     assert (found["set"] == evidence.prediction_set()).all()
     assert (model.classes_[found["label"]] == model.predict(rows)).all()
+
+
+def of_a_tree(model, rows):
+    return {
+        "firing": model.model_.fire(check_rows(model, rows)),
+        "pignistic": model.predict_proba(rows),
+    }
+
+
+def of_wide_rules(model, rows):
+    encoded = check_rows(model, rows)
+    return {
+        "firing": model.tree_.fire(encoded, gated=False),
+        "probability": model.predict_proba(rows),
+        "scores": decision_scores(model.model_, encoded),
+        "contributions": model.contributions(rows),
+        "featureContributions": model.feature_contributions(rows),
+    }
 
 
 def assert_same_under_node(model, rows):
@@ -78,7 +95,7 @@ def far_and_near(X, seed=0):
 @pytest.mark.parametrize("combination", COMBINATIONS)
 def test_numbers_of_every_variant_and_combination_are_those_of_python(variant, combination):
     X, y = load_iris(return_X_y=True)
-    model = FERLClassifier(variant, combination=combination, random_state=0).fit(X, y)
+    model = tree_classifier(variant, combination=combination, random_state=0).fit(X, y)
     assert_same_under_node(model, far_and_near(X))
 
 
@@ -89,8 +106,8 @@ def test_numbers_of_every_variant_and_combination_are_those_of_python(variant, c
         {"missing_conditions": True},
         {"n_exemplars": 0},
         {"n_exemplars": 0, "missing_conditions": True, "support_gate": False},
-        {"variant": "compact", "missing_conditions": True},
-        {"variant": "compact", "n_exemplars": 0},
+        {"variant": "compact", "criterion": "consistent", "missing_conditions": True},
+        {"variant": "compact", "criterion": "consistent", "n_exemplars": 0},
         {"sources": "all", "discount": 2.0, "gate_margin": 0.3},
         {"sources": "all", "combination": "cautious"},
         {"band_scale": 0.0, "n_exemplars": 3},
@@ -103,14 +120,32 @@ def test_categories_missing_and_unseen_values_are_read_as_in_python(options):
     assert_same_under_node(model, rows_beside(table, 1, N_ROWS))
 
 
+@pytest.mark.parametrize("n_classes", [2, 5])
+@pytest.mark.parametrize("options", [{}, {"missing_conditions": True, "gate_margin": 0.3}, {"support_gate": False}])
+def test_wide_rules_are_read_as_in_python(n_classes, options):
+    table = mixed_table(np.random.default_rng(n_classes), n=300, n_classes=n_classes)
+    model = fit_mixed(table, variant="wide", **options)
+    assert_same_under_node(model, rows_beside(table, 1, N_ROWS))
+
+
+def test_wide_rules_on_numbers_are_read_as_in_python():
+    X, y = load_iris(return_X_y=True)
+    assert_same_under_node(FERLClassifier("wide", random_state=0).fit(X, y), far_and_near(X))
+
+
+def test_wide_rules_that_learned_nothing_are_the_prior():
+    model = FERLClassifier("wide", random_state=0).fit(np.zeros((20, 2)), [0, 1, 1, 1] * 5)
+    assert_same_under_node(model, np.array([[0.0, 0.0], [5.0, np.nan]]))
+
+
 def test_upright_words_and_values_on_their_edges():
     X = np.repeat(np.arange(6.0), 20)[:, None] * [1.0, -1.0]
-    model = FERLClassifier("compact", random_state=0).fit(X, (X[:, 0] > 2).astype(int))
+    model = FERLClassifier("compact", criterion="consistent", random_state=0).fit(X, (X[:, 0] > 2).astype(int))
     assert_same_under_node(model, np.vstack([X, X + 0.5, X - 1e-12]))
 
 
 def test_a_tree_of_one_rule_answers_everywhere():
-    model = FERLClassifier(random_state=0).fit(np.zeros((20, 2)), [0, 1] * 10)
+    model = FERLClassifier("deep", random_state=0).fit(np.zeros((20, 2)), [0, 1] * 10)
     assert_same_under_node(model, np.array([[0.0, 0.0], [5.0, np.nan]]))
 
 
@@ -119,7 +154,8 @@ def test_a_tree_of_one_rule_answers_everywhere():
     [
         {"missing_conditions": True},
         {"n_exemplars": 0, "combination": "chain"},
-        {"variant": "compact", "missing_conditions": True},
+        {"variant": "compact", "criterion": "consistent", "missing_conditions": True},
+        {"variant": "wide", "missing_conditions": True},
     ],
     ids=str,
 )
@@ -130,4 +166,4 @@ def test_the_numbers_of_a_page_in_a_browser_are_those_of_python(browser, tmp_pat
 
 def test_the_numbers_of_a_page_without_categories_in_a_browser_are_those_of_python(browser, tmp_path):
     X, y = load_iris(return_X_y=True)
-    assert_same_in_page(browser, tmp_path, FERLClassifier(random_state=0).fit(X, y), far_and_near(X))
+    assert_same_in_page(browser, tmp_path, FERLClassifier("deep", random_state=0).fit(X, y), far_and_near(X))

@@ -29,20 +29,29 @@ def browser():
 
 @pytest.fixture(scope="module")
 def iris(tmp_path_factory):
-    return demo_report("iris", tmp_path_factory.mktemp("report") / "iris.html")
+    return demo_report("iris", tmp_path_factory.mktemp("report") / "iris.html", "medium")
 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
     """Hostile names of columns, labels and categories."""
+    return write_hostile(FERLClassifier("deep", random_state=0), tmp_path_factory.mktemp("report") / "hostile.html")
+
+
+@pytest.fixture(scope="module")
+def hostile_wide(tmp_path_factory):
+    """The same, of wide rules."""
+    return write_hostile(FERLClassifier("wide", random_state=0), tmp_path_factory.mktemp("report") / "hostile.html")
+
+
+def write_hostile(model, path):
     rng = np.random.default_rng(0)
     category = rng.choice(HOSTILE, 300)
     frame = pd.DataFrame({name: rng.normal(size=300) for name in HOSTILE[:-1]} | {HOSTILE[-1]: category})
     labels = np.where(frame[HOSTILE[0]] > 0, HOSTILE[0], np.where(category == HOSTILE[1], HOSTILE[4], HOSTILE[3]))
-    model = FERLClassifier(random_state=0).fit(frame, labels)
+    model.fit(frame, labels)
     rows = frame.copy()
     rows.loc[:9, HOSTILE[-1]] = "<i>never</i> seen"
-    path = tmp_path_factory.mktemp("report") / "hostile.html"
     return write_report(model, rows, labels, path, title=HOSTILE[0], table=HOSTILE[1])
 
 
@@ -50,9 +59,21 @@ def hostile(tmp_path_factory):
 def large(tmp_path_factory):
     """150 rules on 60 features."""
     X, y = make_classification(1500, 60, n_informative=30, n_classes=5, random_state=0)
-    model = FERLClassifier(random_state=0).fit(X, y)
+    model = FERLClassifier("deep", random_state=0).fit(X, y)
     assert model.n_rules_ > 100
     return write_report(model, X[:30], y[:30], tmp_path_factory.mktemp("report") / "large.html")
+
+
+@pytest.fixture(scope="module")
+def large_wide(tmp_path_factory):
+    """Rules on 60 features for and against 12 classes."""
+    X, y = make_classification(2000, 60, n_informative=30, n_classes=12, random_state=0)
+    model = FERLClassifier("wide", random_state=0, max_rules=60).fit(X, y)
+    assert model.n_rules_ > 30
+    return write_report(model, X[:30], y[:30], tmp_path_factory.mktemp("report") / "large.html")
+
+
+PAGES = ["iris", "hostile", "large", "hostile_wide", "large_wide"]
 
 
 def value_of(browser, key):
@@ -67,7 +88,7 @@ def press(browser, *keys):
     ActionChains(browser).send_keys(*keys).perform()
 
 
-@pytest.mark.parametrize("page", ["iris", "hostile", "large"])
+@pytest.mark.parametrize("page", PAGES)
 def test_the_page_asks_for_nothing_and_logs_nothing(browser, request, page):
     path = request.getfixturevalue(page)
     open_page(browser, path)
@@ -77,8 +98,9 @@ def test_the_page_asks_for_nothing_and_logs_nothing(browser, request, page):
     assert requests(browser) == [path.resolve().as_uri()]
 
 
-def test_hostile_names_stay_text(browser, hostile):
-    open_page(browser, hostile)
+@pytest.mark.parametrize("page", ["hostile", "hostile_wide"])
+def test_hostile_names_stay_text(browser, request, page):
+    open_page(browser, request.getfixturevalue(page))
     assert browser.title == HOSTILE[0]
     assert browser.execute_script("return document.scripts.length") == 3
     assert browser.execute_script("return document.querySelectorAll('img, iframe, b, i:not(.legend i)').length") == 0
@@ -97,7 +119,7 @@ def test_a_script_that_is_not_of_the_page_does_not_run(browser, iris):
     assert any("Content Security Policy" in line for line in console(browser))
 
 
-@pytest.mark.parametrize("page", ["iris", "hostile", "large"])
+@pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("width", [320, 360, 1200])
 def test_the_page_never_scrolls_sideways(browser, request, page, width):
     open_page(browser, request.getfixturevalue(page))
@@ -167,8 +189,9 @@ def test_a_listed_row_opens_in_the_form(browser, iris):
     assert sorted(browser.execute_script(boxes)) == sorted(row["values"])
 
 
-def test_every_control_has_a_name(browser, hostile):
-    open_page(browser, hostile)
+@pytest.mark.parametrize("page", ["hostile", "hostile_wide"])
+def test_every_control_has_a_name(browser, request, page):
+    open_page(browser, request.getfixturevalue(page))
     nameless = """
     return [...document.querySelectorAll("input, select, button")].filter((own) =>
       !(own.getAttribute("aria-label") || own.textContent.trim() || (own.labels && own.labels.length))).length

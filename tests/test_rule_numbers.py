@@ -14,7 +14,7 @@ from ferl.report.table_reading import TableReading
 
 MODELS = {
     "deep": {"variant": "deep", "max_rules": 8},
-    "compact, all nodes are sources": {"variant": "compact", "sources": "all"},
+    "compact, all nodes are sources": {"variant": "compact", "criterion": "consistent", "sources": "all"},
     "chain": {"variant": "deep", "max_rules": 8, "combination": "chain"},
 }
 

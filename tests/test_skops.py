@@ -26,11 +26,12 @@ def models() -> dict[str, tuple[Any, Any, Any]]:
     sets = [FuzzySet.falling("short", 2, 3), FuzzySet.rising("long", 2, 3)]
     words = [None, None, LinguisticVariable("x2", sets, unit="cm"), None]
     return {
-        "deep": (FERLClassifier(random_state=0), X, y),
-        "compact": (FERLClassifier("compact", random_state=0), X, y),
-        "an expert's words": (FERLClassifier("compact", partition=words, random_state=0), X, y),
+        "deep": (FERLClassifier("deep", random_state=0), X, y),
+        "compact": (FERLClassifier("compact", criterion="consistent", random_state=0), X, y),
+        "few wide rules in words": (FERLClassifier("compact", random_state=0), mixed.frame, mixed.y),
+        "an expert's words": (FERLClassifier("compact", criterion="consistent", partition=words, random_state=0), X, y),
         "mixed": (FERLClassifier("medium", missing_conditions=True, random_state=0), mixed.frame, mixed.y),
-        "mixed words": (FERLClassifier("compact", random_state=0), mixed.frame, mixed.y),
+        "mixed words": (FERLClassifier("compact", criterion="consistent", random_state=0), mixed.frame, mixed.y),
         "pipeline": (make_pipeline(StandardScaler(), FERLClassifier("medium", random_state=0)), X, y),
     }
 

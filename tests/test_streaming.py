@@ -18,7 +18,7 @@ from sklearn.base import clone
 from ferl import FERLClassifier
 from ferl._learn.survey import ExactSums
 from ferl.streaming import fit_batches, fit_parquet, predict_batches, predict_parquet
-from stream_examples import CASES, in_batches, people, same_tree
+from stream_examples import CASES, in_batches, people, same_model, same_tree
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -30,12 +30,22 @@ def test_a_fit_in_batches_is_the_fit_in_memory(case: str, weighted: bool) -> Non
     whole = model.fit(X, y, own)
     for size in (137, 3000):
         stream = fit_batches(in_batches(size, X, y, own), estimator=model)
-        same_tree(whole.tree_, stream.tree_)
-        assert stream.classes_.tolist() == whole.classes_.tolist()
-        assert stream.columns_ == whole.columns_
-        assert stream.n_growth_rows_ == whole.n_growth_rows_
-        assert stream.missing_features_ == whole.missing_features_
+        same_model(whole.model_, stream.model_)
         np.testing.assert_array_equal(stream.predict_proba(X), whole.predict_proba(X))
+
+
+def test_what_wide_rules_take_from_the_sample_and_what_from_all_rows() -> None:
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(6000, 3)), rng.random(6000) < 0.1
+    X[:, 0] += 2 * labels
+    model = FERLClassifier("wide", max_rules=5, growth_rows=300, n_exemplars=1000, random_state=0)
+    whole = fit_batches(in_batches(700, X, labels), estimator=model).model_
+    assert whole.n_growth_rows < 400
+    np.testing.assert_array_equal(whole.rule_weights.seen, np.column_stack([X.min(axis=0), X.max(axis=0)]))
+    np.testing.assert_array_equal(whole.tree.class_weight[0], np.bincount(labels))
+    kept = whole.tree.profile.exemplar_row
+    assert len(kept) > 900
+    assert {tuple(row) for row in kept} <= {tuple(row) for row in X}
 
 
 @settings(max_examples=15, deadline=None)
@@ -56,7 +66,7 @@ def test_exemplars_are_the_same_where_more_rows_are_held_than_kept(
     rng = np.random.default_rng(0)
     X = np.repeat(rng.normal(size=(9_000 // n_times, 400)).round(3), n_times, axis=0)
     y = (X[:, 0] > 0).astype(int)
-    model = FERLClassifier(random_state=0, max_rules=3, growth_rows=300, n_exemplars=2_500)
+    model = FERLClassifier("deep", random_state=0, max_rules=3, growth_rows=300, n_exemplars=2_500)
     whole = model.fit(X, y)
     assert whole.tree_.profile is not None
     assert (whole.tree_.profile.exemplar[0] >= 0).sum() == 2_500
@@ -68,7 +78,7 @@ def test_exemplars_are_the_same_where_more_rows_are_held_than_kept(
 def test_the_order_of_rows_changes_nothing() -> None:
     X, y, weight = people()
     place = np.random.default_rng(1).permutation(len(y))
-    model = FERLClassifier(growth_rows=700, random_state=0)
+    model = FERLClassifier("deep", growth_rows=700, random_state=0)
     mixed = fit_batches(in_batches(500, X.iloc[place], y[place], weight[place]), estimator=model)
     same_tree(model.fit(X, y, weight).tree_, mixed.tree_)
 
@@ -76,7 +86,7 @@ def test_the_order_of_rows_changes_nothing() -> None:
 def test_an_iterator_is_kept_in_a_file_and_a_function_is_called_again() -> None:
     X, y, _ = people(600)
     batches = in_batches(100, X, y)
-    model = FERLClassifier(random_state=0)
+    model = FERLClassifier("deep", random_state=0)
     whole = model.fit(X, y)
     same_tree(whole.tree_, fit_batches(iter(batches), estimator=model).tree_)
     same_tree(whole.tree_, fit_batches(lambda: iter(batches), estimator=model).tree_)
@@ -86,7 +96,7 @@ def test_arrays_without_names() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(500, 4)), rng.integers(0, 2, 500)
     X[:, 2] = np.nan  # a column without any value must not change what is drawn
-    model = FERLClassifier(random_state=3, growth_rows=100)
+    model = FERLClassifier("deep", random_state=3, growth_rows=100)
     stream = fit_batches(in_batches(60, X, y), estimator=model)
     same_tree(model.fit(X, y).tree_, stream.tree_)
     assert not hasattr(stream, "feature_names_in_")
@@ -102,18 +112,21 @@ def write_parquet(folder: Path, X: pd.DataFrame, y: np.ndarray, weight: np.ndarr
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"missing_conditions": True}, {"categorical_features": ["size", "city", "member"]}]
+    "options",
+    [{}, {"missing_conditions": True}, {"categorical_features": ["size", "city", "member"]}, {"variant": "wide"}],
 )
 def test_parquet_gives_the_fit_in_memory(tmp_path: Path, options: dict[str, Any]) -> None:
     X, y, weight = people(1500)
     write_parquet(tmp_path, X, y, weight, 3)
-    model = FERLClassifier("medium", growth_rows=600, random_state=0, **options)
+    model = FERLClassifier(**{"variant": "medium", "growth_rows": 600, "random_state": 0, **options})
     whole = model.fit(X, y, weight)
     stream = fit_parquet(tmp_path, "label", estimator=model, weights="weight", batch_rows=170)
-    same_tree(whole.tree_, stream.tree_)
+    same_model(whole.model_, stream.model_)
     assert stream.feature_names_in_.tolist() == list(X.columns)
-    fewer = fit_parquet(str(tmp_path), target="label", estimator=FERLClassifier(random_state=0), features=["x", "z"])
-    same_tree(FERLClassifier(random_state=0).fit(X[["x", "z"]], y).tree_, fewer.tree_)
+    fewer = fit_parquet(
+        str(tmp_path), target="label", estimator=FERLClassifier("deep", random_state=0), features=["x", "z"]
+    )
+    same_tree(FERLClassifier("deep", random_state=0).fit(X[["x", "z"]], y).tree_, fewer.tree_)
 
 
 def test_a_rare_class_gets_rows_into_the_sample_and_only_there() -> None:
@@ -139,11 +152,14 @@ def test_exact_sums_are_those_of_fsum(values: list[float], cut: int) -> None:
     assert first.totals()[0] == first.total() == math.fsum(values)
 
 
-def test_answers_in_batches(tmp_path: Path) -> None:
+@pytest.mark.parametrize("variant", ["deep", "wide"])
+def test_answers_in_batches(tmp_path: Path, variant: str) -> None:
     X, y, _ = people(800)
-    model = FERLClassifier(random_state=0).fit(X, y)
-    blocks = [evidence.belief for evidence in predict_batches(model, (X.iloc[i : i + 90] for i in range(0, 800, 90)))]
-    np.testing.assert_array_equal(np.vstack(blocks), model.predict_evidence(X).belief)
+    model = FERLClassifier(variant, max_rules=20, random_state=0).fit(X, y)
+    blocks = list(predict_batches(model, (X.iloc[i : i + 90] for i in range(0, 800, 90))))
+    for name in ("belief", "plausibility", "probability"):
+        found = np.vstack([getattr(evidence, name) for evidence in blocks])
+        np.testing.assert_array_equal(found, getattr(model.predict_evidence(X), name))
     pq.write_table(pa.Table.from_pandas(X), tmp_path / "new.parquet")
     assert predict_parquet(model, tmp_path / "new.parquet", tmp_path / "answers.parquet") == 800
     assert pq.read_table(tmp_path / "answers.parquet")["novelty"].to_numpy() == pytest.approx(model.novelty(X))
@@ -179,7 +195,7 @@ def test_bad_input_says_what_to_do(tmp_path: Path) -> None:
 
 def test_the_estimator_given_is_not_changed_and_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     X, y, _ = people(300)
-    model = FERLClassifier(random_state=0, verbose=1)
+    model = FERLClassifier("deep", random_state=0, verbose=1)
     fitted = fit_batches(in_batches(100, X, y), estimator=model)
     assert not hasattr(model, "tree_")
     assert fitted.verbose == 1
@@ -192,7 +208,7 @@ def test_a_batch_in_which_a_column_has_no_value_does_not_contradict_the_others(c
     X, y, _ = people(600)
     X = X.astype({"city": object, "member": object})
     X.loc[100:199, column] = nothing
-    model = FERLClassifier(random_state=0)
+    model = FERLClassifier("deep", random_state=0)
     batches = [(part.infer_objects(), labels) for part, labels in in_batches(100, X, y)]
     if column == "city":
         batches[1] = (batches[1][0].assign(city=pd.Series(nothing, index=X.index[100:200], dtype=float)), y[100:200])
@@ -205,7 +221,7 @@ def test_a_batch_in_which_a_column_has_no_value_does_not_contradict_the_others(c
 
 def test_a_column_without_any_value_stays_what_it_is_in_memory() -> None:
     X, y, _ = people(300)
-    model = FERLClassifier(random_state=0)
+    model = FERLClassifier("deep", random_state=0)
     for nothing in (pd.Series(None, index=X.index, dtype=object), pd.Series(np.nan, index=X.index)):
         whole = model.fit(X.assign(city=nothing), y)
         assert fit_batches(in_batches(100, X.assign(city=nothing), y), estimator=model).columns_ == whole.columns_

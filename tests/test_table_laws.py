@@ -22,6 +22,7 @@ from table_examples import (
     mixed_tables,
     rows_beside,
 )
+from tree_examples import tree_classifier
 
 SEEDS = st.integers(0, 2**32 - 1)
 VARIANTS = pytest.mark.parametrize("variant", ["deep", "compact"])
@@ -216,11 +217,11 @@ def test_a_table_of_few_distinct_rows_is_learned(variant: str, n: int, class_wei
     """Equal rows are one row of their weight to the core; the parts that judge each other must divide it."""
     color = np.array(["red", "green", "green"] * n, dtype=object)
     y = (color == "red").astype(int)
-    model = FERLClassifier(variant, random_state=0, class_weight=class_weight).fit(pd.DataFrame({"color": color}), y)
+    model = tree_classifier(variant, random_state=0, class_weight=class_weight).fit(pd.DataFrame({"color": color}), y)
     assert model.score(pd.DataFrame({"color": color}), y) == 1.0
     assert model.n_rules_ == 2
     noisy = (y ^ (np.arange(3 * n) % 10 == 0)).astype(int)
-    model = FERLClassifier(variant, random_state=0, class_weight=class_weight).fit(
+    model = tree_classifier(variant, random_state=0, class_weight=class_weight).fit(
         pd.DataFrame({"color": color}), noisy
     )
     assert model.score(pd.DataFrame({"color": color}), y) == 1.0
@@ -255,7 +256,7 @@ def test_two_categories_are_split_as_zero_and_one_are(seed: int, missing: float)
     known = rng.random(200) >= missing
     number = pd.DataFrame({"flag": np.where(known, flag.astype(float), np.nan), "x": rng.normal(size=200)})
     category = number.assign(flag=np.where(known, np.where(flag, "yes", "no"), None))
-    one, other = (FERLClassifier(random_state=0, max_rules=2).fit(frame, y) for frame in (number, category))
+    one, other = (FERLClassifier("deep", random_state=0, max_rules=2).fit(frame, y) for frame in (number, category))
     assert other.tree_.feature.tolist() == [-1, 0, 0]
     assert one.tree_.class_weight.tobytes() == other.tree_.class_weight.tobytes()
     assert one.tree_.share is not None
@@ -271,8 +272,8 @@ def test_one_category_against_the_rest_is_split_as_its_indicator_is(seed: int) -
     y = ((code == 1) ^ (rng.random(300) < 0.1)).astype(int)
     native = pd.DataFrame({"c": np.array(["a", "b", "c"], dtype=object)[code]})
     hot = pd.DataFrame({f"is {level}": (native["c"] == level).astype(float) for level in "abc"})
-    one = FERLClassifier(random_state=0, max_rules=2).fit(native, y)
-    other = FERLClassifier(random_state=0, max_rules=2).fit(hot, y)
+    one = FERLClassifier("deep", random_state=0, max_rules=2).fit(native, y)
+    other = FERLClassifier("deep", random_state=0, max_rules=2).fit(hot, y)
     assert other.tree_.feature[1] == 1
     np.testing.assert_allclose(one.predict_proba(native), other.predict_proba(hot), rtol=1e-9)
 
@@ -413,7 +414,7 @@ def test_missing_conditions_find_missing_values_that_tell_the_classes_apart(vari
     train = slice(0, 400)
     scores = {}
     for asks in (False, True):
-        model = FERLClassifier(variant, random_state=0, missing_conditions=asks).fit(frame[train], table.y[train])
+        model = tree_classifier(variant, random_state=0, missing_conditions=asks).fit(frame[train], table.y[train])
         scores[asks] = model.score(frame[400:], table.y[400:])
     assert scores[True] > scores[False] + 0.05
     assert model.missing_features_ == (1, 3)
@@ -478,8 +479,10 @@ def test_a_constraint_that_the_data_obey_keeps_much_of_the_accuracy() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1500, 3))
     y = (X[:, 0] - X[:, 1] + 0.5 * rng.normal(size=1500) > 0).astype(int)
-    free = FERLClassifier(random_state=0, combination="vote").fit(X[:1000], y[:1000])
-    bound = FERLClassifier(random_state=0, combination="vote", monotonic_cst=[1, -1, 0]).fit(X[:1000], y[:1000])
+    free = FERLClassifier("deep", random_state=0, combination="vote").fit(X[:1000], y[:1000])
+    bound = FERLClassifier("deep", random_state=0, combination="vote", monotonic_cst=[1, -1, 0]).fit(X[:1000], y[:1000])
     assert bound.score(X[1000:], y[1000:]) > free.score(X[1000:], y[1000:]) - 0.1
-    against = FERLClassifier(random_state=0, combination="vote", monotonic_cst=[-1, 1, 0]).fit(X[:1000], y[:1000])
+    against = FERLClassifier("deep", random_state=0, combination="vote", monotonic_cst=[-1, 1, 0]).fit(
+        X[:1000], y[:1000]
+    )
     assert against.score(X[1000:], y[1000:]) < 0.65

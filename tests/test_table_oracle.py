@@ -65,7 +65,7 @@ def table_case(seed: int, criterion: str = "gini") -> TableCase:
         missing=float(rng.choice([0.0, 0.1, 0.4])),
     )
     weight = rng.uniform(0.3, 3.0, len(table.y)) if rng.random() < 0.7 else np.ones(len(table.y))
-    model = FERLClassifier(random_state=seed, criterion=criterion, **random_options(rng))
+    model = FERLClassifier("deep", random_state=seed, criterion=criterion, **random_options(rng))
     return make_case(table, weight, model, seed)
 
 
@@ -118,7 +118,7 @@ def test_equal_rows_are_divided_among_the_parts() -> None:
     for seed in range(10):
         table = mixed_table(np.random.default_rng([seed, 7]), 300, n_numbers=0, n_categories=(3, 4), missing=0.1)
         options = {"max_rules": 6, "max_depth": 4, "min_gain": 0.0, "criterion": "gini", "min_leaf_weight": 2.3}
-        case = make_case(table, np.ones(300), FERLClassifier(random_state=seed, **options), seed)
+        case = make_case(table, np.ones(300), FERLClassifier("deep", random_state=seed, **options), seed)
         assert len(case.growth.x) < 60
         assert_same_tree(case)
 

@@ -21,6 +21,7 @@ from ferl.abstention import RiskControlledFERL
 from ferl.calibration import CalibratedFERL
 from ferl.conformal import ConformalFERL
 from law_examples import assert_identical
+from tree_examples import tree_classifier
 
 VARIANTS = pytest.mark.parametrize("variant", ["deep", "medium", "compact"])
 REGIONS = ("north", "south", "west", "east")
@@ -70,9 +71,9 @@ def test_every_library_gives_the_same_model_and_answers(library: str, variant: s
     frame, y = customers()
     new, _ = customers(100, seed=1)
     new.loc[::7, "region"] = "overseas"
-    base = FERLClassifier(variant, random_state=0).fit(frame, y)
+    base = tree_classifier(variant, random_state=0).fit(frame, y)
     convert = LIBRARIES[library]
-    other = FERLClassifier(variant, random_state=0).fit(convert(frame), y)
+    other = tree_classifier(variant, random_state=0).fit(convert(frame), y)
     assert_identical(base.tree_, other.tree_)
     rows = convert(new)
     np.testing.assert_array_equal(base.predict_proba(new), other.predict_proba(rows))
@@ -83,14 +84,14 @@ def test_every_library_gives_the_same_model_and_answers(library: str, variant: s
 
 def test_a_model_of_one_library_judges_the_frames_of_another() -> None:
     frame, y = customers()
-    model = FERLClassifier(random_state=0).fit(frame, y)
+    model = FERLClassifier("deep", random_state=0).fit(frame, y)
     for library in ("polars", "pyarrow", "pandas, categorical", "pandas, nullable"):
         np.testing.assert_array_equal(model.predict_proba(LIBRARIES[library](frame)), model.predict_proba(frame))
 
 
 def test_columns_are_found_by_name() -> None:
     frame, y = customers()
-    model = FERLClassifier(random_state=0).fit(frame, y)
+    model = FERLClassifier("deep", random_state=0).fit(frame, y)
     np.testing.assert_array_equal(model.predict_proba(frame[frame.columns[::-1]]), model.predict_proba(frame))
     with pytest.raises(ValueError, match=r"(?s)now missing:\n- region"):
         model.predict(frame.drop(columns="region"))
@@ -102,11 +103,11 @@ def test_numbers_may_be_categories_by_choice() -> None:
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(4, size=400), rng.normal(size=400)]).astype(float)
     y = np.isin(X[:, 0], [0, 2]).astype(int)
-    model = FERLClassifier(random_state=0, max_rules=2, categorical_features=[0]).fit(X, y)
+    model = FERLClassifier("deep", random_state=0, max_rules=2, categorical_features=[0]).fit(X, y)
     assert model.score(X, y) == 1.0
     assert model.categories_[1] is None
     assert "x0 in {0, 2}" in export_text(model)
-    by_name = FERLClassifier(random_state=0, max_rules=2, categorical_features=["kind"])
+    by_name = FERLClassifier("deep", random_state=0, max_rules=2, categorical_features=["kind"])
     by_name.fit(pd.DataFrame(X, columns=["kind", "x"]), y)
     assert_identical(model.tree_, by_name.tree_)
 
@@ -126,7 +127,7 @@ def test_rules_name_categories_with_their_memberships() -> None:
     assert "%): share of resamples" not in export_text(only)  # there is no band
     rules = rules_frame(model)
     assert rules["conditions"].str.contains("region in {north, west}", regex=False).any()
-    compact = export_text(FERLClassifier("compact", random_state=0).fit(frame, y))
+    compact = export_text(FERLClassifier("compact", criterion="consistent", random_state=0).fit(frame, y))
     assert "region is " in compact
 
 
@@ -146,7 +147,7 @@ def test_missing_conditions_are_said_in_words() -> None:
     gone = np.random.default_rng(0).random(600) < 0.5
     frame["age"] = frame["age"].mask(gone)
     for variant in ("medium", "compact"):
-        model = FERLClassifier(variant, random_state=0, missing_conditions=True, max_rules=2).fit(frame, gone)
+        model = tree_classifier(variant, random_state=0, missing_conditions=True, max_rules=2).fit(frame, gone)
         assert model.score(frame, gone) == 1.0
         text = export_text(model)
         assert "age" in text
@@ -155,7 +156,7 @@ def test_missing_conditions_are_said_in_words() -> None:
 
 def test_an_unseen_category_is_named() -> None:
     frame, y = customers(800)
-    model = FERLClassifier(random_state=0).fit(frame, y)
+    model = FERLClassifier("deep", random_state=0).fit(frame, y)
     known = pd.DataFrame({"region": ["north"], "fee": [40.0], "contract": [False], "age": [50.0]})
     new = known.assign(region="overseas")
     assert model.columns_.unseen(new) == {"region": ["overseas"]}
@@ -173,23 +174,23 @@ def test_an_unseen_category_is_named() -> None:
 @VARIANTS
 def test_pickles_clones_and_pipelines_keep_the_answers(variant: str) -> None:
     frame, y = customers()
-    model = FERLClassifier(variant, random_state=0, missing_conditions=True).fit(frame, y)
+    model = tree_classifier(variant, random_state=0, missing_conditions=True).fit(frame, y)
     copy = pickle.loads(pickle.dumps(model))
     assert_identical(copy.tree_, model.tree_)
     assert copy.columns_ == model.columns_
     assert export_text(copy) == export_text(model)
     np.testing.assert_array_equal(copy.predict_proba(frame), model.predict_proba(frame))
     assert_identical(clone(model).fit(frame, y).tree_, model.tree_)
-    pipeline = make_pipeline(FunctionTransformer(), FERLClassifier(variant, random_state=0)).fit(frame, y)
+    pipeline = make_pipeline(FunctionTransformer(), tree_classifier(variant, random_state=0)).fit(frame, y)
     assert pipeline.score(frame, y) > 0.7
-    assert cross_val_score(FERLClassifier(variant, random_state=0), frame, y, cv=3).mean() > 0.65
+    assert cross_val_score(tree_classifier(variant, random_state=0), frame, y, cv=3).mean() > 0.65
 
 
 @parametrize_with_checks(
     [
-        FERLClassifier(random_state=0, missing_conditions=True),
-        FERLClassifier("compact", random_state=0, missing_conditions=True),
-        FERLClassifier(random_state=0, categorical_features=None),
+        FERLClassifier("deep", random_state=0, missing_conditions=True),
+        FERLClassifier("compact", criterion="consistent", random_state=0, missing_conditions=True),
+        FERLClassifier("deep", random_state=0, categorical_features=None),
     ]
 )
 def test_scikit_learn_estimator_checks_pass(estimator: Any, check: Any) -> None:
@@ -222,7 +223,9 @@ def test_the_detector_finds_an_unseen_category_and_ignores_what_is_missing(libra
     frame, y = customers(400)
     new, _ = customers(200, seed=1)
     strange = new.assign(region="overseas", fee=400.0)
-    detector = NoveltyDetector(cv=cv, random_state=0).fit(convert(frame), y)
+    # Of trees: the novelty of wide rules also counts how unsure the answer is, and of nothing they are.
+    tree = FERLClassifier("deep", random_state=0)
+    detector = NoveltyDetector(tree, cv=cv, random_state=0).fit(convert(frame), y)
     ordinary, odd = detector.p_values(convert(new)), detector.p_values(convert(strange))
     assert np.median(odd) < 0.05 < np.median(ordinary)
     empty = new.iloc[:1].assign(region=None, fee=np.nan, contract=None, age=np.nan)
@@ -232,7 +235,7 @@ def test_the_detector_finds_an_unseen_category_and_ignores_what_is_missing(libra
 def test_the_cache_answers_for_rows_with_categories_and_missing_values() -> None:
     frame, y = customers()
     new, _ = customers(200, seed=1, missing=0.3)
-    model = FERLClassifier(random_state=0).fit(frame, y)
+    model = FERLClassifier("deep", random_state=0).fit(frame, y)
     cache = CertifiedCache(model)
     np.testing.assert_array_equal(cache.predict(new), model.predict(new))
     assert cache.misses == 200
@@ -247,14 +250,14 @@ def test_the_cache_answers_for_rows_with_categories_and_missing_values() -> None
 
 def test_a_certificate_reads_one_row_of_any_kind() -> None:
     frame, y = customers()
-    model = FERLClassifier(random_state=0, missing_conditions=True).fit(frame, y)
+    model = FERLClassifier("deep", random_state=0, missing_conditions=True).fit(frame, y)
     row = frame.iloc[[5]]
     certificate = model.certificate(row)
     assert certificate.names == tuple(frame.columns)
     assert certificate.alone.shape == certificate.held.shape == (4,)
     assert certificate.radius == model.certified_radius(row)[0]
     assert not {"region", "contract"} & set(certificate.limits)  # categories do not move
-    bare = FERLClassifier(random_state=0, missing_conditions=True).fit(as_objects(frame), y)
+    bare = FERLClassifier("deep", random_state=0, missing_conditions=True).fit(as_objects(frame), y)
     assert bare.certificate(as_objects(row)[0].tolist()).radius == certificate.radius
 
 
@@ -270,17 +273,17 @@ def test_a_certificate_reads_one_row_of_any_kind() -> None:
         ({"monotonic_cst": {"size": 1}}, "names the feature 'size'; the features are"),
         ({"monotonic_cst": [0, 1, 0]}, r"shape \(3,\); X has 4 features"),
         ({"monotonic_cst": [0, 2, 0, 0]}, r"values \[0, 2\]; they must be -1, 0 or 1"),
-        ({"monotonic_cst": {"fee": 1}, "variant": "compact"}, "learned splits"),
+        ({"monotonic_cst": {"fee": 1}, "variant": "compact", "criterion": "consistent"}, "learned splits"),
     ],
 )
 def test_constraints_that_make_no_sense_are_refused(options: dict[str, Any], message: str) -> None:
     frame, y = customers()
     with pytest.raises(ValueError, match=message):
-        FERLClassifier(**options).fit(frame, y)
+        FERLClassifier(**({"variant": "deep"} | options)).fit(frame, y)
 
 
 def test_constraints_need_two_classes() -> None:
     frame, y = customers()
     labels = np.where(frame["age"] > 60, "old", y)
     with pytest.raises(ValueError, match="needs two classes; y has 3"):
-        FERLClassifier(monotonic_cst={"fee": 1}).fit(frame, labels)
+        FERLClassifier("deep", monotonic_cst={"fee": 1}).fit(frame, labels)

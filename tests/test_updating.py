@@ -17,6 +17,7 @@ from ferl import CertifiedCache, FERLClassifier, ModelFileError, load_model, sav
 from ferl._learn.consequents import consequents
 from ferl._model.tree import FuzzyTree, Profile
 from law_examples import LAW, Table, assert_identical, exemplars_of, profile_of, tables
+from tree_examples import tree_classifier
 from update_examples import with_gaps, world
 
 Floats = NDArray[np.float64]
@@ -59,7 +60,7 @@ def test_sums_are_those_of_all_rows(variant: str, table: Table, seed: int, gaps:
     classes, codes = np.unique(np.concatenate([a, b]), return_inverse=True)
     X = with_gaps(np.vstack([A, B]), seed) if gaps else np.vstack([A, B])
     weight = np.random.default_rng(seed).integers(1, 4, len(X)).astype(float)
-    model = FERLClassifier(variant, max_rules=12, random_state=0)
+    model = tree_classifier(variant, max_rules=12, random_state=0)
     model.partial_fit(X[: len(A)], a, classes, weight[: len(A)])
     model.partial_fit(X[len(A) :], b, sample_weight=weight[len(A) :])
     tree, profile = model.tree_, profile_of(model)
@@ -80,7 +81,7 @@ def test_sums_are_those_of_all_rows(variant: str, table: Table, seed: int, gaps:
 @given(table=tables(), seed=st.integers(0, 1000))
 def test_conditions_stay_and_gates_only_widen(table: Table, seed: int) -> None:
     A, a, B, b = halves(table, seed)
-    model = FERLClassifier(max_rules=12, random_state=0).partial_fit(with_gaps(A, seed), a, np.unique(table[1]))
+    model = FERLClassifier("deep", max_rules=12, random_state=0).partial_fit(with_gaps(A, seed), a, np.unique(table[1]))
     old = model.tree_
     tree = model.partial_fit(3 * B, b).tree_
     for name in ("parent", "feature", "trapezoid", "share", "gain"):
@@ -98,7 +99,7 @@ def test_conditions_stay_and_gates_only_widen(table: Table, seed: int) -> None:
 @given(table=tables(), seed=st.integers(0, 1000))
 def test_the_order_of_blocks_does_not_matter(table: Table, seed: int) -> None:
     A, a, B, b = halves(table, seed)
-    first = FERLClassifier(max_rules=12, random_state=0).partial_fit(A, a, np.unique(table[1]))
+    first = FERLClassifier("deep", max_rules=12, random_state=0).partial_fit(A, a, np.unique(table[1]))
     other = pickle.loads(pickle.dumps(first))
     blocks = [(with_gaps(B[k::3], seed), b[k::3]) for k in range(3)]
     for X, y in blocks:
@@ -119,7 +120,7 @@ def test_the_order_of_blocks_does_not_matter(table: Table, seed: int) -> None:
 @given(table=tables(), seed=st.integers(0, 1000))
 def test_the_order_of_rows_and_rows_of_no_weight_do_not_matter(table: Table, seed: int) -> None:
     A, a, B, b = halves(table, seed)
-    first = FERLClassifier(max_rules=12, random_state=0).partial_fit(A, a, np.unique(table[1]))
+    first = FERLClassifier("deep", max_rules=12, random_state=0).partial_fit(A, a, np.unique(table[1]))
     other = pickle.loads(pickle.dumps(first))
     order = np.random.default_rng(seed).permutation(len(B))
     first.partial_fit(B, b)
@@ -136,7 +137,7 @@ def test_the_order_of_rows_and_rows_of_no_weight_do_not_matter(table: Table, see
 
 def test_a_row_of_weight_two_is_the_row_twice() -> None:
     rng = np.random.default_rng(0)
-    first = FERLClassifier(random_state=0).fit(*world(rng, 300))
+    first = FERLClassifier("deep", random_state=0).fit(*world(rng, 300))
     other = pickle.loads(pickle.dumps(first))
     X, y = world(rng, 200)
     X = with_gaps(X, 0)
@@ -149,8 +150,8 @@ def test_a_row_of_weight_two_is_the_row_twice() -> None:
 def test_a_first_block_is_a_fit() -> None:
     X, y = world(np.random.default_rng(0), 300)
     weight = np.linspace(0.1, 1, 300)
-    fitted = FERLClassifier(random_state=0).fit(X, y, weight)
-    begun = FERLClassifier(random_state=0).partial_fit(X, y, sample_weight=weight)
+    fitted = FERLClassifier("deep", random_state=0).fit(X, y, weight)
+    begun = FERLClassifier("deep", random_state=0).partial_fit(X, y, sample_weight=weight)
     assert_identical(fitted.tree_, begun.tree_)
     assert begun.drift_ is None
     assert not hasattr(begun.fit(X, y), "drift_")
@@ -158,14 +159,16 @@ def test_a_first_block_is_a_fit() -> None:
 
 def test_a_tree_that_was_fitted_goes_on() -> None:
     rng = np.random.default_rng(0)
-    fitted = FERLClassifier(random_state=0).fit(*world(rng, 300))
+    fitted = FERLClassifier("deep", random_state=0).fit(*world(rng, 300))
     before = fitted.tree_.weight[0]
     fitted.partial_fit(*world(rng, 200))
     assert fitted.tree_.weight[0] == pytest.approx(before + 200)
     assert fitted.drift_.n_rows == 200
 
 
-@pytest.mark.parametrize("options", [{}, {"variant": "compact"}, {"missing_conditions": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"variant": "compact", "criterion": "consistent"}, {"missing_conditions": True}]
+)
 def test_categories_gaps_and_new_categories_go_where_they_go_in_answers(options: dict[str, Any]) -> None:
     rng = np.random.default_rng(1)
 
@@ -176,7 +179,7 @@ def test_categories_gaps_and_new_categories_go_where_they_go_in_answers(options:
         return pd.DataFrame({"x": np.where(gap[0], np.nan, x), "city": np.where(gap[1], None, city)}), y
 
     A, B = people(400, ["Oslo", "Rome", "Bergen"]), people(300, ["Oslo", "Rome", "Atlantis"])
-    model = FERLClassifier(random_state=0, **options).partial_fit(*A)
+    model = FERLClassifier(**({"variant": "deep", "random_state": 0} | options)).partial_fit(*A)
     old = profile_of(model)
     with_unseen = model.support_deficit(B[0])[(B[0]["city"] == "Atlantis").to_numpy()]
     model.partial_fit(*B)
@@ -198,7 +201,7 @@ def test_categories_gaps_and_new_categories_go_where_they_go_in_answers(options:
 def test_a_saved_model_goes_on_as_the_one_in_memory(tmp_path: Any) -> None:
     rng = np.random.default_rng(0)
     X, y = world(rng, 300)
-    model = FERLClassifier(random_state=0).fit(with_gaps(X, 0), y)
+    model = FERLClassifier("deep", random_state=0).fit(with_gaps(X, 0), y)
     save_model(model, tmp_path / "model.json")
     loaded = load_model(tmp_path / "model.json")
     block = world(rng, 200)
@@ -210,7 +213,7 @@ def test_a_saved_model_goes_on_as_the_one_in_memory(tmp_path: Any) -> None:
 
 def test_a_file_with_impossible_known_weights_is_refused(tmp_path: Any) -> None:
     X, y = world(np.random.default_rng(0), 100)
-    save_model(FERLClassifier(random_state=0).fit(with_gaps(X, 0), y), tmp_path / "model.json")
+    save_model(FERLClassifier("deep", random_state=0).fit(with_gaps(X, 0), y), tmp_path / "model.json")
     form = json.loads((tmp_path / "model.json").read_text())
     form["tree"]["profile"]["known_weight"][0][0] = -1.0
     (tmp_path / "model.json").write_text(json.dumps(form))
@@ -220,7 +223,7 @@ def test_a_file_with_impossible_known_weights_is_refused(tmp_path: Any) -> None:
 
 def test_a_cache_of_certified_answers_notices() -> None:
     rng = np.random.default_rng(0)
-    model = FERLClassifier(random_state=0).fit(*world(rng, 300))
+    model = FERLClassifier("deep", random_state=0).fit(*world(rng, 300))
     cache = CertifiedCache(model)
     X, y = world(rng, 50)
     cache.predict(X)
@@ -269,7 +272,7 @@ def test_exemplars_come_from_both_blocks_in_proportion_and_reach_their_nodes() -
 
 def test_a_model_without_exemplars_keeps_none() -> None:
     rng = np.random.default_rng(0)
-    model = FERLClassifier(n_exemplars=0, random_state=0).fit(*world(rng, 200)).partial_fit(*world(rng, 200))
+    model = FERLClassifier("deep", n_exemplars=0, random_state=0).fit(*world(rng, 200)).partial_fit(*world(rng, 200))
     assert len(profile_of(model).exemplar_row) == 0
     assert np.isfinite(model.novelty(world(rng, 5)[0])).all()
 
@@ -283,7 +286,7 @@ def test_labels_to_come_have_no_weight_until_they_come() -> None:
     rng = np.random.default_rng(0)
     X, y = world(rng, 300)
     names = np.array(["a", "b"])
-    model = FERLClassifier(random_state=0).partial_fit(X, names[y], classes=["c", "b", "a"])
+    model = FERLClassifier("deep", random_state=0).partial_fit(X, names[y], classes=["c", "b", "a"])
     assert model.classes_.tolist() == ["a", "b", "c"]
     assert (model.tree_.class_weight[:, 2] == 0).all()
     assert model.predict_evidence(X).belief[:, 2].max() == 0
@@ -298,7 +301,7 @@ def test_labels_to_come_have_no_weight_until_they_come() -> None:
 def test_answers_move_towards_new_labels() -> None:
     rng = np.random.default_rng(0)
     X, y = world(rng, 500)
-    model = FERLClassifier(random_state=0).fit(X, y)
+    model = FERLClassifier("deep", random_state=0).fit(X, y)
     B, _ = world(rng, 200)
     before = model.predict_proba(B)[:, 1]
     for _ in range(3):
@@ -323,7 +326,7 @@ def test_answers_move_towards_new_labels() -> None:
 )
 def test_what_is_refused_leaves_the_model_as_it_was(change: dict[str, Any], message: str) -> None:
     rng = np.random.default_rng(0)
-    model = FERLClassifier(random_state=0).fit(*world(rng, 100)).partial_fit(*world(rng, 100))
+    model = FERLClassifier("deep", random_state=0).fit(*world(rng, 100)).partial_fit(*world(rng, 100))
     X, y = world(rng, 20)
     state = pickle.dumps(model)
     with pytest.raises(ValueError, match=message):
@@ -333,7 +336,7 @@ def test_what_is_refused_leaves_the_model_as_it_was(change: dict[str, Any], mess
 
 def test_settings_are_checked_before_anything_changes() -> None:
     rng = np.random.default_rng(0)
-    model = FERLClassifier(random_state=0).fit(*world(rng, 100))
+    model = FERLClassifier("deep", random_state=0).fit(*world(rng, 100))
     tree = model.tree_
     with pytest.raises(ValueError, match="consequents"):
         model.set_params(consequents="boiled").partial_fit(*world(rng, 20))
@@ -346,7 +349,7 @@ def test_settings_are_checked_before_anything_changes() -> None:
 
 def test_the_first_block_must_be_of_the_classes_named() -> None:
     X, y = world(np.random.default_rng(0), 50)
-    model = FERLClassifier()
+    model = FERLClassifier("deep")
     with pytest.raises(
         ValueError, match=r"y holds 0, which is not among the classes 1, 2\. Name all labels in classes"
     ):
@@ -356,7 +359,7 @@ def test_the_first_block_must_be_of_the_classes_named() -> None:
 
 def test_weights_of_less_than_a_row_are_taken_but_said() -> None:
     rng = np.random.default_rng(0)
-    model = FERLClassifier(random_state=0).fit(*world(rng, 100))
+    model = FERLClassifier("deep", random_state=0).fit(*world(rng, 100))
     with pytest.warns(UserWarning, match="The weights of 50 rows sum to 0.5") as said:
         model.partial_fit(*world(rng, 50), sample_weight=np.full(50, 0.01))
     assert model.tree_.weight[0] == pytest.approx(100.5)

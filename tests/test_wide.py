@@ -9,7 +9,8 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import cross_val_predict
 
-from ferl import FERLClassifier, _core, export_text, save_model
+from ferl import FERLClassifier, NoveltyDetector, _core
+from ferl.abstention import RiskControlledFERL
 from ferl.calibration import CalibratedFERL
 from ferl.conformal import ConformalFERL
 from ferl.streaming import fit_batches
@@ -68,6 +69,17 @@ def test_masses_stay_in_order_however_large_the_scores(scores):
     assert 0 <= ignorance <= 1
     assert 0 <= conflict <= 1
     assert probability.argmax() == plausibility.argmax()
+
+
+def test_another_combination_is_refused_by_fit_and_by_reading():
+    X, y = load_iris(return_X_y=True)
+    wide = FERLClassifier("wide", max_rules=4, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="combination is 'vote'"):
+        wide.reading(combination="vote")
+    with pytest.raises(ValueError, match="combination is 'weights'"):
+        FERLClassifier("medium", max_rules=4, random_state=0).fit(X, y).reading(combination="weights")
+    with pytest.raises(ValueError, match="combination is 'vote'"):
+        FERLClassifier("wide", combination="vote").fit(X, y)
 
 
 def test_nothing_said_is_the_vacuous_answer_exactly():
@@ -236,13 +248,6 @@ def test_what_adds_up_is_for_wide_alone_and_readings_of_trees_say_so():
     for name in ("decision_function", "contributions", "feature_contributions", "evidence_weights_", "prior_"):
         assert hasattr(wide, name)
         assert not hasattr(deep, name)
-    for ask in (lambda: wide.explain(X[0]), lambda: wide.certified_radius(X), lambda: export_text(wide)):
-        with pytest.raises(ValueError, match="does not read wide rules yet"):
-            ask()
-    with pytest.raises(ValueError, match="does not read wide rules yet"):
-        save_model(wide, "nowhere.json")
-    with pytest.raises(ValueError, match="does not read wide rules yet"):
-        CalibratedFERL(wide).calibrate(X, y)
     with pytest.raises(ValueError, match="weights of evidence add up"):
         FERLClassifier("wide", combination="vote").fit(X, y)
     with pytest.raises(ValueError, match="weights of evidence add up"):
@@ -253,3 +258,48 @@ def test_conformal_sets_take_wide_models():
     X, y = load_wine(return_X_y=True)
     sets = ConformalFERL(FERLClassifier("wide", random_state=0)).fit(X[::2], y[::2]).conformalize(X[1::4], y[1::4])
     assert sets.predict_set(X[3::4], alpha=0.2).any(axis=1).mean() > 0.7
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_probabilities_alone_are_those_of_the_evidence_to_the_last_bit(n_classes):
+    table = mixed_table(np.random.default_rng(n_classes), n=300, n_classes=n_classes)
+    model = FERLClassifier("wide", max_rules=20, missing_conditions=True, random_state=0).fit(table.frame, table.y)
+    proba = model.predict_proba(table.frame)
+    assert (proba == model.predict_evidence(table.frame).probability).all()
+    assert (proba[:1] == model.predict_proba(table.frame[:1])).all()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The default
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_wide_is_what_everything_fits_unless_told_otherwise():
+    X, y = load_iris(return_X_y=True)
+    own = FERLClassifier("wide").get_params()
+    assert FERLClassifier().get_params() == own
+    assert fit_batches([(X, y)]).get_params() == own
+    for wrapper in (ConformalFERL(), RiskControlledFERL(risk=0.2), CalibratedFERL(cv=2)):
+        assert wrapper.fit(X, y).estimator_.get_params() == own
+    assert NoveltyDetector(cv=0.5, random_state=0).fit(X, y).estimator_.variant == "wide"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"max_depth": 4}, r"max_depth is 4, but wide rules are no tree. max_conditions limits"),
+        ({"ccp_alpha": 0.1}, r"ccp_alpha is 0.1, which prunes trees; wide rules are taken out again by prune"),
+        ({"criterion": "entropy"}, r'can be grown by .evidence.. For .entropy. use variant="medium" or variant="deep"'),
+        ({"combination": "vote"}, r'Leave combination out, or grow a tree, for example with variant="deep"'),
+    ],
+)
+def test_what_only_trees_have_is_refused(parameters, message):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=message):
+        FERLClassifier(random_state=0, **parameters).fit(X, y)
+
+
+def test_a_path_of_prunings_is_for_trees():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=r'Only trees are pruned by their impurity. Use variant="deep"'):
+        FERLClassifier(random_state=0).cost_complexity_pruning_path(X, y)

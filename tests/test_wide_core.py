@@ -211,6 +211,20 @@ def test_pruning_drops_the_rule_that_costs_least_and_stays_near_its_answers(n_cl
     assert found["divergence"] <= 0.02
 
 
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("worth", [0.01, 0.1, 0.5])
+def test_rules_that_are_worth_little_are_left_out(n_classes: int, worth: float) -> None:
+    rng = np.random.default_rng(2)
+    firing, rows = rng.random((200, 9)), rng.choice([1.0, 2.0], 200)
+    weight, prior = rng.normal(size=(9, n_classes)) * np.linspace(0.1, 4, 9)[:, None], np.zeros(n_classes)
+    weight -= weight.mean(axis=1, keepdims=True)
+    p = softmax(prior + firing @ weight, axis=1)
+    smaller = {n: _core.wide_prune(firing, rows, weight, prior, 0.0, n, 0.1)["divergence"] for n in range(10)}
+    found = _core.wide_prune(firing, rows, weight, prior, 0.0, 9, 0.1, worth)
+    assert len(found["kept"]) == wide.worthwhile_size(smaller, p, rows, worth)
+    assert len(found["kept"]) < 9
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Laws
 # ---------------------------------------------------------------------------------------------------------------------
@@ -286,9 +300,13 @@ for n_classes in (2, 3, 11):
     sampler = _core.Sampler(np.zeros(5, np.int32), n_classes, 0, 2**48, 0, np.arange(5, dtype=np.int32))
     sampler.add(X, y, rng.choice([0.5, 1.0, 3.0], 700), 0, 1)
     options = dict(max_rules=150, max_conditions=3, prune=0.003, monotone=[], n_threads=1, seed=0)
-    grown = _core.grow_wide(sampler.finish(1), options, None)
-    for name in ("feature", "trapezoid", "share", "weight", "prior"):
-        digest.update(grown[name].tobytes())
+    inf, sample = np.inf, sampler.finish(1)
+    ends = [[-inf, -inf, -1, 0], [-1, 0, 0, 1], [0.2, 0.2, inf, inf]]
+    words = np.repeat(np.arange(5, dtype=np.int32), 3), np.tile(ends, (5, 1))
+    for conditions in (None, words):
+        grown = _core.grow_wide(sample, options | {"words": conditions}, None)
+        for name in ("feature", "trapezoid", "share", "weight", "prior"):
+            digest.update(grown[name].tobytes())
 print(digest.hexdigest())
 """
 

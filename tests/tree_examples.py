@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl import Evidence, FuzzyTree
+from ferl import Evidence, FERLClassifier, FuzzyTree
 from ferl._model.model import Model
 from ferl._model.settings import Reading
 from ferl._model.tree import Profile
@@ -15,6 +15,12 @@ from ferl._read.evidence import read_evidence
 from ferl._tables import Schema
 
 Floats = NDArray[np.float64]
+
+
+def tree_classifier(variant: str = "deep", **options: Any) -> FERLClassifier:
+    """A classifier that has not been fitted; a compact one is to grow a tree of words."""
+    own = {"criterion": "consistent"} if variant == "compact" else {}
+    return FERLClassifier(variant, **(own | options))
 
 
 def bare_tree(**arrays: Any) -> FuzzyTree:

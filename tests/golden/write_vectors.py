@@ -1,4 +1,9 @@
-"""Write tests/golden/vectors anew, after a change of the method that is meant: python tests/golden/write_vectors.py."""
+"""Write tests/golden/vectors anew, after a change of the method that is meant.
+
+    python tests/golden/write_vectors.py [name ...]
+
+Without names all of them.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +37,11 @@ UNSEEN = "never seen"
 # Models
 # ---------------------------------------------------------------------------------------------------------------------
 
-SMALL = {"max_rules": 8, "n_exemplars": 4, "random_state": 0}
+SMALL = {"variant": "deep", "max_rules": 8, "n_exemplars": 4, "random_state": 0}
 IRIS = {
     "iris_deep": {"variant": "deep"},
     "iris_medium_cautious": {"variant": "medium", "combination": "cautious", "sources": "all"},
-    "iris_compact": {"variant": "compact"},
+    "iris_compact": {"variant": "compact", "criterion": "consistent"},
 }
 BREAST_CANCER = {
     "breast_cancer_chain": {"combination": "chain", "discount": 2.0},
@@ -48,8 +53,20 @@ MIXED = {
     "mixed_residual": {"n_exemplars": 0},
     "mixed_no_gates": {"n_exemplars": 0, "missing_conditions": True, "support_gate": False},
     "mixed_no_bands": {"band_scale": 0.0, "combination": "cautious"},
-    "mixed_words_chain": {"variant": "compact", "missing_conditions": True, "combination": "chain"},
-    "mixed_words_vote": {"variant": "compact", "n_exemplars": 0, "combination": "vote"},
+    "mixed_words_chain": {
+        "variant": "compact",
+        "criterion": "consistent",
+        "missing_conditions": True,
+        "combination": "chain",
+    },
+    "mixed_words_vote": {"variant": "compact", "criterion": "consistent", "n_exemplars": 0, "combination": "vote"},
+}
+
+
+WIDE = {
+    "wide_mixed": {"missing_conditions": True, "gate_margin": 0.3},
+    "wide_no_gates": {"support_gate": False},
+    "wide_curves": {"max_conditions": 1, "n_exemplars": 0},
 }
 
 
@@ -64,17 +81,24 @@ def fitted() -> dict[str, tuple[FERLClassifier, Any]]:
     table = mixed_table(np.random.default_rng(1), n_classes=3)
     options = {"max_rules": 8, "n_exemplars": 4}
     found |= {name: (fit_mixed(table, **(options | own)), table.frame) for name, own in MIXED.items()}
+    table = mixed_table(np.random.default_rng(3), n=300, n_classes=5)
+    found |= {name: (fit_mixed(table, variant="wide", **(options | own)), table.frame) for name, own in WIDE.items()}
+    X, y = load_breast_cancer(return_X_y=True)
+    found["wide_breast_cancer"] = FERLClassifier("wide", **SMALL).fit(X[:, :12], y), X[:, :12]
     X = np.repeat(np.arange(6.0), 20)[:, None] * [1.0, -1.0]
-    found["upright_words"] = FERLClassifier("compact", random_state=0, n_exemplars=4).fit(X, X[:, 0] > 2), X
+    found["upright_words"] = (
+        FERLClassifier("compact", criterion="consistent", random_state=0, n_exemplars=4).fit(X, X[:, 0] > 2),
+        X,
+    )
     X = np.zeros((20, 2))
-    found["one_rule"] = FERLClassifier(random_state=0).fit(X, [0, 1] * 10), X
+    found["one_rule"] = FERLClassifier("deep", random_state=0).fit(X, [0, 1] * 10), X
     return found
 
 
 def contradictions(n_splits: int) -> FERLClassifier:
     """A tree of one long path whose nodes are almost certain, of one class and the other in turn."""
     X = np.arange(8.0)[:, None]
-    classifier = FERLClassifier(sources="all", discount=1e-10, random_state=0).fit(X, X[:, 0] > 3)
+    classifier = FERLClassifier("deep", sources="all", discount=1e-10, random_state=0).fit(X, X[:, 0] > 3)
     parent = np.array([-1, *np.repeat(np.arange(0, 2 * n_splits, 2), 2)], dtype=np.int32)
     n = len(parent)
     left, right = [-np.inf, -np.inf, 0.0, 1.0], [0.0, 1.0, np.inf, np.inf]
@@ -111,7 +135,8 @@ def hard_rows(model: Model, X: Floats, seed: int = 0) -> Floats:
             rows[[9, 10, 13], j] = n_categories[j]
             continue
         own = tree.feature == j
-        corners, edges = np.unique(tree.trapezoid[own]), np.unique(tree.support[own])
+        ranges = tree.support[own] if model.weights is None else model.weights.seen[j]
+        corners, edges = np.unique(tree.trapezoid[own]), np.unique(ranges)
         corners, edges = corners[np.isfinite(corners)], edges[np.isfinite(edges)]
         if len(corners):
             rows[1:5, j] = rng.choice(corners, 4)
@@ -128,9 +153,9 @@ def hard_rows(model: Model, X: Floats, seed: int = 0) -> Floats:
 
 def is_clear(answers: dict[str, NDArray[Any]]) -> NDArray[np.bool_]:
     """Rows whose label and set do not depend on rounding."""
-    belief = np.sort(answers["belief"], axis=1)
-    lead = belief[:, -1:] - belief[:, :-1]
-    gaps = np.hstack([lead, np.abs(answers["ignorance"][:, None] - lead)])
+    plausibility, belief = answers["plausibility"], answers["belief"]
+    ranked = np.sort(plausibility, axis=1)
+    gaps = np.hstack([ranked[:, -1:] - ranked[:, :-1], np.abs(plausibility - belief.max(axis=1, keepdims=True))])
     return ((gaps > CLEAR) | (gaps == 0)).all(axis=1)
 
 
@@ -173,8 +198,12 @@ def write(name: str, classifier: FERLClassifier, rows: Floats) -> None:
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    for path in FOLDER.glob("*.json"):
-        path.unlink()
+    wanted = sys.argv[1:]
+    if not wanted:
+        for path in FOLDER.glob("*.json"):
+            path.unlink()
     for name, (classifier, X) in fitted().items():
-        write(name, classifier, hard_rows(classifier.model_, check_rows(classifier, X)))
-    write("contradictions", contradictions(60), np.array([[5.0], [0.4], [0.999], [-3.0], [12.0], [np.nan]]))
+        if not wanted or name in wanted:
+            write(name, classifier, hard_rows(classifier.model_, check_rows(classifier, X)))
+    if not wanted or "contradictions" in wanted:
+        write("contradictions", contradictions(60), np.array([[5.0], [0.4], [0.999], [-3.0], [12.0], [np.nan]]))

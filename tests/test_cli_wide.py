@@ -1,0 +1,106 @@
+"""The command line with wide models."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from ferl import FERLClassifier, load_model, save_model
+from ferl.export import Scorecard, reason_codes
+from test_cli_models import ferl, folder, read_csv
+
+__all__ = ["folder"]  # a fixture
+
+
+def test_a_wide_model_is_fitted_and_judges_as_in_python(tmp_path, folder):
+    options = ["--target", "y", "--drop", "name", "--categorical", "code", "--variant", "wide", "--set", "max_rules=20"]
+    path = tmp_path / "wide.json"
+    assert "test accuracy" in ferl("fit", folder / "train.csv", *options, "--test", "0.2", "-o", path).output
+    model = load_model(path)
+    assert (model.variant, model.model_.weights is not None) == ("wide", True)
+    ferl("predict", path, folder / "new.csv", "--all", "-o", tmp_path / "out.csv")
+    answers = read_csv(tmp_path / "out.csv")
+    rows = pd.read_csv(folder / "new.csv", usecols=["age", "city", "code", "x"])
+    evidence = model.predict_evidence(rows)
+    assert answers["label"] == model.predict(rows).tolist()
+    assert list(map(float, answers["probability(yes)"])) == evidence.probability[:, 1].tolist()
+    assert list(map(float, answers["plausibility(no)"])) == evidence.plausibility[:, 0].tolist()
+    assert list(map(float, answers["novelty"])) == model.novelty(rows).tolist()
+
+
+def test_inspect_shows_prior_weights_and_history(tmp_path, folder):
+    edited = FERLClassifier("wide", random_state=0).fit([[0.0], [1.0], [2.0], [3.0]] * 9, [0, 0, 1, 1] * 9)
+    edited.model_ = replace(edited.model_, history=({"dropped": 7},))
+    save_model(edited, tmp_path / "wide.json")
+    text = ferl("inspect", tmp_path / "wide.json", "--rules").output
+    for part in (
+        "wide",
+        "Evidence for 1: begin with",
+        "weights of evidence",
+        "(prior)",
+        "x0",
+        "changed by hand",
+        '{"dropped": 7}',
+    ):
+        assert part in text
+    summary = json.loads(ferl("inspect", tmp_path / "wide.json", "--json").stdout)
+    assert summary["prior"] == edited.prior_.tolist()
+    assert sorted(own["weight"] for own in summary["weights"]) == sorted(edited.evidence_weights_.tolist())
+    assert summary["history"] == [{"dropped": 7}]
+    many = FERLClassifier("wide", random_state=0).fit(np.arange(120.0)[:, None], np.arange(120) // 20)
+    save_model(many, tmp_path / "many.json")
+    assert "most against" in ferl("inspect", tmp_path / "many.json").output
+
+
+def test_explain_tells_the_story_of_a_row_of_a_wide_model(tmp_path, folder):
+    path = tmp_path / "wide.json"
+    options = ["--target", "y", "--drop", "name", "--categorical", "code", "--variant", "wide", "--set", "max_rules=20"]
+    ferl("fit", folder / "train.csv", *options, "-o", path)
+    text = ferl("explain", path, folder / "new.csv", "--row", "1", "--plain").output
+    assert "What speaks for yes (+) and for no (-)" in text
+    assert "average training row" in text
+    assert text.splitlines()[0] in ferl("explain", path, folder / "new.csv", "--row", "1").output
+    story = json.loads(ferl("explain", path, folder / "new.csv", "--row", "1", "--json").stdout)
+    model, rows = load_model(path), pd.read_csv(folder / "new.csv", usecols=["age", "city", "code", "x"])
+    scores = model.contributions(rows.iloc[[0]])[0].sum(axis=0)
+    np.testing.assert_allclose(story["balance"]["scores"], scores, rtol=0, atol=1e-12)
+
+
+def test_reasons_and_scorecards_are_those_of_python(tmp_path, folder):
+    path = tmp_path / "wide.json"
+    options = ["--target", "y", "--drop", "name", "--categorical", "code", "--variant", "wide", "--set", "max_rules=20"]
+    ferl("fit", folder / "train.csv", *options, "-o", path)
+    model = load_model(path)
+    rows = pd.read_csv(folder / "new.csv", usecols=["age", "city", "code", "x"])
+    for wish, positive in (([], None), (["--wished", "no"], "no")):
+        ferl("predict", path, folder / "new.csv", "--reasons", "3", *wish, "-o", tmp_path / "out.csv")
+        answers = read_csv(tmp_path / "out.csv")
+        expected = [[own.text for own in row] for row in reason_codes(model, rows, n=3, positive=positive)]
+        found = zip(*(answers[f"reason_{number}"] for number in (1, 2, 3)), strict=True)
+        assert [[text for text in row if text] for row in found] == expected
+    card = Scorecard(model, rounded=True)
+    for name, text in (("card.csv", card.csv()), ("card.txt", card.text() + "\n"), ("card.tex", card.latex() + "\n")):
+        assert "lines of points" in ferl("export", path, "--scorecard", tmp_path / name, "--rounded").output
+        assert (tmp_path / name).read_text(encoding="utf-8") == text
+    refused = {
+        ("export", path): "Name a file",
+        ("export", path, "--scorecard", tmp_path / "card.doc"): ".csv, .txt or .tex",
+        ("export", path, "-o", tmp_path / "m.onnx", "--rounded"): "add --scorecard",
+        ("predict", path, folder / "new.csv", "--wished", "no", "-o", tmp_path / "o.csv"): "add --reasons",
+        (
+            "predict",
+            path,
+            folder / "new.csv",
+            "--reasons",
+            "2",
+            "--wished",
+            "x",
+            "-o",
+            tmp_path / "o.csv",
+        ): "the classes",
+    }
+    for command, part in refused.items():
+        assert part in ferl(*command, code=2).output

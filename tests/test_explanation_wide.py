@@ -1,0 +1,342 @@
+"""Stories of wide models: parts add up to the scores, agree with removal, and lead the summary."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import lru_cache
+from io import StringIO
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+from sklearn.datasets import load_breast_cancer, load_iris
+
+from ferl import FERLClassifier, overview
+from ferl._read.evidence import decision_scores, read_evidence
+from table_examples import fit_mixed, mixed_table, rows_beside
+
+NAMES = ["sepal length", "sepal width", "petal length", "petal width"]
+
+
+@lru_cache
+def iris():
+    X, y = load_iris(return_X_y=True)
+    frame = pd.DataFrame(X, columns=NAMES)
+    return frame, FERLClassifier("wide", random_state=0).fit(frame, np.array(["setosa", "versicolor", "virginica"])[y])
+
+
+@lru_cache
+def tumours():
+    bunch = load_breast_cancer(as_frame=True)
+    labels = np.array(["malignant", "benign"])[bunch.target]
+    return bunch.data, FERLClassifier("wide", random_state=0).fit(bunch.data, labels)
+
+
+@lru_cache
+def mixed(n_classes):
+    table = mixed_table(np.random.default_rng(n_classes), n=200, n_classes=n_classes)
+    model = fit_mixed(table, variant="wide", max_rules=30, missing_conditions=True)
+    return model, rows_beside(table, 0, 40)
+
+
+def rows_of_all_kinds():
+    for n_classes in (2, 3, 5):
+        model, rows = mixed(n_classes)
+        for index in range(len(rows)):
+            yield model, rows.iloc[[index]]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Weights that add up
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_parts_of_features_and_of_rules_add_up_to_the_scores():
+    for model, row in rows_of_all_kinds():
+        story = model.explain(row, counterfactual=False)
+        balance, scores = story.balance, model.contributions(row)[0].sum(axis=0)
+        np.testing.assert_allclose(balance.scores, scores, rtol=0, atol=1e-12)
+        by_feature = np.array([part.weight for part in balance.features])
+        np.testing.assert_allclose(balance.prior + by_feature.sum(axis=0), scores, rtol=0, atol=1e-12)
+        usual = np.array([part.usual for part in balance.features])
+        moved = balance.base + (by_feature - usual).sum(axis=0)
+        np.testing.assert_allclose(moved, scores, rtol=0, atol=1e-12)
+        moves = sum(balance.moves(part) for part in balance.features)
+        assert balance.apart(balance.base) + moves == pytest.approx(balance.apart(balance.scores), abs=1e-12)
+        by_rule = np.array([rule.weight for rule in story.rules]).reshape(-1, len(scores))
+        np.testing.assert_allclose(balance.prior + by_rule.sum(axis=0), scores, rtol=0, atol=1e-12)
+
+
+def test_parts_of_features_are_those_of_feature_contributions():
+    for model, row in rows_of_all_kinds():
+        balance = model.explain(row, counterfactual=False).balance
+        expected = dict(zip(model.feature_names_in_, model.feature_contributions(row)[0], strict=False))
+        for part in balance.features:
+            np.testing.assert_allclose(part.weight, expected[part.feature], rtol=0, atol=1e-12)
+
+
+def test_what_is_usual_is_the_mean_over_the_training_rows():
+    frame, model = tumours()
+    mean = dict(zip(frame.columns, model.feature_contributions(frame).mean(axis=0), strict=False))
+    balance = model.explain(frame.iloc[3], counterfactual=False).balance
+    for part in balance.features:
+        np.testing.assert_allclose(part.usual, mean[part.feature], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(balance.base, model.contributions(frame).sum(axis=1).mean(axis=0), rtol=0, atol=1e-9)
+
+
+def without(model, number):
+    """The model without one of its rules."""
+    weights = model.rule_weights
+    weight = weights.weight.copy()
+    weight[number] = 0.0
+    return replace(model, weights=replace(weights, weight=weight))
+
+
+def test_a_rule_agrees_with_its_removal_in_sign_and_in_order():
+    for model, row in list(rows_of_all_kinds())[::9]:
+        story, encoded = model.explain(row, counterfactual=False), model._rows(row)
+        balance, index = story.balance, {int(node): k for k, node in enumerate(model.model_.rule_weights.node)}
+        moved = []
+        for rule in story.rules:
+            silent = without(model.model_, index[rule.node])
+            np.testing.assert_allclose(
+                rule.probability_without, read_evidence(silent, encoded).probability[0], rtol=1e-9, atol=1e-12
+            )
+            moved.append(balance.apart(balance.scores) - balance.apart(tuple(decision_scores(silent, encoded)[0])))
+            assert moved[-1] == pytest.approx(balance.apart(rule.weight), abs=1e-12)
+        assert np.abs(moved).tolist() == sorted(np.abs(moved), reverse=True)
+
+
+def test_a_curve_says_what_the_row_loses_when_its_value_is_not_known():
+    """Of rules with one condition: a missing value weighs what is usual."""
+    X, y = load_iris(return_X_y=True)
+    model = FERLClassifier("wide", max_conditions=1, random_state=0).fit(X, y)
+    for row in X[::30]:
+        balance = model.explain(row, counterfactual=False).balance
+        for part in balance.features:
+            hidden = row.copy()
+            hidden[int(part.feature[1:])] = np.nan
+            scores = model.decision_function(hidden[None])[0]
+            lost = np.array(balance.scores) - scores
+            np.testing.assert_allclose(lost, np.subtract(part.weight, part.usual), rtol=0, atol=1e-9)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What it says
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_summary_leads_with_the_probability_and_with_what_matters_most():
+    frame, model = tumours()
+    for index in range(0, 560, 40):
+        story = model.explain(frame.iloc[index], counterfactual=False)
+        if story.abstains:
+            continue
+        percent = 100 * max(story.probability)
+        assert story.summary.startswith(f"{story.label} (")
+        assert f"({percent:.0f} %)" in story.summary or "(above 99 %)" in story.summary
+        balance, sign = story.balance, 1 if story.label == "malignant" else -1
+        speaking = [part for part in balance.features if sign * balance.moves(part) > 0]
+        strongest = max(speaking, key=lambda part: abs(balance.moves(part)))
+        assert f", because {strongest.feature} is " in story.summary
+
+
+def test_two_classes_are_weighed_towards_the_second_and_several_towards_the_most_probable():
+    frame, model = tumours()
+    story = model.explain(frame.iloc[0])
+    assert story.balance.compared == (1, 0)
+    assert story.balance.apart(story.balance.scores) == pytest.approx(model.decision_function(frame.iloc[[0]])[0])
+    assert "What speaks for malignant (+) and for benign (-)" in str(story)
+    flowers, irises = iris()
+    story = irises.explain(flowers.iloc[83])
+    order = np.argsort(story.probability)[::-1].tolist()
+    assert list(story.balance.compared) == order[:2]
+    other = story.against("setosa")
+    assert other.balance.compared == (order[0], 0)
+    moves = [abs(other.balance.moves(part)) for part in other.balance.features]
+    assert moves == sorted(moves, reverse=True)
+    with pytest.raises(ValueError, match="label is 'rose'; choose one of"):
+        story.against("rose")
+    with pytest.raises(ValueError, match="Rules of a tree have no weights"):
+        FERLClassifier("deep", random_state=0).fit(flowers, flowers["petal width"] > 1).explain(
+            flowers.iloc[0]
+        ).against(True)
+
+
+def test_no_support_is_no_answer_and_names_the_features():
+    frame, model = iris()
+    row = frame.iloc[0].copy()
+    row["petal length"] = 50.0
+    story = model.explain(row)
+    assert story.abstains
+    assert story.label is story.changes is story.certified is None
+    assert story.balance.support == 0
+    assert story.summary == "No answer: nothing is said, because petal length is 50 while training saw 1 to 6.9."
+    assert "Proven" not in str(story)
+    row["petal length"] = 9.0
+    weakened = model.explain(row)
+    assert 0 < weakened.balance.support < 1
+    assert f"All weights count by {weakened.balance.support:.2f}, since values lie outside" in str(weakened)
+    assert weakened.doubt.lost_support > 0
+
+
+def test_a_row_between_classes_gets_no_label_and_both_sides_are_named():
+    frame, model = tumours()
+    benign, malignant = (frame[model.predict(frame) == label].iloc[0] for label in model.classes_)
+    between = pd.DataFrame([benign + share * (malignant - benign) for share in np.linspace(0, 1, 201)])
+    nearest = int(np.abs(model.predict_proba(between)[:, 1] - 0.5).argmin())
+    story = model.explain(between.iloc[nearest])
+    assert story.abstains
+    assert story.label is None
+    assert story.summary.startswith("No answer, ")
+    assert ", which speaks for malignant; " in story.summary
+    assert ", which speaks for benign" in story.summary
+    assert story.doubt.weak_firing == pytest.approx(story.ignorance)
+
+
+def test_causes_of_doubt_add_up_and_gates_only_add_to_it():
+    for model, row in rows_of_all_kinds():
+        story = model.explain(row, counterfactual=False)
+        assert story.doubt.lost_support >= 0
+        assert story.doubt.lost_support + story.doubt.weak_firing == pytest.approx(story.ignorance, abs=1e-12)
+        if story.balance.support == 1:
+            assert story.doubt.lost_support == 0
+
+
+def test_the_story_agrees_with_the_readings_of_the_model():
+    for model, row in rows_of_all_kinds():
+        story, evidence = model.explain(row, counterfactual=False), model.predict_evidence(row)
+        assert story.probability == tuple(model.predict_proba(row)[0])
+        assert story.belief == tuple(evidence.belief[0])
+        assert story.plausibility == tuple(evidence.plausibility[0])
+        assert story.in_set == tuple(model.predict_set(row)[0])
+        assert story.conflict == evidence.conflict[0]
+        assert story.label == (None if story.abstains else model.predict(row)[0])
+
+
+def test_no_class_is_called_impossible_or_proven_without_a_proof():
+    for model, row in list(rows_of_all_kinds())[::5]:
+        text = model.explain(row, counterfactual=False).to_text()
+        assert "ruled out" not in text
+        assert "excluded" not in text
+        assert "e+0" not in text
+
+
+def test_a_story_is_plain_json_text_and_html():
+    for model, row in rows_of_all_kinds():
+        story = model.explain(row, counterfactual=False)
+        form = json.loads(json.dumps(story.to_dict(), allow_nan=False))
+        assert form["balance"]["scores"] == list(story.balance.scores)
+        assert [rule["weight"] for rule in form["rules"]] == [list(rule.weight) for rule in story.rules]
+        assert max(map(len, story.to_text(60).splitlines())) <= 60
+        assert story.to_html().startswith('<div class="ferl-story">')
+        assert story.summary.endswith(".")
+        assert "nan" not in story.to_text()
+    console = Console(file=StringIO(), width=120, force_terminal=True, color_system="standard")
+    console.print(story)
+    assert "\x1b[1;36mEvidence" in console.file.getvalue()
+
+
+def test_a_model_of_one_class_and_one_without_rules_have_stories():
+    for X, y in (([[0.0], [1.0]] * 5, [1] * 10), ([[0.0]] * 10, [0, 1] * 5)):
+        story = FERLClassifier("wide", random_state=0).fit(X, y).explain([0.5])
+        assert story.to_text()
+        json.dumps(story.to_dict(), allow_nan=False)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What if
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", ["wide", "deep"])
+def test_what_if_gives_the_answers_to_both_rows(variant):
+    X, y = load_iris(return_X_y=True)
+    frame = pd.DataFrame(X, columns=NAMES)
+    model = iris()[1] if variant == "wide" else FERLClassifier(variant, random_state=0).fit(frame, y)
+    row = frame.iloc[70]
+    found = model.what_if(row, {"petal width": 1.2, 2: None})
+    other = row.copy()
+    other[["petal width", "petal length"]] = [1.2, np.nan]
+    assert found.before == model.explain(row, counterfactual=False)
+    assert found.after == model.explain(other, counterfactual=False)
+    assert found.summary.startswith(
+        "If petal width were 1.2 instead of 1.8 and petal length were missing instead of 4.8:"
+    )
+    assert ("What speaks for" in str(found)) == (variant == "wide")
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["summary"] == found.summary
+
+
+def test_what_if_takes_categories_and_refuses_what_is_no_feature():
+    model, rows = mixed(2)
+    row = rows.iloc[0]
+    assert model.what_if(row, {"c0": "level 2"}).after.probability == tuple(
+        model.predict_proba(rows.iloc[[0]].assign(c0="level 2"))[0]
+    )
+    assert "a category that training did not have" in str(model.what_if(row, {"c1": "never"}).after)
+    with pytest.raises(ValueError, match=r"changes has 'c0 ', which is no feature of the model; did you mean 'c0'\?"):
+        model.what_if(row, {"c0 ": "level 1"})
+    with pytest.raises(ValueError, match="changes is empty"):
+        model.what_if(row, {})
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Importance
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_importances_are_shares_of_one_and_features_that_no_rule_asks_have_none():
+    for n_classes in (2, 3, 5):
+        model, _ = mixed(n_classes)
+        importance = model.feature_importances_
+        assert importance.sum() == pytest.approx(1)
+        assert (importance >= 0).all()
+        asked = {part.feature for part in model.explain([None] * len(importance)).balance.features}
+        assert {name for name, own in zip(model.feature_names_in_, importance, strict=True) if own > 0} <= asked
+
+
+def test_the_importance_of_curves_is_the_mean_distance_from_their_mean():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = FERLClassifier("wide", max_conditions=1, random_state=0, n_exemplars=len(X)).fit(X, y)
+    parts = model.feature_contributions(X)[:, :-1]
+    away = np.ptp(parts - parts.mean(axis=0), axis=2).mean(axis=0)
+    np.testing.assert_allclose(model.feature_importances_, away / away.sum(), rtol=0, atol=1e-9)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The model at a glance
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_overview_says_what_the_features_say_and_lists_all_rules():
+    _, model = iris()
+    page = overview(model)
+    assert page.summary.startswith(f"{model.n_rules_} rules on 4 of 4 features tell 3 classes apart; petal length")
+    assert [rule.number for rule in page.rules] == list(range(1, model.n_rules_ + 1))
+    np.testing.assert_allclose([rule.weight for rule in page.rules], np.ptp(model.evidence_weights_, axis=1))
+    assert [share for _, share in page.importances] == sorted(model.feature_importances_, reverse=True)
+    text = page.to_text(300)
+    assert "The higher petal length, from 1 to 6.9, the more it speaks for virginica" in text
+    assert "virginica: 33% of the training rows. petal length at 6.9 speaks most for it before all others (" in text
+    assert all(profile.is_answered for profile in page.classes)
+
+
+def test_the_overview_names_a_class_that_no_row_gets():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 2)), np.where(rng.random(300) < 0.04, "rare", "usual")
+    page = overview(FERLClassifier("wide", random_state=0).fit(X, y))
+    assert [profile.is_answered for profile in page.classes] == [False, True]
+    assert "rare: 5% of the training rows. No training row that the model keeps gets this answer" in page.to_text(300)
+
+
+def test_every_overview_of_wide_rules_is_text_html_and_json():
+    for n_classes in (2, 3, 5):
+        page = overview(mixed(n_classes)[0])
+        assert json.loads(json.dumps(page.to_dict(), allow_nan=False))["summary"] == page.summary
+        assert max(map(len, page.to_text(70).splitlines())) <= 70
+        assert page.to_html().startswith('<div class="ferl-story">')
+        assert "None" not in str(page)
+    for X, y in (([[0.0], [1.0]] * 5, [1] * 10), ([[0.0]] * 10, [0, 1] * 5)):
+        assert "no feature matters" in overview(FERLClassifier("wide", random_state=0).fit(X, y)).summary

@@ -1,0 +1,218 @@
+"""Scorecards and reason codes: points that add up to what the model says."""
+
+import csv
+import io
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone, is_classifier
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
+from sklearn.model_selection import cross_val_score
+
+from ferl import FERLClassifier
+from ferl.export import Scorecard, export_scorecard, reason_codes
+from table_examples import TABLE_LAW, rows_beside, wide_example
+
+
+def points_by_hand(frame, row, firing):
+    """The total of a row, read off the frame line by line; ``firing``: how far it fits each rule."""
+    total = 0.0
+    for line in frame.to_dict("records"):
+        if line["feature"] == "all rows":
+            total += line["points"]
+        elif line["feature"].startswith("rule "):
+            total += line["points"] * firing[int(line["rules"]) - 1]
+        else:
+            total += points_of_line(line, row[line["feature"]])
+    return total
+
+
+def points_of_line(line, value):
+    is_interval = not (math.isnan(line["from"]) and math.isnan(line["to"])) or line["when"] == "any number"
+    if pd.isna(value):
+        return line["points"] if line["when"] == "missing" else 0.0
+    if isinstance(value, str):
+        return line["points"] if line["when"] == value else 0.0
+    if not is_interval:
+        return 0.0
+    low, high = (
+        (-math.inf if math.isnan(line["from"]) else line["from"]),
+        (math.inf if math.isnan(line["to"]) else line["to"]),
+    )
+    if not low <= value < high:
+        return 0.0
+    if math.isinf(low) or math.isinf(high):
+        return line["points"]
+    return line["points"] + (value - low) / (high - low) * (line["points_to"] - line["points"])
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+def test_the_lines_of_the_table_add_up_to_the_total(rounded):
+    table, clf = wide_example(0, 2)
+    card = Scorecard(clf, rounded=rounded)
+    rows = table.frame.iloc[:60]
+    firing = clf.tree_.fire(clf._rows(rows), gated=False)[:, clf.model_.weights.node]
+    frame = export_scorecard(clf, rounded=rounded)
+    found = [points_by_hand(frame, row, own) for row, own in zip(rows.to_dict("records"), firing, strict=True)]
+    np.testing.assert_allclose(found, card.total(rows), rtol=0, atol=1e-9)
+    if rounded:
+        assert frame["points"].dtype.kind == frame["points_to"].dtype.kind == "i"
+
+
+@TABLE_LAW
+@given(st.sampled_from([(0, 2), (1, 3), (2, 5)]), st.integers(0, 2**31))
+def test_points_that_are_not_rounded_mean_what_the_classifier_says(example, seed):
+    table, clf = wide_example(*example)
+    rows = rows_beside(table, seed)
+    card = Scorecard(clf, base_points=500, base_odds=20, points_to_double=40)
+    np.testing.assert_allclose(card.predict_proba(rows), clf.predict_proba(rows), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(card.decision_function(rows), clf.decision_function(rows), rtol=0, atol=1e-11)
+    assert (card.predict(rows) == clf.predict(rows)).all()
+
+
+def test_base_points_have_base_odds_and_more_points_double_them():
+    table, clf = wide_example(0, 2)
+    card = Scorecard(clf, base_points=660, base_odds=15, points_to_double=25)
+    total, probability = card.total(table.frame), card.predict_proba(table.frame)[:, 1]
+    odds = probability / (1 - probability)
+    np.testing.assert_allclose(total, 660 + 25 * np.log2(odds / 15), rtol=1e-9)
+
+
+def test_points_can_speak_for_either_class():
+    table, clf = wide_example(0, 2)
+    first, second = (Scorecard(clf, positive=label, base_odds=1) for label in clf.classes_)
+    np.testing.assert_allclose(first.total(table.frame) + second.total(table.frame), 1200)
+    np.testing.assert_allclose(first.predict_proba(table.frame), second.predict_proba(table.frame), atol=1e-12)
+    assert f"probability of {clf.classes_[0]}" in first.text()
+    with pytest.raises(ValueError, match="positive is 'x'; the classes are"):
+        Scorecard(clf, positive="x").text()
+    with pytest.raises(ValueError, match="3 classes have points each"):
+        Scorecard(wide_example(1, 3)[1], positive=0).text()
+
+
+def test_rounded_points_are_a_classifier_that_says_what_rounding_costs():
+    data = load_breast_cancer()
+    X, y = data.data[1::2], data.target[1::2]
+    clf = FERLClassifier("wide", max_rules=10, random_state=0).fit(data.data[::2], data.target[::2])
+    coarse = Scorecard(clf, rounded=True, points_to_double=1)
+    assert is_classifier(coarse)
+    before, after = clf.predict_proba(X), coarse.predict_proba(X)
+    cost = coarse.cost(X, y)
+    for found, probability in ((cost.before, before), (cost.after, after)):
+        assert found.accuracy == accuracy_score(y, probability.argmax(axis=1))
+        assert found.log_loss == pytest.approx(log_loss(y, probability))
+        assert found.auc == pytest.approx(roc_auc_score(y, probability[:, 1]))
+    assert cost.n_changed == (before.argmax(axis=1) != after.argmax(axis=1)).sum()
+    assert np.abs(before - after).max() > 0.01
+    fine = Scorecard(clf, rounded=True, points_to_double=1000)
+    assert np.abs(before - fine.predict_proba(X)).max() < 0.005
+    with pytest.raises(ValueError, match="none of the classes"):
+        coarse.cost(X, y + 1)
+    with pytest.raises(ValueError, match="one label for each row"):
+        coarse.cost(X, y[1:])
+
+
+def test_a_scorecard_fits_a_clone_and_can_be_cross_validated():
+    X, y = load_iris(return_X_y=True)
+    card = Scorecard(FERLClassifier("wide", max_rules=5, random_state=0), rounded=True)
+    with pytest.raises(NotFittedError, match="needs a fitted classifier"):
+        card.total(X)
+    assert cross_val_score(card, X, y, cv=3).mean() > 0.9
+    assert clone(card).get_params()["rounded"]
+    assert card.fit(X, y).total(X).shape == (150, 3)
+    for name, value in (("base_odds", 0), ("points_to_double", -1), ("base_points", "many")):
+        with pytest.raises(ValueError, match=name):
+            Scorecard(card.estimator_, **{name: value}).frame()
+    with pytest.raises(ValueError, match="no weights of evidence"):
+        Scorecard(FERLClassifier("medium", max_rules=3, random_state=0).fit(X, y)).frame()
+
+
+@pytest.mark.parametrize("example", [(0, 2), (1, 3)])
+def test_all_forms_hold_the_same_lines(example, tmp_path):
+    _, clf = wide_example(*example)
+    card = Scorecard(clf, rounded=True)
+    frame = card.frame()
+    columns = [name for name in frame.columns if name.startswith("points") and not name.startswith("points_to")]
+    assert len(columns) == (1 if example[1] == 2 else example[1])
+    assert card.csv(tmp_path / "card.csv") is None
+    written = list(csv.reader(io.StringIO((tmp_path / "card.csv").read_text(encoding="utf-8"))))
+    assert written[0] == list(frame.columns)
+    assert [line[:2] for line in written[1:]] == frame[["feature", "when"]].to_numpy().tolist()
+    assert [int(line[4]) for line in written[1:]] == frame[columns[0]].tolist()
+    assert card.csv() == (tmp_path / "card.csv").read_text(encoding="utf-8")
+    text, latex = card.text(), card.latex()
+    assert len(text.splitlines()) == 2 + len(frame) + (2 if example[1] == 2 else 1)  # heads, an empty line, meaning
+    assert latex.count(r" \\") == 1 + len(frame) + (2 if example[1] == 2 else 1)
+    assert latex.startswith(r"\begin{tabular}")
+
+
+@pytest.mark.parametrize("against", ["average", "best"])
+def test_reasons_are_what_cost_most_and_add_up(against):
+    table, clf = wide_example(0, 2)
+    rows = table.frame.iloc[:40]
+    every = reason_codes(clf, rows, n=1000, against=against)
+    few = reason_codes(clf, rows, n=3, against=against)
+    assert len(every) == len(few) == len(rows)
+    for own, first in zip(every, few, strict=True):
+        assert first == own[:3]
+        assert [reason.lost for reason in own] == sorted((reason.lost for reason in own), reverse=True)
+        assert all(reason.lost > 0 and reason.points == pytest.approx(20 / math.log(2) * reason.lost) for reason in own)
+    if against == "average":  # what is lost towards one class is won towards the other, and all of it is the score
+        other = reason_codes(clf, rows, n=1000, positive=clf.classes_[0])
+        towards, away = (np.array([sum(one.lost for one in own) for own in part]) for part in (every, other))
+        average = clf.decision_function(table.frame).mean()
+        np.testing.assert_allclose(average - clf.decision_function(rows), towards - away, rtol=0, atol=1e-6)
+
+
+def test_reasons_name_values_and_rules():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"income": rng.uniform(10, 90, 800).round(), "home": rng.choice(["own", "rent"], 800)})
+    y = np.where(X["income"] + 20 * (X["home"] == "own") + 10 * rng.normal(size=800) > 60, "granted", "denied")
+    clf = FERLClassifier("wide", max_conditions=1, random_state=0).fit(X, y)
+    poor = pd.DataFrame({"income": [12.0, None], "home": ["rent", "tent"]})
+    first, _ = reason_codes(clf, poor, positive="granted")
+    assert first[0].text.startswith("income is 12: ")
+    assert "points below the average row" in first[0].text
+    assert (first[1].name, first[1].value) == ("home", "rent")
+    best = reason_codes(clf, poor, positive="granted", against="best")[1]
+    assert {reason.value for reason in best} == {"missing", "a category that training did not have"}
+    pairs = FERLClassifier("wide", random_state=0).fit(*load_breast_cancer(return_X_y=True))
+    rows = load_breast_cancer().data[:30]
+    rules = [own for row in reason_codes(pairs, rows) for own in row if own.name.startswith("rule ")]
+    assert rules
+    assert all(" fits by " in own.text and own.name in own.text for own in rules)
+
+
+def test_reasons_of_several_classes_need_the_class_that_was_wished_for():
+    X, y = load_iris(return_X_y=True)
+    clf = FERLClassifier("wide", max_rules=4, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="name the class that rows should have had"):
+        reason_codes(clf, X)
+    assert any(reason_codes(clf, X[:1], positive=2)[0])
+    far = X[:1] + 1000
+    assert reason_codes(clf, far, positive=2) == [()]
+    for options, match in (
+        ({"n": 0}, "n is 0"),
+        ({"against": "x"}, "against is"),
+        ({"points_to_double": 0}, "above 0"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            reason_codes(clf, X, positive=2, **options)
+
+
+def test_the_examples_of_the_page_run(capsys):
+    page = (Path(__file__).parent.parent / "docs" / "scorecard.md").read_text(encoding="utf-8")
+    names: dict = {}
+    for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
+        exec(compile(block, "scorecard.md", "exec"), names)
+    out = capsys.readouterr().out
+    assert "points below the average row" in out
+    assert "rows get another label" in out
