@@ -27,10 +27,19 @@ from ferl_bench.runner import Job, plan, run
 from ferl_bench.table import Request
 from ferl_bench.tables.frontier import run_frontier
 from ferl_bench.tables.speed import Sizes, run_speed
+from ferl_bench.wide_race import SMALLER
 
 CART = get_method("CART")
 
-OURS = ["FERL-compact", "FERL-compact, MDLP", "FERL-medium", "FERL-deep, vote", "FERL-deep"]
+OURS = [
+    "FERL-compact",
+    "FERL-compact, the paper's tree",
+    "FERL-compact, MDLP",
+    "FERL-medium",
+    "FERL-deep, vote",
+    "FERL-deep",
+]
+OURS += [*(f"FERL-wide, {n_rules} rules" for n_rules in (6, 10, 15, 25, 50)), "FERL-wide"]
 METHODS = [
     "C4.5",
     "CART",
@@ -48,6 +57,7 @@ METHODS = [
     "MLP(64)",
     "NCC",
     "Random forest",
+    "RuleFit",
     "XGBoost",
 ]
 
@@ -256,15 +266,16 @@ def test_the_defaults_table_has_one_row_an_alternative(
     assert report.data["deep"]["accuracy"] > 0.5  # type: ignore[index, call-overload]
 
 
-def test_the_defaults_of_compact_trees_have_a_table_of_their_own(
+def test_the_defaults_of_compact_have_a_table_of_their_own(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ferl_bench.tables import defaults_compact
 
     monkeypatch.setattr(defaults_compact, "CHANGES", defaults_compact.CHANGES[:2])
+    monkeypatch.setattr(defaults_compact, "CHANGES_OF_TREE", defaults_compact.CHANGES_OF_TREE[:1])
     report = defaults_compact.run_defaults_compact(Request(load_folder(folder, ["blobs"]), tmp_path / "out", quiet()))
     assert report.name == "defaults_compact"
-    assert [row[0] for row in report.sections[0].rows] == ["compact", "worth 0.035"]
+    assert [row[0] for row in report.sections[0].rows] == ["compact", "worth 0.03", "tree"]
     assert report.data["compact"]["size"] <= 15  # type: ignore[index, call-overload]
 
 
@@ -402,15 +413,23 @@ def test_ferl_rows_offer_every_measure(folder: Path, tmp_path: Path) -> None:
     assert [row[0] for row in report.sections[1].rows] == OURS
 
 
-def test_speed_report_has_every_section_with_its_target(folder: Path, tmp_path: Path) -> None:
+def test_speed_report_has_every_section_with_its_target(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ferl_bench.wide_race.TARGETS", {"XGBoost": 3.0})  # EBM takes its time
     sizes = Sizes(6, 300, 500, 300, 2_000, growth_rows=(100, 200), growth_features=(6, 8), growth_features_rows=100)
     report = run_speed(Request(load_folder(folder), tmp_path, quiet()), sizes)
     data = json.loads(json.dumps(report.data))
     assert {name: part.get("error") for name, part in data.items()} == dict.fromkeys(
-        ("fit", "predict", "one row", "memory", "growth")
+        ("fit", "boosting", "predict", "one row", "memory", "growth", "wide growth")
     )
     assert set(data["fit"]["seconds"]) == {"blobs", "mixed"}
-    assert render.markdown(report).count("target <=") == 11
+    boosting = data["boosting"]
+    assert list(boosting["sum_seconds"]) == ["FERL-wide", *SMALLER, *boosting["ratio_of_sums"]]
+    for name, ratio in boosting["ratio_of_sums"].items():
+        assert ratio == pytest.approx(boosting["sum_seconds"]["FERL-wide"] / boosting["sum_seconds"][name])
+    assert list(data["wide growth"]["rows"]["seconds"]) == ["100", "200"]
+    assert render.markdown(report).count("target <=") == 14 + len(boosting["ratio_of_sums"])
 
 
 @pytest.mark.parametrize("command", ["frontier", "speed"])

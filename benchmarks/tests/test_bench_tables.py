@@ -62,7 +62,7 @@ def row(method: Method, accuracy: list[float], aurc: list[float] | None = None) 
 def test_the_first_line_is_the_default_and_every_other_one_changes_it(module: Any) -> None:
     first, *others = module.LINES
     assert first.method() == DEEP
-    defaults = FERLClassifier().get_params()
+    defaults = FERLClassifier("deep").get_params()
     for line in others:
         assert line.change
         assert all(defaults[name] != value for name, value in line.change.items())
@@ -136,12 +136,13 @@ def test_a_line_that_fails_has_a_row_that_says_so(request_of: Request, monkeypat
 # Ranks
 # ---------------------------------------------------------------------------------------------------------------------
 
-FOREST, VOTE = get_method("Random forest"), get_method("FERL-deep, vote")
+FOREST, VOTE, WIDE = get_method("Random forest"), get_method("FERL-deep, vote"), get_method("FERL-wide")
 
 
 @pytest.fixture
 def ranked() -> list[Row]:
     return [
+        row(WIDE, [0.91, 0.81, 0.71, 0.91, 0.86]),
         row(VOTE, [0.9, 0.8, 0.7, 0.9, 0.85]),
         row(DEEP, [0.7, 0.8, 0.7, 0.9, 0.85]),
         row(CART, [0.8, 0.7, 0.6, 0.8, 0.75]),
@@ -152,15 +153,17 @@ def ranked() -> list[Row]:
 
 def test_interpretable_methods_are_ranked_apart(ranked: list[Row]) -> None:
     data = as_json(ranks.make_report(ranked, {}))
-    interpretable = data["families"]["Interpretable methods, by vote"]["accuracy"]
-    assert interpretable["test"]["ranks"] == pytest.approx(
-        {"FERL-deep, vote": 1.2, "Logistic regression": 1.8, "CART": 3.0}
-    )
-    dempster = data["families"]["Interpretable methods"]["accuracy"]
+    by_vote = data["families"][f"{ranks.RULES}, by vote"]["accuracy"]
+    assert by_vote["test"]["ranks"] == pytest.approx({"FERL-deep, vote": 1.2, "Logistic regression": 1.8, "CART": 3.0})
+    dempster = data["families"][ranks.RULES]["accuracy"]
     assert dempster["test"]["ranks"] == pytest.approx({"FERL-deep": 1.6, "Logistic regression": 1.6, "CART": 2.8})
+    interpretable = data["families"]["Interpretable methods"]["accuracy"]
+    assert interpretable["test"]["ranks"] == pytest.approx(
+        {"FERL-wide": 1.2, "FERL-deep": 2.6, "Logistic regression": 2.4, "CART": 3.8}
+    )
     every = data["families"]["All methods"]["accuracy"]
     assert every["test"]["ranks"]["Random forest"] == 1.0
-    pair = interpretable["pairs"]["CART"]
+    pair = by_vote["pairs"]["CART"]
     assert pair["mean"] == pytest.approx(10.0)
     assert (pair["wins"], pair["p_value"]) == (5, pytest.approx(2 / 2**5))
     assert pair["holm"] == pytest.approx(2 * 2 / 2**5)
@@ -169,14 +172,21 @@ def test_interpretable_methods_are_ranked_apart(ranked: list[Row]) -> None:
 def test_additive_models_are_left_out_of_the_papers_kinds(ranked: list[Row]) -> None:
     boosted = row(get_method("EBM"), [0.99, 0.99, 0.99, 0.99, 0.99])
     families = as_json(ranks.make_report([*ranked, boosted], {}))["families"]
-    assert "EBM" not in families[ranks.RULES]["accuracy"]["test"]["ranks"]
+    assert not {"EBM", "FERL-wide"} & set(families[ranks.RULES]["accuracy"]["test"]["ranks"])
     assert families["Interpretable methods"]["accuracy"]["test"]["ranks"]["EBM"] == 1.0
 
 
-def test_headlines_of_ranks_are_against_the_best_other(ranked: list[Row]) -> None:
+def test_sizes_of_wide_rules_that_only_the_frontier_shows_are_not_ranked(ranked: list[Row]) -> None:
+    sizes = [row(get_method(f"FERL-wide, {n} rules"), [0.6, 0.6, 0.6, 0.6, 0.6]) for n in (50, 25, 15, 10, 6)]
+    families = as_json(ranks.make_report([*ranked, *sizes], {}))["families"]
+    found = [name for name in families["All methods"]["accuracy"]["test"]["ranks"] if "rules" in name]
+    assert found == ["FERL-wide, 50 rules", "FERL-wide, 15 rules", "FERL-wide, 10 rules"]
+
+
+def test_headlines_of_ranks_are_against_the_best_rival(ranked: list[Row]) -> None:
     headlines = ranks.make_report(ranked, {}).headlines
     assert [(one.whose, one.is_behind) for one in headlines] == [
-        *[("Logistic regression", False)] * 8,
+        *[("Logistic regression", False)] * 6,
         *[("Random forest", True)] * 2,
     ]
 
@@ -213,7 +223,7 @@ def test_ranks_are_drawn(ranked: list[Row]) -> None:
 def test_ranks_of_real_runs(request_of: Request) -> None:
     report = ranks.run_ranks(request_of, [VOTE, CART, LOGISTIC])
     assert sum(
-        as_json(report)["families"]["Interpretable methods, by vote"]["aurc"]["test"]["ranks"].values()
+        as_json(report)["families"][f"{ranks.RULES}, by vote"]["aurc"]["test"]["ranks"].values()
     ) == pytest.approx(6)
     few = ranks.run_ranks(request_of, [VOTE, CART])
     assert few.sections[0].header == ["Too few methods or data sets"]
@@ -226,6 +236,7 @@ def test_ranks_of_real_runs(request_of: Request) -> None:
 
 def test_the_study_sorts_gaps_and_correlates_them(request_of: Request, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(study, "OPPONENTS", ("Logistic regression", "CART"))
+    monkeypatch.setattr(study, "WIDE_OPPONENTS", ("FERL-deep", "Logistic regression"))
     report = study.run_study(request_of)
     data = as_json(report)
     gaps = data["gaps"]["Logistic regression"]
@@ -234,6 +245,9 @@ def test_the_study_sorts_gaps_and_correlates_them(request_of: Request, monkeypat
     cells = {own[0]: own[-1] for own in report.sections[0].rows}
     assert cells["heart"].endswith("[-5.6]")
     assert set(data["correlations"]) == {"Logistic regression", "CART"}
+    assert set(data["wide_gaps"]) == {"FERL-deep", "Logistic regression"}
+    assert [section.title.partition(":")[0] for section in report.sections[1:]] == ["FERL-deep"] * 2 + ["FERL-wide"] * 2
+    assert (report.headlines[-1].whose, report.headlines[-1].theirs) == ("Logistic regression", 0.0)
     assert "[-0.37]" in markdown(report)
     assert report.draw is not None
     report.draw(Figure())
@@ -295,4 +309,4 @@ def test_mixed_tables_are_those_with_categories_and_generated_ones(
     assert "size" not in data["mean"]["pets"]["HistGradientBoosting"]
     assert " / - / " in report.sections[0].rows[0][-1]
     assert data["ratio"] == data["seconds"]["mixed"] / data["seconds"]["numbers"]
-    assert [headline.whose for headline in report.headlines] == ["one-hot + median", "the goal"]
+    assert [headline.whose for headline in report.headlines] == ["one-hot + median", tables.BOOSTED, "the goal"]

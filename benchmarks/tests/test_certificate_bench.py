@@ -43,6 +43,9 @@ def test_the_table_reports_radii_attacks_and_failures(folder: Path, tmp_path: Pa
     assert data["n_tried"] == blobs["n_tried"] > 3_000
     for name in ("vote", "dempster", "compact"):
         assert 0.5 < blobs[f"tightness_{name}"] <= 1
+    assert 0.99 < blobs["tightness_wide"] <= 1
+    assert data["n_successful_wide"] == 0
+    assert data["n_tried_wide"] > 10_000
     assert "infinity" in data["failures"]["gaps"]
     text = markdown(report)
     assert "| blobs |" in text
@@ -66,11 +69,12 @@ def test_the_command_writes_all_files(folder: Path, tmp_path: Path) -> None:
     assert "does not exist" in missing.stderr
 
 
-def test_attacks_find_a_boundary_that_is_there() -> None:
+@pytest.mark.parametrize("variant", ["deep", "wide"])
+def test_attacks_find_a_boundary_that_is_there(variant: str) -> None:
     """An attacker that never succeeds would prove nothing."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
-    model = FERLClassifier(random_state=0).fit(X, X[:, 0] > 0)
+    model = FERLClassifier(variant, random_state=0).fit(X, X[:, 0] > 0)
     attacker, x = Attacker(model, np.ones(3)), np.array([0.5, 0.0, 0.0])
     nearest = attacker.smallest(x, 0.05, rng)
     assert 0.3 < nearest < 0.7

@@ -10,7 +10,18 @@ from ferl.concepts import ConceptDetector, TorchDetector, see_concepts
 from ferl_bench.command import app
 from ferl_bench.concepts import seeing
 from ferl_bench.concepts.data import load_concept_set
-from ferl_bench.concepts.heads import FERL, LR, LR_SAME, LR_TREE, concepts_of_decision, judge_few, judge_heads
+from ferl_bench.concepts.heads import (
+    FERL,
+    LR,
+    LR_SAME,
+    LR_TREE,
+    LR_WIDE,
+    WIDE,
+    Budget,
+    concepts_of_decision,
+    judge_few,
+    judge_heads,
+)
 from ferl_bench.concepts.novelty import name_anomalies, novelty_scores
 from ferl_bench.concepts.seeing import see
 from ferl_bench.errors import BenchError
@@ -123,17 +134,18 @@ def concepts_of_rows(seed=0):
 
 
 def test_heads_are_judged_on_the_same_concepts_and_ferl_has_no_more_leaves_than_cart():
-    figures = judge_heads(*concepts_of_rows(), *concepts_of_rows(1), 0, 150)
+    figures = judge_heads(*concepts_of_rows(), *concepts_of_rows(1), 0, Budget(tree=150, wide=3))
+    assert figures[WIDE]["leaves"] == figures[LR_WIDE]["concepts"] == 3
     assert figures[FERL]["leaves"] <= figures["CART"]["leaves"]
     assert figures["CART, as many leaves"]["leaves"] <= figures[FERL]["leaves"]
-    assert all(figures[head]["accuracy"] > 60 for head in (FERL, LR, LR_TREE))
+    assert all(figures[head]["accuracy"] > 60 for head in (WIDE, FERL, LR, LR_TREE))
     assert figures[LR_SAME]["concepts"] <= figures[LR_TREE]["concepts"] <= figures[LR]["concepts"]
 
 
 def test_few_concepts_are_the_best_ones_of_each_head():
     noise = np.random.default_rng(2).random((200, 3))
     (X, y), (X_test, y_test) = concepts_of_rows(), concepts_of_rows(1)
-    found = judge_few(np.hstack([noise, X]), y, np.hstack([noise, X_test]), y_test, 0, 150)
+    found = judge_few(np.hstack([noise, X]), y, np.hstack([noise, X_test]), y_test, 0, Budget(tree=150, wide=60))
     assert list(found) == [4, 6]
     assert min(accuracy for heads in found.values() for accuracy in heads.values()) > 80
 
@@ -142,16 +154,16 @@ def test_a_decision_asks_about_the_concepts_of_all_rules_that_fire():
     from ferl import FERLClassifier
 
     X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]] * 10)
-    model = FERLClassifier(max_rules=4, random_state=0).fit(X, X @ [1, 2])
+    model = FERLClassifier("deep", max_rules=4, random_state=0).fit(X, X @ [1, 2])
     assert concepts_of_decision(model, X) == 2
 
 
 def test_novelty_of_concepts_finds_rows_that_have_all_of_them():
     X, y = concepts_of_rows()
     rows = np.vstack([concepts_of_rows(1)[0][:20], np.ones((5, 4))])
-    for name, score in novelty_scores(X, y, rows, 0, 20).items():
+    for name, score in novelty_scores(X, y, rows, 0, Budget(tree=20, wide=20)).items():
         assert score[20:].min() > np.median(score[:20]), name
-    named = name_anomalies("all at once", X, y, np.array([[1.0, 0.0, 0.0, 1.0]]), list("abcd"), 20)
+    named = name_anomalies("all at once", X, y, np.array([[1.0, 0.0, 0.0, 1.0]]), list("abcd"), Budget(20, 20))
     assert named.concepts[0] in ("a (100%)", "d (100%)")
 
 

@@ -48,7 +48,7 @@ def test_the_study_compares_each_fold_and_resumes(folder: Path, tmp_path: Path) 
     assert data["failures"] == []
     assert [len(folds) for folds in data["folds"].values()] == [5, 5]
     blobs = load_folder(folder, ["blobs"])[0]
-    compact = study.get_method("FERL-compact")
+    compact = study.get_method(study.COMPACT_TREE)
     before, after = (evaluate(blobs, 3, method) for method in (compact, study.REFITTED))
     fold = data["folds"]["blobs"][3]
     assert fold["accuracy_change"] == pytest.approx(after["accuracy"] - before["accuracy"])
@@ -78,7 +78,7 @@ def test_a_data_set_with_a_failed_fold_does_not_count() -> None:
     measures = dict.fromkeys(
         ["accuracy", "ece", "drift", "cross_entropy_before", "cross_entropy_after", "n_iterations", "converged"], 0.5
     )
-    names = ("FERL-compact", study.REFITTED.name)
+    names = (study.COMPACT_TREE, study.REFITTED.name)
     good = [Result("good", fold, name, measures) for fold in range(5) for name in names]
     bad = [
         Result("bad", fold, name, measures, "no such luck" if fold == 2 else None)

@@ -10,17 +10,27 @@ from sklearn.datasets import load_breast_cancer
 
 from ferl_bench.errors import NotInstalledError
 from ferl_bench.method import get_method
-from ferl_bench.methods import ebm
+from ferl_bench.methods import ebm, rulefit
 
 # Method, its package and the extra that brings it.
 RIVALS = [
     ("FIGS", "imodels", "rivals"),
     ("HSTree", "imodels", "rivals"),
+    ("RuleFit", "imodels", "rivals"),
     ("EBM", "interpret", "rivals"),
     ("ex_fuzzy DeepFERL", "ex_fuzzy", "agpl"),
     ("ex_fuzzy DeepFERL, soft vote", "ex_fuzzy", "agpl"),
     ("ex_fuzzy FERL compact", "ex_fuzzy", "agpl"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One bag and ten trees are enough to learn these rows."""
+    monkeypatch.setattr(ebm, "N_BAGS", 1)
+    monkeypatch.setattr(rulefit, "N_TREES", 10)
+
+
 ROWS = {"two classes": (0, 5), "labels with gaps": (0, 2, 5)}
 
 
@@ -32,11 +42,8 @@ def blobs(labels: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("labels", ROWS.values(), ids=ROWS.keys())
 @pytest.mark.parametrize(("name", "package", "extra"), RIVALS, ids=[rival[0] for rival in RIVALS])
-def test_rivals_learn_what_can_be_learned(
-    name: str, package: str, extra: str, labels: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rivals_learn_what_can_be_learned(name: str, package: str, extra: str, labels: tuple[int, ...]) -> None:
     pytest.importorskip(package, reason=f"{package} is not installed: pip install './benchmarks[{extra}]'")
-    monkeypatch.setattr(ebm, "N_BAGS", 1)  # one is enough to learn this
     X, y = blobs(labels)
     method = get_method(name)
     fitted = method.fit(X[::2], y[::2], 0)
@@ -67,7 +74,7 @@ def test_an_absent_package_is_named_with_its_extra(
         get_method(name).fit(*blobs((0, 5)), 0)
 
 
-@pytest.mark.parametrize("name", ["FIGS", "HSTree"])
+@pytest.mark.parametrize("name", ["FIGS", "HSTree", "RuleFit"])
 def test_a_class_of_one_row_is_no_failure(name: str) -> None:
     """The package's own search for the strength of shrinkage fails on it; the row of the benchmark must not."""
     pytest.importorskip("imodels", reason="imodels is not installed: pip install './benchmarks[rivals]'")
@@ -77,13 +84,28 @@ def test_a_class_of_one_row_is_no_failure(name: str) -> None:
     assert fitted.predict_proba(X).shape == (181, 4)
 
 
-def test_figs_is_the_same_twice_and_leaves_the_global_generator_alone() -> None:
+@pytest.mark.parametrize("name", ["FIGS", "RuleFit"])
+def test_a_rival_of_imodels_is_the_same_twice_and_leaves_the_global_generator_alone(name: str) -> None:
     pytest.importorskip("imodels", reason="imodels is not installed: pip install './benchmarks[rivals]'")
     X, y = load_breast_cancer(return_X_y=True)
     before = np.random.get_state()[1].tobytes()  # noqa: NPY002
-    one, other = (get_method("FIGS").fit(X[::2], y[::2], 0).predict_proba(X) for _ in range(2))
+    one, other = (get_method(name).fit(X[::4], y[::4], 0).predict_proba(X) for _ in range(2))
     np.testing.assert_array_equal(one, other)
     assert np.random.get_state()[1].tobytes() == before  # noqa: NPY002
+
+
+def test_rulefit_keeps_at_most_thirty_terms_a_class_and_answers_by_its_own_regression() -> None:
+    pytest.importorskip("imodels", reason="imodels is not installed: pip install './benchmarks[rivals]'")
+    X, y = load_breast_cancer(return_X_y=True)
+    method = get_method("RuleFit")
+    fitted = method.fit(X[::2], y[::2], 0)
+    assert method.size is not None
+    assert 1 <= method.size(fitted) <= 30
+    assert method.size(fitted) == len(fitted.model_.visualize())
+    # The package's own probability of the second class is logistic(2 s - 1) of the log-odds s.
+    odds = np.log(fitted.predict_proba(X[1::2])[:, 1] / fitted.predict_proba(X[1::2])[:, 0])
+    package = fitted.model_.predict_proba(X[1::2])
+    np.testing.assert_allclose(np.log(package[:, 1] / package[:, 0]), 2 * odds - 1, atol=1e-6)
 
 
 def test_shrinkage_pulls_pure_leaves_towards_the_nodes_above() -> None:

@@ -40,7 +40,13 @@ def test_the_scale_table_measures_what_it_says(small: Request) -> None:
     report = scale.run_scale(small, SIZES)
     data: Any = json.loads(json.dumps(report.data, allow_nan=False))
     race, samples, streams, threads = data.values()
-    assert set(race) == {"CART, 150 leaves", "FERL-deep, one thread", "FERL-deep, all cores"}
+    ours = [f"FERL-{variant}, {threads}" for variant in ("deep", "wide") for threads in ("one thread", "all cores")]
+    smaller = [f"FERL-wide, {n_rules} rules, all cores" for n_rules in (50, 15, 10)]
+    assert list(race) == ["CART, 150 leaves", *ours, *smaller]
+    assert all(race[name]["rules"] <= n_rules for name, n_rules in zip(smaller, (50, 15, 10), strict=True))
+    assert race["FERL-wide, one thread"]["accuracy"] == race["FERL-wide, all cores"]["accuracy"]
+    ratio = race["FERL-wide, all cores"]["seconds"] / race["FERL-deep, all cores"]["seconds"]
+    assert [(one.ours, one.theirs) for one in report.headlines if "wide" in one.what] == [(ratio, scale.WIDE_TARGET)]
     # Threads, files and rows in memory lead to the same tree.
     assert race["FERL-deep, one thread"]["accuracy"] == race["FERL-deep, all cores"]["accuracy"]
     assert streams["3000"]["accuracy"] == race["FERL-deep, all cores"]["accuracy"] == samples["all rows"]["accuracy"]

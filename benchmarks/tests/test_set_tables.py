@@ -74,6 +74,7 @@ def test_the_credal_table_has_native_and_conformal_rows_and_says_what_could_not_
     assert [row[0] for row in report.sections[0].rows] == list(credal.NATIVE)
     # Rows that failed come last.
     assert [row[0] for row in report.sections[1].rows] == [
+        "FERL-wide, 1 - p",
         "FERL-deep, 1 - Pl",
         "FERL-deep, 1 - p",
         "FERL-deep, APS",
@@ -90,14 +91,15 @@ def test_the_credal_table_has_native_and_conformal_rows_and_says_what_could_not_
     for name in ("FERL-deep, 1 - Pl", "FERL-deep, 1 - p", "FERL-deep, APS", "MLP(64), APS"):
         assert by_method[name]["measures"]["set_coverage"] > 0.8
     assert by_method["NCC"]["paper"]["accuracy"] == pytest.approx(0.7797)
-    assert data["target"] == {"u65": 0.825, "u80": 0.848}
+    assert data["targets"]["FERL-wide"] == {"set_coverage": 0.915, "u65": 0.875, "u80": 0.893}
+    assert any(note.startswith("FERL-wide, coverage: ") for note in report.sections[0].notes)
     u65 = by_method["FERL-deep"]["measures"]["u65"]
     verdict = "reached" if u65 >= 0.825 else "missed"
     assert f"FERL-deep, u65: {u65:.4f} (wanted: at least 0.825; {verdict})." in report.sections[0].notes
     text = markdown(report)
     assert "| NCC |" in text
     assert "[0.91]" in text
-    assert "Columns: 1 FERL-deep; 2 FERL-medium" in text
+    assert "Columns: 1 FERL-wide; 2 FERL-wide, 50 rules" in text
     assert "| blobs |" in text
 
 

@@ -17,7 +17,7 @@ from ferl_bench.remembering import RememberingFERL
 from ferl_bench.render import markdown
 from ferl_bench.simulation import make_population
 from ferl_bench.table import Request
-from ferl_bench.tables.calibration import TREATMENTS, run_calibration
+from ferl_bench.tables.calibration import TREATMENTS, TREATMENTS_OF_WIDE, run_calibration
 from ferl_bench.tables.defaults_trust import ABSTENTION, SCORES, run_defaults_trust
 from ferl_bench.tables.guarantees import Estimate, _binomial, edge_risk, make_report, run_guarantees
 
@@ -91,6 +91,10 @@ def test_the_calibration_table_keeps_accuracy(folder: Path, tmp_path: Path) -> N
     lines = [line for line in data["means"] if line["variant"] == "deep"]
     assert [line["probabilities"] for line in lines] == list(TREATMENTS)
     assert len({line["accuracy"] for line in lines}) == 1
+    wide = [line for line in data["means"] if line["variant"] == "wide"]
+    assert [line["probabilities"] for line in wide] == list(TREATMENTS_OF_WIDE)
+    assert wide[0]["accuracy"] == wide[1]["accuracy"]
+    assert wide[0]["set_size"] > wide[1]["set_size"]  # no ignorance is left: only equals share a set
     assert all(0 <= line["ece"] <= 1 for line in lines)
     assert "Failed on gaps" in markdown(report)
 

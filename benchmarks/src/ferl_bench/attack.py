@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl._read.evidence import decision_scores
 from ferl._util.arrays import Floats
 
 if TYPE_CHECKING:
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 
 GROWTH = 1.1
 MAX_GROWTHS = 80
+N_SHRINKS = 12  # of a box in which another label was found: each halves what is left of the distance
 N_RANDOM = 60
+N_STARTS = 4  # rows from which one feature at a time is moved
 # Values tried for a feature beside the ends of its interval: where the tree bends, thinned to this many.
 MAX_BENDS = 24
 
@@ -40,8 +43,10 @@ class Attacker:
     @cached_property
     def bends(self) -> list[Floats]:
         """For each feature the values at which some membership or gate bends, and their neighbours in float64."""
-        tree, margin = self.classifier.tree_, self.classifier.model_.reading.gate_margin
-        low, high = tree.support.T
+        model = self.classifier.model_
+        tree, margin = model.tree, model.reading.gate_margin
+        # Wide rules have one gate for each feature.
+        low, high = (tree.support if model.weights is None else model.weights.seen[tree.feature]).T
         width = margin * (high - low)
         ends = np.column_stack([tree.trapezoid, low, high, low - width, high + width])
         found = []
@@ -57,7 +62,9 @@ class Attacker:
         features = np.unique(self.classifier.tree_.feature[1:])
         return np.asarray(features[self.scale[features] > 0], dtype=np.intp)
 
-    def within(self, x: Floats, radius: float, rng: np.random.Generator) -> tuple[Floats, int]:
+    def within(
+        self, x: Floats, radius: float, rng: np.random.Generator, start: Floats | None = None
+    ) -> tuple[Floats, int]:
         """Search the box of that radius.
 
         Parameters
@@ -68,6 +75,8 @@ class Attacker:
             Size of the box, in units of ``scale``.
         rng : Generator
             Source of random rows.
+        start : ndarray of shape (n_features,), default=None
+            A row whose nearest neighbour in the box is tried as well.
 
         Returns
         -------
@@ -76,35 +85,54 @@ class Attacker:
         n_tried : int
             How many rows were tried.
         """
-        label = int(self._probabilities(x[None])[0].argmax())
+        label = self._label(x)
         low, high = x - radius * self.scale, x + radius * self.scale
         tried = self._random_rows(x, low, high, rng)
+        if start is not None:
+            tried = np.vstack([np.clip(start, low, high), tried])
         advantage = self._advantage(tried, label)
         if (advantage <= 0).any():
             changed = self._changed(tried, label)
             if len(changed):
                 return changed, len(tried)
-        found, n_searched = self._coordinate_search(tried[advantage.argmin()], low, high, label)
+        best = np.argsort(advantage, kind="stable")[:N_STARTS]
+        found, n_searched = self._coordinate_search(tried[best], low, high, label)
         return found, len(tried) + n_searched
 
     def smallest(self, x: Floats, certified: float, rng: np.random.Generator) -> float:
-        """Distance of the nearest row with another label that a search with growing radius finds; NaN if none."""
-        label = int(self._probabilities(x[None])[0].argmax())
-        radius = certified
+        """Distance of the nearest row with another label that is found; NaN if none.
+
+        The box grows until another label is found in it, then shrinks again as long as one is found.
+        """
+        label, radius = self._label(x), certified
         for _ in range(MAX_GROWTHS):
             radius *= GROWTH
             found, _ = self.within(x, radius, rng)
             if len(found):
-                return min(self._pulled_in(x, row, label) for row in found[:5])
+                return self._shrunk(x, certified, found, label, rng)
         return float("nan")
 
-    def _pulled_in(self, x: Floats, row: Floats, label: int) -> float:
-        """Distance of the nearest row with another label between x and a row that has one."""
-        share = np.linspace(0, 1, 201)[1:, None]
-        between = x + share * (row - x)
-        first = int((self._probabilities(between).argmax(axis=1) != label).argmax())
-        moving = self.scale > 0
-        return float((np.abs(between[first] - x)[moving] / self.scale[moving]).max())
+    def _shrunk(self, x: Floats, certified: float, found: Floats, label: int, rng: np.random.Generator) -> float:
+        """Distance of the nearest row with another label in ever smaller boxes, from rows that have one."""
+        low, (nearest, start) = certified, self._pulled_in(x, found, label)
+        for _ in range(N_SHRINKS):
+            radius = (low + nearest) / 2
+            found, _ = self.within(x, radius, rng, start)
+            if len(found):
+                nearest, start = self._pulled_in(x, found, label)
+            else:
+                low = radius
+        return nearest
+
+    def _pulled_in(self, x: Floats, rows: Floats, label: int) -> tuple[float, Floats]:
+        """The nearest row with another label between x and rows that have one, after its distance."""
+        share, moving = np.linspace(0, 1, 201)[1:, None], self.scale > 0
+        pulled = []
+        for row in rows[:5]:
+            between = x + share * (row - x)
+            first = between[(self._probabilities(between).argmax(axis=1) != label).argmax()]
+            pulled.append((float((np.abs(first - x)[moving] / self.scale[moving]).max()), first))
+        return min(pulled, key=lambda pair: pair[0])
 
     def _random_rows(self, x: Floats, low: Floats, high: Floats, rng: np.random.Generator) -> Floats:
         """The row itself, corners of the box, corners of its faces, and rows inside."""
@@ -113,37 +141,42 @@ class Attacker:
         faces = np.where(rng.random(shape) < 0.5, corners, x)
         return np.vstack([x, corners, faces, rng.uniform(low, np.maximum(low, high), shape)])
 
-    def _coordinate_search(self, start: Floats, low: Floats, high: Floats, label: int) -> tuple[Floats, int]:
-        """Move one feature at a time to where the label is weakest, twice around."""
-        row, n_tried = start.copy(), 0
+    def _coordinate_search(self, starts: Floats, low: Floats, high: Floats, label: int) -> tuple[Floats, int]:
+        """Move one feature at a time to where the label is weakest, twice around, from each of some rows."""
+        now, n_tried = starts.copy(), 0
         for _ in range(2):
             for f in self.tested:
-                values = self._values(f, low[f], high[f], row[f])
-                rows = np.repeat(row[None], len(values), axis=0)
-                rows[:, f] = values
-                n_tried += len(rows)
-                advantage = self._advantage(rows, label)
-                row = rows[advantage.argmin()]
-                if advantage.min() <= 0 and len(changed := self._changed(rows, label)):
+                values = self._values(f, low[f], high[f])
+                rows = np.repeat(now, len(values) + 1, axis=0).reshape(len(now), len(values) + 1, -1)
+                rows[:, 1:, f] = values  # the first one stays
+                tried = rows.reshape(-1, now.shape[1])
+                n_tried += len(tried)
+                advantage = self._advantage(tried, label).reshape(rows.shape[:2])
+                now = rows[np.arange(len(now)), advantage.argmin(axis=1)]
+                if advantage.min() <= 0 and len(changed := self._changed(tried, label)):
                     return changed, n_tried
-        return np.empty((0, len(row))), n_tried
+        return np.empty((0, now.shape[1])), n_tried
 
-    def _values(self, f: int, low: float, high: float, now: float) -> Floats:
+    def _values(self, f: int, low: float, high: float) -> Floats:
         bends = self.bends[f]
         bends = bends[(bends > low) & (bends < high)]
         if len(bends) > MAX_BENDS:
             bends = bends[np.linspace(0, len(bends) - 1, MAX_BENDS).astype(int)]
-        return np.array([now, low, high, (low + high) / 2, *bends])
+        return np.array([low, high, (low + high) / 2, *bends])
 
     def _probabilities(self, rows: Floats) -> Floats:
         return self.classifier.predict_proba(rows)
 
+    def _label(self, x: Floats) -> int:
+        return int(self._probabilities(x[None])[0].argmax())
+
     def _advantage(self, rows: Floats, label: int) -> Floats:
-        """By how much the label leads the best other class."""
-        probabilities = self._probabilities(rows)
-        own = probabilities[:, label].copy()
-        probabilities[:, label] = -np.inf
-        return np.asarray(own - probabilities.max(axis=1))
+        """By how much the label leads the best other class: in scores, which do not saturate, where there are any."""
+        model = self.classifier.model_
+        lead = self._probabilities(rows) if model.weights is None else decision_scores(model, rows)
+        own = lead[:, label].copy()
+        lead[:, label] = -np.inf
+        return np.asarray(own - lead.max(axis=1))
 
     def _changed(self, rows: Floats, label: int) -> Floats:
         return np.asarray(rows[self._probabilities(rows).argmax(axis=1) != label])

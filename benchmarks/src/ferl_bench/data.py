@@ -142,6 +142,36 @@ def encode(data: DataSet, fitting_rows: NDArray[np.intp], *parts: NDArray[np.int
     return tuple(matrix[rows] for rows in (fitting_rows, *parts))
 
 
+def as_tables(data: DataSet, fitting_rows: NDArray[np.intp], *parts: NDArray[np.intp]) -> tuple[Any, ...]:
+    """Do as `encode`, but leave categories as they are, for methods that read them.
+
+    Parameters
+    ----------
+    data : DataSet
+        The data set.
+    fitting_rows : ndarray of int
+        Rows the means and deviations are taken from.
+    *parts : ndarray of int
+        Further rows.
+
+    Returns
+    -------
+    tuple of DataFrame or ndarray of shape (n_part_rows, n_features)
+        The fitting rows, then each of `parts`: numbers first, then categories as text. Without categories they are the
+        arrays that `encode` returns.
+    """
+    if not data.categorical.shape[1]:
+        return encode(data, fitting_rows, *parts)
+    import pandas as pd
+
+    numbers = np.empty((data.n_rows, 0))
+    if data.numeric.shape[1]:
+        numbers = StandardScaler().fit(data.numeric[fitting_rows]).transform(data.numeric)
+    columns = {f"x{j}": column for j, column in enumerate(numbers.T)}
+    frame = pd.DataFrame(columns | {f"c{j}": column for j, column in enumerate(data.categorical.T)})
+    return tuple(frame.iloc[rows] for rows in (fitting_rows, *parts))
+
+
 def _labels(column: Any, path: Path) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the sorted distinct labels and each row's position among them."""
     if column.null_count:

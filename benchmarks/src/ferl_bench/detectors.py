@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._util.arrays import Floats
-from ferl_bench.methods.ferl import fit
+from ferl_bench.method import get_method
+from ferl_bench.methods.ferl import COMPACT_TREE, fit
 
 Labels = NDArray[np.int64]
 Score = Callable[[Floats], Floats]
@@ -18,13 +19,13 @@ Fit = Callable[[Floats, Labels, int], dict[str, Score]]
 """``fit(X, y, seed)`` returns scores by name: one model may offer several."""
 
 
-def ferl(variant: str, X: Floats, y: Labels, seed: int) -> dict[str, Score]:
-    """Novelty by nearest exemplar, the paper's residual, and ignorance, of one tree."""
-    model = fit({"variant": variant}, X, y, seed)
+def ferl(name: str, X: Floats, y: Labels, seed: int) -> dict[str, Score]:
+    """Novelty by nearest exemplar, the paper's residual, and ignorance, of one model."""
+    model = fit(dict(get_method(name).parameters), X, y, seed)
     return {
-        f"FERL-{variant}": lambda rows: model.novelty(rows, measure="neighbour"),
-        f"FERL-{variant}, residual": lambda rows: model.novelty(rows, measure="residual"),
-        f"FERL-{variant}, ignorance": lambda rows: model.predict_evidence(rows).ignorance,
+        name: lambda rows: model.novelty(rows, measure="neighbour"),
+        f"{name}, residual": lambda rows: model.novelty(rows, measure="residual"),
+        f"{name}, ignorance": lambda rows: model.predict_evidence(rows).ignorance,
     }
 
 
@@ -32,6 +33,12 @@ def ferl_with_all_rows(X: Floats, y: Labels, seed: int) -> dict[str, Score]:
     """Novelty of a deep tree whose nodes keep every row that reaches them."""
     model = fit({"variant": "deep", "n_exemplars": len(X)}, X, y, seed)
     return {"FERL-deep, all rows kept": model.novelty}
+
+
+def ferl_wide_with_all_rows(X: Floats, y: Labels, seed: int) -> dict[str, Score]:
+    """Novelty of wide rules that keep every row."""
+    model = fit({"variant": "wide", "n_exemplars": len(X)}, X, y, seed)
+    return {"FERL-wide, all rows kept": model.novelty}
 
 
 def nearest(X: Floats, y: Labels, seed: int) -> dict[str, Score]:
@@ -82,10 +89,13 @@ def softmax_entropy(X: Floats, y: Labels, seed: int) -> dict[str, Score]:
 
 
 DETECTORS: tuple[Fit, ...] = (
-    partial(ferl, "deep"),
+    partial(ferl, "FERL-wide"),
+    ferl_wide_with_all_rows,
+    partial(ferl, "FERL-deep"),
     ferl_with_all_rows,
-    partial(ferl, "medium"),
-    partial(ferl, "compact"),
+    partial(ferl, "FERL-medium"),
+    partial(ferl, "FERL-compact"),
+    partial(ferl, COMPACT_TREE),
     nearest,
     mahalanobis,
     isolation_forest,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl_bench import methods as methods_package
+from ferl_bench.data import DataSet, as_tables, encode
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class Method:
         ``readings(fitted, X)`` returns further measures by name, of its answers to the rows it is judged on.
     is_interpretable : bool
         Whether people can follow how it answers; the paper ranks such methods among themselves.
+    reads_categories : bool
+        Whether it is given categories as they are, in a data frame; other methods get a column of 0 and 1 for each.
     """
 
     name: str
@@ -69,6 +72,14 @@ class Method:
     measures: Callable[[Any], Mapping[str, float]] | None = None
     readings: Callable[[Any, NDArray[np.float64]], Mapping[str, float]] | None = None
     is_interpretable: bool = True
+    reads_categories: bool = False
+
+
+def encode_for(
+    method: Method, data: DataSet, fitting_rows: NDArray[np.intp], *parts: NDArray[np.intp]
+) -> tuple[Any, ...]:
+    """Return the fitting rows, then each of `parts`, in the form that the method takes."""
+    return (as_tables if method.reads_categories else encode)(data, fitting_rows, *parts)
 
 
 def all_methods() -> list[Method]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,11 +75,11 @@ def generate(n_rows: int, n_categories: tuple[int, ...], n_numeric: int, seed: i
     return MixedTable(numeric, categorical, y)
 
 
-def native(variant: str, table: MixedTable, seed: int) -> Any:
-    """FERL on the table as it is."""
+def native(parameters: Mapping[str, Any], table: MixedTable, seed: int) -> Any:
+    """FERL with these parameters on the table as it is."""
     from ferl import FERLClassifier
 
-    return FERLClassifier(variant, random_state=seed, n_jobs=1).fit(table.frame(), table.y)
+    return FERLClassifier(**parameters, random_state=seed, n_jobs=1).fit(table.frame(), table.y)
 
 
 def prepared(make: Callable[[int], Any], table: MixedTable, seed: int) -> Any:

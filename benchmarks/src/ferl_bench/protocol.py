@@ -14,8 +14,8 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from ferl import metrics
 from ferl_bench.curve import COVERAGES, RISKS, risk_at
-from ferl_bench.data import DataSet, encode
-from ferl_bench.method import Method
+from ferl_bench.data import DataSet
+from ferl_bench.method import Method, encode_for
 
 # Raise it when folds or encoding change, so that results under the old rules are not mixed with new ones.
 PROTOCOL_VERSION = 1
@@ -87,7 +87,7 @@ def evaluate(data: DataSet, fold_index: int, method: Method) -> dict[str, float]
         raise ValueError(f"{method.name} is calibrated on the calibration part; it cannot be judged on it as well.")
     fold = make_folds(data.y)[fold_index]
     judged = fold.test if method.judged_on == "test" else fold.calibration
-    X_fit, X_test, X_calibration = encode(data, fold.fitting, judged, fold.calibration)
+    X_fit, X_test, X_calibration = encode_for(method, data, fold.fitting, judged, fold.calibration)
     y_test = data.y[judged]
     start = perf_counter()
     fitted = method.fit(X_fit, data.y[fold.fitting], fold_index)
@@ -96,6 +96,7 @@ def evaluate(data: DataSet, fold_index: int, method: Method) -> dict[str, float]
     probabilities = fitted.predict_proba(X_test)
     predict_seconds = perf_counter() - start
     measured = _measure_answers(y_test, fitted.predict(X_test), probabilities.max(axis=1))
+    measured["log_loss"] = log_loss(y_test, probabilities, fitted.classes_)
     measured |= {"fit_seconds": fit_seconds, "predict_seconds": predict_seconds}
     if method.size is not None:
         measured["size"] = float(method.size(fitted))
@@ -130,6 +131,20 @@ def _measure_answers(
         "ece": metrics.expected_calibration_error(*answer),
         **dict(zip(RISKS, risk_at(*answer, COVERAGES).tolist(), strict=True)),
     }
+
+
+def log_loss(y: NDArray[np.int64], probabilities: NDArray[np.float64], classes: NDArray[Any]) -> float:
+    """Return the mean log-loss in nats; a class that was not seen in fitting has probability 0 and the largest loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ferl_bench.protocol import log_loss
+    >>> round(log_loss(np.array([0, 2]), np.array([[0.5, 0.5], [0.25, 0.75]]), np.array([0, 2])), 4)
+    0.4904
+    """
+    own = (probabilities * (y[:, None] == classes)).sum(axis=1)
+    return float(-np.log(np.maximum(own, np.finfo(np.float64).eps)).mean())
 
 
 def measure_sets(

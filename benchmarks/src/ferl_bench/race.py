@@ -18,7 +18,7 @@ def race(runners: Mapping[str, Callable[[], object]], repeats: int) -> dict[str,
     runners : mapping of str to callable
         What is timed, by name.
     repeats : int
-        Number of rounds that count; one more comes first, to warm up.
+        Number of rounds that count; one more comes first, to warm up. 0: one round, without a warm-up.
 
     Returns
     -------
@@ -29,7 +29,7 @@ def race(runners: Mapping[str, Callable[[], object]], repeats: int) -> dict[str,
     for _ in range(repeats + 1):
         for name, call in runners.items():
             times[name].append(_seconds(call))
-    return {name: median(rounds[1:]) for name, rounds in times.items()}
+    return {name: median(rounds[1:] or rounds) for name, rounds in times.items()}
 
 
 def growth_exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
@@ -43,6 +43,18 @@ def growth_exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
     """
     slope, _ = np.polyfit(np.log(sizes), np.log(seconds), 1)
     return float(slope)
+
+
+def verdict(value: float, target: float) -> str:
+    """Write a ratio beside the most that it should be.
+
+    Examples
+    --------
+    >>> from ferl_bench.race import verdict
+    >>> verdict(2.5, 3.0)
+    '2.50 (target <= 3: met)'
+    """
+    return f"{value:.2f} (target <= {target:g}: {'met' if value <= target else 'not met'})"
 
 
 def _seconds(call: Callable[[], object]) -> float:

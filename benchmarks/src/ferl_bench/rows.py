@@ -36,6 +36,7 @@ ANSWERS = (
     Measure("size", "Rules", 1, 1),
     Measure("fit_seconds", "Fit ms", 1000, 1),
 )
+LOG_LOSS = Measure("log_loss", "Log-loss", decimals=3)
 SETS = (
     Measure("determinacy", "Determinacy"),
     Measure("set_coverage", "Coverage"),

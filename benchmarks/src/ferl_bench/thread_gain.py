@@ -67,7 +67,8 @@ def thread_gains(
     from ferl import FERLClassifier
 
     def fit(X: Any, labels: Any, n_jobs: int, **parameters: Any) -> FERLClassifier:
-        model = FERLClassifier(random_state=seed, n_jobs=n_jobs, **parameters)
+        chosen: dict[str, Any] = {"variant": "deep", "random_state": seed, "n_jobs": n_jobs} | parameters
+        model = FERLClassifier(**chosen)
         model.fit(X, labels)
         return model
 

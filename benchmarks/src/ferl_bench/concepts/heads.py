@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,22 +11,41 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from ferl._util.arrays import Floats
-from ferl.concepts.estimator import HEAD_SETTINGS
+from ferl.concepts.estimator import default_head
 from ferl_bench.methods.ferl import fit
 
 Labels = NDArray[np.int64]
 Figures = dict[str, dict[str, float]]
 """Accuracy and sizes, by head."""
 
-FERL, CART, CART_SMALL, LR = "FERL-deep", "CART", "CART, as many leaves", "LR"
-LR_SAME, LR_TREE = "LR, as many as a decision", "LR, as many as the tree"
+WIDE, FERL, CART, CART_SMALL, LR = "FERL-wide", "FERL-deep", "CART", "CART, as many leaves", "LR"
+LR_SAME, LR_TREE, LR_WIDE = "LR, as many as a decision", "LR, as many as the tree", "LR, as many as wide"
 LR_CLASS, LR_ROW = "LR, as many for each class", "LR, as many for each row"
 LEAST_FIRING = 0.01  # of a rule that counts as part of a decision
-HEADS = (FERL, CART, CART_SMALL, LR_SAME, LR_CLASS, LR_ROW, LR_TREE, LR)
+HEADS = (WIDE, FERL, CART, CART_SMALL, LR_SAME, LR_CLASS, LR_ROW, LR_TREE, LR_WIDE, LR)
 FEW = (4, 6, 8, 12, 16, 24, 32, 48)  # concepts that heads have to do with
 
+# Concepts that a network sees are noisier than measurements: larger leaves than for tables. Entropy, which halves many
+# classes where Gini takes them off one by one, and narrow bands make an answer rest on few concepts. Chosen on training
+# rows of four sets (docs/concepts.md).
+TREE_SETTINGS: dict[str, Any] = {"variant": "deep", "criterion": "entropy", "band_scale": 0.75, "min_leaf_weight": 5.0}
 
-def judge_heads(X: Floats, y: Labels, X_test: Floats, y_test: Labels, seed: int, most_rules: int) -> Figures:
+
+@dataclass(frozen=True)
+class Budget:
+    """Most rules that heads may have: a tree, and wide ones."""
+
+    tree: int
+    wide: int
+
+
+def fit_wide(X: Floats, y: Labels, seed: int, most_rules: int) -> Any:
+    """The default head of a concept bottleneck, with at most so many rules."""
+    names = [f"x{column}" for column in range(X.shape[1])]
+    return default_head(names).set_params(max_rules=most_rules, random_state=seed, n_jobs=1).fit(X, y)
+
+
+def judge_heads(X: Floats, y: Labels, X_test: Floats, y_test: Labels, seed: int, budget: Budget) -> Figures:
     """Fit every head on the same concepts.
 
     Parameters
@@ -36,8 +56,8 @@ def judge_heads(X: Floats, y: Labels, X_test: Floats, y_test: Labels, seed: int,
         Their classes.
     seed : int
         Of the trees.
-    most_rules : int
-        FERL's rule budget. It never has more than CART has leaves.
+    budget : Budget
+        Of FERL. Its tree never has more rules than CART has leaves.
 
     Returns
     -------
@@ -46,22 +66,25 @@ def judge_heads(X: Floats, y: Labels, X_test: Floats, y_test: Labels, seed: int,
         a head asks about at all) where a head has them.
     """
     cart = DecisionTreeClassifier(random_state=seed).fit(X, y)
-    budget = min(most_rules, int(cart.get_n_leaves()))
-    ours = fit({**HEAD_SETTINGS, "max_rules": budget}, X, y, seed)
+    ours = fit({**TREE_SETTINGS, "max_rules": min(budget.tree, int(cart.get_n_leaves()))}, X, y, seed)
+    wide = fit_wide(X, y, seed, budget.wide)
     small = DecisionTreeClassifier(random_state=seed, max_leaf_nodes=max(2, ours.n_rules_)).fit(X, y)
     regression = _regression().fit(X, y)
-    n_tree, n_asked = concepts_of_tree(ours), concepts_of_decision(ours, X)
+    n_tree, n_asked, n_wide = concepts_of_rules(ours), concepts_of_decision(ours, X), concepts_of_rules(wide)
     labels = {
+        WIDE: wide.predict(X_test),
         FERL: ours.predict(X_test),
         CART: cart.predict(X_test),
         CART_SMALL: small.predict(X_test),
         LR_TREE: _with_best_concepts(regression, X, y, X_test, n_tree),
+        LR_WIDE: _with_best_concepts(regression, X, y, X_test, n_wide),
         LR_SAME: _with_best_concepts(regression, X, y, X_test, n_asked),
         LR_CLASS: _with_best_of_class(regression, X, y, X_test, n_asked),
         LR_ROW: _with_best_of_row(regression, X, X_test, n_asked),
         LR: regression.predict(X_test),
     }
     sizes = {
+        WIDE: {"leaves": wide.n_rules_, "decision": n_wide, "concepts": n_wide},
         FERL: {"leaves": ours.n_rules_, "decision": n_asked, "concepts": n_tree},
         CART: {"leaves": cart.get_n_leaves(), **_asked_by_cart(cart, X)},
         CART_SMALL: {"leaves": small.get_n_leaves(), **_asked_by_cart(small, X)},
@@ -69,6 +92,7 @@ def judge_heads(X: Floats, y: Labels, X_test: Floats, y_test: Labels, seed: int,
         LR_CLASS: {"decision": n_asked},
         LR_ROW: {"decision": n_asked},
         LR_TREE: {"decision": n_tree, "concepts": n_tree},
+        LR_WIDE: {"decision": n_wide, "concepts": n_wide},
         LR: {"decision": X.shape[1], "concepts": X.shape[1]},
     }
     return {
@@ -78,7 +102,7 @@ def judge_heads(X: Floats, y: Labels, X_test: Floats, y_test: Labels, seed: int,
 
 
 def judge_few(
-    X: Floats, y: Labels, X_test: Floats, y_test: Labels, seed: int, most_rules: int
+    X: Floats, y: Labels, X_test: Floats, y_test: Labels, seed: int, budget: Budget
 ) -> dict[int, dict[str, float]]:
     """Fit FERL and regression on few concepts, each on its own choice; parameters as in :func:`judge_heads`.
 
@@ -89,7 +113,7 @@ def judge_few(
     dict of dict
         Accuracies in percent of FERL and LR, by the number of concepts.
     """
-    settings = {**HEAD_SETTINGS, "max_rules": min(most_rules, _n_leaves_of_cart(X, y, seed))}
+    settings = {**TREE_SETTINGS, "max_rules": min(budget.tree, _n_leaves_of_cart(X, y, seed))}
     gain = fit(settings, X, y, seed).feature_importances_
     regression = _regression().fit(X, y)
     found = {}
@@ -107,7 +131,7 @@ def _n_leaves_of_cart(X: Floats, y: Labels, seed: int) -> int:
     return int(DecisionTreeClassifier(random_state=seed).fit(X, y).get_n_leaves())
 
 
-def concepts_of_tree(model: Any) -> int:
+def concepts_of_rules(model: Any) -> int:
     """Number of concepts that some rule asks about."""
     return len(np.unique(model.tree_.feature[1:]))
 

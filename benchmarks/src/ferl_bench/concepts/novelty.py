@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ferl._util.arrays import Floats
-from ferl.concepts.estimator import HEAD_SETTINGS
+from ferl_bench.concepts.heads import TREE_SETTINGS, Budget, fit_wide
 from ferl_bench.detectors import Score, isolation_forest, mahalanobis, nearest
 from ferl_bench.methods.ferl import fit
 
 Labels = NDArray[np.int64]
 
-FERL, RESIDUAL = "FERL-deep", "FERL-deep, residual"
+WIDE, FERL, RESIDUAL = "FERL-wide", "FERL-deep", "FERL-deep, residual"
 N_NAMED = 3
 _BLOCK = 256  # rows whose distances to all class means are in memory at once
 
@@ -38,25 +37,26 @@ class Named:
     concepts: tuple[str, ...]
 
 
-def novelty_scores(X: Floats, y: Labels, rows: Floats, seed: int, most_rules: int) -> dict[str, Floats]:
+def novelty_scores(X: Floats, y: Labels, rows: Floats, seed: int, budget: Budget) -> dict[str, Floats]:
     """Score rows by every detector, fitted on the concepts of known rows; higher is more novel."""
-    model = _fit(X, y, seed, most_rules)
-    found = {FERL: model.novelty(rows), RESIDUAL: model.novelty(rows, measure="residual")}
+    wide = fit_wide(X, y, seed, budget.wide)
+    tree = fit({**TREE_SETTINGS, "max_rules": budget.tree}, X, y, seed)
+    found = {
+        WIDE: wide.novelty(rows),
+        FERL: tree.novelty(rows),
+        RESIDUAL: tree.novelty(rows, measure="residual"),
+    }
     for detector in (nearest, mahalanobis, isolation_forest):
         for name, score in detector(X, y, seed).items():
             found[name] = _in_blocks(score, rows)
     return found
 
 
-def name_anomalies(kind: str, X: Floats, y: Labels, rows: Floats, names: Sequence[str], most_rules: int) -> Named:
+def name_anomalies(kind: str, X: Floats, y: Labels, rows: Floats, names: Sequence[str], budget: Budget) -> Named:
     """Count which concept leads the attribution of each row."""
-    parts = _fit(X, y, 0, most_rules).novelty_attribution(rows)
+    parts = fit_wide(X, y, 0, budget.wide).novelty_attribution(rows)
     leading = Counter(parts.argmax(axis=1).tolist()).most_common(N_NAMED)
     return Named(kind, tuple(f"{names[concept]} ({n / len(rows):.0%})" for concept, n in leading))
-
-
-def _fit(X: Floats, y: Labels, seed: int, most_rules: int) -> Any:
-    return fit({**HEAD_SETTINGS, "max_rules": most_rules}, X, y, seed)
 
 
 def _in_blocks(score: Score, rows: Floats) -> Floats:

@@ -7,8 +7,6 @@ probabilities are divided by their sum, as scikit-learn does. Defaults of the pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,25 +15,15 @@ from sklearn.multiclass import OneVsRestClassifier
 
 from ferl_bench.errors import require
 from ferl_bench.method import Method
+from ferl_bench.seeding import global_seed
 
 
 def fit(X: NDArray[np.float64], y: NDArray[np.int64], seed: int) -> Any:
     """Fit the package's classifier with its defaults; one for each class when there are more than two."""
     figs = require("imodels").FIGSClassifier(random_state=seed)
     # Two classes go to FIGS directly: scikit-learn's one-vs-rest would compare its scores with the wrong threshold.
-    with _global_seed(seed):
+    with global_seed(seed):  # the package breaks ties by the global generator, whatever its random_state
         return (figs if len(np.unique(y)) == 2 else OneVsRestClassifier(figs)).fit(X, y)
-
-
-@contextmanager
-def _global_seed(seed: int) -> Iterator[None]:
-    """Seed NumPy's global generator for a while: the package breaks ties by it, whatever its random_state."""
-    before = np.random.get_state()  # noqa: NPY002
-    np.random.seed(seed)  # noqa: NPY002
-    try:
-        yield
-    finally:
-        np.random.set_state(before)  # noqa: NPY002
 
 
 def size(fitted: Any) -> int:
@@ -54,7 +42,7 @@ METHODS = (
         fit=fit,
         size=size,
         packages=("numpy", "scikit-learn", "imodels"),
-        code=("ferl_bench/methods/figs.py",),
+        code=("ferl_bench/methods/figs.py", "ferl_bench/seeding.py"),
         paper={"accuracy": 80.63, "aurc": 15.22, "size": 28},
     ),
 )

@@ -20,6 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ferl_bench.errors import require
 from ferl_bench.method import Method
+from ferl_bench.protocol import log_loss
 
 STRENGTHS = (0.0, 0.1, 1.0, 10.0, 50.0, 100.0, 500.0)
 N_FOLDS = 3
@@ -31,20 +32,13 @@ def fit(X: NDArray[np.float64], y: NDArray[np.int64], seed: int) -> Any:
     for fitting, held_out in KFold(N_FOLDS, shuffle=True, random_state=seed).split(X):
         for number, strength in enumerate(STRENGTHS):
             shrunk = _shrunk(X[fitting], y[fitting], seed, strength)
-            losses[number] += _log_loss(shrunk, X[held_out], y[held_out])
+            losses[number] += len(held_out) * log_loss(y[held_out], shrunk.predict_proba(X[held_out]), shrunk.classes_)
     return _shrunk(X, y, seed, STRENGTHS[int(losses.argmin())])
 
 
 def _shrunk(X: NDArray[np.float64], y: NDArray[np.int64], seed: int, strength: float) -> Any:
     tree = DecisionTreeClassifier(random_state=seed)
     return require("imodels").HSTreeClassifier(estimator_=tree, reg_param=strength).fit(X, y)
-
-
-def _log_loss(fitted: Any, X: NDArray[np.float64], y: NDArray[np.int64]) -> float:
-    """Return the sum of the log-losses; a class that was not seen in fitting has probability 0 and the largest loss."""
-    probabilities = fitted.predict_proba(X)
-    own = (probabilities * (y[:, None] == fitted.classes_)).sum(axis=1)
-    return float(-np.log(np.maximum(own, np.finfo(np.float64).eps)).sum())
 
 
 def size(fitted: Any) -> int:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rich.progress import Progress
 
 from ferl_bench.concepts.data import ConceptSet, load_concept_set
-from ferl_bench.concepts.novelty import FERL, RESIDUAL, Named, name_anomalies, novelty_scores
+from ferl_bench.concepts.novelty import RESIDUAL, WIDE, Named, name_anomalies, novelty_scores
 from ferl_bench.concepts.seeing import View, see
 from ferl_bench.facts import n_cores, versions
 from ferl_bench.headline import Headline
@@ -157,8 +157,8 @@ def make_report(by_seed: Mapping[str, list[Figures]], named: list[Named], facts:
 def _section(name: str, seeds: list[Figures], notes: tuple[str, ...]) -> Section:
     rows = [[head, *(_cell(name, head, key, seeds) for key in MEASURES)] for head in seeds[0]]
     best, auroc = _best_rival(seeds)
-    ours = _mean(seeds, FERL)
-    verdict = f"FERL-deep against the best other, {best}: {ours - auroc:+.1f} points of AUROC."
+    ours = _mean(seeds, WIDE)
+    verdict = f"FERL-wide against the best other, {best}: {ours - auroc:+.1f} points of AUROC."
     return Section(name, ["Detector", *MEASURES.values()], rows, [*notes, verdict])
 
 
@@ -182,7 +182,7 @@ def _mean(seeds: list[Figures], name: str) -> float:
 
 def _headline(name: str, seeds: list[Figures]) -> Headline:
     best, auroc = _best_rival(seeds)
-    return Headline(f"{name}: AUROC of unseen images by concepts, %", _mean(seeds, FERL), auroc, best, decimals=1)
+    return Headline(f"{name}: AUROC of unseen images by concepts, %", _mean(seeds, WIDE), auroc, best, decimals=1)
 
 
 TABLE = Table(

@@ -14,7 +14,7 @@ from ferl._util.arrays import Floats
 from ferl_bench.attack import Attacker
 from ferl_bench.data import DataSet, encode
 from ferl_bench.headline import GOAL, Headline
-from ferl_bench.methods.ferl import fit
+from ferl_bench.methods.ferl import TREE_OF_WORDS, fit
 from ferl_bench.protocol import SEED, make_folds
 from ferl_bench.render import Report, Section
 from ferl_bench.study import Study
@@ -27,17 +27,20 @@ Figures = dict[str, float]
 
 CODE = ("ferl_bench/tables/certificates.py", "ferl_bench/attack.py")
 TARGET = 3.0
+TIGHTNESS = 0.95  # wanted of wide rules
 MAX_ROWS = 500  # of each test part, for radii
 ATTACKED_ROWS = 30  # of the first test part
+WIDE_ROWS, WIDE_ROUNDS = 300, 4  # as many rows of wide rules are attacked as often, each time from other random rows
 # A distance is computed with rounding; a row at the very edge of the box would be inside or outside by chance.
 INSIDE = 1 - 1e-9
 
-MODELS: dict[str, tuple[str, str]] = {
-    "vote": ("deep", "vote"),
-    "dempster": ("deep", "dempster"),
-    "compact": ("compact", "dempster"),
+MODELS: dict[str, dict[str, Any]] = {
+    "vote": {"variant": "deep", "combination": "vote"},
+    "dempster": {"variant": "deep"},
+    "compact": TREE_OF_WORDS,
+    "wide": {"variant": "wide"},
 }
-"""By the name in figures: variant and combination."""
+"""Parameters, by the name in figures."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ RADII = (
     Column("ratio", "Local / Lipschitz", ".1f"),
     Column("radius_dempster", "Dempster: local"),
     Column("radius_compact", "Compact: local"),
+    Column("radius_wide", "Wide"),
 )
 ATTACKS = (
     Column("n_attacked", "Rows attacked", ".0f"),
@@ -64,18 +68,22 @@ ATTACKS = (
     Column("tightness_vote", "Tightness", ".3f"),
     Column("tightness_dempster", "Dempster: tightness", ".3f"),
     Column("tightness_compact", "Compact: tightness", ".3f"),
+    Column("n_tried_wide", "Wide: rows tried", ".0f"),
+    Column("n_successful_wide", "Wide: successful", ".0f"),
+    Column("tightness_wide", "Wide: tightness", ".4f"),
 )
 TOTALS = ("n_attacked", "n_unchanged", "n_tried", "n_successful")
+TOTALS_WIDE = tuple(f"{key}_wide" for key in TOTALS)
 NOTES = (
     "Medians over test rows, features standardised: a radius of 1 is one standard deviation of every feature at once.",
-    "First four columns: deep trees that combine by vote. Then deep and compact trees by Dempster's rule.",
+    "First four columns: deep trees by vote. Then trees by Dempster's rule, deep and of words; wide rules.",
     "A row on which nothing fires has no margin, and radius 0.",
     "Lipschitz: margin / (2 L), the paper's global certificate, before its cap. Gates open: after it, where the gate "
     "of a path that can be reached begins to close. The local radius needs no cap.",
 )
 ATTACK_NOTES = (
-    "Rows attacked: test rows with a finite radius, by all three models. Rows tried: rows within these radii; a "
-    "successful one has another label.",
+    "Rows attacked: test rows with a finite radius, by all three trees. Rows tried: rows within these radii; a "
+    "successful one has another label. Wide rules: more rows, each attacked several times.",
     "Tightness: certified radius / distance of the nearest row with another label that a search with growing radius "
     "found, median over rows. The best possible radius lies in between.",
 )
@@ -85,7 +93,8 @@ def run_certificates(request: Request) -> Report:
     """Certify and attack test rows of every data set."""
     studied = request.study(Study("certifying", measure, CODE)).require_some()
     facts = request.facts(
-        rows=f"radii of up to {MAX_ROWS} test rows of each fold; attacks on up to {ATTACKED_ROWS} of the first fold"
+        rows=f"radii of up to {MAX_ROWS} test rows of each fold; attacks on up to {ATTACKED_ROWS} of the first fold, "
+        f"of wide rules on up to {WIDE_ROWS}, {WIDE_ROUNDS} times"
     )
     return make_report(studied.figures, studied.failures, facts)
 
@@ -107,12 +116,13 @@ def measure(data: DataSet) -> Figures:
     attacks: dict[str, list[float]] = {}
     for fold in make_folds(data.y):
         X_fit, X_test = encode(data, fold.fitting, fold.test)
-        for name, (variant, combination) in MODELS.items():
-            model = fit({"variant": variant, "combination": combination}, X_fit, data.y[fold.fitting], fold.index)
+        for name, parameters in MODELS.items():
+            model = fit(parameters, X_fit, data.y[fold.fitting], fold.index)
             for key, values in _radii(name, model, X_test[:MAX_ROWS]).items():
                 radii.setdefault(key, []).append(values)
             if fold.index == 0:
-                for key, found in _attack(name, model, X_test[:ATTACKED_ROWS]).items():
+                n_rows = WIDE_ROWS if name == "wide" else ATTACKED_ROWS
+                for key, found in _attack(name, model, X_test[:n_rows]).items():
                     attacks.setdefault(key, []).extend(found)
     return {key: _median(np.concatenate(values)) for key, values in radii.items()} | {
         key: float(sum(found)) if key.startswith("n_") else _median(np.array(found)) for key, found in attacks.items()
@@ -134,26 +144,25 @@ def _radii(name: str, model: FERLClassifier, rows: Floats) -> dict[str, Floats]:
 
 def _attack(name: str, model: FERLClassifier, rows: Floats) -> dict[str, list[float]]:
     rng, attacker = np.random.default_rng(SEED), Attacker(model, np.ones(rows.shape[1]))
-    radius = model.certified_radius(rows)
+    radius, is_wide = model.certified_radius(rows), name == "wide"
     n_tried, n_successful, n_unchanged = 0, 0, 0
     tightness: list[float] = []
-    for x, certified in zip(rows, radius, strict=True):
+    for i, (x, certified) in enumerate(zip(rows, radius, strict=True)):
         if not 0 < certified < math.inf:
             continue
-        found, n_rows = attacker.within(x, certified * INSIDE, rng)
-        n_tried, n_successful = n_tried + n_rows, n_successful + len(found)
+        for _ in range(WIDE_ROUNDS if is_wide else 1):
+            found, n_rows = attacker.within(x, certified * INSIDE, rng)
+            n_tried, n_successful = n_tried + n_rows, n_successful + len(found)
+        if i >= ATTACKED_ROWS:
+            continue
         nearest = attacker.smallest(x, certified, rng)
         if math.isnan(nearest):
             n_unchanged += 1
         else:
             tightness.append(certified / nearest)
-    return {
-        "n_attacked": [float(((radius > 0) & (radius < math.inf)).sum())],
-        "n_unchanged": [n_unchanged],
-        "n_tried": [n_tried],
-        "n_successful": [n_successful],
-        f"tightness_{name}": tightness,
-    }
+    n_attacked = float(((radius > 0) & (radius < math.inf)).sum())
+    counts = zip(TOTALS_WIDE if is_wide else TOTALS, (n_attacked, n_unchanged, n_tried, n_successful), strict=True)
+    return {key: [count] for key, count in counts} | {f"tightness_{name}": tightness}
 
 
 def _median(values: Floats) -> float:
@@ -163,7 +172,7 @@ def _median(values: Floats) -> float:
 def make_report(figures: Mapping[str, Figures], failures: Mapping[str, str], facts: Mapping[str, object]) -> Report:
     """Turn the figures of all data sets into the report."""
     medians = {column.key: _over_data_sets(figures, column.key) for column in (*RADII, *ATTACKS)}
-    totals = {key: sum(own[key] for own in figures.values()) for key in TOTALS}
+    totals = {key: sum(own[key] for own in figures.values()) for key in (*TOTALS, *TOTALS_WIDE)}
     notes = [
         *NOTES,
         f"Median over data sets of local / Lipschitz: {medians['ratio']:.1f} (wanted: at least {TARGET:g}).",
@@ -174,6 +183,9 @@ def make_report(figures: Mapping[str, Figures], failures: Mapping[str, str], fac
         f"{totals['n_unchanged']:.0f} of {totals['n_attacked']:.0f} rows kept their label at any distance searched; "
         "they do not count for tightness.",
         f"{totals['n_successful']:.0f} of {totals['n_tried']:.0f} attacks succeeded (wanted: none).",
+        f"Wide rules: {totals['n_successful_wide']:.0f} of {totals['n_tried_wide']:.0f} attacks on "
+        f"{totals['n_attacked_wide']:.0f} rows succeeded (wanted: none of 10 million); median tightness "
+        f"{medians['tightness_wide']:.4f} (wanted: at least {TIGHTNESS:g}).",
     ]
     return Report(
         name="certificates",
@@ -184,7 +196,7 @@ def make_report(figures: Mapping[str, Figures], failures: Mapping[str, str], fac
             _table("Attacks", ATTACKS, figures, medians, attack_notes),
         ],
         data={
-            "target": {"ratio": TARGET, "n_successful": 0},
+            "target": {"ratio": TARGET, "n_successful": 0, "tightness_wide": TIGHTNESS},
             "median": {key: _finite(value) for key, value in medians.items()},
             **totals,
             "data_sets": [
@@ -194,16 +206,16 @@ def make_report(figures: Mapping[str, Figures], failures: Mapping[str, str], fac
             "failures": dict(failures),
         },
         draw=lambda figure: _draw(figure, figures),
-        headlines=_headlines(medians["ratio"], totals["n_successful"]),
+        headlines=_headlines(medians, totals["n_successful"] + totals["n_successful_wide"]),
         failures=[f"Failed on {name}: {message}" for name, message in failures.items()],
     )
 
 
-def _headlines(ratio: float, n_successful: float) -> list[Headline]:
+def _headlines(medians: Figures, n_successful: float) -> list[Headline]:
     attacks = Headline("Successful attacks inside the radius", n_successful, 0, GOAL, more_is_better=False, decimals=0)
-    if not math.isfinite(ratio):
-        return [attacks]
-    return [Headline("Local radius / the paper's global one", ratio, TARGET, GOAL, decimals=1), attacks]
+    ratio = Headline("Local radius / the paper's global one", medians["ratio"], TARGET, GOAL, decimals=1)
+    wide = Headline("FERL-wide: radius / nearest attack", medians["tightness_wide"], TIGHTNESS, GOAL)
+    return [*(own for own in (ratio, wide) if math.isfinite(own.ours)), attacks]
 
 
 def _over_data_sets(figures: Mapping[str, Figures], key: str) -> float:

@@ -14,12 +14,12 @@ from ferl_bench.cache import Result
 from ferl_bench.method import Method
 from ferl_bench.methods.ferl import fit, prediction_set, size
 from ferl_bench.render import Report
-from ferl_bench.rows import ANSWERS, SETS, Row, failure_notes, make_row, method_section, require_some
+from ferl_bench.rows import ANSWERS, LOG_LOSS, SETS, Row, failure_notes, make_row, method_section, require_some
 from ferl_bench.table import Request, Table
 
 N_SEEDS = 3
 
-# Each line changes one thing. Deep unless it says otherwise.
+# Each line changes one thing of deep trees.
 ALTERNATIVES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("deep", {}),
     ("max_depth=12", {"max_depth": 12}),
@@ -52,12 +52,13 @@ ALTERNATIVES: tuple[tuple[str, dict[str, Any]], ...] = (
 
 @dataclass(frozen=True)
 class Alternatives:
-    """Alternatives to compare, the default first, each over some seeds."""
+    """Alternatives to compare, the default first, each over some seeds; whether they read categories as they are."""
 
     name: str
     title: str
     alternatives: Sequence[tuple[str, dict[str, Any]]]
     n_seeds: int
+    reads_categories: bool = False
 
 
 def _fit_shifted(
@@ -66,7 +67,7 @@ def _fit_shifted(
     return fit(parameters, X, y, seed + 100 * repeat)
 
 
-def _method(label: str, parameters: Mapping[str, Any], repeat: int) -> Method:
+def _method(label: str, parameters: Mapping[str, Any], repeat: int, reads_categories: bool = False) -> Method:
     return Method(
         name=f"{label} #{repeat}",
         fit=partial(_fit_shifted, dict(parameters), repeat),
@@ -75,31 +76,38 @@ def _method(label: str, parameters: Mapping[str, Any], repeat: int) -> Method:
         parameters={**parameters, "repeat": repeat},
         is_ours=True,
         judged_on="calibration",
+        reads_categories=reads_categories,
     )
 
 
 def run_defaults(request: Request) -> Report:
-    """Measure each alternative to a default on the calibration parts, over several seeds."""
-    return run_alternatives(request, Alternatives("defaults", "Defaults", ALTERNATIVES, N_SEEDS))
+    """Measure each alternative to a default of deep trees on the calibration parts, over several seeds."""
+    alternatives = [(label, {"variant": "deep", **change}) for label, change in ALTERNATIVES]
+    return run_alternatives(request, Alternatives("defaults", "Defaults of trees", alternatives, N_SEEDS))
 
 
 def run_alternatives(request: Request, study: Alternatives) -> Report:
     """Measure alternatives on the calibration parts, each with several seeds."""
     repeats = range(study.n_seeds)
-    methods = [_method(label, given, repeat) for label, given in study.alternatives for repeat in repeats]
+    methods = [
+        _method(label, given, repeat, study.reads_categories)
+        for label, given in study.alternatives
+        for repeat in repeats
+    ]
     results = request.results(methods)
     rows = [_row(label, study.n_seeds, results) for label, _ in study.alternatives]
     require_some(rows)
+    answers = [replace(measure, spread=None) for measure in (*ANSWERS, LOG_LOSS)]
     note = "Means over data sets, folds and seeds. The first line is the default; each other line changes one thing."
     return Report(
         name=study.name,
         title=f"{study.title} and their alternatives, judged on the calibration parts (test rows are not looked at)",
         facts=request.facts(seeds=f"fold + 100 k, k < {study.n_seeds}"),
         sections=[
-            method_section("Answers", rows, [replace(measure, spread=None) for measure in ANSWERS], [note]),
+            method_section("Answers", rows, answers, [note]),
             method_section("Prediction sets", rows, SETS),
         ],
-        data={row.method.name: {measure.key: row.centre(measure.key) for measure in (*ANSWERS, *SETS)} for row in rows},
+        data={row.method.name: {measure.key: row.centre(measure.key) for measure in (*answers, *SETS)} for row in rows},
         failures=failure_notes(rows),
     )
 

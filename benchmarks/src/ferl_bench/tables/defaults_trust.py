@@ -108,7 +108,7 @@ def _fit_conformal(parameters: dict[str, Any], X: NDArray[np.float64], y: NDArra
     from ferl.conformal import ConformalFERL
 
     model = ConformalFERL(
-        FERLClassifier(random_state=seed, n_jobs=1), few_rows="include", random_state=seed, **parameters
+        FERLClassifier("deep", random_state=seed, n_jobs=1), few_rows="include", random_state=seed, **parameters
     )
     if model.cv is not None:
         return Judged(model.fit(X, y))
@@ -122,7 +122,11 @@ def _fit_abstention(parameters: dict[str, Any], X: NDArray[np.float64], y: NDArr
 
     first, second = _halves(y, seed)
     model = RiskControlledFERL(
-        FERLClassifier(random_state=seed, n_jobs=1), risk=RISK, confidence=CONFIDENCE, random_state=seed, **parameters
+        FERLClassifier("deep", random_state=seed, n_jobs=1),
+        risk=RISK,
+        confidence=CONFIDENCE,
+        random_state=seed,
+        **parameters,
     )
     model.fit(X[first], y[first])
     n_tests = model.n_thresholds if model.method == "bonferroni" else 1
@@ -136,7 +140,7 @@ def _fit_abstention(parameters: dict[str, Any], X: NDArray[np.float64], y: NDArr
 def _fit_native(X: NDArray[np.float64], y: NDArray[np.int64], seed: int) -> Any:
     from ferl import FERLClassifier
 
-    return FERLClassifier(random_state=seed, n_jobs=1).fit(X, y)
+    return FERLClassifier("deep", random_state=seed, n_jobs=1).fit(X, y)
 
 
 def _halves(y: NDArray[np.int64], seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ferl_bench.cache import Result
 from ferl_bench.headline import Headline
 from ferl_bench.method import Method, get_method
-from ferl_bench.methods.ferl import fit, size
+from ferl_bench.methods.ferl import COMPACT_TREE, TREE_OF_WORDS, fit, size
 from ferl_bench.protocol import N_FOLDS
 from ferl_bench.render import Report, Section
 from ferl_bench.rows import PAPER_DATA_SETS, make_row, require_some
@@ -54,7 +54,7 @@ def fit_refitted(max_iter: int, X: NDArray[np.float64], y: NDArray[np.int64], se
     """Fit a compact tree, then move its words on the same rows; how they moved is kept with the estimator."""
     from ferl.partition import refit_partition
 
-    result = refit_partition(fit({"variant": "compact"}, X, y, seed), X, y, max_iter=max_iter)
+    result = refit_partition(fit(TREE_OF_WORDS, X, y, seed), X, y, max_iter=max_iter)
     result.estimator.refit_result_ = result
     return result.estimator
 
@@ -74,7 +74,7 @@ REFITTED = Method(
     name="FERL-compact, refitted",
     fit=partial(fit_refitted, MAX_ITERATIONS),
     size=size,
-    parameters={"variant": "compact", "max_iter": MAX_ITERATIONS},
+    parameters={**TREE_OF_WORDS, "max_iter": MAX_ITERATIONS},
     packages=PACKAGES,
     is_ours=True,
     measures=_measures,
@@ -83,7 +83,7 @@ REFITTED = Method(
 
 def run_partition_refit(request: Request) -> Report:
     """Measure compact trees before and after their words were moved, on every data set and fold."""
-    compact = get_method("FERL-compact")
+    compact = get_method(COMPACT_TREE)
     results = request.results([compact, REFITTED])
     require_some([make_row(compact, results)])
     require_some([make_row(REFITTED, results)])

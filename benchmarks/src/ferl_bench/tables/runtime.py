@@ -10,20 +10,22 @@ import numpy as np
 from rich.progress import track
 from sklearn.model_selection import train_test_split
 
-from ferl_bench.data import DataSet, encode
+from ferl_bench.data import DataSet
 from ferl_bench.errors import BenchError, NotInstalledError
 from ferl_bench.facts import n_cores, versions
 from ferl_bench.headline import Headline
-from ferl_bench.method import Method, known_methods, packages_of
+from ferl_bench.method import Method, encode_for, known_methods, packages_of
+from ferl_bench.methods.ferl import COMPACT_TREE, WIDE
 from ferl_bench.race import race
 from ferl_bench.render import Report, Section
 from ferl_bench.table import Request, Table
 from ferl_bench.threads import one_thread
 
 PEER = "CART"
-METHODS = ("FERL-compact", "FERL-medium", "FERL-deep", PEER, "C4.5", "FIGS", "Random forest", "XGBoost")
+METHODS = (*WIDE, "FERL-compact", COMPACT_TREE, "FERL-medium", "FERL-deep", PEER, "C4.5", "FIGS")
+METHODS += ("Random forest", "XGBoost", "EBM")
 TEST_SHARE = 0.3
-PAPER_METHODS = ("FERL-compact", "FERL-medium", "FERL-deep", PEER, "C4.5", "FIGS", "FURIA")
+PAPER_METHODS = (COMPACT_TREE, "FERL-medium", "FERL-deep", PEER, "C4.5", "FIGS", "FURIA")
 PAPER: dict[str, tuple[float, ...]] = {
     "glass": (0.022, 0.023, 0.178, 0.001, 0.141, 0.074, 0.365),
     "wine": (0.012, 0.015, 0.262, 0.001, 0.065, 0.009, 0.315),
@@ -74,8 +76,10 @@ def measure(data: DataSet, methods: Sequence[Method], n_splits: int) -> dict[str
         fitting, _ = train_test_split(
             np.arange(data.n_rows), test_size=TEST_SHARE, random_state=seed, stratify=_classes(data)
         )
-        (X,) = encode(data, fitting)
-        runners = {method.name: partial(method.fit, X, data.y[fitting], seed) for method in methods}
+        runners = {
+            method.name: partial(method.fit, encode_for(method, data, fitting)[0], data.y[fitting], seed)
+            for method in methods
+        }
         for name, one in race(runners, repeats=1).items():
             found[name].append(one)
     return {name: median(times) for name, times in found.items()}
@@ -126,11 +130,10 @@ def make_report(
 
 def _runnable(data: DataSet) -> tuple[list[Method], list[str]]:
     """The methods that there are, without those whose package is not installed: they are named instead."""
-    (X,) = encode(data, np.arange(data.n_rows))
     runnable, failures = [], []
     for method in known_methods(METHODS):
         try:
-            method.fit(X, data.y, 0)
+            method.fit(encode_for(method, data, np.arange(data.n_rows))[0], data.y, 0)
         except NotInstalledError as error:
             failures.append(f"{method.name}: {error}")
         else:

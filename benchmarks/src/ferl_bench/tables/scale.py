@@ -21,6 +21,7 @@ from ferl_bench.table import Request, Table
 from ferl_bench.thread_gain import ROUNDS, YARDSTICK, Gain, thread_gains
 
 SEED = 0
+WIDE_TARGET = 10.0  # times the fit of deep
 TEST_PART = 1_000_000  # no table has so many parts
 
 
@@ -105,12 +106,13 @@ def as_numbers(frame: Any) -> Any:
 
 
 def fit_ferl(folder: Path, n_tested: int, n_rows: int | None, **parameters: Any) -> dict[str, float]:
-    """Fit FERL-deep in memory; return seconds and accuracy."""
+    """Fit FERL in memory, deep unless the parameters say otherwise; return seconds and accuracy."""
     from ferl import FERLClassifier
 
     X, y = read_rows(folder, n_rows)
-    model = FERLClassifier(random_state=SEED, **parameters)
-    FERLClassifier(random_state=SEED).fit(X[:1000], y[:1000])  # the first fit of a process also loads code
+    chosen: dict[str, Any] = {"variant": "deep", "random_state": SEED} | parameters
+    model = FERLClassifier(**chosen)
+    FERLClassifier(**chosen).fit(X[:1000], y[:1000])  # the first fit of a process also loads code
     started = perf_counter()
     model.fit(X, y)
     seconds = perf_counter() - started
@@ -151,7 +153,7 @@ def fit_stream(folder: Path, n_tested: int) -> dict[str, float]:
     from ferl.streaming import fit_parquet
 
     started = perf_counter()
-    model = fit_parquet(folder, TARGET, estimator=FERLClassifier(random_state=SEED, n_jobs=-1))
+    model = fit_parquet(folder, TARGET, estimator=FERLClassifier("deep", random_state=SEED, n_jobs=-1))
     seconds = perf_counter() - started
     X_test, y_test = held_out_rows(n_tested)
     return {"seconds": seconds, "accuracy": model.score(X_test, y_test)}
@@ -177,7 +179,7 @@ def fit_cluster(folder: Path, n_workers: int) -> dict[str, float]:
     ):
         table = dd.read_parquet(folder)
         started = perf_counter()
-        DaskFERLClassifier(random_state=SEED, client=client).fit(table.drop(columns=TARGET), table[TARGET])
+        DaskFERLClassifier("deep", random_state=SEED, client=client).fit(table.drop(columns=TARGET), table[TARGET])
         return {"seconds": perf_counter() - started}
 
 
@@ -192,6 +194,12 @@ def _race(folder: Path, sizes: Sizes, step: Step) -> Finding:
         "FERL-deep, one thread": lambda: subprocess_call(partial(fit_ferl, n_jobs=1), folder, sizes.tested, None),
         "FERL-deep, all cores": lambda: subprocess_call(partial(fit_ferl, n_jobs=-1), folder, sizes.tested, None),
     }
+    for name, n_jobs in (("one thread", 1), ("all cores", -1)):
+        call = partial(fit_ferl, variant="wide", n_jobs=n_jobs)
+        runners[f"FERL-wide, {name}"] = partial(subprocess_call, call, folder, sizes.tested, None)
+    for n_rules in (50, 15, 10):
+        call = partial(fit_ferl, variant="wide", max_rules=n_rules, n_jobs=-1)
+        runners[f"FERL-wide, {n_rules} rules, all cores"] = partial(subprocess_call, call, folder, sizes.tested, None)
     if find_spec("lightgbm"):
         runners["LightGBM, 100 trees, all cores"] = lambda: subprocess_call(fit_lightgbm, folder, sizes.tested)
     found = {}
@@ -203,15 +211,23 @@ def _race(folder: Path, sizes: Sizes, step: Step) -> Finding:
         goal("Fit of deep on all cores / CART's", ours["seconds"] / cart["seconds"], 0.1),
         goal("Accuracy against CART, points", 100 * (ours["accuracy"] - cart["accuracy"]), -0.5, more_is_better=True),
     ]
+    wide = found["FERL-wide, all cores"]
+    goals.append(goal("Fit of wide / deep's, both on all cores", wide["seconds"] / ours["seconds"], WIDE_TARGET))
     if "LightGBM, 100 trees, all cores" in found:
         boosted = found["LightGBM, 100 trees, all cores"]
         goals.append(goal("Fit of deep / LightGBM's, both on all cores", ours["seconds"] / boosted["seconds"], 0.5))
     rows = [
-        [name, f"{own['seconds']:.2f}", f"{own['seconds'] / cart['seconds']:.3f}", f"{100 * own['accuracy']:.2f}"]
+        [
+            name,
+            f"{own['seconds']:.2f}",
+            f"{own['seconds'] / cart['seconds']:.3f}",
+            f"{100 * own['accuracy']:.2f}",
+            f"{own['rules']:.0f}" if "rules" in own else "",
+        ]
         for name, own in found.items()
     ]
     title = f"Fit, {sizes.raced:,} rows in memory"
-    return Finding(Section(title, ["Method", "s", "/ CART", "Accuracy %"], rows), found, goals)
+    return Finding(Section(title, ["Method", "s", "/ CART", "Accuracy %", "Rules"], rows), found, goals)
 
 
 def _samples(folder: Path, sizes: Sizes, step: Step) -> Finding:

@@ -8,11 +8,12 @@ from typing import Any
 from ferl_bench.curve import COVERAGES, RISKS
 from ferl_bench.headline import against_best
 from ferl_bench.method import get_method
+from ferl_bench.methods.ferl import WIDE
 from ferl_bench.render import Report
 from ferl_bench.rows import Measure, Row, data_set_section, failure_notes, method_section, rows_json, run_notes
 from ferl_bench.table import Request, Table
 
-METHODS = ("FERL-deep", "FERL-medium", "FERL-compact", "CART", "Logistic regression", "Random forest", "XGBoost")
+METHODS = (*WIDE, "FERL-deep", "FERL-medium", "FERL-compact", "CART", "Logistic regression", "Random forest", "XGBoost")
 COLUMNS = (
     Measure("accuracy", "Acc %", 100),
     Measure("aurc", "AURC x100", 100, spread=1),
@@ -50,7 +51,11 @@ def make_report(rows: Sequence[Row], facts: Mapping[str, object]) -> Report:
         ],
         data={"coverages": list(COVERAGES), **rows_json(rows)},
         draw=lambda figure: _draw(figure, rows),
-        headlines=against_best(rows, "FERL-deep", [(COLUMNS[2], False), (COLUMNS[4], False)]),
+        headlines=[
+            headline
+            for name in ("FERL-wide", "FERL-deep")
+            for headline in against_best(rows, name, [(COLUMNS[2], False), (COLUMNS[4], False)])
+        ],
         failures=failure_notes(rows),
     )
 

@@ -1,4 +1,4 @@
-"""The study by data set: where FERL-deep wins and loses against logistic regression, and what that goes with."""
+"""The study by data set: where FERL-deep and FERL-wide win and lose, and what that goes with."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from scipy import stats
 from ferl_bench.data import DataSet
 from ferl_bench.headline import Headline
 from ferl_bench.method import known_methods, packages_of
+from ferl_bench.methods.ferl import WIDE
 from ferl_bench.render import Report, Section
 from ferl_bench.rows import Row, failure_notes, rows_json, run_notes
 from ferl_bench.statistics import paired_difference, spearman
 from ferl_bench.table import Request, Table
 
 OURS, PEER = "FERL-deep", "Logistic regression"
-SHOWN = (OURS, "FERL-medium", PEER, "FIGS")
+SHOWN = (*WIDE, OURS, "FERL-medium", PEER, "FIGS")
 OPPONENTS = (PEER, "CART", "FIGS", "Random forest", "XGBoost")
+WIDE_OPPONENTS = (OURS, PEER, "RuleFit", "EBM", "Random forest", "XGBoost")
 TRAITS = {"features": "Features", "rows": "Rows", "classes": "Classes"}
 PAPER_GAPS: dict[str, float] = {
     "banana": 32.8,
@@ -66,7 +68,7 @@ NOTES = (
 
 @dataclass(frozen=True)
 class Gap:
-    """By how much FERL-deep is more accurate than an opponent on a data set, and what the data set is like."""
+    """By how much a method is more accurate than an opponent on a data set, and what the data set is like."""
 
     data_set: str
     points: float
@@ -77,14 +79,14 @@ class Gap:
 
 def run_study(request: Request) -> Report:
     """Measure the methods of the study and its opponents on every data set and fold."""
-    methods = known_methods(list(dict.fromkeys((*SHOWN, *OPPONENTS))))
+    methods = known_methods(list(dict.fromkeys((*SHOWN, *OPPONENTS, *WIDE_OPPONENTS))))
     rows = request.rows(methods)
     return make_report(rows, request.data_sets, request.facts(("scipy", *packages_of(methods))))
 
 
-def gaps(rows: Mapping[str, Row], opponent: str, data_sets: Sequence[DataSet]) -> list[Gap]:
+def gaps(rows: Mapping[str, Row], own: str, opponent: str, data_sets: Sequence[DataSet]) -> list[Gap]:
     """Return the gaps on the data sets that both could do, the largest first."""
-    ours, theirs = rows[OURS].data_sets, rows[opponent].data_sets
+    ours, theirs = rows[own].data_sets, rows[opponent].data_sets
     found = [
         Gap(
             data.name,
@@ -102,28 +104,40 @@ def gaps(rows: Mapping[str, Row], opponent: str, data_sets: Sequence[DataSet]) -
 def make_report(rows: Sequence[Row], data_sets: Sequence[DataSet], facts: Mapping[str, object]) -> Report:
     """Turn rows into the report."""
     by_name = {row.method.name: row for row in rows if row.data_sets}
-    found = {name: gaps(by_name, name, data_sets) for name in OPPONENTS if {name, OURS} <= set(by_name)}
-    found = {name: own for name, own in found.items() if own}
+    found = _all_gaps(by_name, OURS, OPPONENTS, data_sets)
+    wide = _all_gaps(by_name, WIDE[0], WIDE_OPPONENTS, data_sets)
     main = found.get(PEER, [])
     absent = [f"{name} is not among the methods that could be run." for name in SHOWN if name not in by_name]
     return Report(
         name="study",
-        title="By data set: where FERL-deep wins and loses",
+        title="By data set: where FERL-deep and FERL-wide win and lose",
         facts=facts,
         sections=[
             _data_set_section(main, by_name, [*NOTES, *absent, *run_notes(rows)]),
-            _correlation_section(found),
-            _class_section(found),
+            _correlation_section(OURS, found),
+            _class_section(OURS, found),
+            _correlation_section(WIDE[0], wide),
+            _class_section(WIDE[0], wide),
         ],
         data={
             "gaps": {name: [vars(gap) for gap in own] for name, own in found.items()},
             "correlations": {name: correlations(own) for name, own in found.items()},
+            "wide_gaps": {name: [vars(gap) for gap in own] for name, own in wide.items()},
+            "wide_correlations": {name: correlations(own) for name, own in wide.items()},
             **rows_json(rows),
         },
         draw=(lambda figure: _draw(figure, main)) if main else None,
-        headlines=_headlines(main),
+        headlines=[*_headlines(main), *_wide_headlines(wide)],
         failures=failure_notes(rows),
     )
+
+
+def _all_gaps(
+    rows: Mapping[str, Row], own: str, opponents: Sequence[str], data_sets: Sequence[DataSet]
+) -> dict[str, list[Gap]]:
+    """Gaps to each of the opponents that could be measured."""
+    found = {name: gaps(rows, own, name, data_sets) for name in opponents if {name, own} <= set(rows)}
+    return {name: gap for name, gap in found.items() if gap}
 
 
 def correlations(own: Sequence[Gap]) -> dict[str, dict[str, float | None]]:
@@ -147,18 +161,19 @@ def _data_set_section(main: Sequence[Gap], rows: Mapping[str, Row], notes: Seque
     return Section("By data set", ["Data set", "Rows", "Features", "Classes", *shown, "Gap"], body, notes)
 
 
-def _correlation_section(found: Mapping[str, Sequence[Gap]]) -> Section:
+def _correlation_section(ours: str, found: Mapping[str, Sequence[Gap]]) -> Section:
     body = []
     for name, own in found.items():
+        in_paper = (ours, name) == (OURS, PEER)
         cells = []
         for trait, figures in correlations(own).items():
-            paper = f" [{PAPER_CORRELATIONS[trait]:+.2f}]" if name == PEER else ""
+            paper = f" [{PAPER_CORRELATIONS[trait]:+.2f}]" if in_paper else ""
             rho, p = figures["rho"], figures["p_value"]
             cells.append("" if rho is None or p is None else f"{rho:+.2f}{paper}, p {p:.2f}")
         test = paired_difference([gap.points for gap in own], [0.0] * len(own))
         record = f"{test.wins} / {test.ties} / {test.losses}"
-        paper_record = f" [{' / '.join(map(str, PAPER_RECORD))}]" if name == PEER else ""
-        p_value = f"{test.p_value:.2g}" + (f" [{PAPER_P}]" if name == PEER else "")
+        paper_record = f" [{' / '.join(map(str, PAPER_RECORD))}]" if in_paper else ""
+        p_value = f"{test.p_value:.2g}" + (f" [{PAPER_P}]" if in_paper else "")
         interval = f"{test.mean:+.2f} [{test.low:+.2f}, {test.high:+.2f}]"
         body.append([name, interval, record + paper_record, p_value, *cells])
     header = ["Gap to", "Mean, 95 % interval", "Won / equal / lost", "Wilcoxon p", *TRAITS.values()]
@@ -167,21 +182,22 @@ def _correlation_section(found: Mapping[str, Sequence[Gap]]) -> Section:
         "p-value. In brackets after them, the record and Wilcoxon's p: the paper's figure. The interval is the "
         "bootstrap's, over data sets."
     ]
-    return Section("What the gap goes with", header, body, notes)
+    return Section(f"{ours}: what the gap goes with", header, body, notes)
 
 
-def _class_section(found: Mapping[str, Sequence[Gap]]) -> Section:
+def _class_section(ours: str, found: Mapping[str, Sequence[Gap]]) -> Section:
     body = []
     for name, own in found.items():
+        in_paper = (ours, name) == (OURS, PEER)
         parts = {
             "two classes": [gap.points for gap in own if gap.classes == 2],
             "more classes": [gap.points for gap in own if gap.classes > 2],
         }
-        cells = [_mean_cell(points, PAPER_MEANS[part], name == PEER) for part, points in parts.items()]
+        cells = [_mean_cell(points, PAPER_MEANS[part], in_paper) for part, points in parts.items()]
         p = stats.mannwhitneyu(*parts.values()).pvalue if all(parts.values()) else None
-        paper = f" [{PAPER_MANN_WHITNEY}]" if name == PEER else ""
+        paper = f" [{PAPER_MANN_WHITNEY}]" if in_paper else ""
         body.append([name, *cells, "" if p is None else f"{p:.2f}{paper}"])
-    return Section("Two classes and more", ["Gap to", "Two classes", "More classes", "Mann-Whitney p"], body)
+    return Section(f"{ours}: two classes and more", ["Gap to", "Two classes", "More classes", "Mann-Whitney p"], body)
 
 
 def _mean_cell(points: Sequence[float], paper: float, has_paper: bool) -> str:
@@ -207,6 +223,15 @@ def _headlines(main: Sequence[Gap]) -> list[Headline]:
     return headlines
 
 
+def _wide_headlines(wide: Mapping[str, Sequence[Gap]]) -> list[Headline]:
+    """The mean gap of wide rules to each rival: above zero is ahead."""
+    return [
+        Headline(f"{WIDE[0]}: mean gap in points", fmean(gap.points for gap in own), 0.0, name)
+        for name, own in wide.items()
+        if not name.startswith("FERL")
+    ]
+
+
 def _draw(figure: Any, main: Sequence[Gap]) -> None:
     """Plot the gap against the number of features, a mark for each data set, larger with more rows."""
     axes = figure.add_subplot()
@@ -224,7 +249,7 @@ def _draw(figure: Any, main: Sequence[Gap]) -> None:
 
 
 TABLE = Table(
-    summary="Where FERL-deep wins and loses against logistic regression, and what that goes with.",
+    summary="Where FERL-deep and FERL-wide win and lose, data set by data set, and what that goes with.",
     run=run_study,
     chapter="Answers",
     minutes=1,

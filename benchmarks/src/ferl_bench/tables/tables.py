@@ -21,6 +21,9 @@ from ferl_bench.render import Report, Section
 from ferl_bench.table import Request, Table
 from ferl_bench.threads import one_thread
 
+WIDE = "FERL-wide, native"
+WIDE_RULES = (50, 15, 10)
+BOOSTED = "HistGradientBoosting"
 NATIVE, SMALLER, PREPARED = "FERL-deep, native", "FERL-medium, native", "FERL-deep, one-hot + median"
 MISSING = (0.0, 0.1, 0.2, 0.4)
 N_SEEDS = 5
@@ -49,11 +52,16 @@ def _forms() -> dict[str, Fit]:
     from ferl import FERLClassifier
 
     return {
-        NATIVE: partial(native, "deep"),
-        SMALLER: partial(native, "medium"),
-        PREPARED: partial(prepared, lambda seed: FERLClassifier(random_state=seed, n_jobs=1)),
+        WIDE: partial(native, {"variant": "wide"}),
+        **{
+            f"FERL-wide, {n_rules} rules, native": partial(native, {"variant": "wide", "max_rules": n_rules})
+            for n_rules in WIDE_RULES
+        },
+        NATIVE: partial(native, {"variant": "deep"}),
+        SMALLER: partial(native, {"variant": "medium"}),
+        PREPARED: partial(prepared, lambda seed: FERLClassifier("deep", random_state=seed, n_jobs=1)),
         "CART, one-hot + median": partial(prepared, lambda seed: DecisionTreeClassifier(random_state=seed)),
-        "HistGradientBoosting": boosted,
+        BOOSTED: boosted,
     }
 
 
@@ -98,7 +106,7 @@ def measure(case: Case, name: str, fit: Fit) -> dict[str, float]:
     start = perf_counter()
     model = fit(case.fitting, case.seed)
     elapsed = perf_counter() - start
-    rows = case.test.frame() if name in (NATIVE, SMALLER) else as_objects(case.test)
+    rows = case.test.frame() if name.endswith("native") else as_objects(case.test)
     accuracy = float(np.mean(model.predict(rows) == case.test.y))
     return {"accuracy": 100 * accuracy, **_size(model), "milliseconds": 1000 * elapsed}
 
@@ -124,7 +132,7 @@ def large_frame(n_rows: int) -> dict[str, float]:
 def _fit_frame(frame: Any, y: Any) -> Any:
     from ferl import FERLClassifier
 
-    return FERLClassifier(random_state=0, n_jobs=1).fit(frame, y)
+    return FERLClassifier("deep", random_state=0, n_jobs=1).fit(frame, y)
 
 
 def make_report(
@@ -169,6 +177,9 @@ def make_report(
         data={"mean": means, "seconds": dict(seconds), "ratio": ratio},
         headlines=[
             Headline("Native handling: accuracy, %", ours["accuracy"], theirs["accuracy"], "one-hot + median"),
+            Headline(
+                "FERL-wide, native: accuracy, %", average[WIDE]["accuracy"], average[BOOSTED]["accuracy"], BOOSTED
+            ),
             Headline("Mixed frame / numbers alone, fit time", ratio, TARGET, GOAL, more_is_better=False),
         ],
     )
