@@ -304,7 +304,7 @@ def test_what_only_trees_have_is_refused(parameters, message):
 
 OTHER_VALUES = {
     "max_depth": 2,
-    "min_leaf_weight": 9.0,
+    "min_leaf_weight": 60.0,
     "min_gain": 0.5,
     "patience": 0,
     "min_coverage": 0.4,

@@ -92,7 +92,7 @@ def check_variant(settings: Settings) -> None:
                 f"{name} is {value!r}, which {_NAMES[kind]} cannot use: it is for {owners}. Leave it out, or choose "
                 f"{_variants(kinds)}.{instead}"
             )
-    if settings.n_sets != UNCHANGED["n_sets"] and not isinstance(settings.partition, str):
+    if settings.n_sets != UNCHANGED["n_sets"] and settings.partition is None:
         raise ValueError(
             f"n_sets is {settings.n_sets}, the number of words made from the table, and none are made: leave it out, "
             'or ask for them, for example with partition="quantile".'
