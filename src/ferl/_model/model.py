@@ -162,9 +162,7 @@ class Model(FrozenArrays):
 
     @property
     def speaks(self) -> Bools:
-        """Which nodes have a say, shape (n_nodes,): the sources, of "chain" all on its paths; ends of wide rules."""
-        if self.weights is not None:
-            return np.isin(np.arange(self.tree.n_nodes), self.weights.node)
+        """Which nodes have a say, shape (n_nodes,): the sources, of "chain" all on its paths."""
         if self.reading.combination != "chain" or self.tree.n_nodes == 1:
             return self.is_source
         return np.arange(self.tree.n_nodes) > 0

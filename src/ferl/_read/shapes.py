@@ -213,7 +213,10 @@ def feature_of(model: Model, column: int) -> int:
 
 
 def kept_rows(model: Model) -> Floats:
-    """Training rows that the model keeps, a fair sample of all of them, shape (n_kept, n_columns)."""
+    """Training rows that the model keeps, shape (n_kept, n_columns).
+
+    All of them where they are few. Otherwise rows that cover the others, so that unusual rows are more frequent here.
+    """
     profile = model.tree.profile
     own = profile.exemplar[0] if profile.has_exemplars else np.zeros(0, dtype=np.int32)
     return np.asarray(profile.exemplar_row[own[own >= 0]])

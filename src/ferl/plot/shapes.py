@@ -65,7 +65,8 @@ def plot_shapes(
     max_features : int, default=12
         Draw at most so many curves and maps, the most important first.
     X : array-like or data frame of shape (n_samples, n_features), default=None
-        Rows whose density is drawn. None: the training rows that the model keeps, a sample of all of them.
+        Rows whose density is drawn. None: the training rows that the model keeps. Of a large table these are rows that
+        cover the others, among which unusual rows are more frequent than among all rows.
     feature_names, class_names : sequence of str, default=None
         Names to print; by default those of the training table, and the labels.
     figure : matplotlib Figure, default=None
