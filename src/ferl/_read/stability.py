@@ -144,6 +144,17 @@ class WideStabilityReport:
         """1 where larger values provably never make the label less probable, -1 never more; 0: it does not depend.
 
         None where nothing is proven, and for categories that a rule asks.
+
+        Parameters
+        ----------
+        feature : str
+            Name of the feature.
+        label : object
+            One of the classes.
+
+        Returns
+        -------
+        int or None
         """
         if feature not in self.names:
             raise ValueError(f"There is no feature {feature!r}; the features are {list(self.names)}.")

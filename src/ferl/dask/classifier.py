@@ -139,13 +139,13 @@ n_features_in_, feature_names_in_
         return self._ask(X, Question("predict", self.classes_.dtype, None, {"decision": decision}, series_dtype))
 
     def predict_proba(self, X: Any) -> Any:
-        """Pignistic probability, shape (n_samples, n_classes); lazy for a dask table."""
+        """Probability of each class, shape (n_samples, n_classes); lazy for a dask table."""
         if not is_dask_table(X):
             return super().predict_proba(X)
         return self._ask_by_class(X, "predict_proba", _DOUBLE)
 
     def predict_set(self, X: Any) -> Any:
-        """Classes that cannot be ruled out, bool of shape (n_samples, n_classes); lazy for a dask table."""
+        """Classes as plausible as the largest belief, bool of shape (n_samples, n_classes); lazy for a dask table."""
         if not is_dask_table(X):
             return super().predict_set(X)
         return self._ask_by_class(X, "predict_set", np.dtype(np.bool_))

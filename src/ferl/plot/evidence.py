@@ -36,8 +36,8 @@ def plot_evidence(
 
     A bar is full up to the belief and pale from there to the plausibility. The pale part is the ignorance, which is as
     long for all classes of a tree; of wide rules it also holds masses on several classes. The diamond is the
-    probability, which the label maximises: of trees the pignistic one. A class whose bar does not reach the dashed line,
-    the largest belief, is not in the prediction set and grey.
+    probability, which the label maximises: of trees the pignistic one. A class whose bar does not reach the dashed
+    line, the largest belief, is not in the prediction set and grey.
 
     Parameters
     ----------
