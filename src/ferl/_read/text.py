@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ferl._model.model import Model
 from ferl._read.rules import Rule, read_conditions, read_rules
-from ferl._util.text import one_line, spoken
+from ferl._util.text import one_line, spoken, support_text
 
 
 def word_meanings(model: Model, names: Sequence[str], columns: Iterable[int] | None = None) -> list[str]:
@@ -67,7 +67,11 @@ class TextStyle:
         """What follows "if"."""
         return " and ".join(
             condition.text(
-                self.names[condition.feature], self.decimals, self.shares, self.categories.get(condition.feature)
+                self.names[condition.feature],
+                self.decimals,
+                self.shares,
+                self.categories.get(condition.feature),
+                with_ramps=True,
             )
             for condition in rule.conditions
         )
@@ -81,7 +85,7 @@ class TextStyle:
             answer += f" ({', '.join(f'{self.classes[c]}: {probability_text(share[c])}' for c in others)})"
         return [
             f"{rule.number:3d}. if {conditions}" if conditions else f"{rule.number:3d}. always",
-            f"     then {answer}, support {rule.support:.1f} ({rule.support / self.total:.0%})",
+            f"     then {answer}, support {support_text(rule.support)} ({rule.support / self.total:.0%})",
         ]
 
 
@@ -104,7 +108,7 @@ def rules_text(
     lines = [line for rule in shown for line in style.rule_lines(rule)]
     if len(shown) < len(rules):
         lines.append(f"... and {len(rules) - len(shown)} more rules")
-    lines += _legend(model, shown, names, shares)
+    lines += [*_legend(model, shown, names, shares), _combined(model)]
     return "\n".join(wrapped for line in lines for wrapped in wrapped_lines(line, width))
 
 
@@ -151,6 +155,18 @@ def _legend(model: Model, rules: list[Rule], names: list[str], shares: bool) -> 
     asked = {condition.feature for rule in rules for condition in rule.conditions}
     lines = [f"     {line}" for line in word_meanings(model, names, asked)]
     return ["where", *lines] if lines else []
+
+
+def _combined(model: Model) -> str:
+    """How rules of a tree become an answer."""
+    told = {
+        "dempster": "Rules are combined by Dempster's rule",
+        "vote": "Rules vote, each by how far it fits",
+        "cautious": "Of all rules the strongest counts, class by class",
+        "chain": "Along a path the strongest rule counts, and paths are combined by Dempster's rule",
+    }
+    way = told[model.reading.combination]
+    return f"{way}; exact=True prints all that an answer depends on, gates and every digit among it."
 
 
 def probability_text(value: float) -> str:
