@@ -54,7 +54,10 @@ def word_meanings(model: Model, names: Sequence[str], columns: Iterable[int] | N
 
 @dataclass(frozen=True)
 class TextStyle:
-    """How rules are put into words: names, the whole training weight, digits, and whether bands tell their shares."""
+    """How rules are put into words: names, the whole training weight, digits, and what bands tell.
+
+    ``shares``: of resamples, behind each band; ``ramps``: the ends of bands that overlap.
+    """
 
     names: list[str]
     classes: list[Any]
@@ -62,6 +65,7 @@ class TextStyle:
     categories: dict[int, Sequence[Any]]
     decimals: int | None = None
     shares: bool = False
+    ramps: bool = False
 
     def conditions(self, rule: Rule) -> str:
         """What follows "if"."""
@@ -71,7 +75,7 @@ class TextStyle:
                 self.decimals,
                 self.shares,
                 self.categories.get(condition.feature),
-                with_ramps=True,
+                with_ramps=self.ramps,
             )
             for condition in rule.conditions
         )
@@ -104,11 +108,12 @@ def rules_text(
             raise ValueError(f"{name} is {value}; it must be at least 0, or None.")
     rules = read_rules(model)
     shown = rules[:max_rules]
-    style = TextStyle(names, classes, float(model.tree.weight[0]), model.category_names, decimals, shares)
+    style = TextStyle(names, classes, float(model.tree.weight[0]), model.category_names, decimals, shares, True)
     lines = [line for rule in shown for line in style.rule_lines(rule)]
     if len(shown) < len(rules):
         lines.append(f"... and {len(rules) - len(shown)} more rules")
-    lines += [*_legend(model, shown, names, shares), _combined(model)]
+    lines += [_combined(model)] if model.tree.n_nodes > 1 else []
+    lines += _legend(model, shown, names, shares)
     return "\n".join(wrapped for line in lines for wrapped in wrapped_lines(line, width))
 
 
