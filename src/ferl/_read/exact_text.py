@@ -19,34 +19,33 @@ from ferl._util.arrays import Floats
 from ferl._util.text import exact_text
 
 _FITS = (
-    "A rule fits by the product of its conditions. A number fits above 2..3 not at all up to 2, fully from 3 on, and in "
-    "proportion between; below 2..3 the other way round; where both ends are the same number, that number fits. A "
-    "category fits by the number behind it. What a missing value and any other category fit by stands behind the "
+    "A rule fits by the product of its conditions. A number fits above 2..3 not at all up to 2, fully from 3 on, and"
+    " in proportion between; below 2..3 the other way round; where both ends are the same number, that number fits. "
+    "A category fits by the number behind it. What a missing value and any other category fit by stands behind the "
     "condition."
 )
 _RULES = {
     "dempster": (
-        "Rules are combined by Dempster's rule. Of a rule that fits by f, multiply 1 - f + f times the share of a class "
-        "over all rules: the class's product. Multiply 1 - f over all rules: what is left open. The belief in a class is "
-        "its product less what is left open, the ignorance is what is left open, both divided by their sum; where the "
-        "sum is 0 the ignorance is 1."
+        "Rules are combined by Dempster's rule. Of a rule that fits by f, multiply 1 - f + f times the share of a "
+        "class over all rules: the class's product. Multiply 1 - f over all rules: what is left open. The belief in "
+        "a class is its product less what is left open, the ignorance is what is left open, both divided by their "
+        "sum; where the sum is 0 the ignorance is 1."
     ),
     "vote": (
-        "Rules vote. The belief in a class is the sum of fit times share of the class over all rules, divided by the sum "
-        "of all fits where that is above 1. The ignorance is 1 less the sum of all fits, or 0."
+        "Rules vote. The belief in a class is the sum of fit times share of the class over all rules, divided by the"
+        " sum of all fits where that is above 1. The ignorance is 1 less the sum of all fits, or 0."
     ),
     "cautious": (
-        "Of all rules the strongest counts. The odds of a class are the largest f / (1 - f) times share of the class over all "
-        "rules that fit by f, at most {most}. The belief in a class is its odds, the ignorance 1, both divided by their "
-        "sum."
+        "Of all rules the strongest counts. The odds of a class are the largest f / (1 - f) times share of the class"
+        " over all rules that fit by f, at most {most}. The belief in a class is its odds, the ignorance 1, both "
+        "divided by their sum."
     ),
     "chain": (
-        "Along a path the strongest rule counts. A path is a rule that no longer rule begins with, together with all "
-        "rules that it begins with; it counts if its longest rule fits at all. The odds of a class are the largest "
-        "f / (1 - f) times share of the class over the rules of the path, each of which fits by f, at most {most}. Paths "
-        "are combined by Dempster's rule. Multiply, over all paths, 1 plus the odds of "
-        "a class: the class's product. The belief in a class is its product less 1, the ignorance is 1, both divided by "
-        "their sum."
+        "Along a path the strongest rule counts. A path is a rule that no longer rule begins with, together with all"
+        " rules that it begins with; it counts if its longest rule fits at all. The odds of a class are the largest "
+        "f / (1 - f) times share of the class over the rules of the path, each of which fits by f, at most {most}. "
+        "Paths are combined by Dempster's rule. Multiply, over all paths, 1 plus the odds of a class: the class's "
+        "product. The belief in a class is its product less 1, the ignorance is 1, both divided by their sum."
     ),
 }
 
@@ -91,15 +90,15 @@ def _weights_head(model: Model, names: Sequence[str], labels: Sequence[Any]) -> 
     numbers = [f"{_quoted(names[k])} {_range(weights.seen[k])}" for k in columns if k not in categories]
     if numbers:
         lines += [
-            "The sums are multiplied by a gate for each of these numbers: 1 inside the range, less in proportion to the "
-            f"distance outside, 0 from {exact_text(model.reading.gate_margin)} times the length of the range on.",
+            "The sums are multiplied by a gate for each of these numbers: 1 inside the range, less in proportion to "
+            f"the distance outside, 0 from {exact_text(model.reading.gate_margin)} times the length of the range on.",
             f"seen: {'; '.join(numbers)}",
         ]
     if len(numbers) < len(columns):
         known = [f"{_quoted(names[k])} {_list(categories[k])}" for k in columns if k in categories]
         lines += [
-            f"The sums are multiplied by {_core.UNSEEN_GATE} for each value that is none of these categories and is not "
-            "missing.",
+            f"The sums are multiplied by {_core.UNSEEN_GATE} for each value that is none of these categories and is "
+            "not missing.",
             f"categories: {'; '.join(known)}",
         ]
     return lines

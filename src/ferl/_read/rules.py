@@ -211,7 +211,9 @@ def read_conditions(tree: FuzzyTree, leaf: int, plain: bool = False) -> tuple[Co
         whole = plain and feature in tree.whole_columns
         binary = whole and tree.support[nodes[0]].tolist() == [0.0, 1.0]
         overlapping = overlap(lower, upper, tree.trapezoid[nodes])
-        conditions.append(Condition(feature, lower, upper, plain=plain, whole=whole, binary=binary, overlap=overlapping))
+        conditions.append(
+            Condition(feature, lower, upper, plain=plain, whole=whole, binary=binary, overlap=overlapping)
+        )
     return tuple(conditions)
 
 

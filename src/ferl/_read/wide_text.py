@@ -192,7 +192,8 @@ def rule_lines(style: WideStyle, rule: Rule, evidence: Floats) -> list[str]:
     missing = f"; {listed(fits)}" if fits else ""
     return [
         f"{rule.number:3d}. if {style.conditions(rule)}" if rule.conditions else f"{rule.number:3d}. always",
-        f"     then {style.weight(evidence)}, support {support_text(rule.support)} ({rule.support / total:.0%}){missing}",
+        f"     then {style.weight(evidence)}, support {support_text(rule.support)} ({rule.support / total:.0%})"
+        + missing,
     ]
 
 

@@ -251,7 +251,9 @@ class Overview(Readable):
         page += [Section("Warnings", _more(list(self.warnings), MAX_CLASSES, "classes"))] if self.warnings else []
         page += [self._what_matters()] if self.importances else []
         page += self._what_they_say()
-        page += [Section("What the words mean", _more(list(self.words), MAX_FEATURES, "features"))] if self.words else []
+        page += (
+            [Section("What the words mean", _more(list(self.words), MAX_FEATURES, "features"))] if self.words else []
+        )
         page.append(Section("Classes", _more([_class_line(own) for own in self.classes], MAX_CLASSES, "classes")))
         return page
 
@@ -281,7 +283,8 @@ class Overview(Readable):
     def _rule_lines(self) -> Section:
         lines = [
             f"{rule.number}. {f'If {rule.conditions}, then' if rule.conditions else 'Always'} {spoken(rule.label)} "
-            f"({share_text(rule.confidence)}). Support {support_text(rule.support)}, {rule.share:.0%} of the training rows."
+            f"({share_text(rule.confidence)}). Support {support_text(rule.support)}, {rule.share:.0%} of the training "
+            "rows."
             for rule in self.rules[: MAX_RULES + 1]
             if rule.confidence is not None
         ]
