@@ -247,23 +247,31 @@ def test_what_wide_rules_add_agrees_with_what_is_left_without_them(name, kind):
             left = math.log(rule.probability_without[towards] / rule.probability_without[against])
             assert odds - left == pytest.approx(own, abs=1e-6)
         for line, own in zip(rule_lines(story), adds, strict=False):
-            weight, favoured = re.search(r"adds ([-+\d.]+), for (.*?): if", line).groups()
-            assert float(weight) == pytest.approx(own, abs=0.0051)
-            assert favoured == str(story.classes[towards if own > 0 else against])
-            told = re.findall(r"(?:Without it |% and )(.*?) would have ([\d.]+) % instead of ([\d.]+) %", line)
-            then, now = ({label: float(values[k]) for label, *values in told} for k in (0, 1))
-            if len(story.classes) == 2:
-                best = str(story.classes[story.best])
-                assert (now[best] - then[best]) * (1 if favoured == best else -1) >= 0
-            elif min(*then.values(), *now.values()) >= 1:  # per cent, so that one decimal tells the odds
-                first, second = str(story.classes[towards]), str(story.classes[against])
-                lost = math.log(now[first] / now[second]) - math.log(then[first] / then[second])
-                assert lost == pytest.approx(own, abs=0.2)
+            check_line_of_weight(line, own, story)
         if sum(story.in_set) == 1 and ", because " in story.summary:
             speaking = [
                 part for part in story.balance.features if (story.balance.moves(part) > 0) == (story.best == towards)
             ]
             assert f", because {speaking[0].feature} is " in story.summary
+
+
+def check_line_of_weight(line: str, weight: float, story: Any) -> None:
+    """What a line says of a rule's weight, of the class it speaks for and of what is left without it agree."""
+    first, second = (str(story.classes[c]) for c in story.balance.compared)
+    told, favoured = re.search(r"adds ([-+\d.]+), for (.*?): if", line).groups()
+    assert float(told) == pytest.approx(weight, abs=0.0051)
+    assert favoured == (first if weight > 0 else second)
+    if len(story.classes) == 2:
+        best, then, now = re.search(WITHOUT, line).groups()
+        assert best == str(story.classes[story.best])
+        assert (float(now) - float(then)) * (1 if favoured == best else -1) >= 0
+        return
+    share = r"([\d.]+) %"
+    pattern = rf"Without it {first} would have {share} and {second} {share}, instead of {share} and {share}\.$"
+    shares = [float(own) for own in re.search(pattern, line).groups()]
+    if min(shares) >= 1:  # so that one decimal tells the odds
+        lost = math.log(shares[2] / shares[3]) - math.log(shares[0] / shares[1])
+        assert lost == pytest.approx(weight, abs=0.2)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

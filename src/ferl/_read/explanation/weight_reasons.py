@@ -110,12 +110,12 @@ def _rule_line(rule: WideRule, story: Story, balance: Balance) -> str:
     favoured = spoken(story.classes[balance.compared[0 if weight > 0 else 1]])
     # Of three and more classes a rule may move a third one further than the two that it moves apart: tell both.
     told = [story.best] if len(story.classes) <= 2 else list(balance.compared)
-    changes = [
-        f"{spoken(story.classes[c])} would have {100 * rule.probability_without[c]:.1f} % instead of "
-        f"{100 * story.probability[c]:.1f} %"
-        for c in told
-    ]
+    names = [spoken(story.classes[c]) for c in told]
+    then, now = ([f"{100 * own[c]:.1f} %" for c in told] for own in (rule.probability_without, story.probability))
+    change = f"{names[0]} would have {then[0]} instead of {now[0]}"
+    if len(told) == 2:
+        change = f"{names[0]} would have {then[0]} and {names[1]} {then[1]}, instead of {now[0]} and {now[1]}"
     return (
         f"Rule {rule.number} fires by {share_text(rule.firing)} and adds {weight_text(weight)}, for {favoured}: if "
-        f"{rule.conditions}. Without it {listed(changes)}."
+        f"{rule.conditions}. Without it {change}."
     )
