@@ -339,7 +339,13 @@ def long_numbers(text: str) -> list[str]:
     ]
 
 
-PROSE = ("export_text", "rules_frame", "overview", "explain", "what_if", "reasons", "export_graphviz")
+PROSE = ("export_text", "rules_frame", "overview", "explain", "what_if", "reasons", "export_graphviz", "scorecard", "report", "certificate", "export_latex")
+
+
+def test_the_check_of_digits_finds_long_numbers():
+    assert long_numbers("lvr is 0.555224, 71.28, 1234567, 0.01234 and 4.3000001") == ["0.555224", "4.3000001"]
+    assert long_numbers("x above 1995.25..1996.75 and y > 1995.25 ±0.02") == []
+    assert long_numbers("x above 10.0025..1000") == ["10.0025"]
 
 
 @each_table
