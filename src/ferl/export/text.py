@@ -317,7 +317,7 @@ def overview(
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = FERLClassifier(random_state=0).fit(X[::2], y[::2])
     >>> print(overview(clf, X[1::2], y[1::2]).accuracy.section.lines[0])
-    Accuracy is 96.0 % on 75 rows; 33.3 % of them are 0, so that always answering 0 would be right as often.
+    Accuracy is 94.7 % on 75 rows. Always answering 0 would be right for 33.3 % of them.
     """
     page = read_overview(model_of(estimator, "overview").with_names(feature_names))
     if X is None and y is None:

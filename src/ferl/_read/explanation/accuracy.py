@@ -41,8 +41,8 @@ class Accuracy:
         """In words."""
         rows = tuple((spoken(label), str(n), percent_text(recall)) for label, n, recall in self.recalls)
         line = (
-            f"Accuracy is {100 * self.accuracy:.1f} % on {self.n_rows} rows; {100 * self.baseline:.1f} % of them are "
-            f"{spoken(self.commonest)}, so that always answering {spoken(self.commonest)} would be right as often."
+            f"Accuracy is {100 * self.accuracy:.1f} % on {self.n_rows} rows. Always answering {spoken(self.commonest)} "
+            f"would be right for {100 * self.baseline:.1f} % of them."
         )
         return Section("How good it is", (line,), Table(("class", "rows", "found"), rows))
 
