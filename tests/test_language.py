@@ -339,7 +339,19 @@ def long_numbers(text: str) -> list[str]:
     ]
 
 
-PROSE = ("export_text", "rules_frame", "overview", "explain", "what_if", "reasons", "export_graphviz", "scorecard", "report", "certificate", "export_latex")
+PROSE = (
+    "export_text",
+    "rules_frame",
+    "overview",
+    "explain",
+    "what_if",
+    "reasons",
+    "export_graphviz",
+    "scorecard",
+    "report",
+    "certificate",
+    "export_latex",
+)
 
 
 def test_the_check_of_digits_finds_long_numbers():
