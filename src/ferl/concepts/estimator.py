@@ -232,7 +232,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[self.predict_proba(X, known).argmax(axis=1)])
 
     def predict_set(self, X: Any, known: Known | None = None) -> NDArray[np.bool_]:
-        """Classes that cannot be ruled out, bool of shape (n_samples, n_classes); ``known`` as above."""
+        """Classes in the prediction set, bool of shape (n_samples, n_classes); ``known`` as above."""
         return self.predict_evidence(X, known).prediction_set()
 
     def novelty(self, X: Any, known: Known | None = None, *, measure: str | None = None) -> Floats:
