@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ferl._cli.errors import check_place, plain_errors
+from ferl._cli.errors import check_outputs, check_place, plain_errors
 
 if TYPE_CHECKING:
     from ferl._model.model import Model
@@ -91,6 +91,7 @@ def demo(
     with plain_errors(debug, "Stopped."):
         from ferl._cli.demo import run
 
+        check_outputs(picture, report)
         for path in filter(None, (picture, report)):
             check_place(path)
         run(data.value, picture, report)
@@ -116,6 +117,9 @@ def fit(
         Path | None, typer.Option(help="Where to write the rows held out by --test, a .csv or .parquet file.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the resamples and of the rows held out.", min=0)] = 0,
+    allow_many_classes: Annotated[
+        bool, typer.Option("--allow-many-classes", help="Fit a target of very many values, each of them a class.")
+    ] = False,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any parameter of FERLClassifier.")
     ] = None,
@@ -141,7 +145,17 @@ def fit(
             raise ValueError("--held-out is for the rows that --test holds out; add --test 0.25, say.")
         parameters = {"variant": variant.value, "random_state": seed, **parsed_settings(settings or [])}
         choice = Choice(target, weights, _names(categorical), _names(drop))
-        run_fit(table, out, choice, FileForm(separator, _names(missing)), parameters, test, held_out, jobs)
+        run_fit(
+            table,
+            out,
+            choice,
+            FileForm(separator, _names(missing)),
+            parameters,
+            test,
+            held_out,
+            jobs,
+            allow_many_classes,
+        )
 
 
 @app.command()
@@ -298,6 +312,7 @@ def export(
             raise ValueError("Name a file: -o model.onnx for ONNX, --scorecard points.csv for a scorecard.")
         if rounded and scorecard is None:
             raise ValueError("--rounded is about the points of a scorecard; add --scorecard points.csv.")
+        check_outputs(out, scorecard)
         if scorecard is not None:
             run_scorecard(model, scorecard, rounded)
         if out is not None:

@@ -18,11 +18,13 @@ from rich.text import Text
 from sklearn import datasets
 from sklearn.model_selection import train_test_split
 
+from ferl._cli.scores import judge_rows
 from ferl._read.evidence import Evidence
 from ferl._read.explanation.balance import Balance
 from ferl._read.explanation.page import as_rich
 from ferl._read.explanation.weight_reasons import balance_section
 from ferl._read.shapes import read_shapes
+from ferl._tables import codes_of
 from ferl._util.arrays import Floats
 from ferl._util.files import replace_text
 from ferl.classifier import FERLClassifier
@@ -122,19 +124,28 @@ def _summary(data: _Data, models: dict[str, tuple[FERLClassifier, float]]) -> Re
     table = Table(
         title=f"{data.title}: {len(data.y[0])} rows to learn from, {len(data.y[1])} to test", title_style="bold"
     )
-    for heading in ("variant", "rules", "accuracy", "sets hold the truth", "classes per set", "fit"):
+    for heading in ("variant", "rules", "accuracy", "recall", "sets hold the truth", "classes per set", "fit"):
         table.add_column(heading, justify="left" if heading == "variant" else "right")
     rows = data.named(data.X[1])
     for variant, (model, seconds) in models.items():
         sets = model.predict_set(rows)
+        judged = judge_rows(model, rows, codes_of(data.y[1], model.classes_))
+        recall = [judged.right[judged.truth == c].mean() for c in range(len(judged.classes))]
         table.add_row(
             variant,
             str(model.n_rules_),
-            f"{model.score(rows, data.y[1]):.1%}",
+            f"{judged.right.mean():.1%}",
+            "/".join(f"{100 * own:.0f}" for own in recall),
             f"{set_coverage(data.y[1], sets, model.classes_):.1%}",
             f"{mean_set_size(sets):.2f}",
             f"{seconds * 1000:.1f} ms",
         )
+    counts = np.bincount(judged.truth)
+    most, share = judged.classes[int(np.argmax(counts))], counts.max() / counts.sum()
+    recall_of = " / ".join(judged.classes)
+    table.caption = (
+        f"Always saying {most} would be right in {share:.1%} of the test rows. Recall: % of the rows of {recall_of}."
+    )
     return table
 
 
