@@ -25,6 +25,7 @@ from ferl._read.explanation.page import as_rich
 from ferl._read.explanation.weight_reasons import balance_section
 from ferl._read.shapes import read_shapes
 from ferl._tables import codes_of
+from ferl._tables.files import open_sink
 from ferl._util.arrays import Floats
 from ferl._util.files import replace_text
 from ferl.classifier import FERLClassifier
@@ -59,7 +60,7 @@ def _load(name: str) -> _Data:
     return _Data(name.replace("_", " "), features, classes.tolist(), (split[0], split[1]), (split[2], split[3]))
 
 
-def run(name: str, picture: Path | None, report: Path) -> None:
+def run(name: str, picture: Path | None, report: Path, table: Path | None = None) -> None:
     """Fit every variant, and print rules, accuracy, and the evidence of a few rows.
 
     Parameters
@@ -70,6 +71,8 @@ def run(name: str, picture: Path | None, report: Path) -> None:
         Where to write the output as an SVG picture as well.
     report : Path
         Where to write the wide rules as a page for a browser.
+    table : Path or None, default=None
+        Where to write all rows, with their labels in the column "class", as CSV.
     """
     data = _load(name)
     console = Console(record=picture is not None, width=100 if picture is not None else None)
@@ -92,6 +95,12 @@ def run(name: str, picture: Path | None, report: Path) -> None:
         svg = re.sub(r"@font-face \{.*?\}", "", console.export_svg(title=f"ferl demo --data {name}"), flags=re.DOTALL)
         replace_text(picture, svg)
         console.print(f"picture: {picture}")
+    if table is not None:
+        everything = data.named(np.concatenate(data.X))
+        everything = everything.append_column("class", pa.array(np.concatenate(data.y).tolist()))
+        with open_sink(str(table), "csv", everything.schema) as sink:
+            sink.write(sink.prepare(everything))
+        console.print(f"table: {table}, {everything.num_rows} rows, whose labels are in the column class")
     console.print(
         f"The wide rules as a page to look at, with a form to try rows of your own: {demo_report(name, report)}"
     )

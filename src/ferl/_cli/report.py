@@ -50,7 +50,7 @@ def run_report(model: Path, table: Path, out: Path, form: FileForm, wanted: Want
     estimator = load_model(model)
     fitted = estimator.model_
     file = TableFile(table, form)
-    labels = None if wanted.target is None else _Labels(fitted, file, wanted.target)
+    labels = None if wanted.target is None else Labels(fitted, file, wanted.target)
     names = [name for name in file.names if name != wanted.target]
     rows = RowReader(fitted.schema, fitted.missing_features, names, file.path, file.form)
     reading = TableReading(fitted, n_threads(jobs))
@@ -74,7 +74,7 @@ def _cells(batch: pa.Table, features: list[str]) -> Cell:
     return lambda row, feature: batch[features[feature]][row].as_py()
 
 
-class _Labels:
+class Labels:
     """The column of labels, as indices of a model's classes."""
 
     def __init__(self, model: Model, file: TableFile, target: str) -> None:

@@ -47,6 +47,7 @@ FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".jsonl": "js
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 # A number with a comma before its decimals: only where commas do not stand between fields, and never with points.
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?\s*")
+_FORMULA_STARTS = tuple("=+-@\t\r")  # what makes a formula of a field in a spreadsheet
 _MAX_SAID = 160  # letters of what Arrow says, which may quote the file
 
 
@@ -284,14 +285,17 @@ class Sink(Protocol):
 class CsvSink:
     """CSV with a header; text is quoted where a block of rows needs it."""
 
-    def __init__(self, file: IO[bytes], names: list[str]) -> None:
+    def __init__(self, file: IO[bytes], names: list[str], is_safe: bool = False) -> None:
         self.file = file
+        self.is_safe = is_safe
         header = io.StringIO()
-        python_csv.writer(header, lineterminator="\n").writerow(names)
+        python_csv.writer(header, lineterminator="\n").writerow(map(harmless_text, names) if is_safe else names)
         file.write(header.getvalue().encode())
 
     def prepare(self, table: pa.Table) -> Any:
         """The lines of a table."""
+        if self.is_safe:
+            table = pa.table([_harmless(column) for column in table.columns], names=table.column_names)
         try:
             return _csv_text(table, "none")
         except pa.ArrowInvalid:  # a comma, a quote or a new line inside a value
@@ -300,6 +304,26 @@ class CsvSink:
     def write(self, prepared: Any) -> None:
         """Add lines."""
         self.file.write(prepared)
+
+
+def harmless_text(text: str) -> str:
+    """A text with an apostrophe before it where a spreadsheet would take it for a formula; numbers stay as they are.
+
+    Examples
+    --------
+    >>> [harmless_text(text) for text in ("=1+2", "@now", "-3.5", "-cmd", "plain")]
+    ["'=1+2", "'@now", '-3.5', "'-cmd", 'plain']
+    """
+    return f"'{text}" if text[:1] in _FORMULA_STARTS and spelled_number(text) is None else text
+
+
+def _harmless(column: Any) -> Any:
+    if not pa.types.is_string(column.type):
+        return column
+    starts = pc.is_in(pc.utf8_slice_codeunits(column, 0, 1), value_set=pa.array(list(_FORMULA_STARTS)))
+    if not pc.any(starts).as_py():
+        return column
+    return pa.chunked_array([[None if own is None else harmless_text(own) for own in column.to_pylist()]], pa.string())
 
 
 def _csv_text(table: pa.Table, quoting: str) -> Any:
@@ -316,7 +340,13 @@ class JsonSink:
 
     def prepare(self, table: pa.Table) -> bytes:
         """The lines of a table."""
-        lines = (json.dumps(row, ensure_ascii=False, default=str) for row in table.to_pylist())
+        # NaN and infinity are no JSON: null.
+        known = {
+            name: pc.if_else(pc.is_finite(own), own, None) if pa.types.is_floating(own.type) else own
+            for name, own in zip(table.column_names, table.columns, strict=True)
+        }
+        rows = pa.table(known).to_pylist()
+        lines = (json.dumps(row, ensure_ascii=False, default=str, allow_nan=False) for row in rows)
         return "".join(f"{line}\n" for line in lines).encode()
 
     def write(self, prepared: bytes) -> None:
@@ -352,7 +382,7 @@ def format_of(out: str, as_json: bool) -> str:
 
 
 @contextmanager
-def open_sink(out: str, form: str, schema: pa.Schema) -> Iterator[Sink]:
+def open_sink(out: str, form: str, schema: pa.Schema, safe_csv: bool = False) -> Iterator[Sink]:
     """Where tables of this schema go. A file appears when all is written, or not at all.
 
     Parameters
@@ -363,10 +393,12 @@ def open_sink(out: str, form: str, schema: pa.Schema) -> Iterator[Sink]:
         The format.
     schema : pyarrow.Schema
         That of all tables.
+    safe_csv : bool, default=False
+        Whether text in CSV that a spreadsheet would take for a formula gets an apostrophe before it.
     """
     if out == "-":
         file = sys.stdout.buffer
-        yield CsvSink(file, schema.names) if form == "csv" else JsonSink(file)
+        yield CsvSink(file, schema.names, safe_csv) if form == "csv" else JsonSink(file)
         file.flush()
         return
     with replacing(out) as beside:
@@ -378,4 +410,4 @@ def open_sink(out: str, form: str, schema: pa.Schema) -> Iterator[Sink]:
                 sink.writer.close()
             return
         with beside.open("xb") as file:
-            yield CsvSink(file, schema.names) if form == "csv" else JsonSink(file)
+            yield CsvSink(file, schema.names, safe_csv) if form == "csv" else JsonSink(file)
