@@ -264,7 +264,7 @@ class Readings:
         return weights
 
     def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
-        """Classes as plausible as the largest belief, bool of shape (n_samples, n_classes); all: an abstention."""
+        """Classes in the prediction set, bool of shape (n_samples, n_classes); the whole row is an abstention."""
         return self.predict_evidence(X).prediction_set()
 
     def support_deficit(self, X: ArrayLike) -> Floats:
