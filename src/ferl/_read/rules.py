@@ -12,6 +12,9 @@ import numpy as np
 
 from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
+from ferl._model.words import STANDARD_WORDS
+from ferl._read.kind_text import FULL, date_condition, ordered_text, whole_text
+from ferl._tables.kinds import UNKNOWN, ColumnKind
 from ferl._util.arrays import Floats
 from ferl._util.text import category_text, number_text
 
@@ -19,7 +22,6 @@ MAX_LISTED = 8  # categories of a condition
 LEAST_LISTED = 0.005  # membership of a category that is named
 MAX_DIGITS = 8  # after the point; smaller numbers are told by their power of ten
 LARGE = 1e12
-FULL = 0.995  # from here on a membership reads as one
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,8 @@ class Condition:
     """Whether values are whole numbers."""
     binary: bool = False
     """Whether values are 0 and 1."""
+    kind: ColumnKind = UNKNOWN
+    """What the values are: dates and ordered categories are numbers to the tree."""
 
     def text(
         self,
@@ -99,7 +103,12 @@ class Condition:
         """The condition as a reader says it; ``categories``: their names, of which ``max_listed`` are told."""
         if self.word:
             return f"{name} is {self.word}"
-        if self.categories and self.plain and categories is not None:
+        told = self._told_by_kind()
+        if told:
+            bounds = [bound for bound in (self.lower, self.upper) if bound is not None and not math.isnan(bound.share)]
+            shares = ", ".join(f"{bound.share:.0%}" for bound in bounds) if with_share else ""
+            return f"{name} {told}{f' ({shares})' if shares else ''}"
+        if self.categories and categories is not None:
             return f"{name} {_plain_categories(self.categories, categories, max_listed)}"
         if self.categories:
             return f"{name} in {{{listed_categories(self.categories, categories)}}}"
@@ -112,19 +121,24 @@ class Condition:
             return f"{name} < {upper}"
         return f"{name} > {lower}" if upper is None else f"{lower} < {name} < {upper}"
 
+    def _told_by_kind(self) -> str:
+        """What follows the name where values are ordered categories, dates, or whole numbers between the bands."""
+        if self.kind.is_ordered:
+            return ordered_text(self.categories, self.kind)
+        lower, upper = (
+            None if own is None else (own.theta - own.half_width, own.theta + own.half_width)
+            for own in (self.lower, self.upper)
+        )
+        told = whole_text(lower, upper, self.kind, self.binary) if self.whole else ""
+        return told or (date_condition(lower, upper, self.kind, self.plain) if self.kind.is_date else "")
+
     def _ends_text(self, decimals: int | None) -> str:
         """What follows the name: the condition is met not at all at one end of a bound, and fully at the other."""
         lower, upper = (None if own is None else own.ends_text(decimals) for own in (self.lower, self.upper))
         if lower is not None and upper is not None:
             return f"between {lower} and {upper}"
-        bound = self.lower or self.upper
-        if bound is None:
+        if lower is None and upper is None:
             return "is known"
-        first, last = bound.theta - bound.half_width, bound.theta + bound.half_width
-        if self.binary and (first, last) == (0.0, 1.0):
-            return f"= {0 if lower is None else 1}"
-        if self.whole and last - first == 1 and first == math.floor(first):
-            return f"at most {number_text(first)}" if lower is None else f"at least {number_text(last)}"
         return f"below {upper}" if lower is None else f"above {lower}"
 
 
@@ -201,7 +215,7 @@ def read_rules(model: Model, inner: bool | None = None) -> list[Rule]:
             Rule(
                 node,
                 number,
-                read_conditions(tree, node, True),
+                read_conditions(model, node),
                 tree.consequent[node],
                 float(tree.weight[node]),
                 evidence,
@@ -213,7 +227,7 @@ def read_rules(model: Model, inner: bool | None = None) -> list[Rule]:
     else:
         nodes = tree.leaves.tolist() if not inner or tree.n_nodes == 1 else list(range(1, tree.n_nodes))
     rules = [
-        Rule(node, numbers.get(node), read_conditions(tree, node), tree.consequent[node], float(tree.weight[node]))
+        Rule(node, numbers.get(node), read_conditions(model, node), tree.consequent[node], float(tree.weight[node]))
         for node in nodes
     ]
     return sorted(rules, key=lambda rule: -rule.support)
@@ -231,29 +245,62 @@ def rule_numbers(model: Model) -> dict[int, int]:
     return {node: number for number, node in enumerate(nodes[order].tolist(), 1)}
 
 
-def read_conditions(tree: FuzzyTree, leaf: int, plain: bool = False) -> tuple[Condition, ...]:
-    """What the path to a node asks, each feature once; ``plain``: told as conditions of wide rules are."""
-    path = tree.path(leaf)
-    if tree.word:
-        return tuple(Condition(int(tree.feature[node]), None, None, tree.word[node]) for node in path)
+def read_conditions(model: Model, leaf: int) -> tuple[Condition, ...]:
+    """What the path to a node asks, each feature once."""
+    return merged_conditions(model, model.tree.path(leaf))
+
+
+def merged_conditions(model: Model, path: Sequence[int]) -> tuple[Condition, ...]:
+    """What these nodes ask, each feature once."""
+    tree, plain = model.tree, model.weights is not None
     conditions: list[Condition] = []
     for feature in dict.fromkeys(int(tree.feature[node]) for node in path):  # in the order of the path
         nodes = [node for node in path if tree.feature[node] == feature]
+        if tree.word and not is_told_by_value(model, feature):
+            conditions += [Condition(feature, None, None, tree.word[node]) for node in nodes]
+            continue
         if tree.n_categories(feature + 1)[feature] > 0:
             conditions.append(Condition(feature, None, None, categories=_categories(tree, nodes), plain=plain))
+            continue
+        kind = model.kind(feature)
+        if kind.is_ordered:
+            categories = _ordered_categories(tree, nodes, len(kind.order))
+            conditions.append(Condition(feature, None, None, categories=categories, plain=plain, kind=kind))
             continue
         sides = [(*tree.trapezoid[node], _share(tree, node)) for node in nodes]
         lower = _merged([(a, b, share) for a, b, _, _, share in sides if np.isfinite(a)], outward=-1)
         upper = _merged([(c, d, share) for _, _, c, d, share in sides if np.isfinite(d)], outward=1)
-        whole = plain and feature in tree.whole_columns
-        binary = whole and tree.support[nodes[0]].tolist() == [0.0, 1.0]
-        conditions.append(Condition(feature, lower, upper, plain=plain, whole=whole, binary=binary))
+        is_known = kind.is_whole is not None
+        whole = model.is_whole(feature) if is_known else plain and feature in tree.whole_columns
+        binary = kind.name == "binary" if is_known else whole and tree.support[nodes[0]].tolist() == [0.0, 1.0]
+        conditions.append(Condition(feature, lower, upper, plain=plain, whole=whole, binary=binary, kind=kind))
     return tuple(conditions)
 
 
 def _categories(tree: FuzzyTree, nodes: list[int]) -> tuple[tuple[int, float], ...]:
     """Categories that fit all of these conditions, each with its membership."""
     product = np.prod([np.nan_to_num(tree.memberships(node)) for node in nodes], axis=0)
+    return tuple((int(code), float(product[code])) for code in np.flatnonzero(product >= LEAST_LISTED))
+
+
+def is_told_by_value(model: Model, feature: int) -> bool:
+    """Whether conditions in words tell the values that fit: "ht = 1", not "ht is high"; not of an expert's words."""
+    kind, partition = model.kind(feature), model.partition
+    if partition is None or not (kind.is_ordered or kind.name == "binary"):
+        return False
+    variable = partition[feature]
+    return variable is not None and all(one.name in STANDARD_WORDS for one in variable.sets)
+
+
+def _ordered_categories(tree: FuzzyTree, nodes: list[int], n_codes: int) -> tuple[tuple[int, float], ...]:
+    """Ordered categories that fit all of these conditions on their indices, each with its membership."""
+    codes, product = np.arange(n_codes, dtype=np.float64), np.ones(n_codes)
+    for node in nodes:
+        a, b, c, d = tree.trapezoid[node].tolist()
+        if np.isfinite(a):
+            product *= np.interp(codes, [a, b], [0.0, 1.0]) if a < b else codes >= a
+        if np.isfinite(d):
+            product *= np.interp(codes, [c, d], [1.0, 0.0]) if c < d else codes <= d
     return tuple((int(code), float(product[code])) for code in np.flatnonzero(product >= LEAST_LISTED))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ferl._util.arrays import Floats
-from ferl._util.text import one_line, shown
+from ferl._util.text import one_line, shown, words_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ def plain(text: object) -> str:
 
 def shortened(text: object, length: int) -> str:
     """Text of at most this many letters."""
-    whole = one_line(str(text))
+    whole = one_line(words_of(text))
     return plain(whole if len(whole) <= length else whole[: length - 1] + "…")
 
 
