@@ -116,6 +116,10 @@ def fit(
         Path | None, typer.Option(help="Where to write the rows held out by --test, a .csv or .parquet file.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the resamples and of the rows held out.", min=0)] = 0,
+    describe: Annotated[
+        Path | None,
+        typer.Option(help="JSON or YAML file with names, units, meanings of values, orders, missing markers."),
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any parameter of FERLClassifier.")
     ] = None,
@@ -141,7 +145,7 @@ def fit(
             raise ValueError("--held-out is for the rows that --test holds out; add --test 0.25, say.")
         parameters = {"variant": variant.value, "random_state": seed, **parsed_settings(settings or [])}
         choice = Choice(target, weights, _names(categorical), _names(drop))
-        run_fit(table, out, choice, FileForm(separator, _names(missing)), parameters, test, held_out, jobs)
+        run_fit(table, out, choice, FileForm(separator, _names(missing)), parameters, test, held_out, jobs, describe)
 
 
 @app.command()
