@@ -15,6 +15,7 @@ from ferl._tables.categories import plain_text
 from ferl._tables.column import arrow_column, is_text
 from ferl._tables.files import FileForm, known_text, no_number, text_as_numbers
 from ferl._tables.read_column import days_of_column, ordered_codes
+from ferl._tables.recognise import MISSING
 from ferl._tables.rows import with_indicators
 from ferl._tables.schema import Schema
 from ferl._util.arrays import Floats
@@ -119,6 +120,8 @@ class RowReader:
         if not is_text(column.type):
             return column.cast(pa.float64()) if pa.types.is_null(column.type) else column
         numbers = text_as_numbers(column)
+        if numbers is None:
+            numbers = text_as_numbers(known_text(column, MISSING))
         if numbers is None:
             raise no_number(column, label)
         return numbers
