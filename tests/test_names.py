@@ -332,11 +332,11 @@ def test_time_zones_are_moments_and_are_not_mixed_with_local_times():
         zoned.t.map(lambda t: t.isoformat()),
     ):
         np.testing.assert_array_equal(schema.encode(pd.DataFrame({"t": other})), expected)
-    with pytest.raises(ValueError, match="without a time zone; in training they had one.*tz_localize"):
+    with pytest.raises(ValueError, match=r"without a time zone; in training they had one.*tz_localize"):
         schema.encode(pd.DataFrame({"t": zoned.t.dt.tz_localize(None)}))
     with pytest.raises(ValueError, match="with a time zone; in training they had none"):
         Schema.learn(pd.DataFrame({"t": zoned.t.dt.tz_localize(None)})).encode(zoned)
-    with pytest.raises(ValueError, match="holds numbers .for example 3.; in training it held dates with a time zone"):
+    with pytest.raises(ValueError, match=r"holds numbers .for example 3.; in training it held dates with a time zone"):
         schema.encode(pd.DataFrame({"t": [3]}))
 
 
@@ -358,7 +358,7 @@ def test_text_dates_are_recognised_and_ambiguous_ones_stay_categories():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(Schema.learn(pd.DataFrame({"d": ["2019-03-01", "2019-03-02"]}), ["d"]).categories[0]) == 2
-    with pytest.raises(ValueError, match="Column 'd' holds dates, which are numbers.*categorical_features"):
+    with pytest.raises(ValueError, match=r"Column 'd' holds dates, which are numbers.*categorical_features"):
         Schema.learn(pd.DataFrame({"d": [dt.date(2019, 3, 1)]}), ["d"])
 
 
