@@ -66,9 +66,8 @@ def _whole(value: int, kind: ColumnKind) -> str:
 
 def date_condition(lower: Ramp, upper: Ramp, kind: ColumnKind, plain: bool) -> str:
     """What follows the name of a column of dates: the two ends of a side, or its middle and how far it reaches."""
-    told = [
-        f"{word} {_side(own, kind, plain)}" for word, own in (("after", lower), ("before", upper)) if own is not None
-    ]
+    sides = (("after", lower), ("before", upper))
+    told = [f"{word} {date_side(own, kind, plain)}" for word, own in sides if own is not None]
     if lower is None or upper is None or lower[1] <= upper[0]:
         return " and ".join(told) or "is known"
     # The two sides overlap: no date fits fully. Between the middles of both their product is largest.
@@ -83,7 +82,8 @@ def _risen(ramp: tuple[float, float], at: float) -> float:
     return min(max((at - low) / (high - low), 0.0), 1.0) if high > low else float(at >= low)
 
 
-def _side(ramp: tuple[float, float], kind: ColumnKind, plain: bool) -> str:
+def date_side(ramp: tuple[float, float], kind: ColumnKind, plain: bool) -> str:
+    """One side of a condition on dates: its two ends (``plain``), or its middle and how far it reaches."""
     middle, half = sum(ramp) / 2, (ramp[1] - ramp[0]) / 2
     if plain:
         low, high = (date_at(end, half, kind) for end in ramp)

@@ -13,7 +13,7 @@ import numpy as np
 from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
 from ferl._model.words import STANDARD_WORDS
-from ferl._read.kind_text import FULL, date_condition, ordered_text, whole_text
+from ferl._read.kind_text import FULL, date_condition, date_side, ordered_text, whole_text
 from ferl._tables.kinds import UNKNOWN, ColumnKind
 from ferl._util.arrays import Floats
 from ferl._util.text import category_text, number_text
@@ -103,7 +103,7 @@ class Condition:
         """The condition as a reader says it; ``categories``: their names, of which ``max_listed`` are told."""
         if self.word:
             return f"{name} is {self.word}"
-        told = self._told_by_kind()
+        told = self.told_by_kind()
         if told:
             bounds = [bound for bound in (self.lower, self.upper) if bound is not None and not math.isnan(bound.share)]
             shares = ", ".join(f"{bound.share:.0%}" for bound in bounds) if with_share else ""
@@ -121,7 +121,7 @@ class Condition:
             return f"{name} < {upper}"
         return f"{name} > {lower}" if upper is None else f"{lower} < {name} < {upper}"
 
-    def _told_by_kind(self) -> str:
+    def told_by_kind(self) -> str:
         """What follows the name where values are ordered categories, dates, or whole numbers between the bands."""
         if self.kind.is_ordered:
             return ordered_text(self.categories, self.kind)
@@ -153,6 +153,15 @@ def _plain_categories(
     if len(full) == len(memberships) and len(others) == 1:
         return f"is not {category_text(categories[others[0]])}"
     return f"in {{{listed_categories(memberships, categories, max_listed)}}}"
+
+
+def threshold_text(kind: ColumnKind, low: float, high: float, decimals: int | None = None) -> str:
+    """Where a split of a tree is, from the ends of its band, as people write values of the column."""
+    if kind.is_ordered:
+        return kind.between((low + high) / 2)
+    if kind.is_date:
+        return date_side((low, high), kind, plain=False)
+    return Bound((low + high) / 2, (high - low) / 2).text(decimals)
 
 
 def listed_categories(

@@ -105,7 +105,11 @@ class Schema:
         said = description.by_feature(table.names, n_features)
         if table.block is not None and (chosen is None or not chosen.any()):
             names = number_kinds(table.block)
-            kinds = tuple(own.kind_of_numbers(label(j, table.names), names[j]) for j, own in enumerate(said))
+            if description.columns or description.missing:
+                kinds = tuple(own.kind_of_numbers(label(j, table.names), names[j]) for j, own in enumerate(said))
+            else:  # a hundred thousand columns share a few objects
+                plain = {name: ColumnKind(name) for name in set(names)}
+                kinds = tuple(plain[name] for name in names)
             return cls(table.names, (None,) * n_features, kinds, description.target)
         are_categories = [column.is_category for column in table.columns] if chosen is None else chosen.tolist()
         categories = [column for column, is_category in zip(table.columns, are_categories, strict=True) if is_category]
@@ -176,7 +180,12 @@ class Schema:
     @cached_property
     def _holds_numbers_alone(self) -> bool:
         """Whether every column holds numbers that are read as they are."""
-        return all(known is None for known in self.categories) and not any(kind.is_coded for kind in self.kinds)
+        return all(known is None for known in self.categories) and not self._coded
+
+    @cached_property
+    def _coded(self) -> frozenset[int]:
+        """Features whose numbers are not those of the table: dates and ordered categories."""
+        return frozenset(j for j, kind in enumerate(self.kinds) if kind.is_coded)
 
     def __getstate__(self) -> dict[str, Any]:
         # Lookups are made again where they are needed.
@@ -242,6 +251,7 @@ class Schema:
     def encode_values(self, rows: list[list[Any]]) -> Floats | None:
         """Rows of Python's own types; None where a value is of another type, or its column would be refused."""
         encoded = np.empty((len(rows), len(self.categories)), order="F")
+        coded = self._coded
         for row, values in enumerate(rows):
             for feature, (value, lookup) in enumerate(zip(values, self.lookups, strict=True)):
                 if value is None or (type(value) is float and value != value):
@@ -251,7 +261,7 @@ class Schema:
                     return None
                 is_text = type(value) is str
                 if lookup is None:
-                    if is_text or self.kind(feature).is_coded or (type(value) is int and abs(value) > 2**63):
+                    if is_text or feature in coded or (type(value) is int and abs(value) > 2**63):
                         return None
                     encoded[row, feature] = value
                 elif not lookup.n_categories:
