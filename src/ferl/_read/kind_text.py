@@ -88,9 +88,10 @@ def date_side(ramp: tuple[float, float], kind: ColumnKind, plain: bool) -> str:
     if plain:
         low, high = (date_at(end, half, kind) for end in ramp)
         return low if low == high else f"{low}..{high}"
-    reach, unit = (half, "day") if half >= 1 else (24 * half, "hour") if half >= 1 / 24 else (1440 * half, "minute")
+    in_days = half >= 1 or kind.name == "date"
+    reach, unit = (half, "day") if in_days else (24 * half, "hour") if half >= 1 / 24 else (1440 * half, "minute")
     told = number_text(reach, 2)
-    step = 2.0 if half >= 1 else 2 / 1440
+    step = 2.0 if in_days else 2 / 1440
     return f"{rounded_text(middle, step, kind.is_zoned)} ±{told} {unit}{'' if told == '1' else 's'}"
 
 
