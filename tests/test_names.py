@@ -27,6 +27,7 @@ from ferl._tables.dates import date_text, spelled_date
 from ferl._tables.describe import DescriptionError, TableDescription, load_description
 from ferl._tables.kinds import number_kinds
 from ferl._util.text import difference_text, number_text, plain, said_as, spoken, value_text
+from ferl.editing import edit
 from ferl.export import export_scorecard, reason_codes
 from ferl.report import write_report
 from ferl.saving import ModelFileError
@@ -115,6 +116,18 @@ def test_words_change_no_answer_and_survive_files_pickles_copies_and_readings(fi
         np.testing.assert_array_equal(other.predict_proba(table), fitted.predict_proba(table))
     kept = fitted.reading(gate_margin=2.0).model_.schema
     assert (kept.target, kept.kinds) == (fitted.model_.schema.target, fitted.model_.schema.kinds)
+
+
+def test_edits_and_later_blocks_keep_the_words(tmp_path):
+    table, y = loans()
+    clf = FERLClassifier(random_state=0).fit(table, y, describe=SAID)
+    save_model(edit(clf).flatten("glucose"), tmp_path / "model.json")
+    edited = load_model(tmp_path / "model.json")
+    assert edited.model_.history[0]["feature"] == "glucose"
+    assert edited.explain(table.iloc[0]).summary.startswith("deny: ")
+    later = FERLClassifier("medium", random_state=0).partial_fit(table[:150], y[:150]).partial_fit(table[150:], y[150:])
+    assert later.model_.schema.target.name == "deny"
+    assert later.model_.kind(0).name == "date"
 
 
 def test_given_names_are_printed_as_they_are(fitted):
