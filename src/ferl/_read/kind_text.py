@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
+from ferl._read.bands import FULL
 from ferl._tables.dates import date_text, rounded_text
 from ferl._tables.kinds import ColumnKind
 from ferl._util.text import category_text, number_text
 
-FULL = 0.995  # from here on a membership reads as one
 Ramp = tuple[float, float] | None
 """The two ends of one side of a condition; None: the condition has no such side."""
 

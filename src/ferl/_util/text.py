@@ -143,19 +143,23 @@ def spoken(value: Any) -> str:
     return cut(line, MAX_LETTERS)
 
 
-def number_text(value: float, digits: int = 6) -> str:
+DIGITS = 4  # significant ones of a number in a sentence
+LONG = 1e15  # from here on numbers are told by their power of ten
+
+
+def number_text(value: float, digits: int = DIGITS) -> str:
     """A number as a reader wants it: few significant digits, all digits of whole numbers, and no power of ten.
 
     Numbers too large or too small to be written out keep their power of ten.
 
     Examples
     --------
-    >>> number_text(4.300000190734863), number_text(1234567.8), number_text(123.4, digits=2), number_text(1e-7)
-    ('4.3', '1234568', '123', '1e-07')
+    >>> number_text(71.2833), number_text(4.3000001), number_text(0.0), number_text(123456.7), number_text(1e-7)
+    ('71.28', '4.3', '0', '123457', '1e-07')
     """
     if isinstance(value, SaidNumber):
         return value.said
-    if not math.isfinite(value) or not (value == 0 or 1e-5 <= abs(value) < 1e15):
+    if not math.isfinite(value) or not (value == 0 or 1e-5 <= abs(value) < LONG):
         return f"{value:.{digits}g}"
     if value == math.floor(value):
         return f"{value + 0.0:.0f}"  # adding makes 0 of -0
@@ -163,6 +167,11 @@ def number_text(value: float, digits: int = 6) -> str:
     text = f"{value:.{decimals}f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return "0" if text == "-0" else text
+
+
+def support_text(weight: float) -> str:
+    """A training weight: one decimal, none from a thousand on."""
+    return f"{weight:.1f}" if weight < 10 ** (DIGITS - 1) else f"{weight:.0f}"
 
 
 def exact_text(value: float) -> str:

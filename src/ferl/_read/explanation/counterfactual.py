@@ -20,13 +20,14 @@ from ferl._read.evidence import Evidence, read_evidence
 from ferl._read.novelty import total_spread
 from ferl._tables.dates import finer_steps
 from ferl._util.arrays import Floats
-from ferl._util.text import plain
+from ferl._util.text import DIGITS, plain
 
 TOLERANCE = 1e-7  # of a spread, between the proven distance and the change
 # The maxima of the cautious rule nearly jump where a source comes to fire fully: proofs need intervals that short. The
 # scores of wide rules are linear between the corners of one feature: each proof is a comparison, and the search exact.
 _FINE_TOLERANCE = 1e-14
 _OVERSHOOT = 0.05  # of the change, that rounding to fewer digits may add
+_UNNOTICED = 0.02  # of a spread, that rounding to four digits may add where it adds more than that
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,7 @@ def _change(line: _Line, feature: int, at: float, spread: float, proven: float) 
     """The change to a value with few digits at or just behind ``at`` that still alters the label."""
     value = float(line.row[0, feature])
     steps = finer_steps() if line.model.kind(feature).is_date else ()
-    for to in _rounded(value, at, _is_whole(line, feature), steps):
+    for to in _rounded(value, at, _is_whole(line, feature), spread, steps):
         evidence = line.at(feature, to)
         new = int(evidence.probability[0].argmax())
         if new != line.label:
@@ -199,7 +200,7 @@ def _change(line: _Line, feature: int, at: float, spread: float, proven: float) 
     return Change(line.names[feature], value_, to_, at_, label, is_silent, abs(to - value) / spread, proven / spread)
 
 
-def _rounded(value: float, at: float, is_whole: bool, steps: Iterable[float] = ()) -> Iterator[float]:
+def _rounded(value: float, at: float, is_whole: bool, spread: float, steps: Iterable[float] = ()) -> Iterator[float]:
     """Values just behind ``at``, whole steps or few digits first; last ``at`` itself."""
     if is_whole:
         yield _away(at, 0, at > value)
@@ -209,6 +210,11 @@ def _rounded(value: float, at: float, is_whole: bool, steps: Iterable[float] = (
         if abs(rounded - at) <= most:
             yield rounded
     first = math.ceil(-math.log10(most))
+    few = DIGITS - 1 - math.floor(math.log10(abs(at))) if at else first
+    if first > few:
+        rounded = _away(at, few, at > value)
+        if abs(rounded - at) <= _UNNOTICED * spread:
+            yield rounded
     for places in range(first, first + 12):
         rounded = _away(at, places, at > value)
         if abs(rounded - at) <= most:
