@@ -250,6 +250,8 @@ def _corners(model: Model, feature: int, rules: Sequence[int]) -> Floats:
     """Values of a feature at which conditions of these rules bend, or the codes of its categories; at least one."""
     if feature in model.category_names:
         return np.arange(len(model.category_names[feature]), dtype=np.float64)
+    if model.kind(feature).is_ordered:
+        return np.arange(len(model.kind(feature).order), dtype=np.float64)
     tree, found = model.tree, set()
     for node in (step for rule in rules for step in tree.path(int(model.rule_weights.node[rule]))):
         if tree.feature[node] == feature:

@@ -13,7 +13,17 @@ from ferl._read.explanation.fired import WideRule, rule_form
 from ferl._read.explanation.page import Readable, Section, Table
 from ferl._read.explanation.story import Story, certified_form, novelty_form
 from ferl._read.explanation.unlike import novelty_section, unlike
-from ferl._util.text import exact_text, listed, number_text, percent_text, plain, spoken, value_text
+from ferl._util.text import (
+    difference_text,
+    exact_text,
+    is_meaning,
+    listed,
+    number_text,
+    percent_text,
+    plain,
+    spoken,
+    value_text,
+)
 
 MAX_CLASSES = 12
 MAX_FEATURES = 5
@@ -42,7 +52,7 @@ def sections(story: Story) -> list[Section]:
 
 def summarise(story: Story) -> str:
     """One sentence: the answer and the main reason for it."""
-    answer = answer_text(story)
+    answer = f"{spoken(story.target)}: {answer_text(story)}" if story.target else answer_text(story)
     if sum(story.in_set) > 1:
         return f"{answer}: {_reason_for_doubt(story)}."
     balance, warning = story.balance, unlike(story)
@@ -179,20 +189,20 @@ def _change_lines(story: Story, changes: tuple[Change, ...], label: str) -> list
 def _change_line(change: Change) -> str:
     name, label = spoken(change.feature), spoken(change.label)
     answer = f"no rule fires any more ({label} is then the first of equals)" if change.is_silent else label
-    if not isinstance(change.to, float):
+    if not isinstance(change.to, float) or is_meaning(change.to):
         return f"If {name} were {value_text(change.to)} instead of {value_text(change.value)}: {answer}."
     # With fewer digits than it has the value might no longer alter the label.
     direction, to, now = "up" if change.to > change.value else "down", exact_text(change.to), value_text(change.value)
     now = exact_text(change.value) if now == to else now
     return (
         f"If {name} were {to} instead of {now} ({direction} by "
-        f"{number_text(abs(change.to - change.value))}, {_spreads(change.distance)}): {answer}."
+        f"{difference_text(change.to, change.value)}, {_spreads(change.distance)}): {answer}."
     )
 
 
 def _spreads(distance: float) -> str:
     """A distance in spreads, with two digits that say something."""
-    text = f"{distance:.2g}" if distance < 100 else f"{distance:.0f}"
+    text = number_text(distance, 2)
     return f"{text} {'spread' if text == '1' else 'spreads'}"
 
 
@@ -254,6 +264,7 @@ class Explanation(Story, Readable):
         names = [plain(label) for label in self.classes]
         by_class = zip(names, self.probability, self.belief, self.plausibility, self.in_set, strict=True)
         return {
+            **({"target": self.target} if self.target else {}),
             "label": plain(self.label),
             "summary": self.summary,
             "abstains": self.abstains,

@@ -70,6 +70,8 @@ class Story:
         What the words of the rules mean; empty where rules have none.
     balance : Balance or None
         Of wide models: what each feature adds to the scores. None for trees.
+    target : str
+        Name of what the classes are classes of; "": nobody said.
     """
 
     label: Any
@@ -92,6 +94,7 @@ class Story:
     unseen: tuple[tuple[str, Any], ...]
     words: tuple[str, ...] = ()
     balance: Balance | None = None
+    target: str = ""
 
     @property
     def abstains(self) -> bool:

@@ -80,7 +80,7 @@ def novelty_section(story: Story) -> Section:
     what = "the firing, since rules" if story.balance is None else "all weights, since training"
     for name, lost in story.lost_support[:MAX_FEATURES]:
         lines.append(f"Lost at {spoken(name)}: {share_text(lost)} of {what} saw no such value.")
-    amount = f"{story.novelty:.3g}" if math.isfinite(story.novelty) else "too large to be told"
+    amount = number_text(story.novelty, 3) if math.isfinite(story.novelty) else "too large to be told"
     lines.insert(0, f"Novelty is {amount}.")
     return Section(TITLE, tuple(lines), Table(("feature", "value", "usual here", "share"), rows))
 
