@@ -115,6 +115,10 @@ class PrintedModel:
     def probabilities(self, rows: pd.DataFrame) -> Floats:
         """One row for each row, one column for each of the labels."""
         said = np.array([[rule.says[label] for label in self.labels] for rule in self.rules])
+        for name, codes in re.findall(rf"^({STRING}) counts: (.*)$", self.head, flags=re.MULTILINE):
+            rows = rows.assign(
+                **{json.loads(name): rows[json.loads(name)].astype(object).map(pairs(codes)).astype(float)}
+            )
         fit = self.fits(rows)
         if self.is_wide:
             prior = pairs(self.line("prior"))

@@ -68,6 +68,7 @@ def exact_lines(model: Model, names: Sequence[str], labels: Sequence[Any]) -> li
         What an answer is made of, then the rules with a line for each condition.
     """
     lines = _weights_head(model, names, labels) if model.weights is not None else _tree_head(model)
+    lines += _codes(model, names)
     for index, (node, number) in enumerate(rule_numbers(model).items()):
         path = model.tree.path(node)
         conditions = [_condition(model, step, names) for step in path] or ["always"]
@@ -152,6 +153,19 @@ def _by_class(values: Floats, labels: Sequence[Any]) -> str:
 
 def _range(ends: Floats | tuple[float, float]) -> str:
     return "..".join(exact_text(float(end)) for end in np.asarray(ends).tolist())
+
+
+def _codes(model: Model, names: Sequence[str]) -> list[str]:
+    """What number stands for each of ordered categories, and that dates are numbers of days."""
+    lines = []
+    for column in model.tree.tested_columns:
+        kind = model.kind(column)
+        if kind.is_ordered:
+            told = ", ".join(f"{_quoted(value)} {code}" for code, value in enumerate(kind.order))
+            lines.append(f"{_quoted(names[column])} counts: {told}")
+        elif kind.is_date:
+            lines.append(f"{_quoted(names[column])} counts days since 1970-01-01{' in UTC' if kind.is_zoned else ''}.")
+    return lines
 
 
 def _list(categories: Sequence[Any]) -> str:
