@@ -154,7 +154,11 @@ def _grow_wide(
     }
     grown = _core.grow_wide(sample, options, report)
     weights = RuleWeights(
-        grown["rule_node"], grown["weight"], grown["prior"], np.column_stack([sampler.low, sampler.high])
+        grown["rule_node"],
+        grown["weight"],
+        grown["prior"],
+        np.column_stack([sampler.low, sampler.high]),
+        ridge=grown["ridge"],
     )
     n_nodes = len(grown["parent"])
     own = {name: grown[name] for name in _CONDITIONS}

@@ -54,7 +54,7 @@ def update_model(model: Model, settings: Settings, block: Block) -> tuple[Model,
     learned = _sums(model, settings, known)
     drift = measure_drift(model, settings, block, learned.class_weight)
     merged = _merged(model, settings, learned)
-    constraint = _constraint(model, settings)
+    constraint = constraint_of(model, settings)
     if model.weights is None:
         if constraint is not None:
             merged = replace(merged, consequent=constrain(merged, constraint))
@@ -71,7 +71,8 @@ def _refuse_edited(model: Model) -> None:
         )
 
 
-def _constraint(model: Model, settings: Settings) -> Ints | None:
+def constraint_of(model: Model, settings: Settings) -> Ints | None:
+    """Sign of each column's monotone constraint, by the settings; None: there is none."""
     names = model.column_names()
     return signs(settings, names, model.tree.n_categories(len(names)), model.tree.n_classes)
 

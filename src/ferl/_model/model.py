@@ -56,6 +56,9 @@ class RuleWeights(FrozenArrays):
         Range of each column over all training rows.
     curvature : Curvature, optional
         How sure the weights are, for blocks to come; models that began with ``partial_fit`` have it.
+    ridge : ndarray of shape (n_rules,), optional
+        What held each rule's weight back when it was learned: the ridge on the weight of its standardised firing.
+        Files of older versions have none.
     """
 
     node: Ints
@@ -63,6 +66,7 @@ class RuleWeights(FrozenArrays):
     prior: Floats
     seen: Floats
     curvature: Curvature | None = None
+    ridge: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

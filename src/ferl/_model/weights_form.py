@@ -16,8 +16,10 @@ LARGEST_WEIGHT = 1e100  # sums and squares of such weights are finite
 
 LARGEST_CURVATURE = 1e100
 
+LARGEST_RIDGE = 1e100
+
 _KEYS = ("node", "weight", "prior", "seen")
-_OPTIONAL = ("curvature",)
+_OPTIONAL = ("curvature", "ridge")
 _KEYS_OF_CURVATURE = ("rules", "classes")
 
 
@@ -27,6 +29,8 @@ def weights_to_form(weights: RuleWeights) -> dict[str, Any]:
     known = weights.curvature
     if known is not None:
         form["curvature"] = {name: as_written(getattr(known, name)) for name in _KEYS_OF_CURVATURE}
+    if weights.ridge is not None:
+        form["ridge"] = as_written(weights.ridge)
     return form
 
 
@@ -61,7 +65,8 @@ def weights_from_form(form: Any, tree: FuzzyTree, n_columns: int) -> RuleWeights
     curvature = None
     if "curvature" in part.value:
         curvature = _curvature(part.value["curvature"], 1 + len(node), tree.n_classes)
-    return RuleWeights(node, weight, prior, _seen(part, n_columns), curvature)
+    ridge = part.numbers("ridge", len(node), 0, LARGEST_RIDGE) if "ridge" in part.value else None
+    return RuleWeights(node, weight, prior, _seen(part, n_columns), curvature, ridge)
 
 
 def _curvature(form: Any, n_weights: int, n_classes: int) -> Curvature:
