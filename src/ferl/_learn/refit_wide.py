@@ -43,7 +43,7 @@ def refitted(
     Returns
     -------
     RuleWeights
-        Without a curvature, which would be that of other rows.
+        Without a curvature and without quantiles of novelty, which would be those of other weights.
     """
     weights = model.rule_weights
     _refuse_lacking_classes(model, block)
@@ -62,7 +62,7 @@ def refitted(
     )
     weight = np.where(is_held[:, None], weights.weight, 0.0)
     weight[free] = found["weight"]
-    return replace(weights, weight=weight, prior=found["prior"], curvature=None)
+    return replace(weights, weight=weight, prior=found["prior"], curvature=None, novelty=None)
 
 
 def _scores(firing: Floats, weight: Floats) -> Floats:

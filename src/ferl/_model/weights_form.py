@@ -8,6 +8,7 @@ import numpy as np
 
 from ferl._model.fields import Part, as_written
 from ferl._model.model import Curvature, RuleWeights
+from ferl._model.novelty_scale import N_LEVELS
 from ferl._model.tree import FuzzyTree
 from ferl._model.tree_form import LARGEST_MEAN, ROUNDING
 from ferl._util.arrays import Bools, Floats
@@ -19,7 +20,7 @@ LARGEST_CURVATURE = 1e100
 LARGEST_RIDGE = 1e100
 
 _KEYS = ("node", "weight", "prior", "seen")
-_OPTIONAL = ("curvature", "ridge")
+_OPTIONAL = ("curvature", "ridge", "novelty")
 _KEYS_OF_CURVATURE = ("rules", "classes")
 
 
@@ -31,6 +32,8 @@ def weights_to_form(weights: RuleWeights) -> dict[str, Any]:
         form["curvature"] = {name: as_written(getattr(known, name)) for name in _KEYS_OF_CURVATURE}
     if weights.ridge is not None:
         form["ridge"] = as_written(weights.ridge)
+    if weights.novelty is not None:
+        form["novelty"] = as_written(weights.novelty)
     return form
 
 
@@ -66,7 +69,17 @@ def weights_from_form(form: Any, tree: FuzzyTree, n_columns: int) -> RuleWeights
     if "curvature" in part.value:
         curvature = _curvature(part.value["curvature"], 1 + len(node), tree.n_classes)
     ridge = part.numbers("ridge", len(node), 0, LARGEST_RIDGE) if "ridge" in part.value else None
-    return RuleWeights(node, weight, prior, _seen(part, n_columns), curvature, ridge)
+    return RuleWeights(node, weight, prior, _seen(part, n_columns), curvature, ridge, _novelty(part))
+
+
+def _novelty(part: Part) -> Floats | None:
+    """Quantiles of the novelty of the training rows."""
+    if "novelty" not in part.value:
+        return None
+    found = part.numbers("novelty", N_LEVELS, 0, np.inf, infinite=True)
+    if (found[1:] < found[:-1]).any():
+        raise part.wrong("novelty", "quantiles must ascend")
+    return found
 
 
 def _curvature(form: Any, n_weights: int, n_classes: int) -> Curvature:

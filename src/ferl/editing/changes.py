@@ -67,7 +67,7 @@ def reweighted(model: Model, rules: Sequence[int], weight: Floats, prior: Floats
         "conditions": [_conditions(model, rule) for rule in rules],
         "weights": weight.tolist(),
     }
-    weights = replace(model.rule_weights, weight=changed, prior=prior)
+    weights = replace(model.rule_weights, weight=changed, prior=prior, novelty=None)
     return replace(model, weights=weights, history=(*model.history, record | told))
 
 

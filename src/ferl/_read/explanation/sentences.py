@@ -13,6 +13,7 @@ from ferl._read.explanation.fired import WideRule, rule_form
 from ferl._read.explanation.page import Readable, Section, Table
 from ferl._read.explanation.story import Story, certified_form, novelty_form
 from ferl._read.explanation.unlike import novelty_section, unlike
+from ferl._read.verdicts import spreads_text
 from ferl._util.text import exact_text, listed, number_text, percent_text, plain, spoken, value_text
 
 MAX_CLASSES = 12
@@ -143,7 +144,7 @@ def _stability(story: Story) -> Section:
             lines.append(f"Proven: however far the numbers move, the label stays {label}.")
         elif radius > 0:
             lines.append(
-                f"Proven: the label stays {label} as long as no number moves by more than {_spreads(radius)} "
+                f"Proven: the label stays {label} as long as no number moves by more than {spreads_text(radius)} "
                 "(standard deviations over the training rows)."
             )
         else:
@@ -178,14 +179,8 @@ def _change_line(change: Change) -> str:
     direction = "up" if change.to > change.value else "down"
     return (
         f"If {name} were {exact_text(change.to)} instead of {value_text(change.value)} ({direction} by "
-        f"{number_text(abs(change.to - change.value))}, {_spreads(change.distance)}): {answer}."
+        f"{number_text(abs(change.to - change.value))}, {spreads_text(change.distance)}): {answer}."
     )
-
-
-def _spreads(distance: float) -> str:
-    """A distance in spreads, with two digits that say something."""
-    text = f"{distance:.2g}" if distance < 100 else f"{distance:.0f}"
-    return f"{text} {'spread' if text == '1' else 'spreads'}"
 
 
 @dataclass(frozen=True)
@@ -257,7 +252,11 @@ class Explanation(Story, Readable):
             "ignorance": {"total": self.ignorance, **vars(self.doubt)},
             "conflict": self.conflict,
             "rules": [rule_form(rule) for rule in self.rules],
-            "novelty": {"total": plain(self.novelty), "features": [novelty_form(part) for part in self.novelty_parts]},
+            "novelty": {
+                "total": plain(self.novelty),
+                "rank": self.novelty_rank,
+                "features": [novelty_form(part) for part in self.novelty_parts],
+            },
             "lost_support": [{"feature": name, "firing": lost} for name, lost in self.lost_support],
             "certified": None if self.certified is None else certified_form(self.certified),
             "changes": None if self.changes is None else [change.to_dict() for change in self.changes],
