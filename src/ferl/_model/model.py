@@ -223,6 +223,14 @@ class Model(FrozenArrays):
         return Neighbours.of(self.tree, weights.node, weights.weight)
 
     @cached_property
+    def rule_columns(self) -> tuple[tuple[int, ...], ...]:
+        """The columns that the conditions of each wide rule ask."""
+        feature = self.tree.feature
+        return tuple(
+            tuple(int(feature[step]) for step in self.tree.path(node)) for node in self.rule_weights.node.tolist()
+        )
+
+    @cached_property
     def novelty_quantiles(self) -> Floats | None:
         """Quantiles of the novelty of the training rows, each left out of the kept ones, shape (101,).
 
