@@ -1,7 +1,7 @@
 """How long ``explain`` takes for one row of a model of about fifty rules: wide and deep, numbers and mixed tables.
 
-Run it with ``python examples/explain_speed.py``; times are those of the processor. The first row of a model takes longer: texts of rules and the scale of
-novelty are made once.
+Run it with ``python examples/explain_speed.py``; times are those of the processor. The first row of a model takes
+longer: texts of rules and the scale of novelty are made once.
 """
 
 import time
