@@ -143,18 +143,36 @@ def best_set(code: Floats, weight: Floats, n_classes: int, gradient: Floats, hes
     return best
 
 
-def objective(firing: Floats, target: Floats, row_weight: Floats, ridge: float, weight: Floats, prior: Floats) -> float:
-    """Log-loss plus half the ridge times squared weights of standardised firings."""
+def objective(
+    firing: Floats,
+    target: Floats,
+    row_weight: Floats,
+    ridge: Floats,
+    weight: Floats,
+    prior: Floats,
+    offset: Floats | float = 0.0,
+) -> float:
+    """Log-loss plus half the ridge of each rule times its squared weight of the standardised firing.
+
+    ``offset``: what rules that are held say of each row, shape (n_rows, n_classes).
+    """
     mean = np.average(firing, axis=0, weights=row_weight)
     deviation = np.sqrt(np.average((firing - mean) ** 2, axis=0, weights=row_weight))
-    scores = prior + firing @ weight
+    scores = offset + prior + firing @ weight
     loss = row_weight @ (logsumexp(scores, axis=1) - (target * scores).sum(axis=1))
     intercept = prior + mean @ weight
-    penalty = ridge * ((weight * deviation[:, None]) ** 2).sum() + INTERCEPT_RIDGE * (intercept**2).sum()
+    penalty = ridge @ ((weight * deviation[:, None]) ** 2).sum(axis=1) + INTERCEPT_RIDGE * (intercept**2).sum()
     return float(loss + 0.5 * penalty)
 
 
-def optimum(firing: Floats, target: Floats, row_weight: Floats, ridge: float, sign: NDArray[np.int32]) -> float:
+def optimum(
+    firing: Floats,
+    target: Floats,
+    row_weight: Floats,
+    ridge: Floats,
+    sign: NDArray[np.int32],
+    offset: Floats | float = 0.0,
+) -> float:
     """The least objective, with the weights of the second class bounded by ``sign``."""
     n_rules, n_classes = firing.shape[1], target.shape[1]
 
@@ -167,16 +185,16 @@ def optimum(firing: Floats, target: Floats, row_weight: Floats, ridge: float, si
 
     def slope(w: Floats) -> Floats:
         weight, prior = parts(w)
-        residual = row_weight[:, None] * (softmax(prior + firing @ weight, axis=1) - target)
+        residual = row_weight[:, None] * (softmax(offset + prior + firing @ weight, axis=1) - target)
         intercept = INTERCEPT_RIDGE * (prior + mean @ weight)
-        rules = firing.T @ residual + ridge * variance[:, None] * weight + np.outer(mean, intercept)
+        rules = firing.T @ residual + (ridge * variance)[:, None] * weight + np.outer(mean, intercept)
         return np.vstack([residual.sum(axis=0) + intercept, rules]).ravel()
 
     bounds = [(None, None)] * n_classes
     for own in sign:
         bounds += [(None, None)] * n_classes if own == 0 else [(None, 0), (0, None)][:: int(own)]
     found = minimize(
-        lambda w: objective(firing, target, row_weight, ridge, *parts(w)),
+        lambda w: objective(firing, target, row_weight, ridge, *parts(w), offset),
         np.zeros((n_rules + 1) * n_classes),
         jac=slope,
         method="L-BFGS-B",

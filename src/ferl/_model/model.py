@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
-from ferl._model.neighbours import Neighbours
+from ferl._model.neighbours import ENTROPY_SHARE, Neighbours
+from ferl._model.novelty_scale import MOST_MEASURED, MOSTLY_ALL, quantiles, tree_distances, wide_quantiles
 from ferl._model.settings import Reading, is_wide, preset
 from ferl._model.tree import FuzzyTree
 from ferl._model.words import LinguisticVariable
@@ -57,6 +58,12 @@ class RuleWeights(FrozenArrays):
         Range of each column over all training rows.
     curvature : Curvature, optional
         How sure the weights are, for blocks to come; models that began with ``partial_fit`` have it.
+    ridge : ndarray of shape (n_rules,), optional
+        What held each rule's weight back when it was learned: the ridge on the weight of its standardised firing.
+        Files of older versions have none.
+    novelty : ndarray of shape (101,), optional
+        Quantiles of the novelty of the training rows at whole percents; None where the rows that the model keeps tell
+        them, and in files of older versions.
     """
 
     node: Ints
@@ -64,6 +71,8 @@ class RuleWeights(FrozenArrays):
     prior: Floats
     seen: Floats
     curvature: Curvature | None = None
+    ridge: Floats | None = None
+    novelty: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -212,6 +221,51 @@ class Model(FrozenArrays):
         weights = self.rule_weights
         return Neighbours.of(self.tree, weights.node, weights.weight)
 
+    @cached_property
+    def rule_columns(self) -> tuple[tuple[int, ...], ...]:
+        """The columns that the conditions of each wide rule ask."""
+        feature = self.tree.feature
+        return tuple(
+            tuple(int(feature[step]) for step in self.tree.path(node)) for node in self.rule_weights.node.tolist()
+        )
+
+    @cached_property
+    def novelty_quantiles(self) -> Floats | None:
+        """Quantiles of the novelty of the training rows, each left out of the kept ones, shape (101,).
+
+        None where they are not known: no rows are kept, or, of wide rules, a part of all that was chosen to cover the
+        others, and nobody measured the others.
+        """
+        if self.weights is None:
+            found = tree_distances(self.tree)
+            return None if found is None else quantiles(*found)
+        if self.weights.novelty is not None or not self.tree.profile.has_exemplars:
+            return self.weights.novelty
+        if len(self.neighbours.rows) < MOSTLY_ALL * self.tree.weight[0]:
+            return None
+        return self.measured_novelty(self.neighbours.rows, has_all=True)
+
+    def measured_novelty(self, rows: Floats, has_all: bool) -> Floats | None:
+        """Quantiles of the novelty of wide rules, from distinct training rows in random order.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_samples, n_columns)
+            The rows, of which some are measured.
+        has_all : bool
+            Whether there are no other distinct rows.
+
+        Returns
+        -------
+        ndarray of shape (101,) or None
+            None where too few rows are kept.
+        """
+        measured = np.ascontiguousarray(rows[:MOST_MEASURED])
+        entropy = np.empty(len(measured))
+        self.scores.entropy(measured, 1, entropy)
+        weight = float(self.tree.weight[0]) * len(measured) / max(len(rows), 1)
+        return wide_quantiles(self.neighbours, measured, weight, has_all, ENTROPY_SHARE * entropy)
+
     @property
     def unit_of_distance(self) -> Floats:
         """Unit of each column in the distance of novelty, shape (n_columns,)."""
@@ -305,6 +359,7 @@ class Model(FrozenArrays):
         speakers = ("sources", "fully_believed") if self.weights is None else ("scores",)
         for name in ("core", "with_gates_open", *speakers):  # which do not depend on names
             renamed.__dict__[name] = getattr(self, name)
+        renamed.__dict__["novelty_quantiles"] = self.novelty_quantiles
         return renamed
 
     def read(self, reading: Reading) -> Model:

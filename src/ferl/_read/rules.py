@@ -324,7 +324,9 @@ class Folded:
         return [0, *sorted(child for own in self.children.values() for child in own)]
 
 
-def fold(tree: FuzzyTree, max_depth: int | None = None, max_rules: int | None = None) -> Folded:
+def fold(
+    tree: FuzzyTree, max_depth: int | None = None, max_rules: int | None = None, min_weight: float = 0.0
+) -> Folded:
     """The part of a tree without what lies too deep, and without the lightest subtrees of the rest.
 
     Parameters
@@ -335,11 +337,15 @@ def fold(tree: FuzzyTree, max_depth: int | None = None, max_rules: int | None = 
         The children of nodes at this depth are hidden; 0 is the root.
     max_rules : int, default=None
         At most this many ends of paths are shown; the children of the heaviest nodes are shown first.
+    min_weight : float, default=0.0
+        The children of nodes that have less than this share of the training weight are hidden.
 
     Returns
     -------
     Folded
     """
+    if not 0 <= min_weight <= 1:
+        raise ValueError(f"min_weight is {min_weight}; it must be a share of the training weight, from 0 to 1.")
     for name, value, least in (("max_depth", max_depth, 0), ("max_rules", max_rules, 1)):
         if value is not None and value < least:
             raise ValueError(f"{name} is {value}; it must be at least {least}, or None.")
@@ -354,7 +360,8 @@ def fold(tree: FuzzyTree, max_depth: int | None = None, max_rules: int | None = 
         if node not in below:
             continue
         too_deep = max_depth is not None and tree.depth[node] >= max_depth
-        if too_deep or (max_rules is not None and n_ends + len(below[node]) - 1 > max_rules):
+        too_light = tree.weight[node] < min_weight * tree.weight[0]
+        if too_deep or too_light or (max_rules is not None and n_ends + len(below[node]) - 1 > max_rules):
             n_hidden[node] = _n_rules(tree, node)
             continue
         children[node] = below[node]

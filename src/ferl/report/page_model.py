@@ -14,8 +14,9 @@ import numpy as np
 
 from ferl import _core
 from ferl._model.model import Model, RuleWeights
+from ferl._model.neighbours import ENTROPY_SHARE
 from ferl._model.tree import FuzzyTree
-from ferl._read.novelty import ENTROPY_SHARE, LOST_MASS, precision
+from ferl._read.novelty import LOST_MASS, precision
 from ferl._util.arrays import Bools, Floats
 from ferl._util.text import shown_names
 

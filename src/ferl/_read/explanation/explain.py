@@ -19,7 +19,7 @@ from ferl._read.explanation.sentences import Explanation
 from ferl._read.explanation.sources import fired_sources
 from ferl._read.explanation.story import Certified
 from ferl._read.explanation.typical import NoveltyPart, is_unusual, reached_rules, usual_values
-from ferl._read.novelty import lost_support, novelty_attribution, total_spread
+from ferl._read.novelty import lost_support, novelty_attribution, novelty_rank, total_spread
 from ferl._read.rules import rule_numbers
 from ferl._read.text import rule_text, word_meanings
 from ferl._tables import OneRow, add_up_indicators
@@ -50,6 +50,7 @@ def explain(model: Model, one: OneRow, *, counterfactual: bool = True) -> Explan
     has_answer = len(in_set) == 1 or not in_set.all()
     values = shown_values(model, one)
     parts = _novelty(model, one, values)
+    novelty = float(sum(part.part for part in parts))
     lost = add_up_indicators(lost_support(model, row), model.missing_features)[0]
     balance = None if model.weights is None else read_balance(model, row, values)
     rules = _tree_rules(model, row, evidence, best) if balance is None else wide_rules(model, row, balance)
@@ -65,7 +66,7 @@ def explain(model: Model, one: OneRow, *, counterfactual: bool = True) -> Explan
         conflict=float(evidence.conflict[0]),
         doubt=split_ignorance(model, row, evidence),
         rules=rules,
-        novelty=float(sum(part.part for part in parts)),
+        novelty=novelty,
         novelty_parts=parts,
         lost_support=tuple((names[f], float(lost[f])) for f in np.argsort(-lost, kind="stable") if lost[f] > 0),
         certified=_certified(model, row, evidence) if has_answer else None,
@@ -76,7 +77,13 @@ def explain(model: Model, one: OneRow, *, counterfactual: bool = True) -> Explan
         words=_words(model, rules),
         target=model.schema.target.name,
         balance=balance,
+        novelty_rank=_rank(model, novelty),
     )
+
+
+def _rank(model: Model, novelty: float) -> float | None:
+    rank = float(novelty_rank(model, np.array([novelty]))[0])
+    return None if math.isnan(rank) else rank
 
 
 def shown_values(model: Model, one: OneRow) -> list[Any]:

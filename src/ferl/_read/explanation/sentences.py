@@ -13,12 +13,12 @@ from ferl._read.explanation.fired import WideRule, rule_form
 from ferl._read.explanation.page import Readable, Section, Table
 from ferl._read.explanation.story import Story, certified_form, novelty_form
 from ferl._read.explanation.unlike import novelty_section, unlike
+from ferl._read.verdicts import spreads_text
 from ferl._util.text import (
     difference_text,
     exact_text,
     is_meaning,
     listed,
-    number_text,
     percent_text,
     plain,
     spoken,
@@ -160,7 +160,7 @@ def _stability(story: Story) -> Section:
             lines.append(f"Proven: however far the numbers move, the label stays {label}.")
         elif radius > 0:
             lines.append(
-                f"Proven: the label stays {label} as long as no number moves by more than {_spreads(radius)} "
+                f"Proven: the label stays {label} as long as no number moves by more than {spreads_text(radius)} "
                 "(standard deviations over the training rows)."
             )
         else:
@@ -196,14 +196,8 @@ def _change_line(change: Change) -> str:
     now = exact_text(change.value) if now == to else now
     return (
         f"If {name} were {to} instead of {now} ({direction} by "
-        f"{difference_text(change.to, change.value)}, {_spreads(change.distance)}): {answer}."
+        f"{difference_text(change.to, change.value)}, {spreads_text(change.distance)}): {answer}."
     )
-
-
-def _spreads(distance: float) -> str:
-    """A distance in spreads, with two digits that say something."""
-    text = number_text(distance, 2)
-    return f"{text} {'spread' if text == '1' else 'spreads'}"
 
 
 @dataclass(frozen=True)
@@ -276,7 +270,11 @@ class Explanation(Story, Readable):
             "ignorance": {"total": self.ignorance, **vars(self.doubt)},
             "conflict": self.conflict,
             "rules": [rule_form(rule) for rule in self.rules],
-            "novelty": {"total": plain(self.novelty), "features": [novelty_form(part) for part in self.novelty_parts]},
+            "novelty": {
+                "total": plain(self.novelty),
+                "rank": self.novelty_rank,
+                "features": [novelty_form(part) for part in self.novelty_parts],
+            },
             "lost_support": [{"feature": name, "firing": lost} for name, lost in self.lost_support],
             "certified": None if self.certified is None else certified_form(self.certified),
             "changes": None if self.changes is None else [change.to_dict() for change in self.changes],

@@ -72,6 +72,8 @@ class Story:
         Of wide models: what each feature adds to the scores. None for trees.
     target : str
         Name of what the classes are classes of; "": nobody said.
+    novelty_rank : float or None
+        Share of the training rows that are less novel, in whole percents; None where the model does not know it.
     """
 
     label: Any
@@ -95,6 +97,7 @@ class Story:
     words: tuple[str, ...] = ()
     balance: Balance | None = None
     target: str = ""
+    novelty_rank: float | None = None
 
     @property
     def abstains(self) -> bool:
