@@ -68,6 +68,7 @@ def exact_lines(model: Model, names: Sequence[str], labels: Sequence[Any]) -> li
         What an answer is made of, then the rules with a line for each condition.
     """
     lines = _weights_head(model, names, labels) if model.weights is not None else _tree_head(model)
+    lines += _coded_lines(model, names)
     for index, (node, number) in enumerate(rule_numbers(model).items()):
         path = model.tree.path(node)
         conditions = [_condition(model, step, names) for step in path] or ["always"]
@@ -117,6 +118,23 @@ def _tree_head(model: Model) -> list[str]:
         )
     if reading.discount > 0:
         lines.append("How far a rule fits is multiplied by how far it is believed.")
+    return lines
+
+
+def _coded_lines(model: Model, names: Sequence[str]) -> list[str]:
+    """Which numbers stand for dates and for ordered categories."""
+    asked = [column for column in model.tree.tested_columns if column < model.n_features]
+    dates = [_quoted(names[column]) for column in asked if model.kind(column).is_date]
+    orders = [
+        f"{_quoted(names[column])} {_list(model.kind(column).order)}"
+        for column in asked
+        if model.kind(column).is_ordered
+    ]
+    lines = (
+        ["The number of a date is the days since the beginning of 1970.", f"dates: {'; '.join(dates)}"] if dates else []
+    )
+    if orders:
+        lines += ["The number of an ordered category is its index, the first one's 0.", f"orders: {'; '.join(orders)}"]
     return lines
 
 
