@@ -112,13 +112,21 @@ class PrintedModel:
         found = re.search(rf"^{title}: (.*)$", self.head, flags=re.MULTILINE)
         return found[1] if found else ""
 
+    def as_numbers(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Rows with the numbers that stand for dates and ordered categories."""
+        rows = rows.copy()
+        for part in filter(None, self.line("dates").split("; ")):
+            name = json.loads(part)
+            rows[name] = (pd.to_datetime(rows[name]) - pd.Timestamp(0)) / pd.Timedelta(days=1)
+        for part in filter(None, self.line("orders").split("; ")):
+            name, *order = [json.loads(own) for own in re.findall(STRING, part)]
+            rows[name] = rows[name].astype(object).map({value: index for index, value in enumerate(order)})
+        return rows
+
     def probabilities(self, rows: pd.DataFrame) -> Floats:
         """One row for each row, one column for each of the labels."""
+        rows = self.as_numbers(rows)
         said = np.array([[rule.says[label] for label in self.labels] for rule in self.rules])
-        for name, codes in re.findall(rf"^({STRING}) counts: (.*)$", self.head, flags=re.MULTILINE):
-            rows = rows.assign(
-                **{json.loads(name): rows[json.loads(name)].astype(object).map(pairs(codes)).astype(float)}
-            )
         fit = self.fits(rows)
         if self.is_wide:
             prior = pairs(self.line("prior"))

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ferl import FERLClassifier, export_graphviz, export_latex, export_text, overview, rules_frame
@@ -188,6 +189,20 @@ def test_so_it_is_whatever_is_combined_and_gated(options):
     rows = rows_to_judge(table, 2, 300)
     printed = PrintedModel(export_text(clf, exact=True, width=1_000_000))
     np.testing.assert_allclose(printed.probabilities(rows), clf.predict_proba(rows), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("variant", ["wide", "deep"])
+def test_dates_and_ordered_categories_are_printed_with_their_numbers(variant):
+    rng = np.random.default_rng(0)
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, 400), unit="D")
+    grades = pd.CategoricalDtype(["low", "mid", "high", "top"], ordered=True)
+    frame = pd.DataFrame({"since": days, "grade": pd.Series(rng.choice(grades.categories, 400)).astype(grades)})
+    y = (days.year >= 2021) & (frame["grade"].cat.codes >= 1) ^ (rng.random(400) < 0.1)
+    clf = FERLClassifier(variant, random_state=0).fit(frame, y)
+    printed = PrintedModel(export_text(clf, exact=True, width=1_000_000))
+    assert "since" in printed.line("dates")
+    assert "grade" in printed.line("orders")
+    np.testing.assert_allclose(printed.probabilities(frame), clf.predict_proba(frame), rtol=0, atol=1e-9)
 
 
 @each_model

@@ -68,7 +68,7 @@ def exact_lines(model: Model, names: Sequence[str], labels: Sequence[Any]) -> li
         What an answer is made of, then the rules with a line for each condition.
     """
     lines = _weights_head(model, names, labels) if model.weights is not None else _tree_head(model)
-    lines += _codes(model, names)
+    lines += _coded_lines(model, names)
     for index, (node, number) in enumerate(rule_numbers(model).items()):
         path = model.tree.path(node)
         conditions = [_condition(model, step, names) for step in path] or ["always"]
@@ -121,6 +121,23 @@ def _tree_head(model: Model) -> list[str]:
     return lines
 
 
+def _coded_lines(model: Model, names: Sequence[str]) -> list[str]:
+    """Which numbers stand for dates and for ordered categories."""
+    asked = [column for column in model.tree.tested_columns if column < model.n_features]
+    dates = [_quoted(names[column]) for column in asked if model.kind(column).is_date]
+    orders = [
+        f"{_quoted(names[column])} {_list(model.kind(column).order)}"
+        for column in asked
+        if model.kind(column).is_ordered
+    ]
+    lines = (
+        ["The number of a date is the days since the beginning of 1970.", f"dates: {'; '.join(dates)}"] if dates else []
+    )
+    if orders:
+        lines += ["The number of an ordered category is its index, the first one's 0.", f"orders: {'; '.join(orders)}"]
+    return lines
+
+
 def _condition(model: Model, node: int, names: Sequence[str]) -> str:
     """The condition of one node, with what a missing value fits by and where its gate is open."""
     tree, feature = model.tree, int(model.tree.feature[node])
@@ -153,19 +170,6 @@ def _by_class(values: Floats, labels: Sequence[Any]) -> str:
 
 def _range(ends: Floats | tuple[float, float]) -> str:
     return "..".join(exact_text(float(end)) for end in np.asarray(ends).tolist())
-
-
-def _codes(model: Model, names: Sequence[str]) -> list[str]:
-    """What number stands for each of ordered categories, and that dates are numbers of days."""
-    lines = []
-    for column in model.tree.tested_columns:
-        kind = model.kind(column)
-        if kind.is_ordered:
-            told = ", ".join(f"{_quoted(value)} {code}" for code, value in enumerate(kind.order))
-            lines.append(f"{_quoted(names[column])} counts: {told}")
-        elif kind.is_date:
-            lines.append(f"{_quoted(names[column])} counts days since 1970-01-01{' in UTC' if kind.is_zoned else ''}.")
-    return lines
 
 
 def _list(categories: Sequence[Any]) -> str:
