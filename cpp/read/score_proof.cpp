@@ -364,15 +364,12 @@ std::array<double, 2> ScoreProof::crossing(Column column, double near, double fa
 
 // The class of the largest probability, the first of equals.
 Label ScoreProof::label_at(Column column, double value) {
-  const auto n_classes = static_cast<std::size_t>(weights_.n_classes);
-  std::vector<double> masses(3 * n_classes);
-  double ignorance, conflict;
+  std::vector<double> probability(static_cast<std::size_t>(weights_.n_classes));
   const double before = std::exchange(row_[column], value);
   const MatrixView x{row_.data(), 1, row_.size(), static_cast<std::ptrdiff_t>(row_.size()), 1};
-  double *belief = masses.data(), *plausibility = belief + n_classes, *probability = plausibility + n_classes;
-  weigh_evidence(tree_, weights_, supports_, x, 1, {belief, plausibility, probability, &ignorance, &conflict});
+  give_probabilities(tree_, weights_, supports_, x, 1, probability.data());
   row_[column] = before;
-  return static_cast<Label>(std::max_element(probability, probability + n_classes) - probability);
+  return static_cast<Label>(std::max_element(probability.begin(), probability.end()) - probability.begin());
 }
 
 }  // namespace ferl

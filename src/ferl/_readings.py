@@ -227,6 +227,11 @@ class Readings:
         """Wide only: what each rule adds to the scores, shape (n_samples, n_rules + 1, n_classes).
 
         The last entry is the prior's. They sum to the scores, whose softmax is :meth:`predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
         """
         rows = self._rows(X)
         return contributions(self.model_, rows, n_threads(self.n_jobs))
@@ -236,6 +241,11 @@ class Readings:
         """Wide only: what each feature adds to the scores, shape (n_samples, n_features + 1, n_classes).
 
         The last entry is the prior's; a rule of several conditions is shared equally among them.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
         """
         rows = self._rows(X)
         return feature_contributions(self.model_, rows, n_threads(self.n_jobs))

@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 SMOOTHING = 2.0  # of the denominator of a gain
 LEAST_WEIGHT = 0.75  # of (sum h phi)^2 / sum h phi^2
 INTERCEPT_RIDGE = 1e-3
+FAR_OUT = 1e-7  # of the range of the knots, that all but one end span at least
 LEAST_SHARE = 1e-9  # of a word, and of what lies outside
 N_ORDERINGS = 4  # classes by whose residuals categories are put in order
 
@@ -29,14 +30,25 @@ def n_knots(n_columns: int, weight: Floats) -> int:
 
 
 def knots(x: Floats, weight: Floats, most: int) -> Floats:
-    """All values of a column where they are few, else the two ends and weighted quantiles between them."""
+    """All values of a column where they are few, else the two ends and weighted quantiles between them.
+
+    An end is left out where the range of the others is less than ``FAR_OUT`` of the whole.
+    """
     weight, x = weight[~np.isnan(x)], x[~np.isnan(x)]
     values = np.unique(x)
     if len(values) <= most:
-        return values if len(values) > 1 else values[:0]
+        return without_far_ends(values) if len(values) > 1 else values[:0]
     below = np.array([weight[x <= value].sum() for value in values])
     aims = (np.arange(most - 2) + 0.5) / (most - 2) * below[-1] * (1 - 1e-12)
-    return np.unique(np.r_[values[0], values[np.searchsorted(below, aims)], values[-1]])
+    return without_far_ends(np.unique(np.r_[values[0], values[np.searchsorted(below, aims)], values[-1]]))
+
+
+def without_far_ends(points: Floats) -> Floats:
+    """Points without ends so far out that all others would be one knot."""
+    rest = min(points[1:], points[:-1], key=np.ptp)
+    if len(points) > 2 and np.ptp(rest) < FAR_OUT * np.ptp(points):
+        return without_far_ends(rest)
+    return points
 
 
 def ramp(x: Floats, low: float, high: float, weight: Floats) -> Floats:

@@ -17,6 +17,7 @@ from ferl._model.settings import Reading, is_wide, preset
 from ferl._model.tree import FuzzyTree
 from ferl._model.words import LinguisticVariable
 from ferl._tables import INDICATOR_CATEGORIES, Schema
+from ferl._tables.kinds import ColumnKind
 from ferl._util.arrays import Bools, Floats, FrozenArrays, Ints
 
 Words = list[LinguisticVariable | None]
@@ -171,9 +172,7 @@ class Model(FrozenArrays):
 
     @property
     def speaks(self) -> Bools:
-        """Which nodes have a say, shape (n_nodes,): the sources, of "chain" all on its paths; ends of wide rules."""
-        if self.weights is not None:
-            return np.isin(np.arange(self.tree.n_nodes), self.weights.node)
+        """Which nodes have a say, shape (n_nodes,): the sources, of "chain" all on its paths."""
         if self.reading.combination != "chain" or self.tree.n_nodes == 1:
             return self.is_source
         return np.arange(self.tree.n_nodes) > 0
@@ -296,9 +295,12 @@ class Model(FrozenArrays):
         return len(self.schema.categories)
 
     def feature_names(self, given: Sequence[str] | None = None) -> list[str]:
-        """Names of the features: those given, those of the training table, or x0, x1, ..."""
+        """Names of the features: those given, those of the training table, or x0, x1, ...
+
+        Those of the table know how sentences tell them: with a label, and a unit.
+        """
         if given is None:
-            return feature_names(self.schema)
+            return [self.schema.kind(j).said_name(name) for j, name in enumerate(feature_names(self.schema))]
         if len(given) != self.n_features:
             raise ValueError(
                 f"feature_names has {len(given)} names; the estimator was fitted on {self.n_features} features."
@@ -308,6 +310,31 @@ class Model(FrozenArrays):
     def column_names(self, given: Sequence[str] | None = None) -> list[str]:
         """Names of the columns that the tree reads: the features, and again those whose being missing it may ask."""
         return with_indicator_names(self.feature_names(given), self.missing_features)
+
+    @cached_property
+    def labels(self) -> list[Any]:
+        """The labels, which sentences tell by their meaning where the training table came with one."""
+        return self.schema.target.labels(self.classes)
+
+    def kind(self, column: int) -> ColumnKind:
+        """What the values of a column are that the tree reads; of an indicator of missing values, a category."""
+        return self.schema.kind(column) if column < self.n_features else ColumnKind("category")
+
+    def is_whole(self, column: int) -> bool:
+        """Whether a column holds whole numbers, as the training table or the rows that the model keeps say."""
+        known = self.kind(column).is_whole
+        return column in self.tree.whole_columns if known is None else known
+
+    def number(self, column: int, value: float) -> float:
+        """A number, which sentences tell as people write values of the column: a date, say."""
+        return self.kind(column).number(value)
+
+    def value(self, column: int, number: float) -> Any:
+        """A value of a column that holds no categories to the tree: a number, or one of ordered categories."""
+        kind = self.kind(column)
+        if kind.is_ordered and kind.order:
+            return kind.said_value(kind.order[min(max(round(number), 0), len(kind.order) - 1)])
+        return kind.number(number)
 
     @cached_property
     def rule_texts(self) -> dict[int, str]:
@@ -327,7 +354,8 @@ class Model(FrozenArrays):
         """The same model with other names of the features; itself where none are given."""
         if names is None:
             return self
-        renamed = replace(self, schema=Schema(tuple(self.feature_names(names)), self.schema.categories))
+        kinds = tuple(replace(kind, label="", unit="") for kind in self.schema.kinds)  # the given names say it all
+        renamed = replace(self, schema=replace(self.schema, names=tuple(self.feature_names(names)), kinds=kinds))
         speakers = ("sources", "fully_believed") if self.weights is None else ("scores",)
         for name in ("core", "with_gates_open", *speakers):  # which do not depend on names
             renamed.__dict__[name] = getattr(self, name)
@@ -367,5 +395,9 @@ def with_indicator_names(names: list[str], missing_features: Sequence[int]) -> l
 def category_names(schema: Schema, missing_features: Sequence[int]) -> dict[int, Sequence[Any]]:
     """Categories of each categorical column that a tree reads, by the index of the column."""
     known = enumerate(schema.categories)
-    found: dict[int, Sequence[Any]] = {j: own.tolist() for j, own in known if own is not None and len(own)}
+    found: dict[int, Sequence[Any]] = {
+        j: [schema.kind(j).said_value(value) for value in own.tolist()]
+        for j, own in known
+        if own is not None and len(own)
+    }
     return found | {len(schema.categories) + k: INDICATOR_CATEGORIES for k in range(len(missing_features))}

@@ -39,7 +39,8 @@ class Evidence:
     ignorance : ndarray of shape (n_samples,)
         Mass committed to no class: 1 when nothing fires.
     conflict : ndarray of shape (n_samples,)
-        Share of the evidence that contradicted itself and was removed by Dempster's normalisation.
+        Share of the evidence that contradicted itself: of trees the mass that Dempster's normalisation removed, of wide
+        rules the share of all weights that cancelled.
     classes : ndarray of shape (n_classes,)
         Labels, in the order of the columns.
     weighed : Weighed, optional

@@ -76,7 +76,8 @@ def _usual_distances(model: Model, rows: Floats, n_out: int, n_threads: int) -> 
     """Distance to the nearest exemplar of a wide model, or what each column adds to it, in usual distances."""
     out = np.zeros((len(rows), n_out))
     model.neighbours.search.distance(rows, n_threads, out)
-    return np.asarray(out / model.neighbours.usual)
+    with np.errstate(over="ignore"):  # a row that is so far away is infinitely novel
+        return np.asarray(out / model.neighbours.usual)
 
 
 def _wide_parts(model: Model, rows: Floats, n_threads: int) -> Floats:

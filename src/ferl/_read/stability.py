@@ -135,7 +135,7 @@ class WideStabilityReport:
     slopes : ndarray of shape (n_features, n_classes, 2)
         Least and largest slope of the score of a class less that of any other class, per unit of a feature. Where
         the least is not negative, a larger value never makes the class less probable; where the largest is not
-        positive, never more probable. Zeros: categories, and features that no rule asks.
+        positive, never more probable. Zeros: features that no rule asks. NaN: categories that a rule asks.
     names : tuple of str
         Names of the features.
     classes : tuple
@@ -177,7 +177,18 @@ class WideStabilityReport:
     def direction(self, feature: str, label: Any) -> int | None:
         """1 where larger values provably never make the label less probable, -1 never more; 0: it does not depend.
 
-        None where nothing is proven.
+        None where nothing is proven, and for categories that a rule asks.
+
+        Parameters
+        ----------
+        feature : str
+            Name of the feature.
+        label : object
+            One of the classes.
+
+        Returns
+        -------
+        int or None
         """
         if feature not in self.names:
             raise ValueError(f"There is no feature {feature!r}; the features are {list(self.names)}.")

@@ -234,7 +234,7 @@ def made_monotone(model: Model, feature: int, sign: int, locked: Iterable[int]) 
     shift += float((mean_firing(model)[rules] * (line - wished))[~alone].sum())
     changed = np.flatnonzero(wished != line)
     new = np.stack([-wished[changed] / 2, wished[changed] / 2], axis=1)
-    record = {"edit": "monotone", "feature": model.feature_names()[feature], "sign": int(sign)}
+    record = {"edit": "monotone", "feature": str(model.feature_names()[feature]), "sign": int(sign)}
     prior = weights.prior + np.array([-shift / 2, shift / 2])
     return reweighted(model, [rules[k] for k in changed], new, prior, record)
 

@@ -282,7 +282,7 @@ class EditedFERL(FERLClassifier):
         model, index = self._fitted(), self._feature(feature)
         rules = rules_on(model, index, alone)
         self._refuse_locked(rules)
-        return self._with(dropped(model, rules, True, {"edit": name, "feature": model.feature_names()[index]}))
+        return self._with(dropped(model, rules, True, {"edit": name, "feature": str(model.feature_names()[index])}))
 
     def _feature(self, feature: int | str) -> int:
         names = self._fitted().feature_names()

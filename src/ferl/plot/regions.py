@@ -20,7 +20,7 @@ from ferl._util.arrays import Floats
 from ferl._util.colours import class_colours, rgb
 from ferl._util.text import value_text
 from ferl.classifier import FERLClassifier
-from ferl.plot.canvas import INK, axes_for, feature_index, plain, shortened
+from ferl.plot.canvas import INK, axes_for, feature_index, plain, shortened, write_values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -115,7 +115,7 @@ def plot_decision_regions(
     doubtful = _hatch(ax, evidence, right, up)
     if y is not None:
         _draw_points(ax, model, rows, np.asarray(y), right, up, colours)
-    _finish(ax, right, up)
+    _finish(ax, model, right, up)
     ax.set_title(plain(_held(model, _middle(model, rows), names, right, up)), loc="left", fontsize=8.5)
     _legend(ax, labels, colours, doubtful)
     return ax
@@ -211,8 +211,9 @@ def _draw_points(
         ax.scatter(x_y[unknown, 0], x_y[unknown, 1], s=22, color=INK, marker="x", linewidth=1, label=_UNKNOWN)
 
 
-def _finish(ax: Axes, right: _Side, up: _Side) -> None:
+def _finish(ax: Axes, model: Model, right: _Side, up: _Side) -> None:
     for axis, side in ((ax.xaxis, right), (ax.yaxis, up)):
+        write_values(axis, model.kind(side.feature))
         if side.categories is not None:
             axis.set_ticks(range(len(side.categories)), [shortened(category, 14) for category in side.categories])
     ax.set_xlabel(plain(right.name))

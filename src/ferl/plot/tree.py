@@ -10,7 +10,7 @@ import numpy as np
 
 from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
-from ferl._read.rules import LEAST_LISTED, Bound, Folded, fold, listed_categories
+from ferl._read.rules import LEAST_LISTED, Folded, fold, listed_categories, threshold_text
 from ferl._read.text import probability_text, shown_names
 from ferl._readings import tree_model_of
 from ferl._util.colours import class_colours, tint
@@ -240,7 +240,7 @@ class _Drawing:
     ) -> None:
         self.ax, self.sheet, self.layout = ax, sheet, layout
         self.tree, self.names, self.labels, self.decimals = model.tree, names, labels, decimals
-        self.categories = model.category_names
+        self.model, self.categories = model, model.category_names
         self.colours = class_colours(len(labels))
         self.scale = scale
 
@@ -268,7 +268,7 @@ class _Drawing:
         else:
             low, high = (float(end) for end in self.tree.trapezoid[side, 2:])
             draw_band(self.ax, panel, low, high, node)
-            below = Bound((low + high) / 2, (high - low) / 2).text(self.decimals)
+            below = threshold_text(self.model.kind(feature), low, high, self.decimals)
         centre = left + _PANEL / 2
         name = shortened(self.names[feature], _LONGEST_NAME)
         self.text(centre, middle - 0.145, name, ha="center", va="bottom", fontweight="bold")

@@ -46,7 +46,7 @@ def page_model(model: Model) -> dict[str, Any]:
             "lost_mass": LOST_MASS,
             "entropy_share": ENTROPY_SHARE,
         },
-        "classes": shown_names(model.classes.tolist()),
+        "classes": shown_names(model.labels),
         "n_features": model.n_features,
         "missing_features": list(model.missing_features),
         "nodes": _nodes(model),

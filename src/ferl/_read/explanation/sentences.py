@@ -14,7 +14,16 @@ from ferl._read.explanation.page import Readable, Section, Table
 from ferl._read.explanation.story import Story, certified_form, novelty_form
 from ferl._read.explanation.unlike import novelty_section, unlike
 from ferl._read.verdicts import spreads_text
-from ferl._util.text import exact_text, listed, number_text, percent_text, plain, spoken, value_text
+from ferl._util.text import (
+    difference_text,
+    exact_text,
+    is_meaning,
+    listed,
+    percent_text,
+    plain,
+    spoken,
+    value_text,
+)
 
 MAX_CLASSES = 12
 MAX_FEATURES = 5
@@ -43,7 +52,7 @@ def sections(story: Story) -> list[Section]:
 
 def summarise(story: Story) -> str:
     """One sentence: the answer and the main reason for it."""
-    answer = answer_text(story)
+    answer = f"{spoken(story.target)}: {answer_text(story)}" if story.target else answer_text(story)
     if sum(story.in_set) > 1:
         return f"{answer}: {_reason_for_doubt(story)}."
     balance, warning = story.balance, unlike(story)
@@ -180,14 +189,14 @@ def _change_lines(story: Story, changes: tuple[Change, ...], label: str) -> list
 def _change_line(change: Change) -> str:
     name, label = spoken(change.feature), spoken(change.label)
     answer = f"no rule fires any more ({label} is then the first of equals)" if change.is_silent else label
-    if not isinstance(change.to, float):
+    if not isinstance(change.to, float) or is_meaning(change.to):
         return f"If {name} were {value_text(change.to)} instead of {value_text(change.value)}: {answer}."
     # With fewer digits than it has the value might no longer alter the label.
     direction, to, now = "up" if change.to > change.value else "down", exact_text(change.to), value_text(change.value)
     now = exact_text(change.value) if now == to else now
     return (
         f"If {name} were {to} instead of {now} ({direction} by "
-        f"{number_text(abs(change.to - change.value))}, {spreads_text(change.distance)}): {answer}."
+        f"{difference_text(change.to, change.value)}, {spreads_text(change.distance)}): {answer}."
     )
 
 
@@ -249,6 +258,7 @@ class Explanation(Story, Readable):
         names = [plain(label) for label in self.classes]
         by_class = zip(names, self.probability, self.belief, self.plausibility, self.in_set, strict=True)
         return {
+            **({"target": self.target} if self.target else {}),
             "label": plain(self.label),
             "summary": self.summary,
             "abstains": self.abstains,
