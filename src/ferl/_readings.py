@@ -77,7 +77,10 @@ class Readings:
 
     def _rows(self, X: Any) -> Floats:
         """Rows as the model reads them."""
-        self._fitted()
+        names = self._fitted().schema.names
+        # A Series that names the features is one row; any other one-dimensional input is refused, as in scikit-learn.
+        if names is not None and getattr(X, "ndim", 2) == 1 and hasattr(X, "index") and set(names) <= set(X.index):
+            return self._row(X).values
         return check_rows(self, X)
 
     def _row(self, x: Any) -> OneRow:
