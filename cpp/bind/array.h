@@ -67,5 +67,6 @@ void bind_tree(nb::module_& m);
 void bind_sources(nb::module_& m);    // after bind_tree, whose class it uses
 void bind_scores(nb::module_& m);     // after bind_tree, too
 void bind_exemplars(nb::module_& m);  // likewise
+void bind_json(nb::module_& m);
 
 }  // namespace ferl::python

@@ -29,4 +29,5 @@ NB_MODULE(_core, m) {
   ferl::python::bind_sources(m);
   ferl::python::bind_scores(m);
   ferl::python::bind_exemplars(m);
+  ferl::python::bind_json(m);
 }
