@@ -324,5 +324,5 @@ def open_sink(out: str, form: str, schema: pa.Schema) -> Iterator[Sink]:
             finally:
                 sink.writer.close()
             return
-        with beside.open("xb") as file:
+        with beside.open("wb") as file:
             yield CsvSink(file, schema.names) if form == "csv" else JsonSink(file)
