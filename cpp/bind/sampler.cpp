@@ -1,5 +1,6 @@
 // The door to the sample of the rows that a tree is grown on, taken block by block.
 #include <algorithm>
+#include <numeric>
 
 #include "bind/table.h"
 #include "learn/bootstrap.h"
@@ -104,6 +105,20 @@ class BoundSampler {
   Sampler sampler_;
 };
 
+// A number that rows, their classes and their weights have in any order and in any pieces: the sum of their hashes.
+std::uint64_t rows_digest(const Matrix& x, const Codes& y, const Vector& weight) {
+  require(x.shape(0) == y.shape(0) && x.shape(0) == weight.shape(0), "X, y and weight must have the same length.");
+  std::vector<Column> columns(x.shape(1));
+  std::iota(columns.begin(), columns.end(), 0);
+  std::vector<std::uint64_t> keys(x.shape(0));
+  const TableView table{view(x), nullptr, y.data(), weight.data(), 0};
+  nb::gil_scoped_release no_gil;
+  RowHash(0, columns)(table, 0, keys.size(), keys.data());
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < keys.size(); ++i) sum += mix(keys[i] ^ value_bits(weight.data()[i]));
+  return sum;
+}
+
 // For the oracle, which grows its own tree on the same rows and resamples.
 nb::object resample(const Sample& sample, int n_resamples) {
   require(n_resamples > 0 && n_resamples <= 1000, "n_resamples must be between 1 and 1000.");
@@ -136,6 +151,7 @@ void bind_sampler(nb::module_& m) {
       .def_prop_ro("low", &BoundSampler::low)
       .def_prop_ro("high", &BoundSampler::high)
       .def_prop_ro("most_weight", &BoundSampler::most_weight);
+  m.def("rows_digest", &rows_digest, "x"_a, "y"_a, "weight"_a);
   m.def("resample", &resample, "sample"_a, "n_resamples"_a);
 }
 
