@@ -14,7 +14,7 @@ namespace ferl {
 enum class Rule {
   dempster,  // the sources are independent
   cautious,  // the sources may repeat each other: the strongest support of each class counts once (Denoeux 2008)
-  chain,     // cautious along a path, Dempster across paths
+  chain,     // cautious along a path, whose nodes all speak as its end fires, and Dempster across paths
   vote       // the mixture of the sources' distributions, weighted by firing
 };
 

@@ -84,7 +84,7 @@ def fitted() -> dict[str, tuple[FERLClassifier, Any]]:
     table = mixed_table(np.random.default_rng(3), n=300, n_classes=5)
     found |= {name: (fit_mixed(table, variant="wide", **(options | own)), table.frame) for name, own in WIDE.items()}
     X, y = load_breast_cancer(return_X_y=True)
-    found["wide_breast_cancer"] = FERLClassifier("wide", **SMALL).fit(X[:, :12], y), X[:, :12]
+    found["wide_breast_cancer"] = FERLClassifier(**(SMALL | {"variant": "wide"})).fit(X[:, :12], y), X[:, :12]
     X = np.repeat(np.arange(6.0), 20)[:, None] * [1.0, -1.0]
     found["upright_words"] = (
         FERLClassifier("compact", criterion="consistent", random_state=0, n_exemplars=4).fit(X, X[:, 0] > 2),
