@@ -21,6 +21,9 @@ enum class Rule {
 // Cautious weights are not defined for a source that leaves nothing to ignorance: it keeps this much.
 inline constexpr double kMostFiring = 1 - 1e-12;
 
+// Masses that differ by no more are equal: what tells them apart is rounding, which differs from one runtime to another.
+inline constexpr double kTie = 1e-12;
+
 // Many conflicting sources make all masses tiny together; below kLeastMass they are scaled up before they underflow.
 inline constexpr double kLeastMass = 0x1p-400, kMassScale = 0x1p400;
 

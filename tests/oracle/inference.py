@@ -14,6 +14,7 @@ NEGLIGIBLE_FIRING = 1e-6
 UNSEEN_GATE = 0.5  # how open a gate is to a category that the split has not seen
 # Cautious weights are not defined for a source that leaves nothing to ignorance: it is taken to leave this much.
 MOST_FIRING = 1 - 1e-12
+TIE = 1e-12  # masses that differ by no more are equal
 
 
 # --- Firing ----------------------------------------------------------------------------------------------------------
@@ -242,6 +243,6 @@ def _path(tree: Any, leaf: int) -> list[int]:
 
 
 def prediction_set(masses: Masses) -> NDArray[np.bool_]:
-    """Classes that no other dominates: Pl(c) >= max Bel."""
+    """Classes that no other dominates: Pl(c) >= max Bel, but for a tie."""
     plausibility = masses.belief + masses.ignorance[:, None]
-    return np.asarray(plausibility >= masses.belief.max(axis=1, keepdims=True))
+    return np.asarray(plausibility >= masses.belief.max(axis=1, keepdims=True) - TIE)

@@ -336,13 +336,13 @@ def _chain(
 ) -> tuple[Value, Value]:
     """Cautious along each path, whose nodes all speak as its end fires; Dempster across the paths."""
     paths = [tree.path(int(end)) or [0] for end in sources]
-    phi, counted = firings.of(graph, sources), None
+    phi, found = firings.of(graph, sources), []
     for step in range(max(map(len, paths))):
         # Shorter paths go on with their end, which changes no maximum.
         nodes = np.array([path[min(step, len(path) - 1)] for path in paths])
         believed = phi if (trust[nodes] == 1).all() else graph("Mul", phi, trust[nodes][:, None])
-        odds = _odds(graph, tree, believed, nodes)
-        counted = odds if counted is None else graph("Max", counted, odds)
+        found.append(_odds(graph, tree, believed, nodes))
+    counted = graph("Max", *found)
     total = graph("Add", graph.total(counted, 1), 1.0)
     masses = Masses(graph("Div", counted, total), graph("Div", 1.0, total))
     return _normalised(graph, _combined(graph, masses, len(sources), rescale=True))

@@ -108,7 +108,7 @@ const ferlEngine = (() => {
       answer.plausibility = answer.belief.map((mass) => mass + answer.ignorance);
       answer.pignistic = answer.belief.map((mass) => mass + answer.ignorance / this.nClasses);
       const most = Math.max(...answer.belief);
-      answer.set = answer.plausibility.map((mass) => mass >= most);
+      answer.set = answer.plausibility.map((mass) => mass >= most - this.constants.tie);
       answer.label = argmax(answer.pignistic);
       const lost = this.lostSupport(row, firing);
       return { ...answer, ...this.withNovelty(this.novelty.parts(row, lost), lost) };
@@ -203,7 +203,7 @@ const ferlEngine = (() => {
       const scores = this.prior.map((_, c) => contributions.reduce((sum, own) => sum + own[c], 0));
       const answer = this.masses(scores, contributions);
       const most = Math.max(...answer.belief);
-      answer.set = answer.plausibility.map((mass) => mass >= most);
+      answer.set = answer.plausibility.map((mass) => mass >= most - this.constants.tie);
       answer.label = argmax(answer.probability);
       const lost = this.withheld(row.length, openness, support), byColumn = this.sharedByColumn(row.length, contributions);
       const distance = this.novelty.parts(row, lost);
