@@ -21,7 +21,7 @@ from law_examples import COMBINATIONS, RULES, SOURCES, Floats, Table, fit, rows_
 from oracle.line_search import Line
 from table_examples import Mixed, fit_mixed, mixed_tables, rows_beside
 
-FEW = settings(max_examples=25, deadline=None, derandomize=True, database=None)
+FEW = settings(max_examples=25, deadline=None, database=None)
 VARIANTS = st.sampled_from(["deep", "compact"])
 OPTIONS = st.fixed_dictionaries(
     {
