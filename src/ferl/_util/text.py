@@ -57,9 +57,9 @@ def spoken(value: Any) -> str:
     >>> spoken("two" + chr(10) + "lines"), spoken("x" * 80)[-4:]
     ('two lines', 'xxx…')
     """
+    # The beginning alone: a name of a million letters is spoken in many places.
     text = str(value)
-    line = one_line(text) or repr(text)
-    return cut(line, MAX_LETTERS)
+    return shown_line(text, MAX_LETTERS) or cut(repr(text[:MAX_LETTERS]), MAX_LETTERS)
 
 
 def number_text(value: float) -> str:
