@@ -129,7 +129,9 @@ def test_weights_missing_spellings_separators_and_missing_labels(tmp_path):
     write_csv(tmp_path / "train.csv", table, ";")
     options = ["--target", "y", "-o", tmp_path / "model.json", "--separator", ";"]
     noted = ferl("fit", tmp_path / "train.csv", *options)
-    assert "column 'age' holds numbers and 'NA', and is taken as categories" in noted.stderr
+    told = "note: column 'age' holds numbers as text, with 'NA' for missing values, and is taken as numbers"
+    assert told in noted.stderr
+    assert load_model(tmp_path / "model.json").categories_[0] is None
     assert "5 rows have no 'y'" in noted.stderr
     ferl("fit", tmp_path / "train.csv", *options, "--weights", "w", "--missing", "NA,?")
     model = load_model(tmp_path / "model.json")
@@ -153,7 +155,7 @@ def test_weights_missing_spellings_separators_and_missing_labels(tmp_path):
             "leaves none of 400 rows to fit. Choose a smaller share.",
         ),
         (["--target", "y", "--weights", "city"], "weights that are not numbers"),
-        (["--target", "y", "--separator", ";"], "Is the separator another one"),
+        (["--target", "y", "--separator", ";"], "Leave --separator out."),
         (["--target", "y", "--separator", "ab"], "one character"),
         (["--target", "name"], ""),
     ],
@@ -310,11 +312,12 @@ def test_mistakes_in_tables_are_one_line_with_the_remedy(tmp_path, folder, chang
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "table.csv cannot be read: Empty CSV file"),
+        (b"", "table.csv is empty"),
+        (b"\n\n", "It needs a header and rows."),
         (b"age,city,code,x\n1,2\n", "table.csv cannot be read: CSV parse error: Expected 4 columns, got 2"),
         (b"age,age,city,code,x\n1,1,2,3,4\n", "several columns called 'age'"),
         (b"age,city,code,x\n1,\xff\xfe,101,3\n", "Save it as UTF-8"),
-        ("age,city,code,x\n1,2,3,4\n".encode("utf-16"), "Save it as UTF-8"),
+        ("age,city,code,x\n1,2,3,4\n".encode("utf-16-le"), "iconv -f UTF-16LE -t UTF-8 table.csv"),
         (b"age,city,code,x\n1,\x1b[31m2\n", "[31m2. Check the separator (--separator)"),
         (b"PAR1 no\n", "has no column 'age'"),
     ],

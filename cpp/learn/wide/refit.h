@@ -18,6 +18,7 @@ inline std::size_t n_channels(int n_classes) { return n_classes == 2 ? 1 : stati
 struct Weights {
   std::vector<double> v, b;
 };
+Weights scaled(Weights weights, double by);
 
 // Rows [0, n), a multiple of kWidth, of some rules' firing. Rows without weight are not there.
 struct FitRows {
@@ -26,6 +27,7 @@ struct FitRows {
   const float* weight;
   const Label* label;   // null: soft targets
   const float* target;  // [channel][n]: probabilities of the classes, of the second one where there is one channel
+  const float* offset = nullptr;  // [channel][n]: scores that come before those of the rules; null: none
 };
 
 // Mean and standard deviation of a rule's firing over rows.
@@ -40,6 +42,7 @@ struct RuleColumn {
   FiringMoments moments;
   int sign = 0;               // of the second class's weight, 0: any; two classes if not
   double max_ridge = 1e300;   // whatever the others get
+  double ridge_share = 1;     // times the ridge: 1 for a ridge on standardised weights
 };
 
 struct RefitOptions {
@@ -59,6 +62,7 @@ class Refit {
   const std::vector<double>& curvature(const Weights& weights);
 
  private:
+  void add_offset(float* score, std::size_t stride, std::size_t first, std::size_t n) const;
   double evaluate(const std::vector<double>& w, std::vector<double>& gradient) const;
   std::vector<double> standardised(const Weights& weights) const;
   void restore(const std::vector<double>& w, Weights& weights) const;

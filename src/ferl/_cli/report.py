@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from ferl._tables.file_rows import RowReader, known_column
 from ferl._tables.files import FileForm, TableFile
 from ferl._util.arrays import Ints
 from ferl._util.files import replace_text
+from ferl._util.names import near_name
 from ferl._util.progress import file_bar
 from ferl._util.text import shown
 from ferl._util.threads import n_threads
@@ -50,9 +50,9 @@ def run_report(model: Path, table: Path, out: Path, form: FileForm, wanted: Want
     estimator = load_model(model)
     fitted = estimator.model_
     file = TableFile(table, form)
-    labels = None if wanted.target is None else _Labels(fitted, file, wanted.target)
+    labels = None if wanted.target is None else Labels(fitted, file, wanted.target)
     names = [name for name in file.names if name != wanted.target]
-    rows = RowReader(fitted.schema, fitted.missing_features, names, file.path, form)
+    rows = RowReader(fitted.schema, fitted.missing_features, names, file.path, file.form)
     reading = TableReading(fitted, n_threads(jobs))
     with file_bar(f"judging {table.name}", file.size) as moved:
         for batch in file.batches(moved):
@@ -74,13 +74,13 @@ def _cells(batch: pa.Table, features: list[str]) -> Cell:
     return lambda row, feature: batch[features[feature]][row].as_py()
 
 
-class _Labels:
+class Labels:
     """The column of labels, as indices of a model's classes."""
 
     def __init__(self, model: Model, file: TableFile, target: str) -> None:
         if target not in file.names:
-            near = difflib.get_close_matches(target, file.names, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else " Leave --target out if there are no labels."
+            near = near_name(target, file.names)
+            hint = f" Did you mean {near!r}?" if near else " Leave --target out if there are no labels."
             raise CommandError(f"{file.path.name} has no column {target!r}.{hint}")
         if target in (model.schema.names or ()):
             raise CommandError(f"{target!r} is a feature of the model. Name the column that holds the labels.")

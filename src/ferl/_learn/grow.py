@@ -16,9 +16,11 @@ from ferl._learn.mdlp import mdlp_partition
 from ferl._learn.partitions import quantile_partition, triangular_partition, width_partition
 from ferl._learn.pruning import prune
 from ferl._learn.rows import Facts, Orders, Rows, Sampling, Summing
+from ferl._learn.variants import check_variant
 from ferl._model.model import Model, RuleWeights, Words
 from ferl._model.neighbours import Neighbours
-from ferl._model.settings import Settings, preset
+from ferl._model.novelty_scale import MOSTLY_ALL
+from ferl._model.settings import Settings
 from ferl._model.tree import Categories, Cuts, FuzzyTree, Profile
 from ferl._model.words import LinguisticVariable, Terms, arrange, terms
 from ferl._tables import refuse_extreme_scales
@@ -26,12 +28,6 @@ from ferl._util.arrays import Floats, Ints
 from ferl._util.progress import count_bar
 from ferl._util.threads import n_threads
 
-CRITERIA = {
-    "wide": ("evidence",),
-    "compact": ("consistent", "cci", "evidence"),
-    "medium": ("gini", "entropy", "cci"),
-    "deep": ("gini", "entropy", "cci"),
-}
 BUILDERS = {"quantile": quantile_partition, "triangles": triangular_partition, "width": width_partition}
 UNBOUNDED = np.iinfo(np.int32).max  # no tree gets there
 ALL_ROWS = 2**48
@@ -43,18 +39,22 @@ _CONDITIONS = ("parent", "feature", "trapezoid", "share", "category_start", "cat
 
 @dataclass(frozen=True)
 class Grown:
-    """A tree before pruning, the words it speaks in (None: learned splits), and on how many rows it was grown."""
+    """A tree before pruning, the words it speaks in (None: learned splits), and on how many rows it was grown.
+
+    Of wide rules also their weights, and the rows among which those were chosen that the model keeps.
+    """
 
     tree: FuzzyTree
     partition: Words | None
     n_growth_rows: int
     weights: RuleWeights | None = None
+    candidates: Floats | None = None
 
 
 def fit_model(settings: Settings, rows: Rows) -> Model:
     """Grow a tree, prune it, and settle how its evidence is read."""
     grown, facts = grow(settings, rows), rows.facts
-    return Model(
+    model = Model(
         settings.variant,
         prune(grown.tree, settings.ccp_alpha) if grown.weights is None else grown.tree,
         settings.reading,
@@ -65,6 +65,31 @@ def fit_model(settings: Settings, rows: Rows) -> Model:
         grown.n_growth_rows,
         grown.weights,
     )
+    return model if grown.candidates is None else with_novelty(model, settings, grown.candidates)
+
+
+def with_novelty(model: Model, settings: Settings, candidates: Floats) -> Model:
+    """The model of wide rules that knows how novel its training rows are, where the rows it keeps do not tell.
+
+    Parameters
+    ----------
+    model : Model
+        Of wide rules.
+    settings : Settings
+        How it was learned.
+    candidates : ndarray of shape (n_candidates, n_columns)
+        Distinct training rows in random order, of which the model keeps some.
+
+    Returns
+    -------
+    Model
+    """
+    weights = replace(model.rule_weights, novelty=None)
+    known = None
+    if len(candidates) and len(model.neighbours.rows) < MOSTLY_ALL * model.tree.weight[0]:
+        n_most = n_candidates(settings, candidates.shape[1])
+        known = model.measured_novelty(candidates, has_all=len(candidates) < n_most)
+    return replace(model, weights=replace(weights, novelty=known))
 
 
 def grow(settings: Settings, rows: Rows) -> Grown:
@@ -81,7 +106,7 @@ def grow(settings: Settings, rows: Rows) -> Grown:
     -------
     Grown
     """
-    _check_variant(settings)
+    check_variant(settings)
     facts, threads = rows.facts, n_threads(settings.n_jobs)
     constraint = signs(settings, facts.names, facts.n_categories, facts.n_classes)
     seed = int(check_random_state(settings.random_state).randint(np.iinfo(np.int32).max))
@@ -121,7 +146,9 @@ def grow(settings: Settings, rows: Rows) -> Grown:
         )
         learned = rows.fold(summing, threads, report).finish()
         tree = restore(_tree(settings, grown | learned, found, facts.n_categories), orders, facts.category_weight)
+        candidates = None
         if weights is not None:
+            candidates = root_rows(tree)
             tree = keep_cover(tree, weights, n_exemplars(settings))
             prior = prior_of_all_rows(weights.prior, _class_totals(sample, facts.n_classes), tree.class_weight[0])
             weights = replace(weights, prior=prior)
@@ -129,7 +156,7 @@ def grow(settings: Settings, rows: Rows) -> Grown:
             tree = replace(tree, consequent=constrain(tree, constraint))
         if report is not None:
             report(len(tree.leaves))
-    return Grown(tree, partition, sample.n_rows, weights)
+    return Grown(tree, partition, sample.n_rows, weights, candidates)
 
 
 def _grow_wide(
@@ -154,7 +181,11 @@ def _grow_wide(
     }
     grown = _core.grow_wide(sample, options, report)
     weights = RuleWeights(
-        grown["rule_node"], grown["weight"], grown["prior"], np.column_stack([sampler.low, sampler.high])
+        grown["rule_node"],
+        grown["weight"],
+        grown["prior"],
+        np.column_stack([sampler.low, sampler.high]),
+        ridge=grown["ridge"],
     )
     n_nodes = len(grown["parent"])
     own = {name: grown[name] for name in _CONDITIONS}
@@ -232,34 +263,6 @@ def _tree(settings: Settings, grown: dict[str, Any], found: Terms | None, n_cate
     )
 
 
-def _check_variant(settings: Settings) -> None:
-    """Refuse settings that the variant does not have."""
-    criterion, allowed = settings.criterion, CRITERIA[settings.variant]
-    if criterion not in allowed:
-        own = " or ".join(map(repr, allowed))
-        others = " or ".join(f'variant="{other}"' for other, known in CRITERIA.items() if criterion in known)
-        raise ValueError(
-            f"criterion is {criterion!r}; a {settings.variant} model can be grown by {own}. For {criterion!r} use "
-            f"{others}."
-        )
-    if (settings.combination == "weights") != settings.adds_up:
-        raise ValueError(
-            f"combination is {settings.combination!r}, which a {settings.variant} model grown by {criterion!r} lacks: "
-            'weights of evidence add up for criterion="evidence", and for it alone. Leave combination out, or grow a '
-            'tree, for example with variant="deep".'
-        )
-    if settings.adds_up and settings.ccp_alpha > 0:
-        raise ValueError(
-            f"ccp_alpha is {settings.ccp_alpha}, which prunes trees; wide rules are taken out again by prune and "
-            'min_rule_worth. Use these, or variant="deep".'
-        )
-    if settings.adds_up and settings.max_depth != preset(settings.variant, criterion)["max_depth"]:
-        raise ValueError(
-            f"max_depth is {settings.max_depth}, but wide rules are no tree. max_conditions limits how long they are "
-            '(1 to 3), and variant="deep" grows a tree.'
-        )
-
-
 def _choose_partition(settings: Settings, sample: _core.Sample, facts: Facts) -> Words | None:
     """The words that conditions are, from the rows that rules are grown on or as given; None: they are learned."""
     wish = settings.partition
@@ -335,6 +338,12 @@ def n_candidates(settings: Settings, n_columns: int) -> int:
     n_kept = n_exemplars(settings)
     affordable = MOST_COVER_STEPS // max(n_kept * n_columns, 1)
     return int(np.clip(affordable, n_kept, min(CANDIDATES_PER_EXEMPLAR * n_kept, UNBOUNDED)))
+
+
+def root_rows(tree: FuzzyTree) -> Floats:
+    """The rows that the root keeps, in random order, shape (n_kept, n_columns)."""
+    kept = tree.profile.exemplar[0]
+    return np.asarray(tree.profile.exemplar_row[kept[kept >= 0]])
 
 
 def keep_cover(tree: FuzzyTree, weights: RuleWeights, n_kept: int) -> FuzzyTree:

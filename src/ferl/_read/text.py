@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._model.model import Model
-from ferl._read.rules import Rule, read_conditions, read_rules
-from ferl._util.text import one_line, spoken
+from ferl._read.rules import Rule, is_told_by_value, read_conditions, read_rules
+from ferl._util.text import has_words, one_line, spoken, support_text, words_of
 
 
 def word_meanings(model: Model, names: Sequence[str], columns: Iterable[int] | None = None) -> list[str]:
@@ -48,13 +48,20 @@ def word_meanings(model: Model, names: Sequence[str], columns: Iterable[int] | N
     if not tree.word or partition is None:
         return []
     asked = tree.feature[1:].tolist() if columns is None else columns
-    variables = [(partition[column], names[column]) for column in sorted(set(asked))]
-    return [variable.text(name) for variable, name in variables if variable is not None]
+    variables = [(partition[column], column) for column in sorted(set(asked))]
+    return [
+        variable.text(names[column], model.kind(column).writer)
+        for variable, column in variables
+        if variable is not None and not is_told_by_value(model, column)
+    ]
 
 
 @dataclass(frozen=True)
 class TextStyle:
-    """How rules are put into words: names, the whole training weight, digits, and whether bands tell their shares."""
+    """How rules are put into words: names, the whole training weight, digits, and what bands tell.
+
+    ``shares``: of resamples, behind each band; ``ramps``: the ends of bands that overlap.
+    """
 
     names: list[str]
     classes: list[Any]
@@ -62,12 +69,17 @@ class TextStyle:
     categories: dict[int, Sequence[Any]]
     decimals: int | None = None
     shares: bool = False
+    ramps: bool = False
 
     def conditions(self, rule: Rule) -> str:
         """What follows "if"."""
         return " and ".join(
             condition.text(
-                self.names[condition.feature], self.decimals, self.shares, self.categories.get(condition.feature)
+                self.names[condition.feature],
+                self.decimals,
+                self.shares,
+                self.categories.get(condition.feature),
+                with_ramps=self.ramps,
             )
             for condition in rule.conditions
         )
@@ -81,7 +93,7 @@ class TextStyle:
             answer += f" ({', '.join(f'{self.classes[c]}: {probability_text(share[c])}' for c in others)})"
         return [
             f"{rule.number:3d}. if {conditions}" if conditions else f"{rule.number:3d}. always",
-            f"     then {answer}, support {rule.support:.1f} ({rule.support / self.total:.0%})",
+            f"     then {answer}, support {support_text(rule.support)} ({rule.support / self.total:.0%})",
         ]
 
 
@@ -100,10 +112,11 @@ def rules_text(
             raise ValueError(f"{name} is {value}; it must be at least 0, or None.")
     rules = read_rules(model)
     shown = rules[:max_rules]
-    style = TextStyle(names, classes, float(model.tree.weight[0]), model.category_names, decimals, shares)
+    style = TextStyle(names, classes, float(model.tree.weight[0]), model.category_names, decimals, shares, True)
     lines = [line for rule in shown for line in style.rule_lines(rule)]
     if len(shown) < len(rules):
         lines.append(f"... and {len(rules) - len(shown)} more rules")
+    lines += [_combined(model)] if model.tree.n_nodes > 1 else []
     lines += _legend(model, shown, names, shares)
     return "\n".join(wrapped for line in lines for wrapped in wrapped_lines(line, width))
 
@@ -114,7 +127,7 @@ def rule_text(model: Model, node: int) -> str:
         names, categories = model.column_names(), model.category_names
         model.rule_texts[node] = " and ".join(
             own.text(spoken(names[own.feature]), categories=categories.get(own.feature))
-            for own in read_conditions(model.tree, node, plain=model.weights is not None)
+            for own in read_conditions(model, node)
         )
     return model.rule_texts[node]
 
@@ -124,12 +137,12 @@ def shown_names(
 ) -> tuple[list[str], list[Any]]:
     """Names of columns and classes for a reader; those given, if they fit the model."""
     names = [in_sentence(name) for name in model.column_names(features)]
-    return names, checked_class_names(model.classes, labels)
+    return names, checked_class_names(model.labels, labels)
 
 
-def checked_class_names(classes: NDArray[Any], given: Sequence[str] | None) -> list[Any]:
-    """Names of classes for a reader: the labels, or those given, if they fit."""
-    names = list(classes if given is None else given)
+def checked_class_names(classes: Sequence[Any] | NDArray[Any], given: Sequence[str] | None) -> list[Any]:
+    """Names of classes for a reader: the labels, in words where they have them, or those given, if they fit."""
+    names = [words_of(name) if has_words(name) else name for name in (classes if given is None else given)]
     if len(names) != len(classes):
         raise ValueError(f"class_names has {len(names)} names; there are {len(classes)} classes.")
     if len({str(name) for name in names}) != len(names):
@@ -137,9 +150,10 @@ def checked_class_names(classes: NDArray[Any], given: Sequence[str] | None) -> l
     return names
 
 
-def in_sentence(name: str) -> str:
+def in_sentence(name: Any) -> str:
     """A name without what would break a line of text."""
-    return one_line(name) or repr(name)
+    words = words_of(name)
+    return one_line(words) or repr(words)
 
 
 def _legend(model: Model, rules: list[Rule], names: list[str], shares: bool) -> list[str]:
@@ -151,6 +165,18 @@ def _legend(model: Model, rules: list[Rule], names: list[str], shares: bool) -> 
     asked = {condition.feature for rule in rules for condition in rule.conditions}
     lines = [f"     {line}" for line in word_meanings(model, names, asked)]
     return ["where", *lines] if lines else []
+
+
+def _combined(model: Model) -> str:
+    """How rules of a tree become an answer."""
+    told = {
+        "dempster": "Rules are combined by Dempster's rule",
+        "vote": "Rules vote, each by how far it fits",
+        "cautious": "Of all rules the strongest counts, class by class",
+        "chain": "Along a path the strongest rule counts, and paths are combined by Dempster's rule",
+    }
+    way = told[model.reading.combination]
+    return f"{way}; exact=True prints all that an answer depends on, gates and every digit among it."
 
 
 def probability_text(value: float) -> str:

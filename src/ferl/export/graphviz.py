@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, TextIO
@@ -10,11 +10,13 @@ from typing import Any, TextIO
 import numpy as np
 
 from ferl._model.tree import FuzzyTree
-from ferl._read.rules import LEAST_LISTED, Bound, Folded, fold, listed_categories
+from ferl._read.rules import LEAST_LISTED, Folded, fold, listed_categories, threshold_text
 from ferl._read.text import in_sentence, probability_text, shown_names
 from ferl._readings import tree_model_of
+from ferl._tables.kinds import ColumnKind
 from ferl._util.colours import class_colours, tint
 from ferl._util.files import replace_text
+from ferl._util.text import support_text
 from ferl.classifier import FERLClassifier
 
 _FILL = 0.4  # of a class's colour: black letters can be read on it
@@ -86,7 +88,7 @@ def export_graphviz(
         raise ValueError(f"decimals is {decimals}; it must be at least 0, or None.")
     folded = fold(model.tree, max_depth, max_rules)
     texts = [in_sentence(str(label)) for label in labels]
-    graph = _Graph(model.tree, folded, names, texts, model.category_names, decimals, filled)
+    graph = _Graph(model.tree, folded, names, texts, model.category_names, decimals, filled, model.kind)
     text = "\n".join(graph.lines("LR" if rotate else "TB"))
     if out_file is None:
         return text
@@ -122,6 +124,7 @@ class _Graph:
     categories: dict[int, Sequence[Any]]
     decimals: int | None
     filled: bool
+    kind_of: Callable[[int], ColumnKind]
 
     @property
     def colours(self) -> list[str]:
@@ -153,7 +156,7 @@ class _Graph:
         is_split = node in self.folded.children and not self.tree.word
         said = self._split(self.folded.children[node][0]) if is_split else [*self._word(node), self._answer(node)]
         weight = float(self.tree.weight[node])
-        said.append(f"support {weight:.1f} ({weight / float(self.tree.weight[0]):.0%})")
+        said.append(f"support {support_text(weight)} ({weight / float(self.tree.weight[0]):.0%})")
         if node in self.folded.n_hidden:
             said.append(f"... {self.folded.n_hidden[node]} rules")
         return said
@@ -164,7 +167,7 @@ class _Graph:
         if feature in self.categories:
             return [self.names[feature]]
         low, high = (float(end) for end in self.tree.trapezoid[side, 2:])
-        return [self.names[feature], Bound((low + high) / 2, (high - low) / 2).text(self.decimals)]
+        return [self.names[feature], threshold_text(self.kind_of(feature), low, high, self.decimals)]
 
     def _word(self, node: int) -> list[str]:
         if not self.tree.word or node == 0:

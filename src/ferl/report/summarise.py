@@ -92,7 +92,7 @@ def value_text(view: View, feature: int, value: float) -> str:
     if math.isnan(value):
         return "missing"
     if view.model.schema.categories[feature] is None:
-        return number_text(value)
+        return number_text(view.model.number(feature, value))
     names = view.style.categories.get(feature, ())
     return str(names[int(value)]) if value < len(names) else "not in training"
 

@@ -11,7 +11,6 @@ import numpy as np
 from ferl._model.model import Model
 from ferl._read.text import TextStyle
 from ferl._read.wide_text import WideStyle
-from ferl._tables import Schema
 from ferl._util.text import shown_names
 
 MAX_CATEGORY_LETTERS = 30
@@ -45,7 +44,7 @@ class View:
     def of(cls, model: Model) -> View:
         """The view of a model."""
         features = shown_names(model.feature_names())
-        classes = shown_names(model.classes.tolist())
+        classes = shown_names(model.labels)
         columns = features + [features[j] for j in model.missing_features]
         categories: dict[int, Sequence[Any]] = {
             j: shown_names(own, MAX_CATEGORY_LETTERS) for j, own in model.category_names.items()
@@ -61,4 +60,9 @@ def _with_names(model: Model, features: list[str], categories: dict[int, Sequenc
         None if known is None else np.array(categories.get(j, ()), dtype=object)
         for j, known in enumerate(model.schema.categories)
     ]
-    return replace(model, schema=Schema(tuple(features), tuple(own)))
+    # Names have their units already, and categories their meanings.
+    kinds = tuple(
+        replace(kind, label="", unit="", values=kind.values if own[j] is None else {})
+        for j, kind in enumerate(model.schema.kinds)
+    )
+    return replace(model, schema=replace(model.schema, names=tuple(features), categories=tuple(own), kinds=kinds))

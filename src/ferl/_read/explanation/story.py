@@ -46,8 +46,9 @@ class Story:
     doubt : Doubt
         The ignorance by cause; the parts add up to it.
     rules : tuple of FiredRule
-        Those that fired: :class:`TreeRule`, by what they gave to the belief in the label, or of wide models
-        :class:`WideRule`, by how far they move the two classes apart that ``balance`` compares.
+        Those that fired, the one that matters most first: :class:`TreeRule`, by how far the probability of the most
+        probable class moves without them, or of wide models :class:`WideRule`, by how far they move the two classes
+        apart that ``balance`` compares.
     novelty : float
         How unlike the training rows the row is.
     novelty_parts : tuple of NoveltyPart
@@ -69,6 +70,10 @@ class Story:
         What the words of the rules mean; empty where rules have none.
     balance : Balance or None
         Of wide models: what each feature adds to the scores. None for trees.
+    target : str
+        Name of what the classes are classes of; "": nobody said.
+    novelty_rank : float or None
+        Share of the training rows that are less novel, in whole percents; None where the model does not know it.
     """
 
     label: Any
@@ -91,6 +96,8 @@ class Story:
     unseen: tuple[tuple[str, Any], ...]
     words: tuple[str, ...] = ()
     balance: Balance | None = None
+    target: str = ""
+    novelty_rank: float | None = None
 
     @property
     def abstains(self) -> bool:
