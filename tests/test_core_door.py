@@ -218,7 +218,8 @@ def test_what_learners_of_wide_rules_are_given_is_checked():
     with pytest.raises(ValueError, match="monotone"):
         _core.grow_wide(sample, options | {"monotone": [5, 0]}, None)
     with pytest.raises(ValueError, match="sign"):
-        _core.wide_refit(np.ones((4, 1)), np.ones((4, 3)) / 3, np.ones(4), np.ones(1, dtype=np.int32), 1.0)
+        one = np.ones(1, dtype=np.int32)
+        _core.wide_refit(np.ones((4, 1)), np.ones((4, 3)) / 3, np.ones(4), one, np.ones(1), np.zeros((4, 3)), 1)
     for n_resamples in (0, -1, 10**9):
         with pytest.raises(ValueError, match="n_resamples"):
             _core.resample(sample, n_resamples)
