@@ -217,8 +217,8 @@ def test_what_learners_of_wide_rules_are_given_is_checked():
         _core.grow_wide(sample, options | {"words": (words[0] - 1, words[1][:, ::-1].copy())}, None)
     with pytest.raises(ValueError, match="monotone"):
         _core.grow_wide(sample, options | {"monotone": [5, 0]}, None)
+    one = np.ones(1, dtype=np.int32)
     with pytest.raises(ValueError, match="sign"):
-        one = np.ones(1, dtype=np.int32)
         _core.wide_refit(np.ones((4, 1)), np.ones((4, 3)) / 3, np.ones(4), one, np.ones(1), np.zeros((4, 3)), 1)
     for n_resamples in (0, -1, 10**9):
         with pytest.raises(ValueError, match="n_resamples"):
