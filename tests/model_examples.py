@@ -16,7 +16,6 @@ DATA = Path(__file__).parent / "data"
 LAW = settings(
     max_examples=150,
     deadline=None,
-    derandomize=True,
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

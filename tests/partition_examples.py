@@ -23,7 +23,6 @@ INF = math.inf
 LAW = settings(
     max_examples=100,
     deadline=None,
-    derandomize=True,
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

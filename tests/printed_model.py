@@ -171,7 +171,9 @@ class PrintedModel:
             return most / (1 + most.sum()), float(1 / (1 + most.sum()))
         if self.head.startswith("Along a path"):
             chosen = [group for group in self.paths if fit[group[0]] > 0]
-            total: Any = sum((np.log1p(odds[group].max(axis=0)) for group in chosen), np.zeros(len(self.labels)))
+            total: Any = sum(
+                (np.log1p(odds_of_path(capped, shares, own)) for own in chosen), np.zeros(len(self.labels))
+            )
             product, left = np.exp(total - total.max()), float(np.exp(-total.max()))
         else:
             assert self.head.startswith("Rules are combined by Dempster's rule")
@@ -185,3 +187,8 @@ class PrintedModel:
         told = [rule.conditions for rule in self.rules]
         ends = [k for k, own in enumerate(told) if not any(len(o) > len(own) and o[: len(own)] == own for o in told)]
         return [[end, *(k for k, own in enumerate(told) if k != end and told[end][: len(own)] == own)] for end in ends]
+
+
+def odds_of_path(capped: Floats, shares: Floats, group: list[int]) -> Floats:
+    """The largest odds of each class over the rules of a path, which speak as its longest rule, the first, fits."""
+    return np.asarray(capped[group[0]] / (1 - capped[group[0]]) * shares[group].max(axis=0))

@@ -18,7 +18,7 @@ from tree_examples import tree_classifier
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
-TABLE_LAW = settings(max_examples=40, deadline=None, derandomize=True, database=None)
+TABLE_LAW = settings(max_examples=40, deadline=None, database=None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
+import subprocess
 import sys
+import threading
 
 import pytest
 
-from ferl._util.files import replace_text
+from ferl._util.files import replace_text, replacing
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="named pipes differ")
@@ -28,3 +31,84 @@ def test_a_link_stays_a_link(tmp_path):
     replace_text(tmp_path / "link", "new")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "file").read_text(encoding="utf-8") == "new"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o400, 0o604])
+def test_a_replaced_file_keeps_its_mode_and_is_never_more_open(tmp_path, mode):
+    path = tmp_path / "model.json"
+    path.write_text("old", encoding="utf-8")
+    path.chmod(mode)
+    with replacing(path) as beside:
+        assert stat.S_IMODE(beside.stat().st_mode) == 0o600
+        beside.write_text("new", encoding="utf-8")
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+    assert path.read_bytes() == b"new"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes")
+def test_a_new_file_has_the_mode_that_the_system_gives(tmp_path):
+    (tmp_path / "plain").touch()
+    replace_text(tmp_path / "model.json", "new")
+    assert (tmp_path / "model.json").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.getuid() != 0, reason="only the administrator gives files away")
+def test_a_replaced_file_keeps_its_owner(tmp_path):
+    path = tmp_path / "model.json"
+    path.touch()
+    os.chown(path, 12_345, 23_456)
+    replace_text(path, "new")
+    assert (path.stat().st_uid, path.stat().st_gid) == (12_345, 23_456)
+
+
+@pytest.mark.parametrize("letter", ["x", "é"])
+def test_names_of_the_greatest_length_work(tmp_path, letter):
+    n_bytes = len(letter.encode())
+    path = tmp_path / (letter * (255 // n_bytes) + "x" * (255 % n_bytes))
+    assert len(path.name.encode()) == 255
+    replace_text(path, "new")
+    replace_text(path, "newer")
+    assert path.read_text(encoding="utf-8") == "newer"
+    with pytest.raises(OSError, match="name too long"):
+        replace_text(tmp_path / ("x" * 256), "new")
+    assert len(os.listdir(tmp_path)) == 1
+
+
+_WRITES_FOR_EVER = """
+import signal, sys, time
+from ferl._util.files import replacing
+if sys.argv[2] == "own":
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(7))
+with replacing(sys.argv[1]) as beside:
+    beside.write_text("half")
+    print("writing", flush=True)
+    while True:
+        time.sleep(0.01)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
+@pytest.mark.parametrize(("handler", "code"), [("none", -signal.SIGTERM), ("own", 7)])
+def test_termination_leaves_the_old_file_alone(tmp_path, handler, code):
+    path = tmp_path / "model.json"
+    path.write_text("old", encoding="utf-8")
+    command = [sys.executable, "-c", _WRITES_FOR_EVER, str(path), handler]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "writing\n"
+        assert len(os.listdir(tmp_path)) == 2
+        program.terminate()
+        assert program.wait(timeout=60) == code
+    assert os.listdir(tmp_path) == ["model.json"]
+    assert path.read_text(encoding="utf-8") == "old"
+
+
+def test_signals_are_handled_as_before_after_a_file_was_written(tmp_path):
+    before = signal.getsignal(signal.SIGTERM)
+    replace_text(tmp_path / "one", "text")
+    thread = threading.Thread(target=replace_text, args=(tmp_path / "two", "text"))
+    thread.start()
+    thread.join()
+    assert signal.getsignal(signal.SIGTERM) == before
+    assert sorted(os.listdir(tmp_path)) == ["one", "two"]

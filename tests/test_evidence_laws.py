@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from sklearn.datasets import load_iris
 
 import oracle
-from ferl import Evidence, FuzzyTree
+from ferl import Evidence, FERLClassifier, FuzzyTree
 from law_examples import (
     COMBINATIONS,
     LAW,
@@ -184,10 +186,11 @@ def test_repeating_a_source_changes_nothing_for_the_cautious_rule(pieces: tuple[
 @LAW
 @given(pieces_of_evidence())
 def test_chain_is_cautious_on_one_path_and_dempster_on_paths_of_one_node(pieces: tuple[Floats, Floats]) -> None:
-    # A path ends at the first node that does not fire; near 1 the cautious rules keep some ignorance.
+    # Near 1 the cautious rules keep some ignorance. The nodes of a path speak as its end fires: here all fire alike.
     firing, consequent = np.clip(pieces[0], 1e-30, 0.999), pieces[1]
-    along = read(chain(consequent), firing, combination="chain")
-    cautious = read(chain(consequent), firing, combination="cautious", sources="all")
+    alike = np.append(firing[:1], np.ones(len(firing) - 1))
+    along = read(chain(consequent), alike, combination="chain")
+    cautious = read(chain(consequent), alike, combination="cautious", sources="all")
     across = read(star(consequent), firing, combination="chain")
     dempster = read(star(consequent), firing)
     for one, other in ((along, cautious), (across, dempster)):
@@ -291,3 +294,51 @@ def test_upright_sides_of_a_trapezoid_include_their_ends(value: float) -> None:
     around = np.array([[np.nextafter(value, -np.inf)], [value], [np.nextafter(value, np.inf)]])
     np.testing.assert_array_equal(tree.fire(around, gated=False)[:, 1:], [[0, 0], [1, 1], [0, 1]])
     assert tree.fire(np.array([[value]]))[0, 1] == 1.0  # and a gate around one value is open there
+
+
+@COMBINATIONS
+@SOURCES
+@LAW
+@given(table=tables(), seed=st.integers(0, 99))
+def test_evidence_is_continuous(combination: str, sources: str, table: Table, seed: int) -> None:
+    """A step of one part in 10^12 changes no mass by more than a band so narrow, or a source so sure, can."""
+    model = fit(table, combination=combination, sources=sources)
+    random = np.random.default_rng(seed)
+    rows = rows_at_corners(model.model_, table[0], random)
+    far = rows + 1e-12 * np.ptp(table[0], axis=0) * random.choice([-1.0, 1.0], rows.shape)
+    one, other = model.predict_evidence(rows), model.predict_evidence(far)
+    before, after = model.model_.fire(rows), model.model_.fire(far)
+    moved = np.abs(before - after).sum(axis=1)
+    # Total conflict is where Dempster's rule itself has no limit; near it masses are divided by what is left.
+    kept = 1 - np.maximum(one.conflict, other.conflict)
+    is_tame = (moved < 1e-6) & (kept > 1e-3)
+    if combination in ("cautious", "chain"):  # odds of a node that fires nearly fully move fast
+        is_tame &= ((before == after) | (np.maximum(before, after) < 0.99)).all(axis=1)
+    slope = 1000 / kept[is_tame] ** 2
+    change = np.abs(one.belief - other.belief).max(axis=1)[is_tame]
+    assert (change <= slope * moved[is_tame] + 1e-9).all()
+    assert (np.abs(one.ignorance - other.ignorance)[is_tame] <= slope * moved[is_tame] + 1e-9).all()
+
+
+def rows_at_corners(model: Any, X: Floats, random: np.random.Generator) -> Floats:
+    """Rows, some of whose values are where a membership or a gate begins or ends."""
+    rows = X[random.integers(len(X), size=30)].astype(float).copy()
+    corners = [(j, end) for node, j in enumerate(model.tree.feature) for end in model.tree.trapezoid[node] if j >= 0]
+    finite = [(j, end) for j, end in corners if np.isfinite(end)]
+    for row in rows if finite else []:
+        for index in random.integers(len(finite), size=2):
+            j, end = finite[index]
+            row[j] = end
+    return rows
+
+
+def test_a_path_that_begins_to_fire_says_little() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = FERLClassifier("deep", combination="chain", random_state=0).fit(X, y)
+    random = np.random.default_rng(0)
+    for _ in range(40):
+        rows = rows_at_corners(model.model_, X, random)
+        steps = [model.predict_evidence(rows * (1 + sign * 2e-13)) for sign in (-1, 0, 1)]
+        for one, other in pairwise(steps):
+            assert np.abs(one.ignorance - other.ignorance).max() < 1e-6
+            assert np.abs(one.belief - other.belief).max() < 1e-6

@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferl import FERLClassifier, ModelFileError, export_text, load_model, splits_frame
-from ferl._model.files import json_text, model_to_form
-from ferl.saving import _contents
+from ferl._model.files import json_text, model_to_form, parsed_model
+from ferl.saving import _contents, _estimator
 from model_examples import DATA, LAW, fitted
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -114,6 +114,8 @@ def use(model: FERLClassifier) -> None:
         assert export_text(model)
         model.predict(rows, decision="balanced")
         pickle.dumps(model)
+        again = json_text(model_to_form(*_contents(model)))
+        assert json_text(model_to_form(*_contents(_estimator(*parsed_model(again.encode()))))) == again
 
 
 def use_tree(model: FERLClassifier, rows) -> None:

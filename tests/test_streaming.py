@@ -225,3 +225,83 @@ def test_a_column_without_any_value_stays_what_it_is_in_memory() -> None:
     for nothing in (pd.Series(None, index=X.index, dtype=object), pd.Series(np.nan, index=X.index)):
         whole = model.fit(X.assign(city=nothing), y)
         assert fit_batches(in_batches(100, X.assign(city=nothing), y), estimator=model).columns_ == whole.columns_
+
+
+def changing(change: Any, at_pass: int, n_rows: int = 300) -> Any:
+    """A function that gives batches, others from a certain pass on."""
+    X, y, weight = people(n_rows)
+    n_passes = 0
+
+    def begin() -> Any:
+        nonlocal n_passes
+        n_passes += 1
+        own = X.copy(), np.array(y), np.array(weight, dtype=float)
+        if n_passes >= at_pass:
+            own = change(*own)
+        return iter(in_batches(100, *own))
+
+    return begin
+
+
+def with_swapped_values(X: Any, y: Any, weight: Any) -> Any:
+    column = next(name for name in X if pd.api.types.is_float_dtype(X[name]))
+    known = np.flatnonzero(X[column].notna())
+    values = X[column].to_numpy().copy()
+    values[known[0]], values[known[1]] = values[known[1]], values[known[0]]
+    assert values[known[0]] != values[known[1]]
+    return X.assign(**{column: values}), y, weight
+
+
+CHANGES = {
+    "fewer rows": lambda X, y, weight: (X[:-1], y[:-1], weight[:-1]),
+    "other values": with_swapped_values,
+    "other weights": lambda X, y, weight: (X, y, np.roll(weight, 1)),
+    "other labels": lambda X, y, weight: (X, np.roll(y, 1), weight),
+}
+
+
+# The first two passes look at labels, weights and categories only: of values there is nothing to compare before pass 4.
+@pytest.mark.parametrize(
+    ("name", "at_pass"), [*((name, 4) for name in CHANGES), ("fewer rows", 3), ("other labels", 3)]
+)
+def test_batches_that_change_between_passes_are_noticed(name: str, at_pass: int) -> None:
+    with pytest.raises(ValueError, match=r"between two passes|in every pass"):
+        fit_batches(changing(CHANGES[name], at_pass), estimator=FERLClassifier("medium", random_state=0))
+
+
+def test_other_categories_in_a_later_pass_are_noticed() -> None:
+    def change(X: Any, y: Any, weight: Any) -> Any:
+        return X.assign(**{name: "new" for name in X if not pd.api.types.is_numeric_dtype(X[name])}), y, weight
+
+    for at_pass in (2, 3):
+        with pytest.raises(ValueError, match=r"other categories|category code|between two passes"):
+            fit_batches(changing(change, at_pass), estimator=FERLClassifier("medium", random_state=0))
+
+
+def test_passes_may_come_in_another_order() -> None:
+    def change(X: Any, y: Any, weight: Any) -> Any:
+        order = np.random.default_rng(0).permutation(len(X))
+        return X.iloc[order], y[order], weight[order]
+
+    model = FERLClassifier("medium", random_state=0)
+    same_tree(
+        fit_batches(changing(change, 3), estimator=model).tree_, fit_batches(changing(change, 9), estimator=model).tree_
+    )
+
+
+def test_a_parquet_file_that_lacks_a_column_is_named(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1.0, 2.0], "b": [1.0, 0.0], "y": ["u", "v"]}), tmp_path / "one.parquet")
+    pq.write_table(pa.table({"a": [1.0, 2.0], "y": ["u", "v"]}), tmp_path / "two.parquet")
+    with pytest.raises(ValueError, match=r"two\.parquet has no column 'b', which other files have"):
+        fit_parquet(tmp_path, target="y")
+    assert fit_parquet(tmp_path, target="y", features=["a"]).n_features_in_ == 1
+
+
+def test_sums_of_large_batches_are_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ferl._learn import survey
+
+    monkeypatch.setattr(survey, "_EXACT_VALUES", 7)
+    values = np.random.default_rng(0).random(100)
+    sums = ExactSums(1)
+    sums.add(np.zeros(100, dtype=np.intp), values)
+    assert sums.total() == math.fsum(values)

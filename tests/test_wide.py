@@ -18,7 +18,7 @@ from ferl.streaming import fit_batches
 from oracle import weights as oracle
 from table_examples import mixed_table
 
-LAW = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+LAW = settings(max_examples=60, deadline=None, database=None)
 INF = np.inf
 
 

@@ -25,7 +25,7 @@ from oracle import wide_proof as oracle
 from partition_examples import crisp_words
 from table_examples import Mixed, fit_mixed, mixed_tables, rows_beside
 
-FEW = settings(max_examples=20, deadline=None, derandomize=True, database=None)
+FEW = settings(max_examples=20, deadline=None, database=None)
 TABLES = {"iris": load_iris, "wine": load_wine, "breast_cancer": load_breast_cancer}
 
 

@@ -5,6 +5,8 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
@@ -31,6 +33,35 @@ inline MatrixView view(const Matrix& m) { return {m.data(), m.shape(0), m.shape(
 
 inline void require(bool holds, const char* message) {
   if (!holds) throw std::invalid_argument(message);
+}
+
+// Whether all entries of an array without gaps are as they must be.
+template <class Array, class Holds>
+bool all_of(const Array& values, const Holds& holds) {
+  return std::all_of(values.data(), values.data() + values.size(), holds);
+}
+
+// Numbers of categories, which tell where codes may point: anything else is never copied into the core.
+inline void check_category_counts(const Codes& n_categories) {
+  require(all_of(n_categories, [](std::int32_t n) { return n >= 0; }), "n_categories must not be negative.");
+}
+
+// Ends of trapezoids: ascending, on either side both finite or both infinite. NaN is neither.
+inline void check_trapezoids(const CMatrix& trapezoid) {
+  for (std::size_t o = 0; o < trapezoid.shape(0); ++o) {
+    const double* ends = trapezoid.data() + 4 * o;
+    require(std::is_sorted(ends, ends + 4) && !std::isnan(ends[0]) && !std::isnan(ends[1]) && !std::isnan(ends[2]) &&
+                !std::isnan(ends[3]),
+            "The ends of every trapezoid must ascend.");
+    require((std::isfinite(ends[0]) ? std::isfinite(ends[1]) : ends[0] < 0 && ends[1] == ends[0]) &&
+                (std::isfinite(ends[3]) ? std::isfinite(ends[2]) : ends[3] > 0 && ends[2] == ends[3]),
+            "A side of a trapezoid must be finite, or infinite at both ends.");
+  }
+}
+
+// More threads than any machine has would only be refused by the system, one by one.
+inline int checked_threads(const nb::dict& options) {
+  return std::clamp(nb::cast<int>(options["n_threads"]), 1, 1024);
 }
 
 template <class Array>
@@ -67,5 +98,6 @@ void bind_tree(nb::module_& m);
 void bind_sources(nb::module_& m);    // after bind_tree, whose class it uses
 void bind_scores(nb::module_& m);     // after bind_tree, too
 void bind_exemplars(nb::module_& m);  // likewise
+void bind_json(nb::module_& m);
 
 }  // namespace ferl::python

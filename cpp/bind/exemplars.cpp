@@ -18,6 +18,7 @@ Exemplars checked_exemplars(const BoundTree& tree, const CMatrix& row, const Ind
   require(centre.shape(0) == d && per_unit.shape(0) == d && n_categories.shape(0) == d && exemplar.shape(0) == n &&
               group.shape(0) == n,
           "Shapes of exemplars, centre and per_unit must be those of the tree and of X.");
+  check_category_counts(n_categories);
   require(d >= tree.n_columns(), "The exemplars have fewer columns than the tree uses.");
   const auto in_range = [](NodeId from, std::size_t end) {
     return [=](NodeId index) { return from <= index && index < static_cast<NodeId>(end); };
@@ -35,6 +36,7 @@ nb::object cover(const CMatrix& row, const Vector& centre, const Vector& per_uni
   const std::size_t n = row.shape(0), d = row.shape(1);
   require(centre.shape(0) == d && per_unit.shape(0) == d && n_categories.shape(0) == d,
           "centre, per_unit and n_categories must have one entry per column of the rows.");
+  check_category_counts(n_categories);
   CoverRows rows{n, std::vector<float>(n * d), std::vector<float>(d)};
   for (std::size_t j = 0; j < d; ++j) {
     const bool is_number = n_categories.data()[j] == 0;

@@ -33,7 +33,13 @@ SplitOptions split_options(const nb::dict& given) {
   for (const auto unit : given["class_unit"]) o.class_unit.push_back(nb::cast<double>(unit));
   for (const auto sign : given["monotone"]) o.monotone.push_back(nb::cast<int>(sign));
   o.n_exemplars = nb::cast<std::size_t>(given["n_exemplars"]);
-  o.n_threads = nb::cast<int>(given["n_threads"]);
+  o.n_threads = checked_threads(given);
+  require(o.n_resamples > 0 && o.n_resamples <= 1000, "n_resamples must be between 1 and 1000.");
+  require(o.max_rules > 0 && o.max_depth > 0 && o.n_banded > 0,
+          "max_rules, max_depth and n_banded_features must be positive.");
+  require(o.band.scale >= 0 && o.band.min_leaf_weight > 0, "band_scale and min_leaf_weight must be positive.");
+  require(std::all_of(o.class_unit.begin(), o.class_unit.end(), [](double unit) { return unit > 0; }),
+          "Every class_unit must be above 0.");
   return o;
 }
 
@@ -47,7 +53,8 @@ WordOptions word_options(const nb::dict& given) {
   o.min_coverage = nb::cast<double>(given["min_coverage"]) * (1 - 1e-10);
   o.min_rule_worth = nb::cast<double>(given["min_rule_worth"]);
   o.soft_share = nb::cast<double>(given["soft_share"]);
-  o.n_threads = nb::cast<int>(given["n_threads"]);
+  o.n_threads = checked_threads(given);
+  require(o.max_rules > 0 && o.max_depth > 0, "max_rules and max_depth must be positive.");
   return o;
 }
 
@@ -93,6 +100,7 @@ nb::dict grow_words(const Sample& sample, const Codes& term_feature, const CMatr
   const std::size_t n_terms = term_feature.shape(0);
   require(term_trapezoid.shape(0) == n_terms && term_trapezoid.shape(1) == 4 && term_is_complement.shape(0) == n_terms,
           "Every term needs a feature, a trapezoid, and whether it is a complement.");
+  check_trapezoids(term_trapezoid);
   std::vector<Term> terms;
   for (std::size_t t = 0; t < n_terms; ++t) {
     const Column column = term_feature.data()[t];

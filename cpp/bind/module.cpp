@@ -13,6 +13,7 @@ NB_MODULE(_core, m) {
   // Constants that Python, ONNX and the page share with the core.
   m.attr("UNSEEN_GATE") = ferl::kUnseenGate;
   m.attr("MOST_FIRING") = ferl::kMostFiring;
+  m.attr("TIE") = ferl::kTie;
   m.attr("LEAST_MASS") = ferl::kLeastMass;
   m.attr("MASS_SCALE") = ferl::kMassScale;
   m.attr("FAR_AWAY") = ferl::kFarAway;
@@ -29,4 +30,5 @@ NB_MODULE(_core, m) {
   ferl::python::bind_sources(m);
   ferl::python::bind_scores(m);
   ferl::python::bind_exemplars(m);
+  ferl::python::bind_json(m);
 }

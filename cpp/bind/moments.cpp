@@ -34,20 +34,14 @@ class BoundMoments {
                const Vector& low, const Vector& high, double most_weight, std::size_t n_exemplars,
                const Words& key_bound, std::uint64_t seed, const Codes& columns)
       : tree_(tree_of(parent, feature, trapezoid, share, category_start, category)), n_columns_(low.shape(0)),
-        n_classes_(n_classes), n_categories_(n_categories),
-        moments_(tree_, {n_classes, copy(low), copy(high), most_weight, n_exemplars, copy(key_bound), seed,
-                         copy(columns)}) {
-    require(key_bound.shape(0) == tree_.size(), "Every node needs a bound of keys.");
-    require(high.shape(0) == n_columns_ && n_categories.shape(0) == n_columns_, "Every column needs a range.");
-    require(most_weight > 0, "most_weight must be above 0.");
-    for (const Node& node : tree_.nodes)
-      require(node.column < static_cast<Column>(n_columns_), "The tree asks for a column that is not there.");
-    check_key_columns(columns, n_columns_);
-  }
+        n_classes_(n_classes), n_categories_(n_categories), low_(copy(low)), high_(copy(high)),
+        most_weight_(most_weight),
+        moments_(tree_, checked(n_exemplars, key_bound, seed, columns)) {}
 
   void add(const Matrix& x, const Codes& y, const Vector& weight, int n_threads, const nb::object& report) {
     require(x.shape(1) == n_columns_, "X must have the columns of the tree.");
     const auto table = table_view(x, n_categories_, y, weight, n_classes_, n_threads);
+    check_ranges(table, low_, high_, most_weight_, n_threads);
     auto monitor = python_monitor(report);
     nb::gil_scoped_release no_gil;
     moments_.add(table, n_threads, monitor);
@@ -57,6 +51,8 @@ class BoundMoments {
     const MomentSums& sums = moments_.sums();
     const ExemplarTable kept = moments_.exemplars();
     nb::dict out;
+    out["version"] = kStateVersion;
+    out["n_rows"] = moments_.n_rows();
     out["of_class"] = sums_to_numpy(sums.of_class);
     out["first"] = sums_to_numpy(sums.first);
     out["second"] = sums_to_numpy(sums.second);
@@ -70,6 +66,7 @@ class BoundMoments {
   }
 
   void merge(const nb::dict& state) {
+    check_state_version(state);
     const std::size_t n = tree_.size();
     const auto low = entry<Vector>(state, "low"), high = entry<Vector>(state, "high");
     const auto key = entry<Words>(state, "key");
@@ -77,6 +74,7 @@ class BoundMoments {
     const auto exemplar = entry<Indices>(state, "exemplar");
     require(low.shape(0) == n && high.shape(0) == n && exemplar.shape(0) == n && x.shape(0) == key.shape(0) &&
                 x.shape(1) == n_columns_, "The arrays of a state must fit together, and this tree.");
+    check_rows(x, n_categories_);
     const auto n_rows = static_cast<NodeId>(key.shape(0));
     require(std::all_of(exemplar.data(), exemplar.data() + exemplar.size(),
                         [=](NodeId index) { return index >= -1 && index < n_rows; }),
@@ -85,7 +83,8 @@ class BoundMoments {
                             sums_from_numpy(state, "first", n * n_columns_),
                             sums_from_numpy(state, "second", n * n_columns_),
                             sums_from_numpy(state, "known", n * n_columns_), copy(low), copy(high)},
-                 ExemplarTable{copy(key), copy(x), exemplar.shape(1), copy(exemplar)});
+                 ExemplarTable{copy(key), copy(x), exemplar.shape(1), copy(exemplar)},
+                 entry<std::uint64_t>(state, "n_rows"));
   }
 
   nb::dict finish() {
@@ -107,10 +106,28 @@ class BoundMoments {
   }
 
  private:
+  MomentOptions checked(std::size_t n_exemplars, const Words& key_bound, std::uint64_t seed, const Codes& columns) {
+    require(n_classes_ > 0, "There must be a class.");
+    require(key_bound.shape(0) == tree_.size(), "Every node needs a bound of keys.");
+    require(high_.size() == n_columns_ && n_categories_.shape(0) == n_columns_, "Every column needs a range.");
+    check_category_counts(n_categories_);
+    for (std::size_t j = 0; j < n_columns_; ++j)
+      require(low_[j] > high_[j] || (std::isfinite(low_[j]) && std::isfinite(high_[j])),
+              "Every range must be finite, or empty.");
+    require(most_weight_ > 0 && std::isfinite(most_weight_), "most_weight must be finite and above 0.");
+    require(n_exemplars <= std::size_t{1} << 31, "n_exemplars must be below 2,147,483,648.");
+    for (const Node& node : tree_.nodes)
+      require(node.column < static_cast<Column>(n_columns_), "The tree asks for a column that is not there.");
+    check_key_columns(columns, n_columns_);
+    return {n_classes_, low_, high_, most_weight_, n_exemplars, copy(key_bound), seed, copy(columns)};
+  }
+
   Tree tree_;
   std::size_t n_columns_;
   int n_classes_;
   Codes n_categories_;
+  std::vector<double> low_, high_;
+  double most_weight_;
   Moments moments_;
 };
 

@@ -1,5 +1,6 @@
 // The door to the sample of the rows that a tree is grown on, taken block by block.
 #include <algorithm>
+#include <numeric>
 
 #include "bind/table.h"
 #include "learn/bootstrap.h"
@@ -24,10 +25,7 @@ class BoundSampler {
   BoundSampler(const Codes& n_categories, int n_classes, std::uint64_t seed, std::size_t n_rows,
                std::size_t n_class_rows, const Codes& columns)
       : n_columns_(n_categories.shape(0)), n_classes_(n_classes), n_categories_(n_categories),
-        sampler_({n_columns_, n_classes, seed, n_rows, n_class_rows, copy(n_categories), copy(columns)}) {
-    require(n_classes > 0 && n_rows > 0, "A sampler needs classes, and rows to keep.");
-    check_key_columns(columns, n_columns_);
-  }
+        sampler_(checked(n_categories, n_classes, seed, n_rows, n_class_rows, columns)) {}
 
   void add(const Matrix& x, const Codes& y, const Vector& weight, std::uint64_t first_place, int n_threads) {
     require(x.shape(1) == n_columns_, "X must have one column per entry of n_categories.");
@@ -40,6 +38,7 @@ class BoundSampler {
   nb::dict state() {
     const Candidates& found = sampler_.candidates();
     nb::dict out;
+    out["version"] = kStateVersion;
     out["key"] = vector_of(found.key);
     out["place"] = vector_of(found.place);
     out["count"] = vector_of(found.count);
@@ -53,6 +52,7 @@ class BoundSampler {
   }
 
   void merge(const nb::dict& state) {
+    check_state_version(state);
     const auto key = entry<Words>(state, "key"), place = entry<Words>(state, "place");
     const auto count = entry<Words>(state, "count");
     const auto y = entry<Codes>(state, "y");
@@ -65,11 +65,17 @@ class BoundSampler {
             "The arrays of a sampler's state must fit together, and this sampler.");
     require(std::all_of(y.data(), y.data() + n, [&](Label c) { return c >= 0 && c < n_classes_; }),
             "Every class code must be at least 0 and below n_classes.");
+    check_rows(x, n_categories_);
+    const double most_weight = entry<double>(state, "most_weight");
+    require(all_of(weight, [=](double w) { return w > 0 && w <= most_weight; }) && std::isfinite(most_weight),
+            "Every weight of a state must be above 0 and at most its largest.");
+    require(all_of(count, [](std::uint64_t rows) { return rows > 0 && rows <= kMostRows; }),
+            "Every count of a state must be that of some rows.");
     for (std::size_t j = 0; j < n_columns_; ++j) {
       sampler_.low[j] = std::min(sampler_.low[j], low.data()[j]);
       sampler_.high[j] = std::max(sampler_.high[j], high.data()[j]);
     }
-    sampler_.most_weight = std::max(sampler_.most_weight, entry<double>(state, "most_weight"));
+    sampler_.most_weight = std::max(sampler_.most_weight, most_weight);
     sampler_.add({copy(key), copy(place), copy(count), copy(y), copy(weight), copy(x)});
   }
 
@@ -83,14 +89,39 @@ class BoundSampler {
   double most_weight() const { return sampler_.most_weight; }
 
  private:
+  static constexpr std::uint64_t kMostRows = std::uint64_t{1} << 48;  // so that sums of counts do not overflow
+
+  static SamplerOptions checked(const Codes& n_categories, int n_classes, std::uint64_t seed, std::size_t n_rows,
+                                std::size_t n_class_rows, const Codes& columns) {
+    require(n_classes > 0 && n_rows > 0, "A sampler needs classes, and rows to keep.");
+    check_category_counts(n_categories);
+    check_key_columns(columns, n_categories.shape(0));
+    return {n_categories.shape(0), n_classes, seed, n_rows, n_class_rows, copy(n_categories), copy(columns)};
+  }
+
   std::size_t n_columns_;
   int n_classes_;
   Codes n_categories_;
   Sampler sampler_;
 };
 
+// A number that rows, their classes and their weights have in any order and in any pieces: the sum of their hashes.
+std::uint64_t rows_digest(const Matrix& x, const Codes& y, const Vector& weight) {
+  require(x.shape(0) == y.shape(0) && x.shape(0) == weight.shape(0), "X, y and weight must have the same length.");
+  std::vector<Column> columns(x.shape(1));
+  std::iota(columns.begin(), columns.end(), 0);
+  std::vector<std::uint64_t> keys(x.shape(0));
+  const TableView table{view(x), nullptr, y.data(), weight.data(), 0};
+  nb::gil_scoped_release no_gil;
+  RowHash(0, columns)(table, 0, keys.size(), keys.data());
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < keys.size(); ++i) sum += mix(keys[i] ^ value_bits(weight.data()[i]));
+  return sum;
+}
+
 // For the oracle, which grows its own tree on the same rows and resamples.
 nb::object resample(const Sample& sample, int n_resamples) {
+  require(n_resamples > 0 && n_resamples <= 1000, "n_resamples must be between 1 and 1000.");
   auto monitor = python_monitor(nb::none());
   ThreadPool pool(1, [&] { monitor.tick(0); });
   const Resamples resamples(sample, n_resamples, pool);
@@ -120,6 +151,7 @@ void bind_sampler(nb::module_& m) {
       .def_prop_ro("low", &BoundSampler::low)
       .def_prop_ro("high", &BoundSampler::high)
       .def_prop_ro("most_weight", &BoundSampler::most_weight);
+  m.def("rows_digest", &rows_digest, "x"_a, "y"_a, "weight"_a);
   m.def("resample", &resample, "sample"_a, "n_resamples"_a);
 }
 

@@ -24,6 +24,7 @@ class BoundScores {
             "weight must have one row per rule and one column per class, as prior has.");
     require(range.shape(0) == n_columns && range.shape(1) == 2 && n_categories.shape(0) == n_columns && margin > 0,
             "range and n_categories must have one row per column, and the margin must be positive.");
+    check_category_counts(n_categories);
     weights_.n_classes = static_cast<int>(n_classes);
     weights_.weight = copy(weight);
     weights_.prior = copy(prior);

@@ -11,11 +11,26 @@ using Words = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::de
 TableView table_view(const Matrix& x, const Codes& n_categories, const Codes& y, const Vector& weight, int n_classes,
                      int n_threads);
 
+// Refuses rows of some weight outside of ranges that were taken from all rows before: sums in fixed point would overflow.
+void check_ranges(const TableView& table, const std::vector<double>& low, const std::vector<double>& high,
+                  double most_weight, int n_threads);
+
+// Refuses rows, [row][column], that hold infinity or a category that is not there.
+void check_rows(const CMatrix& x, const Codes& n_categories);
+
 void check_key_columns(const Codes& columns, std::size_t n_columns);
 
+// States are told from process to process as dicts; all must be of the same version of this form.
+inline constexpr int kStateVersion = 1;
+void check_state_version(const nb::dict& state);
+
+// An entry of a state, which must have its type already: nothing is converted.
 template <class T>
 T entry(const nb::dict& from, const char* key) {
-  return nb::cast<T>(from[key]);
+  T value;
+  if (!from.contains(key) || !nb::try_cast<T>(from[key], value, false))
+    throw std::invalid_argument("The entry '" + std::string(key) + "' of a state is missing or has another type.");
+  return value;
 }
 
 }  // namespace ferl::python

@@ -16,10 +16,16 @@ Tree tree_of(const Codes& parent, const Codes& feature, const CMatrix& trapezoid
   const std::size_t n = parent.shape(0);
   require(feature.shape(0) == n && trapezoid.shape(0) == n && trapezoid.shape(1) == 4 && share.shape(0) == n,
           "parent, feature, trapezoid and share must have one row per node.");
+  require(n > 0 && category_start.shape(0) == n + 1, "category_start must have one number per node, and the end.");
   const std::int32_t* start = category_start.data();
-  require(category_start.shape(0) == n + 1 && start[0] == 0 && std::is_sorted(start, start + n + 1) &&
+  require(start[0] == 0 && std::is_sorted(start, start + n + 1) &&
               static_cast<std::size_t>(start[n]) == category.shape(0),
           "category_start must rise from 0 to the number of memberships.");
+  check_trapezoids(trapezoid);
+  const auto is_share = [](double value) { return value >= 0 && value <= 1 + 1e-9; };
+  require(all_of(share, is_share), "Every share must be between 0 and 1.");
+  require(all_of(category, [=](double value) { return is_missing(value) || is_share(value); }),
+          "Every membership of a category must be between 0 and 1, or missing.");
   GrownTree grown;
   for (std::size_t o = 0; o < n; ++o) {
     require(o == 0 || feature.data()[o] >= 0, "Every node but the root needs a feature.");

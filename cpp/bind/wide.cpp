@@ -27,6 +27,7 @@ std::optional<std::vector<Condition>> words_of(const nb::object& given, const Sa
   const auto column = nb::cast<Codes>(arrays[0]);
   const auto ends = nb::cast<CMatrix>(arrays[1]);
   require(ends.shape(0) == column.shape(0) && ends.shape(1) == 4, "Every word needs a column and a trapezoid.");
+  check_trapezoids(ends);
   std::vector<Condition> words;
   for (std::size_t t = 0; t < column.shape(0); ++t) {
     const double* own = ends.data() + 4 * t;
@@ -37,6 +38,8 @@ std::optional<std::vector<Condition>> words_of(const nb::object& given, const Sa
   return words;
 }
 
+bool is_sign(int sign) { return sign >= -1 && sign <= 1; }
+
 wide::WideOptions wide_options(const nb::dict& given, const Sample& sample) {
   wide::WideOptions o;
   o.max_rules = nb::cast<std::size_t>(given["max_rules"]);
@@ -45,12 +48,14 @@ wide::WideOptions wide_options(const nb::dict& given, const Sample& sample) {
   for (const auto sign : given["monotone"]) o.monotone.push_back(nb::cast<int>(sign));
   if (given.contains("min_rule_worth")) o.min_rule_worth = nb::cast<double>(given["min_rule_worth"]);
   if (given.contains("words")) o.words = words_of(given["words"], sample);
-  o.n_threads = nb::cast<int>(given["n_threads"]);
+  o.n_threads = checked_threads(given);
   o.seed = nb::cast<std::uint64_t>(given["seed"]);
   require(o.max_rules > 0 && o.max_conditions >= 1 && o.max_conditions <= 3,
           "max_rules must be positive, and max_conditions 1, 2 or 3.");
   require(o.monotone.empty() || (o.monotone.size() == sample.n_columns && sample.n_classes == 2),
           "monotone needs one number per column of X, and two classes.");
+  require(std::all_of(o.monotone.begin(), o.monotone.end(), is_sign), "Every number of monotone must be -1, 0 or 1.");
+  require(o.prune >= 0 && o.min_rule_worth >= 0, "prune and min_rule_worth must not be negative.");
   return o;
 }
 
@@ -124,7 +129,9 @@ nb::dict wide_scan(const Sample& sample, const CMatrix& gradient, const Vector& 
   const std::size_t n = sample.n_rows, n_channels = gradient.shape(1);
   require(gradient.shape(0) == n && hessian.shape(0) == n && base.shape(0) == n && n_channels > 0,
           "gradient, hessian and base need one row per row of the sample.");
-  require(monotone.shape(0) == sample.n_columns, "monotone needs one number per column.");
+  require(monotone.shape(0) == sample.n_columns && all_of(monotone, is_sign) && is_sign(sign),
+          "monotone needs one number per column, and it and sign must be -1, 0 or 1.");
+  require(n_channels <= wide::kMaxGradients, "gradient may have at most 32 columns.");
   ThreadPool pool(1, [] {});
   const auto words = words_of(given_words, sample);
   const wide::Grid grid = words ? wide::make_word_grid(sample, *words, pool) : wide::make_grid(sample, pool);
@@ -153,6 +160,7 @@ nb::dict wide_scan(const Sample& sample, const CMatrix& gradient, const Vector& 
 
 // The first rules of a path on all rows.
 nb::dict wide_path(const Sample& sample, bool linear, double tau, std::size_t max_conditions, std::size_t n_rules) {
+  require(max_conditions >= 1 && max_conditions <= 3 && tau >= 0, "max_conditions must be 1, 2 or 3, and tau positive.");
   std::vector<Row> rows(sample.n_rows);
   std::iota(rows.begin(), rows.end(), 0);
   ThreadPool pool(1, [] {});
@@ -170,6 +178,8 @@ class FitArrays {
     const std::size_t n = firing.shape(0), n_rules = firing.shape(1), e = wide::n_channels(n_classes_);
     require(target.shape(0) == n && weight.shape(0) == n && sign.shape(0) == n_rules && n > 0,
             "firing, target and weight need as many rows, and sign one number per rule.");
+    require(n_classes_ >= 1 && all_of(sign, is_sign) && (n_classes_ == 2 || all_of(sign, [](int s) { return s == 0; })),
+            "target needs a column per class, and sign must be -1, 0 or 1, and 0 unless there are two classes.");
     weight_.assign(weight.data(), weight.data() + n);
     weight_.resize(n_, 0.0f);
     target_.assign(e * n_, 0.0f);

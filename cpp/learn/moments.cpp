@@ -5,6 +5,7 @@
 #include <cmath>
 #include <deque>
 #include <mutex>
+#include <stdexcept>
 
 #include "core/kernels.h"
 
@@ -21,9 +22,10 @@ double power_of_two_above(double value) {
   return std::ldexp(1.0, exponent);
 }
 
-template <class T>
-void add_to(std::vector<T>& sums, const std::vector<T>& others) {
-  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += others[i];
+void add_to(std::vector<Sum>& sums, const std::vector<Sum>& others) {
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    if (__builtin_add_overflow(sums[i], others[i], &sums[i]))
+      throw std::invalid_argument("The sums of a state are larger than those of any rows.");
 }
 
 }  // namespace
@@ -92,6 +94,7 @@ Moments::Tally Moments::no_rows() const {
 // No two threads add to one tally at the same time. The first is that of this object: one thread has nothing to merge.
 void Moments::add(const TableView& table, int n_threads, Monitor& monitor) {
   const std::size_t n = table.x.n_rows, d = half_.size(), n_pieces = (n + kPieceRows - 1) / kPieceRows;
+  count_rows(n);
   const std::vector<std::uint64_t> bounds = tally_.exemplars.bounds();  // before threads change them
   std::deque<Tally> others;  // whose members stay where they are
   std::vector<Tally*> idle{&tally_};
@@ -198,7 +201,16 @@ void Moments::add_exemplars(std::size_t node, const Block& block, Piece& piece, 
   }
 }
 
-void Moments::add(const MomentSums& sums, const ExemplarTable& exemplars) {
+// Rows of weight zero count as well: the limit is far away, and what is told to others stays simple.
+void Moments::count_rows(std::uint64_t n_more) {
+  if (n_more > kMostRowsOfSums - n_rows_)
+    throw std::invalid_argument(
+        "More than 2,147,483,647 rows would overflow the sums. Fit on a part of the rows, or merge equal rows by weight.");
+  n_rows_ += n_more;
+}
+
+void Moments::add(const MomentSums& sums, const ExemplarTable& exemplars, std::uint64_t n_rows) {
+  count_rows(n_rows);
   add(sums);
   tally_.exemplars.merge(exemplars);
 }

@@ -35,6 +35,7 @@ struct MomentOptions {
 };
 
 __extension__ using Sum = __int128;  // 50 bits for a firing, 46 for a weight, 31 for the number of rows, and the sign
+inline constexpr std::uint64_t kMostRowsOfSums = (std::uint64_t{1} << 31) - 1;
 
 // The sums as parallel arrays: what one process tells another.
 struct MomentSums {
@@ -48,8 +49,9 @@ class Moments {
   Moments(const Tree& tree, MomentOptions options);
 
   void add(const TableView& table, int n_threads, Monitor& monitor);
-  void add(const MomentSums& sums, const ExemplarTable& exemplars);
+  void add(const MomentSums& sums, const ExemplarTable& exemplars, std::uint64_t n_rows);
 
+  std::uint64_t n_rows() const { return n_rows_; }
   const MomentSums& sums() const { return tally_.sums; }
   ExemplarTable exemplars() { return tally_.exemplars.table(); }
 
@@ -66,6 +68,7 @@ class Moments {
   struct Piece;
 
   void add(const MomentSums& sums);
+  void count_rows(std::uint64_t n_more);
   void add_block(const Block& block, Piece& piece) const;
   void add_features(std::size_t node, const Block& block, Piece& piece, const Firing& firing) const;
   void add_exemplars(std::size_t node, const Block& block, Piece& piece, const Firing& firing) const;
@@ -81,6 +84,7 @@ class Moments {
   std::vector<double> centre_, half_;  // [feature]
   double weight_unit_;                 // a power of two, so that scaling rounds nothing
   Tally tally_;
+  std::uint64_t n_rows_ = 0;
 };
 
 }  // namespace ferl

@@ -22,8 +22,7 @@ class Combiner {
     std::fill_n(out.ignorance, block.size, start);
     std::fill_n(out.conflict, block.size, 0.0);
     std::fill_n(out.belief, block.size * n_classes_, 0.0);
-    if (sources_.rule == Rule::chain) path_odds_.resize((tree_.max_depth + 1) * block.size * n_classes_);
-    block_size_ = block.size;
+    path_odds_.resize(static_cast<std::size_t>(n_classes_));
     auto visit = [this](std::size_t o, const Firing& firing) { add(o, firing); };
     walk(tree_, block, sources_.gated, level_, visit);
     for (std::size_t i = 0; i < block.size; ++i) finish(i);
@@ -80,16 +79,19 @@ class Combiner {
     for (int c = 0; c < n_classes_; ++c) odds[c] = std::max(odds[c], ratio * p[c]);
   }
 
-  void add_chain(std::size_t o, const Firing& firing) {
-    const std::size_t depth = tree_.nodes[o].depth, stride = block_size_ * n_classes_;
-    const double* p = sources_.consequent.data() + o * n_classes_;
-    const bool counts = o > 0 || tree_.size() == 1;
+  // All nodes of a path speak as its end fires, so that what a path says begins at nothing and grows with the firing.
+  // Were they to speak by their own firing, a path that begins to fire would say all at once what its first nodes say.
+  void add_chain(std::size_t end, const Firing& firing) {
+    if (!sources_.is_source[end]) return;
     for (std::size_t i = 0; i < firing.size; ++i) {
-      double* odds = path_odds_.data() + depth * stride + firing.row[i] * n_classes_;
-      if (depth > 0) std::copy_n(odds - stride, n_classes_, odds);
-      else std::fill_n(odds, n_classes_, 0.0);
-      if (counts) raise_odds(odds, firing.phi[i] * sources_.reliability[o], p);
-      if (sources_.is_source[o]) add_path(firing.row[i], odds);
+      std::fill(path_odds_.begin(), path_odds_.end(), 0.0);
+      for (std::size_t o = end;; o = tree_.nodes[o].parent) {
+        if (o == 0 && tree_.size() > 1) break;
+        raise_odds(path_odds_.data(), firing.phi[i] * sources_.reliability[o],
+                   sources_.consequent.data() + o * n_classes_);
+        if (o == 0) break;
+      }
+      add_path(firing.row[i], path_odds_.data());
     }
   }
 
@@ -126,8 +128,7 @@ class Combiner {
   const int n_classes_;
   EvidenceView out_{};
   Levels& level_;
-  std::size_t block_size_ = 0;
-  std::vector<double> path_odds_;  // [depth][row][class]
+  std::vector<double> path_odds_;  // [class]
 };
 
 }  // namespace

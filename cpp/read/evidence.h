@@ -14,12 +14,15 @@ namespace ferl {
 enum class Rule {
   dempster,  // the sources are independent
   cautious,  // the sources may repeat each other: the strongest support of each class counts once (Denoeux 2008)
-  chain,     // cautious along a path, Dempster across paths
+  chain,     // cautious along a path, whose nodes all speak as its end fires, and Dempster across paths
   vote       // the mixture of the sources' distributions, weighted by firing
 };
 
 // Cautious weights are not defined for a source that leaves nothing to ignorance: it keeps this much.
 inline constexpr double kMostFiring = 1 - 1e-12;
+
+// Masses that differ by no more are equal: what tells them apart is rounding, which differs from one runtime to another.
+inline constexpr double kTie = 1e-12;
 
 // Many conflicting sources make all masses tiny together; below kLeastMass they are scaled up before they underflow.
 inline constexpr double kLeastMass = 0x1p-400, kMassScale = 0x1p400;

@@ -167,16 +167,15 @@ bool LabelProof::ahead_in_odds(Label c, Label j) {
     path_.clear();
     for (const std::size_t o : box.reached)
       if (is_source(o)) path_.push_back(o);
-    sum = least_on_path(c, j);
+    sum = least_on_path(c, j, 0);
     return sum > tolerance(sources_.n_classes, std::abs(sum));
   }
   for (const std::size_t end : box.reached) {
     if (!is_source(end)) continue;
     path_.clear();
     for (std::size_t o = end; o > 0; o = tree_.nodes[o].parent) path_.push_back(o);
-    const double least = least_on_path(c, j);
-    const bool is_sure = box.firing[end].low > 0;  // a path counts only where its end fires at all
-    sum += is_sure ? least : std::min(least, 0.0);
+    const double least = least_on_path(c, j, end);
+    sum += least;
     magnitude += std::abs(least);
   }
   return sum > tolerance(sources_.n_classes, magnitude);
@@ -187,12 +186,19 @@ bool LabelProof::ahead_in_odds(Label c, Label j) {
 // The source with the largest odds for j has its own odds for c as well; so the advantage is at least that of the worst
 // single source, with what is certain of E(c). Along the source's ratio this falls, then rises or falls: it is least at
 // an end, or where the source's own odds for c reach what is certain.
-double LabelProof::least_on_path(Label c, Label j) const {
+//
+// `end`: where the path ends, whose firing all its nodes have; 0: each has its own.
+double LabelProof::least_on_path(Label c, Label j, std::size_t end) const {
+  const auto ratios = [&](std::size_t o) -> Interval {
+    const Interval firing = box.firing[end > 0 ? end : o];
+    return {ratio_of(firing.low * sources_.reliability[o]), ratio_of(firing.high * sources_.reliability[o])};
+  };
   double certain = 0;
-  for (const std::size_t o : path_) certain = std::max(certain, ratio_of(believed(o).low) * p(o, c));
+  for (const std::size_t o : path_) certain = std::max(certain, ratios(o).low * p(o, c));
   double least = path_.empty() ? 1 : kInfinity;
   for (const std::size_t o : path_) {
-    const double own = p(o, c), low = ratio_of(believed(o).low), high = ratio_of(believed(o).high);
+    const double own = p(o, c);
+    const auto [low, high] = ratios(o);
     const double reached = own > 0 ? std::clamp(certain / own, low, high) : high;
     for (const double ratio : {low, reached, high})
       least = std::min(least, (1 + std::max(certain, ratio * own)) / (1 + ratio * p(o, j)));

@@ -59,7 +59,7 @@ class LabelProof {
   double least();
   double least_of_split(std::size_t left) const;
   bool ahead_in_odds(Label c, Label j);
-  double least_on_path(Label c, Label j) const;
+  double least_on_path(Label c, Label j, std::size_t end) const;
 
   const Tree& tree_;
   const Sources& sources_;

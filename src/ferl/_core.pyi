@@ -11,6 +11,7 @@ Flags = NDArray[np.bool_] | NDArray[np.uint8]
 # Constants of the core that its copies (ONNX graphs, the page) must share.
 UNSEEN_GATE: float  # how open the gate of a split is to a category that none of its training rows had
 MOST_FIRING: float  # of a source in combinations that take maxima, which need some ignorance
+TIE: float  # masses that differ by no more are equal: a class that falls short by rounding alone is in the set
 LEAST_MASS: float  # masses of a row that sum to less are multiplied by MASS_SCALE, so that they do not underflow
 MASS_SCALE: float
 FAR_AWAY: float  # in units of distance: values further away are all equally far for the search of the nearest exemplar
@@ -201,6 +202,8 @@ class Scores:
     @property
     def gate(self) -> Floats: ...
 
+def rows_digest(x: Floats, y: Ints, weight: Floats) -> int: ...
+def json_size(content: bytes) -> dict[str, int]: ...
 def weigh_scores(
     scores: Floats, belief: Floats, plausibility: Floats, probability: Floats, ignorance: Floats
 ) -> None: ...

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ferl._model.fields import ModelFileError, Part, as_numbers
+from ferl._learn.grow import BUILDERS
+from ferl._model.fields import ModelFileError, Part, as_numbers, is_plain_text
 from ferl._model.files import (
     LABEL_TYPES,
     json_text,
@@ -166,11 +167,10 @@ def _estimator(model: Model, written: dict[str, Any]) -> FERLClassifier:
     """A fitted classifier: what fit leaves behind."""
     names = [name for name in FERLClassifier._get_param_names() if name not in _SINCE_VERSION_1]
     part = Part(written, "parameters", names, _SINCE_VERSION_1)
+    _check_types(part, model.n_features)
     parameters = dict(part.value)
     if isinstance(parameters["class_weight"], list):
         parameters["class_weight"] = _class_weight(parameters["class_weight"])
-    elif isinstance(parameters["class_weight"], dict):
-        raise part.wrong("class_weight", "it must be a list of pairs of a label and its weight")
     if isinstance(parameters["partition"], list):
         parameters["partition"] = [variable_from_form(own, "parameters.partition") for own in parameters["partition"]]
     parameters["criterion"] = model.criterion(parameters["criterion"])
@@ -188,10 +188,54 @@ def _estimator(model: Model, written: dict[str, Any]) -> FERLClassifier:
     return estimator._take(model)
 
 
+def _check_types(part: Part, n_features: int) -> None:
+    """Refuse what no parameter can be; scikit-learn's declared constraints say the rest."""
+    for name, value in part.value.items():
+        if type(value) is int and not -(2**63) <= value < 2**63:
+            raise part.wrong(name, f"{shown(value)} is beyond 64 bits")
+        is_right, meaning = _COMPOUND.get(name, (lambda _: False, "a number, text, true, false or null"))
+        if isinstance(value, list | dict) and not is_right(value):
+            raise part.wrong(name, f"{shown(value)} must be {meaning}")
+    if isinstance(part.value["partition"], str) and part.value["partition"] not in (*BUILDERS, "mdlp"):
+        raise part.wrong("partition", f"{shown(part.value['partition'])} is none of {', '.join((*BUILDERS, 'mdlp'))}")
+    wish = part.value["monotonic_cst"]
+    if isinstance(wish, list) and len(wish) != n_features:
+        raise part.wrong("monotonic_cst", f"it has {len(wish)} entries, and there are {n_features} features")
+
+
+def _are_features(value: Any) -> bool:
+    """Whether a value lists features: all by name, all by index, or as a mask."""
+    kinds = set(map(type, value))
+    return type(value) is list and (
+        kinds <= {bool}
+        or (kinds <= {str} and all(map(is_plain_text, value)))
+        or (kinds == {int} and all(0 <= index < 2**31 for index in value))
+    )
+
+
+def _are_signs(value: Any) -> bool:
+    """Whether a value says of features, in order or by name, which way they may go."""
+    if isinstance(value, dict) and not all(map(is_plain_text, value)):
+        return False
+    signs = value.values() if isinstance(value, dict) else value
+    return all(type(sign) in (int, float) and sign in (-1, 0, 1) for sign in signs)
+
+
+# The parameters that may be lists or objects in a file: of which kind, in words.
+_COMPOUND: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "class_weight": (lambda value: type(value) is list, "a list of pairs of a label and its weight"),
+    "partition": (lambda value: type(value) is list, "a name, or a list of variables"),
+    "categorical_features": (_are_features, "a list of names, of indices, or of true and false"),
+    "monotonic_cst": (_are_signs, "a list, or an object by feature, of -1, 0 and 1"),
+}
+
+
 def _class_weight(pairs: list[Any]) -> dict[Any, float]:
     found: dict[Any, float] = {}
     for pair in pairs:
         if type(pair) is not list or len(pair) != 2 or type(pair[0]) not in LABEL_TYPES:
             raise ModelFileError(f"parameters.class_weight has {shown(pair)}; it must be a label and its weight.")
+        if pair[0] in found or (type(pair[0]) is str and not is_plain_text(pair[0])):
+            raise ModelFileError(f"parameters.class_weight has {shown(pair[0])} twice, or it is not valid Unicode.")
         found[pair[0]] = float(as_numbers(pair[1:], "parameters.class_weight", 1, 0.0)[0])
     return found

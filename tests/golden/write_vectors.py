@@ -84,7 +84,7 @@ def fitted() -> dict[str, tuple[FERLClassifier, Any]]:
     table = mixed_table(np.random.default_rng(3), n=300, n_classes=5)
     found |= {name: (fit_mixed(table, variant="wide", **(options | own)), table.frame) for name, own in WIDE.items()}
     X, y = load_breast_cancer(return_X_y=True)
-    found["wide_breast_cancer"] = FERLClassifier("wide", **SMALL).fit(X[:, :12], y), X[:, :12]
+    found["wide_breast_cancer"] = FERLClassifier(**(SMALL | {"variant": "wide"})).fit(X[:, :12], y), X[:, :12]
     X = np.repeat(np.arange(6.0), 20)[:, None] * [1.0, -1.0]
     found["upright_words"] = (
         FERLClassifier("compact", criterion="consistent", random_state=0, n_exemplars=4).fit(X, X[:, 0] > 2),
@@ -99,18 +99,34 @@ def contradictions(n_splits: int) -> FERLClassifier:
     """A tree of one long path whose nodes are almost certain, of one class and the other in turn."""
     X = np.arange(8.0)[:, None]
     classifier = FERLClassifier("deep", sources="all", discount=1e-10, random_state=0).fit(X, X[:, 0] > 3)
+    n = 2 * n_splits + 1
+    return with_splits_at_zero(classifier, n_splits, np.eye(2)[np.arange(n) // 2 % 2])
+
+
+def ties() -> FERLClassifier:
+    """One split; where its gates close the plausibility of a class is the largest belief, but for rounding."""
+    X = np.arange(9.0)[:, None]
+    classifier = FERLClassifier("deep", random_state=0).fit(X, X[:, 0] // 3)
+    # Firing phi, at a distance of 8 (1 - phi) from the range, ties classes whose shares are (1 - phi) / phi apart.
+    return with_splits_at_zero(classifier, 1, np.array([[0.4, 0.3, 0.3], [0.7, 0.1, 0.2], [0.6, 0.6 - 1 / 3, 2 / 15]]))
+
+
+TIED_ROWS = np.array([[-3.0], [10.0], [-3.0 + 1e-14], [10.0 - 1e-14], [4.0], [-3.1], [np.nan]])
+
+
+def with_splits_at_zero(classifier: FERLClassifier, n_splits: int, consequent: Floats) -> FERLClassifier:
+    """A classifier whose tree is one long path of splits between 0 and 1, with these consequents."""
     parent = np.array([-1, *np.repeat(np.arange(0, 2 * n_splits, 2), 2)], dtype=np.int32)
     n = len(parent)
     left, right = [-np.inf, -np.inf, 0.0, 1.0], [0.0, 1.0, np.inf, np.inf]
-    certain = np.eye(2)[np.arange(n) // 2 % 2]
     cut = np.where(np.isin(np.arange(n), parent), 0.5, np.nan)
     tree = FuzzyTree(
         parent=parent,
         feature=np.array([-1] + [0] * (n - 1), dtype=np.int32),
         trapezoid=np.array([[-np.inf, -np.inf, np.inf, np.inf]] + [left, right] * n_splits),
         support=np.tile([0.0, 8.0], (n, 1)),
-        class_weight=1000 * certain,
-        consequent=certain,
+        class_weight=1000 * consequent,
+        consequent=consequent,
         gain=np.zeros(n),
         share=np.where(np.arange(n) % 2, 0.25, 0.75),
         cuts=Cuts(np.stack([cut, cut], axis=1), cut),
@@ -156,7 +172,7 @@ def is_clear(answers: dict[str, NDArray[Any]]) -> NDArray[np.bool_]:
     plausibility, belief = answers["plausibility"], answers["belief"]
     ranked = np.sort(plausibility, axis=1)
     gaps = np.hstack([ranked[:, -1:] - ranked[:, :-1], np.abs(plausibility - belief.max(axis=1, keepdims=True))])
-    return ((gaps > CLEAR) | (gaps == 0)).all(axis=1)
+    return ((gaps > CLEAR) | (gaps < oracle.TIE / 10)).all(axis=1)
 
 
 def raw(model: Model, rows: Floats) -> list[list[Any]]:
@@ -207,3 +223,5 @@ if __name__ == "__main__":
             write(name, classifier, hard_rows(classifier.model_, check_rows(classifier, X)))
     if not wanted or "contradictions" in wanted:
         write("contradictions", contradictions(60), np.array([[5.0], [0.4], [0.999], [-3.0], [12.0], [np.nan]]))
+    if not wanted or "ties" in wanted:
+        write("ties", ties(), TIED_ROWS)

@@ -35,6 +35,7 @@ from oracle.growth import (
     take_sample,
 )
 from oracle.inference import (
+    TIE,
     Masses,
     Source,
     combine,
@@ -61,6 +62,7 @@ from oracle.novelty import (
 )
 
 __all__ = [
+    "TIE",
     "Band",
     "CutSpread",
     "Gain",

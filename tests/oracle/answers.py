@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oracle import weights, wide_novelty
-from oracle.inference import combine, fire, prediction_set, support_deficit
+from oracle.inference import TIE, combine, fire, prediction_set, support_deficit
 from oracle.novelty import LOST_MASS, kept_profile, neighbour_parts, residual_from
 
 Floats = NDArray[np.float64]
@@ -55,7 +55,7 @@ def wide_answer(model: Any, x: Floats) -> dict[str, NDArray[Any]]:
         "belief": belief,
         "plausibility": plausibility,
         "probability": probability,
-        "set": plausibility >= belief.max(axis=1, keepdims=True),
+        "set": plausibility >= belief.max(axis=1, keepdims=True) - TIE,
         "label": probability.argmax(axis=1),
         "ignorance": ignorance,
         "conflict": weights.conflict(parts),

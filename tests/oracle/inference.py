@@ -14,6 +14,7 @@ NEGLIGIBLE_FIRING = 1e-6
 UNSEEN_GATE = 0.5  # how open a gate is to a category that the split has not seen
 # Cautious weights are not defined for a source that leaves nothing to ignorance: it is taken to leave this much.
 MOST_FIRING = 1 - 1e-12
+TIE = 1e-12  # masses that differ by no more are equal
 
 
 # --- Firing ----------------------------------------------------------------------------------------------------------
@@ -197,34 +198,36 @@ def combine(
 ) -> Masses:
     """Combined evidence for the rows of ``x``; arguments as in ferl._read.evidence.read_evidence."""
     firing = fire(tree, x, gated, margin)
-    believed = firing * reliability(tree.class_weight.sum(axis=1), discount)
-    rows = [
-        _combine_row(tree, reached, phi, combination, sources)
-        for reached, phi in zip(firing > 0, believed, strict=True)
-    ]
+    trust = reliability(tree.class_weight.sum(axis=1), discount)
+    rows = [_combine_row(tree, own, trust, combination, sources) for own in firing]
     belief, ignorance, conflict = zip(*rows, strict=True)
     return Masses(np.array(belief), np.array(ignorance), np.array(conflict))
 
 
 def _combine_row(
-    tree: Any, reached: NDArray[np.bool_], phi: Floats, combination: str, sources: str
+    tree: Any, firing: Floats, trust: Floats, combination: str, sources: str
 ) -> tuple[Floats, float, float]:
+    phi = firing * trust
     n_nodes, n_classes = tree.consequent.shape
     leaves = [o for o in range(n_nodes) if not children_of(tree, o)]
     # The root says nothing that its children do not say better, unless it is the whole tree.
     nodes = leaves if sources == "leaves" or n_nodes == 1 else list(range(1, n_nodes))
 
     def source(o: int, most: float = 1.0) -> Source:
-        firing = min(phi[o], most)
-        return Source(firing * tree.consequent[o], 1 - firing)
+        own = min(phi[o], most)
+        return Source(own * tree.consequent[o], 1 - own)
+
+    def spoken(o: int, of_leaf: float) -> Source:
+        own = min(of_leaf * trust[o], MOST_FIRING)
+        return Source(own * tree.consequent[o], 1 - own)
 
     if combination == "dempster":
         return dempster([source(o) for o in nodes], n_classes)
     if combination == "cautious":
         belief, ignorance = cautious([source(o, MOST_FIRING) for o in nodes], n_classes)
         return belief, ignorance, 0.0
-    if combination == "chain":  # cautious along the path of each leaf that fires, Dempster across these
-        paths = [[source(o, MOST_FIRING) for o in _path(tree, leaf)] for leaf in leaves if reached[leaf]]
+    if combination == "chain":  # cautious along each path, whose nodes speak as its leaf fires; Dempster across paths
+        paths = [[spoken(o, firing[leaf]) for o in _path(tree, leaf)] for leaf in leaves if firing[leaf] > 0]
         return dempster([cautious(path, n_classes) for path in paths], n_classes)
     total = sum(phi[o] for o in nodes)
     mixture = sum((phi[o] * tree.consequent[o] for o in nodes), np.zeros(n_classes))
@@ -240,6 +243,6 @@ def _path(tree: Any, leaf: int) -> list[int]:
 
 
 def prediction_set(masses: Masses) -> NDArray[np.bool_]:
-    """Classes that no other dominates: Pl(c) >= max Bel."""
+    """Classes that no other dominates: Pl(c) >= max Bel, but for a tie."""
     plausibility = masses.belief + masses.ignorance[:, None]
-    return np.asarray(plausibility >= masses.belief.max(axis=1, keepdims=True))
+    return np.asarray(plausibility >= masses.belief.max(axis=1, keepdims=True) - TIE)

@@ -50,6 +50,7 @@ class Line:
                 factors.append(opens(self.tree, node, np.array(at), self.model.reading.gate_margin))
             above = bounds[:, self.tree.parent[node]]
             bounds[:, node] = above * np.prod([[own.min(), own.max()] for own in factors], axis=0)
+        self.fired = bounds  # before it is doubted
         return tuple(bounds * self.model.reliability)
 
     def keeps_label(self, one: float, other: float) -> bool:
@@ -81,8 +82,11 @@ class Line:
                 kept = 1 - s + s * p[end, c], 1 - s + s * p[end, j]
                 total += s * (p[end, c] - p[end, j]) if combination == "vote" else _log_ratio(*kept)
             elif path:
-                least = _least_on_path(low[path], high[path], p[path, c], p[path, j])
-                total += least if combination == "cautious" or low[end] > 0 else min(least, 0.0)
+                if combination == "chain":  # all nodes of a path speak as its end fires
+                    ends = list(self.fired[:, [end]] * self.model.reliability[path])
+                else:
+                    ends = [low[path], high[path]]
+                total += _least_on_path(*ends, p[path, c], p[path, j])
         return -math.inf if math.isnan(total) else total
 
     def first_flip(self, outward: int, width: float, labels: Any) -> tuple[float, float]:

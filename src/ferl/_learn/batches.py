@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -13,14 +13,15 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._learn.rows import Batch, CategoryNames, Facts, Fold, State, weight_scale
-from ferl._learn.survey import RowForm, Survey, Tally
+from ferl import _core
+from ferl._learn.rows import Batch, Block, CategoryNames, Facts, Fold, State, weight_scale
+from ferl._learn.survey import RowForm, Survey, Tally, batch_weight
 from ferl._model.settings import Settings
 from ferl._tables import Schema
 from ferl._tables.categories import chosen_features
 from ferl._tables.describe import NOTHING_SAID, TableDescription
 from ferl._tables.labels import labels_of
-from ferl._util.arrays import Floats, arrow
+from ferl._util.arrays import Floats, Ints, arrow, core_ready
 
 BATCH_ROWS = 65_536  # of a Parquet file
 Moved = Callable[[str, int], object]  # told what is being done, and how many rows it has been done to
@@ -155,6 +156,7 @@ class ParquetBatches:
             raise ValueError("Target and weights are among the features; name them once.")
         if not wanted:
             raise ValueError("There is no column to learn from besides target and weights.")
+        _check_files(dataset, [*own, *wanted])
         if batch_rows < 1:
             raise ValueError(f"batch_rows is {batch_rows}; it must be at least 1.")
         return cls(dataset, target, weights, tuple(wanted), batch_rows)
@@ -188,6 +190,21 @@ class ParquetBatches:
                 yield Batch(table.select(chosen), labels_of(table[self.target]), weight)
 
 
+def _check_files(dataset: Any, wanted: list[str]) -> None:
+    """Refuse a file that lacks a column: Arrow would say that all its values are missing."""
+    import pyarrow.dataset as ds
+
+    for fragment in dataset.get_fragments():
+        own = {*fragment.physical_schema.names, *ds.get_partition_keys(fragment.partition_expression)}
+        lacking = [name for name in wanted if name not in own]
+        if lacking:
+            file = Path(getattr(fragment, "path", "A part of the dataset")).name
+            raise ValueError(
+                f"{file} has no column {lacking[0]!r}, which other files have. Add the column to the file, or leave it "
+                "out with features=."
+            )
+
+
 def _numbers(column: Any, name: str) -> NDArray[np.float64]:
     pa = arrow()
 
@@ -216,24 +233,70 @@ class RowsInBatches:
         How they become numbers.
     moved : callable
         Told how far reading has come.
+    labels : Digest
+        Of labels and weights, when they were counted.
     """
 
     facts: Facts
     batches: Batches
     form: RowForm
     moved: Moved
+    labels: Digest
+    _rows: list[Digest] = field(default_factory=list)  # of whole rows, from the first fold
 
     def fold(self, step: Fold[State], n_threads: int, report: Any = None) -> State:
         """All rows taken in, batch after batch."""
         state = step.start()
         n_rows = 0
         title = "choosing rows" if report is None else "adding up"
+        labels, rows = Digest(), Digest()
         for batch in self.batches.read():
             block = self.form.block(batch, n_rows)
+            labels, rows = labels.of_labels(block.codes, batch), rows.of_rows(block)
             step.add(state, block, n_threads)
             n_rows += len(block.codes)
             self.moved(title, n_rows)
+        labels.must_be(self.labels, "labels or weights")
+        self._rows.append(rows)
+        rows.must_be(self._rows[0], "values")
         return state
+
+
+@dataclass(frozen=True)
+class Digest:
+    """What tells rows of one pass from those of another, in whatever order and batches they come.
+
+    Attributes
+    ----------
+    n_rows : int
+        How many there are.
+    total : int
+        Sum of hashes of the rows, modulo 2^64.
+    """
+
+    n_rows: int = 0
+    total: int = 0
+
+    def of_rows(self, block: Block) -> Digest:
+        """With the rows of a block: values, labels and weights."""
+        return self._with(_core.rows_digest(core_ready(block.X), block.codes, block.weight), len(block.codes))
+
+    def of_labels(self, codes: Ints, batch: Batch) -> Digest:
+        """With the labels and the weights of a batch."""
+        nothing = np.zeros((len(codes), 0))
+        return self._with(_core.rows_digest(nothing, codes, np.ascontiguousarray(batch_weight(batch))), len(codes))
+
+    def _with(self, digest: int, n_rows: int) -> Digest:
+        return Digest(self.n_rows + n_rows, (self.total + digest) % 2**64)
+
+    def must_be(self, other: Digest, what: str) -> None:
+        """Refuse rows that are not those of the pass before."""
+        if self != other:
+            found = f"{other.n_rows:,} rows, then {self.n_rows:,}" if self.n_rows != other.n_rows else f"other {what}"
+            raise ValueError(
+                f"The batches have changed between two passes over them: {found}. Give the same rows every time: read "
+                "them from a file, or pass an iterator, whose batches are kept."
+            )
 
 
 def rows_in_batches(
@@ -265,10 +328,12 @@ def rows_in_batches(
     form = replace(form, columns=look.all_columns(form.columns, description))
     facts = form.facts
     tally = Tally.start(form, facts.categories)
+    labels = Digest()
     for batch in _read(batches, moved, "weighing categories", tallied_names(form, facts.categories)):
         tally_batch(tally, batch, form, facts.categories)
+        labels = labels.of_labels(form.codes(batch), batch)
     form, facts = weighed(form, tally)
-    return RowsInBatches(facts, batches, form, moved)
+    return RowsInBatches(facts, batches, form, moved, labels)
 
 
 def weighed(form: RowForm, tally: Tally) -> tuple[RowForm, Facts]:

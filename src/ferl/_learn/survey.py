@@ -27,7 +27,9 @@ from ferl._tables.merging import first_that_has_values
 from ferl._tables.reading import read_table
 from ferl._util.arrays import Bools, Floats, Ints
 
+_OTHER_CATEGORIES = "The batches have other categories than when they were read before. Give the same every time."
 _LOW_BITS = 26  # of a mantissa's 53
+_EXACT_VALUES = 2**25  # sums of so many halves of mantissas, of 27 bits, stay below 2^53
 
 
 class ExactSums:
@@ -57,13 +59,17 @@ class ExactSums:
 
     def add(self, cells: NDArray[np.intp], values: Floats) -> None:
         """Add each value to its cell; values are finite and not negative."""
+        for first in range(0, len(values), _EXACT_VALUES):
+            self._add(cells[first : first + _EXACT_VALUES], values[first : first + _EXACT_VALUES])
+
+    def _add(self, cells: NDArray[np.intp], values: Floats) -> None:
         mantissa, exponent = np.frexp(values)
         whole = (mantissa * 2.0**53).astype(np.int64)
         for own in np.unique(exponent[whole > 0]).tolist():
             chosen = (exponent == own) & (whole > 0)
             parts = self._parts.setdefault(own, np.zeros((2, self.n_cells), dtype=np.int64))
             for half, bits in enumerate((whole[chosen] >> _LOW_BITS, whole[chosen] & (2**_LOW_BITS - 1))):
-                # Sums of a batch stay below 2^53, where doubles are exact.
+                # Below 2^53 doubles are exact.
                 parts[half] += np.bincount(cells[chosen], bits, minlength=self.n_cells).astype(np.int64)
 
     def merge(self, other: ExactSums) -> None:
@@ -232,7 +238,11 @@ class RowForm:
 
     def block(self, batch: Batch, first_index: int = 0) -> Block:
         """A batch as the core reads it; weights are scaled."""
-        X = with_indicators(self.columns.encode(batch.X), self.missing_features)
+        encoded = self.columns.encode(batch.X)
+        n_categories = self.columns.n_categories
+        if any((encoded[:, j] >= n_categories[j]).any() for j in np.flatnonzero(n_categories).tolist()):
+            raise ValueError(_OTHER_CATEGORIES)
+        X = with_indicators(encoded, self.missing_features)
         codes = self.codes(batch)
         weight = self.weight(batch, codes)
         return Block(X, codes, weight if self.scale == 1.0 else weight * self.scale, first_index)
@@ -284,6 +294,8 @@ class Tally:
         self.of_class.add(codes.astype(np.intp), weight)
         for j, column in columns.items():
             known = ~np.isnan(column)
+            if column[known].max(initial=0.0) * n_classes >= self.of_category[j].n_cells:
+                raise ValueError(_OTHER_CATEGORIES)
             self.of_category[j].add(column[known].astype(np.intp) * n_classes + codes[known], weight[known])
         positive = weight[weight > 0]
         self.n_rows += len(positive)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,10 +16,13 @@ from ferl._util.text import shown
 SPECIAL = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 """How numbers that JSON does not have are written."""
 
-# Arrays that are sparse in the file are dense in memory. What they may take: this many values, and so many more for
-# each byte of the file; a small file cannot ask for much memory.
+# What reading a file may take in memory, in bytes: by its JSON, and by arrays that are dense in memory.
+MAX_MEMORY = 4_000_000_000
+# Arrays that are sparse in the file are dense in memory. What they may take: this many values of eight bytes, and so
+# many more for each byte of the file; a small file cannot ask for much memory.
 FREE_CELLS = 4_000_000
 CELLS_PER_BYTE = 32
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class ModelFileError(ValueError):
@@ -29,7 +33,7 @@ class Budget:
     """How many values the dense forms of sparse arrays may have, all together."""
 
     def __init__(self, n_bytes: int) -> None:
-        self.left = FREE_CELLS + CELLS_PER_BYTE * n_bytes
+        self.left = min(FREE_CELLS + CELLS_PER_BYTE * n_bytes, MAX_MEMORY // 8)
 
     def take(self, n_cells: int, where: str) -> None:
         """Refuse an array that is far larger than what the file says of it."""
@@ -197,7 +201,7 @@ def _is_json(value: Any) -> bool:
 
 def is_plain_text(value: Any) -> bool:
     """Whether a value is text that a file can hold: half a surrogate pair is not."""
-    return type(value) is str and not any("\ud800" <= letter <= "\udfff" for letter in value)
+    return type(value) is str and _SURROGATE.search(value) is None
 
 
 def as_written(numbers: NDArray[Any]) -> Any:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import stat
+import sys
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl import _core
+from ferl._model import fields
 from ferl._model.fields import Budget, ModelFileError, Part, as_list, as_records, as_written, is_plain_text
 from ferl._model.fuzzy_set import FuzzySet
 from ferl._model.model import Model, RuleWeights, Words
@@ -32,8 +34,6 @@ from ferl._util.text import shown
 
 MAX_BYTES = 1_000_000_000  # far above any model that a person could read
 MAX_NESTING = 12  # the format needs six
-_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 FORMAT = "ferl-model"
 VERSION = 2
 
@@ -107,8 +107,14 @@ def _open_without_waiting(name: str, flags: int) -> int:
 
 def _parsed(content: bytes) -> Any:
     """The JSON of a file, without repeated keys, deep nesting, or numbers that JSON does not have."""
-    if _nesting(content) > MAX_NESTING:
+    size = _core.json_size(content)
+    if size["depth"] > MAX_NESTING:
         raise ModelFileError(f"it is nested more than {MAX_NESTING} levels deep; a model is not.")
+    needed = memory_of_json(len(content), size)
+    if needed > fields.MAX_MEMORY:
+        raise ModelFileError(
+            f"it would take about {needed:,} bytes in memory; reading a model may take {fields.MAX_MEMORY:,}."
+        )
     try:
         return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once, parse_constant=_refuse_constant)
     except ModelFileError:
@@ -117,11 +123,23 @@ def _parsed(content: bytes) -> Any:
         raise ModelFileError(f"it is not JSON: {str(error)[:200]}. Pass a file that save_model wrote.") from error
 
 
-def _nesting(content: bytes) -> int:
-    """How deep the brackets outside of text are nested."""
-    brackets = np.frombuffer(_STRING.sub(b"", content).translate(None, _BRACKETS), dtype=np.uint8)
-    opens = (brackets == ord("[")) | (brackets == ord("{"))
-    return int(np.cumsum(np.where(opens, 1, -1)).max(initial=0))
+def memory_of_json(n_bytes: int, size: dict[str, int]) -> int:
+    """The most bytes that Python takes to parse a JSON text, by what stands in it.
+
+    Parameters
+    ----------
+    n_bytes : int
+        Length of the text in UTF-8.
+    size : dict
+        What ``_core.json_size`` counts.
+    """
+    highest = size["highest_byte"]
+    width = 1 if highest < 0xC4 else 2 if highest < 0xF0 else 4  # bytes of a letter of Python's text, by its widest one
+    letters = (1 + 2 * width) * n_bytes  # the file, the same decoded, and the texts that are taken out of it
+    # As CPython lays them out: a float takes 32 bytes and its place in a list 8, which grow by an eighth, once more in
+    # the array that is made of it; a list 56 and room for four; a dict of one entry 184, a tuple of two 56.
+    values = 60 * (size["n_separators"] + 1) + 64 * size["n_texts"]
+    return letters + values + 156 * size["n_lists"] + 250 * size["n_objects"] + 180 * size["n_pairs"]
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -213,11 +231,12 @@ def model_from_form(form: Any, n_bytes: int) -> tuple[Model, dict[str, Any]]:
     missing = part.integers("missing_features", None, 0, len(schema.categories) - 1)
     if (np.diff(missing) <= 0).any():
         raise part.wrong("missing_features", "they must ascend")
-    classes = _classes(part.value["classes"])
+    budget = Budget(n_bytes)
+    classes = _classes(part.value["classes"], budget)
     indicators = np.full(len(missing), len(INDICATOR_CATEGORIES), dtype=np.int32)
     n_categories = np.concatenate([schema.n_categories, indicators])
     adds_up = reading.combination == "weights"
-    tree = tree_from_form(part.value["tree"], n_categories, len(classes), Budget(n_bytes), chains=adds_up)
+    tree = tree_from_form(part.value["tree"], n_categories, len(classes), budget, chains=adds_up)
     model = Model(
         variant,
         tree,
@@ -268,8 +287,11 @@ def _reading(parameters: Any) -> tuple[str, Reading]:
     """The variant, and how evidence is read: the parameters that answers depend on."""
     if type(parameters) is not dict:
         raise ModelFileError(f"parameters is {shown(parameters)}; it must be an object.")
+    missing = [name for name in ("variant", *READING_PARAMETERS) if name not in parameters]
+    if missing:
+        raise ModelFileError(f"parameters has no {missing[0]!r}.")
     for name, allowed in (("variant", tuple(PRESETS)), ("combination", _COMBINATIONS), ("sources", _SOURCES)):
-        value = parameters.get(name)
+        value = parameters[name]
         if not isinstance(value, str | None) or value not in allowed:
             raise ModelFileError(f"parameters.{name} is {shown(value)}; it must be one of {shown(list(allowed))}.")
     for name, is_right, meaning in (
@@ -277,8 +299,8 @@ def _reading(parameters: Any) -> tuple[str, Reading]:
         ("discount", lambda value: _is_number(value) and value >= 0, "a number of at least 0"),
         ("gate_margin", lambda value: _is_number(value) and value > 0, "a number above 0"),
     ):
-        if not is_right(parameters.get(name)):
-            raise ModelFileError(f"parameters.{name} is {shown(parameters.get(name))}; it must be {meaning}.")
+        if not is_right(parameters[name]):
+            raise ModelFileError(f"parameters.{name} is {shown(parameters[name])}; it must be {meaning}.")
     variant, combination = parameters["variant"], parameters["combination"]
     adds_up = combination == "weights"
     if variant != "compact" and adds_up != (PRESETS[variant]["combination"] == "weights"):
@@ -290,7 +312,7 @@ def _reading(parameters: Any) -> tuple[str, Reading]:
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and abs(value) <= np.finfo(np.float64).max
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max
 
 
 def _schema(form: Any) -> Schema:
@@ -300,7 +322,7 @@ def _schema(form: Any) -> Schema:
         raise ModelFileError(str(error)) from error
 
 
-def _classes(form: Any) -> NDArray[Any]:
+def _classes(form: Any, budget: Budget) -> NDArray[Any]:
     part = Part(form, "classes", ("dtype", "labels"))
     dtype, labels = part.value["dtype"], part.list("labels")
     if dtype not in LABEL_DTYPES:
@@ -317,6 +339,8 @@ def _classes(form: Any) -> NDArray[Any]:
         raise part.wrong("labels", f"{shown(labels)} hold text that is not valid Unicode")
     if any(not first < second for first, second in pairwise(labels)):
         raise part.wrong("labels", "they must be sorted, each once")
+    if dtype == "str":  # NumPy gives every label the room of the longest, four bytes a letter
+        budget.take(len(labels) * max(map(len, labels)) // 2, "classes.labels")
     try:
         classes = np.array(labels, dtype=dtype)
     except (OverflowError, ValueError) as error:

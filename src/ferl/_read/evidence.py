@@ -121,11 +121,11 @@ class Evidence:
         return np.asarray(self.belief.shape[1] * self.belief / least[:, None] + 1.0)
 
     def prediction_set(self) -> Bools:
-        """Classes whose plausibility is at least the largest belief, shape (n_samples, n_classes).
+        """Classes whose plausibility is at least the largest belief but for 1e-12, shape (n_samples, n_classes).
 
-        The whole frame is an abstention.
+        What is nearer is a tie that rounding would decide. The whole frame is an abstention.
         """
-        return np.asarray(self.plausibility >= self.belief.max(axis=1, keepdims=True))
+        return np.asarray(self.plausibility >= self.belief.max(axis=1, keepdims=True) - _core.TIE)
 
 
 def _pignistic_of_weights(belief: Floats, weighed: Weighed) -> Floats:

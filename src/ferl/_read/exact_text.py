@@ -42,8 +42,9 @@ _RULES = {
     ),
     "chain": (
         "Along a path the strongest rule counts. A path is a rule that no longer rule begins with, together with all"
-        " rules that it begins with; it counts if its longest rule fits at all. The odds of a class are the largest "
-        "f / (1 - f) times share of the class over the rules of the path, each of which fits by f, at most {most}. "
+        " rules that it begins with, all of which speak as its longest rule fits. The odds of a class are the largest "
+        "f / (1 - f) times share of the class over the rules of the path; f is the fit of the longest rule, at most "
+        "{most}, discounted by the weight of the rule that speaks. "
         "Paths are combined by Dempster's rule. Multiply, over all paths, 1 plus the odds of a class: the class's "
         "product. The belief in a class is its product less 1, the ignorance is 1, both divided by their sum."
     ),

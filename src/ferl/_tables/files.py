@@ -409,5 +409,5 @@ def open_sink(out: str, form: str, schema: pa.Schema, safe_csv: bool = False) ->
             finally:
                 sink.writer.close()
             return
-        with beside.open("xb") as file:
+        with beside.open("wb") as file:
             yield CsvSink(file, schema.names, safe_csv) if form == "csv" else JsonSink(file)

@@ -32,6 +32,12 @@ class FrozenArrays:
         return {name: vars(self)[name] for name in type(self).__dataclass_fields__}  # type: ignore[attr-defined]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        names = set(type(self).__dataclass_fields__)  # type: ignore[attr-defined]
+        if not isinstance(state, dict) or set(state) != names:
+            raise ValueError(
+                f"This pickle of a {type(self).__name__} was made by another version of ferl, or changed since. "
+                "Pickles are for one version: load it there and write a file with save_model, or fit again."
+            )
         self.__dict__.update(state)
         FrozenArrays.__post_init__(self)
 

@@ -138,9 +138,9 @@ def spoken(value: Any) -> str:
     >>> spoken("two" + chr(10) + "lines"), spoken("x" * 80)[-4:]
     ('two lines', 'xxx…')
     """
+    # The beginning alone: a name of a million letters is spoken in many places.
     text = words_of(value)
-    line = one_line(text) or repr(text)
-    return cut(line, MAX_LETTERS)
+    return shown_line(text, MAX_LETTERS) or cut(repr(text[:MAX_LETTERS]), MAX_LETTERS)
 
 
 DIGITS = 4  # significant ones of a number in a sentence

@@ -334,20 +334,15 @@ def _cautious(
 def _chain(
     graph: Graph, tree: FuzzyTree, firings: Firings, sources: NDArray[np.intp], trust: Floats
 ) -> tuple[Value, Value]:
-    """Cautious along each path, Dempster across the paths that a row goes to the end: those of the sources."""
-    ends, above = [], np.zeros(tree.n_nodes, dtype=np.int64)
-    found: list[Value] = []
-    odds: Value | None = None
-    for nodes in nodes_by_depth(tree.parent) or [np.array([0])]:
-        own = _odds(graph, tree, _phi(graph, firings, nodes, trust), nodes)
-        odds = own if odds is None else graph("Max", own, graph.take(odds, above[tree.parent[nodes]]))
-        above[nodes] = np.arange(len(nodes))
-        at_end = nodes[np.isin(nodes, sources)]
-        if len(at_end):
-            ends.append(at_end)
-            found.append(graph.take(odds, above[at_end]))
-    is_reached = graph("Greater", firings.of(graph, np.concatenate(ends)), 0.0)
-    counted = graph("Where", graph.insert_axis(is_reached, 1), graph.join(found), 0.0)
+    """Cautious along each path, whose nodes all speak as its end fires; Dempster across the paths."""
+    paths = [tree.path(int(end)) or [0] for end in sources]
+    phi, found = firings.of(graph, sources), []
+    for step in range(max(map(len, paths))):
+        # Shorter paths go on with their end, which changes no maximum.
+        nodes = np.array([path[min(step, len(path) - 1)] for path in paths])
+        believed = phi if (trust[nodes] == 1).all() else graph("Mul", phi, trust[nodes][:, None])
+        found.append(_odds(graph, tree, believed, nodes))
+    counted = graph("Max", *found)
     total = graph("Add", graph.total(counted, 1), 1.0)
     masses = Masses(graph("Div", counted, total), graph("Div", 1.0, total))
     return _normalised(graph, _combined(graph, masses, len(sources), rescale=True))

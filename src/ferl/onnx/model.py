@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl import _core
 from ferl._model.model import Model
 from ferl._readings import model_of
 from ferl._util.text import shown
@@ -166,7 +167,7 @@ def _wide_answers(graph: Graph, model: Model, rows: Rows, novelty: bool | str, c
 def _judged(graph: Graph, model: Model, matrices: dict[str, Value], probability: str) -> dict[str, Value]:
     """Matrices with the rows first, and what follows of them: set and label."""
     largest = graph("ReduceMax", matrices["belief"], axes=[0], keepdims=1)
-    inside = graph("GreaterOrEqual", matrices["plausibility"], largest)
+    inside = graph("GreaterOrEqual", matrices["plausibility"], graph("Sub", largest, _core.TIE))
     code = graph("ArgMax", matrices[probability], axis=0, keepdims=0)
     found = {name: graph("Transpose", own, perm=[1, 0]) for name, own in {**matrices, "set": inside}.items()}
     return found | {"label": graph("Gather", _labels(model.classes), code)}

@@ -39,6 +39,7 @@ def page_model(model: Model) -> dict[str, Any]:
         "constants": {
             "unseen_gate": _core.UNSEEN_GATE,
             "most_firing": _core.MOST_FIRING,
+            "tie": _core.TIE,
             "least_mass": _core.LEAST_MASS,
             "mass_scale": _core.MASS_SCALE,
             "largest_exponent": _core.LARGEST_EXPONENT,

@@ -53,8 +53,8 @@ class Change:
         From ``value`` to ``to`` in spreads (standard deviations over the training rows); 1 for another category.
     proven : float
         The label provably stays for changes of the feature alone up to this many spreads, up or down. The proof goes
-        all the way to ``exact``, but for 1e-7, except where two classes nearly tie on the way and, under "chain",
-        where a path begins to fire, a jump; what lies behind is searched. Of categories all were tried: 1.
+        all the way to ``exact``, but for 1e-7, except where two classes nearly tie on the way; what lies behind is
+        searched. Of categories all were tried: 1.
     """
 
     feature: str

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from ferl import _core
 from ferl._model.model import Model
-from ferl._model.tree import FuzzyTree
 from ferl._util.arrays import Floats
 
 
@@ -115,19 +114,15 @@ def fired_sources(model: Model, firing: Floats) -> Sources:
     believed = firing * model.reliability
     node = np.flatnonzero(model.is_source & (firing > 0))
     if combination == "chain":
-        odds = path_odds(tree, believed)[node]
+        odds = np.array([path_odds(model, firing, int(end)) for end in node]).reshape(len(node), tree.n_classes)
         frame = 1 / (1 + odds.sum(axis=1))
         return Sources(node, firing[node], odds * frame[:, None], frame, combination)
     own = np.minimum(believed[node], _core.MOST_FIRING) if combination == "cautious" else believed[node]
     return Sources(node, firing[node], own[:, None] * tree.consequent[node], 1 - own, combination)
 
 
-def path_odds(tree: FuzzyTree, believed: Floats) -> Floats:
-    """Largest odds on the path to each node, shape (n_nodes, n_classes): the cautious rule along paths."""
-    capped = np.minimum(believed, _core.MOST_FIRING)
-    odds = (capped / (1 - capped))[:, None] * tree.consequent
-    if tree.n_nodes > 1:
-        odds[0] = 0.0
-    for node in range(1, tree.n_nodes):  # in pre-order: parents come first
-        np.maximum(odds[node], odds[tree.parent[node]], out=odds[node])
-    return np.asarray(odds)
+def path_odds(model: Model, firing: Floats, end: int) -> Floats:
+    """Largest odds on the path to a node, shape (n_classes,): the cautious rule, nodes speaking as the end fires."""
+    nodes = model.tree.path(end) or [0]
+    capped = np.minimum(firing[end] * model.reliability[nodes], _core.MOST_FIRING)
+    return np.asarray(((capped / (1 - capped))[:, None] * model.tree.consequent[nodes]).max(axis=0))

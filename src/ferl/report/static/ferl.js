@@ -108,7 +108,7 @@ const ferlEngine = (() => {
       answer.plausibility = answer.belief.map((mass) => mass + answer.ignorance);
       answer.pignistic = answer.belief.map((mass) => mass + answer.ignorance / this.nClasses);
       const most = Math.max(...answer.belief);
-      answer.set = answer.plausibility.map((mass) => mass >= most);
+      answer.set = answer.plausibility.map((mass) => mass >= most - this.constants.tie);
       answer.label = argmax(answer.pignistic);
       const lost = this.lostSupport(row, firing);
       return { ...answer, ...this.withNovelty(this.novelty.parts(row, lost), lost) };
@@ -159,27 +159,25 @@ const ferlEngine = (() => {
 
     cautious(firing) {
       const odds = new Array(this.nClasses).fill(0);
-      for (const o of this.sources(firing)) this.raiseOdds(odds, o, firing);
+      for (const o of this.sources(firing)) this.raiseOdds(odds, o, firing[o]);
       const sum = odds.reduce((total, own) => total + own, 1);
       return { belief: odds.map((own) => own / sum), ignorance: 1 / sum, conflict: 0 };
     }
 
-    // Cautious along each path, Dempster across the paths.
+    // Cautious along each path, whose nodes all speak as its end fires; Dempster across the paths.
     chain(firing) {
-      const masses = new Masses(this.nClasses, this.constants), odds = new Array(this.size);
-      for (let o = 0; o < this.size; ++o) {
-        if (!(firing[o] > 0)) continue;
-        odds[o] = o > 0 ? odds[this.parent[o]].slice() : new Array(this.nClasses).fill(0);
-        if (this.model.speaks[o]) this.raiseOdds(odds[o], o, firing);
-        if (!this.model.is_source[o]) continue;
-        const share = 1 / odds[o].reduce((total, own) => total + own, 1);
-        masses.add(share, share, odds[o]);
+      const masses = new Masses(this.nClasses, this.constants);
+      for (const end of this.sources(firing)) {
+        const odds = new Array(this.nClasses).fill(0);
+        for (let o = end; o >= 0; o = this.parent[o]) if (this.model.speaks[o]) this.raiseOdds(odds, o, firing[end]);
+        const share = 1 / odds.reduce((total, own) => total + own, 1);
+        masses.add(share, share, odds);
       }
       return masses.finish();
     }
 
     raiseOdds(odds, o, firing) {
-      const phi = Math.min(firing[o] * this.reliability[o], this.constants.most_firing), ratio = phi / (1 - phi);
+      const phi = Math.min(firing * this.reliability[o], this.constants.most_firing), ratio = phi / (1 - phi);
       for (let c = 0; c < this.nClasses; ++c) odds[c] = Math.max(odds[c], ratio * this.consequent[o][c]);
     }
   }
@@ -205,7 +203,7 @@ const ferlEngine = (() => {
       const scores = this.prior.map((_, c) => contributions.reduce((sum, own) => sum + own[c], 0));
       const answer = this.masses(scores, contributions);
       const most = Math.max(...answer.belief);
-      answer.set = answer.plausibility.map((mass) => mass >= most);
+      answer.set = answer.plausibility.map((mass) => mass >= most - this.constants.tie);
       answer.label = argmax(answer.probability);
       const lost = this.withheld(row.length, openness, support), byColumn = this.sharedByColumn(row.length, contributions);
       const distance = this.novelty.parts(row, lost);

@@ -1,0 +1,125 @@
+"""Parameters in model files: all are there, all are checked, and what was read is written again."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+import pytest
+
+from ferl import FERLClassifier, ModelFileError, load_model
+from ferl._model.files import json_text, model_to_form, parsed_model
+from ferl.saving import _SINCE_VERSION_1, _contents, _estimator
+from model_examples import fitted
+
+MODELS = {
+    "deep": {"variant": "deep"},
+    "medium": {"variant": "medium", "combination": "vote"},
+    "compact": {"variant": "compact"},
+    "compact, wide": {"variant": "compact", "criterion": "evidence"},
+    "wide": {"variant": "wide"},
+    "wide in words": {"variant": "wide", "partition": "quantile"},
+}
+ODD_VALUES = [
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    "x",
+    [],
+    {},
+    [1, "a", None],
+    {"a": 1},
+    [[]],
+    [True],
+    ["a"],
+    [0, 1],
+    10**400,
+    1e300,
+]
+
+
+@cache
+def text_of(name: str) -> str:
+    return written(fitted(**({"max_rules": 3, "n_exemplars": 2} | MODELS[name])))
+
+
+def written(model: FERLClassifier) -> str:
+    """What save_model writes."""
+    return json_text(model_to_form(*_contents(model)))
+
+
+def read(text: str) -> FERLClassifier:
+    """What load_model reads, without the file."""
+    return _estimator(*parsed_model(text.encode()))
+
+
+def document(name: str):
+    return json.loads(text_of(name))
+
+
+def load_form(form, folder) -> FERLClassifier:
+    (folder / "model.json").write_text(json.dumps(form), encoding="utf-8")
+    return load_model(folder / "model.json")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_missing_parameter_is_named(tmp_path, name):
+    names = set(FERLClassifier().get_params()) - set(_SINCE_VERSION_1)
+    assert {"sources", "discount", "variant"} < names
+    for missing in names:
+        form = document(name)
+        del form["parameters"][missing]
+        with pytest.raises(ModelFileError, match=rf"model\.json: parameters has no '{missing}'\."):
+            load_form(form, tmp_path)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_parameter_of_any_value_is_refused_or_written_again(name):
+    for parameter in document(name)["parameters"]:
+        form = document(name)
+        for value in ODD_VALUES:
+            form["parameters"][parameter] = value
+            try:
+                again = written(read(json.dumps(form)))
+            except ModelFileError as error:
+                assert parameter in str(error)  # noqa: PT017
+                continue
+            assert written(read(again)) == again
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "message"),
+    [
+        ("discount", 10**400, "discount"),
+        ("max_rules", 2**63, "beyond 64 bits"),
+        ("partition", {"a": 1}, "a name, or a list of variables"),
+        ("partition", "guess", "none of quantile, triangles, width, mdlp"),
+        ("categorical_features", [1, "a"], "a list of names, of indices, or of true and false"),
+        ("categorical_features", ["\ud800"], "a list of names"),
+        ("monotonic_cst", [2, 0, 0, 0, 0], "of -1, 0 and 1"),
+        ("monotonic_cst", [0, 1], "it has 2 entries, and there are 5 features"),
+        ("monotonic_cst", {"x": "up"}, "of -1, 0 and 1"),
+        ("class_weight", {"no": 1}, "a list of pairs"),
+        ("class_weight", [["no", 1], ["no", 2]], "twice"),
+        ("band", ["mean_std"], "a number, text, true, false or null"),
+    ],
+)
+def test_what_no_parameter_can_be_is_refused(tmp_path, parameter, value, message):
+    form = document("wide")
+    form["parameters"][parameter] = value
+    with pytest.raises(ModelFileError, match=message):
+        load_form(form, tmp_path)
+
+
+def test_lists_and_objects_that_are_parameters_come_back(tmp_path):
+    for parameter, value in [
+        ("categorical_features", [1, 2]),
+        ("categorical_features", [False, True, True, False, False]),
+        ("monotonic_cst", {"1": 1}),
+        ("monotonic_cst", [0, 0, 0, 1, -1]),
+    ]:
+        form = document("deep")
+        form["parameters"][parameter] = value
+        assert getattr(load_form(form, tmp_path), parameter) == value
