@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,6 +34,8 @@ class View:
         Puts the rules of trees into words.
     wide_style : WideStyle
         Puts wide rules into words.
+    target : str or None
+        Name of what is predicted; None: the model does not know it.
     """
 
     model: Model
@@ -40,6 +43,7 @@ class View:
     classes: list[str]
     style: TextStyle
     wide_style: WideStyle
+    target: str | None = None
 
     @classmethod
     def of(cls, model: Model) -> View:
@@ -62,3 +66,26 @@ def _with_names(model: Model, features: list[str], categories: dict[int, Sequenc
         for j, known in enumerate(model.schema.categories)
     ]
     return replace(model, schema=Schema(tuple(features), tuple(own)))
+
+
+def short_number(value: float) -> str:
+    """A number with four significant digits, or all digits of a whole number.
+
+    Examples
+    --------
+    >>> short_number(3.14159), short_number(123456.0), short_number(1.5e300)
+    ('3.142', '123456', '1.5e+300')
+    """
+    if math.isfinite(value) and value == math.floor(value) and abs(value) < 1e15:
+        return f"{value + 0.0:.0f}"  # adding makes 0 of -0
+    return f"{value:.4g}"
+
+
+def row_value(view: View, feature: int, value: float) -> str:
+    """A value of a row, in words."""
+    if math.isnan(value):
+        return "missing"
+    if view.model.schema.categories[feature] is None:
+        return short_number(value)
+    names = view.style.categories.get(feature, ())
+    return str(names[int(value)]) if value < len(names) else "not in training"
