@@ -40,7 +40,8 @@ def headline(
     if measures is None:
         unknown = "no label is known, so nobody can say how many are right"
         return {"sentence": f"{subject}; {_open(table)}; {unknown}.", "bars": None}
-    sentence = f"{subject}: {_quality(measures, names)}; {_found(measures)}; {_open(table)}."
+    finds = "it finds" if n_rules <= 1 else "they find"
+    sentence = f"{subject}: {_quality(measures, names)}; {finds} {_found(measures)}; {_open(table)}."
     return {"sentence": sentence, "bars": _bars(measures)}
 
 
@@ -53,25 +54,18 @@ def _asked(names: list[str], target: str | None) -> str:
 def _quality(measures: dict[str, Any], names: list[str]) -> str:
     accuracy, baseline = measures["accuracy"], measures["baseline"]
     guess = f"always saying {names[measures['commonest']]} would be right for {100 * baseline:.1f} %"
-    known = "" if not measures["n_without_label"] else f" of the {measures['n_rows']:,} rows with a label"
-    if accuracy > baseline:
-        return f"{100 * accuracy:.1f} %{known} are predicted right, where {guess}"
-    return f"{100 * accuracy:.1f} %{known} are predicted right, which is no better than guessing: {guess}"
+    known = "" if not measures["n_without_label"] else f" for the {measures['n_rows']:,} rows with a label"
+    right = f"{100 * accuracy:.1f} % of the predictions{known} are right"
+    return f"{right}, where {guess}" if accuracy > baseline else f"{right}, no better than guessing: {guess}"
 
 
 def _found(measures: dict[str, Any]) -> str:
     """Recall of the classes, the worst first."""
     known = sorted((own for own in measures["by_class"] if own["recall"] is not None), key=lambda own: own["recall"])
     if not known:
-        return "no row has a class of the model"
-    if len(known) > MAX_NAMED:
-        worst, best = known[0], known[-1]
-        return (
-            f"of the rows of a class between {percent_text(worst['recall'])} ({worst['name']}) and "
-            f"{percent_text(best['recall'])} ({best['name']}) are found"
-        )
+        return "no row, since none has a class of the model"
     told = [f"{percent_text(own['recall'])} of the rows that are {own['name']}" for own in known]
-    return f"found are {listed(told)}"
+    return listed(told) if len(told) <= MAX_NAMED else f"from {told[0]} to {told[-1]}"
 
 
 def _open(table: dict[str, Any]) -> str:

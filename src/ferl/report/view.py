@@ -13,7 +13,7 @@ from ferl._model.model import Model
 from ferl._read.text import TextStyle
 from ferl._read.wide_text import WideStyle
 from ferl._tables import Schema
-from ferl._util.text import shown_names
+from ferl._util.text import short_number, shown_names
 
 MAX_CATEGORY_LETTERS = 30
 
@@ -66,19 +66,6 @@ def _with_names(model: Model, features: list[str], categories: dict[int, Sequenc
         for j, known in enumerate(model.schema.categories)
     ]
     return replace(model, schema=Schema(tuple(features), tuple(own)))
-
-
-def short_number(value: float) -> str:
-    """A number with four significant digits, or all digits of a whole number.
-
-    Examples
-    --------
-    >>> short_number(3.14159), short_number(123456.0), short_number(1.5e300)
-    ('3.142', '123456', '1.5e+300')
-    """
-    if math.isfinite(value) and value == math.floor(value) and abs(value) < 1e15:
-        return f"{value + 0.0:.0f}"  # adding makes 0 of -0
-    return f"{value:.4g}"
 
 
 def row_value(view: View, feature: int, value: float) -> str:
