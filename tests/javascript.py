@@ -20,7 +20,9 @@ from ferl.report.writing import ENGINE
 
 STATIC = Path(ferl.report.__file__).parent / "static"
 RUNNER = Path(__file__).parent / "golden" / "judge.mjs"
-JUDGE = "({ model, rows }) => { const engine = ferlEngine(model); return rows.map((row) => engine.judge(row.map(Number))); }"
+JUDGE = """
+({ model, rows }) => { const engine = ferlEngine(model); return rows.map((row) => engine.judge(row.map(Number))); }
+"""
 
 
 def judge(model: Model, rows: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
