@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from ferl import FERLClassifier, save_model
 from ferl._cli.app import app
-from ferl._read.novelty import novelty_scale
+from ferl._read.novelty_scale import novelty_scale
 from ferl._sklearn import check_rows
 from ferl.export import export_scorecard, reason_codes
 from ferl.metrics import metrics_by_group
@@ -137,7 +137,7 @@ def test_small_groups_are_marked_and_left_out_of_the_comparison(loans):
     sizes = np.repeat(["large", "middle", "tiny"], [400, 180, 20])
     page = report_html(model, X, y, groups=sizes)
     section = page[page.index('<section id="groups"') : page.index('<section id="abstained"')]
-    assert re.search(r"tiny <span class=\"note\">few rows</span></th><td class=\"right\">20</td>", section)
+    assert re.search(r"tiny <span class=\"note\">\(few rows\)</span></th><td class=\"right\">20</td>", section)
     assert section.count("few rows") == 1
     gap = re.search(r"Accuracy lies between .*? \((\w+)\) and .*? \((\w+)\)", section)
     assert set(gap.groups()) == {"large", "middle"}
@@ -208,7 +208,7 @@ def test_trees_and_many_classes_have_no_card():
     assert summary_of(FERLClassifier("wide", random_state=0).fit(table.frame, table.y), table.frame)["card"] is None
 
 
-def test_listed_rows_have_the_reason_codes_of_the_class_that_they_did_not_get(loans):
+def test_listed_rows_have_the_reason_codes_of_the_less_probable_class(loans):
     model, X, y = loans
     summary = summary_of(model, X, y)
     for row in summary["abstained"][:5] + summary["novel"][:5]:

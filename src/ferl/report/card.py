@@ -93,7 +93,7 @@ def reason_parts(view: View) -> dict[str, Any] | None:
 
 
 def row_reasons(view: View, row: Floats, label: int) -> list[str]:
-    """Reason codes of a row: what cost it most on its way to the class that it did not get.
+    """Reason codes of a row: what cost it most on its way to the less probable class.
 
     Parameters
     ----------

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ferl._read.explanation import Explanation, explain
-from ferl._read.novelty import NoveltyScale, novelty_attribution
+from ferl._read.novelty import novelty_attribution
+from ferl._read.novelty_scale import NoveltyScale
 from ferl._tables.rows import OneRow
 from ferl._util.arrays import Floats
 from ferl._util.text import short_number, shown_line

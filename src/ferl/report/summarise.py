@@ -9,7 +9,8 @@ import numpy as np
 from ferl._model.model import Model
 from ferl._read.evidence import share_among_features
 from ferl._read.explanation import feature_importances
-from ferl._read.novelty import NoveltyScale, novelty_scale, total_spread
+from ferl._read.novelty import total_spread
+from ferl._read.novelty_scale import NoveltyScale, novelty_scale
 from ferl._read.shapes import mean_firing, read_shapes
 from ferl._read.text import word_meanings
 from ferl._tables import add_up_indicators

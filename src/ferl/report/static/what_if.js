@@ -281,7 +281,7 @@ const ferlPage = (() => {
       element("strong", {}, isSilent ? "no rule says anything any more" : classes[label]), " ", button];
   }
 
-  // Of two classes what cost the row the class that it did not get; of more the next one, unless the reader chooses.
+  // What cost the row points on its way to the second most probable class, unless the reader chooses another one.
   function showReasons(answer) {
     const choice = byId("reason-class"), ranked = order(answer);
     const positive = choice.value === "" ? ranked[1] : Number(choice.value);
