@@ -10,6 +10,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import cross_val_predict
 
 from ferl import FERLClassifier, NoveltyDetector, _core
+from ferl._learn.variants import KINDS_OF, UNCHANGED
 from ferl.abstention import RiskControlledFERL
 from ferl.calibration import CalibratedFERL
 from ferl.conformal import ConformalFERL
@@ -287,8 +288,10 @@ def test_wide_is_what_everything_fits_unless_told_otherwise():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"max_depth": 4}, r"max_depth is 4, but wide rules are no tree. max_conditions limits"),
-        ({"ccp_alpha": 0.1}, r"ccp_alpha is 0.1, which prunes trees; wide rules are taken out again by prune"),
+        ({"max_depth": 4}, r"max_depth is 4, which wide rules cannot use: .* max_conditions limits how long"),
+        ({"ccp_alpha": 0.1}, r"ccp_alpha is 0.1, which wide rules cannot use: .* prune and min_rule_worth take"),
+        ({"sources": "all"}, r'it is for a tree of words and a tree of learned splits. .* choose variant="deep"'),
+        ({"n_sets": 5}, r'n_sets is 5, .* none are made: leave it out, or ask .* partition="quantile"'),
         ({"criterion": "entropy"}, r'can be grown by .evidence.. For .entropy. use variant="medium" or variant="deep"'),
         ({"combination": "vote"}, r'Leave combination out, or grow a tree, for example with variant="deep"'),
     ],
@@ -297,6 +300,60 @@ def test_what_only_trees_have_is_refused(parameters, message):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match=message):
         FERLClassifier(random_state=0, **parameters).fit(X, y)
+
+
+OTHER_VALUES = {
+    "max_depth": 2,
+    "min_leaf_weight": 60.0,
+    "min_gain": 0.5,
+    "patience": 0,
+    "min_coverage": 0.4,
+    "consequents": "laplace",
+    "shrinkage": 50.0,
+    "sources": {"deep": "all", "compact": "leaves", "wide": "all"},
+    "discount": 9.0,
+    "ccp_alpha": 0.1,
+    "n_resamples": 3,
+    "band": "median_mad",
+    "band_scale": 3.0,
+    "two_mode": False,
+    "n_banded_features": None,
+    "prune": 0.5,
+    "max_conditions": 1,
+    "min_rule_worth": 0.5,
+    "n_sets": 5,
+}
+
+
+@pytest.mark.parametrize("name", KINDS_OF)
+@pytest.mark.parametrize(
+    ("kind", "parameters"),
+    [
+        ("rules", {"variant": "wide", "partition": "quantile"}),
+        ("words", {"variant": "compact", "criterion": "cci"}),
+        ("splits", {"variant": "deep", "min_gain": 0.01}),  # patience waits for a gain
+    ],
+)
+def test_a_parameter_changes_the_model_or_is_refused(name, kind, parameters):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(400, 4))  # an exclusive or, for patience, and two cuts of one feature, for two modes
+    p = np.where((X[:, 0] > 0) ^ (X[:, 1] > 0), 0.85, 0.1)
+    y = (rng.random(400) < np.where(np.abs(X[:, 2]) > 1, 1 - p / 2, p)).astype(int)
+    value = OTHER_VALUES[name]
+    other = FERLClassifier(random_state=0, **parameters).set_params(
+        **{name: value[parameters["variant"]] if isinstance(value, dict) else value}
+    )
+    if kind not in KINDS_OF[name]:
+        with pytest.raises(ValueError, match=rf"^{name} is .* cannot use"):
+            other.fit(X, y)
+        return
+    usual = FERLClassifier(random_state=0, **parameters).fit(X, y)
+    assert not np.array_equal(usual.predict_evidence(X).belief, other.fit(X, y).predict_evidence(X).belief)
+
+
+def test_parameters_that_are_refused_are_known_by_the_defaults_of_the_constructor():
+    default = FERLClassifier().get_params()
+    assert {name: default[name] for name in KINDS_OF if default[name] is not None} == UNCHANGED
 
 
 def test_a_path_of_prunings_is_for_trees():

@@ -16,9 +16,10 @@ from ferl._learn.mdlp import mdlp_partition
 from ferl._learn.partitions import quantile_partition, triangular_partition, width_partition
 from ferl._learn.pruning import prune
 from ferl._learn.rows import Facts, Orders, Rows, Sampling, Summing
+from ferl._learn.variants import check_variant
 from ferl._model.model import Model, RuleWeights, Words
 from ferl._model.neighbours import Neighbours
-from ferl._model.settings import Settings, preset
+from ferl._model.settings import Settings
 from ferl._model.tree import Categories, Cuts, FuzzyTree, Profile
 from ferl._model.words import LinguisticVariable, Terms, arrange, terms
 from ferl._tables import refuse_extreme_scales
@@ -26,12 +27,6 @@ from ferl._util.arrays import Floats, Ints
 from ferl._util.progress import count_bar
 from ferl._util.threads import n_threads
 
-CRITERIA = {
-    "wide": ("evidence",),
-    "compact": ("consistent", "cci", "evidence"),
-    "medium": ("gini", "entropy", "cci"),
-    "deep": ("gini", "entropy", "cci"),
-}
 BUILDERS = {"quantile": quantile_partition, "triangles": triangular_partition, "width": width_partition}
 UNBOUNDED = np.iinfo(np.int32).max  # no tree gets there
 ALL_ROWS = 2**48
@@ -81,7 +76,7 @@ def grow(settings: Settings, rows: Rows) -> Grown:
     -------
     Grown
     """
-    _check_variant(settings)
+    check_variant(settings)
     facts, threads = rows.facts, n_threads(settings.n_jobs)
     constraint = signs(settings, facts.names, facts.n_categories, facts.n_classes)
     seed = int(check_random_state(settings.random_state).randint(np.iinfo(np.int32).max))
@@ -230,34 +225,6 @@ def _tree(settings: Settings, grown: dict[str, Any], found: Terms | None, n_cate
         categories=Categories(n_categories, start, membership) if n_categories.any() else None,
         **grown,
     )
-
-
-def _check_variant(settings: Settings) -> None:
-    """Refuse settings that the variant does not have."""
-    criterion, allowed = settings.criterion, CRITERIA[settings.variant]
-    if criterion not in allowed:
-        own = " or ".join(map(repr, allowed))
-        others = " or ".join(f'variant="{other}"' for other, known in CRITERIA.items() if criterion in known)
-        raise ValueError(
-            f"criterion is {criterion!r}; a {settings.variant} model can be grown by {own}. For {criterion!r} use "
-            f"{others}."
-        )
-    if (settings.combination == "weights") != settings.adds_up:
-        raise ValueError(
-            f"combination is {settings.combination!r}, which a {settings.variant} model grown by {criterion!r} lacks: "
-            'weights of evidence add up for criterion="evidence", and for it alone. Leave combination out, or grow a '
-            'tree, for example with variant="deep".'
-        )
-    if settings.adds_up and settings.ccp_alpha > 0:
-        raise ValueError(
-            f"ccp_alpha is {settings.ccp_alpha}, which prunes trees; wide rules are taken out again by prune and "
-            'min_rule_worth. Use these, or variant="deep".'
-        )
-    if settings.adds_up and settings.max_depth != preset(settings.variant, criterion)["max_depth"]:
-        raise ValueError(
-            f"max_depth is {settings.max_depth}, but wide rules are no tree. max_conditions limits how long they are "
-            '(1 to 3), and variant="deep" grows a tree.'
-        )
 
 
 def _choose_partition(settings: Settings, sample: _core.Sample, facts: Facts) -> Words | None:
