@@ -64,10 +64,11 @@ class Points:
     def texts(self, line: ScoreLine) -> list[str]:
         """The points of a line, one text for each column."""
         decimals = 0 if self.rounded else 1
-        pairs = [
-            (f"{low + 0.0:.{decimals}f}", f"{high + 0.0:.{decimals}f}")
-            for low, high in zip(line.start, line.end, strict=True)
-        ]
+
+        def told(points: float) -> str:
+            return f"{round(float(points), decimals) + 0.0:.{decimals}f}"  # adding makes 0 of -0
+
+        pairs = [(told(low), told(high)) for low, high in zip(line.start, line.end, strict=True)]
         return [low if low == high else f"{low} to {high}" for low, high in pairs]
 
     def meaning(self, classes: list[str], positive: int) -> list[str]:

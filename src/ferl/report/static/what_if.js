@@ -397,7 +397,7 @@ const ferlPage = (() => {
       const first = data.usual ? figure(size(rule), signed(size(rule)), `rule-weight-${rule.number}`) : figure(phi, fixed(phi), `firing-${rule.node}`);
       return element("li", {}, first, element("div", {}, link, ...told));
     });
-    if (fired.length > most) lines.push(element("li", { className: "note" }, element("span"), `and ${fired.length - most} weaker ones`));
+    if (fired.length > most) lines.push(element("li", { className: "note" }, element("span"), `and ${fired.length - most} weaker ${fired.length === most + 1 ? "one" : "ones"}`));
     if (!fired.length) lines.push(element("li", {}, element("span"), "None: nothing that was learned applies to this row."));
     byId("fired").replaceChildren(...lines);
   }
