@@ -4,11 +4,11 @@
   `accuracy_at_coverage` and `accuracy_under_abstention`.
 * *Calibration*: do probabilities mean what they say. `expected_calibration_error`, `adaptive_calibration_error`,
   `brier_score` and `reliability_curve`.
-* *Sets*: answer with several classes where one alone would be too bold. `u65`, `u80`, `set_coverage`,
-  `coverage_by_class`, `determinacy` and `mean_set_size` take a boolean prediction set of shape (n_samples, n_classes).
-* *Groups*: `metrics_by_group` compares accuracy, abstention and error rates of groups of rows.
+* *Sets*: answer with every class that cannot be ruled out. `u65`, `u80`, `set_coverage`, `coverage_by_class`,
+  `determinacy` and `mean_set_size` take a boolean prediction set of shape (n_samples, n_classes).
 * *Novelty*: tell rows of unknown kinds from known ones. `novelty_auroc`, `novelty_aupr`, `rejection_at_acceptance` and
   `fpr95`.
+* *Groups*: `metrics_by_group` compares accuracy, abstention and error rates of groups of rows.
 
 Every value is a fraction, not a percentage; all but `mean_set_size` and `brier_score` lie in [0, 1]. Where rows have
 equal confidence or novelty, the expectation over their random order counts, so that the order of the rows in the file
