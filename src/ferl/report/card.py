@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -92,25 +93,31 @@ def reason_parts(view: View) -> dict[str, Any] | None:
     }
 
 
-def row_reasons(view: View, row: Floats, label: int) -> list[str]:
-    """Reason codes of a row: what cost it most on its way to the less probable class.
+def row_reasons(view: View, rows: Floats, label: Sequence[int]) -> list[list[str]]:
+    """Reason codes of rows: what cost each of them most on its way to the less probable class.
 
     Parameters
     ----------
     view : View
         The model and the names that readers see.
-    row : ndarray of shape (1, n_columns)
-        The row.
-    label : int
-        Its most probable class, of two.
+    rows : ndarray of shape (n_samples, n_columns)
+        The rows.
+    label : sequence of int
+        Their most probable classes, of two.
 
     Returns
     -------
-    list of str
-        Empty where there are not two classes, which leave no doubt what a row did not get.
+    list of list of str
+        Empty lists where there are not two classes, which leave no doubt what a row did not get.
     """
+    found: list[list[str]] = [[] for _ in label]
     if not is_card(view.model) or len(view.classes) != 2:
-        return []
-    wanted = view.model.classes.tolist()[1 - label]
-    found = read_reasons(view.wide_style.model, row, N_REASONS, wanted, feature_names=view.features)
-    return [cut(reason.text, MAX_LETTERS) for reason in found[0]]
+        return found
+    for wanted, name in enumerate(view.model.classes.tolist()):
+        indices = [index for index, own in enumerate(label) if own != wanted]
+        if not indices:
+            continue
+        reasons = read_reasons(view.wide_style.model, rows[indices], N_REASONS, name, feature_names=view.features)
+        for index, own in zip(indices, reasons, strict=True):
+            found[index] = [cut(reason.text, MAX_LETTERS) for reason in own]
+    return found

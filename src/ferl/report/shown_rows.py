@@ -59,11 +59,13 @@ class ShownRows:
 
     def listed(self, rows: Rows) -> list[dict[str, Any]]:
         """Rows as the lists of abstained and novel rows show them."""
-        return [self._listed(rows, index) for index in range(len(rows))]
+        labels = [self._story(rows, index).best for index in range(len(rows))]
+        reasons = row_reasons(self.view, rows.values, labels)
+        parts = novelty_attribution(self.view.model, rows.values)
+        return [self._listed(rows, index, *own) for index, own in enumerate(zip(parts, reasons, strict=True))]
 
-    def _listed(self, rows: Rows, index: int) -> dict[str, Any]:
-        view, row, story = self.view, rows.values[index : index + 1], self._story(rows, index)
-        parts = novelty_attribution(view.model, row)[0]
+    def _listed(self, rows: Rows, index: int, parts: Floats, reasons: list[str]) -> dict[str, Any]:
+        view, story = self.view, self._story(rows, index)
         truth, label = int(rows.truth[index]), story.best
         return {
             "number": int(rows.number[index]) + 1,
@@ -76,9 +78,9 @@ class ShownRows:
             "ignorance": story.ignorance,
             "novelty": float(parts.sum()),
             "unusual": unusual_text(self.scale, float(parts.sum())),
-            "parts": _named_parts(view, row[0], parts),
+            "parts": _named_parts(view, rows.values[index], parts),
             "reason": self._sentence(rows, index),
-            "reason_codes": [self._shortened(own) for own in row_reasons(view, row, label)],
+            "reason_codes": [self._shortened(own) for own in reasons],
         }
 
     def _sentence(self, rows: Rows, index: int) -> str:

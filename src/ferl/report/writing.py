@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import os
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,23 @@ def render(summary: dict[str, Any]) -> str:
     """
     style = _static("style.css")
     scripts = [_static(*ENGINE), _static(*PAGE)]
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            **summary,
+            policy=_policy(style, scripts),
+            style=Markup(style),
+            engine_script=Markup(scripts[0]),
+            page_script=Markup(scripts[1]),
+            page_json=Markup(script_json(summary["page"])),
+        )
+    )
+
+
+@cache
+def _environment() -> Environment:
+    """The templates, compiled once."""
     environment = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
         autoescape=True,
@@ -62,14 +80,7 @@ def render(summary: dict[str, Any]) -> str:
     )
     environment.filters["percent"] = percent
     environment.filters["rounded"] = rounded
-    return environment.get_template("report.html").render(
-        **summary,
-        policy=_policy(style, scripts),
-        style=Markup(style),
-        engine_script=Markup(scripts[0]),
-        page_script=Markup(scripts[1]),
-        page_json=Markup(script_json(summary["page"])),
-    )
+    return environment
 
 
 def percent(share: float | None, decimals: int = 1) -> str:

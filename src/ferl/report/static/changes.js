@@ -30,6 +30,12 @@ const ferlChanges = (() => {
     return found.sort((one, other) => one.distance - other.distance || one.j - other.j);
   }
 
+  // How much a search has to do: values that are tried, nodes that each of them fires, classes.
+  function cost(engine, features) {
+    const nValues = features.reduce((sum, own) => sum + (own.corners ?? own.levels).length, 0);
+    return nValues * (isLinear(engine) ? 3 : N_INSIDE + 3) * engine.size * engine.nClasses;
+  }
+
   function at(line, value) {
     const changed = line.values.slice();
     changed[line.j] = value;
@@ -120,5 +126,5 @@ const ferlChanges = (() => {
     }).filter((own) => own.lost > LEAST_COST).sort((one, other) => other.lost - one.lost).slice(0, parts.most);
   }
 
-  return { nearest, reasons, isLinear };
+  return { nearest, cost, reasons };
 })();

@@ -15,13 +15,13 @@ const ferlPage = (() => {
   const MOST_OPEN = 8; // features of the form that are not folded away
   const SECOND_REASON = 0.5; // of the first one, that a feature weighs which is named beside it
   const LEAST_MOVE = 0.005; // weight that two decimals show
-  const PATIENCE = 25; // milliseconds that a search for changes may take while a slider moves
+  const MOST_COST = 5e5; // of a search for changes while a slider moves: about 25 milliseconds
 
   // ------------------------------------------------------------------------------------------------------------------
   // The form: one control for each feature, the most important ones first
   // ------------------------------------------------------------------------------------------------------------------
 
-  const state = { values: [], start: [], row: {} }, search = { took: 0, timer: 0 };
+  const state = { values: [], start: [], row: {} }, search = { cost: ferlChanges.cost(engine, features), timer: 0 };
   const controls = features.map((feature, j) =>
     feature.kind === "category" ? categoryControl(feature, j) : numberControl(feature, j));
 
@@ -250,13 +250,13 @@ const ferlPage = (() => {
   // A search that takes long waits until the form rests.
   function showChanges(answer) {
     clearTimeout(search.timer);
-    if (search.took < PATIENCE) return fillChanges(answer);
+    if (search.cost < MOST_COST) return fillChanges(answer);
     byId("changes").replaceChildren(element("li", { className: "note" }, "Searching ..."));
     search.timer = setTimeout(() => fillChanges(answer), 150);
   }
 
   function fillChanges(answer) {
-    const started = performance.now(), lines = [], say = (...parts) => lines.push(element("li", {}, ...parts));
+    const lines = [], say = (...parts) => lines.push(element("li", {}, ...parts));
     if (abstains(answer)) say("There is no label that could change.");
     else {
       const label = classes[answer.label], certified = isChanged() ? null : state.row.certified;
@@ -267,7 +267,6 @@ const ferlPage = (() => {
       if (!found.length) say(`No change of a single value was found that makes it anything but ${label}.`);
     }
     byId("changes").replaceChildren(...lines);
-    search.took = performance.now() - started;
   }
 
   function changeLine({ j, to, label, isSilent, distance }) {
