@@ -179,6 +179,23 @@ def test_the_command_compares_the_same_groups(tmp_path, loans, groups):
     assert "has no column 'familie'. Did you mean 'family'?" in done.output
 
 
+@pytest.mark.parametrize("groups", ["b", "kind"])
+def test_a_model_without_names_takes_the_other_columns_in_their_order(tmp_path, groups):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)), rng.choice(["no", "yes"], 200)
+    model = FERLClassifier("wide", random_state=0).fit(X, y)
+    save_model(model, tmp_path / "model.json")
+    rows = pd.DataFrame(X, columns=["a", "b"])
+    rows = rows if groups == "b" else rows.assign(kind=rng.choice(["s", "t"], 200))
+    rows.assign(y=y).to_csv(tmp_path / "table.csv", index=False)
+    files = [str(tmp_path / name) for name in ("model.json", "table.csv", "r.html")]
+    done = CliRunner().invoke(app, ["report", *files[:2], "--target", "y", "--groups", groups, "-o", files[2]])
+    assert done.exit_code == 0, done.output
+    assert f"By {groups}" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    with pytest.warns(UserWarning, match="fitted without feature names"):
+        assert f"By {groups}" in report_html(model, rows, y, groups=groups)
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Points and reasons
 # ---------------------------------------------------------------------------------------------------------------------

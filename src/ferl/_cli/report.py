@@ -57,8 +57,9 @@ def run_report(model: Path, table: Path, out: Path, form: FileForm, wanted: Want
     labels = None if wanted.target is None else _Labels(fitted, file, wanted.target)
     if wanted.groups is not None:
         _check_column(file, wanted.groups, "Leave --groups out if rows are not to be compared.")
-    # A model without names takes columns in their order: those of labels and groups are none of them.
-    names = [name for name in file.names if name not in (wanted.target, wanted.groups) or name in _names_of(fitted)]
+    names = [name for name in file.names if name != wanted.target]
+    if len(names) > fitted.n_features and wanted.groups not in _names_of(fitted):
+        names = [name for name in names if name != wanted.groups]  # without names columns are taken in their order
     rows = RowReader(fitted.schema, fitted.missing_features, names, file.path, form)
     reading = TableReading(fitted, n_threads(jobs))
     held: list[pa.Array] = []
