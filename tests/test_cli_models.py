@@ -153,7 +153,7 @@ def test_weights_missing_spellings_separators_and_missing_labels(tmp_path):
             "leaves none of 400 rows to fit. Choose a smaller share.",
         ),
         (["--target", "y", "--weights", "city"], "weights that are not numbers"),
-        (["--target", "y", "--separator", ";"], "Is the separator another one"),
+        (["--target", "y", "--separator", ";"], "Leave --separator out."),
         (["--target", "y", "--separator", "ab"], "one character"),
         (["--target", "name"], ""),
     ],
@@ -310,11 +310,12 @@ def test_mistakes_in_tables_are_one_line_with_the_remedy(tmp_path, folder, chang
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "table.csv cannot be read: Empty CSV file"),
+        (b"", "table.csv is empty"),
+        (b"\n\n", "It needs a header and rows."),
         (b"age,city,code,x\n1,2\n", "table.csv cannot be read: CSV parse error: Expected 4 columns, got 2"),
         (b"age,age,city,code,x\n1,1,2,3,4\n", "several columns called 'age'"),
         (b"age,city,code,x\n1,\xff\xfe,101,3\n", "Save it as UTF-8"),
-        ("age,city,code,x\n1,2,3,4\n".encode("utf-16"), "Save it as UTF-8"),
+        ("age,city,code,x\n1,2,3,4\n".encode("utf-16-le"), "iconv -f UTF-16LE -t UTF-8 table.csv"),
         (b"age,city,code,x\n1,\x1b[31m2\n", "[31m2. Check the separator (--separator)"),
         (b"PAR1 no\n", "has no column 'age'"),
     ],

@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ferl import Evidence, FERLClassifier
 from ferl.conformal import ConformalFERL, nonconformity
-from ferl.conformal.scores import Group, chance_of, least_rows, rank
+from ferl._read.conformity import Group, chance_of, least_rows, rank
 from ferl_bench.simulation import make_population
 
 SCORES = [

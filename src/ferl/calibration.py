@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,103 +12,19 @@ from sklearn.exceptions import NotFittedError
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils import check_random_state
 
-from ferl._read.evidence import Evidence, Weighed, evidence_of_scores
+from ferl._read.evidence import Evidence, Weighed
+from ferl._read.probability_maps import LEAST_SHARE, BettingEvidence, IsotonicMap, TemperatureMap, shares_of
 from ferl._sklearn import HasMethods, StrOptions, fit_context
 from ferl._tables import checked_sample_weight, codes_of
 from ferl._util.arrays import Floats, Ints
 from ferl._wrapper import Wrapper, checked_labels, cross_fit, evidence_of, fitted_clone, novelty_of
 
-
-@dataclass(frozen=True, eq=False, repr=False)
-class BettingEvidence(Evidence):
-    """Evidence with a base rate: where the ignorance of a row goes in its probability.
-
-    Belief, plausibility, ignorance and the prediction set are those of any evidence; ``belief <= pignistic <=
-    plausibility`` holds for every base rate.
-
-    Attributes
-    ----------
-    base_rate : ndarray of shape (n_samples, n_classes)
-        Shares of the classes in the ignorance, summing to one in every row. Equal ones give plain evidence.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ferl.calibration import BettingEvidence
-    >>> rate = np.array([[0.75, 0.25]])
-    >>> row = BettingEvidence(np.array([[0.6, 0.0]]), np.array([0.4]), np.zeros(1), np.array(["no", "yes"]), rate)
-    >>> row.pignistic
-    array([[0.9, 0.1]])
-    """
-
-    base_rate: Floats
-
-    def __getitem__(self, rows: Any) -> BettingEvidence:
-        """The evidence of some rows: a slice, a mask, numbers, or one number."""
-        chosen: Any = [rows] if isinstance(rows, int | np.integer) else rows
-        return BettingEvidence(
-            self.belief[chosen], self.ignorance[chosen], self.conflict[chosen], self.classes, self.base_rate[chosen]
-        )
-
-    @property
-    def pignistic(self) -> Floats:
-        """Probability for decisions: the ignorance shared by the base rate, shape (n_samples, n_classes)."""
-        return np.asarray(self.belief + self.ignorance[:, None] * self.base_rate)
-
-    @property
-    def dirichlet(self) -> Floats:
-        """As in :class:`ferl.Evidence`, with the base rate as the mean of the prior, shape (n_samples, n_classes)."""
-        equal = super().dirichlet
-        return np.asarray(equal - 1.0 + self.belief.shape[1] * self.base_rate)
-
+__all__ = ["BettingEvidence", "CalibratedFERL", "IsotonicMap", "TemperatureMap", "fit_map"]
 
 METHODS = ("temperature", "isotonic")
-# Logarithms of smaller shares would say nothing more.
-_LEAST_SHARE = 1e-12
-_LEAST_PROBABILITY = 1e-300  # of wide rules: weights of evidence are logarithms of probabilities
 _TEMPERATURES = (0.05, 20.0)
-# Steps of an isotonic map are flat; a slight slope keeps the order of classes and rows, and with it the label.
-_SLOPE = 1e-3
 # What an isotonic map tries for its sharing.
 _SHARINGS = np.linspace(0.0, 1.0, 11)
-
-
-@dataclass(frozen=True)
-class TemperatureMap:
-    """Shares to the power ``1 / temperature``: above 1 the classes come closer, below 1 they part."""
-
-    temperature: float
-    sharing: float = 0.0
-
-    def __call__(self, evidence: Evidence) -> Evidence:
-        """Apply the map."""
-        least = _LEAST_SHARE if evidence.weighed is None else _LEAST_PROBABILITY
-        logarithm = np.log(np.maximum(_shares(evidence), least)) / self.temperature
-        power = np.exp(logarithm - logarithm.max(axis=1, keepdims=True))
-        return _with_shares(evidence, power / power.sum(axis=1, keepdims=True), self.sharing)
-
-
-@dataclass(frozen=True, eq=False)
-class IsotonicMap:
-    """Shares through one rising line for all classes, then divided by their sum.
-
-    Attributes
-    ----------
-    share, value : ndarray of shape (n_knots,)
-        The line.
-    sharing : float
-        Part of the ignorance that is shared out as the moved shares are.
-    """
-
-    share: Floats
-    value: Floats
-    sharing: float = 0.0
-
-    def __call__(self, evidence: Evidence) -> Evidence:
-        """Apply the map."""
-        shares = _shares(evidence)
-        moved = (1 - _SLOPE) * np.interp(shares, self.share, self.value) + _SLOPE * shares
-        return _with_shares(evidence, moved / moved.sum(axis=1, keepdims=True), self.sharing)
 
 
 def fit_map(evidence: Evidence, codes: Ints, method: str, weight: Floats | None = None) -> TemperatureMap | IsotonicMap:
@@ -161,7 +76,7 @@ def _fit_temperature(evidence: Evidence, codes: Ints, weight: Floats) -> Tempera
 
     def log_loss(point: Floats) -> float:
         probability = as_map(point)(evidence).probability[own]
-        return float(-np.average(np.log(np.maximum(probability, _LEAST_SHARE)), weights=weight))
+        return float(-np.average(np.log(np.maximum(probability, LEAST_SHARE)), weights=weight))
 
     limits = [tuple(np.log(_TEMPERATURES)), (0.0, 1.0)]
     if evidence.weighed is not None:
@@ -186,31 +101,13 @@ def _fit_isotonic(evidence: Evidence, codes: Ints, weight: Floats) -> IsotonicMa
 def _fit_line(evidence: Evidence, truth: NDArray[np.bool_], weight: Floats, sharing: float) -> IsotonicMap:
     """The best rising line for a sharing: what is not bet along it is ``J = I (1 - sharing)``, shared equally."""
     equal = evidence.ignorance[:, None] * (1 - sharing)
-    bet = np.maximum(1 - equal, _LEAST_SHARE)
+    bet = np.maximum(1 - equal, LEAST_SHARE)
     # With p = J/C + (1 - J) g the squared error of p is (1 - J)^2 times that of g against (truth - J/C) / (1 - J).
     target = (truth - equal / truth.shape[1]) / bet
     importance = np.broadcast_to(weight[:, None] * bet**2, target.shape)
     line = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-    line.fit(_shares(evidence).ravel(), target.ravel(), importance.ravel())
+    line.fit(shares_of(evidence).ravel(), target.ravel(), importance.ravel())
     return IsotonicMap(np.asarray(line.X_thresholds_), np.asarray(line.y_thresholds_), sharing)
-
-
-def _shares(evidence: Evidence) -> Floats:
-    """How the beliefs of trees divide the committed part, equally where there is none; of wide rules: probability."""
-    if evidence.weighed is not None:
-        return evidence.probability
-    committed = evidence.belief.sum(axis=1, keepdims=True)
-    equal = np.full(evidence.belief.shape, 1 / evidence.belief.shape[1])
-    return np.asarray(np.divide(evidence.belief, committed, out=equal, where=committed > 0))
-
-
-def _with_shares(evidence: Evidence, shares: Floats, sharing: float) -> Evidence:
-    """The evidence with other shares; of wide rules: the weights of evidence whose probability the shares are."""
-    if evidence.weighed is not None:
-        return evidence_of_scores(np.log(np.maximum(shares, _LEAST_PROBABILITY)), evidence.conflict, evidence.classes)
-    belief = shares * evidence.belief.sum(axis=1, keepdims=True)
-    base_rate = (1 - sharing) / shares.shape[1] + sharing * shares
-    return BettingEvidence(belief, evidence.ignorance, evidence.conflict, evidence.classes, base_rate)
 
 
 class CalibratedFERL(ClassifierMixin, Wrapper):

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ferl._cli.errors import check_place, plain_errors
+from ferl._cli import labelled_commands
+from ferl._cli.errors import check_outputs, check_place, plain_errors
+from ferl._cli.options import DebugOption, JobsOption, MissingOption, SeparatorOption, names_in
 
 if TYPE_CHECKING:
     from ferl._model.model import Model
@@ -20,16 +22,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-
-
-SeparatorOption = Annotated[
-    str | None, typer.Option(help="Character between the fields of a CSV file.  [default: a comma; .tsv: a tab]")
-]
-MissingOption = Annotated[
-    str, typer.Option(help="What stands for a missing value besides an empty field, with commas between: 'NA,?'.")
-]
-JobsOption = Annotated[int, typer.Option(help="Threads; -1: all cores. Results do not depend on it.")]
-DebugOption = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
 class Variant(StrEnum):
@@ -85,15 +77,19 @@ def demo(
     data: Annotated[DemoData, typer.Option(help="Which of scikit-learn's embedded data sets to use.")] = DemoData.iris,
     report: Annotated[Path, typer.Option(help="Where to write the report, an HTML file.")] = Path("ferl_demo.html"),
     picture: Annotated[Path | None, typer.Option(help="Also write what is printed as an SVG picture.")] = None,
+    table: Annotated[
+        Path | None, typer.Option(help="Also write the data set as a CSV file, to try the other commands on.")
+    ] = None,
     debug: DebugOption = False,
 ) -> None:
     """Fit an embedded data set; show rules, the evidence of three rows, what it is the sum of, and write a report."""
     with plain_errors(debug, "Stopped."):
         from ferl._cli.demo import run
 
-        for path in filter(None, (picture, report)):
+        check_outputs(picture, report, table)
+        for path in filter(None, (picture, report, table)):
             check_place(path)
-        run(data.value, picture, report)
+        run(data.value, picture, report, table)
 
 
 @app.command()
@@ -116,6 +112,9 @@ def fit(
         Path | None, typer.Option(help="Where to write the rows held out by --test, a .csv or .parquet file.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the resamples and of the rows held out.", min=0)] = 0,
+    allow_many_classes: Annotated[
+        bool, typer.Option("--allow-many-classes", help="Fit a target of very many values, each of them a class.")
+    ] = False,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any parameter of FERLClassifier.")
     ] = None,
@@ -140,8 +139,18 @@ def fit(
         if held_out is not None and test is None:
             raise ValueError("--held-out is for the rows that --test holds out; add --test 0.25, say.")
         parameters = {"variant": variant.value, "random_state": seed, **parsed_settings(settings or [])}
-        choice = Choice(target, weights, _names(categorical), _names(drop))
-        run_fit(table, out, choice, FileForm(separator, _names(missing)), parameters, test, held_out, jobs)
+        choice = Choice(target, weights, names_in(categorical), names_in(drop))
+        run_fit(
+            table,
+            out,
+            choice,
+            FileForm(separator, names_in(missing)),
+            parameters,
+            test,
+            held_out,
+            jobs,
+            allow_many_classes,
+        )
 
 
 @app.command()
@@ -168,6 +177,24 @@ def predict(
             "training, so that rare classes are found."
         ),
     ] = Decision.probable,
+    guess: Annotated[
+        bool, typer.Option("--guess", help="Give abstaining rows their most probable label all the same.")
+    ] = False,
+    calibration: Annotated[
+        Path | None, typer.Option(help="File from ferl calibrate: sets, abstention and p-values that keep a promise.")
+    ] = None,
+    alpha: Annotated[
+        float | None, typer.Option(help="How often a set may miss the true class.  [default: as calibrated]")
+    ] = None,
+    radius: Annotated[
+        bool, typer.Option("--radius", help="Add how far numbers may move, in spreads, while the label provably stays.")
+    ] = False,
+    safe_csv: Annotated[
+        bool,
+        typer.Option(
+            "--safe-csv", help="Put an apostrophe before text that a spreadsheet would take for a formula: =, +, -, @."
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object a line.")] = False,
     separator: SeparatorOption = None,
     missing: MissingOption = "",
@@ -176,23 +203,41 @@ def predict(
 ) -> None:
     """Judge the rows of a table by a model, a file of any size in constant memory.
 
-    Adds the columns label, probability (of the label), set (the classes that cannot be ruled out, "a|b"), ignorance,
-    and novelty. Columns that the model does not know are passed on. Categories that training did not have are counted
-    and named on standard error.
+    Adds the columns label, probability (of the label), set (the classes that stay possible, "a|b"), ignorance, and
+    novelty. A row whose set is all classes abstains: it has no label, unless --guess is given. Columns that the model
+    does not know are passed on. Categories that training did not have are counted and named on standard error.
 
     Example: ferl predict model.json new.csv -o answers.csv
     """
     with plain_errors(debug, "Stopped. No answers were written."):
         from ferl._model.files import read_model
         from ferl._read.answers import Wanted, judge_file
-        from ferl._tables.files import FileForm, TableFile
+        from ferl._read.calibration import check_alpha, read_calibration
+        from ferl._tables.files import FileForm, TableFile, format_of
 
         if out != "-":
-            check_place(Path(out), model, table)
+            check_place(Path(out), model, table, *([] if calibration is None else [calibration]))
         fitted, _ = read_model(model)
-        file = TableFile(table, FileForm(separator, _names(missing)))
+        promise = None if calibration is None else read_calibration(calibration, fitted, model)
+        check_alpha(promise, alpha, fitted)
+        if safe_csv and format_of(out, as_json) != "csv":
+            raise ValueError("--safe-csv is about CSV; leave it out, or write a .csv file.")
+        file = TableFile(table, FileForm(separator, names_in(missing)))
         wished_label = _wished_label(fitted, reasons, wished)
-        wanted = Wanted(every_class, only_answers, novelty, prefix, reasons, wished_label, decision.value)
+        wanted = Wanted(
+            every_class,
+            only_answers,
+            novelty,
+            prefix,
+            reasons,
+            wished_label,
+            decision.value,
+            guess=guess,
+            calibration=promise,
+            alpha=alpha,
+            with_radius=radius,
+            safe_csv=safe_csv,
+        )
         n_rows, notes = judge_file(fitted, file, out, wanted, as_json, jobs)
         for note in notes:
             typer.echo(f"note: {note}", err=True)
@@ -227,7 +272,7 @@ def explain(
 
         if as_json and plain:
             raise ValueError("--json and --plain are both given; choose one.")
-        run_explain(model, table, row, FileForm(separator, _names(missing)), StoryForm(as_json, plain, html, changes))
+        run_explain(model, table, row, FileForm(separator, names_in(missing)), StoryForm(as_json, plain, html, changes))
 
 
 @app.command()
@@ -256,13 +301,27 @@ def report(
         from ferl._cli.report import Wanted, run_report
         from ferl._tables.files import FileForm
 
-        run_report(model, table, out, FileForm(separator, _names(missing)), Wanted(target, title, groups), jobs)
+        run_report(model, table, out, FileForm(separator, names_in(missing)), Wanted(target, title, groups), jobs)
+
+
+for command in (
+    labelled_commands.evaluate,
+    labelled_commands.calibrate,
+    labelled_commands.certify,
+    labelled_commands.drift,
+    labelled_commands.update,
+):
+    app.command()(command)
 
 
 @app.command()
 def inspect(
     model: Annotated[Path, typer.Argument(help="Model file, from ferl fit or save_model.")],
-    rules: Annotated[bool, typer.Option("--rules", help="Print the rules as well.")] = False,
+    rules: Annotated[
+        bool, typer.Option("--rules", help="Print the rules as well, page by page where it is a terminal.")
+    ] = False,
+    top: Annotated[int | None, typer.Option(min=1, help="So many rules, those that say most.")] = None,
+    page: Annotated[int | None, typer.Option(min=1, help="This page of the rules, 40 lines each.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     debug: DebugOption = False,
 ) -> None:
@@ -271,9 +330,9 @@ def inspect(
     Example: ferl inspect model.json --rules
     """
     with plain_errors(debug, "Stopped."):
-        from ferl._cli.model_files import run_inspect
+        from ferl._cli.model_files import RulesWanted, run_inspect
 
-        run_inspect(model, rules, as_json)
+        run_inspect(model, RulesWanted(rules or top is not None or page is not None, top, page), as_json)
 
 
 @app.command()
@@ -301,6 +360,7 @@ def export(
             raise ValueError("Name a file: -o model.onnx for ONNX, --scorecard points.csv for a scorecard.")
         if rounded and scorecard is None:
             raise ValueError("--rounded is about the points of a scorecard; add --scorecard points.csv.")
+        check_outputs(out, scorecard)
         if scorecard is not None:
             run_scorecard(model, scorecard, rounded)
         if out is not None:
@@ -333,10 +393,6 @@ def _wished_label(model: Model, n_reasons: int, wished: str | None) -> Any:
     if wished not in by_text:
         raise ValueError(f"--wished is {wished!r}; the classes are {', '.join(by_text)}.")
     return by_text[wished]
-
-
-def _names(listed: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in listed.split(",") if name.strip())
 
 
 if __name__ == "__main__":

@@ -18,11 +18,14 @@ from rich.text import Text
 from sklearn import datasets
 from sklearn.model_selection import train_test_split
 
+from ferl._cli.scores import judge_rows
 from ferl._read.evidence import Evidence
 from ferl._read.explanation.balance import Balance
 from ferl._read.explanation.page import as_rich
 from ferl._read.explanation.weight_reasons import balance_section
 from ferl._read.shapes import read_shapes
+from ferl._tables import codes_of
+from ferl._tables.files import open_sink
 from ferl._util.arrays import Floats
 from ferl._util.files import replace_text
 from ferl.classifier import FERLClassifier
@@ -57,7 +60,7 @@ def _load(name: str) -> _Data:
     return _Data(name.replace("_", " "), features, classes.tolist(), (split[0], split[1]), (split[2], split[3]))
 
 
-def run(name: str, picture: Path | None, report: Path) -> None:
+def run(name: str, picture: Path | None, report: Path, table: Path | None = None) -> None:
     """Fit every variant, and print rules, accuracy, and the evidence of a few rows.
 
     Parameters
@@ -68,6 +71,8 @@ def run(name: str, picture: Path | None, report: Path) -> None:
         Where to write the output as an SVG picture as well.
     report : Path
         Where to write the wide rules as a page for a browser.
+    table : Path or None, default=None
+        Where to write all rows, with their labels in the column "class", as CSV.
     """
     data = _load(name)
     console = Console(record=picture is not None, width=100 if picture is not None else None)
@@ -90,6 +95,12 @@ def run(name: str, picture: Path | None, report: Path) -> None:
         svg = re.sub(r"@font-face \{.*?\}", "", console.export_svg(title=f"ferl demo --data {name}"), flags=re.DOTALL)
         replace_text(picture, svg)
         console.print(f"picture: {picture}")
+    if table is not None:
+        everything = data.named(np.concatenate(data.X))
+        everything = everything.append_column("class", pa.array(np.concatenate(data.y).tolist()))
+        with open_sink(str(table), "csv", everything.schema) as sink:
+            sink.write(sink.prepare(everything))
+        console.print(f"table: {table}, {everything.num_rows} rows, whose labels are in the column class")
     console.print(
         f"The wide rules as a page to look at, with a form to try rows of your own: {demo_report(name, report)}"
     )
@@ -122,19 +133,28 @@ def _summary(data: _Data, models: dict[str, tuple[FERLClassifier, float]]) -> Re
     table = Table(
         title=f"{data.title}: {len(data.y[0])} rows to learn from, {len(data.y[1])} to test", title_style="bold"
     )
-    for heading in ("variant", "rules", "accuracy", "sets hold the truth", "classes per set", "fit"):
+    for heading in ("variant", "rules", "accuracy", "recall", "sets hold the truth", "classes per set", "fit"):
         table.add_column(heading, justify="left" if heading == "variant" else "right")
     rows = data.named(data.X[1])
     for variant, (model, seconds) in models.items():
         sets = model.predict_set(rows)
+        judged = judge_rows(model, rows, codes_of(data.y[1], model.classes_))
+        recall = [judged.right[judged.truth == c].mean() for c in range(len(judged.classes))]
         table.add_row(
             variant,
             str(model.n_rules_),
-            f"{model.score(rows, data.y[1]):.1%}",
+            f"{judged.right.mean():.1%}",
+            "/".join(f"{100 * own:.0f}" for own in recall),
             f"{set_coverage(data.y[1], sets, model.classes_):.1%}",
             f"{mean_set_size(sets):.2f}",
             f"{seconds * 1000:.1f} ms",
         )
+    counts = np.bincount(judged.truth)
+    most, share = judged.classes[int(np.argmax(counts))], counts.max() / counts.sum()
+    recall_of = " / ".join(judged.classes)
+    table.caption = (
+        f"Always saying {most} would be right in {share:.1%} of the test rows. Recall: % of the rows of {recall_of}."
+    )
     return table
 
 

@@ -30,6 +30,7 @@ def plain_errors(debug: bool, on_interrupt: str) -> Iterator[None]:
     """
     try:
         yield
+        sys.stdout.flush()  # a reader who has gone is noticed here, and not when Python ends
     except BrokenPipeError:
         # Whoever read the output has seen enough. What is still buffered has no place to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -60,6 +61,15 @@ _REMEDIES: dict[type[OSError], str] = {
     NotADirectoryError: "Check the path.",
     PermissionError: "Ask who owns it for the right to, or choose another place.",
 }
+
+
+def check_outputs(*outputs: Path | None) -> None:
+    """Refuse two outputs that go to one file: the second would replace the first."""
+    named = [out for out in outputs if out is not None]
+    real = [os.path.realpath(out) for out in named]
+    for index, own in enumerate(real):
+        if own in real[:index]:
+            raise CommandError(f"{named[index]} is named for two outputs. Give each a file of its own.")
 
 
 def check_place(out: Path, *inputs: Path) -> None:

@@ -48,7 +48,7 @@ def run_explain(model: Path, table: Path, number: int, form: FileForm, told: Sto
         check_place(told.html, model, table)
     fitted, _ = read_model(model)
     file = TableFile(table, form)
-    story = explain(fitted, _read(fitted, file, number), counterfactual=told.with_changes)
+    story = explain(fitted, read_row_of(fitted, file, number), counterfactual=told.with_changes)
     if told.html is not None:
         _write_html(story, told.html, f"Row {number} of {table.name}")
     if told.as_json:
@@ -61,7 +61,7 @@ def run_explain(model: Path, table: Path, number: int, form: FileForm, told: Sto
         typer.echo(f"story written to {told.html}", err=True)
 
 
-def _read(model: Model, file: TableFile, number: int) -> OneRow:
+def read_row_of(model: Model, file: TableFile, number: int) -> OneRow:
     """The row of this number, from 1; the file is read up to there."""
     if number < 1:
         raise CommandError(f"--row is {number}; rows are counted from 1, the header not among them.")

@@ -17,15 +17,15 @@ import typer
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from ferl._cli.errors import CommandError, check_place
-from ferl._tables.categories import spelled_number
+from ferl._cli.columns import remark_on_categories, remark_on_ids
+from ferl._cli.errors import CommandError, check_outputs, check_place
+from ferl._cli.scores import judge_rows
+from ferl._cli.target import check_target, note_cost
+from ferl._tables import codes_of
 from ferl._tables.files import FileForm, TableFile, format_of, integers_or_text, known_text, open_sink, text_as_numbers
-from ferl._util.text import shown
+from ferl._util.names import near_name
 from ferl.classifier import FERLClassifier
-from ferl.metrics import aurc
 from ferl.saving import save_model
-
-_LIKE_NAMES = 0.5  # a column with more categories than this share of its rows looks like names
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class Choice:
         named = [self.target, *self.drop, *self.categorical, *([self.weights] if self.weights else [])]
         for name in named:
             if name not in file.names:
-                near = difflib.get_close_matches(name, file.names, n=1)
-                hint = f" Did you mean {near[0]!r}?" if near else f" It has {', '.join(map(repr, file.names[:8]))}."
+                near = near_name(name, file.names)
+                hint = f" Did you mean {near!r}?" if near else f" It has {', '.join(map(repr, file.names[:8]))}."
                 separator = " Is the separator another one (--separator)?" if len(file.names) == 1 else ""
                 raise CommandError(f"{file.path.name} has no column {name!r}.{hint}{separator}")
         others = [self.target, *self.drop, *([self.weights] if self.weights else [])]
@@ -72,8 +72,10 @@ def run_fit(
     test: float | None,
     held_out: Path | None,
     jobs: int,
+    allow_many: bool = False,
 ) -> None:
     """Read a table, fit, print what came out, and write the model, and the rows held out."""
+    check_outputs(out, held_out)
     check_place(out, table)
     if held_out is not None:
         check_place(held_out, table, out)
@@ -82,14 +84,21 @@ def run_fit(
     estimator = _estimator(parameters).set_params(n_jobs=jobs)
     table_rows = _labelled_rows(file, choice.target)
     X, y, weight = _training_rows(table_rows, file, choice)
+    check_target(y, choice.target, allow_many)
     fitted_on = np.arange(len(y))
     if test is not None:
         fitted_on, tested_on = _split(y, test, estimator.random_state)
+    note_cost(str(parameters["variant"]), len(fitted_on), X.num_columns, len(np.unique(y)))
     estimator.fit(X.take(fitted_on), y[fitted_on], None if weight is None else weight[fitted_on])
     typer.echo(f"rules              {estimator.n_rules_}")
-    typer.echo(f"training accuracy  {estimator.score(X.take(fitted_on), y[fitted_on]):.1%} of {len(fitted_on):,} rows")
-    if test is not None:
-        _print_test(estimator, X.take(tested_on), y[tested_on])
+    truth = codes_of(y, estimator.classes_)
+    learned = judge_rows(estimator, X.take(fitted_on), truth[fitted_on])
+    typer.echo(f"training accuracy  {learned.accuracy_text()}")
+    if test is None:
+        typer.echo(f"training recall    {learned.recall_text()}")
+    else:
+        for line in judge_rows(estimator, X.take(tested_on), truth[tested_on]).lines("test"):
+            typer.echo(line)
         if held_out is not None:
             with open_sink(str(held_out), format_of(str(held_out), False), table_rows.schema) as sink:
                 sink.write(sink.prepare(table_rows.take(np.sort(tested_on))))
@@ -170,30 +179,12 @@ def _feature(column: pa.ChunkedArray, name: str, is_category: bool, file: TableF
     text = known_text(column, file.form.missing)
     if is_category:
         return integers_or_text(text).dictionary_encode()
-    numbers = text_as_numbers(text)
+    numbers = text_as_numbers(text, file.form.has_decimal_commas)
     if numbers is None:
-        _remark_on_categories(text, name)
+        remark_on_categories(text, name)
         return text
+    remark_on_ids(numbers, name)
     return numbers
-
-
-def _remark_on_categories(text: pa.ChunkedArray, name: str) -> None:
-    """Tell the user of columns that are taken as categories and were hardly meant to be."""
-    counts = {pair["values"]: pair["counts"] for pair in text.value_counts().to_pylist() if pair["values"] is not None}
-    others = [value for value in counts if spelled_number(value) is None]
-    n_rows = sum(counts.values())
-    if len(others) <= 3 and 2 * sum(counts[value] for value in others) < n_rows:
-        typer.echo(
-            f"note: column {name!r} holds numbers and {', '.join(map(shown, others))}, and is taken as categories. If "
-            f"that stands for missing values, add --missing {others[0]}",
-            err=True,
-        )
-    elif len(counts) > max(_LIKE_NAMES * n_rows, 20):
-        typer.echo(
-            f"note: column {name!r} has {len(counts)} categories in {n_rows} rows, as names have; to leave it out, add "
-            f"--drop {name}",
-            err=True,
-        )
 
 
 def _labels(labels: pa.ChunkedArray) -> NDArray[Any]:
@@ -228,12 +219,3 @@ def _split(y: NDArray[Any], share: float, seed: Any) -> tuple[NDArray[np.intp], 
         np.arange(len(y)), test_size=share, stratify=y if can_stratify else None, random_state=seed
     )
     return np.sort(fitted_on), np.sort(tested_on)
-
-
-def _print_test(estimator: FERLClassifier, X: pa.Table, y: NDArray[Any]) -> None:
-    evidence = estimator.predict_evidence(X)
-    probability = evidence.probability
-    label = estimator.classes_[probability.argmax(axis=1)]
-    typer.echo(f"test accuracy      {(label == y).mean():.1%} of {len(y):,} rows that were held out")
-    typer.echo(f"test AURC          {aurc(y, label, probability.max(axis=1)):.4f} (lower: more sure where it is right)")
-    typer.echo(f"test abstentions   {evidence.prediction_set().all(axis=1).mean():.1%}")

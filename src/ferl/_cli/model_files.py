@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,22 +27,63 @@ from ferl.saving import load_model
 
 _MAX_SHOWN = 5
 _MAX_RULES = 15
+_PAGE_LINES = 40
 
 
-def run_inspect(model: Path, with_rules: bool, as_json: bool) -> None:
+@dataclass(frozen=True)
+class RulesWanted:
+    """Which rules are to be printed.
+
+    Attributes
+    ----------
+    shown : bool
+        Whether any are.
+    top : int or None
+        How many, those that say most; None: all.
+    page : int or None
+        One page of them, from 1; None: all, through a pager where standard output is a terminal.
+    """
+
+    shown: bool = False
+    top: int | None = None
+    page: int | None = None
+
+
+def run_inspect(model: Path, rules: RulesWanted, as_json: bool) -> None:
     """Print what a model file holds, and its rules if they are asked for."""
     estimator = load_model(model)
     summary = summarise(estimator)
     if as_json:
-        if with_rules:
-            summary["rules"] = export_text(estimator).splitlines()
+        if rules.shown:
+            summary["rules"] = _page(export_text(estimator, max_rules=rules.top).splitlines(), rules.page)[0]
         print(json.dumps(summary, ensure_ascii=False, indent=2))
         return
     console = Console()
-    _show(summary, console)
-    if with_rules:
-        console.print()
-        console.print(Text(export_text(estimator, width=max(console.width, 40))), soft_wrap=True)
+    if rules.page is None:
+        _show(summary, console)
+    if not rules.shown:
+        return
+    text = export_text(estimator, max_rules=rules.top, width=max(console.width, 40))
+    lines, n_pages = _page(text.splitlines(), rules.page)
+    console.print()
+    # A pager where somebody reads and there is more than fits; whoever asks for a page or for the top sees it at once.
+    if console.is_terminal and rules.page is None and len(lines) > console.height:
+        with console.pager():
+            console.print(Text("\n".join(lines)), soft_wrap=True)
+        return
+    console.print(Text("\n".join(lines)), soft_wrap=True)
+    if rules.page is not None:
+        typer.echo(f"page {rules.page} of {n_pages}", err=True)
+
+
+def _page(lines: list[str], page: int | None) -> tuple[list[str], int]:
+    """The lines of a page, or all of them; and how many pages there are."""
+    n_pages = max(-(-len(lines) // _PAGE_LINES), 1)
+    if page is None:
+        return lines, n_pages
+    if page > n_pages:
+        raise CommandError(f"--page is {page}; the rules have {n_pages} {'page' if n_pages == 1 else 'pages'}.")
+    return lines[(page - 1) * _PAGE_LINES : page * _PAGE_LINES], n_pages
 
 
 def summarise(estimator: FERLClassifier) -> dict[str, Any]:

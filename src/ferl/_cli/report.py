@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from ferl._tables.file_rows import RowReader, known_column
 from ferl._tables.files import FileForm, TableFile, text_as_numbers
 from ferl._util.arrays import Ints
 from ferl._util.files import replace_text
+from ferl._util.names import near_name
 from ferl._util.progress import file_bar
 from ferl._util.text import shown
 from ferl._util.threads import n_threads
@@ -54,13 +54,13 @@ def run_report(model: Path, table: Path, out: Path, form: FileForm, wanted: Want
     estimator = load_model(model)
     fitted = estimator.model_
     file = TableFile(table, form)
-    labels = None if wanted.target is None else _Labels(fitted, file, wanted.target)
+    labels = None if wanted.target is None else Labels(fitted, file, wanted.target)
     if wanted.groups is not None:
         _check_column(file, wanted.groups, "Leave --groups out if rows are not to be compared.")
     names = [name for name in file.names if name != wanted.target]
     if len(names) > fitted.n_features and wanted.groups not in _names_of(fitted):
         names = [name for name in names if name != wanted.groups]  # without names columns are taken in their order
-    rows = RowReader(fitted.schema, fitted.missing_features, names, file.path, form)
+    rows = RowReader(fitted.schema, fitted.missing_features, names, file.path, file.form)
     reading = TableReading(fitted, n_threads(jobs))
     held: list[pa.Array] = []
     with file_bar(f"judging {table.name}", file.size) as moved:
@@ -69,11 +69,11 @@ def run_report(model: Path, table: Path, out: Path, form: FileForm, wanted: Want
             read = rows.read(batch)
             rows.count(read)
             reading.add(read.rows, truth, _cells(batch, rows.features))
-            held += [] if wanted.groups is None else known_column(batch[wanted.groups], form).chunks
+            held += [] if wanted.groups is None else known_column(batch[wanted.groups], file.form).chunks
     if labels is not None:
         labels.refuse_if_all_are_others()
     title = wanted.title or model.stem
-    groups = None if wanted.groups is None or not held else _groups(wanted.groups, held)
+    groups = None if wanted.groups is None or not held else _groups(wanted.groups, held, file.form)
     replace_text(out, render(summarise(fitted, changed_parameters(estimator), reading, title, table.name, groups)))
     for line in rows.unseen_lines():
         typer.echo(f"note: {line}", err=True)
@@ -84,17 +84,17 @@ def _names_of(model: Model) -> tuple[str, ...]:
     return model.schema.names or ()
 
 
-def _groups(name: str, held: list[pa.Array]) -> Groups:
+def _groups(name: str, held: list[pa.Array], form: FileForm) -> Groups:
     """The column that rows are grouped by; text that spells numbers throughout is numbers."""
     column = pa.chunked_array(held)
-    numbers = text_as_numbers(column) if is_text(column.type) else None
+    numbers = text_as_numbers(column, form.has_decimal_commas) if is_text(column.type) else None
     return Groups(name, arrow_column(f"Column {name!r}", column if numbers is None else numbers))
 
 
 def _check_column(file: TableFile, name: str, otherwise: str) -> None:
     if name not in file.names:
-        near = difflib.get_close_matches(name, file.names, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else otherwise
+        near = near_name(name, file.names)
+        hint = f"Did you mean {near!r}?" if near else otherwise
         raise CommandError(f"{file.path.name} has no column {name!r}. {hint}")
 
 
@@ -103,7 +103,7 @@ def _cells(batch: pa.Table, features: list[str]) -> Cell:
     return lambda row, feature: batch[features[feature]][row].as_py()
 
 
-class _Labels:
+class Labels:
     """The column of labels, as indices of a model's classes."""
 
     def __init__(self, model: Model, file: TableFile, target: str) -> None:

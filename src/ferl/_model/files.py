@@ -65,6 +65,15 @@ _WITH_WORDS = ("compact", "wide")
 def read_model(path: str | os.PathLike[str]) -> tuple[Model, dict[str, Any]]:
     """The model in a file, and the parameters that it was fitted with, as they are written."""
     path = Path(path)
+    content = file_content(path)
+    try:
+        return parsed_model(content)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path.name}: {error}") from error
+
+
+def file_content(path: Path) -> bytes:
+    """What stands in a file of a sensible size; a pipe or a device is refused."""
     with open(path, "rb", opener=_open_without_waiting) as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
@@ -72,15 +81,17 @@ def read_model(path: str | os.PathLike[str]) -> tuple[Model, dict[str, Any]]:
         content = file.read(min(status.st_size, MAX_BYTES) + 1)  # Python takes the memory before it reads
     if len(content) > MAX_BYTES:
         raise ModelFileError(f"{path.name} has more than {MAX_BYTES:,} bytes; models are smaller.")
-    try:
-        return parsed_model(content)
-    except ModelFileError as error:
-        raise ModelFileError(f"{path.name}: {error}") from error
+    return content
 
 
 def parsed_model(content: bytes) -> tuple[Model, dict[str, Any]]:
     """As :func:`read_model`, from what stands in the file."""
     return model_from_form(_parsed(content), len(content))
+
+
+def parsed_json(content: bytes) -> Any:
+    """JSON of others than models, read as carefully."""
+    return _parsed(content)
 
 
 def _open_without_waiting(name: str, flags: int) -> int:

@@ -10,30 +10,82 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ferl._model.model import Model
+from ferl._read.calibration import Calibration
+from ferl._read.certificate import certified_radius
 from ferl._read.decision import decide
 from ferl._read.evidence import Evidence, read_evidence
-from ferl._read.novelty import novelty
+from ferl._read.novelty import novelty, total_spread
 from ferl._read.reasons import read_reasons
 from ferl._tables.file_rows import Batch, RowReader
 from ferl._tables.files import TableFile, format_of, open_sink
-from ferl._util.arrays import Floats
+from ferl._util.arrays import Bools, Floats
 from ferl._util.files import TableFileError
 from ferl._util.progress import file_bar
 from ferl._util.threads import in_order, n_threads
 
 
-def answer_names(model: Model, prefix: str, every_class: bool, with_novelty: bool) -> list[str]:
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be written.
+
+    Attributes
+    ----------
+    every_class : bool
+        Probability, belief and plausibility of each class as well.
+    only_answers : bool
+        Leave out the columns of the input.
+    with_novelty : bool
+        Whether novelty is among the answers.
+    prefix : str
+        Before the names of the answers.
+    n_reasons : int
+        Number of columns for what cost a row most on its way to a class; of wide rules.
+    wished : label or None
+        That class; None: the second of two.
+    decision : {"probable", "balanced"}
+        How the label is chosen.
+    guess : bool
+        Whether abstaining rows get their most probable label all the same.
+    calibration : Calibration or None
+        What calibration rows promise.
+    alpha : float or None
+        How often a set may miss the true class, with such rows; None: as they were calibrated for.
+    with_radius : bool
+        Whether the proven radius is among the answers, in spreads.
+    safe_csv : bool
+        Whether text that a spreadsheet would take for a formula gets an apostrophe before it, in CSV.
+    """
+
+    every_class: bool = False
+    only_answers: bool = False
+    with_novelty: bool = True
+    prefix: str = ""
+    n_reasons: int = 0
+    wished: Any = None
+    decision: str = "probable"
+    guess: bool = False
+    calibration: Calibration | None = None
+    alpha: float | None = None
+    with_radius: bool = False
+    safe_csv: bool = False
+
+    @property
+    def with_p_values(self) -> bool:
+        """Whether p-values of novelty are among the answers."""
+        return self.with_novelty and self.calibration is not None and self.calibration.novelty is not None
+
+
+def answer_names(model: Model, wanted: Wanted) -> list[str]:
     """Names of the columns that :func:`answer_columns` gives."""
-    names = ["label", "probability", "set", "ignorance"] + ["novelty"] * with_novelty
-    if every_class:
+    names = ["label", "probability", "set", "ignorance"] + ["novelty"] * wanted.with_novelty
+    names += ["novelty_p"] * wanted.with_p_values + ["radius"] * wanted.with_radius
+    if wanted.every_class:
         names += [f"{what}({label})" for what in ("probability", "belief", "plausibility") for label in model.classes]
-    return [prefix + name for name in names]
+    return [wanted.prefix + name for name in names]
 
 
-def answer_columns(
-    model: Model, rows: Floats, every_class: bool, with_novelty: bool, decision: str = "probable"
-) -> list[pa.Array | pa.ChunkedArray]:
-    """Label, its probability, the prediction set as text, ignorance and novelty.
+def answer_columns(model: Model, rows: Floats, wanted: Wanted) -> list[pa.Array | pa.ChunkedArray]:
+    """Label, its probability, the prediction set as text, ignorance, and what else is wanted.
 
     Parameters
     ----------
@@ -41,33 +93,60 @@ def answer_columns(
         The model.
     rows : ndarray of shape (n_samples, n_columns)
         Rows as the tree reads them; there may be none.
-    every_class : bool
-        Add probability, belief and plausibility of each class.
-    with_novelty : bool
-        Whether novelty is among the answers.
-    decision : {"probable", "balanced"}, default="probable"
-        How the label is chosen; see :func:`ferl._read.decision.decide`.
+    wanted : Wanted
+        What is to be answered.
 
     Returns
     -------
     list of pyarrow.Array
+        An abstaining row has no label and no probability, unless a guess is wanted.
     """
     evidence = read_evidence(model, rows) if len(rows) else _nothing(model)
-    probability = evidence.probability
-    best = decide(model, rows, evidence, decision) if len(rows) else np.zeros(0, dtype=np.intp)
+    best = decide(model, rows, evidence, wanted.decision) if len(rows) else np.zeros(0, dtype=np.intp)
+    calibration = wanted.calibration
+    how_novel = np.zeros(0)
+    if len(rows) and (wanted.with_novelty or (calibration is not None and calibration.needs_novelty)):
+        how_novel = novelty(model, rows)
+    told, sets, abstains = _promised(evidence, how_novel, wanted)
+    probability = told.probability
+    silent = None if wanted.guess else abstains
     columns = [
-        pa.array(model.classes.tolist()).take(pa.array(best)),
-        pa.array(probability[np.arange(len(best)), best]),
-        set_texts(evidence.prediction_set(), model.classes),
-        pa.array(evidence.ignorance),
+        pa.array(model.classes.tolist()).take(pa.array(best, mask=silent)),
+        pa.array(probability[np.arange(len(best)), best], mask=silent),
+        set_texts(sets, model.classes),
+        pa.array(told.ignorance),
     ]
-    if with_novelty:
-        how_novel = novelty(model, rows) if len(rows) else np.zeros(0)
+    if wanted.with_novelty:
         columns.append(pa.array(how_novel, from_pandas=True))
-    if every_class:
-        for block in (probability, evidence.belief, evidence.plausibility):
+    if wanted.with_p_values and calibration is not None:
+        columns.append(pa.array(calibration.novelty_p_values(how_novel)))
+    if wanted.with_radius:
+        spread = total_spread(model.tree)[: model.n_features]
+        columns.append(pa.array(certified_radius(model, rows, spread) if len(rows) else np.zeros(0), mask=silent))
+    if wanted.every_class:
+        for block in (probability, told.belief, told.plausibility):
             columns += [pa.array(np.ascontiguousarray(own)) for own in block.T]
     return columns
+
+
+def _promised(evidence: Evidence, how_novel: Floats, wanted: Wanted) -> tuple[Evidence, Bools, Bools]:
+    """The evidence that is told, the sets, and which rows abstain: by calibration rows where there are some.
+
+    Sets and abstention compare the evidence itself, as the calibration rows' was; the map is about probabilities.
+    """
+    calibration = wanted.calibration
+    told = evidence
+    if calibration is not None and calibration.moved is not None and len(evidence):
+        told = calibration.moved(evidence)
+    if calibration is not None and calibration.conformal is not None and len(evidence):
+        sets = calibration.conformal.sets(evidence, wanted.alpha or calibration.conformal.alpha)
+    else:
+        sets = told.prediction_set()
+    answered = None if calibration is None else calibration.answered(evidence, how_novel)
+    if answered is not None:
+        return told, sets, ~answered
+    # Of a single class nothing is in doubt.
+    return told, sets, np.asarray(sets.all(axis=1) & (sets.shape[1] > 1))
 
 
 def reason_columns(model: Model, rows: Floats, n_reasons: int, wished: Any = None) -> list[pa.Array]:
@@ -107,37 +186,6 @@ def set_texts(sets: NDArray[np.bool_], classes: NDArray[Any]) -> pa.Array:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What is to be written.
-
-    Attributes
-    ----------
-    every_class : bool
-        Probability, belief and plausibility of each class as well.
-    only_answers : bool
-        Leave out the columns of the input.
-    with_novelty : bool
-        Whether novelty is among the answers.
-    prefix : str
-        Before the names of the answers.
-    n_reasons : int
-        Number of columns for what cost a row most on its way to a class; of wide rules.
-    wished : label or None
-        That class; None: the second of two.
-    decision : {"probable", "balanced"}
-        How the label is chosen.
-    """
-
-    every_class: bool = False
-    only_answers: bool = False
-    with_novelty: bool = True
-    prefix: str = ""
-    n_reasons: int = 0
-    wished: Any = None
-    decision: str = "probable"
-
-
 def judge_file(
     model: Model, file: TableFile, out: str, wanted: Wanted, as_json: bool, jobs: int | None
 ) -> tuple[int, list[str]]:
@@ -168,7 +216,10 @@ def judge_file(
     threads = n_threads(jobs)  # refused, if at all, before anything is written
     judge = _Judge(model, file, wanted, format_of(out, as_json))
     n_rows = 0
-    with file_bar(f"judging {file.path.name}", file.size) as moved, open_sink(out, judge.form, judge.schema) as sink:
+    with (
+        file_bar(f"judging {file.path.name}", file.size) as moved,
+        open_sink(out, judge.form, judge.schema, safe_csv=wanted.safe_csv) as sink,
+    ):
 
         def judged(batch: pa.Table) -> tuple[Batch, Any]:
             read = judge.rows.read(batch)
@@ -191,7 +242,7 @@ class _Judge:
         self.form = form
         self.rows = RowReader(model.schema, model.missing_features, file.names, file.path, file.form)
         self.kept = [] if wanted.only_answers else file.names
-        self.names = answer_names(model, wanted.prefix, wanted.every_class, wanted.with_novelty)
+        self.names = answer_names(model, wanted)
         self.names += [f"{wanted.prefix}reason_{number}" for number in range(1, wanted.n_reasons + 1)]
         # CSV keeps the text of numbers to the letter. The types of Parquet and JSON are for programs.
         self.as_typed = form != "csv" and not file.is_parquet
@@ -208,7 +259,7 @@ class _Judge:
     def answered(self, batch: pa.Table, read: Batch) -> pa.Table:
         """A batch of the file, with the answers for its rows."""
         wanted = self.wanted
-        answers = answer_columns(self.model, read.rows, wanted.every_class, wanted.with_novelty, wanted.decision)
+        answers = answer_columns(self.model, read.rows, wanted)
         if wanted.n_reasons:
             answers += reason_columns(self.model, read.rows, wanted.n_reasons, wanted.wished)
         numbers = read.numbers if self.as_typed else {}

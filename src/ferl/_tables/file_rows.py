@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from ferl._tables.rows import with_indicators
 from ferl._tables.schema import Schema
 from ferl._util.arrays import Floats
 from ferl._util.files import TableFileError
+from ferl._util.names import near_name
 
 MAX_UNSEEN = 1000  # unseen categories of a column that are remembered by name: memory must not grow with the file
 
@@ -110,7 +110,7 @@ class RowReader:
         column = known_column(column, self.form)
         if not is_text(column.type):
             return column.cast(pa.float64()) if pa.types.is_null(column.type) else column
-        numbers = text_as_numbers(column)
+        numbers = text_as_numbers(column, self.form.has_decimal_commas)
         if numbers is None:
             raise no_number(column, label)
         return numbers
@@ -151,8 +151,8 @@ def _feature_columns(known: Schema, names: Sequence[str], path: Path) -> list[st
     given = set(names)
     absent = [name for name in known.names if name not in given]
     if absent:
-        near = difflib.get_close_matches(absent[0], names, n=1)
-        hint = f" Did you mean {near[0]!r}? Rename it." if near else " Add it; its fields may be empty."
+        near = near_name(absent[0], names)
+        hint = f" Did you mean {near!r}? Rename it." if near else " Add it; its fields may be empty."
         more = f" (and {len(absent) - 1} more)" if len(absent) > 1 else ""
         raise TableFileError(f"{path.name} has no column {absent[0]!r}{more}, which the model reads.{hint}")
     return list(known.names)

@@ -6,11 +6,12 @@ import csv as python_csv
 import io
 import json
 import re
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -20,6 +21,16 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from ferl._tables.categories import spelled_number
+from ferl._tables.csv_form import (
+    encoding_of,
+    ends_inside_quotes,
+    has_lines,
+    header_of,
+    likely_separator,
+    separator_of,
+    spoken_separator,
+    unclosed_quote,
+)
 from ferl._util.files import TableFileError, replacing
 from ferl._util.text import shown
 
@@ -29,13 +40,14 @@ BLOCK_BYTES = 1 << 20
 # Every block costs time for every column, so wide files are read in larger blocks: about so many rows each, as the
 # length of the header tells.
 _BLOCK_ROWS = 16
-_MAX_HEADER = 1 << 24  # bytes
 BATCH_ROWS = 65_536  # of a Parquet file
 PARQUET = (".parquet", ".pq")
 FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".jsonl": "json", ".ndjson": "json"}
-_UTF16_STARTS = (b"\xff\xfe", b"\xfe\xff")
 # As Python writes it: text that reads back to the same text. 007 and +7 are names, not numbers.
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+# A number with a comma before its decimals: only where commas do not stand between fields, and never with points.
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?\s*")
+_FORMULA_STARTS = tuple("=+-@\t\r")  # what makes a formula of a field in a spreadsheet
 _MAX_SAID = 160  # letters of what Arrow says, which may quote the file
 
 
@@ -46,13 +58,18 @@ class FileForm:
     Attributes
     ----------
     separator : str or None
-        Between the fields of a CSV file; None: a comma, or a tab where the name ends in .tsv.
+        Between the fields of a CSV file; None: a comma, a tab where the name ends in .tsv, or what the header has.
     missing : tuple of str
         What stands for a missing value, besides nothing at all.
     """
 
     separator: str | None = None
     missing: tuple[str, ...] = ()
+
+    @property
+    def has_decimal_commas(self) -> bool:
+        """Whether "3,14" can be a number: in a CSV file whose fields have something else between them."""
+        return self.separator not in (None, ",")
 
 
 class TableFile:
@@ -75,11 +92,17 @@ class TableFile:
 
     def __init__(self, path: Path, form: FileForm) -> None:
         self.path = path
-        self.form = form
         self.is_parquet = path.suffix.lower() in PARQUET
         if not path.is_file():
             raise TableFileError(f"{path} is no file. Check the path.")
-        with _named_errors(path):
+        self.encoding, self._has_rows = "utf8", True
+        if not self.is_parquet:
+            self.encoding = encoding_of(path)
+            header = header_of(path, self.encoding)
+            form = replace(form, separator=separator_of(path, header, form.separator))
+            self._has_rows = has_lines(path)
+        self.form = form if not self.is_parquet else replace(form, separator=None)
+        with _named_errors(self):
             self.schema = pq.read_schema(path) if self.is_parquet else self._csv_schema()
         self.names: list[str] = list(self.schema.names)
         twice = [name for name, count in Counter(self.names).items() if count > 1]
@@ -97,7 +120,7 @@ class TableFile:
         moved : callable, default=a function that does nothing
             Told how far reading has come, on the scale of ``size``.
         """
-        with _named_errors(self.path):
+        with _named_errors(self):
             yield from self._parquet_batches(moved) if self.is_parquet else self._csv_batches(moved)
 
     def read(self) -> pa.Table:
@@ -114,26 +137,47 @@ class TableFile:
                 moved(n_rows)
 
     def _csv_batches(self, moved: Callable[[int], object]) -> Iterator[pa.Table]:
+        if not self._has_rows:
+            return
+        last: list[str | None] = []
         with pa.OSFile(str(self.path)) as file, self._open_csv(file, self.names) as reader:
             for batch in reader:
                 if batch.num_rows:
+                    last = [column[-1].as_py() for column in batch.columns]
                     yield pa.Table.from_batches([batch])
                 moved(file.tell())
+        if ends_inside_quotes(self.path, last):
+            self.refuse_unclosed_quote()
+
+    def refuse_unclosed_quote(self) -> None:
+        """Name the line where a quote begins that swallows all that follows."""
+        line = unclosed_quote(self.path, str(self.form.separator), self.encoding)
+        if line is not None:
+            raise TableFileError(
+                f'{self.path.name}: a quote (") begins in line {line:,} and never ends, so that all that follows would '
+                "be one value. Close it, or double a quote that belongs to the text."
+            )
 
     def _csv_schema(self) -> pa.Schema:
+        if not self._has_rows:
+            return pa.schema([(name, pa.string()) for name in self._header_names()])
         with self._open_csv(str(self.path), []) as reader:
             return pa.schema([(name, pa.string()) for name in reader.schema.names])
 
+    def _header_names(self) -> list[str]:
+        """The names of a file that is a header without a new line, which Arrow takes for nothing."""
+        header = header_of(self.path, self.encoding)
+        if not header:
+            raise TableFileError(f"{self.path.name} is empty. It needs a header and rows.")
+        return next(python_csv.reader([header], delimiter=str(self.form.separator)))
+
     def _open_csv(self, source: Any, names: list[str]) -> Any:
-        with self.path.open("rb") as file:
-            block = max(BLOCK_BYTES, _BLOCK_ROWS * len(file.readline(_MAX_HEADER)))
-        separator = self.form.separator or ("\t" if self.path.suffix.lower() == ".tsv" else ",")
-        if len(separator.encode()) != 1:
-            raise TableFileError(f"The separator is {separator!r}; it must be one character, such as ';'.")
+        n_bytes = len(header_of(self.path, self.encoding).encode(self.encoding))
+        block = max(BLOCK_BYTES, _BLOCK_ROWS * n_bytes)
         return csv.open_csv(
             source,
-            read_options=csv.ReadOptions(block_size=block),
-            parse_options=csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+            read_options=csv.ReadOptions(block_size=block, encoding=self.encoding),
+            parse_options=csv.ParseOptions(delimiter=self.form.separator, newlines_in_values=True),
             convert_options=csv.ConvertOptions(
                 # Text, all of it: what Arrow infers from one block need not hold for the next.
                 column_types=dict.fromkeys(names, pa.string()),
@@ -146,26 +190,29 @@ class TableFile:
 class _named_errors:
     """Put the name of the file before what Arrow says of its content."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, file: TableFile) -> None:
+        self.file = file
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, pa.ArrowInvalid):
+            if not self.file.is_parquet:
+                self.file.refuse_unclosed_quote()
             said = str(error)[:_MAX_SAID].rstrip(". ")
-            raise TableFileError(f"{self.path.name} cannot be read: {said}. {self._remedy(str(error))}") from error
+            raise TableFileError(f"{self.file.path.name} cannot be read: {said}. {self._remedy(str(error))}") from error
 
     def _remedy(self, said: str) -> str:
-        if self.path.suffix.lower() in PARQUET:
+        if self.file.is_parquet:
             return "Is it a Parquet file?"
         if "Empty" in said:
             return "It needs a header and rows."
-        with self.path.open("rb") as file:
-            is_utf16 = file.read(2) in _UTF16_STARTS
-        if "UTF8" in said or is_utf16:
+        if "UTF8" in said or "codec" in said:
             return "Save it as UTF-8."
+        other = likely_separator(self.file.path, self.file.encoding, str(self.file.form.separator))
+        if other is not None:
+            return f"Its fields seem to have {other!r} between them: add --separator {spoken_separator(other)}"
         return "Check the separator (--separator), and the quotes around text."
 
 
@@ -182,8 +229,8 @@ def known_text(column: pa.ChunkedArray, missing: tuple[str, ...]) -> pa.ChunkedA
     return pc.if_else(lacks, pa.scalar(None, pa.string()), column)
 
 
-def text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """A text column as float64; None where some text is not a number."""
+def text_as_numbers(column: pa.ChunkedArray, decimal_commas: bool = False) -> pa.ChunkedArray | None:
+    """A text column as float64; None where some text is not a number. ``decimal_commas``: "3,14" is one as well."""
     try:
         return column.cast(pa.float64())
     except pa.ArrowInvalid:
@@ -191,10 +238,17 @@ def text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     trimmed = pc.utf8_trim_whitespace(column)
     # Arrow does not know all spellings: a plus sign, say.
     encoded = trimmed.combine_chunks().dictionary_encode()
-    numbers = [spelled_number(text) for text in encoded.dictionary.to_pylist()]
+    numbers = [field_number(text, decimal_commas) for text in encoded.dictionary.to_pylist()]
     if None in numbers:
         return None
     return pa.chunked_array([pa.array(numbers, pa.float64()).take(encoded.indices)])
+
+
+def field_number(text: str, decimal_commas: bool) -> float | None:
+    """The number that a field spells; None: it spells none."""
+    if decimal_commas and _DECIMAL_COMMA.fullmatch(text):
+        text = text.replace(",", ".")
+    return spelled_number(text)
 
 
 def integers_or_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -209,7 +263,7 @@ def no_number(column: pa.ChunkedArray, label: str) -> TableFileError:
     text = next(text for text in column.unique().to_pylist() if text is not None and spelled_number(text) is None)
     return TableFileError(
         f"{label} holds {shown(text)}, which is not a number; in training it held numbers. If it stands for a missing "
-        f"value, add --missing {shown(text)}."
+        f"value, add --missing {shlex.quote(text)}"
     )
 
 
@@ -231,14 +285,17 @@ class Sink(Protocol):
 class CsvSink:
     """CSV with a header; text is quoted where a block of rows needs it."""
 
-    def __init__(self, file: IO[bytes], names: list[str]) -> None:
+    def __init__(self, file: IO[bytes], names: list[str], is_safe: bool = False) -> None:
         self.file = file
+        self.is_safe = is_safe
         header = io.StringIO()
-        python_csv.writer(header, lineterminator="\n").writerow(names)
+        python_csv.writer(header, lineterminator="\n").writerow(map(harmless_text, names) if is_safe else names)
         file.write(header.getvalue().encode())
 
     def prepare(self, table: pa.Table) -> Any:
         """The lines of a table."""
+        if self.is_safe:
+            table = pa.table([_harmless(column) for column in table.columns], names=table.column_names)
         try:
             return _csv_text(table, "none")
         except pa.ArrowInvalid:  # a comma, a quote or a new line inside a value
@@ -247,6 +304,26 @@ class CsvSink:
     def write(self, prepared: Any) -> None:
         """Add lines."""
         self.file.write(prepared)
+
+
+def harmless_text(text: str) -> str:
+    """A text with an apostrophe before it where a spreadsheet would take it for a formula; numbers stay as they are.
+
+    Examples
+    --------
+    >>> [harmless_text(text) for text in ("=1+2", "@now", "-3.5", "-cmd", "plain")]
+    ["'=1+2", "'@now", '-3.5', "'-cmd", 'plain']
+    """
+    return f"'{text}" if text[:1] in _FORMULA_STARTS and spelled_number(text) is None else text
+
+
+def _harmless(column: Any) -> Any:
+    if not pa.types.is_string(column.type):
+        return column
+    starts = pc.is_in(pc.utf8_slice_codeunits(column, 0, 1), value_set=pa.array(list(_FORMULA_STARTS)))
+    if not pc.any(starts).as_py():
+        return column
+    return pa.chunked_array([[None if own is None else harmless_text(own) for own in column.to_pylist()]], pa.string())
 
 
 def _csv_text(table: pa.Table, quoting: str) -> Any:
@@ -263,7 +340,13 @@ class JsonSink:
 
     def prepare(self, table: pa.Table) -> bytes:
         """The lines of a table."""
-        lines = (json.dumps(row, ensure_ascii=False, default=str) for row in table.to_pylist())
+        # NaN and infinity are no JSON: null.
+        known = {
+            name: pc.if_else(pc.is_finite(own), own, None) if pa.types.is_floating(own.type) else own
+            for name, own in zip(table.column_names, table.columns, strict=True)
+        }
+        rows = pa.table(known).to_pylist()
+        lines = (json.dumps(row, ensure_ascii=False, default=str, allow_nan=False) for row in rows)
         return "".join(f"{line}\n" for line in lines).encode()
 
     def write(self, prepared: bytes) -> None:
@@ -299,7 +382,7 @@ def format_of(out: str, as_json: bool) -> str:
 
 
 @contextmanager
-def open_sink(out: str, form: str, schema: pa.Schema) -> Iterator[Sink]:
+def open_sink(out: str, form: str, schema: pa.Schema, safe_csv: bool = False) -> Iterator[Sink]:
     """Where tables of this schema go. A file appears when all is written, or not at all.
 
     Parameters
@@ -310,10 +393,12 @@ def open_sink(out: str, form: str, schema: pa.Schema) -> Iterator[Sink]:
         The format.
     schema : pyarrow.Schema
         That of all tables.
+    safe_csv : bool, default=False
+        Whether text in CSV that a spreadsheet would take for a formula gets an apostrophe before it.
     """
     if out == "-":
         file = sys.stdout.buffer
-        yield CsvSink(file, schema.names) if form == "csv" else JsonSink(file)
+        yield CsvSink(file, schema.names, safe_csv) if form == "csv" else JsonSink(file)
         file.flush()
         return
     with replacing(out) as beside:
@@ -325,4 +410,4 @@ def open_sink(out: str, form: str, schema: pa.Schema) -> Iterator[Sink]:
                 sink.writer.close()
             return
         with beside.open("xb") as file:
-            yield CsvSink(file, schema.names) if form == "csv" else JsonSink(file)
+            yield CsvSink(file, schema.names, safe_csv) if form == "csv" else JsonSink(file)

@@ -1,6 +1,6 @@
 """Prediction sets with a coverage guarantee, around any :class:`ferl.FERLClassifier`."""
 
+from ferl._read.conformity import nonconformity
 from ferl.conformal.classifier import ConformalFERL
-from ferl.conformal.scores import nonconformity
 
 __all__ = ["ConformalFERL", "nonconformity"]

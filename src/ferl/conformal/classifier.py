@@ -13,11 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context
-from ferl._tables import checked_sample_weight, codes_of
-from ferl._util.arrays import Floats
-from ferl._wrapper import Wrapper, checked_labels, cross_fit, evidence_of, fitted_clone, table_of
-from ferl.conformal.scores import (
+from ferl._read.conformity import (
     CUMULATIVE,
     SCORES,
     Group,
@@ -28,6 +24,10 @@ from ferl.conformal.scores import (
     reference_of,
     refuse_few_rows,
 )
+from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context
+from ferl._tables import checked_sample_weight, codes_of
+from ferl._util.arrays import Floats
+from ferl._wrapper import Wrapper, checked_labels, cross_fit, evidence_of, fitted_clone, table_of
 
 
 def checked_alphas(alpha: float | Sequence[float]) -> list[float]:

@@ -1,0 +1,58 @@
+"""Columns that are hardly meant to be learned from: names, ids, numbers with words among them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import typer
+
+from ferl._tables.categories import spelled_number
+from ferl._util.text import shown
+
+_LIKE_NAMES = 0.5  # a column with more categories than this share of its rows looks like names
+_LIKE_IDS = 0.99  # a column of whole numbers with more distinct values than this share of its rows may be ids
+_LEAST_ROWS = 20
+_ID_NAMES = re.compile(r"(^|[^a-z])(id|ids|key|index|idx|nr|no|number|row|uuid|serial)($|[^a-z])|Id$|ID$")
+
+
+def remark_on_categories(text: pa.ChunkedArray, name: str) -> None:
+    """Tell the user of columns that are taken as categories and were hardly meant to be."""
+    counts = {pair["values"]: pair["counts"] for pair in text.value_counts().to_pylist() if pair["values"] is not None}
+    others = [value for value in counts if spelled_number(value) is None]
+    n_rows = sum(counts.values())
+    if len(others) <= 3 and 2 * sum(counts[value] for value in others) < n_rows:
+        typer.echo(
+            f"note: column {name!r} holds numbers and {', '.join(map(shown, others))}, and is taken as categories. If "
+            f"that stands for missing values, add --missing {shlex.quote(','.join(others))}",
+            err=True,
+        )
+    elif len(counts) > max(_LIKE_NAMES * n_rows, _LEAST_ROWS):
+        kind = "ids" if len(counts) >= _LIKE_IDS * n_rows else "names"
+        typer.echo(
+            f"note: column {name!r} has {len(counts):,} categories in {n_rows:,} rows, as {kind} have; to leave it "
+            f"out, add --drop {shlex.quote(name)}",
+            err=True,
+        )
+
+
+def remark_on_ids(numbers: pa.ChunkedArray, name: str) -> None:
+    """Tell the user of a column of whole numbers with another value in nearly every row, as ids have.
+
+    Counts and prices may differ in every row too. So either the name says that it is an id, or the numbers lie close
+    together, as those that are given out one after the other do.
+    """
+    n_rows = len(numbers) - numbers.null_count
+    if n_rows < _LEAST_ROWS or not pc.all(pc.equal(numbers, pc.floor(numbers))).as_py():
+        return
+    if pc.count_distinct(numbers).as_py() < _LIKE_IDS * n_rows:
+        return
+    ends = pc.min_max(numbers).as_py()
+    if _ID_NAMES.search(name) or ends["max"] - ends["min"] < 2 * n_rows:
+        typer.echo(
+            f"note: column {name!r} has another whole number in nearly every row, as ids have; a rule on it says "
+            f"nothing of new rows. To leave it out, add --drop {shlex.quote(name)}",
+            err=True,
+        )

@@ -1,0 +1,97 @@
+"""Which rows are answered so that a promised error rate is kept: signals of confidence, and a threshold on one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from ferl._read.evidence import Evidence
+from ferl._util.arrays import Floats
+
+SIGNALS = ("margin", "belief", "ignorance", "novelty")
+
+
+def margin(evidence: Evidence) -> Floats:
+    """Pignistic probability of the best class minus that of the next, shape (n_samples,)."""
+    probability = evidence.probability
+    if probability.shape[1] == 1:
+        return np.asarray(probability[:, 0])
+    second, best = np.partition(probability, -2, axis=1)[:, -2:].T
+    return np.asarray(best - second)
+
+
+def evidence_signal(evidence: Evidence, name: str) -> Floats:
+    """The signal of this name that evidence alone gives, shape (n_samples,): "margin", "belief" or "ignorance"."""
+    if name == "margin":
+        return margin(evidence)
+    return np.asarray(evidence.belief.max(axis=1) if name == "belief" else -evidence.ignorance)
+
+
+@dataclass(frozen=True)
+class RiskControl:
+    """The outcome of :meth:`ferl.abstention.RiskControlledFERL.calibrate`.
+
+    Attributes
+    ----------
+    risk, confidence : float
+        The wish: at most this error rate among answered rows, with this confidence.
+    met : bool
+        Whether it can be promised.
+    signal : str
+        What the threshold is compared with.
+    method : str
+        How the threshold was found.
+    threshold : float
+        Rows with at least this signal are answered. Minus infinity: all are. Infinity: none, the wish is not met.
+    n_rows : int
+        Number of calibration rows that the threshold was tested on.
+    n_answered, n_errors : int
+        How many of them are answered, and how many of those are wrong.
+    bound : float
+        Clopper-Pearson bound at the threshold and the confidence, before the search for the threshold is paid for. It
+        is at most ``risk``; only ``risk`` is promised. 1 when the wish is not met.
+    achievable_risk : float
+        Smallest risk that every bound of a list of thresholds, valid together at this confidence, would allow.
+    achievable_share : float
+        Share of rows answered at that risk.
+    """
+
+    risk: float
+    confidence: float
+    met: bool
+    signal: str
+    method: str
+    threshold: float
+    n_rows: int
+    n_answered: int
+    n_errors: int
+    bound: float
+    achievable_risk: float
+    achievable_share: float
+
+    @property
+    def answered_share(self) -> float:
+        """Share of the calibration rows that is answered."""
+        return self.n_answered / self.n_rows
+
+    def __str__(self) -> str:
+        wish = f"at most {self.risk:.3g} errors among answered rows, with confidence {self.confidence:.3g}"
+        if self.met:
+            rows = "All rows" if self.threshold == -inf else f"Rows with {self.signal} of at least {self.threshold:.4g}"
+            return (
+                f"Promised: {wish}. {rows} are answered: {self.n_answered} of {self.n_rows} calibration rows "
+                f"({self.answered_share:.1%}), {self.n_errors} of them wrong (bound {self.bound:.3g})."
+            )
+        refused = f"Not promised: {wish}. The {self.n_rows} calibration rows do not pass the test, so every row is "
+        if self.achievable_risk <= self.risk:
+            return (
+                f"{refused}abstained on. The test began at an unlucky place: other thresholds look better than "
+                f"{self.risk:.3g}, but rows that have been looked at prove nothing. Calibrate on fresh rows, or use "
+                'method="bonferroni" there.'
+            )
+        return (
+            f"{refused}abstained on. About {self.achievable_risk:.3g} could be promised, answering "
+            f"{self.achievable_share:.1%}: ask for that on fresh rows, pass more rows, or use a better classifier."
+        )
