@@ -85,19 +85,6 @@ def support_text(weight: float) -> str:
     return f"{weight:.1f}" if weight < 10 ** (DIGITS - 1) else f"{weight:.0f}"
 
 
-def short_number(value: float) -> str:
-    """A number with four significant digits, or all digits of a whole number.
-
-    Examples
-    --------
-    >>> short_number(3.14159), short_number(123456.0), short_number(1.5e300)
-    ('3.142', '123456', '1.5e+300')
-    """
-    if math.isfinite(value) and value == math.floor(value) and abs(value) < 1e15:
-        return f"{value + 0.0:.0f}"  # adding makes 0 of -0
-    return f"{value:.4g}"
-
-
 def exact_text(value: float) -> str:
     """A number with all the digits that tell it from its neighbours."""
     return f"{value + 0.0:.0f}" if value == math.floor(value) and abs(value) < 1e15 else repr(value)

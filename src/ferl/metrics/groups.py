@@ -15,7 +15,7 @@ from ferl._tables.categories import is_missing
 from ferl._tables.column import Column, array_column, infinity_message
 from ferl._tables.labels import codes_of, refuse_other_kind
 from ferl._util.arrays import Bools, Ints
-from ferl._util.text import number_text, short_number, shown
+from ferl._util.text import exact_text, number_text, shown
 from ferl.metrics.sets import check_same_length, column_of, vector
 
 SMALL_GROUP = 30  # labelled rows, below which a rate says little
@@ -198,9 +198,9 @@ def _intervals(numbers: NDArray[Any], n_intervals: int) -> tuple[list[str], NDAr
     known = numbers[~np.isnan(numbers)]
     cuts = np.unique(np.quantile(known, np.arange(1, n_intervals) / n_intervals, method="inverted_cdf"))
     cuts = cuts[cuts < known.max()]
-    texts = [short_number(cut) for cut in cuts.tolist()]
+    texts = [number_text(cut) for cut in cuts.tolist()]
     if len(set(texts)) < len(texts):
-        texts = [number_text(cut) for cut in cuts.tolist()]
+        texts = [exact_text(cut) for cut in cuts.tolist()]
     names = [f"up to {texts[0]}"] if texts else ["any number"]
     names += [f"above {low} to {high}" for low, high in pairwise(texts)]
     names += [f"above {texts[-1]}"] if texts else []

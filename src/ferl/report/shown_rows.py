@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +14,7 @@ from ferl._read.novelty import novelty_attribution
 from ferl._read.novelty_scale import NoveltyScale
 from ferl._tables.rows import OneRow
 from ferl._util.arrays import Floats
-from ferl._util.text import short_number, shown_line
+from ferl._util.text import shown_line
 from ferl.report.card import row_reasons
 from ferl.report.page_model import numbers
 from ferl.report.table_reading import NO_LABEL, OTHER_LABEL, Rows, TableReading
@@ -23,8 +22,6 @@ from ferl.report.view import View, row_value
 
 MAX_REASON = 600  # letters
 MAX_PARTS = 4  # features that are named
-MAX_DIGITS = 4  # of a decimal number in a sentence
-_DECIMAL = re.compile(r"(?<![\w.])-?\d+\.\d+(?!\w|\.\d)")
 LEAST_SHARE = 0.1  # of a row's novelty that a named feature makes
 
 
@@ -79,27 +76,9 @@ class ShownRows:
             "novelty": float(parts.sum()),
             "unusual": unusual_text(self.scale, float(parts.sum())),
             "parts": _named_parts(view, rows.values[index], parts),
-            "reason": self._sentence(rows, index),
-            "reason_codes": [self._shortened(own) for own in reasons],
+            "reason": shown_line(story.summary, MAX_REASON),
+            "reason_codes": reasons,
         }
-
-    def _sentence(self, rows: Rows, index: int) -> str:
-        """The summary of a row's story."""
-        return shown_line(self._shortened(self._story(rows, index).summary), MAX_REASON)
-
-    def _shortened(self, text: str) -> str:
-        """A text whose decimal numbers have four digits; categories stay as they are."""
-
-        def short(found: re.Match[str]) -> str:
-            number = found.group()
-            is_long = len(number.replace(".", "").strip("-0")) > MAX_DIGITS
-            return short_number(float(number)) if is_long and number not in self._categories else number
-
-        return _DECIMAL.sub(short, text)
-
-    @cached_property
-    def _categories(self) -> set[str]:
-        return {str(name) for names in self.view.style.categories.values() for name in names}
 
     def offered(self) -> list[dict[str, Any]]:
         """Rows that the page can load: the first ones of the table, and those that are listed, in the table's order."""
@@ -111,7 +90,7 @@ class ShownRows:
                     "number": int(rows.number[index]) + 1,
                     "values": numbers(rows.values[index, : view.model.n_features]),
                     "truth": view.classes[code] if code >= 0 else None,
-                    "sentence": self._sentence(rows, index),
+                    "sentence": shown_line(story.summary, MAX_REASON),
                     "certified": None if story.certified is None else radius_text(story.certified.radius),
                 }
         return [found[number] for number in sorted(found)]

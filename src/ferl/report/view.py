@@ -13,7 +13,7 @@ from ferl._model.model import Model
 from ferl._read.text import TextStyle
 from ferl._read.wide_text import WideStyle
 from ferl._tables import Schema
-from ferl._util.text import short_number, shown_names
+from ferl._util.text import number_text, shown_names
 
 MAX_CATEGORY_LETTERS = 30
 
@@ -73,6 +73,6 @@ def row_value(view: View, feature: int, value: float) -> str:
     if math.isnan(value):
         return "missing"
     if view.model.schema.categories[feature] is None:
-        return short_number(value)
+        return number_text(value)
     names = view.style.categories.get(feature, ())
     return str(names[int(value)]) if value < len(names) else "not in training"
