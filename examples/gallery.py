@@ -12,7 +12,7 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.model_selection import cross_val_predict
 from sklearn.tree import DecisionTreeClassifier
 
@@ -25,6 +25,8 @@ from ferl.plot import (
     plot_evidence,
     plot_importance,
     plot_memberships,
+    plot_novelty,
+    plot_novelty_of_rows,
     plot_reliability,
     plot_risk_coverage,
     plot_shapes,
@@ -38,9 +40,9 @@ FLOWERS, KINDS = IRIS.data, IRIS.target_names[IRIS.target]
 PARTS = ["sepal length", "sepal width", "petal length", "petal width"]
 
 
-def save(figure, name):
+def save(figure, name, dpi=110):
     """Write a picture in the quality of a printed page."""
-    figure.savefig(FOLDER / f"{name}.png", dpi=110)
+    figure.savefig(FOLDER / f"{name}.png", dpi=dpi)
     print(f"{name}.png: {(FOLDER / f'{name}.png').stat().st_size / 1000:.0f} kB")
 
 
@@ -70,6 +72,10 @@ def trees():
     labels = np.array(["cultivar 1", "cultivar 2", "cultivar 3"])[wine.target]
     learned = FERLClassifier("medium", random_state=0).fit(wine.data, labels)
     save(plot_tree(learned, feature_names=names).figure, "tree")
+    digits = load_digits()
+    pixels = [f"row {pixel // 8} column {pixel % 8}" for pixel in range(64)]
+    fifty = FERLClassifier("medium", max_rules=50, random_state=0).fit(digits.data, digits.target)
+    save(plot_tree(fifty, feature_names=pixels, min_weight=0.06).figure, "tree_folded", dpi=60)
     words = FERLClassifier("compact", criterion="consistent", random_state=0).fit(FLOWERS, KINDS)
     save(plot_tree(words, feature_names=PARTS).figure, "tree_words")
     table, ill, columns = patients()
@@ -106,6 +112,21 @@ def contributions():
     save(figure, "contributions")
 
 
+def novelty():
+    """A wine with one value of another kind, and a kind of wine that training did not have."""
+    wine = load_wine(as_frame=True)
+    X, y = wine.data.rename(columns=lambda name: name.replace("_", " ").replace("/", " / ")), wine.target
+    fitted, other = (y != 2) & (y.index % 2 == 0), (y != 2) & (y.index % 2 == 1)
+    clf = FERLClassifier("wide", random_state=0).fit(X[fitted], y[fitted])
+    odd = X[other].iloc[3].copy()
+    odd["flavanoids"], odd["proline"] = 0.5, 300.0
+    figure, panels = sheet(11, 3.8, 2)
+    plot_novelty(clf, odd, max_features=8, ax=panels[0])
+    plot_novelty_of_rows(clf, X[other], label="other wines of these kinds", ax=panels[1])
+    plot_novelty_of_rows(clf, X[y == 2], label="another kind", ax=panels[1])
+    save(figure, "novelty", dpi=90)
+
+
 def evidence():
     """Three flowers: one clear, one between two kinds, one that is none."""
     clf = FERLClassifier("medium", random_state=0).fit(FLOWERS, KINDS)
@@ -133,6 +154,10 @@ def regions():
     clf = FERLClassifier("medium", random_state=0).fit(FLOWERS[:, 2:], KINDS)
     plot_decision_regions(clf, FLOWERS[:, 2:], KINDS, feature_names=PARTS[2:], n_steps=150, ax=ax)
     save(figure, "regions")
+    figure, ax = sheet(6.2, 4.0)
+    wide = FERLClassifier("wide", random_state=0).fit(FLOWERS, KINDS)
+    plot_decision_regions(wide, FLOWERS, KINDS, features=(2, 0), feature_names=PARTS, n_steps=120, ax=ax)
+    save(figure, "regions_held", dpi=80)
 
 
 def curves():
@@ -167,5 +192,5 @@ def ranks():
 
 
 FOLDER.mkdir(parents=True, exist_ok=True)
-for draw in (trees, shapes, contributions, evidence, memberships, regions, curves, ranks):
+for draw in (trees, shapes, contributions, novelty, evidence, memberships, regions, curves, ranks):
     draw()

@@ -129,7 +129,9 @@ def test_weights_missing_spellings_separators_and_missing_labels(tmp_path):
     write_csv(tmp_path / "train.csv", table, ";")
     options = ["--target", "y", "-o", tmp_path / "model.json", "--separator", ";"]
     noted = ferl("fit", tmp_path / "train.csv", *options)
-    assert "column 'age' holds numbers and 'NA', and is taken as categories" in noted.stderr
+    told = "note: column 'age' holds numbers as text, with 'NA' for missing values, and is taken as numbers"
+    assert told in noted.stderr
+    assert load_model(tmp_path / "model.json").categories_[0] is None
     assert "5 rows have no 'y'" in noted.stderr
     ferl("fit", tmp_path / "train.csv", *options, "--weights", "w", "--missing", "NA,?")
     model = load_model(tmp_path / "model.json")

@@ -113,6 +113,24 @@ def test_declared_categories_with_other_categories_in_every_partition(client: Cl
     same_model(FERLClassifier("deep", random_state=0).fit(X.astype({"city": "category"}), y), model)
 
 
+@pytest.mark.filterwarnings("ignore::ferl.TableWarning")
+def test_dates_ordered_categories_markers_and_names_are_those_of_the_fit_in_memory(client: Client) -> None:
+    rng = np.random.default_rng(0)
+    sizes = pd.Categorical(rng.choice(["low", "mid", "high"], 300), ["low", "mid", "high"], ordered=True)
+    day = pd.to_datetime("2019-01-01") + pd.to_timedelta(rng.integers(0, 90, 300), unit="D")
+    X = pd.DataFrame({"day": day, "size": sizes, "code": ["NA" if i % 40 == 7 else str(i % 5) for i in range(300)]})
+    y = pd.Series(np.where((X["day"] > "2019-02-10") ^ (X["size"] == "low"), "yes", "no"), name="deny")
+    said = {"columns": {"code": {"unit": "points"}}}
+    frame = dd.from_pandas(X.assign(deny=y), npartitions=4)
+    model = DaskFERLClassifier("deep", random_state=0, client=client).fit(frame[list(X)], frame["deny"], describe=said)
+    local = FERLClassifier("deep", random_state=0).fit(X, y, describe=said)
+    same_model(local, model)
+    assert model.columns_.target.name == "deny"
+    assert [kind.name for kind in model.columns_.kinds] == [kind.name for kind in local.columns_.kinds]
+    found = model.predict_proba(dd.from_pandas(X, npartitions=3)).compute()
+    np.testing.assert_array_equal(found, local.predict_proba(X))
+
+
 def test_arrays_with_chunks_across_columns_and_of_unknown_size(client: Client) -> None:
     rng = np.random.default_rng(0)
     X, y, weight = rng.normal(size=(500, 4)), rng.integers(0, 3, 500), rng.choice([0.0, 0.5, 2.0], 500)

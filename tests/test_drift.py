@@ -111,8 +111,10 @@ def test_drift_reads_and_writes() -> None:
     (drift,) = drifts(300, 200, 1, {"variant": "medium"})
     text = repr(drift)
     assert text.startswith("<Drift: 200 rows>\nlabels ")
-    assert [line.split()[0] for line in text.splitlines()[1:]] == ["labels", "routing", "support", "novelty", "classes"]
+    first = [line.split()[0] for line in text.splitlines()[1:]]
+    assert first == ["labels", "routing", "support", "novelty", "classes", "Verdict:"]
     form = drift.to_dict()
+    assert form["verdict"] == drift.verdict == text.splitlines()[-1]
     assert form["z"] == drift.z == drift.labels / drift.labels_error
     assert json.loads(json.dumps(form))["class_shift"] == {"0": form["class_shift"][0], "1": form["class_shift"][1]}
 

@@ -1,5 +1,6 @@
 """Editing wide rules by hand: every edit is a new classifier, says what it did, and what that cost."""
 
+import json
 import pickle
 
 import numpy as np
@@ -11,10 +12,11 @@ from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
-from ferl import FERLClassifier, export_text, load_model, rules_frame, save_model
+from ferl import FERLClassifier, ModelFileError, export_text, load_model, rules_frame, save_model
 from ferl._read.evidence import decision_scores
 from ferl._read.shapes import feature_of, read_shapes
 from ferl.editing import EditedFERL, edit
+from oracle import wide as wide_oracle
 from table_examples import TABLE_LAW, rows_beside, wide_example
 
 
@@ -200,3 +202,127 @@ def test_bad_edits_are_refused():
         edit(FERLClassifier("medium", max_rules=3, random_state=0).fit(X, y))
     with pytest.raises(TypeError, match="pass the fitted FERLClassifier"):
         edit("clf")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Refits
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def refit_problem(changed, table, held):
+    """Firings of the rules that are fitted again, labels, and what the others say, from the classifier alone."""
+    rows = changed._rows(table.frame)
+    firing = changed.tree_.fire(rows, gated=False)[:, changed.model_.weights.node]
+    free = ~np.isin(np.arange(changed.n_rules_) + 1, held)
+    offset = firing[:, ~free] @ changed.evidence_weights_[~free]
+    target = (np.asarray(table.y)[:, None] == changed.classes_).astype(float)
+    return firing[:, free], target, free, offset
+
+
+@pytest.mark.parametrize("example", [(0, 2), (1, 3)])
+def test_a_refit_is_the_optimum_of_the_oracle_around_the_rules_that_are_held(example):
+    table, clf = wide_example(*example)
+    weight = 1.0 + np.arange(len(table.frame)) % 3
+    set_by_hand = np.linspace(-0.5, 0.5, len(clf.classes_))
+    changed = edit(clf).lock(2).drop(1).set_weight(3, set_by_hand)
+    held = [1, 3]  # rule 2 of the model before
+    again = changed.refit(table.frame, table.y, weight)
+    firing, target, free, offset = refit_problem(changed, table, held)
+    np.testing.assert_array_equal(again.evidence_weights_[~free], changed.evidence_weights_[~free])
+    ridge = clf.model_.weights.ridge[1:][free]
+    problem = firing, target, weight, ridge
+    reached = wide_oracle.objective(*problem, again.evidence_weights_[free], again.prior_, offset)
+    least = wide_oracle.optimum(*problem, np.zeros(free.sum(), dtype=np.int32), offset)
+    assert reached == pytest.approx(least, rel=1e-5)
+    assert reached < wide_oracle.objective(*problem, changed.evidence_weights_[free], changed.prior_, offset)
+    assert again.model_.history[-1] == {"edit": "refit", "n_rows": len(table.frame), "held": held}
+    assert again.locked_ == changed.locked_
+    # Weaker rules by a stronger ridge, which then is the model's.
+    weak = changed.refit(table.frame, table.y, ridge=1e6)
+    assert np.abs(weak.evidence_weights_[free]).max() < 0.1 * np.abs(again.evidence_weights_[free]).max()
+    assert (weak.model_.weights.ridge == 1e6).all()
+
+
+def test_a_refit_depends_on_neither_the_order_of_the_rows_nor_the_threads_nor_the_weights_before():
+    table, clf = wide_example(0, 2)
+    changed = edit(clf).lock(1).forbid("x0")
+    first = changed.refit(table.frame, table.y)
+    order = np.random.default_rng(0).permutation(len(table.frame))
+    others = [
+        changed.refit(table.frame.iloc[order], np.asarray(table.y)[order]),
+        changed.set_params(n_jobs=2).refit(table.frame, table.y),
+        changed.refit(pd.concat([table.frame] * 2), np.tile(table.y, 2), np.full(2 * len(order), 0.5)),
+    ]
+    for other in others[:2]:
+        np.testing.assert_array_equal(other.evidence_weights_, first.evidence_weights_)
+        np.testing.assert_array_equal(other.prior_, first.prior_)
+    twice = first.refit(table.frame, table.y)
+    np.testing.assert_array_equal(twice.evidence_weights_, first.evidence_weights_)
+    # Weights below one are made to average one, as in a fit: half rows, twice, are all rows twice.
+    doubled = changed.refit(pd.concat([table.frame] * 2), np.tile(table.y, 2))
+    np.testing.assert_allclose(others[2].evidence_weights_, doubled.evidence_weights_, atol=1e-4)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_refit_keeps_monotone_curves_of_the_fit_and_of_edits(sign):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X[:, :5]
+    clf = FERLClassifier("wide", random_state=0, monotonic_cst=[0, 0, -1, 0, 0]).fit(X, y)
+    feature = next(f for f in np.unique(clf.tree_.feature[1:]).tolist() if f != 2)
+    again = edit(clf).monotone(feature, sign).drop(1).refit(X, y)
+    for asked, way in ((feature, sign), (2, -1)):
+        grid = np.linspace(X[:, asked].min(), X[:, asked].max(), 60)
+        for base in X[::60]:
+            rows = np.repeat(base[None], len(grid), axis=0)
+            rows[:, asked] = grid
+            assert (way * np.diff(again.decision_function(rows)) >= -1e-9).all()
+    other = edit(clf).monotone(2, 1).refit(X, y)  # the edit came later than the constraint
+    assert other.stability_report().direction("x2", 1) in (0, 1)
+
+
+def test_a_refit_stands_in_the_file_and_old_files_ask_for_a_ridge(tmp_path):
+    table, clf = wide_example(0, 2)
+    again = edit(clf).lock(1).flatten("x0").refit(table.frame, table.y, ridge=3.0)
+    save_model(again, tmp_path / "again.json")
+    loaded = load_model(tmp_path / "again.json")
+    assert loaded.model_.history == again.model_.history
+    assert loaded.model_.history[-1]["ridge"] == 3.0
+    np.testing.assert_array_equal(loaded.model_.weights.ridge, again.model_.weights.ridge)
+    twice = edit(loaded).refit(table.frame, table.y)
+    np.testing.assert_array_equal(twice.evidence_weights_, again.evidence_weights_)
+    old = json.loads((tmp_path / "again.json").read_text())
+    del old["weights"]["ridge"]
+    (tmp_path / "old.json").write_text(json.dumps(old))
+    loaded = edit(load_model(tmp_path / "old.json"))
+    with pytest.raises(ValueError, match="Pass ridge"):
+        loaded.refit(table.frame, table.y)
+    np.testing.assert_array_equal(
+        loaded.refit(table.frame, table.y, ridge=3.0).evidence_weights_, again.evidence_weights_
+    )
+    for wrong in ([-1.0] * again.n_rules_, [1.0]):
+        old["weights"]["ridge"] = wrong
+        (tmp_path / "wrong.json").write_text(json.dumps(old))
+        with pytest.raises(ModelFileError, match=r"weights\.ridge"):
+            load_model(tmp_path / "wrong.json")
+
+
+def test_a_refit_without_rules_gives_the_frequencies():
+    X, y = load_iris(return_X_y=True)
+    clf = FERLClassifier("wide", max_rules=4, random_state=0).fit(X, y)
+    kept = np.r_[0:50, 50:75, 100:125]
+    nothing = edit(clf).drop(*range(1, clf.n_rules_ + 1)).refit(X[kept], y[kept])
+    np.testing.assert_allclose(nothing.predict_proba(X[:1]), [[0.5, 0.25, 0.25]], atol=1e-4)
+
+
+def test_bad_refits_are_refused():
+    table, clf = wide_example(0, 2)
+    fresh = edit(clf)
+    only = np.asarray(table.y) == clf.classes_[0]
+    for ask, match in (
+        (lambda: fresh.refit(table.frame[only], np.asarray(table.y)[only]), "no row of the class"),
+        (lambda: fresh.refit(table.frame, table.y, ridge=-1), "ridge is -1"),
+        (lambda: fresh.refit(table.frame, table.y, ridge=np.nan), "ridge is nan"),
+        (lambda: fresh.refit(table.frame, np.full(len(table.frame), 7)), "not among the classes"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            ask()

@@ -394,6 +394,7 @@ def one_split(n_nodes_deep: int, n_categories: int):
     nodes = list(range(1, n))
     form["columns"] = {"names": ["c"], "features": [{"kind": "int", "levels": list(range(n_categories))}]}
     form["missing_features"] = []
+    form.pop("table")
     form["tree"] = {
         "parent": parent,
         "feature": [-1] + [0] * (n - 1),

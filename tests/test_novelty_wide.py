@@ -246,6 +246,14 @@ def test_a_category_or_a_value_never_seen_is_more_novel(tmp_path: Path) -> None:
     same_novelty(clf, pickle.loads(pickle.dumps(clf)), pd.concat([rows, far]))
 
 
+def test_a_row_beyond_all_numbers_is_infinitely_novel_without_a_warning() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)) * 1e-10
+    clf = FERLClassifier("wide", random_state=0).fit(X, X[:, 0] > 0)
+    assert clf.novelty(np.full((1, 2), 1e300)) == np.inf
+    assert np.isfinite(clf.novelty(X)).all()
+
+
 def test_bad_arguments_of_the_cover_are_refused() -> None:
     rows, ones, numbers = np.zeros((3, 2)), np.ones(2), np.zeros(2, dtype=np.int32)
     for wrong in ((np.ones(3), ones, numbers), (ones, np.ones(1), numbers), (ones, ones, numbers[:1])):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -66,7 +68,7 @@ def through_every_door(schema, table, folder):
     yield "polars", schema.encode(pl.from_arrow(table))
     yield "pyarrow", schema.encode(table)
     yield "rows", schema.encode(rows)
-    yield "rows without names", Schema(None, schema.categories).encode(rows)
+    yield "rows without names", replace(schema, names=None).encode(rows)
     yield "array of objects", schema.encode(np.array(rows, dtype=object))
     yield "dicts", np.vstack([read_row(schema, (), row).values for row in table.to_pylist()])
     pq.write_table(table, folder / "table.parquet")
@@ -90,6 +92,47 @@ def test_all_doors_encode_alike(case, tmp_path):
     table = pa.table({"n": np.arange(len(given)) + 0.5, "x": given})
     for door, encoded in through_every_door(schema, table, tmp_path):
         np.testing.assert_array_equal(encoded, np.column_stack([table["n"], expected]), err_msg=door)
+
+
+DAYS = [dt.date(2019, 3, 1), dt.date(2020, 2, 29)]
+MOMENTS = [dt.datetime(2019, 3, 1, 12, 30), None, dt.datetime(2020, 2, 29, 6)]
+SIZES = pa.DictionaryArray.from_arrays(pa.array([1, 0, 2]), pa.array(["low", "mid", "high"]), ordered=True)
+# Values of training whose kind is not decided by a choice, values that are given, and the numbers of these.
+KINDS = {
+    "dates": (pa.array(DAYS), pa.array([DAYS[1], None, DAYS[0]]), [18321.0, NAN, 17956.0]),
+    "dates as text": (pa.array(DAYS), pa.array(["2020-02-29", None, "2019-03-01"]), [18321.0, NAN, 17956.0]),
+    "markers among dates": (pa.array(DAYS), pa.array(["2020-02-29", "NA"]), [18321.0, NAN]),
+    "times": (pa.array(MOMENTS), pa.array(MOMENTS), [17956 + 12.5 / 24, NAN, 18321.25]),
+    "times as text": (
+        pa.array(MOMENTS),
+        pa.array(["2019-03-01 12:30", "2020-02-29T06:00:00"]),
+        [17956 + 12.5 / 24, 18321.25],
+    ),
+    "dates for times": (pa.array(MOMENTS), pa.array(DAYS), [17956.0, 18321.0]),
+    "moments": (
+        pa.array(MOMENTS, pa.timestamp("us", "Europe/Oslo")),
+        pa.array(MOMENTS, pa.timestamp("ms", "UTC")),
+        [17956 + 12.5 / 24, NAN, 18321.25],
+    ),
+    "ordered": (SIZES, SIZES, [1.0, 0.0, 2.0]),
+    "ordered as text": (SIZES, pa.array(["high", "huge", None, "low"]), [2.0, NAN, NAN, 0.0]),
+    "numbers beside a marker": (
+        pa.array(["1.5", "NA", "2"]),
+        pa.array(["1.5", "NA", "?", " 7 "]),
+        [1.5, NAN, NAN, 7.0],
+    ),
+    "numbers for such text": (pa.array(["1.5", "NA", "2"]), pa.array([1.5, None, 7.0]), [1.5, NAN, 7.0]),
+}
+
+
+@pytest.mark.filterwarnings("ignore::ferl.TableWarning")
+@pytest.mark.parametrize("case", KINDS)
+def test_all_doors_read_dates_ordered_categories_and_markers_alike(case, tmp_path):
+    training, given, expected = KINDS[case]
+    schema = Schema.learn(pa.table({"n": np.arange(len(training)), "x": training}))
+    table = pa.table({"n": np.arange(len(given)) + 0.5, "x": given})
+    for door, encoded in through_every_door(schema, table, tmp_path):
+        np.testing.assert_allclose(encoded, np.column_stack([table["n"], expected]), rtol=1e-15, err_msg=door)
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,18 @@ def test_bars_are_belief_and_plausibility(ax: Any, medium: FERLClassifier, kind:
     assert ax.get_xlabel() == f"mass of evidence (ignorance {evidence.ignorance[0]:.2f})"
 
 
+@pytest.mark.parametrize("row", [IRIS.data[70], FAR], ids=["doubtful", "unknown"])
+def test_bars_of_wide_rules_hold_masses_on_several_classes_too(ax: Any, row: Any) -> None:
+    clf = FERLClassifier("wide", random_state=0).fit(IRIS.data, LABELS)
+    evidence = clf.predict_evidence([row])
+    plot_evidence(clf, row, ax=ax)
+    bars = {container.get_label(): container for container in ax.containers}
+    ends = [bar.get_x() + bar.get_width() for bar in bars["plausibility"]]
+    assert ends == pytest.approx(evidence.plausibility[0])
+    lines = {line.get_label(): line for line in ax.lines}
+    assert lines["probability"].get_xdata() == pytest.approx(clf.predict_proba([row])[0])
+
+
 def test_evidence_of_a_row_with_categories_and_gaps(ax: Any, mixed: FERLClassifier, table: Mixed) -> None:
     row = table.frame.iloc[[3]]
     plot_evidence(mixed, row, class_names=["no", "yes"], legend=False, ax=ax)

@@ -24,7 +24,7 @@ def test_the_examples_of_the_page_run(tmp_path: Path, monkeypatch: Any, capsys: 
         exec(compile(block, str(PAGE), "exec"), names)
     drawn = len(pyplot.get_fignums())
     pyplot.close("all")
-    assert drawn == 11
+    assert drawn == 13
     assert (tmp_path / "tree.svg").read_text(encoding="utf-8").count('id="band-') == names["clf"].n_rules_ - 1
     assert (tmp_path / "tree.dot").read_text(encoding="utf-8").startswith("digraph ferl {")
     assert r"\begin{tabular}" in capsys.readouterr().out
@@ -34,7 +34,7 @@ def test_every_plot_is_described_and_has_a_picture_that_is_not_large() -> None:
     for name in ferl.plot.__all__:
         assert name in TEXT
     pictures = [PAGE.parent / link for link in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", TEXT)]
-    assert len(pictures) == 14
+    assert len(pictures) == 17
     for picture in pictures:
         assert picture.stat().st_size < 150_000, picture.name
     assert {picture.name for picture in pictures} == {own.name for own in (PAGE.parent / "plots").iterdir()}

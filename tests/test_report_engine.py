@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
@@ -89,6 +90,17 @@ def far_and_near(X, seed=0):
     rows[rng.random(rows.shape) < 0.1] = np.nan
     rows[0], rows[1] = np.nan, X.max(axis=0)
     return rows
+
+
+@pytest.mark.parametrize("variant", ["medium", "wide"])
+def test_dates_and_ordered_categories_are_numbers_to_the_page(variant):
+    rng = np.random.default_rng(0)
+    day = pd.to_datetime("2019-01-01") + pd.to_timedelta(rng.integers(0, 90, 200), unit="D")
+    sizes = pd.Categorical(rng.choice(["low", "mid", "high"], 200), ["low", "mid", "high"], ordered=True)
+    table = pd.DataFrame({"day": day, "size": sizes})
+    model = FERLClassifier(variant, random_state=0).fit(table, (day > "2019-02-10") ^ (sizes == "low"))
+    table.loc[:3, "day"] = pd.NaT
+    assert_same_under_node(model, table[:N_ROWS])
 
 
 @pytest.mark.parametrize("variant", ["deep", "medium", "compact"])

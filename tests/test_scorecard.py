@@ -54,6 +54,17 @@ def points_of_line(line, value):
     return line["points"] + (value - low) / (high - low) * (line["points_to"] - line["points"])
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("rounded", [False, True])
+def test_the_evidence_of_a_fitted_classifier_is_that_of_its_points(n_classes, rounded):
+    table, clf = wide_example(1, n_classes)
+    card, inside = Scorecard(clf, rounded=rounded, points_to_double=2), clf.predict_evidence(table.frame)
+    evidence = card.predict_evidence(table.frame)
+    np.testing.assert_array_equal(evidence.probability, card.predict_proba(table.frame))
+    np.testing.assert_array_equal(evidence.conflict, inside.conflict)
+    assert (np.abs(evidence.belief - inside.belief).max() < 1e-9) == (not rounded)
+
+
 @pytest.mark.parametrize("rounded", [False, True])
 def test_the_lines_of_the_table_add_up_to_the_total(rounded):
     table, clf = wide_example(0, 2)

@@ -241,6 +241,25 @@ def test_tables_that_teach_little_give_a_model_all_the_same(X, y):
     clf = FERLClassifier("wide", random_state=0).fit(X, y)
     assert np.isfinite(clf.predict_proba(X)).all()
     assert np.isfinite(clf.evidence_weights_).all()
+    evidence = clf.predict_evidence(X)
+    np.testing.assert_allclose(evidence.pignistic.sum(axis=1), 1, atol=1e-12)
+    if len(clf.classes_) == 1:  # as a tree says it: the only class is certain
+        assert (evidence.belief == 1).all()
+        assert (evidence.ignorance == 0).all()
+
+
+def test_one_value_very_far_out_does_not_hide_what_the_others_say():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = (X[:, 0] > 0).astype(int)
+    for far in (1e10, -1e20):
+        X[0, 0] = far
+        X[1, 1] = -far
+        assert FERLClassifier("wide", random_state=0).fit(X, y).score(X, y) > 0.97
+    few = rng.integers(0, 2, size=(300, 1)).astype(float)
+    y = few[:, 0].astype(int)
+    few[0] = 1e12  # a code for "missing"
+    assert FERLClassifier("wide", random_state=0).fit(few, y).score(few, y) > 0.99
 
 
 def test_what_adds_up_is_for_wide_alone_and_readings_of_trees_say_so():

@@ -108,6 +108,8 @@ def same_bits(a: dict[str, Any], b: dict[str, Any]) -> bool:
 @pytest.mark.parametrize("seed", range(6))
 def test_knots_are_weighted_quantiles_with_both_ends(seed: int) -> None:
     X, y, weight, n_categories = random_table(seed)
+    if seed > 2:  # values far out are no ends
+        X[seed, np.flatnonzero(n_categories == 0)] = [1e20, -1e13, 1e9][seed - 3]
     sample = sample_of(X, y, weight, n_categories)
     for column, found in enumerate(_core.wide_knots(sample)):
         if n_categories[column] == 0:
@@ -167,18 +169,23 @@ def test_the_first_rule_gains_at_least_as_much_as_any_single_condition(seed: int
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 7])
-@pytest.mark.parametrize("ridge", [0.1, 3.0, 100.0])
-def test_a_refit_reaches_the_least_objective(n_classes: int, ridge: float) -> None:
+@pytest.mark.parametrize("strength", [0.1, 3.0, 100.0])
+@pytest.mark.parametrize("is_offset", [False, True])
+def test_a_refit_reaches_the_least_objective(n_classes: int, strength: float, is_offset: bool) -> None:
     rng = np.random.default_rng(n_classes)
     firing, weight = rng.random((90, 12)) ** 3, rng.choice([0.5, 1.0, 2.0], 90)
     firing[:, 5] = firing[:, 4]  # two rules that fire alike
     target = np.eye(n_classes)[np.digitize(firing[:, 0] + firing[:, 1], np.linspace(0.1, 0.8, n_classes - 1))]
     target = 0.9 * target + 0.1 / n_classes
     sign = np.zeros(12, np.int32)
-    found = _core.wide_refit(firing, target, weight, sign, ridge)
-    reached = wide.objective(firing, target, weight, ridge, found["weight"], found["prior"])
-    assert reached == pytest.approx(wide.optimum(firing, target, weight, ridge, sign), rel=1e-5)
+    ridge = strength * rng.choice([0.5, 1.0, 2.0], 12)
+    offset = rng.normal(size=target.shape) * is_offset
+    found = _core.wide_refit(firing, target, weight, sign, ridge, offset, 1)
+    reached = wide.objective(firing, target, weight, ridge, found["weight"], found["prior"], offset)
+    assert reached == pytest.approx(wide.optimum(firing, target, weight, ridge, sign, offset), rel=1e-5)
     assert found["objective"] == pytest.approx(reached, rel=1e-5)
+    with pytest.raises(ValueError, match="offset one row per row"):
+        _core.wide_refit(firing, target, weight, sign, ridge, offset[:-1].copy(), 1)
 
 
 def test_a_bounded_refit_keeps_the_signs_and_reaches_the_least_objective() -> None:
@@ -186,11 +193,12 @@ def test_a_bounded_refit_keeps_the_signs_and_reaches_the_least_objective() -> No
     firing, weight = rng.random((150, 10)), np.ones(150)
     y = (firing @ rng.normal(size=10) + rng.normal(size=150) > 0).astype(int)
     sign = np.array([1, -1, 1, -1, 1, -1, 0, 0, 1, -1], np.int32)
-    found = _core.wide_refit(firing, np.eye(2)[y], weight, sign, 1.0)
+    ridge, offset = np.ones(10), np.zeros((150, 2))
+    found = _core.wide_refit(firing, np.eye(2)[y], weight, sign, ridge, offset, 1)
     assert (found["weight"][:, 1] * sign >= 0).all()
     assert (found["weight"][:, 1] * sign == 0).sum() > 2  # some bounds hold weights back
-    reached = wide.objective(firing, np.eye(2)[y], weight, 1.0, found["weight"], found["prior"])
-    assert reached == pytest.approx(wide.optimum(firing, np.eye(2)[y], weight, 1.0, sign), rel=1e-5)
+    reached = wide.objective(firing, np.eye(2)[y], weight, ridge, found["weight"], found["prior"])
+    assert reached == pytest.approx(wide.optimum(firing, np.eye(2)[y], weight, ridge, sign), rel=1e-5)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

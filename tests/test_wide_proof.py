@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -266,6 +267,16 @@ def test_directions_of_words_are_proven_too(kind: str) -> None:
         assert (proven * steps >= -1e-9).all()
         n_proven += proven != 0
     assert n_proven > 1
+
+
+def test_categories_that_a_rule_asks_have_no_direction() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"colour": rng.choice(["red", "green", "blue"], 200), "size": rng.normal(size=200)})
+    clf = FERLClassifier("wide", max_conditions=1, random_state=0).fit(table, table["colour"] == "red")
+    report = clf.stability_report()
+    assert report.direction("colour", True) is None
+    assert report.direction("size", True) == 0  # no rule asks it
+    assert np.isfinite(report.lipschitz)
 
 
 def test_the_report_says_what_is_proven() -> None:

@@ -17,6 +17,8 @@ namespace {
 
 using wide::Rule;
 
+constexpr double kNoLimit = 1e300;  // every rule has a ridge of its own
+
 // None, or a tuple of the column and the trapezoid of each word.
 std::optional<std::vector<Condition>> words_of(const nb::object& given, const Sample& sample) {
   if (given.is_none()) return {};
@@ -95,6 +97,7 @@ nb::dict grow_wide(const Sample& sample, const nb::dict& given, const nb::object
   nb::dict out = chains(found.rules);
   out["weight"] = to_numpy(std::move(found.weight), {n_rules, static_cast<std::size_t>(sample.n_classes)});
   out["prior"] = vector_of(found.prior);
+  out["ridge"] = vector_of(found.ridge);
   out["n_grown"] = found.n_grown;
   out["n_averaged"] = found.n_averaged;
   out["divergence"] = found.divergence;
@@ -181,13 +184,27 @@ class FitArrays {
       columns.push_back({firing_[k].data(), wide::firing_moments(firing_[k].data(), weight_.data(), n_),
                          sign.data()[k]});
   }
-  wide::FitRows rows() const { return {n_, n_classes_, weight_.data(), nullptr, target_.data()}; }
+  // Scores that come before those of the rules: [row][class].
+  void set_offset(const CMatrix& offset) {
+    const std::size_t n_given = static_cast<std::size_t>(n_classes_), e = wide::n_channels(n_classes_);
+    require(offset.shape(0) <= n_ && wide::padded(offset.shape(0)) == n_ && offset.shape(1) == n_given,
+            "offset needs one row per row of firing and one column per class.");
+    offset_.assign(e * n_, 0.0f);
+    for (std::size_t i = 0; i < offset.shape(0); ++i) {
+      const double* own = offset.data() + i * n_given;
+      for (std::size_t c = 0; c < e; ++c)
+        offset_[c * n_ + i] = static_cast<float>(n_classes_ == 2 ? own[1] - own[0] : own[c]);
+    }
+  }
+  wide::FitRows rows() const {
+    return {n_, n_classes_, weight_.data(), nullptr, target_.data(), offset_.empty() ? nullptr : offset_.data()};
+  }
   std::vector<wide::RuleColumn> columns;
 
  private:
   int n_classes_;
   std::size_t n_;
-  std::vector<float> weight_, target_;
+  std::vector<float> weight_, target_, offset_;
   std::vector<std::vector<float>> firing_;
 };
 
@@ -198,14 +215,23 @@ nb::dict weights_by_class(const wide::Weights& weights, std::size_t n_rules, int
   return out;
 }
 
+// ridge: of each rule's standardised weight.
 nb::dict wide_refit(const CMatrix& firing, const CMatrix& target, const Vector& weight, const Codes& sign,
-                    double ridge) {
-  const FitArrays given(firing, target, weight, sign);
+                    const Vector& ridge, const CMatrix& offset, int n_threads) {
+  FitArrays given(firing, target, weight, sign);
+  require(ridge.shape(0) == firing.shape(1) && offset.shape(0) == firing.shape(0),
+          "ridge needs one number per rule, and offset one row per row of firing.");
+  given.set_offset(offset);
+  for (std::size_t k = 0; k < given.columns.size(); ++k) given.columns[k].max_ridge = ridge.data()[k];
   const auto n_classes = static_cast<int>(target.shape(1));
   const std::size_t e = wide::n_channels(n_classes), n_rules = firing.shape(1);
   wide::Weights weights{std::vector<double>(n_rules * e, 0.0), std::vector<double>(e, 0.0)};
-  ThreadPool pool(1, [] {});
-  const double objective = wide::Refit(given.rows(), given.columns, pool).fit({ridge, 200, 1e-10}, weights);
+  ThreadPool pool(n_threads, [] {});
+  double objective = 0;
+  {
+    nb::gil_scoped_release no_gil;
+    objective = wide::Refit(given.rows(), given.columns, pool).fit({kNoLimit, 200, 1e-10}, weights);
+  }
   nb::dict out = weights_by_class(weights, n_rules, n_classes);
   out["objective"] = objective;
   return out;
@@ -243,7 +269,8 @@ void bind_wide(nb::module_& m) {
   m.def("wide_scan", &wide_scan, "sample"_a, "gradient"_a, "hessian"_a, "base"_a, "monotone"_a, "sign"_a,
         "words"_a.none() = nb::none());
   m.def("wide_path", &wide_path, "sample"_a, "linear"_a, "tau"_a, "max_conditions"_a, "n_rules"_a);
-  m.def("wide_refit", &wide_refit, "firing"_a, "target"_a, "weight"_a, "sign"_a, "ridge"_a);
+  m.def("wide_refit", &wide_refit, "firing"_a, "target"_a, "weight"_a, "sign"_a, "ridge"_a,
+        "offset"_a, "n_threads"_a);
   m.def("wide_prune", &wide_prune, "firing"_a, "row_weight"_a, "weight"_a, "prior"_a, "tolerance"_a, "max_rules"_a,
         "ridge"_a, "worth"_a = 0.0);
 }

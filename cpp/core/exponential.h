@@ -27,16 +27,38 @@ inline double exponential(double x) {
   return series * std::bit_cast<double>(static_cast<std::uint64_t>(static_cast<std::int64_t>(power) + 1023) << 52);
 }
 
-// Of positive normal numbers.
-inline double natural_log(double x) {
+// A positive normal number as 2^exponent (1 + t) / (1 - t), with t around zero.
+struct Reduced {
+  double exponent, t;
+};
+
+inline Reduced reduced(double x) {
   const auto bits = std::bit_cast<std::uint64_t>(x);
   double exponent = static_cast<double>(bits >> 52) - 1023.0;
   double m = std::bit_cast<double>((bits & 0x000fffffffffffff) | 0x3ff0000000000000);
   if (m > 1.4142135623730951) m *= 0.5, exponent += 1.0;
-  const double t = (m - 1.0) / (m + 1.0), u = t * t;
-  double series = 1.0 / 23;
-  for (int k = 21; k > 0; k -= 2) series = series * u + 1.0 / k;
-  return exponent * kLn2High + (exponent * kLn2Low + 2.0 * t * series);
+  return {exponent, (m - 1.0) / (m + 1.0)};
+}
+
+// The logarithm of (1 + t) / (1 - t), by its series up to the power kLast, an odd one.
+template <int kLast>
+double log_of_ratio(double t) {
+  const double u = t * t;
+  double series = 1.0 / kLast;
+  for (int k = kLast - 2; k > 0; k -= 2) series = series * u + 1.0 / k;
+  return 2.0 * t * series;
+}
+
+// Of positive normal numbers.
+inline double natural_log(double x) {
+  const auto [exponent, t] = reduced(x);
+  return exponent * kLn2High + (exponent * kLn2Low + log_of_ratio<23>(t));
+}
+
+// The same to about 1e-12, as logarithm() of a vector in kernels.inc, operation for operation.
+inline double short_logarithm(double x) {
+  const auto [exponent, t] = reduced(x);
+  return exponent * 0.6931471805599453 + log_of_ratio<15>(t);
 }
 
 }  // namespace ferl

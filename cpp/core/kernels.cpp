@@ -7,35 +7,11 @@ namespace ferl {
 
 namespace {
 
-namespace baseline {
-#include "core/kernels.inc"
-}
-
-#if FERL_MULTIVERSION
-#pragma GCC push_options
-#pragma GCC target("arch=x86-64-v3")
-namespace v3 {
-#include "core/kernels.inc"
-}
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("arch=x86-64-v4")
-namespace v4 {
-#include "core/kernels.inc"
-}
-#pragma GCC pop_options
-#endif
-
-#define FERL_KERNELS(isa) {isa::cuts_two_classes, isa::cuts_many_classes, isa::tally_absent, isa::fire, isa::add_weighted,\
-                      isa::tally_term, isa::judge_term, isa::to_units, isa::nearest_exemplar, isa::sum_powers}
-
-Kernels choose() {
-#if FERL_MULTIVERSION
-  if (instruction_set() == 4) return FERL_KERNELS(v4);
-  if (instruction_set() == 3) return FERL_KERNELS(v3);
-#endif
-  return FERL_KERNELS(baseline);
-}
+#define FERL_KERNELS_FILE "core/kernels.inc"
+#define FERL_KERNELS(isa)                                                                                           \
+  {isa::cuts_two_classes, isa::cuts_many_classes, isa::tally_absent, isa::fire, isa::add_weighted,                  \
+   isa::tally_term, isa::judge_term, isa::to_units, isa::nearest_exemplar, isa::sum_powers}
+#include "core/instruction_sets.inc"
 
 }  // namespace
 

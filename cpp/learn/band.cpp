@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/exponential.h"
 #include "core/kernels.h"
-#include "learn/logarithm.h"
 
 namespace ferl {
 
@@ -131,7 +131,7 @@ double divergence(const std::vector<double>& own, double own_weight, const std::
     if (!(own[c] > 0) || !(all[c] > 0)) continue;
     // Not more than if this side had all of the class: where it has, rounding may say so.
     const double ratio = std::min(own[c] / all[c], 1.0) * weight / own_weight;
-    if (ratio >= kLeastRatio) sum += own[c] * logarithm(ratio);
+    if (ratio >= kLeastRatio) sum += own[c] * short_logarithm(ratio);
   }
   return sum;
 }
@@ -144,7 +144,7 @@ Gain most_gain(const std::vector<double>& class_weight, double weight, Criterion
   if (criterion == Criterion::cci) return {weight - largest(class_weight), gini};
   double entropy = 0;
   for (const double w : class_weight)
-    if (w >= kLeastRatio * weight) entropy -= w * logarithm(w / weight);
+    if (w >= kLeastRatio * weight) entropy -= w * short_logarithm(w / weight);
   return {entropy, gini};
 }
 

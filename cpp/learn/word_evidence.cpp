@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "learn/logarithm.h"
+#include "core/exponential.h"
 
 namespace ferl {
 
@@ -55,7 +55,7 @@ WordEvidence::State WordEvidence::state(const double* plausible, double open, La
     hit &= c == y || plausible[c] < plausible[y] * kAlmostOne;
   }
   const double probability = (plausible[y] - open + open / n_classes) / (sum - (n_classes - 1) * open);
-  return {logarithm(std::max(probability, kLeastProbability)), static_cast<double>(hit)};
+  return {short_logarithm(std::max(probability, kLeastProbability)), static_cast<double>(hit)};
 }
 
 WordEvidence::View WordEvidence::view(const ReachedRows& rows) const {

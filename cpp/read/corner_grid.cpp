@@ -85,7 +85,7 @@ bool CornerGrid::proves(double bound, std::size_t& work) {
     if (!(value_at(chosen) > bound) || work > kMostWork) return false;
     const double before = reached;
     for (Term& term : terms_) pass(term);
-    work += n_entries();
+    work += n_entries() + own_.size();
     reached = lower_bound();
     if (reached > bound || reached - before > kLeastProgress * (bound - reached)) continue;
     const std::size_t variable = most_disputed(best_of_each()), n = own_[variable].size();

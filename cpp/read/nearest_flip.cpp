@@ -40,7 +40,7 @@ std::vector<FlipSearch::Stretch> FlipSearch::stretches(int outward) const {
   points.push_back(last + outward * 1e-9 * (std::abs(last) + corners_.reach + std::numeric_limits<double>::min()));
   points.push_back(outward * kFar);
   std::vector<Stretch> found;
-  for (std::size_t i = points.size(); i-- > 1;) found.push_back({points[i - 1], points[i]});
+  for (std::size_t i = points.size(); i-- > 1;) found.push_back({points[i - 1], points[i], true});
   return found;
 }
 
@@ -51,9 +51,19 @@ Flip FlipSearch::first_flip(int outward, double width) {
   const double least_width = width;
   int n_behind = 0;
   for (int n = 0; n < kMostStretches && !open.empty() && outward * open.back().near < outward * flip; ++n) {
-    const auto [near, far] = open.back();
+    const auto [near, far, is_whole] = open.back();
     open.pop_back();
     if (keeps_label({near, far})) continue;
+    if (is_whole) {  // a hint saves most of the search: what lies between its two values is too close to a tie for proofs
+      const auto [first, last] = row_.crossing(column_, near, far);
+      if (outward * near < outward * first && outward * first < outward * last && outward * last <= outward * far &&
+          outward * last < outward * flip && label_at(first) == label_ && label_at(last) != label_) {
+        flip = last, same = first;
+        gap = nearer(outward, gap, first);
+        open.push_back({near, first});
+        continue;
+      }
+    }
     if (outward * far < outward * flip && label_at(far) != label_) flip = far, same = near;
     // Behind the last corner nothing changes: there is nothing to divide.
     if (std::abs(far - near) <= std::max(width, 4 * spacing(far)) || std::abs(far) >= kFar) {

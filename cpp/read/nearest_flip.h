@@ -27,7 +27,8 @@ class FlipSearch {
 
  private:
   struct Stretch {
-    double near, far;  // from the row's value
+    double near, far;       // from the row's value
+    bool is_whole = false;  // from a corner to the next one
   };
 
   std::vector<Stretch> stretches(int outward) const;

@@ -1,6 +1,7 @@
 // What the search for other labels asks about a row while one of its values moves; see nearest_flip.h.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "core/types.h"
@@ -28,6 +29,9 @@ class RowProof {
   virtual bool keeps_label(Column column, Interval values) = 0;
   // What prediction answers at one value.
   virtual Label label_at(Column column, double value) = 0;
+  // Where between two values, with no corner between them, the label first changes: proofs may reach up to the first of
+  // the two values returned, and prediction should have another label at the second. NaN: not known. A hint, no proof.
+  virtual std::array<double, 2> crossing(Column /*column*/, double /*near*/, double /*far*/) { return {kNaN, kNaN}; }
 };
 
 }  // namespace ferl

@@ -95,6 +95,7 @@ void ScoreProof::stand_at(const MatrixView& x, std::size_t row, Label label) {
   for (Axis& axis : axes_) move(axis, {row_[axis.column], row_[axis.column]});
   settle();
   row_score_ = still_;
+  line_.column = -1;
 }
 
 std::vector<Label> ScoreProof::others() const {
@@ -200,9 +201,12 @@ const double* ScoreProof::weights_of(std::size_t rule) const {
   return weights_.weight.data() + rule * static_cast<std::size_t>(weights_.n_classes);
 }
 
+double ScoreProof::least_lead(Label other) const {
+  return tolerance_[label_] + tolerance_[other] + (label_ > 0 ? kLeastLead / support_.low : 0.0);
+}
+
 bool ScoreProof::stays_ahead(Label other) const {
-  double bound = tolerance_[label_] + tolerance_[other];
-  if (label_ > 0) bound += kLeastLead / support_.low;
+  const double bound = least_lead(other);
   return std::isfinite(bound) && !is_behind_somewhere(other, bound) && advantage(other).exceeds(bound);
 }
 
@@ -263,28 +267,109 @@ Corners ScoreProof::corners(Column column) {
   return found;
 }
 
+// What stays while a column moves alone. A search asks for many intervals of one column.
+void ScoreProof::stand_along(Column column) {
+  if (line_.column == column) return;
+  line_ = {column, axis_of(column), false, 1, {}, weights_.prior, others()};
+  const Axis& axis = axes_[line_.axis];
+  line_.rest.assign(axis.nodes.size(), 1.0);
+  std::vector<char> asks(rules_.size(), 0);
+  for (std::size_t i = 0; i < axis.nodes.size(); ++i) {
+    asks[axis.rules[i]] = 1;
+    line_.has_repeats = line_.has_repeats || rules_[axis.rules[i]].has_repeats;
+    for (const Factor factor : rules_[axis.rules[i]].factors)
+      if (factor.axis != line_.axis) line_.rest[i] *= *memberships(factor);
+  }
+  for (std::size_t r = 0; r < rules_.size(); ++r) {
+    if (asks[r]) continue;
+    double firing = 1;
+    for (const Factor factor : rules_[r].factors) firing *= *memberships(factor);
+    if (firing == 0) continue;
+    for (std::size_t c = 0; c < line_.still.size(); ++c) line_.still[c] += firing * weights_of(r)[c];
+  }
+  for (std::size_t k = 0; k < gated_axis_.size(); ++k)
+    if (supports_.column[k] != column) line_.support *= supports_.opens(k, row_[supports_.column[k]]);
+}
+
+// As stays_ahead for all classes, where one column moves alone: the least lead is at one of its points.
+bool ScoreProof::stays_ahead_along(const Axis& axis) {
+  for (const Label other : line_.others) {
+    const double bound = least_lead(other);
+    if (!std::isfinite(bound)) return false;
+    for (std::size_t k = 0; k < axis.n_points; ++k) {
+      double lead = line_.still[label_] - line_.still[other];
+      for (std::size_t i = 0; i < axis.nodes.size(); ++i) {
+        const double* weight = weights_of(axis.rules[i]);
+        lead += line_.rest[i] * axis.membership[i * axis.n_points + k] * (weight[label_] - weight[other]);
+      }
+      if (!(lead > bound)) return false;
+    }
+  }
+  return true;
+}
+
 bool ScoreProof::keeps_label(Column column, Interval values) {
-  Axis& axis = axes_[axis_of(column)];
+  stand_along(column);
+  Axis& axis = axes_[line_.axis];
   move(axis, values);
-  settle();
   bool keeps = true;
-  if (!is_still() && !is_silent())
-    for (const Label other : others()) keeps = keeps && stays_ahead(other);
+  if (line_.has_repeats) {
+    settle();
+    if (!is_still() && !is_silent())
+      for (const Label other : line_.others) keeps = keeps && stays_ahead(other);
+  } else {
+    Interval gate{1, 1};
+    for (std::size_t k = 0; k < gated_axis_.size(); ++k)
+      if (supports_.column[k] == column && values.low < values.high) gate = bound(supports_.gate[k], values);
+      else if (supports_.column[k] == column) gate = {supports_.opens(k, values.low), supports_.opens(k, values.low)};
+    support_ = {line_.support * gate.low, line_.support * gate.high};
+    if (!(axis.is_still && support_.low == support_.high) && !is_silent()) keeps = stays_ahead_along(axis);
+  }
   move(axis, {row_[column], row_[column]});
   return keeps;
 }
 
+// Between corners every lead is linear: it falls to twice what a proof needs, and to as much below zero. So is the
+// support, without which the first class has the label: it falls to twice what the least lead needs.
+std::array<double, 2> ScoreProof::crossing(Column column, double near, double far) {
+  stand_along(column);
+  if (line_.has_repeats || !std::isfinite(far)) return {kNaN, kNaN};
+  const Axis& axis = axes_[line_.axis];
+  double support_near = line_.support, support_far = line_.support;
+  for (std::size_t k = 0; k < gated_axis_.size(); ++k)
+    if (supports_.column[k] == column) support_near *= supports_.opens(k, near), support_far *= supports_.opens(k, far);
+  const double needed = label_ > 0 ? kLeastLead : 0.0;
+  double first = far, last = far, least = kInfinity;
+  for (const Label other : line_.others) {
+    const double bound = 2 * (tolerance_[label_] + tolerance_[other] + needed / support_near);
+    double from = line_.still[label_] - line_.still[other], to = from;
+    for (std::size_t i = 0; i < axis.nodes.size(); ++i) {
+      const double* weight = weights_of(axis.rules[i]);
+      const double ahead = line_.rest[i] * (weight[label_] - weight[other]);
+      from += ahead * tree_.nodes[axis.nodes[i]].fits(near);
+      to += ahead * tree_.nodes[axis.nodes[i]].fits(far);
+    }
+    least = std::min({least, from, to});
+    if (!(from > bound && to < -bound)) continue;
+    const auto at = [&](double lead) { return near + (far - near) * ((from - lead) / (from - to)); };
+    if (std::abs(at(bound) - near) < std::abs(first - near)) first = at(bound);
+    if (std::abs(at(-bound) - near) < std::abs(last - near)) last = at(-bound);
+  }
+  if (first == far && least > 0 && needed > 0 && support_far < support_near) {
+    const double support = std::max(4 * needed / least, support_far);
+    first = near + (far - near) * ((support_near - support) / (support_near - support_far));
+  }
+  return {first, last};
+}
+
 // The class of the largest probability, the first of equals.
 Label ScoreProof::label_at(Column column, double value) {
-  const auto n_classes = static_cast<std::size_t>(weights_.n_classes);
-  std::vector<double> masses(3 * n_classes);
-  double ignorance, conflict;
+  std::vector<double> probability(static_cast<std::size_t>(weights_.n_classes));
   const double before = std::exchange(row_[column], value);
   const MatrixView x{row_.data(), 1, row_.size(), static_cast<std::ptrdiff_t>(row_.size()), 1};
-  double *belief = masses.data(), *plausibility = belief + n_classes, *probability = plausibility + n_classes;
-  weigh_evidence(tree_, weights_, supports_, x, 1, {belief, plausibility, probability, &ignorance, &conflict});
+  give_probabilities(tree_, weights_, supports_, x, 1, probability.data());
   row_[column] = before;
-  return static_cast<Label>(std::max_element(probability, probability + n_classes) - probability);
+  return static_cast<Label>(std::max_element(probability.begin(), probability.end()) - probability.begin());
 }
 
 }  // namespace ferl

@@ -44,6 +44,7 @@ class ScoreProof : public RowProof {
   Corners corners(Column column) override;
   bool keeps_label(Column column, Interval values) override;
   Label label_at(Column column, double value) override;
+  std::array<double, 2> crossing(Column column, double near, double far) override;
 
  private:
   // A column that rules ask, and what the conditions on it say at the corners of its interval.
@@ -86,6 +87,9 @@ class ScoreProof : public RowProof {
   const double* weights_of(std::size_t rule) const;
   bool is_behind_somewhere(Label other, double bound) const;
   CornerGrid advantage(Label other) const;
+  double least_lead(Label other) const;
+  void stand_along(Column column);
+  bool stays_ahead_along(const Axis& axis);
 
   const Tree& tree_;
   const Weights& weights_;
@@ -102,6 +106,18 @@ class ScoreProof : public RowProof {
   std::vector<std::size_t> moving_;        // axes
   std::vector<MovingRule> moving_rules_;
   std::vector<double> still_;              // [class]: what the prior and the rules that stay say
+
+  // Of the column along which the row moves alone:
+  struct Line {
+    Column column = -1;
+    std::size_t axis = 0;
+    bool has_repeats = false;
+    double support = 1;          // of the other columns' gates
+    std::vector<double> rest;    // [condition]: what the rule's other conditions say
+    std::vector<double> still;   // [class]: what the prior and the rules say that do not ask the column
+    std::vector<Label> others;   // those first that the row's scores favour
+  };
+  Line line_;
 };
 
 }  // namespace ferl

@@ -112,6 +112,11 @@ Powers powers_of(double* w, std::size_t n_classes, double* power) {
 
 void masses_of(double* w, std::size_t n_classes, double* belief, double* plausibility, double* probability,
                double& ignorance) {
+  if (n_classes == 1) {  // what lies on the whole frame lies on its only class
+    belief[0] = plausibility[0] = probability[0] = 1;
+    ignorance = 0;
+    return;
+  }
   const auto [most, sum] = powers_of(w, n_classes, probability);
   double against = 0;
   std::size_t n_for = 0;

@@ -7,6 +7,8 @@ if TYPE_CHECKING:
     from ferl._model.tree import FuzzyTree
     from ferl._read.evidence import Evidence
     from ferl._read.explanation import Explanation, Overview
+    from ferl._tables.describe import DescriptionError, TableDescription, load_description
+    from ferl._tables.recognise import TableWarning
     from ferl.certified_cache import CertifiedCache
     from ferl.classifier import FERLClassifier
     from ferl.detector import NoveltyDetector
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "CertifiedCache",
+    "DescriptionError",
     "Evidence",
     "Explanation",
     "FERLClassifier",
@@ -24,10 +27,13 @@ __all__ = [
     "ModelFileError",
     "NoveltyDetector",
     "Overview",
+    "TableDescription",
+    "TableWarning",
     "__version__",
     "export_graphviz",
     "export_latex",
     "export_text",
+    "load_description",
     "load_model",
     "overview",
     "plot_tree",
@@ -39,6 +45,7 @@ __all__ = [
 # Loaded on first use: scikit-learn takes most of a second to import, and `ferl --help` does not need it.
 _HOME = {
     "CertifiedCache": "ferl.certified_cache",
+    "DescriptionError": "ferl._tables.describe",
     "Evidence": "ferl._read.evidence",
     "Explanation": "ferl._read.explanation",
     "FERLClassifier": "ferl.classifier",
@@ -48,6 +55,7 @@ _HOME = {
     "export_graphviz": "ferl.export",
     "export_latex": "ferl.export",
     "export_text": "ferl.export",
+    "load_description": "ferl._tables.describe",
     "load_model": "ferl.saving",
     "plot_tree": "ferl.plot",
     "Overview": "ferl._read.explanation",
@@ -55,6 +63,8 @@ _HOME = {
     "rules_frame": "ferl.export",
     "save_model": "ferl.saving",
     "splits_frame": "ferl.export",
+    "TableDescription": "ferl._tables.describe",
+    "TableWarning": "ferl._tables.recognise",
 }
 
 

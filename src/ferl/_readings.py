@@ -25,7 +25,7 @@ from ferl._read.evidence import (
     read_probabilities,
 )
 from ferl._read.explanation import Explanation, WhatIf, explain, feature_importances, what_if
-from ferl._read.novelty import lost_support, novelty, novelty_attribution
+from ferl._read.novelty import lost_support, novelty, novelty_attribution, novelty_rank
 from ferl._read.slopes import lipschitz
 from ferl._read.stability import StabilityReport, WideStabilityReport, report_stability
 from ferl._sklearn import check_rows
@@ -224,6 +224,11 @@ class Readings:
         """Wide only: what each rule adds to the scores, shape (n_samples, n_rules + 1, n_classes).
 
         The last entry is the prior's. They sum to the scores, whose softmax is :meth:`predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
         """
         rows = self._rows(X)
         return contributions(self.model_, rows, n_threads(self.n_jobs))
@@ -233,6 +238,11 @@ class Readings:
         """Wide only: what each feature adds to the scores, shape (n_samples, n_features + 1, n_classes).
 
         The last entry is the prior's; a rule of several conditions is shared equally among them.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
         """
         rows = self._rows(X)
         return feature_contributions(self.model_, rows, n_threads(self.n_jobs))
@@ -310,6 +320,14 @@ class Readings:
         rows = self._rows(X)
         return novelty(self.model_, rows, measure, n_threads(self.n_jobs))
 
+    def novelty_rank(self, X: ArrayLike) -> Floats:
+        """Share of the training rows that are less novel than each row, shape (n_samples,).
+
+        0.97 says: more unusual than 97 % of the training rows, each compared with the others that the model keeps. NaN
+        where the model keeps no rows (``n_exemplars=0``), or comes from a file of an older version.
+        """
+        return novelty_rank(self._fitted(), self.novelty(X))
+
     def novelty_attribution(self, X: ArrayLike, *, measure: str | None = None) -> Floats:
         """What each feature adds to :meth:`novelty`, shape (n_samples, n_features).
 
@@ -328,7 +346,7 @@ class Readings:
         rows = self._rows(X)
         return novelty_attribution(self.model_, rows, measure, n_threads(self.n_jobs))
 
-    def certified_radius(self, X: ArrayLike, *, scale: ArrayLike | None = None) -> Floats:
+    def certified_radius(self, X: ArrayLike, *, scale: ArrayLike | str | None = None) -> Floats:
         """Max-norm radius around each row in which :meth:`predict` cannot change, shape (n_samples,).
 
         Sound, rounding included, for ``combination`` "dempster" and "vote" and for wide rules; the largest such radius
@@ -340,9 +358,9 @@ class Readings:
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
             Rows.
-        scale : array-like of shape (n_features,), default=None
-            Unit of each feature, in which the radius counts: standard deviations, say, or 0 for a feature that does
-            not move. None: 1 for all features.
+        scale : array-like of shape (n_features,) or "spread", default=None
+            Unit of each feature, in which the radius counts, 0 for a feature that does not move. "spread": the standard
+            deviation of each over the training rows. None: 1 for all features.
 
         Returns
         -------
@@ -351,14 +369,14 @@ class Readings:
         rows = self._rows(X)
         return certified_radius(self.model_, rows, scale, n_threads(self.n_jobs))
 
-    def certificate(self, x: ArrayLike, *, scale: ArrayLike | None = None) -> Certificate:
+    def certificate(self, x: ArrayLike, *, scale: ArrayLike | str | None = None) -> Certificate:
         """The certified radius of one row, and which features limit it.
 
         Parameters
         ----------
         x : array-like of shape (n_features,) or (1, n_features), or data frame of one row
             The row.
-        scale : array-like of shape (n_features,), default=None
+        scale : array-like of shape (n_features,) or "spread", default=None
             As in :meth:`certified_radius`.
 
         Returns
@@ -437,7 +455,7 @@ class Readings:
         return what_if(model, self._row(x), changes)
 
     def stability_report(self, X: ArrayLike | None = None) -> StabilityReport | WideStabilityReport:
-        """How fast the answers can change, and what in the model decides it.
+        """How fast the answers can change, what in the model decides it, and a verdict.
 
         Of wide rules also in which direction: where a larger value of a feature provably never makes a class less
         probable, or never more, as ``monotonic_cst`` asks.
@@ -445,7 +463,8 @@ class Readings:
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features), default=None
-            Rows over which the largest number of sources is taken. None: all sources, which bounds it for any row.
+            Rows over which the largest number of sources is taken, and of which the verdict says how far they may move.
+            None: all sources, which bounds it for any row.
 
         Returns
         -------

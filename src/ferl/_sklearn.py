@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, check_X_y
 
 from ferl._tables import Schema, distinct_labels, refuse_missing_labels, with_indicators
+from ferl._tables.describe import NOTHING_SAID, TableDescription
 from ferl._tables.labels import distinct_text
 from ferl._tables.reading import Table, as_array, as_frame, read_table
 from ferl._util.arrays import Floats, Ints, core_ready
@@ -133,7 +134,11 @@ def _read(estimator: Any, X: Any) -> Table:
 
 
 def learn_table(
-    estimator: Any, X: Any, y: Any, categorical_features: Any = "from_dtype"
+    estimator: Any,
+    X: Any,
+    y: Any,
+    categorical_features: Any = "from_dtype",
+    description: TableDescription = NOTHING_SAID,
 ) -> tuple[Floats, Schema, NDArray[Any], Ints]:
     """A training table as numbers, its columns, the distinct labels, and each row's label as a code.
 
@@ -147,6 +152,8 @@ def learn_table(
         The labels.
     categorical_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
         As in :meth:`Schema.learn`.
+    description : TableDescription, default=NOTHING_SAID
+        What people say of the table.
 
     Returns
     -------
@@ -173,7 +180,7 @@ def learn_table(
     table = checked_input(estimator, X, reset=True)
     classes, codes = learn_labels(estimator, y, table.shape)
     threads = n_threads(getattr(estimator, "n_jobs", None))
-    columns = Schema.learn(table, categorical_features, threads)
+    columns = Schema.learn(table, categorical_features, threads, description.with_target_of(y))
     return core_ready(columns.encode(table, threads)), columns, classes, codes
 
 

@@ -24,6 +24,7 @@ from ferl._model.words import LinguisticVariable
 from ferl._readings import Readings
 from ferl._sklearn import Interval, StrOptions, check_parameters, check_rows, fit_context, learn_labels, learn_table
 from ferl._tables import weights_and_factors, with_indicators
+from ferl._tables.describe import NOTHING_SAID, TableDescription
 from ferl._util.threads import n_threads
 
 
@@ -298,30 +299,52 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        units: Mapping[str, str] | None = None,
+        describe: Any = None,
+    ) -> Self:
         """Learn the rules.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            Numbers and categories (text, booleans, categorical columns), with or without missing values: NumPy, pandas,
-            polars, pyarrow.
+            Numbers, dates and categories (text, booleans, categorical columns), with or without missing values: NumPy,
+            pandas, polars, pyarrow.
         y : array-like of shape (n_samples,)
-            Labels.
+            Labels. The name of a Series is the target's name in sentences.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts.
+        units : mapping of str to str, default=None
+            What numbers count, by column: {"glucose": "mg/dl"}. For readers only.
+        describe : TableDescription, mapping, str or path-like, default=None
+            What people say of the table, or the JSON or YAML file that says it: names, units, meanings of values, for
+            readers; orders of categories and markers of missing values, which decide how columns are read. See
+            docs/words_of_a_table.md.
 
         Returns
         -------
         FERLClassifier
             The estimator itself.
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, description=TableDescription.of(describe, units))
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, classes: ArrayLike | None = None) -> Self:
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        classes: ArrayLike | None = None,
+        description: TableDescription = NOTHING_SAID,
+    ) -> Self:
         self._forget()
         try:
-            return self._take(fit_model(self._settings(), self._training_rows(X, y, sample_weight, classes)))
+            rows = self._training_rows(X, y, sample_weight, classes, description)
+            return self._take(fit_model(self._settings(), rows))
         except BaseException:
             self._forget()  # an interrupted or refused fit leaves no half-new, half-old model behind
             raise
@@ -333,9 +356,16 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
     def _settings(self) -> Settings:
         return Settings.of(self.get_params(deep=False))
 
-    def _training_rows(self, X: Any, y: Any, sample_weight: Any, classes: ArrayLike | None = None) -> Rows:
+    def _training_rows(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        classes: ArrayLike | None = None,
+        description: TableDescription = NOTHING_SAID,
+    ) -> Rows:
         """The rows to learn from, checked; where they are is the business of those who override this."""
-        table, schema, found, found_codes = learn_table(self, X, y, self.categorical_features)
+        table, schema, found, found_codes = learn_table(self, X, y, self.categorical_features, description)
         settled, codes = settle_classes(found, found_codes, classes)
         weight, unit = weights_and_factors(sample_weight, self.class_weight, settled, codes)
         lacks = np.isnan(table[weight > 0]).any(axis=0) if self.missing_conditions else np.zeros(0, dtype=bool)

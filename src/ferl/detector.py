@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from scipy.stats import false_discovery_control
+from scipy.stats import betabinom, false_discovery_control
 from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold, train_test_split
@@ -19,13 +19,58 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ferl._model.model import Model
 from ferl._read.novelty import MEASURES
 from ferl._sklearn import Interval, StrOptions, fit_context, remember_columns, take_rows
 from ferl._util.arrays import Floats
+from ferl._util.text import listed, percent_text, spoken, value_text
 from ferl._wrapper import with_inputs_of
 from ferl.classifier import FERLClassifier
 
+MAX_NAMED = 3  # features that a sentence names
+LEAST_NAMED = 0.1  # share of a row's novelty that a named feature makes
+_SURE = 0.001  # probability by chance below which a batch has drifted
 UNLABELLED_EXEMPLARS = 2048  # without labels there is one rule, which is then compared with this many rows
+
+
+@dataclass(frozen=True)
+class BatchDrift:
+    """How many rows of a batch look unlike the training rows, against how many would by chance.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows of the batch.
+    n_novel : int
+        Rows with a p-value of at most ``alpha``.
+    alpha : float
+        The share of such rows that chance explains.
+    p_value : float
+        Probability of so many or more by chance.
+    features : tuple of (str, float)
+        What each feature adds to the novelty of these rows, as a share, the largest first.
+    """
+
+    n_rows: int
+    n_novel: int
+    alpha: float
+    p_value: float
+    features: tuple[tuple[str, float], ...]
+
+    @property
+    def verdict(self) -> str:
+        """Whether the batch is unlike the training rows, in a sentence or two."""
+        by_chance = self.alpha * self.n_rows
+        found = (
+            f"{self.n_novel} of {self.n_rows} rows are unlike the training rows, where chance explains {by_chance:.3g}"
+        )
+        if self.p_value > _SURE:
+            return f"Verdict: no sign of drift. {found}."
+        named = [f"{spoken(name)} ({percent_text(part)})" for name, part in self.features[:MAX_NAMED]]
+        return f"Verdict: drift. {found}. Most of their novelty comes from {listed(named)}."
+
+    def __str__(self) -> str:
+        return self.verdict
 
 
 @dataclass(frozen=True)
@@ -217,6 +262,82 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.estimator_.novelty_attribution(X, measure=self.measure_)
 
+    def explain(self, X: ArrayLike) -> list[str]:
+        """A sentence for each row: whether it is novel, against how many rows, and by which features.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        list of str
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from ferl import NoveltyDetector
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> detector = NoveltyDetector(random_state=0).fit(X, y)
+        >>> odd = X.iloc[[0, 0]].copy()
+        >>> odd.iloc[0, 3] = 2.4
+        >>> for sentence in detector.explain(odd):
+        ...     print(sentence)
+        Novel (p = 0.007): more unusual than all 150 rows it was compared with, by petal width (cm) 2.4 (88 %).
+        Ordinary (p = 1.000): as usual as the most usual of the 150 rows it was compared with.
+        """
+        p_values, parts = self.p_values(X), self.novelty_attribution(X)
+        most = self._checked_allowed(self.n_calibration_) / (self.n_calibration_ + 1)
+        model, rows, found = self.estimator_.model_, self.estimator_._rows(X), []
+        for row, p, own in zip(rows, p_values.tolist(), parts, strict=True):
+            what = f"(p = {p:.3f}): {_rank_text(p, self.n_calibration_)} rows it was compared with"
+            found.append(f"Novel {what}{_reasons(model, row, own)}." if p <= most else f"Ordinary {what}.")
+        return found
+
+    def drift(self, X: ArrayLike) -> BatchDrift:
+        """Whether a batch as a whole is unlike the training rows: more of its rows are novel than chance explains.
+
+        Rows of the same source have p-values of at most ``alpha`` with a probability of about ``alpha``; a batch with
+        many more of them has drifted. How many come by chance is a beta-binomial variable, exactly so with held-out
+        rows, closely with cross-fitted ones. Drift is what has a probability below 0.001 by chance.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            The batch.
+
+        Returns
+        -------
+        BatchDrift
+            Its ``verdict`` is a sentence.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_wine
+        >>> from ferl import NoveltyDetector
+        >>> X, y = load_wine(return_X_y=True)
+        >>> detector = NoveltyDetector(random_state=0).fit(X[::2], y[::2])
+        >>> detector.drift(X[1::2]).verdict[:27]
+        'Verdict: no sign of drift. '
+        >>> detector.drift(X[1::2] + X.std(axis=0)).verdict[:15]
+        'Verdict: drift.'
+        """
+        p_values = self.p_values(X)
+        n_rows = len(p_values)
+        n_allowed, n_compared = self._checked_allowed(self.n_calibration_), self.n_calibration_ + 1
+        novel = p_values <= n_allowed / n_compared
+        # The rate of false alarms, given the calibration rows, is a beta variable (Vovk, 2012), and so many rows of a
+        # batch are false alarms by it.
+        by_chance = betabinom.sf(novel.sum() - 1, n_rows, n_allowed, n_compared - n_allowed)
+        parts = self.novelty_attribution(X)[novel]
+        finite = np.where(np.isfinite(parts), parts, 0.0).sum(axis=0)
+        share = finite / max(float(finite.sum()), np.finfo(np.float64).tiny)
+        names = self.estimator_.model_.feature_names()
+        order = np.argsort(-share, kind="stable").tolist()
+        by_feature = tuple((names[f], float(share[f])) for f in order)
+        return BatchDrift(n_rows, int(novel.sum()), n_allowed / n_compared, float(by_chance), by_feature)
+
     def score_samples(self, X: ArrayLike) -> Floats:
         """How ordinary each row is, shape (n_samples,): its p-value, and among equal p-values the less novel first."""
         p_values, novelty = self._judge(X)
@@ -303,6 +424,36 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
                 "rows, a larger alpha, or cv=5, which lets every row serve for calibration."
             )
         return n_allowed
+
+
+def _rank_text(p_value: float, n_compared: int) -> str:
+    """Where a row stands among those it was compared with, from its p-value."""
+    n_less = n_compared + 1 - round(p_value * (n_compared + 1))
+    if n_less == 0:
+        return f"as usual as the most usual of the {n_compared}"
+    share = f"all {n_compared}" if n_less == n_compared else f"{percent_text(n_less / n_compared)} of the {n_compared}"
+    return f"more unusual than {share}"
+
+
+def _reasons(model: Model, row: Floats, parts: Floats) -> str:
+    """The features that make most of a row's novelty, and their values; "" where it is infinite or nothing."""
+    total = float(parts.sum())
+    if not 0 < total < math.inf:
+        return ""
+    names, order = model.feature_names(), np.argsort(-parts, kind="stable")[:MAX_NAMED].tolist()
+    named = [
+        f"{spoken(names[f])} {_value(model, f, float(row[f]))} ({percent_text(parts[f] / total)})"
+        for f in order
+        if f == order[0] or parts[f] >= LEAST_NAMED * total
+    ]
+    return f", by {listed(named)}"
+
+
+def _value(model: Model, feature: int, value: float) -> str:
+    categories = model.category_names.get(feature)
+    if categories is None or math.isnan(value):
+        return value_text(None if math.isnan(value) else value)
+    return value_text(categories[int(value)]) if value < len(categories) else "with a new category"
 
 
 def _fitted(classifier: FERLClassifier, X: Any, y: Any) -> FERLClassifier:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from ferl._learn.grow import fit_model
 from ferl._read.decision import check_decision
 from ferl._read.evidence import Evidence
 from ferl._sklearn import check_parameters
+from ferl._tables.describe import TableDescription
 from ferl._util.progress import rows_bar
 from ferl.classifier import FERLClassifier
 
@@ -21,7 +23,10 @@ __all__ = ["fit_batches", "fit_parquet", "predict_batches", "predict_parquet"]
 
 
 def fit_batches(
-    batches: Iterable[Any] | Callable[[], Iterable[Any]], *, estimator: FERLClassifier | None = None
+    batches: Iterable[Any] | Callable[[], Iterable[Any]],
+    *,
+    estimator: FERLClassifier | None = None,
+    describe: Any = None,
 ) -> FERLClassifier:
     """Fit on rows that come in batches, of which one at a time is in memory.
 
@@ -35,6 +40,8 @@ def fit_batches(
         begins anew at every call, is simply read again; the batches of an iterator are kept in a temporary file.
     estimator : FERLClassifier, default=None
         What to fit; it is not changed. With ``verbose=1`` there is a progress bar.
+    describe : TableDescription, mapping, str or path-like, default=None
+        What people say of the table, as in :meth:`FERLClassifier.fit`.
 
     Returns
     -------
@@ -55,7 +62,7 @@ def fit_batches(
     True
     """
     with GivenBatches(batches) as own:
-        return _fit(own, estimator)
+        return _fit(own, estimator, TableDescription.of(describe))
 
 
 def fit_parquet(
@@ -66,6 +73,7 @@ def fit_parquet(
     weights: str | None = None,
     features: Sequence[str] | None = None,
     batch_rows: int = BATCH_ROWS,
+    describe: Any = None,
 ) -> FERLClassifier:
     """Fit on a Parquet file, a folder of Parquet files, or a pyarrow dataset, in memory that does not grow with it.
 
@@ -85,6 +93,8 @@ def fit_parquet(
         Columns to learn from; by default all others.
     batch_rows : int, default=65_536
         Rows that are read at a time. The model does not depend on it.
+    describe : TableDescription, mapping, str or path-like, default=None
+        What people say of the table, as in :meth:`FERLClassifier.fit`.
 
     Returns
     -------
@@ -106,15 +116,18 @@ def fit_parquet(
     >>> model.classes_.tolist(), model.feature_names_in_.tolist()
     (['setosa', 'versicolor', 'virginica'], ['petal length', 'petal width'])
     """
-    return _fit(ParquetBatches.open(source, target, weights, features, batch_rows), estimator)
+    said = TableDescription.of(describe)
+    if not said.target.name:
+        said = replace(said, target=replace(said.target, name=target))
+    return _fit(ParquetBatches.open(source, target, weights, features, batch_rows), estimator, said)
 
 
-def _fit(batches: Batches, estimator: FERLClassifier | None) -> FERLClassifier:
+def _fit(batches: Batches, estimator: FERLClassifier | None, description: TableDescription) -> FERLClassifier:
     fitted: FERLClassifier = FERLClassifier() if estimator is None else clone(estimator)
     check_parameters(fitted)
     settings = fitted._settings()
     with rows_bar(batches.n_rows, settings.verbose > 0) as moved:
-        return fitted._take(fit_model(settings, rows_in_batches(settings, batches, moved)))
+        return fitted._take(fit_model(settings, rows_in_batches(settings, batches, moved, description)))
 
 
 def predict_batches(estimator: FERLClassifier, batches: Iterable[Any]) -> Iterator[Evidence]:

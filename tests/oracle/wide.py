@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 SMOOTHING = 2.0  # of the denominator of a gain
 LEAST_WEIGHT = 0.75  # of (sum h phi)^2 / sum h phi^2
 INTERCEPT_RIDGE = 1e-3
+FAR_OUT = 1e-7  # of the range of the knots, that all but one end span at least
 LEAST_SHARE = 1e-9  # of a word, and of what lies outside
 N_ORDERINGS = 4  # classes by whose residuals categories are put in order
 
@@ -29,14 +30,25 @@ def n_knots(n_columns: int, weight: Floats) -> int:
 
 
 def knots(x: Floats, weight: Floats, most: int) -> Floats:
-    """All values of a column where they are few, else the two ends and weighted quantiles between them."""
+    """All values of a column where they are few, else the two ends and weighted quantiles between them.
+
+    An end is left out where the range of the others is less than ``FAR_OUT`` of the whole.
+    """
     weight, x = weight[~np.isnan(x)], x[~np.isnan(x)]
     values = np.unique(x)
     if len(values) <= most:
-        return values if len(values) > 1 else values[:0]
+        return without_far_ends(values) if len(values) > 1 else values[:0]
     below = np.array([weight[x <= value].sum() for value in values])
     aims = (np.arange(most - 2) + 0.5) / (most - 2) * below[-1] * (1 - 1e-12)
-    return np.unique(np.r_[values[0], values[np.searchsorted(below, aims)], values[-1]])
+    return without_far_ends(np.unique(np.r_[values[0], values[np.searchsorted(below, aims)], values[-1]]))
+
+
+def without_far_ends(points: Floats) -> Floats:
+    """Points without ends so far out that all others would be one knot."""
+    rest = min(points[1:], points[:-1], key=np.ptp)
+    if len(points) > 2 and np.ptp(rest) < FAR_OUT * np.ptp(points):
+        return without_far_ends(rest)
+    return points
 
 
 def ramp(x: Floats, low: float, high: float, weight: Floats) -> Floats:
@@ -131,18 +143,36 @@ def best_set(code: Floats, weight: Floats, n_classes: int, gradient: Floats, hes
     return best
 
 
-def objective(firing: Floats, target: Floats, row_weight: Floats, ridge: float, weight: Floats, prior: Floats) -> float:
-    """Log-loss plus half the ridge times squared weights of standardised firings."""
+def objective(
+    firing: Floats,
+    target: Floats,
+    row_weight: Floats,
+    ridge: Floats,
+    weight: Floats,
+    prior: Floats,
+    offset: Floats | float = 0.0,
+) -> float:
+    """Log-loss plus half the ridge of each rule times its squared weight of the standardised firing.
+
+    ``offset``: what rules that are held say of each row, shape (n_rows, n_classes).
+    """
     mean = np.average(firing, axis=0, weights=row_weight)
     deviation = np.sqrt(np.average((firing - mean) ** 2, axis=0, weights=row_weight))
-    scores = prior + firing @ weight
+    scores = offset + prior + firing @ weight
     loss = row_weight @ (logsumexp(scores, axis=1) - (target * scores).sum(axis=1))
     intercept = prior + mean @ weight
-    penalty = ridge * ((weight * deviation[:, None]) ** 2).sum() + INTERCEPT_RIDGE * (intercept**2).sum()
+    penalty = ridge @ ((weight * deviation[:, None]) ** 2).sum(axis=1) + INTERCEPT_RIDGE * (intercept**2).sum()
     return float(loss + 0.5 * penalty)
 
 
-def optimum(firing: Floats, target: Floats, row_weight: Floats, ridge: float, sign: NDArray[np.int32]) -> float:
+def optimum(
+    firing: Floats,
+    target: Floats,
+    row_weight: Floats,
+    ridge: Floats,
+    sign: NDArray[np.int32],
+    offset: Floats | float = 0.0,
+) -> float:
     """The least objective, with the weights of the second class bounded by ``sign``."""
     n_rules, n_classes = firing.shape[1], target.shape[1]
 
@@ -155,16 +185,16 @@ def optimum(firing: Floats, target: Floats, row_weight: Floats, ridge: float, si
 
     def slope(w: Floats) -> Floats:
         weight, prior = parts(w)
-        residual = row_weight[:, None] * (softmax(prior + firing @ weight, axis=1) - target)
+        residual = row_weight[:, None] * (softmax(offset + prior + firing @ weight, axis=1) - target)
         intercept = INTERCEPT_RIDGE * (prior + mean @ weight)
-        rules = firing.T @ residual + ridge * variance[:, None] * weight + np.outer(mean, intercept)
+        rules = firing.T @ residual + (ridge * variance)[:, None] * weight + np.outer(mean, intercept)
         return np.vstack([residual.sum(axis=0) + intercept, rules]).ravel()
 
     bounds = [(None, None)] * n_classes
     for own in sign:
         bounds += [(None, None)] * n_classes if own == 0 else [(None, 0), (0, None)][:: int(own)]
     found = minimize(
-        lambda w: objective(firing, target, row_weight, ridge, *parts(w)),
+        lambda w: objective(firing, target, row_weight, ridge, *parts(w), offset),
         np.zeros((n_rules + 1) * n_classes),
         jac=slope,
         method="L-BFGS-B",

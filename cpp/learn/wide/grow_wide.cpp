@@ -82,6 +82,7 @@ WideRules grow_wide(const Sample& sample, const WideOptions& options, Monitor& m
     const auto last = first + static_cast<std::ptrdiff_t>(e);
     if (std::all_of(first, last, [](double own) { return own == 0; })) continue;  // its sign allows it nothing
     out.rules.push_back(path.rules()[pruned.kept[k]]);
+    out.ridge.push_back(std::min(best.ridge, columns[pruned.kept[k]].max_ridge));
     v.insert(v.end(), first, last);
   }
   out.weight = per_class(v, sample.n_classes);

@@ -27,6 +27,7 @@ struct WideRules {
   std::vector<Rule> rules;
   std::vector<double> weight;  // [rule][class], each rule's sum is zero
   std::vector<double> prior;   // [class], their sum is zero
+  std::vector<double> ridge;   // [rule]: that the best choice of inner validation puts on its standardised weight
   std::vector<Choice> choices; // what inner validation has seen, the best first
   std::size_t n_grown = 0;     // rules before pruning
   std::size_t n_averaged = 0;  // choices whose weights were averaged

@@ -12,7 +12,19 @@ namespace {
 constexpr std::size_t kKnotBudget = 400;  // over all columns
 constexpr std::size_t kMinKnots = 6;
 constexpr double kWeightPerKnot = 15;     // fewer rows, fewer knots
-constexpr double kLeastGap = 1e-9;  // of the range, between knots: ramps must not be upright
+constexpr double kLeastGap = 1e-9;        // of the range, between knots: ramps must not be upright
+constexpr double kFarOut = 1e-7;          // of the range, which all points but one end span at least
+
+// Ends so far out that all other points would become one knot are left out: a ramp that ends before a value has its
+// full membership there, or none.
+void drop_far_ends(std::vector<double>& points) {
+  while (points.size() > 2) {
+    const double range = points.back() - points.front();
+    const double without_first = points.back() - points[1], without_last = points[points.size() - 2] - points.front();
+    if (std::min(without_first, without_last) >= kFarOut * range) return;
+    points.erase(without_first < without_last ? points.begin() : points.end() - 1);
+  }
+}
 
 // The knot below a value; the last bin holds the last knot too.
 std::size_t bin_of(const std::vector<double>& knots, double value) {
@@ -95,12 +107,10 @@ std::vector<double> choose_knots(const Sample& sample, Column column, std::size_
     if (values.empty() || values.back().first < value) values.push_back({value, total});
     else values.back().second = total;
   }
-  std::vector<double> knots;
-  if (values.size() < 2) return knots;
-  const double least = kLeastGap * (values.back().first - values.front().first);
-  if (!std::isfinite(least)) return knots;
+  if (values.size() < 2 || !std::isfinite(values.back().first - values.front().first)) return {};
+  std::vector<double> points;
   const auto add = [&](double value) {
-    if (knots.empty() || value - knots.back() > least) knots.push_back(value);
+    if (points.empty() || value > points.back()) points.push_back(value);
   };
   if (values.size() <= most) {
     for (const auto& value : values) add(value.first);
@@ -111,10 +121,15 @@ std::vector<double> choose_knots(const Sample& sample, Column column, std::size_
       add(std::lower_bound(values.begin(), values.end(), aim,
                            [](const auto& value, double sum) { return value.second < sum; })->first);
     }
-    if (values.back().first - knots.back() > least) knots.push_back(values.back().first);
+    add(values.back().first);
   }
-  knots.back() = values.back().first;
-  return knots.size() < 2 ? std::vector<double>{} : knots;
+  drop_far_ends(points);
+  const double least = kLeastGap * (points.back() - points.front());
+  std::vector<double> knots;
+  for (const double point : points)
+    if (knots.empty() || point - knots.back() > least) knots.push_back(point);
+  knots.back() = points.back();
+  return knots;
 }
 
 Grid make_grid(const Sample& sample, ThreadPool& pool) {

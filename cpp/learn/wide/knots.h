@@ -23,7 +23,7 @@ struct Feature {
   Column column = -1;
   bool has_missing = false;
   // Numbers:
-  std::vector<double> knots;                       // ascending, the first and last are the ends of the range
+  std::vector<double> knots;                       // ascending; values beyond the first and the last count as these
   std::vector<double> position;                    // of the knots, from 0 to 1
   std::vector<double> share_below, share_below_x;  // of the known weight; sums of weight times position
   // Categories:
@@ -49,7 +49,8 @@ struct Grid {
 // How many knots a number gets at most.
 std::size_t knots_per_feature(const Sample& sample);
 
-// Weighted quantiles with both ends, or all values where they are few. Fewer than two: the column is constant.
+// Weighted quantiles with both ends, or all values where they are few; without ends that lie very far out. None: the
+// column is constant.
 std::vector<double> choose_knots(const Sample& sample, Column column, std::size_t most);
 
 Grid make_grid(const Sample& sample, ThreadPool& pool);

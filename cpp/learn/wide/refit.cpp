@@ -153,6 +153,13 @@ void Refit::restore(const std::vector<double>& w, Weights& weights) const {
     }
 }
 
+// Onto the scores [channel][stride] of n rows.
+void Refit::add_offset(float* score, std::size_t stride, std::size_t first, std::size_t n) const {
+  if (!rows_.offset) return;
+  for (std::size_t c = 0; c < n_channels_; ++c)
+    for (std::size_t i = 0; i < n; ++i) score[c * stride + i] += rows_.offset[c * rows_.n + first + i];
+}
+
 double Refit::evaluate(const std::vector<double>& w, std::vector<double>& gradient) const {
   const std::size_t e = n_channels_, size = (1 + n_rules_) * e;
   Weights weights;
@@ -167,6 +174,7 @@ double Refit::evaluate(const std::vector<double>& w, std::vector<double>& gradie
     for (std::size_t first = piece * kPiece; first < std::min((piece + 1) * kPiece, rows_.n); first += kBlock) {
       const std::size_t n = std::min(kBlock, rows_.n - first);
       kernels().scores(firing_.data(), n_rules_, e, v.data(), b.data(), first, n, score.data());
+      add_offset(score.data(), kBlock, first, n);
       const Label* label = rows_.label ? rows_.label + first : nullptr;
       const float* target = rows_.target ? rows_.target + first : nullptr;
       sum[0] += kernels().residuals(score.data(), e, n, rows_.weight + first, label, target, rows_.n);
@@ -195,8 +203,10 @@ double Refit::evaluate(const std::vector<double>& w, std::vector<double>& gradie
 
 const std::vector<double>& Refit::curvature(const Weights& weights) {
   const std::size_t size = 1 + n_rules_, e = n_channels_, n = std::min(rows_.n, kCurvatureRows);
-  const std::vector<float> p = probabilities(rules_, weights, e, 0, n);
-  std::vector<float> h(n);
+  std::vector<float> p(e * n), h(n);
+  score_rows(rules_, weights, e, 0, n, p.data());
+  add_offset(p.data(), n, 0, n);
+  kernels().probabilities(p.data(), e, n, n);
   const double unit = e == 1 ? 0.5 : 1.0;  // one score stands for two
   double used = 0, all = 0;
   for (std::size_t i = 0; i < n; ++i) {

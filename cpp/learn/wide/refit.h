@@ -27,6 +27,7 @@ struct FitRows {
   const float* weight;
   const Label* label;   // null: soft targets
   const float* target;  // [channel][n]: probabilities of the classes, of the second one where there is one channel
+  const float* offset = nullptr;  // [channel][n]: scores that come before those of the rules; null: none
 };
 
 // Mean and standard deviation of a rule's firing over rows.
@@ -61,6 +62,7 @@ class Refit {
   const std::vector<double>& curvature(const Weights& weights);
 
  private:
+  void add_offset(float* score, std::size_t stride, std::size_t first, std::size_t n) const;
   double evaluate(const std::vector<double>& w, std::vector<double>& gradient) const;
   std::vector<double> standardised(const Weights& weights) const;
   void restore(const std::vector<double>& w, Weights& weights) const;

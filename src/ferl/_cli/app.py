@@ -112,6 +112,10 @@ def fit(
         Path | None, typer.Option(help="Where to write the rows held out by --test, a .csv or .parquet file.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the resamples and of the rows held out.", min=0)] = 0,
+    describe: Annotated[
+        Path | None,
+        typer.Option(help="JSON or YAML file with names, units, meanings of values, orders, missing markers."),
+    ] = None,
     allow_many_classes: Annotated[
         bool, typer.Option("--allow-many-classes", help="Fit a target of very many values, each of them a class.")
     ] = False,
@@ -150,6 +154,7 @@ def fit(
             held_out,
             jobs,
             allow_many_classes,
+            describe,
         )
 
 

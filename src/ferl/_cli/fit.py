@@ -5,8 +5,10 @@ from __future__ import annotations
 import difflib
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,9 @@ from ferl._cli.errors import CommandError, check_outputs, check_place
 from ferl._cli.scores import judge_rows
 from ferl._cli.target import check_target, note_cost
 from ferl._tables import codes_of
+from ferl._tables.describe import ColumnDescription, TableDescription
 from ferl._tables.files import FileForm, TableFile, format_of, integers_or_text, known_text, open_sink, text_as_numbers
+from ferl._tables.recognise import TableWarning, recognise
 from ferl._util.names import near_name
 from ferl.classifier import FERLClassifier
 from ferl.saving import save_model
@@ -73,23 +77,27 @@ def run_fit(
     held_out: Path | None,
     jobs: int,
     allow_many: bool = False,
+    describe: Path | None = None,
 ) -> None:
     """Read a table, fit, print what came out, and write the model, and the rows held out."""
     check_outputs(out, held_out)
     check_place(out, table)
     if held_out is not None:
         check_place(held_out, table, out)
-    file = TableFile(table, form)
+    said = _description(describe, choice, form)
+    file = TableFile(table, replace(form, missing=said.missing))
     choice.check(file)
     estimator = _estimator(parameters).set_params(n_jobs=jobs)
     table_rows = _labelled_rows(file, choice.target)
-    X, y, weight = _training_rows(table_rows, file, choice)
+    X, y, weight = _training_rows(table_rows, file, choice, said)
     check_target(y, choice.target, allow_many)
     fitted_on = np.arange(len(y))
     if test is not None:
         fitted_on, tested_on = _split(y, test, estimator.random_state)
     note_cost(str(parameters["variant"]), len(fitted_on), X.num_columns, len(np.unique(y)))
-    estimator.fit(X.take(fitted_on), y[fitted_on], None if weight is None else weight[fitted_on])
+    with _told_as_notes():
+        own_weight = None if weight is None else weight[fitted_on]
+        estimator.fit(X.take(fitted_on), y[fitted_on], own_weight, describe=said)
     typer.echo(f"rules              {estimator.n_rules_}")
     truth = codes_of(y, estimator.classes_)
     learned = judge_rows(estimator, X.take(fitted_on), truth[fitted_on])
@@ -105,6 +113,31 @@ def run_fit(
             typer.echo(f"rows held out      {held_out}")
     save_model(estimator.set_params(n_jobs=parameters.get("n_jobs")), out)
     typer.echo(f"model              {out}")
+
+
+def _description(path: Path | None, choice: Choice, form: FileForm) -> TableDescription:
+    """What is said of the table: by a file, by --missing, and by the name of the target."""
+    said = TableDescription.of(path)
+    target = said.target if said.target.name else replace(said.target, name=choice.target)
+    columns = {
+        name: own for name, own in said.columns.items() if name not in (*choice.drop, choice.target, choice.weights)
+    }
+    missing = tuple(dict.fromkeys((*form.missing, *said.missing)))
+    return replace(said, target=target, columns=columns, missing=missing)
+
+
+@contextmanager
+def _told_as_notes() -> Iterator[None]:
+    """Print what ferl says of columns as notes."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", TableWarning)
+        yield
+    for warning in caught:
+        if issubclass(warning.category, TableWarning):
+            text = str(warning.message).replace("name it in categorical_features", "add it to --categorical")
+            typer.echo(f"note: {text[0].lower()}{text[1:]}", err=True)
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 def _estimator(parameters: dict[str, Any]) -> FERLClassifier:
@@ -156,13 +189,13 @@ def _labelled_rows(file: TableFile, target: str) -> pa.Table:
 
 
 def _training_rows(
-    table: pa.Table, file: TableFile, choice: Choice
+    table: pa.Table, file: TableFile, choice: Choice, said: TableDescription
 ) -> tuple[pa.Table, NDArray[Any], NDArray[np.float64] | None]:
     labels = table[choice.target]
     weight = None if choice.weights is None else _weights(table[choice.weights], choice.weights)
     left_out = {choice.target, choice.weights, *choice.drop}
     columns = {
-        name: _feature(table[name], name, name in choice.categorical, file)
+        name: _feature(table[name], name, name in choice.categorical, file, said.columns.get(name))
         for name in file.names
         if name not in left_out
     }
@@ -171,17 +204,25 @@ def _training_rows(
     return pa.table(columns), _labels(labels), weight
 
 
-def _feature(column: pa.ChunkedArray, name: str, is_category: bool, file: TableFile) -> pa.ChunkedArray:
+def _feature(
+    column: pa.ChunkedArray, name: str, is_category: bool, file: TableFile, said: ColumnDescription | None = None
+) -> pa.ChunkedArray:
     """A column with a type that says what it is: numbers, or categories."""
     if file.is_parquet:
         is_declared = pa.types.is_dictionary(column.type)
         return column.dictionary_encode() if is_category and not is_declared else column
-    text = known_text(column, file.form.missing)
+    markers = () if said is None else said.missing
+    text = known_text(column, (*file.form.missing, *markers))
+    if said is not None and said.order:
+        return text
     if is_category:
         return integers_or_text(text).dictionary_encode()
     numbers = text_as_numbers(text, file.form.has_decimal_commas)
     if numbers is None:
-        remark_on_categories(text, name)
+        distinct = [own for own in text.unique().to_pylist() if own is not None]
+        found = recognise(name, distinct)
+        if found.name == "category" and not found.note:  # else the fit will say what the column is taken for
+            remark_on_categories(text, name)
         return text
     remark_on_ids(numbers, name)
     return numbers

@@ -18,6 +18,7 @@ from ferl._learn.survey import RowForm, Survey, Tally
 from ferl._model.settings import Settings
 from ferl._tables import Schema
 from ferl._tables.categories import chosen_features
+from ferl._tables.describe import NOTHING_SAID, TableDescription
 from ferl._tables.labels import labels_of
 from ferl._util.arrays import Floats, arrow
 
@@ -235,7 +236,9 @@ class RowsInBatches:
         return state
 
 
-def rows_in_batches(settings: Settings, batches: Batches, moved: Moved) -> RowsInBatches:
+def rows_in_batches(
+    settings: Settings, batches: Batches, moved: Moved, description: TableDescription = NOTHING_SAID
+) -> RowsInBatches:
     """Look at labels, categories and weights of all rows.
 
     Parameters
@@ -246,6 +249,8 @@ def rows_in_batches(settings: Settings, batches: Batches, moved: Moved) -> RowsI
         The rows.
     moved : callable
         Told how far reading has come.
+    description : TableDescription, default=NOTHING_SAID
+        What people say of the columns.
 
     Returns
     -------
@@ -254,9 +259,10 @@ def rows_in_batches(settings: Settings, batches: Batches, moved: Moved) -> RowsI
     survey = Survey()
     look = FirstLook.at(batches, settings)
     for batch in _read(batches, moved, "looking at labels", look.features):
-        survey.merge(Survey.of(batch, look.categorical_features, settings.missing_conditions))
-    form = RowForm.settle(survey, settings.class_weight)
-    form = replace(form, columns=look.all_columns(form.columns))
+        said = look.of_these(description)
+        survey.merge(Survey.of(batch, look.categorical_features, settings.missing_conditions, said))
+    form = RowForm.settle(survey, settings.class_weight, settings.categorical_features)
+    form = replace(form, columns=look.all_columns(form.columns, description))
     facts = form.facts
     tally = Tally.start(form, facts.categories)
     for batch in _read(batches, moved, "weighing categories", tallied_names(form, facts.categories)):
@@ -312,12 +318,25 @@ class FirstLook:
             return cls(wanted, "from_dtype", names)
         return cls(wanted, [name for index, name in enumerate(names) if chosen[index]], names)
 
-    def all_columns(self, found: Schema) -> Schema:
+    def of_these(self, description: TableDescription) -> TableDescription:
+        """What is said of the columns that are looked at."""
+        if self.features is None:
+            return description
+        known = self.names or ()
+        own = {name: said for name, said in description.columns.items() if name in self.features or name not in known}
+        return replace(description, columns=own)
+
+    def all_columns(self, found: Schema, description: TableDescription) -> Schema:
         """The columns that were looked at, and those that hold numbers."""
         if self.names is None:
             return found
-        known = dict(zip(found.names or (), found.categories, strict=True))
-        return Schema(self.names, tuple(known.get(name) for name in self.names))
+        index = {name: j for j, name in enumerate(found.names or ())}
+        own = [index.get(name) for name in self.names]
+        categories = tuple(None if j is None else found.categories[j] for j in own)
+        # Numbers that were not read: whether they are whole is seen in the rows that the model keeps.
+        said = description.by_feature(self.names, len(self.names))
+        kinds = tuple(told.kind if j is None else found.kind(j) for j, told in zip(own, said, strict=True))
+        return replace(found, names=self.names, categories=categories, kinds=kinds)
 
 
 def _read(batches: Batches, moved: Moved, title: str, features: list[str] | None = None) -> Iterator[Batch]:
@@ -355,7 +374,7 @@ def _category_codes(batch: Batch, form: RowForm, category_names: CategoryNames) 
         columns = {j: encoded[:, j] for j in needed}
     else:
         own = [names[j] for j in needed]
-        chosen = Schema(tuple(own), tuple(form.columns.categories[j] for j in needed))
+        chosen = form.columns.select(needed)
         table = nw.from_native(batch.X).select(*own).to_native()
         columns = dict(zip(needed, chosen.encode(table).T, strict=True))
     indicators = {n_features + k: np.isnan(columns[j]) * 1.0 for k, j in enumerate(form.missing_features)}

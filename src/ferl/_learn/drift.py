@@ -15,9 +15,14 @@ from ferl._model.model import Model
 from ferl._model.settings import Settings
 from ferl._model.tree import FuzzyTree
 from ferl._read.novelty import lost_support, residual_parts, usual_residual
+from ferl._read.verdicts import points_text
 from ferl._util.arrays import Floats
+from ferl._util.text import listed, percent_text, spoken
 from ferl._util.threads import n_threads
 
+_STANDARD_ERRORS = 3  # beyond which a figure is a sign of drift
+_LEAST_SUPPORT = 0.02  # a few rows beyond the range of the rows before are no drift
+_LEAST_NOVELTY = 0.1
 _CHUNK_ROWS = 4096  # whose firings are in memory at a time
 
 
@@ -68,6 +73,37 @@ class Drift:
         """``labels`` in standard errors: beyond 3, labels follow the features in another way than they did."""
         return self.labels / self.labels_error if self.labels_error > 0 else 0.0
 
+    @property
+    def signs(self) -> tuple[str, ...]:
+        """What differs by more than three times its noise, in clauses, the most serious first."""
+        found = []
+        if self.z > _STANDARD_ERRORS:
+            found.append("labels follow the features in another way than before")
+        label = max(self.class_shift, key=lambda own: abs(self.class_shift[own]))
+        shift = self.class_shift[label]
+        if abs(shift) > _STANDARD_ERRORS * self.class_noise[label]:
+            found.append(f"{spoken(label)} is {points_text(shift)} {'more' if shift > 0 else 'less'} frequent")
+        if self.routing > _STANDARD_ERRORS * self.routing_noise > 0:
+            found.append("rows go to other rules")
+        if self.support > max(_STANDARD_ERRORS * self.support_error, _LEAST_SUPPORT):
+            found.append(
+                f"values lie outside the training range ({percent_text(self.support)} of the firing is withheld)"
+            )
+        if self.novelty - 1 > max(_STANDARD_ERRORS * self.novelty_error, _LEAST_NOVELTY):
+            found.append(f"rows lie {self.novelty:.2g} times as far from the middle of their rules")
+        return tuple(found)
+
+    @property
+    def verdict(self) -> str:
+        """Whether the block differs from the rows before, and what to do, in a sentence or two."""
+        n_rows = f"{self.n_rows} row{'s' * (self.n_rows != 1)}"
+        if not self.signs:
+            return f"Verdict: no sign of drift in {n_rows}."
+        remedy = (
+            "Fit anew on recent rows." if self.z > _STANDARD_ERRORS else "The rules still fit the labels; watch it."
+        )
+        return f"Verdict: drift. In {n_rows} {listed(self.signs)}. {remedy}"
+
     def __repr__(self) -> str:
         label = max(self.class_shift, key=lambda own: abs(self.class_shift[own]))
         return "\n".join(
@@ -78,12 +114,13 @@ class Drift:
                 f"support  {self.support:.4f} ± {self.support_error:.4f} withheld by gates",
                 f"novelty  {self.novelty:.3f} ± {self.novelty_error:.3f} times that before",
                 f"classes  {label!s} {self.class_shift[label]:+.4f} ± {self.class_noise[label]:.4f}, the largest shift",
+                self.verdict,
             ]
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """All figures, ``z`` among them, as numbers of Python."""
-        return asdict(self) | {"z": self.z}
+        """All figures, ``z`` among them, as numbers of Python, and the verdict."""
+        return asdict(self) | {"z": self.z, "verdict": self.verdict}
 
 
 def measure_drift(model: Model, settings: Settings, block: Block, class_weight: Floats) -> Drift:

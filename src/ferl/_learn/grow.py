@@ -19,6 +19,7 @@ from ferl._learn.rows import Facts, Orders, Rows, Sampling, Summing
 from ferl._learn.variants import check_variant
 from ferl._model.model import Model, RuleWeights, Words
 from ferl._model.neighbours import Neighbours
+from ferl._model.novelty_scale import MOSTLY_ALL
 from ferl._model.settings import Settings
 from ferl._model.tree import Categories, Cuts, FuzzyTree, Profile
 from ferl._model.words import LinguisticVariable, Terms, arrange, terms
@@ -38,18 +39,22 @@ _CONDITIONS = ("parent", "feature", "trapezoid", "share", "category_start", "cat
 
 @dataclass(frozen=True)
 class Grown:
-    """A tree before pruning, the words it speaks in (None: learned splits), and on how many rows it was grown."""
+    """A tree before pruning, the words it speaks in (None: learned splits), and on how many rows it was grown.
+
+    Of wide rules also their weights, and the rows among which those were chosen that the model keeps.
+    """
 
     tree: FuzzyTree
     partition: Words | None
     n_growth_rows: int
     weights: RuleWeights | None = None
+    candidates: Floats | None = None
 
 
 def fit_model(settings: Settings, rows: Rows) -> Model:
     """Grow a tree, prune it, and settle how its evidence is read."""
     grown, facts = grow(settings, rows), rows.facts
-    return Model(
+    model = Model(
         settings.variant,
         prune(grown.tree, settings.ccp_alpha) if grown.weights is None else grown.tree,
         settings.reading,
@@ -60,6 +65,31 @@ def fit_model(settings: Settings, rows: Rows) -> Model:
         grown.n_growth_rows,
         grown.weights,
     )
+    return model if grown.candidates is None else with_novelty(model, settings, grown.candidates)
+
+
+def with_novelty(model: Model, settings: Settings, candidates: Floats) -> Model:
+    """The model of wide rules that knows how novel its training rows are, where the rows it keeps do not tell.
+
+    Parameters
+    ----------
+    model : Model
+        Of wide rules.
+    settings : Settings
+        How it was learned.
+    candidates : ndarray of shape (n_candidates, n_columns)
+        Distinct training rows in random order, of which the model keeps some.
+
+    Returns
+    -------
+    Model
+    """
+    weights = replace(model.rule_weights, novelty=None)
+    known = None
+    if len(candidates) and len(model.neighbours.rows) < MOSTLY_ALL * model.tree.weight[0]:
+        n_most = n_candidates(settings, candidates.shape[1])
+        known = model.measured_novelty(candidates, has_all=len(candidates) < n_most)
+    return replace(model, weights=replace(weights, novelty=known))
 
 
 def grow(settings: Settings, rows: Rows) -> Grown:
@@ -116,7 +146,9 @@ def grow(settings: Settings, rows: Rows) -> Grown:
         )
         learned = rows.fold(summing, threads, report).finish()
         tree = restore(_tree(settings, grown | learned, found, facts.n_categories), orders, facts.category_weight)
+        candidates = None
         if weights is not None:
+            candidates = root_rows(tree)
             tree = keep_cover(tree, weights, n_exemplars(settings))
             prior = prior_of_all_rows(weights.prior, _class_totals(sample, facts.n_classes), tree.class_weight[0])
             weights = replace(weights, prior=prior)
@@ -124,7 +156,7 @@ def grow(settings: Settings, rows: Rows) -> Grown:
             tree = replace(tree, consequent=constrain(tree, constraint))
         if report is not None:
             report(len(tree.leaves))
-    return Grown(tree, partition, sample.n_rows, weights)
+    return Grown(tree, partition, sample.n_rows, weights, candidates)
 
 
 def _grow_wide(
@@ -149,7 +181,11 @@ def _grow_wide(
     }
     grown = _core.grow_wide(sample, options, report)
     weights = RuleWeights(
-        grown["rule_node"], grown["weight"], grown["prior"], np.column_stack([sampler.low, sampler.high])
+        grown["rule_node"],
+        grown["weight"],
+        grown["prior"],
+        np.column_stack([sampler.low, sampler.high]),
+        ridge=grown["ridge"],
     )
     n_nodes = len(grown["parent"])
     own = {name: grown[name] for name in _CONDITIONS}
@@ -302,6 +338,12 @@ def n_candidates(settings: Settings, n_columns: int) -> int:
     n_kept = n_exemplars(settings)
     affordable = MOST_COVER_STEPS // max(n_kept * n_columns, 1)
     return int(np.clip(affordable, n_kept, min(CANDIDATES_PER_EXEMPLAR * n_kept, UNBOUNDED)))
+
+
+def root_rows(tree: FuzzyTree) -> Floats:
+    """The rows that the root keeps, in random order, shape (n_kept, n_columns)."""
+    kept = tree.profile.exemplar[0]
+    return np.asarray(tree.profile.exemplar_row[kept[kept >= 0]])
 
 
 def keep_cover(tree: FuzzyTree, weights: RuleWeights, n_kept: int) -> FuzzyTree:

@@ -21,7 +21,9 @@ from ferl._tables import (
     merge_columns,
     with_indicators,
 )
+from ferl._tables.describe import NOTHING_SAID, TableDescription
 from ferl._tables.labels import labels_of
+from ferl._tables.merging import first_that_has_values
 from ferl._tables.reading import read_table
 from ferl._util.arrays import Bools, Floats, Ints
 
@@ -119,12 +121,19 @@ class Survey:
     high: float = 0.0
 
     @classmethod
-    def of(cls, batch: Batch, categorical_features: Any, look_for_missing: bool) -> Survey:
+    def of(
+        cls,
+        batch: Batch,
+        categorical_features: Any,
+        look_for_missing: bool,
+        description: TableDescription = NOTHING_SAID,
+    ) -> Survey:
         """Of one batch."""
         classes, codes = distinct_labels(labels_of(batch.y))
         weight = batch_weight(batch)
         table = read_table(batch.X)
-        columns = Schema.learn(table, categorical_features)
+        said = description.with_target_of(batch.y)
+        columns = Schema.learn(table, categorical_features, description=said, is_part=True)
         missing = np.isnan(columns.encode(table)[weight > 0]) if look_for_missing else None
         has_missing = None if missing is None else np.asarray(missing.any(axis=0))
         totals = {}
@@ -156,9 +165,8 @@ class Survey:
             return
         known = self.columns
         if len(known.categories) == len(others.categories):
-            pairs = list(zip(known.categories, others.categories, self.valued, valued, strict=True))
-            known = Schema(known.names, tuple(b if has_b and not has_a else a for a, b, has_a, has_b in pairs))
-            others = Schema(others.names, tuple(b if has_b or not has_a else a for a, b, has_a, has_b in pairs))
+            pairs = list(zip(self.valued.tolist(), valued.tolist(), strict=True))
+            known, others = first_that_has_values(known, others, pairs)
         self.columns = merge_columns(known, others)
         self.valued = self.valued | valued
 
@@ -202,14 +210,20 @@ class RowForm:
     scale: float = 1.0
 
     @classmethod
-    def settle(cls, survey: Survey, class_weight: Mapping[Any, float] | str | None) -> RowForm:
+    def settle(
+        cls, survey: Survey, class_weight: Mapping[Any, float] | str | None, categorical_features: Any = "from_dtype"
+    ) -> RowForm:
         """From a survey of all rows."""
         if survey.columns is None or survey.classes is None or not survey.n_rows:
             raise ValueError("There is no row with a positive weight, so there is nothing to fit.")
         totals = np.array([survey.totals[label].totals()[0] for label in survey.classes.tolist()])
         factor = class_factors(class_weight, survey.classes, totals)
-        missing = () if survey.has_missing is None else tuple(np.flatnonzero(survey.has_missing).tolist())
-        return cls(survey.columns, survey.classes, missing, factor)
+        columns, has_missing = survey.columns.settled(categorical_features), survey.has_missing
+        if has_missing is not None:  # text that has turned out to stand for missing values was not counted yet
+            kinds = zip(survey.columns.kinds, columns.kinds, strict=True)
+            has_missing = has_missing | np.array([len(new.missing) > len(old.missing) for old, new in kinds])
+        missing = () if has_missing is None else tuple(np.flatnonzero(has_missing).tolist())
+        return cls(columns, survey.classes, missing, factor)
 
     @property
     def facts(self) -> Facts:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ferl._learn.consequents import consequents, constrain, signs
 from ferl._learn.drift import Drift, measure_drift
-from ferl._learn.grow import UNBOUNDED, keep_cover, n_candidates, n_exemplars
+from ferl._learn.grow import UNBOUNDED, keep_cover, n_candidates, n_exemplars, root_rows, with_novelty
 from ferl._learn.rows import Block, Summing
 from ferl._learn.updating_wide import learned_weights, with_some_curvature
 from ferl._model.model import Model
@@ -54,13 +54,15 @@ def update_model(model: Model, settings: Settings, block: Block) -> tuple[Model,
     learned = _sums(model, settings, known)
     drift = measure_drift(model, settings, block, learned.class_weight)
     merged = _merged(model, settings, learned)
-    constraint = _constraint(model, settings)
+    constraint = constraint_of(model, settings)
     if model.weights is None:
         if constraint is not None:
             merged = replace(merged, consequent=constrain(merged, constraint))
         return replace(model, tree=merged), drift
     weights = learned_weights(model, known, constraint)
-    return replace(model, tree=keep_cover(merged, weights, n_exemplars(settings)), weights=weights), drift
+    candidates = root_rows(merged)
+    learned_model = replace(model, tree=keep_cover(merged, weights, n_exemplars(settings)), weights=weights)
+    return with_novelty(learned_model, settings, candidates), drift
 
 
 def _refuse_edited(model: Model) -> None:
@@ -71,7 +73,8 @@ def _refuse_edited(model: Model) -> None:
         )
 
 
-def _constraint(model: Model, settings: Settings) -> Ints | None:
+def constraint_of(model: Model, settings: Settings) -> Ints | None:
+    """Sign of each column's monotone constraint, by the settings; None: there is none."""
     names = model.column_names()
     return signs(settings, names, model.tree.n_categories(len(names)), model.tree.n_classes)
 

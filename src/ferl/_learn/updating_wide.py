@@ -47,12 +47,8 @@ class Said:
     @classmethod
     def by(cls, model: Model, X: Floats) -> Said:
         """What a model says of rows."""
-        weights = model.rule_weights
-        firing = np.ones((len(X), 1 + len(weights.node)))
-        for first in range(0, len(X), _CHUNK_ROWS):
-            rows = slice(first, first + _CHUNK_ROWS)
-            firing[rows, 1:] = model.tree.fire(X[rows], gated=False)[:, weights.node]
-        return cls(firing, softmax(firing @ stacked(weights)))
+        firing = np.column_stack([np.ones(len(X)), rule_firing(model, X)])
+        return cls(firing, softmax(firing @ stacked(model.rule_weights)))
 
     @property
     def spread(self) -> Floats:
@@ -66,6 +62,16 @@ class Said:
         rules = (self.firing * (weight * self.spread)[:, None]).T @ self.firing
         classes = np.diag(weight @ p) - (p * weight[:, None]).T @ p
         return Curvature((rules + rules.T) / 2, (classes + classes.T) / 2)
+
+
+def rule_firing(model: Model, X: Floats) -> Floats:
+    """Firing of each wide rule, gates open, shape (n_samples, n_rules)."""
+    node = model.rule_weights.node
+    firing = np.empty((len(X), len(node)))
+    for first in range(0, len(X), _CHUNK_ROWS):
+        rows = slice(first, first + _CHUNK_ROWS)
+        firing[rows] = model.tree.fire(X[rows], gated=False)[:, node]
+    return firing
 
 
 def _one_thread() -> AbstractContextManager[Any]:

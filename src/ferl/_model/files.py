@@ -21,6 +21,7 @@ from ferl._model.fields import Budget, ModelFileError, Part, as_list, as_records
 from ferl._model.fuzzy_set import FuzzySet
 from ferl._model.model import Model, RuleWeights, Words
 from ferl._model.settings import PRESETS, READING_PARAMETERS, Reading, preset
+from ferl._model.table_form import says_nothing, table_to_form, with_table
 from ferl._model.tree import FuzzyTree
 from ferl._model.tree_form import tree_from_form, tree_to_form
 from ferl._model.weights_form import weights_from_form, weights_to_form
@@ -50,7 +51,7 @@ _KEYS = (
     "tree",
 )
 _KEYS_OF_VERSION_2 = ("weights",)
-_OPTIONAL = {1: ("notes",), 2: ("notes", "history")}
+_OPTIONAL = {1: ("notes",), 2: ("notes", "history", "table")}
 LABEL_DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64", "str", "object"),
@@ -158,7 +159,7 @@ def _flat(value: Any) -> str:
 
 def needs_version_2(model: Model) -> bool:
     """Whether a model holds what version 1 has no field for; all others are written so that older readers read them."""
-    return model.weights is not None or bool(model.history)
+    return model.weights is not None or bool(model.history) or not says_nothing(model.schema)
 
 
 def model_to_form(model: Model, version: int, parameters: dict[str, Any], notes: list[str]) -> dict[str, Any]:
@@ -174,6 +175,7 @@ def model_to_form(model: Model, version: int, parameters: dict[str, Any], notes:
         "parameters": parameters,
         "classes": _classes_to_form(model.classes),
         "columns": model.schema.to_dict(),
+        **({} if version == 1 or says_nothing(model.schema) else {"table": table_to_form(model.schema)}),
         "missing_features": list(model.missing_features),
         "n_growth_rows": int(model.n_growth_rows),
         "partition": None if model.partition is None else [variable_to_form(own) for own in model.partition],
@@ -206,6 +208,8 @@ def model_from_form(form: Any, n_bytes: int) -> tuple[Model, dict[str, Any]]:
     parameters = part.value["parameters"]
     variant, reading = _reading(parameters)
     schema = _schema(part.value["columns"])
+    if "table" in part.value:
+        schema = with_table(schema, part.value["table"])
     missing = part.integers("missing_features", None, 0, len(schema.categories) - 1)
     if (np.diff(missing) <= 0).any():
         raise part.wrong("missing_features", "they must ascend")

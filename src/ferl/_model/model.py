@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
-from ferl._model.neighbours import Neighbours
+from ferl._model.neighbours import ENTROPY_SHARE, Neighbours
+from ferl._model.novelty_scale import MOST_MEASURED, MOSTLY_ALL, quantiles, tree_distances, wide_quantiles
 from ferl._model.settings import Reading, is_wide, preset
 from ferl._model.tree import FuzzyTree
 from ferl._model.words import LinguisticVariable
 from ferl._tables import INDICATOR_CATEGORIES, Schema
+from ferl._tables.kinds import ColumnKind
 from ferl._util.arrays import Bools, Floats, FrozenArrays, Ints
 
 Words = list[LinguisticVariable | None]
@@ -56,6 +58,12 @@ class RuleWeights(FrozenArrays):
         Range of each column over all training rows.
     curvature : Curvature, optional
         How sure the weights are, for blocks to come; models that began with ``partial_fit`` have it.
+    ridge : ndarray of shape (n_rules,), optional
+        What held each rule's weight back when it was learned: the ridge on the weight of its standardised firing.
+        Files of older versions have none.
+    novelty : ndarray of shape (101,), optional
+        Quantiles of the novelty of the training rows at whole percents; None where the rows that the model keeps tell
+        them, and in files of older versions.
     """
 
     node: Ints
@@ -63,6 +71,8 @@ class RuleWeights(FrozenArrays):
     prior: Floats
     seen: Floats
     curvature: Curvature | None = None
+    ridge: Floats | None = None
+    novelty: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,9 +172,7 @@ class Model(FrozenArrays):
 
     @property
     def speaks(self) -> Bools:
-        """Which nodes have a say, shape (n_nodes,): the sources, of "chain" all on its paths; ends of wide rules."""
-        if self.weights is not None:
-            return np.isin(np.arange(self.tree.n_nodes), self.weights.node)
+        """Which nodes have a say, shape (n_nodes,): the sources, of "chain" all on its paths."""
         if self.reading.combination != "chain" or self.tree.n_nodes == 1:
             return self.is_source
         return np.arange(self.tree.n_nodes) > 0
@@ -213,6 +221,51 @@ class Model(FrozenArrays):
         weights = self.rule_weights
         return Neighbours.of(self.tree, weights.node, weights.weight)
 
+    @cached_property
+    def rule_columns(self) -> tuple[tuple[int, ...], ...]:
+        """The columns that the conditions of each wide rule ask."""
+        feature = self.tree.feature
+        return tuple(
+            tuple(int(feature[step]) for step in self.tree.path(node)) for node in self.rule_weights.node.tolist()
+        )
+
+    @cached_property
+    def novelty_quantiles(self) -> Floats | None:
+        """Quantiles of the novelty of the training rows, each left out of the kept ones, shape (101,).
+
+        None where they are not known: no rows are kept, or, of wide rules, a part of all that was chosen to cover the
+        others, and nobody measured the others.
+        """
+        if self.weights is None:
+            found = tree_distances(self.tree)
+            return None if found is None else quantiles(*found)
+        if self.weights.novelty is not None or not self.tree.profile.has_exemplars:
+            return self.weights.novelty
+        if len(self.neighbours.rows) < MOSTLY_ALL * self.tree.weight[0]:
+            return None
+        return self.measured_novelty(self.neighbours.rows, has_all=True)
+
+    def measured_novelty(self, rows: Floats, has_all: bool) -> Floats | None:
+        """Quantiles of the novelty of wide rules, from distinct training rows in random order.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_samples, n_columns)
+            The rows, of which some are measured.
+        has_all : bool
+            Whether there are no other distinct rows.
+
+        Returns
+        -------
+        ndarray of shape (101,) or None
+            None where too few rows are kept.
+        """
+        measured = np.ascontiguousarray(rows[:MOST_MEASURED])
+        entropy = np.empty(len(measured))
+        self.scores.entropy(measured, 1, entropy)
+        weight = float(self.tree.weight[0]) * len(measured) / max(len(rows), 1)
+        return wide_quantiles(self.neighbours, measured, weight, has_all, ENTROPY_SHARE * entropy)
+
     @property
     def unit_of_distance(self) -> Floats:
         """Unit of each column in the distance of novelty, shape (n_columns,)."""
@@ -242,9 +295,12 @@ class Model(FrozenArrays):
         return len(self.schema.categories)
 
     def feature_names(self, given: Sequence[str] | None = None) -> list[str]:
-        """Names of the features: those given, those of the training table, or x0, x1, ..."""
+        """Names of the features: those given, those of the training table, or x0, x1, ...
+
+        Those of the table know how sentences tell them: with a label, and a unit.
+        """
         if given is None:
-            return feature_names(self.schema)
+            return [self.schema.kind(j).said_name(name) for j, name in enumerate(feature_names(self.schema))]
         if len(given) != self.n_features:
             raise ValueError(
                 f"feature_names has {len(given)} names; the estimator was fitted on {self.n_features} features."
@@ -254,6 +310,31 @@ class Model(FrozenArrays):
     def column_names(self, given: Sequence[str] | None = None) -> list[str]:
         """Names of the columns that the tree reads: the features, and again those whose being missing it may ask."""
         return with_indicator_names(self.feature_names(given), self.missing_features)
+
+    @cached_property
+    def labels(self) -> list[Any]:
+        """The labels, which sentences tell by their meaning where the training table came with one."""
+        return self.schema.target.labels(self.classes)
+
+    def kind(self, column: int) -> ColumnKind:
+        """What the values of a column are that the tree reads; of an indicator of missing values, a category."""
+        return self.schema.kind(column) if column < self.n_features else ColumnKind("category")
+
+    def is_whole(self, column: int) -> bool:
+        """Whether a column holds whole numbers, as the training table or the rows that the model keeps say."""
+        known = self.kind(column).is_whole
+        return column in self.tree.whole_columns if known is None else known
+
+    def number(self, column: int, value: float) -> float:
+        """A number, which sentences tell as people write values of the column: a date, say."""
+        return self.kind(column).number(value)
+
+    def value(self, column: int, number: float) -> Any:
+        """A value of a column that holds no categories to the tree: a number, or one of ordered categories."""
+        kind = self.kind(column)
+        if kind.is_ordered and kind.order:
+            return kind.said_value(kind.order[min(max(round(number), 0), len(kind.order) - 1)])
+        return kind.number(number)
 
     @cached_property
     def rule_texts(self) -> dict[int, str]:
@@ -273,10 +354,12 @@ class Model(FrozenArrays):
         """The same model with other names of the features; itself where none are given."""
         if names is None:
             return self
-        renamed = replace(self, schema=Schema(tuple(self.feature_names(names)), self.schema.categories))
+        kinds = tuple(replace(kind, label="", unit="") for kind in self.schema.kinds)  # the given names say it all
+        renamed = replace(self, schema=replace(self.schema, names=tuple(self.feature_names(names)), kinds=kinds))
         speakers = ("sources", "fully_believed") if self.weights is None else ("scores",)
         for name in ("core", "with_gates_open", *speakers):  # which do not depend on names
             renamed.__dict__[name] = getattr(self, name)
+        renamed.__dict__["novelty_quantiles"] = self.novelty_quantiles
         return renamed
 
     def read(self, reading: Reading) -> Model:
@@ -312,5 +395,9 @@ def with_indicator_names(names: list[str], missing_features: Sequence[int]) -> l
 def category_names(schema: Schema, missing_features: Sequence[int]) -> dict[int, Sequence[Any]]:
     """Categories of each categorical column that a tree reads, by the index of the column."""
     known = enumerate(schema.categories)
-    found: dict[int, Sequence[Any]] = {j: own.tolist() for j, own in known if own is not None and len(own)}
+    found: dict[int, Sequence[Any]] = {
+        j: [schema.kind(j).said_value(value) for value in own.tolist()]
+        for j, own in known
+        if own is not None and len(own)
+    }
     return found | {len(schema.categories) + k: INDICATOR_CATEGORIES for k in range(len(missing_features))}

@@ -9,9 +9,10 @@ import numpy as np
 
 from ferl import _core
 from ferl._model.tree import FuzzyTree
-from ferl._util.arrays import Floats, Ints
+from ferl._util.arrays import Bools, Floats, Ints
 
 LEAST_EVIDENCE = 0.2  # of the mean evidence of a column, that each column is taken to carry at least
+ENTROPY_SHARE = 0.5  # usual distances that a nat of entropy counts in novelty
 _MEASURED_ROWS = 256  # kept rows by whose distances the usual one is measured
 
 
@@ -98,6 +99,10 @@ class Neighbours:
     def search(self) -> _core.Exemplars:
         """All rows, laid out for the search of the nearest one."""
         return self._search(self.rows)
+
+    def without(self, is_out: Bools) -> _core.Exemplars:
+        """The search without some of the rows; ``is_out``: shape (n_kept,)."""
+        return self._search(np.ascontiguousarray(self.rows[~is_out]))
 
     def _search(self, rows: Floats) -> _core.Exemplars:
         """The search takes the rows of the nodes where paths end: here of a tree that is nothing but its root."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from ferl._model.fields import Part, as_written
 from ferl._model.model import Curvature, RuleWeights
+from ferl._model.novelty_scale import N_LEVELS
 from ferl._model.tree import FuzzyTree
 from ferl._model.tree_form import LARGEST_MEAN, ROUNDING
 from ferl._util.arrays import Bools, Floats
@@ -16,8 +17,10 @@ LARGEST_WEIGHT = 1e100  # sums and squares of such weights are finite
 
 LARGEST_CURVATURE = 1e100
 
+LARGEST_RIDGE = 1e100
+
 _KEYS = ("node", "weight", "prior", "seen")
-_OPTIONAL = ("curvature",)
+_OPTIONAL = ("curvature", "ridge", "novelty")
 _KEYS_OF_CURVATURE = ("rules", "classes")
 
 
@@ -27,6 +30,10 @@ def weights_to_form(weights: RuleWeights) -> dict[str, Any]:
     known = weights.curvature
     if known is not None:
         form["curvature"] = {name: as_written(getattr(known, name)) for name in _KEYS_OF_CURVATURE}
+    if weights.ridge is not None:
+        form["ridge"] = as_written(weights.ridge)
+    if weights.novelty is not None:
+        form["novelty"] = as_written(weights.novelty)
     return form
 
 
@@ -61,7 +68,18 @@ def weights_from_form(form: Any, tree: FuzzyTree, n_columns: int) -> RuleWeights
     curvature = None
     if "curvature" in part.value:
         curvature = _curvature(part.value["curvature"], 1 + len(node), tree.n_classes)
-    return RuleWeights(node, weight, prior, _seen(part, n_columns), curvature)
+    ridge = part.numbers("ridge", len(node), 0, LARGEST_RIDGE) if "ridge" in part.value else None
+    return RuleWeights(node, weight, prior, _seen(part, n_columns), curvature, ridge, _novelty(part))
+
+
+def _novelty(part: Part) -> Floats | None:
+    """Quantiles of the novelty of the training rows."""
+    if "novelty" not in part.value:
+        return None
+    found = part.numbers("novelty", N_LEVELS, 0, np.inf, infinite=True)
+    if (found[1:] < found[:-1]).any():
+        raise part.wrong("novelty", "quantiles must ascend")
+    return found
 
 
 def _curvature(form: Any, n_weights: int, n_classes: int) -> Curvature:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -26,6 +26,7 @@ WORDS: dict[int, tuple[str, ...]] = {
     7: ("very low", "low", "fairly low", "medium", "fairly high", "high", "very high"),
 }
 """Words for 2 to 7 sets, from the lowest to the highest: "if age is fairly high"."""
+STANDARD_WORDS = frozenset(word for words in WORDS.values() for word in words)
 
 
 @dataclass(frozen=True)
@@ -193,10 +194,10 @@ class LinguisticVariable:
     def __str__(self) -> str:
         return self.text(self.name)
 
-    def text(self, name: str) -> str:
-        """What the words mean, under a name of the reader's choice."""
-        written = writer(end for one in self.sets for end in one.ends)
-        unit = f" ({self.unit})" if self.unit else ""
+    def text(self, name: str, write: Callable[[float], str] | None = None) -> str:
+        """What the words mean, under a name of the reader's choice; ``write``: how numbers are written, dates say."""
+        written = write or writer(end for one in self.sets for end in one.ends)
+        unit = f" ({self.unit})" if self.unit and not name.endswith(f" ({self.unit})") else ""
         return f"{name}{unit}: {', '.join(one.text(written) for one in self.sets)}"
 
 

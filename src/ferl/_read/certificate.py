@@ -12,9 +12,14 @@ from numpy.typing import ArrayLike
 from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree, nodes_by_depth
 from ferl._read.evidence import Evidence, read_evidence
+from ferl._read.novelty import total_spread
+from ferl._read.verdicts import margin_verdict
 from ferl._util.arrays import Floats
+from ferl._util.text import spoken
 
 _CERTIFIED = ("dempster", "vote")  # combinations of the sources of a tree
+
+OWN_UNIT, SCALE_UNIT, SPREADS = "in its own unit", "in units of scale", "spreads"
 
 # Rounding of votes and of their sums is far below this.
 _ROUNDING = 1e-12
@@ -44,6 +49,10 @@ class Certificate:
         The radius if this feature stays while all others move.
     names : tuple of str
         Names of the features.
+    unit : str
+        What the radii count: "spreads", or, "in its own unit", the unit of each feature, or "in units of scale".
+    spreads : float
+        The radius in spreads, standard deviations of each feature over the training rows.
 
     Examples
     --------
@@ -52,11 +61,14 @@ class Certificate:
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> clf = FERLClassifier(random_state=0).fit(X, y)
     >>> print(clf.certificate(X.iloc[[70]]))
-    2, as long as no number moves by more than 0.02887 (next: 1)
+    2, as long as no number moves by more than 0.02887 in its own unit (next: 1)
       petal width (cm)   may move 0.04977 alone; if it stays, the others may move 0.06877
       petal length (cm)  may move 0.1229 alone; if it stays, the others may move 0.03774
       sepal width (cm)   may move 0.2103 alone; if it stays, the others may move 0.03347
       sepal length (cm)  may move 0.6051 alone; if it stays, the others may move 0.03032
+    Verdict: little margin. The label stays 2 while no number moves by more than 0.03 spreads.
+    >>> round(clf.certificate(X.iloc[[70]], scale="spread").radius, 2)
+    0.03
     """
 
     label: Any
@@ -66,6 +78,13 @@ class Certificate:
     alone: Floats
     held: Floats
     names: tuple[str, ...]
+    unit: str = OWN_UNIT
+    spreads: float = math.nan
+
+    @property
+    def verdict(self) -> str:
+        """How safe the label is, in a sentence."""
+        return margin_verdict(spoken(self.label), self.radius if math.isnan(self.spreads) else self.spreads)
 
     @property
     def limits(self) -> tuple[str, ...]:
@@ -77,10 +96,10 @@ class Certificate:
 
     def __str__(self) -> str:
         if math.isinf(self.radius):
-            return f"{self.label}, whatever the values"
+            return f"{self.label}, whatever the values\n{self.verdict}"
         if self.radius == 0:
-            return f"{self.label}, without a margin: nothing is certified"
-        lines = [f"{self.label}, as long as no number moves by more than {self.radius:.4g}"]
+            return f"{self.label}, without a margin: nothing is certified\n{self.verdict}"
+        lines = [f"{self.label}, as long as no number moves by more than {self.radius:.4g} {self.unit}"]
         if self.runner_up is not None:
             lines[0] += f" (next: {self.runner_up})"
         if not math.isnan(self.global_radius):
@@ -90,14 +109,14 @@ class Certificate:
             f = self.names.index(name)
             alone, others = _distance(self.alone[f]), _distance(self.held[f])
             lines.append(f"  {name:{width}}  may move {alone} alone; if it stays, the others may move {others}")
-        return "\n".join(lines)
+        return "\n".join([*lines, self.verdict])
 
 
 def _distance(radius: float) -> str:
     return "any distance" if math.isinf(radius) else f"{radius:.4g}"
 
 
-def certified_radius(model: Model, rows: Floats, scale: ArrayLike | None = None, n_threads: int = 1) -> Floats:
+def certified_radius(model: Model, rows: Floats, scale: ArrayLike | str | None = None, n_threads: int = 1) -> Floats:
     """Largest radius proven for each row: the local one, or the global one where that is larger.
 
     Parameters
@@ -106,8 +125,9 @@ def certified_radius(model: Model, rows: Floats, scale: ArrayLike | None = None,
         One that combines by Dempster's rule or by vote.
     rows : ndarray of shape (n_samples, n_columns)
         Rows as the model reads them.
-    scale : array-like of shape (n_features,), default=None
-        Unit of each feature; 0 for one that does not move. None: all 1.
+    scale : array-like of shape (n_features,) or "spread", default=None
+        Unit of each feature; 0 for one that does not move. None: all 1. "spread": the standard deviation of each over
+        the training rows.
     n_threads : int, default=1
         Number of threads; the result does not depend on it.
 
@@ -197,7 +217,7 @@ def path_slopes(tree: FuzzyTree, scale: Floats) -> Floats:
     return total
 
 
-def certify(model: Model, row: Floats, scale: ArrayLike | None = None) -> Certificate:
+def certify(model: Model, row: Floats, scale: ArrayLike | str | None = None) -> Certificate:
     """The certificate of one row.
 
     Parameters
@@ -206,7 +226,7 @@ def certify(model: Model, row: Floats, scale: ArrayLike | None = None) -> Certif
         One that combines by Dempster's rule or by vote.
     row : ndarray of shape (1, n_columns)
         The row as the model reads it.
-    scale : array-like of shape (n_features,), default=None
+    scale : array-like of shape (n_features,) or "spread", default=None
         Unit of each feature.
 
     Returns
@@ -231,6 +251,7 @@ def certify(model: Model, row: Floats, scale: ArrayLike | None = None) -> Certif
     order = np.argsort(-evidence.probability[0], kind="stable")
     n_features = model.n_features  # behind them, whether values are missing, which does not move
     proven = float(global_radius(model, row, evidence, unit)[0])
+    in_spreads = check_scale(model, "spread")
     return Certificate(
         label=evidence.classes[order[0]],
         runner_up=evidence.classes[order[1]] if len(order) > 1 else None,
@@ -239,6 +260,8 @@ def certify(model: Model, row: Floats, scale: ArrayLike | None = None) -> Certif
         alone=alone[:n_features],
         held=held[:n_features],
         names=tuple(model.feature_names()),
+        unit=OWN_UNIT if scale is None else SPREADS if isinstance(scale, str) else SCALE_UNIT,
+        spreads=float(proven_radius(model, row, evidence, in_spreads)[0]),
     )
 
 
@@ -257,9 +280,13 @@ def refuse_uncertified(model: Model) -> None:
         )
 
 
-def check_scale(model: Model, scale: ArrayLike | None) -> Floats:
+def check_scale(model: Model, scale: ArrayLike | str | None) -> Floats:
     """Units of the columns that the tree reads, all 1 when None is given; 0 for categories, which do not move."""
     n_features = model.n_features
+    if isinstance(scale, str):
+        if scale != "spread":
+            raise ValueError(f'scale is {scale!r}; it must be "spread", one number per feature, or None.')
+        scale = total_spread(model.tree)[:n_features]
     unit = np.ones(n_features) if scale is None else np.array(scale, dtype=np.float64)
     if unit.shape != (n_features,):
         raise ValueError(f"scale has shape {unit.shape}; it needs one number per feature, shape ({n_features},).")

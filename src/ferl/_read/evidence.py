@@ -39,7 +39,8 @@ class Evidence:
     ignorance : ndarray of shape (n_samples,)
         Mass committed to no class: 1 when nothing fires.
     conflict : ndarray of shape (n_samples,)
-        Share of the evidence that contradicted itself and was removed by Dempster's normalisation.
+        Share of the evidence that contradicted itself: of trees the mass that Dempster's normalisation removed, of wide
+        rules the share of all weights that cancelled.
     classes : ndarray of shape (n_classes,)
         Labels, in the order of the columns.
     weighed : Weighed, optional
@@ -193,14 +194,13 @@ def share_among_features(model: Model, parts: Floats) -> Floats:
 
 def share_among_columns(model: Model, parts: Floats) -> Floats:
     """As :func:`share_among_features`, by column, indicators of missing values apart."""
-    tree, n_columns = model.tree, model.n_features + len(model.missing_features)
+    n_columns = model.n_features + len(model.missing_features)
     out = np.zeros((len(parts), n_columns + 1, parts.shape[2]))
     out[:, -1] = parts[:, -1]
     # Rule by rule, not as a product of arrays, whose rounding depends on how many rows there are.
-    for rule, node in enumerate(model.rule_weights.node.tolist()):
-        path = tree.path(node)
-        for step in path:
-            out[:, tree.feature[step]] += parts[:, rule] / len(path)
+    for rule, columns in enumerate(model.rule_columns):
+        for column in columns:
+            out[:, column] += parts[:, rule] / len(columns)
     return out
 
 

@@ -15,13 +15,14 @@ from __future__ import annotations
 import numpy as np
 
 from ferl._model.model import Model
+from ferl._model.neighbours import ENTROPY_SHARE
+from ferl._model.novelty_scale import share_below
 from ferl._model.tree import LEAST_SHARE, FuzzyTree
 from ferl._read.evidence import contributions, share_among_columns, supports
 from ferl._tables import add_up_indicators
 from ferl._util.arrays import Bools, Floats
 
 MEASURES = ("neighbour", "residual")
-ENTROPY_SHARE = 0.5  # of wide rules: usual distances that a nat of entropy counts
 LOST_MASS = 9.0  # what mass lost at closed gates counts: as if the row were three standard deviations away there
 
 
@@ -52,11 +53,31 @@ def entropy(model: Model, rows: Floats, n_threads: int = 1) -> Floats:
     return out
 
 
+def novelty_rank(model: Model, values: Floats) -> Floats:
+    """Share of the training rows that are less novel, shape (n_samples,).
+
+    Parameters
+    ----------
+    model : Model
+        The model.
+    values : ndarray of shape (n_samples,)
+        Novelty of rows, by the default measure.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        In whole percents, from 0 to 1; NaN where the model does not know how novel its training rows are.
+    """
+    scale = model.novelty_quantiles
+    return np.full(len(values), np.nan) if scale is None else share_below(scale, values)
+
+
 def _usual_distances(model: Model, rows: Floats, n_out: int, n_threads: int) -> Floats:
     """Distance to the nearest exemplar of a wide model, or what each column adds to it, in usual distances."""
     out = np.zeros((len(rows), n_out))
     model.neighbours.search.distance(rows, n_threads, out)
-    return np.asarray(out / model.neighbours.usual)
+    with np.errstate(over="ignore"):  # a row that is so far away is infinitely novel
+        return np.asarray(out / model.neighbours.usual)
 
 
 def _wide_parts(model: Model, rows: Floats, n_threads: int) -> Floats:

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._model.model import Model
+from ferl._model.neighbours import ENTROPY_SHARE
 from ferl._model.tree import FuzzyTree
-from ferl._read.novelty import ENTROPY_SHARE, entropy, usual_residual
+from ferl._read.novelty import entropy, usual_residual
 from ferl._util.arrays import Bools, Floats
 
 MAX_COMPARED = 512  # kept rows whose novelty makes the scale

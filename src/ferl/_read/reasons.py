@@ -70,7 +70,7 @@ def read_reasons(
         raise ValueError(f"points_to_double is {points_to_double}; it must be above 0.")
     own, unit = _positive(model, positive), points_to_double / math.log(2)
     names = shown_names(model, feature_names, None)[0]
-    style = WideStyle(model, names, [in_sentence(str(label)) for label in model.classes])
+    style = WideStyle(model, names, [in_sentence(label) for label in model.labels])
     candidates = _Candidates(style, own, against)
     lost = candidates.lost(rows)
     order = np.argsort(-lost, axis=1, kind="stable")[:, :n]
@@ -154,6 +154,6 @@ class _Candidates:
         if math.isnan(value):
             return "missing"
         if not curve.is_categorical:
-            return number_text(value)
+            return number_text(self.style.model.number(curve.feature, value))
         names = self.style.model.category_names[curve.feature]
         return category_text(names[int(value)]) if value < len(names) else "a category that training did not have"

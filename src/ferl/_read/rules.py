@@ -12,11 +12,14 @@ import numpy as np
 
 from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
+from ferl._model.words import STANDARD_WORDS
 from ferl._read.bands import FULL, Overlap, overlap
 from ferl._read.bands import Bound as Bound
 from ferl._read.bands import value_at as value_at
+from ferl._read.kind_text import date_condition, date_side, ordered_text, whole_text
+from ferl._tables.kinds import UNKNOWN, ColumnKind
 from ferl._util.arrays import Floats
-from ferl._util.text import category_text, number_text
+from ferl._util.text import category_text
 
 MAX_LISTED = 8  # categories of a condition
 LEAST_LISTED = 0.005  # membership of a category that is named
@@ -43,6 +46,8 @@ class Condition:
     """Whether values are 0 and 1."""
     overlap: Overlap | None = None
     """Where bands overlap: what fits best. None where some value fits fully."""
+    kind: ColumnKind = UNKNOWN
+    """What the values are: dates and ordered categories are numbers to the tree."""
 
     def text(
         self,
@@ -60,9 +65,14 @@ class Condition:
         """
         if self.word:
             return f"{name} is {self.word}"
+        told = self.told_by_kind()
+        if told:
+            bounds = [bound for bound in (self.lower, self.upper) if bound is not None and not math.isnan(bound.share)]
+            shares = ", ".join(f"{bound.share:.0%}" for bound in bounds) if with_share else ""
+            return f"{name} {told}{f' ({shares})' if shares else ''}"
         if self.overlap is not None:
             return f"{name} {self.overlap.text(decimals, with_share, with_ramps)}"
-        if self.categories and self.plain and categories is not None:
+        if self.categories and categories is not None:
             return f"{name} {_plain_categories(self.categories, categories, max_listed)}"
         if self.categories:
             return f"{name} in {{{listed_categories(self.categories, categories)}}}"
@@ -75,19 +85,24 @@ class Condition:
             return f"{name} < {upper}"
         return f"{name} > {lower}" if upper is None else f"{lower} < {name} < {upper}"
 
+    def told_by_kind(self) -> str:
+        """What follows the name where values are ordered categories, dates, or whole numbers between the bands."""
+        if self.kind.is_ordered:
+            return ordered_text(self.categories, self.kind)
+        lower, upper = (
+            None if own is None else (own.theta - own.half_width, own.theta + own.half_width)
+            for own in (self.lower, self.upper)
+        )
+        told = whole_text(lower, upper, self.kind, self.binary) if self.whole else ""
+        return told or (date_condition(lower, upper, self.kind, self.plain) if self.kind.is_date else "")
+
     def _ends_text(self, decimals: int | None) -> str:
         """What follows the name: the condition is met not at all at one end of a bound, and fully at the other."""
         lower, upper = (None if own is None else own.ends_text(decimals) for own in (self.lower, self.upper))
         if lower is not None and upper is not None:
             return f"between {lower} and {upper}"
-        bound = self.lower or self.upper
-        if bound is None:
+        if lower is None and upper is None:
             return "is known"
-        first, last = bound.theta - bound.half_width, bound.theta + bound.half_width
-        if self.binary and (first, last) == (0.0, 1.0):
-            return f"= {0 if lower is None else 1}"
-        if self.whole and last - first == 1 and first == math.floor(first):
-            return f"at most {number_text(first)}" if lower is None else f"at least {number_text(last)}"
         return f"below {upper}" if lower is None else f"above {lower}"
 
 
@@ -102,6 +117,15 @@ def _plain_categories(
     if len(full) == len(memberships) and len(others) == 1:
         return f"is not {category_text(categories[others[0]])}"
     return f"in {{{listed_categories(memberships, categories, max_listed)}}}"
+
+
+def threshold_text(kind: ColumnKind, low: float, high: float, decimals: int | None = None) -> str:
+    """Where a split of a tree is, from the ends of its band, as people write values of the column."""
+    if kind.is_ordered:
+        return kind.between((low + high) / 2)
+    if kind.is_date:
+        return date_side((low, high), kind, plain=False)
+    return Bound((low + high) / 2, (high - low) / 2).text(decimals)
 
 
 def listed_categories(
@@ -164,7 +188,7 @@ def read_rules(model: Model, inner: bool | None = None) -> list[Rule]:
             Rule(
                 node,
                 number,
-                read_conditions(tree, node, True),
+                read_conditions(model, node),
                 tree.consequent[node],
                 float(tree.weight[node]),
                 evidence,
@@ -176,7 +200,7 @@ def read_rules(model: Model, inner: bool | None = None) -> list[Rule]:
     else:
         nodes = tree.leaves.tolist() if not inner or tree.n_nodes == 1 else list(range(1, tree.n_nodes))
     rules = [
-        Rule(node, numbers.get(node), read_conditions(tree, node), tree.consequent[node], float(tree.weight[node]))
+        Rule(node, numbers.get(node), read_conditions(model, node), tree.consequent[node], float(tree.weight[node]))
         for node in nodes
     ]
     return sorted(rules, key=lambda rule: -rule.support)
@@ -194,25 +218,37 @@ def rule_numbers(model: Model) -> dict[int, int]:
     return {node: number for number, node in enumerate(nodes[order].tolist(), 1)}
 
 
-def read_conditions(tree: FuzzyTree, leaf: int, plain: bool = False) -> tuple[Condition, ...]:
-    """What the path to a node asks, each feature once; ``plain``: told as conditions of wide rules are."""
-    path = tree.path(leaf)
-    if tree.word:
-        return tuple(Condition(int(tree.feature[node]), None, None, tree.word[node]) for node in path)
+def read_conditions(model: Model, leaf: int) -> tuple[Condition, ...]:
+    """What the path to a node asks, each feature once."""
+    return merged_conditions(model, model.tree.path(leaf))
+
+
+def merged_conditions(model: Model, path: Sequence[int]) -> tuple[Condition, ...]:
+    """What these nodes ask, each feature once."""
+    tree, plain = model.tree, model.weights is not None
     conditions: list[Condition] = []
     for feature in dict.fromkeys(int(tree.feature[node]) for node in path):  # in the order of the path
         nodes = [node for node in path if tree.feature[node] == feature]
+        if tree.word and not is_told_by_value(model, feature):
+            conditions += [Condition(feature, None, None, tree.word[node]) for node in nodes]
+            continue
         if tree.n_categories(feature + 1)[feature] > 0:
             conditions.append(Condition(feature, None, None, categories=_categories(tree, nodes), plain=plain))
+            continue
+        kind = model.kind(feature)
+        if kind.is_ordered:
+            categories = _ordered_categories(tree, nodes, len(kind.order))
+            conditions.append(Condition(feature, None, None, categories=categories, plain=plain, kind=kind))
             continue
         sides = [(*tree.trapezoid[node], _share(tree, node)) for node in nodes]
         lower = _merged([(a, b, share) for a, b, _, _, share in sides if np.isfinite(a)], outward=-1)
         upper = _merged([(c, d, share) for _, _, c, d, share in sides if np.isfinite(d)], outward=1)
-        whole = plain and feature in tree.whole_columns
-        binary = whole and tree.support[nodes[0]].tolist() == [0.0, 1.0]
+        is_known = kind.is_whole is not None
+        whole = model.is_whole(feature) if is_known else plain and feature in tree.whole_columns
+        binary = kind.name == "binary" if is_known else whole and tree.support[nodes[0]].tolist() == [0.0, 1.0]
         overlapping = overlap(lower, upper, tree.trapezoid[nodes])
         conditions.append(
-            Condition(feature, lower, upper, plain=plain, whole=whole, binary=binary, overlap=overlapping)
+            Condition(feature, lower, upper, plain=plain, whole=whole, binary=binary, overlap=overlapping, kind=kind)
         )
     return tuple(conditions)
 
@@ -220,6 +256,27 @@ def read_conditions(tree: FuzzyTree, leaf: int, plain: bool = False) -> tuple[Co
 def _categories(tree: FuzzyTree, nodes: list[int]) -> tuple[tuple[int, float], ...]:
     """Categories that fit all of these conditions, each with its membership."""
     product = np.prod([np.nan_to_num(tree.memberships(node)) for node in nodes], axis=0)
+    return tuple((int(code), float(product[code])) for code in np.flatnonzero(product >= LEAST_LISTED))
+
+
+def is_told_by_value(model: Model, feature: int) -> bool:
+    """Whether conditions in words tell the values that fit: "ht = 1", not "ht is high"; not of an expert's words."""
+    kind, partition = model.kind(feature), model.partition
+    if partition is None or not (kind.is_ordered or kind.name == "binary"):
+        return False
+    variable = partition[feature]
+    return variable is not None and all(one.name in STANDARD_WORDS for one in variable.sets)
+
+
+def _ordered_categories(tree: FuzzyTree, nodes: list[int], n_codes: int) -> tuple[tuple[int, float], ...]:
+    """Ordered categories that fit all of these conditions on their indices, each with its membership."""
+    codes, product = np.arange(n_codes, dtype=np.float64), np.ones(n_codes)
+    for node in nodes:
+        a, b, c, d = tree.trapezoid[node].tolist()
+        if np.isfinite(a):
+            product *= np.interp(codes, [a, b], [0.0, 1.0]) if a < b else codes >= a
+        if np.isfinite(d):
+            product *= np.interp(codes, [c, d], [1.0, 0.0]) if c < d else codes <= d
     return tuple((int(code), float(product[code])) for code in np.flatnonzero(product >= LEAST_LISTED))
 
 
@@ -267,7 +324,9 @@ class Folded:
         return [0, *sorted(child for own in self.children.values() for child in own)]
 
 
-def fold(tree: FuzzyTree, max_depth: int | None = None, max_rules: int | None = None) -> Folded:
+def fold(
+    tree: FuzzyTree, max_depth: int | None = None, max_rules: int | None = None, min_weight: float = 0.0
+) -> Folded:
     """The part of a tree without what lies too deep, and without the lightest subtrees of the rest.
 
     Parameters
@@ -278,11 +337,15 @@ def fold(tree: FuzzyTree, max_depth: int | None = None, max_rules: int | None = 
         The children of nodes at this depth are hidden; 0 is the root.
     max_rules : int, default=None
         At most this many ends of paths are shown; the children of the heaviest nodes are shown first.
+    min_weight : float, default=0.0
+        The children of nodes that have less than this share of the training weight are hidden.
 
     Returns
     -------
     Folded
     """
+    if not 0 <= min_weight <= 1:
+        raise ValueError(f"min_weight is {min_weight}; it must be a share of the training weight, from 0 to 1.")
     for name, value, least in (("max_depth", max_depth, 0), ("max_rules", max_rules, 1)):
         if value is not None and value < least:
             raise ValueError(f"{name} is {value}; it must be at least {least}, or None.")
@@ -297,7 +360,8 @@ def fold(tree: FuzzyTree, max_depth: int | None = None, max_rules: int | None = 
         if node not in below:
             continue
         too_deep = max_depth is not None and tree.depth[node] >= max_depth
-        if too_deep or (max_rules is not None and n_ends + len(below[node]) - 1 > max_rules):
+        too_light = tree.weight[node] < min_weight * tree.weight[0]
+        if too_deep or too_light or (max_rules is not None and n_ends + len(below[node]) - 1 > max_rules):
             n_hidden[node] = _n_rules(tree, node)
             continue
         children[node] = below[node]

@@ -213,7 +213,10 @@ def feature_of(model: Model, column: int) -> int:
 
 
 def kept_rows(model: Model) -> Floats:
-    """Training rows that the model keeps, a fair sample of all of them, shape (n_kept, n_columns)."""
+    """Training rows that the model keeps, shape (n_kept, n_columns).
+
+    All of them where they are few. Otherwise rows that cover the others, so that unusual rows are more frequent here.
+    """
     profile = model.tree.profile
     own = profile.exemplar[0] if profile.has_exemplars else np.zeros(0, dtype=np.int32)
     return np.asarray(profile.exemplar_row[own[own >= 0]])
@@ -247,6 +250,8 @@ def _corners(model: Model, feature: int, rules: Sequence[int]) -> Floats:
     """Values of a feature at which conditions of these rules bend, or the codes of its categories; at least one."""
     if feature in model.category_names:
         return np.arange(len(model.category_names[feature]), dtype=np.float64)
+    if model.kind(feature).is_ordered:
+        return np.arange(len(model.kind(feature).order), dtype=np.float64)
     tree, found = model.tree, set()
     for node in (step for rule in rules for step in tree.path(int(model.rule_weights.node[rule]))):
         if tree.feature[node] == feature:

@@ -17,8 +17,8 @@ def slope_bounds(model: Model) -> Floats:
 
     Of the difference between the score of the class and that of any other class, per unit of each feature, at any row
     whose gates are open. Rules with one condition add up to a curve, whose slopes are exact; a rule with more
-    conditions counts with any firing of its other conditions. Two zeros where no rule asks a feature, and for
-    categories.
+    conditions counts with any firing of its other conditions. Two zeros where no rule asks a feature; NaN for
+    categories that a rule asks, which have no slope.
 
     Parameters
     ----------
@@ -32,7 +32,10 @@ def slope_bounds(model: Model) -> Floats:
     weight = model.rule_weights.weight
     found = np.zeros((model.n_features, weight.shape[1], 2))
     for feature in model.tree.tested_columns:
-        if feature >= model.n_features or feature in model.category_names:
+        if feature >= model.n_features:
+            continue
+        if feature in model.category_names:
+            found[feature] = np.nan
             continue
         rules, is_alone, slopes = _condition_slopes(model, feature)
         for c in range(weight.shape[1]):
@@ -44,7 +47,7 @@ def slope_bounds(model: Model) -> Floats:
 
 def lipschitz(model: Model) -> float:
     """Lipschitz constant of the difference of any two scores where the gates are open, from the max-norm of rows."""
-    steepest = np.abs(slope_bounds(model)).max(axis=2)
+    steepest = np.abs(np.nan_to_num(slope_bounds(model), posinf=np.inf, neginf=-np.inf)).max(axis=2)
     return float(steepest.sum(axis=0).max(initial=0.0) * (1 + 1e-12))
 
 

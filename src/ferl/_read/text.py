@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._model.model import Model
-from ferl._read.rules import Rule, read_conditions, read_rules
-from ferl._util.text import one_line, spoken, support_text
+from ferl._read.rules import Rule, is_told_by_value, read_conditions, read_rules
+from ferl._util.text import has_words, one_line, spoken, support_text, words_of
 
 
 def word_meanings(model: Model, names: Sequence[str], columns: Iterable[int] | None = None) -> list[str]:
@@ -48,8 +48,12 @@ def word_meanings(model: Model, names: Sequence[str], columns: Iterable[int] | N
     if not tree.word or partition is None:
         return []
     asked = tree.feature[1:].tolist() if columns is None else columns
-    variables = [(partition[column], names[column]) for column in sorted(set(asked))]
-    return [variable.text(name) for variable, name in variables if variable is not None]
+    variables = [(partition[column], column) for column in sorted(set(asked))]
+    return [
+        variable.text(names[column], model.kind(column).writer)
+        for variable, column in variables
+        if variable is not None and not is_told_by_value(model, column)
+    ]
 
 
 @dataclass(frozen=True)
@@ -123,7 +127,7 @@ def rule_text(model: Model, node: int) -> str:
         names, categories = model.column_names(), model.category_names
         model.rule_texts[node] = " and ".join(
             own.text(spoken(names[own.feature]), categories=categories.get(own.feature))
-            for own in read_conditions(model.tree, node, plain=model.weights is not None)
+            for own in read_conditions(model, node)
         )
     return model.rule_texts[node]
 
@@ -133,12 +137,12 @@ def shown_names(
 ) -> tuple[list[str], list[Any]]:
     """Names of columns and classes for a reader; those given, if they fit the model."""
     names = [in_sentence(name) for name in model.column_names(features)]
-    return names, checked_class_names(model.classes, labels)
+    return names, checked_class_names(model.labels, labels)
 
 
-def checked_class_names(classes: NDArray[Any], given: Sequence[str] | None) -> list[Any]:
-    """Names of classes for a reader: the labels, or those given, if they fit."""
-    names = list(classes if given is None else given)
+def checked_class_names(classes: Sequence[Any] | NDArray[Any], given: Sequence[str] | None) -> list[Any]:
+    """Names of classes for a reader: the labels, in words where they have them, or those given, if they fit."""
+    names = [words_of(name) if has_words(name) else name for name in (classes if given is None else given)]
     if len(names) != len(classes):
         raise ValueError(f"class_names has {len(names)} names; there are {len(classes)} classes.")
     if len({str(name) for name in names}) != len(names):
@@ -146,9 +150,10 @@ def checked_class_names(classes: NDArray[Any], given: Sequence[str] | None) -> l
     return names
 
 
-def in_sentence(name: str) -> str:
+def in_sentence(name: Any) -> str:
     """A name without what would break a line of text."""
-    return one_line(name) or repr(name)
+    words = words_of(name)
+    return one_line(words) or repr(words)
 
 
 def _legend(model: Model, rules: list[Rule], names: list[str], shares: bool) -> list[str]:

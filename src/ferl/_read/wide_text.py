@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from ferl._model.model import Model
+from ferl._read.kind_text import date_at
 from ferl._read.rules import Rule, read_rules, value_at
 from ferl._read.shapes import Curve, Interaction, read_shapes
 from ferl._read.text import in_sentence, word_meanings, wrapped_lines
 from ferl._util.arrays import Floats
-from ferl._util.text import category_text, listed, number_text, support_text
+from ferl._util.text import category_text, has_words, listed, number_text, support_text
 
 SHOWN_CLASSES = 4  # where there are more, only the classes that are spoken of most are told unless all are asked for
 _LEVEL = 0.005  # weights that differ by less read the same
@@ -64,7 +65,15 @@ class WideStyle:
         """The value at a corner of a curve, or a category."""
         if curve.is_categorical:
             return category_text(self.model.category_names[curve.feature][index])
-        return corner_text(curve.values, index, self.decimals)
+        return self.number(curve.feature, curve.values, index)
+
+    def number(self, column: int, corners: Floats, index: int) -> str:
+        """A corner of a curve over numbers, as people write values of the column."""
+        kind, value = self.model.kind(column), float(corners[index])
+        if kind.is_date:
+            return date_at(value, _gap(corners, index), kind)
+        said = kind.number(value)
+        return category_text(said) if has_words(said) else corner_text(corners, index, self.decimals)
 
 
 def weight_text(value: float) -> str:
@@ -77,8 +86,13 @@ def corner_text(corners: Floats, index: int, decimals: int | None = None) -> str
     """A corner with the digits that tell it from its neighbours."""
     if len(corners) == 1:
         return number_text(float(corners[0]))
-    gaps = np.diff(corners)
-    return value_at(float(corners[index]), float(gaps[max(index - 1, 0) : index + 1].min()) / 2, decimals)
+    return value_at(float(corners[index]), _gap(corners, index) / 2, decimals)
+
+
+def _gap(corners: Floats, index: int) -> float:
+    """How far a corner lies from its nearest neighbour; 0 where there is none."""
+    gaps = np.diff(corners)[max(index - 1, 0) : index + 1]
+    return float(gaps.min()) if len(gaps) else 0.0
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -124,9 +138,10 @@ def curve_summary(style: WideStyle, curve: Curve) -> str:
 
 
 def is_binary(model: Model, curve: Curve) -> bool:
-    """Whether a curve is over a feature whose values are 0 and 1."""
-    values = curve.values.tolist()
-    return curve.feature in model.tree.whole_columns and curve.seen == (0.0, 1.0) and values == [0.0, 1.0]
+    """Whether a curve is told value by value: over 0 and 1, or over ordered categories."""
+    if model.kind(curve.feature).is_ordered:
+        return True
+    return model.is_whole(curve.feature) and curve.seen == (0.0, 1.0) and curve.values.tolist() == [0.0, 1.0]
 
 
 def _sentence(style: WideStyle, curve: Curve, evidence: Floats) -> str:
@@ -288,7 +303,10 @@ def _ranges(style: WideStyle) -> list[str]:
     """Ranges of the numbers whose gates close."""
     seen, categories = style.model.rule_weights.seen, style.model.category_names
     columns = [column for column in style.model.gated_columns.tolist() if column not in categories]
-    return [f"{style.names[own]} {number_text(seen[own, 0])}..{number_text(seen[own, 1])}" for own in columns]
+    return [
+        f"{style.names[own]} {'..'.join(number_text(style.model.number(own, end)) for end in seen[own].tolist())}"
+        for own in columns
+    ]
 
 
 def _margin(model: Model) -> str:

@@ -13,6 +13,7 @@ from ferl._tables.labels import (
     refuse_other_kind,
     weights_and_factors,
 )
+from ferl._tables.merging import merge_columns
 from ferl._tables.rows import (
     INDICATOR_CATEGORIES,
     OneRow,
@@ -21,7 +22,7 @@ from ferl._tables.rows import (
     refuse_extreme_scales,
     with_indicators,
 )
-from ferl._tables.schema import Schema, merge_columns
+from ferl._tables.schema import Schema
 
 __all__ = [
     "INDICATOR_CATEGORIES",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,8 @@ class CategoryLookup:
     ----------
     categories : ndarray of shape (n_categories,)
         The categories: text (as objects), bool, int or float.
+    missing : sequence of str, default=()
+        Text that stands for a missing value.
 
     Examples
     --------
@@ -119,8 +122,9 @@ class CategoryLookup:
     [0, 0, 0, 1, 2, 2, nan, nan]
     """
 
-    def __init__(self, categories: NDArray[Any]) -> None:
+    def __init__(self, categories: NDArray[Any], missing: Sequence[str] = ()) -> None:
         self.n_categories = len(categories)
+        self.missing = frozenset(missing)
         self.is_text = categories.dtype.kind in "OUT"
         values = categories.tolist()
         self.by_value: dict[Any, int] = {value: index for index, value in enumerate(values)}
@@ -140,6 +144,8 @@ class CategoryLookup:
         """
         index: float | None = self.by_value.get(value)
         if index is None:
+            if self.missing and isinstance(value, str) and value.strip() in self.missing:
+                return math.nan
             is_known = isinstance(value, str) or not is_missing(value)
             index = self._index_by_spelling(value) if is_known else math.nan
         return self.n_categories if index is None else index

@@ -13,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._tables.categories import CategoryLookup, is_missing
+from ferl._tables.dates import array_days, arrow_days, is_date_type
+from ferl._tables.recognise import MISSING
 from ferl._util.arrays import Floats, arrow
 from ferl._util.text import shown
 
 # What to do about a type that is neither number nor category, by a part of its name in Arrow or NumPy.
 _REMEDIES = {
-    "timestamp": "Split a date into year, month and day, or pass the seconds since some date.",
-    "date": "Split a date into year, month and day, or pass the seconds since some date.",
+    "timestamp": "Pass dates as dates, not as categories.",
+    "date": "Pass dates as dates, not as categories.",
     "time64": "Pass the seconds since midnight.",
     "time32": "Pass the seconds since midnight.",
     "duration": "Pass it as a number of seconds.",
@@ -33,7 +35,7 @@ _REMEDIES = {
     "map": "Give each of its keys a column of its own.",
 }
 _OTHER_REMEDY = "Leave the column out, or turn it into numbers or text."
-_SHOWN = {"text": "text", "number": "numbers", "bool": "booleans"}
+_SHOWN = {"text": "text", "number": "numbers", "bool": "booleans", "date": "dates"}
 
 
 @dataclass(frozen=True)
@@ -70,18 +72,37 @@ class Column:
     label : str
         What errors call it.
     values : ndarray of shape (n_samples,), pyarrow.Array or pyarrow.ChunkedArray
-        An ndarray holds numbers or booleans only.
-    kind : {"number", "bool", "text", "nothing"}
+        An ndarray holds numbers or booleans only; of dates, days since the beginning of 1970.
+    kind : {"number", "bool", "text", "date", "nothing"}
         What the values are; "nothing": a type that says no more than that all of them are missing.
     is_declared : bool, default=False
         Whether its type says that it holds categories, whatever the kind of these.
+    order : tuple or None, default=None
+        The categories from the lowest to the highest, where the type says that they have an order.
+    is_zoned : bool, default=False
+        Of dates: whether they are moments in UTC.
+    markers : tuple of str, default=()
+        Text among the numbers that stood for a missing value.
     """
 
-    def __init__(self, label: str, values: Any, kind: str, is_declared: bool = False) -> None:
+    def __init__(
+        self,
+        label: str,
+        values: Any,
+        kind: str,
+        is_declared: bool = False,
+        *,
+        order: tuple[Any, ...] | None = None,
+        is_zoned: bool = False,
+        markers: tuple[str, ...] = (),
+    ) -> None:
         self.label = label
         self.values = values
         self.kind = kind
         self.is_declared = is_declared
+        self.order = order
+        self.is_zoned = is_zoned
+        self.markers = markers
         self._factor: Factor | None = None
         self._looked_up: tuple[CategoryLookup, Floats] | None = None
 
@@ -107,7 +128,7 @@ class Column:
         array = pa.array(self.values, from_pandas=True) if isinstance(self.values, np.ndarray) else self.values
         array = _encoded(array)
         distinct = array.dictionary
-        if self.kind == "number" and not pa.types.is_integer(distinct.type):
+        if self.kind in ("number", "date") and not pa.types.is_integer(distinct.type):
             distinct = distinct.cast(pa.float64())
         codes = array.indices.cast(pa.int64()).fill_null(len(distinct)).to_numpy()
         return Factor([*distinct.to_pylist(), None], codes)
@@ -115,7 +136,7 @@ class Column:
     @property
     def has_values(self) -> bool:
         """Whether any value is not missing."""
-        if self.kind != "number" or self.is_declared:
+        if self.kind not in ("number", "date") or self.is_declared:
             return bool(self.factor.held)
         values = self.own_numbers()
         # Nearly always the first row says so.
@@ -244,16 +265,41 @@ def arrow_column(label: str, array: Any) -> Column:
 
     is_declared = pa.types.is_dictionary(array.type)
     held = array.type.value_type if is_declared else array.type
-    if pa.types.is_integer(held) or pa.types.is_floating(held) or pa.types.is_decimal(held):
-        return Column(label, array, "number", is_declared)
-    if pa.types.is_boolean(held):
-        return Column(label, array, "bool", is_declared)
-    if is_text(held):
-        return Column(label, array, "text", is_declared)
-    if pa.types.is_null(held):
-        return Column(label, array, "nothing", is_declared)
+    if is_date_type(held) and not is_declared:
+        return Column(label, arrow_days(array), "date", is_zoned=getattr(held, "tz", None) is not None)
+    kind = _kind(held)
+    if kind:
+        order = _order(label, array) if is_declared and array.type.ordered else None
+        return Column(label, array, kind, is_declared, order=order)
     example = next((value.as_py() for value in array.slice(0, 1000) if value.is_valid), None)
     raise ValueError(_other_type(label, str(held), example))
+
+
+def _kind(held: Any) -> str:
+    """What values of a type of Arrow are to a column; "" where they are none of these."""
+    pa = arrow()
+
+    if pa.types.is_integer(held) or pa.types.is_floating(held) or pa.types.is_decimal(held):
+        return "number"
+    if pa.types.is_boolean(held):
+        return "bool"
+    if is_text(held):
+        return "text"
+    return "nothing" if pa.types.is_null(held) else ""
+
+
+def _order(label: str, array: Any) -> tuple[Any, ...]:
+    """The categories of an ordered column, the lowest first; all parts of the column must have the same."""
+    pa = arrow()
+
+    chunks = [array] if isinstance(array, pa.Array) else array.chunks
+    orders = [tuple(value for value in chunk.dictionary.to_pylist() if value is not None) for chunk in chunks]
+    longest = max(orders, key=len, default=())
+    if any(own != longest[: len(own)] for own in orders):
+        raise ValueError(
+            f"{label} has ordered categories in another order in some of its parts. Give all of them one order."
+        )
+    return longest
 
 
 def is_text(held: Any) -> bool:
@@ -274,6 +320,8 @@ def array_column(label: str, values: NDArray[Any]) -> Column:
         return _object_column(label, values.astype(object))
     if kind == "O":
         return _object_column(label, values)
+    if kind == "M":
+        return Column(label, array_days(values), "date")
     if kind == "c":
         raise ValueError(f"Complex data not supported: {label}. Give real and imaginary parts a column each.")
     name = "bytes" if kind == "S" else str(values.dtype)
@@ -292,15 +340,22 @@ def _object_column(label: str, values: NDArray[Any]) -> Column:
             f"{label} holds text that is not valid Unicode: {shown(error.object)}. Correct it, or leave the row out."
         ) from error
     except (pa.ArrowException, OverflowError):
-        return Column(label, _mixed_numbers(label, values), "number")
+        floats, markers = _mixed_numbers(label, values)
+        return Column(label, floats, "number", markers=markers)
     return arrow_column(label, array)
 
 
-def _mixed_numbers(label: str, values: NDArray[Any]) -> Floats:
-    """Numbers of several types as float64; other mixtures get an error that shows what is mixed."""
-    present = np.array([not is_missing(value) for value in values])
+def _mixed_numbers(label: str, values: NDArray[Any]) -> tuple[Floats, tuple[str, ...]]:
+    """Numbers of several types as float64, and the text among them that stands for a missing value.
+
+    Other mixtures get an error that shows what is mixed.
+    """
     texts: list[str] = []
     numbers: list[Any] = []
+    markers = dict.fromkeys(value for value in values if isinstance(value, str) and value.strip() in MISSING)
+    present = np.array(
+        [not is_missing(value) and not (isinstance(value, str) and value in markers) for value in values]
+    )
     for value in values[present]:
         if isinstance(value, str):
             texts.append(value)
@@ -324,10 +379,10 @@ def _mixed_numbers(label: str, values: NDArray[Any]) -> Floats:
         floats[present] = [float(value) for value in numbers]
     except OverflowError:
         raise ValueError(f"{label} holds a number beyond the range of float64. Rescale it.") from None
-    return floats
+    return floats, tuple(markers)
 
 
 def _other_type(label: str, kind: str, example: Any) -> str:
     instance = "" if example is None else f" (for example {shown(example)})"
     remedy = next((remedy for part, remedy in _REMEDIES.items() if part in kind), _OTHER_REMEDY)
-    return f"{label} holds {kind}{instance}; numbers, text, booleans and categories can be used. {remedy}"
+    return f"{label} holds {kind}{instance}; numbers, text, booleans, dates and categories can be used. {remedy}"

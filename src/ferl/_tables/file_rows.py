@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,8 @@ import pyarrow as pa
 from ferl._tables.categories import plain_text
 from ferl._tables.column import arrow_column, is_text
 from ferl._tables.files import FileForm, known_text, no_number, text_as_numbers
+from ferl._tables.read_column import days_of_column, ordered_codes
+from ferl._tables.recognise import MISSING
 from ferl._tables.rows import with_indicators
 from ferl._tables.schema import Schema
 from ferl._util.arrays import Floats
@@ -72,7 +74,7 @@ class RowReader:
     ) -> None:
         self.features = _feature_columns(schema, names, path)
         self.form = form
-        self._schema = Schema(tuple(self.features), schema.categories)
+        self._schema = replace(schema, names=tuple(self.features))
         self._lookups = self._schema.lookups  # made here, once, and not by every thread
         self._missing_features = missing_features
         self.unseen: dict[str, Counter[str]] = {}
@@ -85,9 +87,16 @@ class RowReader:
         numbers: dict[str, pa.ChunkedArray] = {}
         unseen: dict[str, dict[str, int]] = {}
         for feature, (name, lookup) in enumerate(zip(self.features, self._lookups, strict=True)):
-            label = self._schema.label(feature)
+            label, kind = self._schema.label(feature), self._schema.kind(feature)
+            if kind.is_coded:
+                column = arrow_column(label, known_column(given[name], self.form))
+                rows[:, feature] = ordered_codes(column, kind) if kind.is_ordered else days_of_column(column, kind)
+                counts = column.unseen(kind.lookup) if kind.is_ordered else {}
+                if counts:
+                    unseen[name] = {plain_text(value): count for value, count in counts.items()}
+                continue
             if lookup is None:
-                numbers[name] = self._number(given[name], label)
+                numbers[name] = self._number(given[name], label, kind.missing)
                 rows[:, feature] = arrow_column(label, numbers[name]).numbers()
                 continue
             # A whole batch of values that cannot be categories is no error: the next batch may have others.
@@ -106,11 +115,13 @@ class RowReader:
             own = self.unseen.setdefault(name, Counter())
             own.update({text: n for text, n in counts.items() if text in own or len(own) < MAX_UNSEEN})
 
-    def _number(self, column: pa.ChunkedArray, label: str) -> pa.ChunkedArray:
-        column = known_column(column, self.form)
+    def _number(self, column: pa.ChunkedArray, label: str, markers: tuple[str, ...]) -> pa.ChunkedArray:
+        column = known_column(column, replace(self.form, missing=(*self.form.missing, *markers)))
         if not is_text(column.type):
             return column.cast(pa.float64()) if pa.types.is_null(column.type) else column
         numbers = text_as_numbers(column, self.form.has_decimal_commas)
+        if numbers is None:
+            numbers = text_as_numbers(known_text(column, MISSING))
         if numbers is None:
             raise no_number(column, label)
         return numbers

@@ -71,7 +71,8 @@ def read_row(schema: Schema, missing_features: Sequence[int], x: Any) -> OneRow:
     unseen: dict[int, Any] = {}
     if encoded is None or _may_hold_unseen(schema, encoded):
         table = x if values is None else _table_of(schema, values)
-        encoded, found = schema.encode(table), schema.unseen(table) if any(schema.lookups) else {}
+        may_have_unseen = any(schema.lookups) or any(kind.is_ordered for kind in schema.kinds)
+        encoded, found = schema.encode(table), schema.unseen(table) if may_have_unseen else {}
         keys = range(len(schema.categories)) if schema.names is None else schema.names
         unseen = {feature: found[key][0] for feature, key in enumerate(keys) if key in found}
     if len(encoded) != 1:
@@ -83,7 +84,8 @@ def read_row(schema: Schema, missing_features: Sequence[int], x: Any) -> OneRow:
 
 def _may_hold_unseen(schema: Schema, encoded: Floats) -> bool:
     return any(
-        lookup is not None and (not lookup.n_categories or (encoded[:, feature] == lookup.n_categories).any())
+        (lookup is not None and (not lookup.n_categories or (encoded[:, feature] == lookup.n_categories).any()))
+        or (schema.kind(feature).is_ordered and bool(np.isnan(encoded[:, feature]).any()))
         for feature, lookup in enumerate(schema.lookups)
     )
 
@@ -149,6 +151,8 @@ def _table_of(schema: Schema, values: list[Any]) -> Any:
 
 def _boxed(value: Any) -> NDArray[Any]:
     cell = np.empty(1, dtype=object)
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[us]")  # of nanoseconds NumPy makes a number
     cell[0] = value.item() if isinstance(value, np.generic) else value
     if isinstance(cell[0], int) and not -(2**63) <= cell[0] < 2**63:
         cell[0] = float(cell[0])  # Arrow has no larger whole numbers; a data frame would hold it so, too

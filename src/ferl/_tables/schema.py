@@ -6,7 +6,7 @@ import math
 import sys
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,11 @@ from numpy.typing import NDArray
 
 from ferl._tables.categories import CategoryLookup, chosen_features, spelled_number
 from ferl._tables.column import Column, infinity_message
+from ferl._tables.describe import NOTHING_SAID, TableDescription
+from ferl._tables.kinds import UNKNOWN, UNNAMED, ColumnKind, Target, number_kinds
+from ferl._tables.read_column import days_of_column, learn_column, ordered_codes, text_numbers
 from ferl._tables.reading import Table, label, read_table
+from ferl._tables.recognise import TableWarning, markers_note, recognise
 from ferl._tables.schema_form import columns_from_form, columns_to_form
 from ferl._util.arrays import Floats
 from ferl._util.text import shown
@@ -39,6 +43,10 @@ class Schema:
     categories : tuple of (ndarray or None)
         For each feature None, if it holds numbers, or its categories, sorted: an array of str (as objects), bool, int
         or float. A categorical column without any value has none.
+    kinds : tuple of ColumnKind
+        For each feature what its values are, and the words that people have for them; empty where nothing is known.
+    target : Target
+        What people call the labels.
 
     Examples
     --------
@@ -59,10 +67,17 @@ class Schema:
 
     names: tuple[str, ...] | None
     categories: tuple[NDArray[Any] | None, ...]
+    kinds: tuple[ColumnKind, ...] = ()
+    target: Target = UNNAMED
 
     @classmethod
     def learn(
-        cls, X: Any, categorical_features: Sequence[str | int | bool] | str | None = "from_dtype", n_threads: int = 1
+        cls,
+        X: Any,
+        categorical_features: Sequence[str | int | bool] | str | None = "from_dtype",
+        n_threads: int = 1,
+        description: TableDescription = NOTHING_SAID,
+        is_part: bool = False,
     ) -> Schema:
         """The columns of a table.
 
@@ -75,6 +90,10 @@ class Schema:
             an error. "from_dtype": the columns' types decide; integers are numbers. None: no feature is.
         n_threads : int, default=1
             Number of threads; small tables take one.
+        description : TableDescription, default=NOTHING_SAID
+            What people say of the columns: markers of missing values, orders, units, meanings of values.
+        is_part : bool, default=False
+            Whether the table is a part of a larger one: what its text is will be settled when all of it is known.
 
         Returns
         -------
@@ -83,38 +102,94 @@ class Schema:
         table = read_table(X)
         n_features = table.shape[1]
         chosen = chosen_features(categorical_features, table.names, n_features)
+        said = description.by_feature(table.names, n_features)
         if table.block is not None and (chosen is None or not chosen.any()):
-            return cls(table.names, (None,) * n_features)
+            names = number_kinds(table.block)
+            if description.columns or description.missing:
+                kinds = tuple(own.kind_of_numbers(label(j, table.names), names[j]) for j, own in enumerate(said))
+            else:  # a hundred thousand columns share a few objects
+                plain = {name: ColumnKind(name) for name in set(names)}
+                kinds = tuple(plain[name] for name in names)
+            return cls(table.names, (None,) * n_features, kinds, description.target)
         are_categories = [column.is_category for column in table.columns] if chosen is None else chosen.tolist()
         categories = [column for column, is_category in zip(table.columns, are_categories, strict=True) if is_category]
         for_each(lambda column: column.factor, categories, threads_for(table.shape[0] * len(categories), n_threads))
-        found: list[NDArray[Any] | None] = []
-        for column, is_category in zip(table.columns, are_categories, strict=True):
-            if is_category:
-                found.append(column.categories())
-                continue
-            if column.kind == "text" and column.factor.held:
-                raise ValueError(
-                    f"{column.label} holds text (for example {column.example}) and is not among "
-                    f"categorical_features ({shown(categorical_features)}). Add it to them, or leave the column out."
-                )
-            found.append(None)
+        learned = [
+            learn_column(column, own, is_category, chosen is None)
+            for column, own, is_category in zip(table.columns, said, are_categories, strict=True)
+        ]
+        found = cls(
+            table.names, tuple(own for own, _ in learned), tuple(kind for _, kind in learned), description.target
+        )
+        if is_part:
+            return found
+        settled = found.settled(categorical_features)
+        for column, own in zip(table.columns, said, strict=True):
+            if told := [marker for marker in column.markers if marker.strip() not in own.missing]:
+                warnings.warn(markers_note(column.label, told), TableWarning, stacklevel=2)
         if chosen is None and table.names is None:
-            _warn_of_spelled_numbers(found)
-        return cls(table.names, tuple(found))
+            _warn_of_spelled_numbers(settled.categories)
+        return settled
+
+    def settled(self, categorical_features: Any = "from_dtype") -> Schema:
+        """The columns, once all text of the table is known: what spells numbers beside markers, or dates, is that.
+
+        A :class:`TableWarning` says so. Text that is nothing else is an error where the user chose other columns as
+        ``categorical_features``.
+        """
+        categories, kinds = list(self.categories), list(self.kinds)
+        for j, kind in enumerate(self.kinds):
+            known = self.categories[j]
+            if kind.name not in ("text", "other text") or known is None:
+                continue
+            found = recognise(self.label(j), known.tolist(), kind.missing)
+            if kind.name == "other text" and found.name == "category" and len(known):
+                raise ValueError(
+                    f"{self.label(j)} holds text (for example {shown(known[0])}) and is not among categorical_features "
+                    f"({shown(categorical_features)}). Add it to them, or leave the column out."
+                )
+            if found.note:
+                warnings.warn(found.note, TableWarning, stacklevel=3)
+            missing = tuple(dict.fromkeys((*kind.missing, *found.missing)))
+            kinds[j] = replace(kind, name=found.name, is_zoned=found.is_zoned, missing=missing)
+            if found.name == "category":
+                kinds[j] = replace(kinds[j], missing=kind.missing)
+                categories[j] = np.array([own for own in known if own.strip() not in kind.missing], dtype=object)
+            else:
+                categories[j] = None
+        return replace(self, categories=tuple(categories), kinds=tuple(kinds))
+
+    def kind(self, feature: int) -> ColumnKind:
+        """What the values of a feature are."""
+        return self.kinds[feature] if self.kinds else UNKNOWN
+
+    def select(self, features: Sequence[int]) -> Schema:
+        """The schema of some of the columns, in this order."""
+        names = None if self.names is None else tuple(self.names[j] for j in features)
+        kinds = tuple(self.kind(j) for j in features)
+        return replace(self, names=names, categories=tuple(self.categories[j] for j in features), kinds=kinds)
 
     @cached_property
     def lookups(self) -> tuple[CategoryLookup | None, ...]:
         """For each feature None, if it holds numbers, or which category a value is."""
-        return tuple(None if known is None else CategoryLookup(known) for known in self.categories)
+        return tuple(
+            None if known is None else CategoryLookup(known, self.kind(j).missing)
+            for j, known in enumerate(self.categories)
+        )
 
     @cached_property
-    def _holds_categories(self) -> bool:
-        return any(known is not None for known in self.categories)
+    def _holds_numbers_alone(self) -> bool:
+        """Whether every column holds numbers that are read as they are."""
+        return all(known is None for known in self.categories) and not self._coded
+
+    @cached_property
+    def _coded(self) -> frozenset[int]:
+        """Features whose numbers are not those of the table: dates and ordered categories."""
+        return frozenset(j for j, kind in enumerate(self.kinds) if kind.is_coded)
 
     def __getstate__(self) -> dict[str, Any]:
         # Lookups are made again where they are needed.
-        return {"names": self.names, "categories": self.categories}
+        return {name: vars(self)[name] for name in ("names", "categories", "kinds", "target") if name in vars(self)}
 
     @property
     def n_categories(self) -> NDArray[np.int32]:
@@ -158,7 +233,7 @@ class Schema:
         if type(X) is np.ndarray:
             if X.dtype != np.float64 or X.ndim != 2 or X.shape[1] != n_features or not len(X):
                 return None
-            if self._holds_categories or self.names is not None:
+            if not self._holds_numbers_alone or self.names is not None:
                 return None
             if X.size >= _FEW_CELLS or _holds_infinity(X):
                 self.refuse_infinity(X, n_threads)
@@ -176,6 +251,7 @@ class Schema:
     def encode_values(self, rows: list[list[Any]]) -> Floats | None:
         """Rows of Python's own types; None where a value is of another type, or its column would be refused."""
         encoded = np.empty((len(rows), len(self.categories)), order="F")
+        coded = self._coded
         for row, values in enumerate(rows):
             for feature, (value, lookup) in enumerate(zip(values, self.lookups, strict=True)):
                 if value is None or (type(value) is float and value != value):
@@ -185,7 +261,7 @@ class Schema:
                     return None
                 is_text = type(value) is str
                 if lookup is None:
-                    if is_text or (type(value) is int and abs(value) > 2**63):
+                    if is_text or feature in coded or (type(value) is int and abs(value) > 2**63):
                         return None
                     encoded[row, feature] = value
                 elif not lookup.n_categories:
@@ -198,7 +274,7 @@ class Schema:
 
     def _encode_table(self, table: Table, n_threads: int) -> Floats:
         order = self._order(table)
-        if table.block is not None and not self._holds_categories:
+        if table.block is not None and self._holds_numbers_alone:
             block = table.block if order == range(len(order)) else table.block[:, order]
             encoded = block.astype(np.float64, copy=False)
             self.refuse_infinity(encoded, n_threads)
@@ -220,10 +296,18 @@ class Schema:
         if lookup is not None:
             column.refuse_other_kind(lookup)
             return column.codes(lookup)
+        kind = self.kind(feature)
+        if kind.is_ordered:
+            return ordered_codes(column, kind)
+        if kind.is_date:
+            return days_of_column(column, kind)
+        if column.kind == "date":
+            raise ValueError(f"{self.label(feature)} holds dates; in training it held numbers. Convert it to numbers.")
         if column.kind != "text":
             return column.own_numbers()
-        if not column.factor.held:
-            return math.nan
+        numbers = text_numbers(column, kind.missing)
+        if numbers is not None:
+            return numbers
         raise ValueError(
             f"{self.label(feature)} holds text (for example {column.example}); in training it held numbers. Convert it "
             "to numbers. (NumPy makes text of all values of an array when one of them is text: pass a data frame, a "
@@ -247,7 +331,8 @@ class Schema:
         table = read_table(X)
         found: dict[str | int, list[Any]] = {}
         for feature, index in enumerate(self._order(table)):
-            lookup = self.lookups[feature]
+            kind = self.kind(feature)
+            lookup = kind.lookup if kind.is_ordered else self.lookups[feature]
             if lookup is None:
                 continue
             table.columns[index].refuse_other_kind(lookup)
@@ -284,7 +369,14 @@ class Schema:
         return cls(*columns_from_form(form))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Schema) and self.to_dict() == other.to_dict()
+        # Which numbers are whole, and the words for columns, are for readers: nothing is encoded otherwise.
+        return isinstance(other, Schema) and self.to_dict() == other.to_dict() and self._coding() == other._coding()
+
+    def _coding(self) -> list[tuple[Any, ...]]:
+        return [
+            (kind.is_date, kind.is_zoned, kind.order, kind.missing)
+            for kind in map(self.kind, range(len(self.categories)))
+        ]
 
     def __hash__(self) -> int:
         return hash((self.names, tuple(self.n_categories.tolist())))
@@ -328,46 +420,6 @@ def _holds_infinity(numbers: Floats) -> bool:
     with np.errstate(over="ignore", invalid="ignore"):
         is_finite = math.isfinite(float(numbers.sum()))
     return not is_finite and bool(np.isinf(numbers).any())
-
-
-def merge_columns(known: Schema, others: Schema) -> Schema:
-    """The columns of two tables that are parts of one: their categories together.
-
-    Examples
-    --------
-    >>> from ferl._tables import Schema, merge_columns
-    >>> merge_columns(Schema.learn([[1.0, "b"]]), Schema.learn([[2.0, "a"]])).categories
-    (None, array(['a', 'b'], dtype=object))
-    """
-    if known.names != others.names or len(known.categories) != len(others.categories):
-        if known.names is not None and others.names is not None:
-            refuse_other_names(set(known.names), set(others.names))
-        raise ValueError(
-            "Batches have different columns, or the same in another order. Give every batch the columns of the first."
-        )
-    pairs = zip(known.categories, others.categories, strict=True)
-    return Schema(known.names, tuple(_merged(known.label(j), *pair) for j, pair in enumerate(pairs)))
-
-
-def _merged(label: str, known: NDArray[Any] | None, others: NDArray[Any] | None) -> NDArray[Any] | None:
-    # A column without any value has no categories, whatever its type.
-    has_categories = any(own is not None and len(own) for own in (known, others))
-    if (known is None or others is None) and not has_categories:
-        return None
-    if known is None or others is None or (len(known) and len(others) and known.dtype.kind != others.dtype.kind):
-        kinds = ["numbers" if own is None else _CATEGORY_KINDS[own.dtype.kind] for own in (known, others)]
-        if {"whole numbers", "numbers with fractions"} == set(kinds):
-            return np.union1d(np.asarray(known, dtype=np.float64), np.asarray(others, dtype=np.float64))
-        raise ValueError(
-            f"{label} holds {kinds[0]} in some batches and {kinds[1]} in others. Give it one type, or name it in "
-            "categorical_features."
-        )
-    if not len(known) or not len(others):
-        return others if not len(known) else known
-    return np.array(sorted({*known.tolist(), *others.tolist()}), dtype=known.dtype)
-
-
-_CATEGORY_KINDS = {"O": "text", "b": "booleans", "i": "whole numbers", "f": "numbers with fractions"}
 
 
 def refuse_other_names(known: set[str], given: set[str]) -> None:

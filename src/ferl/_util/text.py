@@ -41,8 +41,89 @@ def one_line(text: str) -> str:
 
 def category_text(category: Any) -> str:
     """A category as rules say it; quoted where a reader could not see it."""
-    text = str(category)
+    text = words_of(category)
     return text if text.strip() and text.isprintable() else repr(text)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Values that know their words
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+class _Said:
+    """What a value is called in sentences, and what JSON holds of it."""
+
+    said: str
+    plain: Any
+
+
+class SaidText(str, _Said):
+    """A text that sentences say in other words: equal to the text, and told by its words."""
+
+
+class SaidInteger(int, _Said):
+    """A whole number, or a boolean, that sentences say in other words."""
+
+
+class SaidNumber(float, _Said):
+    """A number that sentences say in other words: a date, say."""
+
+    step: str = ""
+    """What the number counts, where a difference of two of them is told: "day"."""
+
+
+def said_as(value: Any, words: str, plain: Any = None, step: str = "") -> Any:
+    """A value that equals another one, and that sentences tell by these words.
+
+    Parameters
+    ----------
+    value : str, bool, int or float
+        The value.
+    words : str
+        What sentences say; escaped and shortened as all names are.
+    plain : object, default=None
+        What JSON holds; None: the value.
+    step : str, default=""
+        What a number counts.
+
+    Returns
+    -------
+    SaidText, SaidInteger or SaidNumber
+
+    Examples
+    --------
+    >>> from ferl._util.text import said_as, spoken
+    >>> label = said_as(1, "yes")
+    >>> label == 1, spoken(label)
+    (True, 'yes')
+    """
+    kind = SaidText if isinstance(value, str) else SaidNumber if isinstance(value, float) else SaidInteger
+    told: Any = kind(value)
+    told.said, told.plain = words, value if plain is None else plain
+    if step:
+        told.step = step
+    return told
+
+
+def has_words(value: Any) -> bool:
+    """Whether a value knows what sentences call it."""
+    return isinstance(value, _Said)
+
+
+def is_meaning(value: Any) -> bool:
+    """Whether a number is told by what it means, so that a difference says nothing."""
+    return isinstance(value, SaidNumber) and not value.step
+
+
+def words_of(value: Any) -> str:
+    """The words of a value that knows them; of another one its text."""
+    return value.said if isinstance(value, _Said) else str(value)
+
+
+def difference_text(value: float, other: float) -> str:
+    """How far two numbers lie apart, with what they count: "30 days"."""
+    step, apart = getattr(value, "step", ""), number_text(abs(float(value) - float(other)))
+    return f"{apart} {step}{'' if apart == '1' else 's'}" if step else apart
 
 
 MAX_LETTERS = 60  # of a name or a label
@@ -57,7 +138,7 @@ def spoken(value: Any) -> str:
     >>> spoken("two" + chr(10) + "lines"), spoken("x" * 80)[-4:]
     ('two lines', 'xxx…')
     """
-    text = str(value)
+    text = words_of(value)
     line = one_line(text) or repr(text)
     return cut(line, MAX_LETTERS)
 
@@ -66,18 +147,26 @@ DIGITS = 4  # significant ones of a number in a sentence
 LONG = 1e15  # from here on numbers are told by their power of ten
 
 
-def number_text(value: float) -> str:
-    """A number as a reader wants it: up to four significant digits, and all digits of whole numbers.
+def number_text(value: float, digits: int = DIGITS) -> str:
+    """A number as a reader wants it: few significant digits, all digits of whole numbers, and no power of ten.
+
+    Numbers too large or too small to be written out keep their power of ten.
 
     Examples
     --------
-    >>> number_text(71.2833), number_text(4.3000001), number_text(0.0), number_text(123456.7)
-    ('71.28', '4.3', '0', '123457')
+    >>> number_text(71.2833), number_text(4.3000001), number_text(0.0), number_text(123456.7), number_text(1e-7)
+    ('71.28', '4.3', '0', '123457', '1e-07')
     """
-    if not math.isfinite(value) or abs(value) >= LONG:
-        return f"{value:.{DIGITS}g}"
-    whole = value == math.floor(value) or abs(value) >= 10 ** (DIGITS - 1)
-    return f"{value + 0.0:.0f}" if whole else f"{value:.{DIGITS}g}"  # adding makes 0 of -0
+    if isinstance(value, SaidNumber):
+        return value.said
+    if not math.isfinite(value) or not (value == 0 or 1e-5 <= abs(value) < LONG):
+        return f"{value:.{digits}g}"
+    if value == math.floor(value):
+        return f"{value + 0.0:.0f}"  # adding makes 0 of -0
+    decimals = max(digits - 1 - math.floor(math.log10(abs(value))), 0)
+    text = f"{value:.{decimals}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
 
 
 def support_text(weight: float) -> str:
@@ -87,6 +176,8 @@ def support_text(weight: float) -> str:
 
 def exact_text(value: float) -> str:
     """A number with all the digits that tell it from its neighbours."""
+    if isinstance(value, SaidNumber):
+        return value.said
     return f"{value + 0.0:.0f}" if value == math.floor(value) and abs(value) < 1e15 else repr(value)
 
 
@@ -95,7 +186,7 @@ def value_text(value: Any) -> str:
     if value is None:
         return "missing"
     if isinstance(value, float):
-        return number_text(value)
+        return spoken(value) if isinstance(value, SaidNumber) else number_text(value)
     return spoken(value)
 
 
@@ -126,6 +217,8 @@ def listed(words: Sequence[str], last: str = "and") -> str:
 
 def plain(value: Any) -> Any:
     """A value that JSON can hold: NumPy's scalars as Python's, what is no number as None, other types as text."""
+    if isinstance(value, _Said):
+        return value.plain
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):
@@ -146,9 +239,9 @@ def shown_line(text: Any, most: int = MAX_FULL) -> str:
     >>> shown_line("x" * 10, most=4)
     'xxx…'
     """
-    head = str(text)[: 4 * most]
-    line = one_line(head)
-    return cut(line, most) if len(str(text)) <= 4 * most else f"{line[: most - 1]}…"
+    words = words_of(text)
+    line = one_line(words[: 4 * most])
+    return cut(line, most) if len(words) <= 4 * most else f"{line[: most - 1]}…"
 
 
 def cut(line: str, most: int = MAX_FULL) -> str:

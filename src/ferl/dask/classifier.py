@@ -16,6 +16,7 @@ from ferl._learn.rows import Rows
 from ferl._read.decision import check_decision
 from ferl._readings import is_wide
 from ferl._sklearn import HasMethods
+from ferl._tables.describe import NOTHING_SAID, TableDescription
 from ferl.classifier import FERLClassifier
 from ferl.dask.answers import DaskEvidence, Question, ask
 from ferl.dask.rows import Parts, is_dask_table, rows_on_cluster, running_client
@@ -91,7 +92,7 @@ n_features_in_, feature_names_in_
     # scikit-learn and readers learn the parameters from the signature: those of the parent class, and the client.
     __init__.__signature__ = _with_client(inspect.signature(FERLClassifier.__init__))  # type: ignore[attr-defined]
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, units: Any = None, describe: Any = None) -> Self:
         """Learn the rules.
 
         Parameters
@@ -103,13 +104,15 @@ n_features_in_, feature_names_in_
             Labels, in the partitions of X.
         sample_weight : dask Series or Array of shape (n_samples,), default=None
             How often each row counts, in the partitions of X.
+        units, describe : default=None
+            As in :meth:`ferl.FERLClassifier.fit`.
 
         Returns
         -------
         DaskFERLClassifier
             The estimator itself.
         """
-        super().fit(X, y, sample_weight)
+        super().fit(X, y, sample_weight, units=units, describe=describe)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -118,9 +121,16 @@ n_features_in_, feature_names_in_
             "partial_fit takes blocks that are in memory. Go on with the local model: to_local().partial_fit(X, y)."
         )
 
-    def _training_rows(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Rows:
+    def _training_rows(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        classes: Any = None,
+        description: TableDescription = NOTHING_SAID,
+    ) -> Rows:
         parts = Parts.checked(X, y, sample_weight)
-        return rows_on_cluster(self._settings(), parts, running_client(self.client))
+        return rows_on_cluster(self._settings(), parts, running_client(self.client), description)
 
     def to_local(self) -> FERLClassifier:
         """A :class:`ferl.FERLClassifier` with the same parameters and the same model, if there is one."""
@@ -139,7 +149,7 @@ n_features_in_, feature_names_in_
         return self._ask(X, Question("predict", self.classes_.dtype, None, {"decision": decision}, series_dtype))
 
     def predict_proba(self, X: Any) -> Any:
-        """Pignistic probability, shape (n_samples, n_classes); lazy for a dask table."""
+        """Probability of each class, shape (n_samples, n_classes); lazy for a dask table."""
         if not is_dask_table(X):
             return super().predict_proba(X)
         return self._ask_by_class(X, "predict_proba", _DOUBLE)

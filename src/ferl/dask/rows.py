@@ -22,6 +22,7 @@ from ferl._learn.batches import FirstLook, tallied_names, tally_batch, weighed
 from ferl._learn.rows import Batch, CategoryNames, Facts, Fold, State
 from ferl._learn.survey import RowForm, Survey, Tally
 from ferl._model.settings import Settings
+from ferl._tables.describe import NOTHING_SAID, TableDescription
 
 _TABLES = "a dask DataFrame or a two-dimensional dask Array"
 _COLUMNS = "a dask Series or a one-dimensional dask Array"
@@ -263,7 +264,9 @@ class RowsOnCluster:
         return state
 
 
-def rows_on_cluster(settings: Settings, parts: Parts, client: Any) -> RowsOnCluster:
+def rows_on_cluster(
+    settings: Settings, parts: Parts, client: Any, description: TableDescription = NOTHING_SAID
+) -> RowsOnCluster:
     """Look at labels, categories and weights of all rows.
 
     Parameters
@@ -274,6 +277,8 @@ def rows_on_cluster(settings: Settings, parts: Parts, client: Any) -> RowsOnClus
         The rows.
     client : distributed.Client
         The door to the cluster.
+    description : TableDescription, default=NOTHING_SAID
+        What people say of the columns.
 
     Returns
     -------
@@ -284,9 +289,9 @@ def rows_on_cluster(settings: Settings, parts: Parts, client: Any) -> RowsOnClus
         look = FirstLook(None, settings.categorical_features, None)
     else:
         look = FirstLook.at_columns(names, parts.holds_numbers, settings)
-    found = _survey(parts, client, look, settings.missing_conditions)
-    form = RowForm.settle(found.survey, settings.class_weight)
-    form = replace(form, columns=look.all_columns(form.columns))
+    found = _survey(parts, client, look, settings.missing_conditions, description)
+    form = RowForm.settle(found.survey, settings.class_weight, settings.categorical_features)
+    form = replace(form, columns=look.all_columns(form.columns, description))
     form, facts = weighed(form, _tally(parts, client, form, form.facts.categories, found.sizes))
     return RowsOnCluster(facts, client, parts, form, found.sizes)
 
@@ -299,9 +304,14 @@ class _Found:
     sizes: tuple[int, ...] = ()
 
 
-def _survey(parts: Parts, client: Any, look: FirstLook, look_for_missing: bool) -> _Found:
+def _survey(
+    parts: Parts, client: Any, look: FirstLook, look_for_missing: bool, description: TableDescription
+) -> _Found:
     task, choice = delayed(_surveyed, pure=False), constant(look.categorical_features)
-    surveys = [task(part, index, choice, look_for_missing) for index, part in enumerate(parts.delayed(look.features))]
+    said = constant(look.of_these(description))
+    surveys = [
+        task(part, index, choice, look_for_missing, said) for index, part in enumerate(parts.delayed(look.features))
+    ]
     found: _Found = computed(client, reduced(surveys, _merged_surveys))
     return found
 
@@ -321,13 +331,13 @@ def _tally(parts: Parts, client: Any, form: RowForm, categories: CategoryNames, 
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _surveyed(part: Part, index: int, choice: Any, look_for_missing: bool) -> _Found:
+def _surveyed(part: Part, index: int, choice: Any, look_for_missing: bool, description: TableDescription) -> _Found:
     batch = batch_of(part, index)
     n_rows = len(batch.X)
     if not n_rows:
         return _Found(sizes=(0,))
     with _named(index):
-        return _Found(Survey.of(batch, choice, look_for_missing), (n_rows,))
+        return _Found(Survey.of(batch, choice, look_for_missing, description), (n_rows,))
 
 
 def _merged_surveys(one: _Found, other: _Found) -> _Found:

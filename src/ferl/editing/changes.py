@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from scipy.optimize import lsq_linear
 
+from ferl._learn.refit_wide import refitted
+from ferl._learn.rows import Block
 from ferl._model.model import Model, RuleWeights
 from ferl._read.shapes import feature_of, kept_rows, mean_firing
 from ferl._read.text import rule_text
-from ferl._util.arrays import Bools, Floats
+from ferl._util.arrays import Bools, Floats, Ints
 
 
 def dropped(model: Model, rules: Sequence[int], to_prior: bool, record: dict[str, Any]) -> Model:
@@ -45,7 +47,13 @@ def dropped(model: Model, rules: Sequence[int], to_prior: bool, record: dict[str
     if to_prior:
         gone = mean_firing(model)[list(rules), None] * weights.weight[list(rules)]
         prior = prior + gone.sum(axis=0)
-    fewer = RuleWeights(number[weights.node[stays]].astype(np.int32), weights.weight[stays].copy(), prior, weights.seen)
+    fewer = RuleWeights(
+        number[weights.node[stays]].astype(np.int32),
+        weights.weight[stays].copy(),
+        prior,
+        weights.seen,
+        ridge=None if weights.ridge is None else weights.ridge[stays].copy(),
+    )
     told = {"dropped": [rule + 1 for rule in rules], "conditions": [_conditions(model, rule) for rule in rules]}
     return replace(model, tree=tree.keep(kept), weights=fewer, history=(*model.history, record | told))
 
@@ -59,19 +67,87 @@ def reweighted(model: Model, rules: Sequence[int], weight: Floats, prior: Floats
         "conditions": [_conditions(model, rule) for rule in rules],
         "weights": weight.tolist(),
     }
-    weights = replace(model.rule_weights, weight=changed, prior=prior)
+    weights = replace(model.rule_weights, weight=changed, prior=prior, novelty=None)
     return replace(model, weights=weights, history=(*model.history, record | told))
 
 
 def locked_rules(model: Model) -> frozenset[int]:
-    """Indices of the rules that are locked, from the history: rules that were dropped since have shifted the others."""
-    locked: set[int] = set()
+    """Indices of the rules that are locked."""
+    return _rules_of_edits(model, ("lock",))
+
+
+def held_rules(model: Model) -> frozenset[int]:
+    """Indices of the rules that a refit holds: those that are locked, and those whose weight was set by hand."""
+    return _rules_of_edits(model, ("lock", "set_weight"))
+
+
+def _rules_of_edits(model: Model, edits: Sequence[str]) -> frozenset[int]:
+    """Indices of the rules of some edits, from the history: rules that were dropped since have shifted the others."""
+    found: set[int] = set()
     for record in model.history:
-        if record.get("edit") == "lock":
-            locked |= _indices(record.get("rules"))
+        if record.get("edit") in edits:
+            found |= _indices(record.get("rules"))
         gone = _indices(record.get("dropped"))
-        locked = {rule - sum(other < rule for other in gone) for rule in locked if rule not in gone}
-    return frozenset(locked)
+        found = {rule - sum(other < rule for other in gone) for rule in found if rule not in gone}
+    return frozenset(found)
+
+
+def constraint_of_edits(model: Model, constraint: Ints | None) -> Ints | None:
+    """Sign of each column's monotone constraint: that of the fit, or of a later edit where there is one.
+
+    Parameters
+    ----------
+    model : Model
+        With its history.
+    constraint : ndarray of shape (n_columns,) or None
+        By which the model was fitted.
+
+    Returns
+    -------
+    ndarray of shape (n_columns,) or None
+    """
+    names, n_columns = model.feature_names(), model.n_features + len(model.missing_features)
+    found = np.zeros(n_columns, dtype=np.int32) if constraint is None else constraint.copy()
+    for record in model.history:
+        if record.get("edit") == "monotone" and record.get("feature") in names and record.get("sign") in (1, -1):
+            found[names.index(record["feature"])] = record["sign"]
+    return found if found.any() else None
+
+
+def fitted_again(model: Model, block: Block, constraint: Ints | None, ridge: float | None, n_threads: int) -> Model:
+    """The model whose rules have new weights, but for those that are locked or were set by hand.
+
+    Parameters
+    ----------
+    model : Model
+        Of wide rules.
+    block : Block
+        Rows as the model reads them, all of some weight.
+    constraint : ndarray of shape (n_columns,) or None
+        Sign of each column's monotone constraint, by which the model was fitted.
+    ridge : float or None
+        What holds weights back; None: what did so in the fit.
+    n_threads : int
+        Number of threads; the result does not depend on it.
+
+    Returns
+    -------
+    Model
+    """
+    own, n_rules = model.rule_weights.ridge, model.n_rules
+    if own is None and ridge is None and n_rules:
+        raise ValueError(
+            "The model file does not hold the ridge of the fit, as an older version of ferl wrote it. Pass ridge, for "
+            "example ridge=15, or fit anew."
+        )
+    held = held_rules(model)
+    used = own if ridge is None and own is not None else np.full(n_rules, 0.0 if ridge is None else float(ridge))
+    weights = refitted(model, block, held, constraint_of_edits(model, constraint), used, n_threads)
+    record = {"edit": "refit", "n_rows": len(block.X), "held": [rule + 1 for rule in sorted(held)]}
+    if ridge is not None:
+        record["ridge"] = float(ridge)
+        weights = replace(weights, ridge=used)
+    return replace(model, weights=weights, history=(*model.history, record))
 
 
 def _indices(numbers: Any) -> set[int]:
@@ -158,7 +234,7 @@ def made_monotone(model: Model, feature: int, sign: int, locked: Iterable[int]) 
     shift += float((mean_firing(model)[rules] * (line - wished))[~alone].sum())
     changed = np.flatnonzero(wished != line)
     new = np.stack([-wished[changed] / 2, wished[changed] / 2], axis=1)
-    record = {"edit": "monotone", "feature": model.feature_names()[feature], "sign": int(sign)}
+    record = {"edit": "monotone", "feature": str(model.feature_names()[feature]), "sign": int(sign)}
     prior = weights.prior + np.array([-shift / 2, shift / 2])
     return reweighted(model, [rules[k] for k in changed], new, prior, record)
 

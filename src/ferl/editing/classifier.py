@@ -5,16 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
+from numbers import Real
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ferl._learn.updating import constraint_of
 from ferl._model.model import Model
 from ferl._readings import model_of
 from ferl._util.text import shown
+from ferl._util.threads import n_threads
 from ferl.classifier import FERLClassifier
-from ferl.editing.changes import centred, dropped, locked_rules, made_monotone, reweighted, rules_on
+from ferl.editing.changes import (
+    centred,
+    dropped,
+    fitted_again,
+    locked_rules,
+    made_monotone,
+    reweighted,
+    rules_on,
+)
 from ferl.metrics.cost import Cost, cost_of_change
 
 
@@ -89,7 +100,7 @@ class EditedFERL(FERLClassifier):
         return self._with(dropped(model, chosen, keep_average, {"edit": "drop", "keep_average": bool(keep_average)}))
 
     def lock(self, *rules: int) -> Self:
-        """Protect rules from later edits, which are refused with an error.
+        """Protect rules: later edits of them are refused with an error, and :meth:`refit` leaves their weights alone.
 
         Parameters
         ----------
@@ -185,6 +196,50 @@ class EditedFERL(FERLClassifier):
             )
         return self._with(made_monotone(model, index, sign, locked_rules(model)))
 
+    def refit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, ridge: float | None = None
+    ) -> Self:
+        """Fit the weights again, so that the other rules make up for what was edited.
+
+        Rules that are locked, and rules whose weight was set by hand, keep their weights; what they say counts while
+        the weights of the others and the prior are fitted. Conditions stay as they are, as do rules that were dropped.
+        Monotone constraints, by ``monotonic_cst`` or by :meth:`monotone`, hold for all weights that are fitted.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows to learn from: as a rule those that the classifier was fitted on.
+        y : array-like of shape (n_samples,)
+            Their labels, of every class that the classifier has learned.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts.
+        ridge : float, default=None
+            What holds weights back, on the scale of standardised firings; more gives weaker rules. None: what the fit
+            has found best, for each rule.
+
+        Returns
+        -------
+        EditedFERL
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from ferl import FERLClassifier
+        >>> from ferl.editing import edit
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> clf = FERLClassifier("wide", random_state=0).fit(X[::2], y[::2])
+        >>> changed = edit(clf).lock(2).forbid(22)
+        >>> again = changed.refit(X[::2], y[::2])
+        >>> again.cost(X[1::2], y[1::2]).after.log_loss < changed.cost(X[1::2], y[1::2]).after.log_loss
+        True
+        """
+        model = self._fitted()
+        if ridge is not None and (isinstance(ridge, bool) or not isinstance(ridge, Real) or not 0 <= ridge < np.inf):
+            raise ValueError(f"ridge is {shown(ridge)}; it must be a number of at least 0, or None.")
+        block = self._later_rows(X, y, sample_weight, None)
+        constraint = constraint_of(model, self._settings())
+        return self._with(fitted_again(model, block, constraint, ridge, n_threads(self.n_jobs)))
+
     def cost(self, X: ArrayLike, y: ArrayLike) -> Cost:
         """What all edits together cost on given rows, against the classifier that :func:`edit` was given.
 
@@ -227,7 +282,7 @@ class EditedFERL(FERLClassifier):
         model, index = self._fitted(), self._feature(feature)
         rules = rules_on(model, index, alone)
         self._refuse_locked(rules)
-        return self._with(dropped(model, rules, True, {"edit": name, "feature": model.feature_names()[index]}))
+        return self._with(dropped(model, rules, True, {"edit": name, "feature": str(model.feature_names()[index])}))
 
     def _feature(self, feature: int | str) -> int:
         names = self._fitted().feature_names()

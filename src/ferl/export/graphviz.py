@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, TextIO
@@ -10,9 +10,10 @@ from typing import Any, TextIO
 import numpy as np
 
 from ferl._model.tree import FuzzyTree
-from ferl._read.rules import LEAST_LISTED, Bound, Folded, fold, listed_categories
+from ferl._read.rules import LEAST_LISTED, Folded, fold, listed_categories, threshold_text
 from ferl._read.text import in_sentence, probability_text, shown_names
 from ferl._readings import tree_model_of
+from ferl._tables.kinds import ColumnKind
 from ferl._util.colours import class_colours, tint
 from ferl._util.files import replace_text
 from ferl._util.text import support_text
@@ -87,7 +88,7 @@ def export_graphviz(
         raise ValueError(f"decimals is {decimals}; it must be at least 0, or None.")
     folded = fold(model.tree, max_depth, max_rules)
     texts = [in_sentence(str(label)) for label in labels]
-    graph = _Graph(model.tree, folded, names, texts, model.category_names, decimals, filled)
+    graph = _Graph(model.tree, folded, names, texts, model.category_names, decimals, filled, model.kind)
     text = "\n".join(graph.lines("LR" if rotate else "TB"))
     if out_file is None:
         return text
@@ -123,6 +124,7 @@ class _Graph:
     categories: dict[int, Sequence[Any]]
     decimals: int | None
     filled: bool
+    kind_of: Callable[[int], ColumnKind]
 
     @property
     def colours(self) -> list[str]:
@@ -165,7 +167,7 @@ class _Graph:
         if feature in self.categories:
             return [self.names[feature]]
         low, high = (float(end) for end in self.tree.trapezoid[side, 2:])
-        return [self.names[feature], Bound((low + high) / 2, (high - low) / 2).text(self.decimals)]
+        return [self.names[feature], threshold_text(self.kind_of(feature), low, high, self.decimals)]
 
     def _word(self, node: int) -> list[str]:
         if not self.tree.word or node == 0:

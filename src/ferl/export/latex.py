@@ -172,6 +172,9 @@ def _condition(
     name = escaped(names[condition.feature])
     if condition.word:
         return rf"{name} is \emph{{{escaped(condition.word)}}}"
+    told = condition.told_by_kind()
+    if told:
+        return f"{name} {escaped(told)}"
     if condition.categories:
         inside = listed_categories(condition.categories, categories.get(condition.feature))
         return rf"{name} $\in$ \{{{escaped(inside)}\}}"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
-from ferl._read.evidence import supports
+from ferl._read.evidence import Evidence, evidence_of_scores, supports
 from ferl._read.points import Points, with_base
 from ferl._read.score_table import ScoreTable, read_score_table
 from ferl._read.text import in_sentence, shown_names
@@ -208,29 +208,68 @@ class Scorecard(ClassifierMixin, Wrapper):
         """Total points of rows, shape (n_samples,), or (n_samples, n_classes) of three and more classes.
 
         A row outside of what training saw comes closer to the points of even odds, as its evidence counts for less.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
         """
         points = self._totals(X)
         return points[:, 0] if points.shape[1] == 1 else points
 
     def decision_function(self, X: ArrayLike) -> Floats:
-        """The weights of evidence that the totals mean, as those of the classifier inside."""
-        points = (self._totals(X) - self.neutral) / self.unit
-        if points.shape[1] > 1:
-            return np.asarray(points)
-        return np.asarray(points[:, 0] if self._positive() == 1 else -points[:, 0])
+        """The weights of evidence that the totals mean, as those of the classifier inside.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
+        """
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """Probability of each class, from the totals, shape (n_samples, n_classes)."""
-        scores = (self._totals(X) - self.neutral) / self.unit
-        if scores.shape[1] == 1 < len(self.classes_):
-            halves = [-scores / 2, scores / 2]
-            scores = np.hstack(halves if self._positive() == 1 else halves[::-1])
-        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+        """Probability of each class, from the totals.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self.predict_evidence(X).probability
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Most probable label of each row, shape (n_samples,)."""
+        """Most probable label of each row, shape (n_samples,).
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
+        """
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+    def predict_evidence(self, X: ArrayLike) -> Evidence:
+        """Belief, plausibility and ignorance that the totals mean; the conflict is that of the classifier inside.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        Evidence
+        """
+        inside = self._classifier("predict_evidence").predict_evidence(X)
+        return evidence_of_scores(self._scores(X), inside.conflict, self.classes_)
 
     def cost(self, X: ArrayLike, y: ArrayLike) -> Cost:
         """What counting in these points costs on given rows, against the classifier inside: nothing but rounding.
@@ -392,6 +431,14 @@ class Scorecard(ClassifierMixin, Wrapper):
         rows, (table, _) = clf._rows(X), self._table()
         support = supports(table.model, rows).prod(axis=1)[:, None]
         return np.asarray(self.neutral + support * (table.total(rows) - self.neutral))
+
+    def _scores(self, X: ArrayLike) -> Floats:
+        """The weights of evidence that the totals of rows mean, shape (n_samples, n_classes)."""
+        scores = (self._totals(X) - self.neutral) / self.unit
+        if scores.shape[1] == 1 < len(self.classes_):
+            halves = [-scores / 2, scores / 2]
+            scores = np.hstack(halves if self._positive() == 1 else halves[::-1])
+        return np.asarray(scores)
 
     # -----------------------------------------------------------------------------------------------------------------
     # What all forms share

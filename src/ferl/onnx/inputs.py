@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ferl._model.model import Model
 from ferl._readings import model_of
 from ferl._sklearn import encode_rows
+from ferl._tables.kinds import ColumnKind
 from ferl._util.arrays import Floats
 from ferl.classifier import FERLClassifier
 from ferl.onnx.graph import PREFIX, Graph, Value
@@ -43,19 +44,25 @@ class Input:
         The categories: text, or doubles.
     missing : str
         What text stands for a missing value: the empty one, unless that is a category.
+    markers : tuple of str
+        Other text that stands for a missing value.
+    means : str
+        What a number is: "number", or what stands for a date or an ordered category.
     """
 
     name: str
     kind: str
     categories: tuple[Any, ...] = ()
     missing: str = ""
+    markers: tuple[str, ...] = ()
+    means: str = "number"
 
     @property
     def form(self) -> str:
         """What users may want to know of it, as text."""
         if self.kind == "text":
             return f"category, as text; missing: {json.dumps(self.missing)}"
-        return "number; missing: NaN" if self.kind == "number" else "category, as a number; missing: NaN"
+        return f"{self.means}; missing: NaN" if self.kind == "number" else "category, as a number; missing: NaN"
 
 
 def output_names(model: Model) -> tuple[str, ...]:
@@ -75,24 +82,32 @@ def column_inputs(model: Model) -> list[Input] | None:
         while not name or name in taken or name.startswith(PREFIX):
             name = f"{name}_" if name and not name.startswith(PREFIX) else f"x{feature}"
         taken.add(name)
-        inputs.append(_input(name, categories, columns.label(feature)))
+        inputs.append(_input(name, categories, columns.label(feature), columns.kind(feature)))
     return inputs
 
 
-def _input(name: str, categories: NDArray[Any] | None, label: str) -> Input:
+def _input(name: str, categories: NDArray[Any] | None, label: str, kind: ColumnKind) -> Input:
     if categories is None:
-        return Input(name, "number")
+        return Input(name, "number", means=_meaning(kind))
     if categories.dtype.kind == "O":
         known, missing = tuple(categories.tolist()), ""
         while missing in known:
             missing = f"<{missing}>" if missing else "<missing>"
-        return Input(name, "text", known, missing)
+        return Input(name, "text", known, missing, tuple(own for own in kind.missing if own != missing))
     if categories.dtype.kind == "i" and np.abs(categories.astype(object)).max() > _LARGEST_EXACT:
         raise ValueError(
             f"{label} holds integers beyond 2**53 as categories, such as {categories.tolist()[-1]}; ONNX compares them "
             "as doubles, which cannot tell them apart. Fit with the column as text."
         )
     return Input(name, "code", tuple(float(level) for level in categories.tolist()))
+
+
+def _meaning(kind: ColumnKind) -> str:
+    if kind.is_date:
+        return f"days since 1970-01-01{' in UTC' if kind.is_zoned else ''}"
+    if kind.is_ordered:
+        return f"index, from 0, in {json.dumps(list(kind.order), ensure_ascii=False)}"
+    return "number"
 
 
 def onnx_inputs(clf: FERLClassifier, X: ArrayLike, *, dtype: str = "float64") -> dict[str, NDArray[Any]]:
@@ -111,7 +126,8 @@ def onnx_inputs(clf: FERLClassifier, X: ArrayLike, *, dtype: str = "float64") ->
     -------
     dict of str to ndarray
         ``{"X": matrix}`` if all features are numbers. Otherwise one array of shape (n_samples, 1) for each feature:
-        text as objects, with "" where it is missing, and numbers, with NaN where they are missing. All categories that
+        text as objects, with "" where it is missing, and numbers, with NaN where they are missing: dates as days since
+        1970-01-01, ordered categories as their index in the order. All categories that
         training did not have come as one and the same value.
 
     Examples
@@ -186,8 +202,8 @@ def _encoded(graph: Graph, own: Input, dtype: str) -> Value:
             "LabelEncoder",
             own.name,
             domain="ai.onnx.ml",
-            keys_strings=[*own.categories, own.missing],
-            values_int64s=[*range(len(own.categories)), -1],
+            keys_strings=[*own.categories, own.missing, *own.markers],
+            values_int64s=[*range(len(own.categories)), *([-1] * (1 + len(own.markers)))],
             default_int64=len(own.categories),
         )
         code = graph.cast(code, "float64")

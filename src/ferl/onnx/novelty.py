@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from ferl import _core
 from ferl._model.model import Model
+from ferl._model.neighbours import ENTROPY_SHARE
 from ferl._model.tree import FuzzyTree
-from ferl._read.novelty import ENTROPY_SHARE, LOST_MASS, chosen_measure, precision
+from ferl._read.novelty import LOST_MASS, chosen_measure, precision
 from ferl._util.arrays import Floats
 from ferl.onnx.evidence import Conditions, Firings, Rows, add_conditions, add_firings
 from ferl.onnx.graph import Graph, Operand, Value

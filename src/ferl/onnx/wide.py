@@ -146,6 +146,10 @@ class WeighedMasses(NamedTuple):
 
 def add_masses(graph: Graph, own: Scores, n_classes: int) -> WeighedMasses:
     """Dempster's rule of one simple mass function for each class; as ``masses_of`` in cpp/read/scores.cpp."""
+    if n_classes == 1:  # what lies on the whole frame lies on its only class
+        nothing = graph("Mul", own.size, 0.0)
+        sure = graph("Add", nothing, 1.0)
+        return WeighedMasses(sure, sure, sure, nothing, nothing)
     weight = graph("Sub", own.scores, graph("Div", graph.total(own.scores, 0), float(n_classes)))
     speaks_for, is_against = graph("Greater", weight, 0.0), graph("Less", weight, 0.0)
     most = graph("Max", graph("ReduceMax", weight, axes=[0], keepdims=1), 0.0)

@@ -18,9 +18,8 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +27,8 @@ from ferl._model.fuzzy_set import INFINITY, FuzzySet, PartitionError, as_number,
 from ferl._model.words import LinguisticVariable
 from ferl._util.files import replace_text
 from ferl._util.text import shown
+from ferl._util.written import is_yaml, read_written, yaml_module
 
-MAX_BYTES = 1_000_000  # thousands of variables
-
-_YAML = (".yaml", ".yml")
 _FORMS = (
     "{until: 37.5, gone: 38} (falling), {from: 37.5, full: 38.5} (rising), [20, 30, 50, 60] (trapezoid), "
     "[20, 30, 50] (triangle), {is: 1} (a category) or {is: [18, 65]} (an interval)"
@@ -75,18 +72,7 @@ def load_partition(path: str | os.PathLike[str]) -> list[LinguisticVariable]:
     >>> folder.cleanup()
     """
     path = Path(path)
-    read = _read_yaml(path) if _is_yaml(path) else _read_json
-    with path.open("rb") as file:
-        content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise PartitionError(
-            f"{path.name} has more than {MAX_BYTES:,} bytes; partitions are smaller. Is it the right file?"
-        )
-    try:
-        found = read(content.decode("utf-8-sig"))
-    except Exception as error:  # parsers fail on odd files in many ways: recursion, dates, huge integers, ...
-        remedy = " Put text with special characters, such as %, in quotes." if _is_yaml(path) else ""
-        raise PartitionError(f"{path.name} cannot be read as {path.suffix[1:]}: {str(error)[:300]}.{remedy}") from error
+    found = read_written(path, PartitionError, "partitions")
     if not isinstance(found, dict) or not found:
         raise PartitionError(f"{path.name} holds {shown(found)}; it must list variables by their names.")
     _check_once(found, f"{path.name} has two variables called")
@@ -115,7 +101,7 @@ def save_partition(variables: Iterable[LinguisticVariable | None], path: str | o
         written[variable.name] = _variable_as_written(variable)
     if not written:
         raise PartitionError("There is no variable to write: all features are without one.")
-    replace_text(path, _yaml_text(written, path) if _is_yaml(path) else _json_text(written))
+    replace_text(path, _yaml_text(written, path) if is_yaml(path, PartitionError) else _json_text(written))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -234,57 +220,6 @@ def _check_once(mapping: dict[Any, Any], complaint: str) -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-class _Mapping(dict[Any, Any]):
-    """A mapping that knows which keys stood in the file more than once; parsers keep the last and say nothing."""
-
-    def __init__(self, pairs: list[tuple[Any, Any]]) -> None:
-        super().__init__()
-        self.repeated = []
-        for key, value in pairs:
-            if key in self:
-                self.repeated.append(key)
-            self[key] = value
-
-
-def _is_yaml(path: Path) -> bool:
-    suffix = path.suffix.lower()
-    if suffix not in (".json", *_YAML):
-        raise PartitionError(
-            f"{path.name!r} does not end in .json, .yaml or .yml, so its format is unknown. Rename it."
-        )
-    return suffix in _YAML
-
-
-def _read_json(text: str) -> Any:
-    return json.loads(text, object_pairs_hook=_Mapping)
-
-
-def _yaml_module(path: Path) -> Any:
-    try:
-        return import_module("yaml")
-    except ImportError as error:
-        raise ImportError(
-            f"{path.name} is a YAML file, which needs PyYAML: pip install pyyaml. JSON files need nothing."
-        ) from error
-
-
-def _read_yaml(path: Path) -> Callable[[str], Any]:
-    yaml = _yaml_module(path)
-
-    # The safe loader, less what surprises: yes, no, on, off and dates stay the words they are.
-    resolvers = {
-        first: [(tag, form) for tag, form in forms if not tag.endswith((":bool", ":timestamp"))]
-        for first, forms in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-    Loader: Any = type("Loader", (yaml.SafeLoader,), {"yaml_implicit_resolvers": resolvers})
-
-    def mapping(loader: Any, node: Any) -> _Mapping:
-        return _Mapping([tuple(loader.construct_object(part, deep=True) for part in pair) for pair in node.value])
-
-    Loader.add_constructor("tag:yaml.org,2002:map", mapping)
-    return lambda text: yaml.load(text, Loader=Loader)
-
-
 def _variable_as_written(variable: LinguisticVariable) -> dict[str, Any]:
     written: dict[str, Any] = {"unit": variable.unit} if variable.unit else {}
     if variable.range != (-INFINITY, INFINITY):
@@ -319,5 +254,5 @@ def _json_text(written: dict[str, dict[str, Any]]) -> str:
 
 
 def _yaml_text(written: dict[str, dict[str, Any]], path: Path) -> str:
-    yaml = _yaml_module(path)
+    yaml = yaml_module(path)
     return str(yaml.safe_dump(written, allow_unicode=True, sort_keys=False, default_flow_style=None, width=10_000))

@@ -9,6 +9,7 @@ from ferl.plot.critical_difference import average_ranks, critical_difference, pl
 from ferl.plot.curves import plot_reliability, plot_risk_coverage
 from ferl.plot.evidence import plot_evidence
 from ferl.plot.memberships import plot_memberships
+from ferl.plot.novelty import plot_novelty, plot_novelty_of_rows
 from ferl.plot.regions import plot_decision_regions
 from ferl.plot.shapes import plot_shapes
 from ferl.plot.tree import plot_tree
@@ -22,6 +23,8 @@ __all__ = [
     "plot_evidence",
     "plot_importance",
     "plot_memberships",
+    "plot_novelty",
+    "plot_novelty_of_rows",
     "plot_reliability",
     "plot_risk_coverage",
     "plot_shapes",

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ferl._tables.dates import rounded_text
+from ferl._tables.kinds import ColumnKind
 from ferl._util.arrays import Floats
-from ferl._util.text import one_line, shown
+from ferl._util.text import one_line, shown, words_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,8 +61,24 @@ def plain(text: object) -> str:
 
 def shortened(text: object, length: int) -> str:
     """Text of at most this many letters."""
-    whole = one_line(str(text))
+    whole = one_line(words_of(text))
     return plain(whole if len(whole) <= length else whole[: length - 1] + "…")
+
+
+def write_values(axis: Any, kind: ColumnKind) -> None:
+    """Let the ticks of an axis tell dates and ordered categories as people write them."""
+    if not kind.is_coded:
+        return
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    def text(value: float, _position: Any = None) -> str:
+        if kind.is_date:
+            return rounded_text(value, 2.0 if kind.name == "date" else 2 / 1440)
+        is_category = value == round(value) and 0 <= value < len(kind.order)
+        return shortened(kind.said_order[round(value)], 14) if is_category else ""
+
+    axis.set_major_locator(MaxNLocator(nbins=3 if kind.is_date else 9, integer=kind.is_whole))
+    axis.set_major_formatter(FuncFormatter(text))
 
 
 def bare(ax: Any) -> None:

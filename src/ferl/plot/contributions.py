@@ -77,7 +77,7 @@ def plot_contributions(
     model.rule_weights  # noqa: B018 - an error for other models
     if max_features < 1:
         raise ValueError(f"max_features is {max_features}; it must be at least 1.")
-    labels = [shortened(label, _LONGEST_NAME) for label in checked_class_names(model.classes, class_names)]
+    labels = [shortened(label, _LONGEST_NAME) for label in checked_class_names(model.labels, class_names)]
     story = estimator.explain(x, feature_names=feature_names, counterfactual=False)
     story = story if against is None else story.against(against)
     balance = story.balance

@@ -34,9 +34,10 @@ def plot_evidence(
 ) -> Axes:
     """Belief and plausibility of every class for one row.
 
-    A bar is full up to the belief and pale from there to the plausibility: the pale part, as long for all classes, is
-    the ignorance. The diamond is the pignistic probability, which the label maximises. A class whose bar does not
-    reach the dashed line, the largest belief, is ruled out and grey; the others are the prediction set.
+    A bar is full up to the belief and pale from there to the plausibility. The pale part is the ignorance, which is as
+    long for all classes of a tree; of wide rules it also holds masses on several classes. The diamond is the
+    probability, which the label maximises: of trees the pignistic one. A class whose bar does not reach the dashed
+    line, the largest belief, is not in the prediction set and grey.
 
     Parameters
     ----------
@@ -83,18 +84,18 @@ def plot_evidence(
     positions = np.arange(len(names))
     ax.barh(positions, 1.0, 0.62, color="#f4f4f4", label="_track")
     pale = [tint(colour, 0.35) for colour in colours]
-    ax.barh(positions, ignorance, 0.62, left=belief, color=pale, label="plausibility")
+    ax.barh(positions, evidence.plausibility[0] - belief, 0.62, left=belief, color=pale, label="plausibility")
     ax.barh(positions, belief, 0.62, color=colours, label="belief")
     line = ax.axvline(float(belief.max()), color=INK, linestyle="--", linewidth=1, label="largest belief")
     (diamonds,) = ax.plot(
-        evidence.pignistic[0],
+        evidence.probability[0],
         positions,
         linestyle="none",
         marker="D",
         markersize=4.5,
         markerfacecolor="white",
         markeredgecolor=INK,
-        label="pignistic probability",
+        label="pignistic probability" if evidence.weighed is None else "probability",
         clip_on=False,
     )
     _finish(ax, names, in_set, ignorance)
@@ -129,7 +130,7 @@ def _draw_legend(ax: Axes, diamonds: Line2D, line: Line2D) -> None:
 
     # In points below the Axes, so that it clears the label of the axis whatever the height of the Axes.
     below = ax.transAxes + ScaledTranslation(0, -32 / 72, cast("Figure", ax.figure).dpi_scale_trans)
-    words = ["belief", "up to plausibility", "pignistic probability", "largest belief"]
+    words = ["belief", "up to plausibility", str(diamonds.get_label()), "largest belief"]
     ax.legend(
         [Patch(color="#666666"), Patch(color=PALE), diamonds, line],
         words,

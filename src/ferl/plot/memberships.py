@@ -17,7 +17,7 @@ from ferl._readings import model_of, tree_model_of
 from ferl._util.colours import class_colours, tint
 from ferl._util.text import shown
 from ferl.classifier import FERLClassifier
-from ferl.plot.canvas import INK, axes_for, bare, feature_index, plain, shortened
+from ferl.plot.canvas import INK, axes_for, bare, feature_index, plain, shortened, write_values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,6 +96,7 @@ def plot_memberships(
         ax.set_title(f"the {max_splits} heaviest of {len(nodes)} splits", fontsize=9, loc="right")
     unit = f" ({plain(variable.unit)})" if variable is not None and variable.unit else ""
     ax.set_xlabel(plain(names[index]) + unit)
+    write_values(ax.xaxis, model.kind(index))
     ax.set_ylabel("membership")
     ax.set_ylim(0, 1.04)
     bare(ax)

@@ -11,20 +11,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from ferl._model.model import Model
 from ferl._read.evidence import Evidence, read_evidence
+from ferl._read.explanation import feature_importances
 from ferl._read.text import shown_names
 from ferl._readings import model_of
 from ferl._sklearn import encode_rows
 from ferl._tables import with_indicators
 from ferl._util.arrays import Floats
 from ferl._util.colours import class_colours, rgb
+from ferl._util.text import value_text
 from ferl.classifier import FERLClassifier
-from ferl.plot.canvas import INK, axes_for, feature_index, plain, shortened
+from ferl.plot.canvas import INK, axes_for, feature_index, plain, shortened, write_values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _STRENGTH = 0.6  # of a class's colour where there is no ignorance: points of that class still stand out
 _MARGIN = 0.25  # of the rows' range, on each side: ignorance grows outside it
+_MOST_HELD = 3  # features that the title names
 _JITTER = 0.28  # of points around a category
 _UNKNOWN = "not a class of training"
 
@@ -66,8 +69,8 @@ def plot_decision_regions(
     estimator : FERLClassifier
         Fitted.
     X : array-like or data frame of shape (n_samples, n_features)
-        Rows, drawn as points. Features that are not drawn have their median, or their most frequent category, so that
-        with more than two features the points need not lie in regions of their colour.
+        Rows, drawn as points. Features that are not drawn have their median, or their most frequent category, as the
+        title says, so that with more than two features the points need not lie in regions of their colour.
     y : array-like of shape (n_samples,), default=None
         Their labels, the colours of the points; labels that training did not have are crosses. None: no points.
     features : pair of int or str, default=(0, 1)
@@ -112,7 +115,8 @@ def plot_decision_regions(
     doubtful = _hatch(ax, evidence, right, up)
     if y is not None:
         _draw_points(ax, model, rows, np.asarray(y), right, up, colours)
-    _finish(ax, right, up)
+    _finish(ax, model, right, up)
+    ax.set_title(plain(_held(model, _middle(model, rows), names, right, up)), loc="left", fontsize=8.5)
     _legend(ax, labels, colours, doubtful)
     return ax
 
@@ -156,6 +160,23 @@ def _middle(model: Model, rows: Floats) -> Floats:
     return middle
 
 
+def _held(model: Model, middle: Floats, names: list[str], right: _Side, up: _Side) -> str:
+    """What features are held at that matter and are not drawn, the most important first; "" where there are none."""
+    importance, categories = feature_importances(model), model.category_names
+    order = [f for f in np.argsort(-importance, kind="stable").tolist() if f not in (right.feature, up.feature)]
+    told = []
+    for f in (f for f in order if importance[f] > 0):
+        is_known = not np.isnan(middle[f])
+        value = (
+            categories[f][int(middle[f])] if f in categories and is_known else float(middle[f]) if is_known else None
+        )
+        told.append(f"{shortened(names[f], 20)} = {shortened(value_text(value), 14)}")
+    if not told:
+        return ""
+    more = [f"{len(told) - _MOST_HELD} more at their middle"] * (len(told) > _MOST_HELD)
+    return f"held: {', '.join([*told[:_MOST_HELD], *more])}"
+
+
 def _hatch(ax: Axes, evidence: Evidence, right: _Side, up: _Side) -> dict[str, str]:
     """Lines over the regions without a single answer; returns what they mean, for the legend."""
     size = evidence.prediction_set().sum(axis=1).reshape(len(up.drawn), len(right.drawn))
@@ -190,8 +211,9 @@ def _draw_points(
         ax.scatter(x_y[unknown, 0], x_y[unknown, 1], s=22, color=INK, marker="x", linewidth=1, label=_UNKNOWN)
 
 
-def _finish(ax: Axes, right: _Side, up: _Side) -> None:
+def _finish(ax: Axes, model: Model, right: _Side, up: _Side) -> None:
     for axis, side in ((ax.xaxis, right), (ax.yaxis, up)):
+        write_values(axis, model.kind(side.feature))
         if side.categories is not None:
             axis.set_ticks(range(len(side.categories)), [shortened(category, 14) for category in side.categories])
     ax.set_xlabel(plain(right.name))

@@ -18,9 +18,9 @@ from ferl._sklearn import encode_rows
 from ferl._tables import with_indicators
 from ferl._util.arrays import Floats
 from ferl._util.colours import class_colours, rgb
-from ferl._util.text import category_text
+from ferl._util.text import category_text, has_words, value_text
 from ferl.classifier import FERLClassifier
-from ferl.plot.canvas import FAINT, INK, PALE, bare, feature_index, plain, require_matplotlib, shortened
+from ferl.plot.canvas import FAINT, INK, PALE, bare, feature_index, plain, require_matplotlib, shortened, write_values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +65,8 @@ def plot_shapes(
     max_features : int, default=12
         Draw at most so many curves and maps, the most important first.
     X : array-like or data frame of shape (n_samples, n_features), default=None
-        Rows whose density is drawn. None: the training rows that the model keeps, a sample of all of them.
+        Rows whose density is drawn. None: the training rows that the model keeps. Of a large table these are rows that
+        cover the others, among which unusual rows are more frequent than among all rows.
     feature_names, class_names : sequence of str, default=None
         Names to print; by default those of the training table, and the labels.
     figure : matplotlib Figure, default=None
@@ -198,8 +199,9 @@ def _draw_curve(ax: Axes, sheet: _Sheet, curve: Curve, reach: float) -> None:
     if had_missing(sheet.model, curve.feature):
         _draw_missing(ax, sheet, curve, (low, high))
     ax.set_xlim(low - 0.02 * (high - low), high + 0.02 * (high - low))
-    if curve.feature in sheet.model.tree.whole_columns:
+    if sheet.model.is_whole(curve.feature):
         ax.locator_params(axis="x", integer=True)
+    write_values(ax.xaxis, sheet.model.kind(curve.feature))
     _finish_curve(ax, sheet, curve, reach)
 
 
@@ -311,8 +313,10 @@ def _draw_map(ax: Axes, sheet: _Sheet, shape: Interaction, strongest: float) -> 
     for side, axis, which in ways:
         if side.categories:
             axis.set_ticks(range(len(side.categories)), [shortened(own, 10) for own in side.categories])
-        elif side.feature in sheet.model.tree.whole_columns:
+        elif sheet.model.is_whole(side.feature):
             ax.locator_params(axis=which, integer=True)
+        if not side.categories:
+            write_values(axis, sheet.model.kind(side.feature))
     ax.set_xlabel(shortened(sheet.names[right.feature], 34), fontsize=8, labelpad=1)
     ax.set_ylabel(shortened(sheet.names[up.feature], 26), fontsize=8, labelpad=1)
     where = [
@@ -370,13 +374,12 @@ def _spoken(sheet: _Sheet, said: Floats) -> str:
 
 def _value(sheet: _Sheet, shape: Interaction, axis: int, value: float) -> str:
     """A value of a feature that is held."""
-    names = sheet.model.category_names.get(shape.features[axis])
-    corners = shape.corners[axis]
-    return (
-        corner_text(corners, int(np.searchsorted(corners, value)))
-        if names is None
-        else category_text(names[int(value)])
-    )
+    feature, corners = shape.features[axis], shape.corners[axis]
+    names = sheet.model.category_names.get(feature)
+    if names is not None:
+        return category_text(names[int(value)])
+    said = sheet.model.number(feature, float(value))
+    return value_text(said) if has_words(said) else corner_text(corners, int(np.searchsorted(corners, value)))
 
 
 def _draw_rows(ax: Axes, sheet: _Sheet, right: _Side, up: _Side) -> None:

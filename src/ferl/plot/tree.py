@@ -10,7 +10,7 @@ import numpy as np
 
 from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
-from ferl._read.rules import LEAST_LISTED, Bound, Folded, fold, listed_categories
+from ferl._read.rules import LEAST_LISTED, Folded, fold, listed_categories, threshold_text
 from ferl._read.text import probability_text, shown_names
 from ferl._readings import tree_model_of
 from ferl._util.colours import class_colours, tint
@@ -52,7 +52,9 @@ class Layout:
     ends: tuple[int, ...]
 
 
-def lay_out(tree: FuzzyTree, max_depth: int | None = None, max_rules: int | None = None) -> Layout:
+def lay_out(
+    tree: FuzzyTree, max_depth: int | None = None, max_rules: int | None = None, min_weight: float = 0.0
+) -> Layout:
     """Positions for a tree: of learned splits, or of words.
 
     Splits stand between their two sides, and rules are rows. In a tree of words every node is a source of evidence,
@@ -62,14 +64,14 @@ def lay_out(tree: FuzzyTree, max_depth: int | None = None, max_rules: int | None
     ----------
     tree : FuzzyTree
         The tree.
-    max_depth, max_rules : int, default=None
+    max_depth, max_rules, min_weight : default=None, None, 0.0
         As in :func:`ferl._read.rules.fold`.
 
     Returns
     -------
     Layout
     """
-    folded = fold(tree, max_depth, max_rules)
+    folded = fold(tree, max_depth, max_rules, min_weight)
     shown, children = folded.nodes, folded.children
     has_words = bool(tree.word) and len(shown) > 1
     ends = tuple(node for node in shown if (node > 0 if has_words else node not in children))
@@ -91,6 +93,7 @@ _TOP = 0.36
 _SHARES = 1.15
 _NAME, _NUMBER = 8.0, 7.0  # points
 _LONGEST_NAME = 20
+_SMALLEST = 0.35  # size of the letters, beside that of the sheet
 _MAX_LEGEND = 14
 
 
@@ -101,6 +104,7 @@ def plot_tree(
     class_names: Sequence[str] | None = None,
     max_depth: int | None = None,
     max_rules: int | None = 50,
+    min_weight: float = 0.0,
     decimals: int | None = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -122,7 +126,9 @@ def plot_tree(
         Fold up what lies below this depth; 0 is the root alone.
     max_rules : int, default=50
         Draw at most this many ends of paths, the heaviest subtrees unfolded first; the others say how many rules they
-        hold. None: all.
+        hold. None: all. On Axes that are too small for so many rows more is folded up, so that no texts overlap.
+    min_weight : float, default=0.0
+        Fold up subtrees that have less than this share of the training weight: 0.02 leaves out what a few rows decide.
     decimals : int, default=None
         Digits after the point of thresholds; by default as many as a band's half-width gives meaning to.
     ax : matplotlib Axes, default=None
@@ -153,8 +159,11 @@ def plot_tree(
     model = tree_model_of(estimator, "plot_tree", "ferl.plot.plot_shapes")
     names, labels = shown_names(model, feature_names, class_names)
     tree = model.tree
-    layout = lay_out(tree, max_depth, max_rules)
+    layout = lay_out(tree, max_depth, max_rules, min_weight)
     sheet = _Sheet.for_layout(tree, layout, names, labels)
+    while ax is not None and sheet.ratio_on(ax) < _SMALLEST and len(layout.ends) > 1:
+        layout = lay_out(tree, max_depth, len(layout.ends) - 1, min_weight)
+        sheet = _Sheet.for_layout(tree, layout, names, labels)
     scale = 1.0 if ax is None else sheet.scale_on(ax)
     ax = axes_for("plot_tree", ax, (sheet.width, sheet.height + 0.35))
     drawing = _Drawing(ax, sheet, layout, model, names, labels, decimals, scale)
@@ -197,10 +206,14 @@ class _Sheet:
         confidence = label + self.label + 0.8
         return {"label": label, "confidence": confidence, "support": confidence + 0.65, "folded": confidence + 0.8}
 
+    def ratio_on(self, ax: Axes) -> float:
+        """Size of Axes beside that of the sheet."""
+        size = ax.get_position().size * cast("Figure", ax.figure).get_size_inches()
+        return float(min(size[0] / self.width, size[1] / self.height))
+
     def scale_on(self, ax: Axes) -> float:
         """By how much letters shrink on Axes that are smaller than the sheet."""
-        size = ax.get_position().size * cast("Figure", ax.figure).get_size_inches()
-        return float(np.clip(min(size[0] / self.width, size[1] / self.height), 0.4, 1.3))
+        return float(np.clip(self.ratio_on(ax), _SMALLEST, 1.3))
 
     def y(self, row: float) -> float:
         return _TOP + self.row * (row + 0.5)
@@ -227,7 +240,7 @@ class _Drawing:
     ) -> None:
         self.ax, self.sheet, self.layout = ax, sheet, layout
         self.tree, self.names, self.labels, self.decimals = model.tree, names, labels, decimals
-        self.categories = model.category_names
+        self.model, self.categories = model, model.category_names
         self.colours = class_colours(len(labels))
         self.scale = scale
 
@@ -255,7 +268,7 @@ class _Drawing:
         else:
             low, high = (float(end) for end in self.tree.trapezoid[side, 2:])
             draw_band(self.ax, panel, low, high, node)
-            below = Bound((low + high) / 2, (high - low) / 2).text(self.decimals)
+            below = threshold_text(self.model.kind(feature), low, high, self.decimals)
         centre = left + _PANEL / 2
         name = shortened(self.names[feature], _LONGEST_NAME)
         self.text(centre, middle - 0.145, name, ha="center", va="bottom", fontweight="bold")

@@ -14,8 +14,9 @@ import numpy as np
 
 from ferl import _core
 from ferl._model.model import Model, RuleWeights
+from ferl._model.neighbours import ENTROPY_SHARE
 from ferl._model.tree import FuzzyTree
-from ferl._read.novelty import ENTROPY_SHARE, LOST_MASS, precision
+from ferl._read.novelty import LOST_MASS, precision
 from ferl._util.arrays import Bools, Floats
 from ferl._util.text import shown_names
 
@@ -45,7 +46,7 @@ def page_model(model: Model) -> dict[str, Any]:
             "lost_mass": LOST_MASS,
             "entropy_share": ENTROPY_SHARE,
         },
-        "classes": shown_names(model.classes.tolist()),
+        "classes": shown_names(model.labels),
         "n_features": model.n_features,
         "missing_features": list(model.missing_features),
         "nodes": _nodes(model),

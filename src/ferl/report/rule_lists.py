@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from ferl._model.model import Model
-from ferl._model.tree import FuzzyTree
-from ferl._read.rules import LEAST_LISTED, Bound, Condition, read_rules
+from ferl._read.rules import Condition, merged_conditions, read_rules
 from ferl._read.shapes import read_shapes
 from ferl._util.text import cut
 from ferl.report.page_model import training_range
@@ -104,7 +103,7 @@ def tree_rows(view: View, rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "depth": depth[node],
             "is_leaf": bool(tree.is_leaf[node]),
             "n_closed": max(depth[node] - depth[node + 1], 0) if tree.is_leaf[node] else 0,
-            "condition": "" if node == 0 else _spoken(view, (node_condition(tree, node),))[0],
+            "condition": "" if node == 0 else _spoken(view, merged_conditions(view.model, [node]))[0],
             "band": _band(view.model, node, ranges),
             "rule": number.get(node),
             "label": view.classes[int(np.argmax(tree.consequent[node]))],
@@ -116,19 +115,6 @@ def tree_rows(view: View, rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
         }
         for node in range(tree.n_nodes)
     ]
-
-
-def node_condition(tree: FuzzyTree, node: int) -> Condition:
-    """The condition of a node, without those of the nodes above it."""
-    feature = int(tree.feature[node])
-    if tree.word:
-        return Condition(feature, None, None, tree.word[node])
-    if tree.categories is not None and len(own := tree.categories.of(node)):
-        kept = np.flatnonzero(np.nan_to_num(own) >= LEAST_LISTED)
-        return Condition(feature, None, None, categories=tuple((int(code), float(own[code])) for code in kept))
-    a, b, c, d = tree.trapezoid[node].tolist()
-    lower = Bound((a + b) / 2, (b - a) / 2) if np.isfinite(a) else None
-    return Condition(feature, lower, Bound((c + d) / 2, (d - c) / 2) if np.isfinite(d) else None)
 
 
 def _band(model: Model, node: int, ranges: dict[int, tuple[float, float]]) -> str | None:

@@ -183,7 +183,7 @@ def _control(view: View, j: int, feature: dict[str, Any]) -> dict[str, Any]:
         "low": low,
         "high": high,
         "step": slider_step(low, high, whole),
-        "is_whole": j in tree.whole_columns,
+        "is_whole": view.model.is_whole(j),
         "spread": float(total_spread(tree)[j]),
         "corners": numbers(corners(view.model, j)),
     }

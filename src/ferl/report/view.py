@@ -12,8 +12,7 @@ import numpy as np
 from ferl._model.model import Model
 from ferl._read.text import TextStyle
 from ferl._read.wide_text import WideStyle
-from ferl._tables import Schema
-from ferl._util.text import number_text, shown_names
+from ferl._util.text import number_text, shown_line, shown_names
 
 MAX_CATEGORY_LETTERS = 30
 
@@ -49,14 +48,21 @@ class View:
     def of(cls, model: Model) -> View:
         """The view of a model."""
         features = shown_names(model.feature_names())
-        classes = shown_names(model.classes.tolist())
+        classes = shown_names(model.labels)
         columns = features + [features[j] for j in model.missing_features]
         categories: dict[int, Sequence[Any]] = {
             j: shown_names(own, MAX_CATEGORY_LETTERS) for j, own in model.category_names.items()
         }
         style = TextStyle(columns, classes, float(model.tree.weight[0]), categories, shares=False)
         shown = _with_names(model, features, categories)
-        return cls(model, features, classes, style, WideStyle(shown, columns, classes, all_classes=False))
+        return cls(
+            model,
+            features,
+            classes,
+            style,
+            WideStyle(shown, columns, classes, all_classes=False),
+            shown_line(model.schema.target.name, 60) or None,
+        )
 
 
 def _with_names(model: Model, features: list[str], categories: dict[int, Sequence[Any]]) -> Model:
@@ -65,7 +71,12 @@ def _with_names(model: Model, features: list[str], categories: dict[int, Sequenc
         None if known is None else np.array(categories.get(j, ()), dtype=object)
         for j, known in enumerate(model.schema.categories)
     ]
-    return replace(model, schema=Schema(tuple(features), tuple(own)))
+    # Names have their units already, and categories their meanings.
+    kinds = tuple(
+        replace(kind, label="", unit="", values=kind.values if own[j] is None else {})
+        for j, kind in enumerate(model.schema.kinds)
+    )
+    return replace(model, schema=replace(model.schema, names=tuple(features), categories=tuple(own), kinds=kinds))
 
 
 def row_value(view: View, feature: int, value: float) -> str:
@@ -73,6 +84,6 @@ def row_value(view: View, feature: int, value: float) -> str:
     if math.isnan(value):
         return "missing"
     if view.model.schema.categories[feature] is None:
-        return number_text(value)
+        return number_text(view.model.number(feature, value))
     names = view.style.categories.get(feature, ())
     return str(names[int(value)]) if value < len(names) else "not in training"

@@ -236,7 +236,7 @@ def _grouping(model: Model, X: Any, groups: str | ArrayLike | None) -> tuple[Any
             f"groups is {groups!r}; the columns of X are {known}. Name one of them, or pass a value for each row."
         )
     found = Groups(groups, given.columns[given.names.index(groups)])
-    if groups in model.feature_names() or len(given.names) == model.n_features:
+    if groups in (model.schema.names or ()) or len(given.names) == model.n_features:
         return given, found  # a model without names takes columns in their order
     frame = as_frame(given.native)
     assert frame is not None  # only data frames have names

@@ -147,7 +147,9 @@ def read_balance(model: Model, row: Floats, values: list[Any]) -> Balance:
 
 def _seen(model: Model, feature: int) -> tuple[float, float] | None:
     low, high = model.rule_weights.seen[feature].tolist()
-    return (low, high) if feature not in model.category_names and low <= high else None
+    if feature in model.category_names or not low <= high:
+        return None
+    return model.number(feature, low), model.number(feature, high)
 
 
 def _compared(scores: Floats) -> tuple[int, int]:
@@ -174,7 +176,7 @@ def wide_rules(model: Model, row: Floats, balance: Balance) -> tuple[WideRule, .
     -------
     tuple of WideRule
     """
-    weights, numbers, labels = model.rule_weights, rule_numbers(model), model.classes.tolist()
+    weights, numbers, labels = model.rule_weights, rule_numbers(model), model.labels
     firing = balance.support * model.tree.fire(row, gated=False)[0, weights.node]
     scores, rules = np.array(balance.scores), []
     for rule in np.flatnonzero(firing > 0).tolist():

@@ -8,7 +8,7 @@ rounded to few digits. Of categories all are tried.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from typing import Any
@@ -18,6 +18,7 @@ import numpy as np
 from ferl._model.model import Model
 from ferl._read.evidence import Evidence, read_evidence
 from ferl._read.novelty import total_spread
+from ferl._tables.dates import finer_steps
 from ferl._util.arrays import Floats
 from ferl._util.text import DIGITS, plain
 
@@ -40,7 +41,8 @@ class Change:
     value : object
         The row's value.
     to : object
-        The nearest value with another label, rounded away from the row to few digits; a category, for categories.
+        The nearest value with another label, rounded away from the row to few digits; a category, for categories and
+        for ordered ones.
     exact : object
         The nearest value with another label before rounding, within 1e-7 spreads.
     label : object
@@ -107,10 +109,12 @@ def nearest_changes(model: Model, row: Floats, label: int, unseen: dict[int, Any
     """
     line = _Line(model, row, label, model.feature_names())
     tested = [f for f in model.tree.tested_columns if f < model.n_features and not math.isnan(row[0, f])]
-    found, unproven = _other_numbers(line, [f for f in tested if f not in model.category_names])
+    ordered = [f for f in tested if model.kind(f).is_ordered]
+    found, unproven = _other_numbers(line, [f for f in tested if f not in model.category_names and f not in ordered])
     for feature in tested:
-        if feature in model.category_names:
-            change = _other_category(line, feature, unseen.get(feature))
+        if feature in model.category_names or feature in ordered:
+            is_ordered = feature in ordered
+            change = _other_step(line, feature) if is_ordered else _other_category(line, feature, unseen.get(feature))
             found |= {} if change is None else {feature: change}
     in_order = [found[feature] for feature in sorted(found)]
     return Changes(tuple(sorted(in_order, key=lambda change: change.distance)), unproven)
@@ -143,8 +147,23 @@ def _other_category(line: _Line, feature: int, unseen: Any) -> Change | None:
     best = int(np.where(labels == line.label, -1.0, probability.max(axis=1)).argmax())
     code = int(line.row[0, feature])
     value, to = categories[code] if code < len(categories) else unseen, categories[best]
-    new, is_silent = evidence.classes.tolist()[labels[best]], not evidence.belief[best].any()
+    new, is_silent = line.model.labels[labels[best]], not evidence.belief[best].any()
     return Change(line.names[feature], value, to, to, new, is_silent, 1.0, 1.0)
+
+
+def _other_step(line: _Line, feature: int) -> Change | None:
+    """The nearest of ordered categories that gives another label; all are tried."""
+    model, own = line.model, float(line.row[0, feature])
+    evidence = line.at(feature, *range(len(model.kind(feature).order)))
+    labels = evidence.probability.argmax(axis=1)
+    codes = np.flatnonzero(labels != line.label)
+    if not len(codes):
+        return None
+    best = int(codes[np.abs(codes - own).argmin()])
+    value, to = model.value(feature, own), model.value(feature, best)
+    distance = abs(best - own) / float(total_spread(model.tree)[feature])
+    is_silent = not evidence.belief[best].any()
+    return Change(line.names[feature], value, to, to, model.labels[labels[best]], is_silent, distance, distance)
 
 
 def _other_numbers(line: _Line, features: list[int]) -> tuple[dict[int, Change], tuple[str, ...]]:
@@ -170,20 +189,26 @@ def _other_numbers(line: _Line, features: list[int]) -> tuple[dict[int, Change],
 def _change(line: _Line, feature: int, at: float, spread: float, proven: float) -> Change:
     """The change to a value with few digits at or just behind ``at`` that still alters the label."""
     value = float(line.row[0, feature])
-    for to in _rounded(value, at, _is_whole(line, feature), spread):
+    steps = finer_steps() if line.model.kind(feature).is_date else ()
+    for to in _rounded(value, at, _is_whole(line, feature), spread, steps):
         evidence = line.at(feature, to)
         new = int(evidence.probability[0].argmax())
         if new != line.label:
             break
-    label, is_silent = evidence.classes.tolist()[new], not evidence.belief.any()
-    return Change(line.names[feature], value, to, at, label, is_silent, abs(to - value) / spread, proven / spread)
+    label, is_silent = line.model.labels[new], not evidence.belief.any()
+    value_, to_, at_ = (line.model.number(feature, number) for number in (value, to, at))
+    return Change(line.names[feature], value_, to_, at_, label, is_silent, abs(to - value) / spread, proven / spread)
 
 
-def _rounded(value: float, at: float, is_whole: bool, spread: float) -> Iterator[float]:
-    """Values just behind ``at``, with few digits first; last ``at`` itself."""
+def _rounded(value: float, at: float, is_whole: bool, spread: float, steps: Iterable[float] = ()) -> Iterator[float]:
+    """Values just behind ``at``, whole steps or few digits first; last ``at`` itself."""
     if is_whole:
         yield _away(at, 0, at > value)
     most = _OVERSHOOT * abs(at - value)
+    for step in steps:
+        rounded = (math.ceil(at / step) if at > value else math.floor(at / step)) * step
+        if abs(rounded - at) <= most:
+            yield rounded
     first = math.ceil(-math.log10(most))
     few = DIGITS - 1 - math.floor(math.log10(abs(at))) if at else first
     if first > few:
@@ -207,4 +232,4 @@ def _away(at: float, places: int, upward: bool) -> float:
 
 def _is_whole(line: _Line, feature: int) -> bool:
     """Whether a feature seems to hold whole numbers: the row and all training rows that were kept do."""
-    return float(line.row[0, feature]).is_integer() and feature in line.model.tree.whole_columns
+    return float(line.row[0, feature]).is_integer() and line.model.is_whole(feature)

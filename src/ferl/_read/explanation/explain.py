@@ -19,7 +19,7 @@ from ferl._read.explanation.sentences import Explanation
 from ferl._read.explanation.sources import fired_sources
 from ferl._read.explanation.story import Certified
 from ferl._read.explanation.typical import NoveltyPart, is_unusual, reached_rules, usual_values
-from ferl._read.novelty import lost_support, novelty_attribution, total_spread
+from ferl._read.novelty import lost_support, novelty_attribution, novelty_rank, total_spread
 from ferl._read.rules import rule_numbers
 from ferl._read.text import rule_text, word_meanings
 from ferl._tables import OneRow, add_up_indicators
@@ -50,13 +50,14 @@ def explain(model: Model, one: OneRow, *, counterfactual: bool = True) -> Explan
     has_answer = len(in_set) == 1 or not in_set.all()
     values = shown_values(model, one)
     parts = _novelty(model, one, values)
+    novelty = float(sum(part.part for part in parts))
     lost = add_up_indicators(lost_support(model, row), model.missing_features)[0]
     balance = None if model.weights is None else read_balance(model, row, values)
     rules = _tree_rules(model, row, evidence, best) if balance is None else wide_rules(model, row, balance)
     changes = nearest_changes(model, row, best, one.unseen) if counterfactual and has_answer else None
     return Explanation(
-        label=evidence.classes.tolist()[best] if has_answer else None,
-        classes=tuple(evidence.classes.tolist()),
+        label=model.labels[best] if has_answer else None,
+        classes=tuple(model.labels),
         probability=_floats(probability),
         belief=_floats(evidence.belief[0]),
         plausibility=_floats(evidence.plausibility[0]),
@@ -65,7 +66,7 @@ def explain(model: Model, one: OneRow, *, counterfactual: bool = True) -> Explan
         conflict=float(evidence.conflict[0]),
         doubt=split_ignorance(model, row, evidence),
         rules=rules,
-        novelty=float(sum(part.part for part in parts)),
+        novelty=novelty,
         novelty_parts=parts,
         lost_support=tuple((names[f], float(lost[f])) for f in np.argsort(-lost, kind="stable") if lost[f] > 0),
         certified=_certified(model, row, evidence) if has_answer else None,
@@ -74,8 +75,15 @@ def explain(model: Model, one: OneRow, *, counterfactual: bool = True) -> Explan
         missing=tuple(name for name, value in zip(names, values, strict=True) if value is None),
         unseen=tuple((names[f], value) for f, value in sorted(one.unseen.items())),
         words=_words(model, rules),
+        target=model.schema.target.name,
         balance=balance,
+        novelty_rank=_rank(model, novelty),
     )
+
+
+def _rank(model: Model, novelty: float) -> float | None:
+    rank = float(novelty_rank(model, np.array([novelty]))[0])
+    return None if math.isnan(rank) else rank
 
 
 def shown_values(model: Model, one: OneRow) -> list[Any]:
@@ -85,7 +93,7 @@ def shown_values(model: Model, one: OneRow) -> list[Any]:
         if f in one.unseen or math.isnan(value):
             found.append(one.unseen.get(f))
         else:
-            found.append(categories[f][int(value)] if f in categories else value)
+            found.append(categories[f][int(value)] if f in categories else model.value(f, value))
     return found
 
 
@@ -95,7 +103,7 @@ def _tree_rules(model: Model, row: Floats, evidence: Evidence, best: int) -> tup
     sources = fired_sources(model, firing)
     parts, (without, ignorance) = sources.parts(evidence.belief[0]), sources.belief_without()
     probability = without + ignorance[:, None] / without.shape[1]
-    numbers, classes = rule_numbers(model), evidence.classes.tolist()
+    numbers, classes = rule_numbers(model), model.labels
     matters = np.abs(evidence.probability[0, best] - probability[:, best])
     rules = []
     for k in np.lexsort((-sources.firing, -matters)).tolist():
@@ -129,7 +137,7 @@ def _words(model: Model, rules: Sequence[FiredRule]) -> tuple[str, ...]:
 
 def _novelty(model: Model, one: OneRow, values: list[Any]) -> tuple[NoveltyPart, ...]:
     parts, names = novelty_attribution(model, one.values)[0], model.feature_names()
-    usual = usual_values(model.tree, reached_rules(model, one.values), len(names), model.category_names)
+    usual = usual_values(model, reached_rules(model, one.values))
     unit = model.tree.unit_of_distance  # what a feature varies by inside rules
     found = []
     for f in np.argsort(-parts, kind="stable").tolist():

@@ -177,6 +177,8 @@ class Overview(Readable):
         What the words of the rules mean; empty where rules have none.
     accuracy : Accuracy or None
         How often the model is right on the rows that were given; None if none were.
+    target : str
+        Name of what the classes are classes of; "": nobody said.
 
     Examples
     --------
@@ -213,11 +215,13 @@ class Overview(Readable):
     curves: tuple[tuple[str, str], ...]
     words: tuple[str, ...] = ()
     accuracy: Accuracy | None = None
+    target: str = ""
 
     @property
     def summary(self) -> str:
         """One sentence: how large the model is and what it looks at most."""
-        rules = f"{len(self.rules)} {'rule' if len(self.rules) == 1 else 'rules'}"
+        named = f"{spoken(self.target)}: " if self.target else ""
+        rules = f"{named}{len(self.rules)} {'rule' if len(self.rules) == 1 else 'rules'}"
         if not self.importances:
             return f"{rules}, and no feature matters: all rows get the same answer."
         name, share = self.importances[0]
@@ -335,16 +339,17 @@ def overview(model: Model) -> Overview:
         classes=tuple(_profile(model, c, rules, matter, shapes) for c in range(tree.n_classes)),
         curves=tuple((names[own.feature], curve_summary(style, own)) for own in (shapes.curves if shapes else ())),
         words=tuple(word_meanings(model, style.names)),
+        target=model.schema.target.name,
     )
 
 
 def _labels(model: Model) -> list[str]:
-    return [spoken(label) for label in model.classes.tolist()]
+    return [spoken(label) for label in model.labels]
 
 
 def _rules(model: Model) -> dict[int, RuleSummary]:
     """The rules by the nodes where they end, strongest support first."""
-    tree, classes = model.tree, model.classes.tolist()
+    tree, classes = model.tree, model.labels
     found = {}
     for index, (node, number) in enumerate(rule_numbers(model).items()):
         said = tree.consequent[node] if model.weights is None else model.weights.weight[index]
@@ -366,12 +371,12 @@ def _profile(
     model: Model, c: int, rules: dict[int, RuleSummary], matter: list[int], shapes: Shapes | None
 ) -> ClassProfile:
     tree, names = model.tree, model.feature_names()
-    label = model.classes.tolist()[c]
+    label = model.labels[c]
     speaking = {node: rule.number for node, rule in rules.items() if rule.label == label}
     typical: tuple[tuple[str, Usual], ...] = ()
     if speaking and shapes is None:
         nodes: NDArray[np.intp] = np.array(list(speaking), dtype=np.intp)
-        usual = usual_values(tree, nodes, len(names), model.category_names)
+        usual = usual_values(model, nodes)
         typical = tuple((names[f], own) for f in matter if (own := usual[f]) is not None)
     kept = tree.profile.exemplar_row
     return ClassProfile(

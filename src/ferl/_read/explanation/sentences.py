@@ -13,7 +13,17 @@ from ferl._read.explanation.fired import WideRule, rule_form
 from ferl._read.explanation.page import Readable, Section, Table
 from ferl._read.explanation.story import Story, certified_form, novelty_form
 from ferl._read.explanation.unlike import novelty_section, unlike
-from ferl._util.text import exact_text, listed, number_text, percent_text, plain, spoken, value_text
+from ferl._read.verdicts import spreads_text
+from ferl._util.text import (
+    difference_text,
+    exact_text,
+    is_meaning,
+    listed,
+    percent_text,
+    plain,
+    spoken,
+    value_text,
+)
 
 MAX_CLASSES = 12
 MAX_FEATURES = 5
@@ -42,7 +52,7 @@ def sections(story: Story) -> list[Section]:
 
 def summarise(story: Story) -> str:
     """One sentence: the answer and the main reason for it."""
-    answer = answer_text(story)
+    answer = f"{spoken(story.target)}: {answer_text(story)}" if story.target else answer_text(story)
     if sum(story.in_set) > 1:
         return f"{answer}: {_reason_for_doubt(story)}."
     balance, warning = story.balance, unlike(story)
@@ -150,7 +160,7 @@ def _stability(story: Story) -> Section:
             lines.append(f"Proven: however far the numbers move, the label stays {label}.")
         elif radius > 0:
             lines.append(
-                f"Proven: the label stays {label} as long as no number moves by more than {_spreads(radius)} "
+                f"Proven: the label stays {label} as long as no number moves by more than {spreads_text(radius)} "
                 "(standard deviations over the training rows)."
             )
         else:
@@ -179,21 +189,15 @@ def _change_lines(story: Story, changes: tuple[Change, ...], label: str) -> list
 def _change_line(change: Change) -> str:
     name, label = spoken(change.feature), spoken(change.label)
     answer = f"no rule fires any more ({label} is then the first of equals)" if change.is_silent else label
-    if not isinstance(change.to, float):
+    if not isinstance(change.to, float) or is_meaning(change.to):
         return f"If {name} were {value_text(change.to)} instead of {value_text(change.value)}: {answer}."
     # With fewer digits than it has the value might no longer alter the label.
     direction, to, now = "up" if change.to > change.value else "down", exact_text(change.to), value_text(change.value)
     now = exact_text(change.value) if now == to else now
     return (
         f"If {name} were {to} instead of {now} ({direction} by "
-        f"{number_text(abs(change.to - change.value))}, {_spreads(change.distance)}): {answer}."
+        f"{difference_text(change.to, change.value)}, {spreads_text(change.distance)}): {answer}."
     )
-
-
-def _spreads(distance: float) -> str:
-    """A distance in spreads, with two digits that say something."""
-    text = f"{distance:.2g}" if distance < 100 else f"{distance:.0f}"
-    return f"{text} {'spread' if text == '1' else 'spreads'}"
 
 
 @dataclass(frozen=True)
@@ -254,6 +258,7 @@ class Explanation(Story, Readable):
         names = [plain(label) for label in self.classes]
         by_class = zip(names, self.probability, self.belief, self.plausibility, self.in_set, strict=True)
         return {
+            **({"target": self.target} if self.target else {}),
             "label": plain(self.label),
             "summary": self.summary,
             "abstains": self.abstains,
@@ -265,7 +270,11 @@ class Explanation(Story, Readable):
             "ignorance": {"total": self.ignorance, **vars(self.doubt)},
             "conflict": self.conflict,
             "rules": [rule_form(rule) for rule in self.rules],
-            "novelty": {"total": plain(self.novelty), "features": [novelty_form(part) for part in self.novelty_parts]},
+            "novelty": {
+                "total": plain(self.novelty),
+                "rank": self.novelty_rank,
+                "features": [novelty_form(part) for part in self.novelty_parts],
+            },
             "lost_support": [{"feature": name, "firing": lost} for name, lost in self.lost_support],
             "certified": None if self.certified is None else certified_form(self.certified),
             "changes": None if self.changes is None else [change.to_dict() for change in self.changes],

@@ -70,6 +70,10 @@ class Story:
         What the words of the rules mean; empty where rules have none.
     balance : Balance or None
         Of wide models: what each feature adds to the scores. None for trees.
+    target : str
+        Name of what the classes are classes of; "": nobody said.
+    novelty_rank : float or None
+        Share of the training rows that are less novel, in whole percents; None where the model does not know it.
     """
 
     label: Any
@@ -92,6 +96,8 @@ class Story:
     unseen: tuple[tuple[str, Any], ...]
     words: tuple[str, ...] = ()
     balance: Balance | None = None
+    target: str = ""
+    novelty_rank: float | None = None
 
     @property
     def abstains(self) -> bool:

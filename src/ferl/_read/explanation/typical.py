@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ferl._model.model import Model
-from ferl._model.tree import FuzzyTree
 from ferl._util.arrays import Floats
 
 LEAST_FIRING = 0.05  # of a rule whose training rows say what is usual
@@ -60,37 +59,42 @@ class NoveltyPart:
     is_unusual: bool
 
 
-def usual_values(
-    tree: FuzzyTree, nodes: NDArray[np.intp], n_features: int, categories: Mapping[int, Sequence[Any]]
-) -> list[Usual | None]:
+def usual_values(model: Model, nodes: NDArray[np.intp]) -> list[Usual | None]:
     """What is usual in each feature among the training rows of some nodes.
 
     From the training rows that the model keeps; from means and variances where it keeps none.
 
     Parameters
     ----------
-    tree : FuzzyTree
+    model : Model
         The model.
     nodes : ndarray of int
         The nodes.
-    n_features : int
-        Number of features.
-    categories : mapping
-        Categories, by the number of their feature.
 
     Returns
     -------
     list of (Usual or None)
     """
-    profile = tree.profile
+    profile, n_features, categories = model.tree.profile, model.n_features, model.category_names
     if profile.has_exemplars:
         kept = np.unique(profile.exemplar[nodes])
         values = np.sort(profile.exemplar_row[kept[kept >= 0], :n_features], axis=0)  # missing values last
         n_known = (~np.isnan(values)).sum(axis=0).tolist()
-        return [_usual_of(values[: n_known[f], f], categories.get(f)) for f in range(n_features)]
+        found = [_usual_of(values[: n_known[f], f], categories.get(f)) for f in range(n_features)]
+        return [None if own is None else _as_written(model, f, own) for f, own in enumerate(found)]
     reach = 2 * np.sqrt(profile.variance[nodes])
     low, high = (profile.mean[nodes] - reach).min(axis=0), (profile.mean[nodes] + reach).max(axis=0)
-    return [None if f in categories else Usual(float(low[f]), float(high[f])) for f in range(n_features)]
+    return [
+        None if f in categories else _as_written(model, f, Usual(float(low[f]), float(high[f])))
+        for f in range(n_features)
+    ]
+
+
+def _as_written(model: Model, feature: int, usual: Usual) -> Usual:
+    """What is usual, with numbers that sentences tell as people write values of the feature."""
+    if usual.low is None or usual.high is None:
+        return usual
+    return replace(usual, low=model.number(feature, usual.low), high=model.number(feature, usual.high))
 
 
 def _usual_of(known: Floats, categories: Sequence[Any] | None) -> Usual | None:

@@ -7,6 +7,7 @@ import math
 from ferl._read.explanation.page import Section, Table
 from ferl._read.explanation.story import Story
 from ferl._read.explanation.typical import NoveltyPart, Usual
+from ferl._read.verdicts import novelty_verdict
 from ferl._util.text import listed, number_text, share_text, spoken, value_text
 
 MAX_FEATURES = 5
@@ -80,9 +81,15 @@ def novelty_section(story: Story) -> Section:
     what = "the firing, since rules" if story.balance is None else "all weights, since training"
     for name, lost in story.lost_support[:MAX_FEATURES]:
         lines.append(f"Lost at {spoken(name)}: {share_text(lost)} of {what} saw no such value.")
-    amount = f"{story.novelty:.3g}" if math.isfinite(story.novelty) else "too large to be told"
-    lines.insert(0, f"Novelty is {amount}.")
+    lines.insert(0, _amount(story.novelty, story.novelty_rank))
     return Section(TITLE, tuple(lines), Table(("feature", "value", "usual here", "share"), rows))
+
+
+def _amount(novelty: float, rank: float | None) -> str:
+    """How novel a row is, on the scale of the training rows where that is known."""
+    if not math.isfinite(novelty):
+        return "Novelty is too large to be told."
+    return f"Novelty is {novelty:.3g}." if rank is None else f"{novelty_verdict(rank)} (novelty {novelty:.3g})."
 
 
 def _share(part: float, novelty: float) -> str:
