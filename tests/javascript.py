@@ -16,19 +16,26 @@ from numpy.typing import NDArray
 import ferl.report
 from ferl._model.model import Model
 from ferl.report.page_model import numbers, page_model
+from ferl.report.writing import ENGINE
 
-ENGINE = Path(ferl.report.__file__).parent / "static" / "ferl.js"
+STATIC = Path(ferl.report.__file__).parent / "static"
 RUNNER = Path(__file__).parent / "golden" / "judge.mjs"
+JUDGE = """
+({ model, rows }) => { const engine = ferlEngine(model); return rows.map((row) => engine.judge(row.map(Number))); }
+"""
 
 
 def judge(model: Model, rows: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
     """What the engine says of encoded rows, without indicators; the test is skipped where there is no node."""
-    task = {"model": page_model(model), "rows": numbers(rows)}
-    done = subprocess.run(
-        [_node(), str(RUNNER), str(ENGINE)], input=json.dumps(task), capture_output=True, text=True, timeout=120
-    )
+    return as_arrays(run(JUDGE, {"model": page_model(model), "rows": numbers(rows)}))
+
+
+def run(function: str, task: Any) -> Any:
+    """What a function in JavaScript makes of a task, beside the engine's scripts."""
+    command = [_node(), str(RUNNER), function, *(str(STATIC / name) for name in ENGINE)]
+    done = subprocess.run(command, input=json.dumps(task), capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    return as_arrays(json.loads(done.stdout))
+    return json.loads(done.stdout)
 
 
 def as_arrays(answers: list[dict[str, Any]]) -> dict[str, NDArray[Any]]:

@@ -203,7 +203,7 @@ def test_an_empty_table_gives_a_report_of_the_model(model):
 def test_a_model_of_one_class_never_abstains():
     X = np.arange(20.0)[:, None]
     only = FERLClassifier("deep", random_state=0).fit(X, ["yes"] * 20)
-    assert "None: every answer rules out some class." in report_html(only, X, ["yes"] * 20)
+    assert "None: every row gets an answer." in report_html(only, X, ["yes"] * 20)
 
 
 def test_wrong_arguments_are_named_with_the_remedy(model, table, tmp_path):

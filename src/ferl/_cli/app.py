@@ -287,6 +287,9 @@ def report(
     out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the page, an HTML file.")],
     target: Annotated[str | None, typer.Option(help="Column that holds the labels, for metrics.")] = None,
     title: Annotated[str | None, typer.Option(help="Heading of the page.  [default: the model's name]")] = None,
+    groups: Annotated[
+        str | None, typer.Option(help="Column by whose values accuracy, abstention and error rates are compared.")
+    ] = None,
     separator: SeparatorOption = None,
     missing: MissingOption = "",
     jobs: JobsOption = -1,
@@ -294,7 +297,7 @@ def report(
 ) -> None:
     """Write a page on a model and a table: rules, tree, metrics, doubtful and novel rows, and a what-if form.
 
-    One file that needs no network. It contains the model, with the training rows that it keeps, and at most 150 rows of
+    One file that needs no network. It contains the model, with the training rows that it keeps, and at most 100 rows of
     the table.
 
     Example: ferl report model.json new.csv --target outcome -o report.html
@@ -303,7 +306,7 @@ def report(
         from ferl._cli.report import Wanted, run_report
         from ferl._tables.files import FileForm
 
-        run_report(model, table, out, FileForm(separator, names_in(missing)), Wanted(target, title), jobs)
+        run_report(model, table, out, FileForm(separator, names_in(missing)), Wanted(target, title, groups), jobs)
 
 
 for command in (

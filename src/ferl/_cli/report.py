@@ -13,15 +13,16 @@ from ferl._cli.errors import CommandError, check_place
 from ferl._model.model import Model
 from ferl._sklearn import changed_parameters
 from ferl._tables.categories import CategoryLookup, plain_text
-from ferl._tables.column import arrow_column
+from ferl._tables.column import arrow_column, is_text
 from ferl._tables.file_rows import RowReader, known_column
-from ferl._tables.files import FileForm, TableFile
+from ferl._tables.files import FileForm, TableFile, text_as_numbers
 from ferl._util.arrays import Ints
 from ferl._util.files import replace_text
 from ferl._util.names import near_name
 from ferl._util.progress import file_bar
 from ferl._util.text import shown
 from ferl._util.threads import n_threads
+from ferl.report.group_view import Groups
 from ferl.report.summarise import summarise
 from ferl.report.table_reading import NO_LABEL, OTHER_LABEL, Cell, TableReading
 from ferl.report.writing import render
@@ -38,10 +39,13 @@ class Wanted:
         Column that holds the labels; None: there is none.
     title : str or None
         Heading of the page; None: the name of the model's file.
+    groups : str or None
+        Column whose values rows are compared by; None: rows are not grouped.
     """
 
     target: str | None = None
     title: str | None = None
+    groups: str | None = None
 
 
 def run_report(model: Path, table: Path, out: Path, form: FileForm, wanted: Wanted, jobs: int) -> None:
@@ -51,22 +55,47 @@ def run_report(model: Path, table: Path, out: Path, form: FileForm, wanted: Want
     fitted = estimator.model_
     file = TableFile(table, form)
     labels = None if wanted.target is None else Labels(fitted, file, wanted.target)
+    if wanted.groups is not None:
+        _check_column(file, wanted.groups, "Leave --groups out if rows are not to be compared.")
     names = [name for name in file.names if name != wanted.target]
+    if len(names) > fitted.n_features and wanted.groups not in _names_of(fitted):
+        names = [name for name in names if name != wanted.groups]  # without names columns are taken in their order
     rows = RowReader(fitted.schema, fitted.missing_features, names, file.path, file.form)
     reading = TableReading(fitted, n_threads(jobs))
+    held: list[pa.Array] = []
     with file_bar(f"judging {table.name}", file.size) as moved:
         for batch in file.batches(moved):
             truth = None if labels is None else labels.codes(batch)
             read = rows.read(batch)
             rows.count(read)
             reading.add(read.rows, truth, _cells(batch, rows.features))
+            held += [] if wanted.groups is None else known_column(batch[wanted.groups], file.form).chunks
     if labels is not None:
         labels.refuse_if_all_are_others()
     title = wanted.title or model.stem
-    replace_text(out, render(summarise(fitted, changed_parameters(estimator), reading, title, table.name)))
+    groups = None if wanted.groups is None or not held else _groups(wanted.groups, held, file.form)
+    replace_text(out, render(summarise(fitted, changed_parameters(estimator), reading, title, table.name, groups)))
     for line in rows.unseen_lines():
         typer.echo(f"note: {line}", err=True)
     typer.echo(f"{reading.n_rows:,} rows judged; report in {out}", err=True)
+
+
+def _names_of(model: Model) -> tuple[str, ...]:
+    return model.schema.names or ()
+
+
+def _groups(name: str, held: list[pa.Array], form: FileForm) -> Groups:
+    """The column that rows are grouped by; text that spells numbers throughout is numbers."""
+    column = pa.chunked_array(held)
+    numbers = text_as_numbers(column, form.has_decimal_commas) if is_text(column.type) else None
+    return Groups(name, arrow_column(f"Column {name!r}", column if numbers is None else numbers))
+
+
+def _check_column(file: TableFile, name: str, otherwise: str) -> None:
+    if name not in file.names:
+        near = near_name(name, file.names)
+        hint = f"Did you mean {near!r}?" if near else otherwise
+        raise CommandError(f"{file.path.name} has no column {name!r}. {hint}")
 
 
 def _cells(batch: pa.Table, features: list[str]) -> Cell:
@@ -78,11 +107,8 @@ class Labels:
     """The column of labels, as indices of a model's classes."""
 
     def __init__(self, model: Model, file: TableFile, target: str) -> None:
-        if target not in file.names:
-            near = near_name(target, file.names)
-            hint = f" Did you mean {near!r}?" if near else " Leave --target out if there are no labels."
-            raise CommandError(f"{file.path.name} has no column {target!r}.{hint}")
-        if target in (model.schema.names or ()):
+        _check_column(file, target, "Leave --target out if there are no labels.")
+        if target in _names_of(model):
             raise CommandError(f"{target!r} is a feature of the model. Name the column that holds the labels.")
         self.target = target
         self.form = file.form

@@ -6,6 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Sequence
+from functools import partial
 from numbers import Real
 from os import PathLike
 from typing import Any, ClassVar, Self, cast
@@ -15,14 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
 from ferl._read.evidence import Evidence, evidence_of_scores, supports
-from ferl._read.score_table import ScoreLine, ScoreTable, read_score_table
+from ferl._read.points import Points, with_base
+from ferl._read.score_table import ScoreTable, read_score_table
 from ferl._read.text import in_sentence, shown_names
 from ferl._read.wide_text import WideStyle
 from ferl._readings import model_of
 from ferl._sklearn import Interval, fit_context
 from ferl._util.arrays import Floats
 from ferl._util.files import replace_text
-from ferl._util.text import number_text, shown
+from ferl._util.text import shown
 from ferl._wrapper import Wrapper, fitted_clone
 from ferl.classifier import FERLClassifier
 from ferl.export.latex import escaped
@@ -195,12 +197,12 @@ class Scorecard(ClassifierMixin, Wrapper):
     @property
     def unit(self) -> float:
         """Points of a weight of evidence of one: a factor of e in the odds."""
-        return self.points_to_double / math.log(2)
+        return self._count.unit
 
     @property
     def neutral(self) -> float:
         """Points of even odds."""
-        return self.base_points - self.unit * math.log(self.base_odds)
+        return self._count.neutral
 
     def total(self, X: ArrayLike) -> Floats:
         """Total points of rows, shape (n_samples,), or (n_samples, n_classes) of three and more classes.
@@ -315,7 +317,7 @@ class Scorecard(ClassifierMixin, Wrapper):
         """
         table, style = self._table(feature_names, class_names)
         rows = [("", "", self._heads(style))]
-        rows += [(line.name, line.when, self._points(line)) for line in self._lines(table)]
+        rows += [(line.name, line.when, self._count.texts(line)) for line in with_base(table.lines, table.base)]
         widths = [max(len(row[2][k]) for row in rows) for k in range(len(rows[0][2]))]
         first, second = (max(len(row[k]) for row in rows) for k in (0, 1))
         lines, last = [], ""
@@ -323,7 +325,7 @@ class Scorecard(ClassifierMixin, Wrapper):
             told = "  ".join(text.rjust(width) for text, width in zip(points, widths, strict=True))
             lines.append(f"{'' if name == last else name:<{first}}  {when:<{second}}  {told}".rstrip())
             last = name
-        return "\n".join([*lines, "", *self._meaning(style)])
+        return "\n".join([*lines, "", *self._count.meaning(style.classes, self._positive())])
 
     def latex(
         self,
@@ -349,10 +351,10 @@ class Scorecard(ClassifierMixin, Wrapper):
         heads = self._heads(style)
         lines = [rf"\begin{{tabular}}{{@{{}}lp{{{width}}}{'r' * len(heads)}@{{}}}}", r"\toprule"]
         lines += [rf" & & {' & '.join(map(escaped, heads))} \\", r"\midrule"]
-        for line in self._lines(table):
-            points = " & ".join(text.replace("-", "$-$") for text in self._points(line))
+        for line in with_base(table.lines, table.base):
+            points = " & ".join(text.replace("-", "$-$") for text in self._count.texts(line))
             lines.append(rf"{escaped(line.name)} & {escaped(line.when)} & {points} \\")
-        notes = [escaped(text) for text in self._meaning(style)]
+        notes = [escaped(text) for text in self._count.meaning(style.classes, self._positive())]
         lines += [r"\midrule", *(rf"\multicolumn{{{2 + len(heads)}}}{{@{{}}l@{{}}}}{{{text}}} \\" for text in notes)]
         return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
@@ -407,14 +409,9 @@ class Scorecard(ClassifierMixin, Wrapper):
             raise ValueError(f"positive is {shown(self.positive)}; the classes are {shown(classes)}.")
         return int(classes.index(self.positive))
 
-    def _scale(self, evidence: Floats, offset: float = 0.0) -> Floats:
-        """Weights of evidence in points, shape (..., 1) of two classes and (..., n_classes) of others."""
-        told = evidence
-        if evidence.shape[-1] == 2:
-            own = self._positive()
-            told = evidence[..., own : own + 1] - evidence[..., 1 - own : 2 - own]
-        points = offset + self.unit * told
-        return np.asarray(np.round(points) + 0.0 if self.rounded else points)
+    @property
+    def _count(self) -> Points:
+        return Points(self.base_points, self.base_odds, self.points_to_double, self.rounded)
 
     def _table(
         self, feature_names: Sequence[str] | None = None, class_names: Sequence[str] | None = None
@@ -422,10 +419,11 @@ class Scorecard(ClassifierMixin, Wrapper):
         """The table in points, whose base holds the points of even odds, and the names it is told with."""
         self._validate_params()
         model = model_of(self._classifier("a scorecard"), "Scorecard")
-        self._positive()
+        own, count = self._positive(), self._count
         names, labels = shown_names(model, feature_names, class_names)
         style = WideStyle(model, names, [in_sentence(str(label)) for label in labels])
-        return read_score_table(style, self._scale, lambda base: self._scale(base, self.neutral)), style
+        scale = partial(count.scale, positive=own)
+        return read_score_table(style, scale, partial(scale, offset=count.neutral)), style
 
     def _totals(self, X: ArrayLike) -> Floats:
         """Totals of rows, shape (n_samples, 1) of two classes and (n_samples, n_classes) of others."""
@@ -446,12 +444,9 @@ class Scorecard(ClassifierMixin, Wrapper):
     # What all forms share
     # -----------------------------------------------------------------------------------------------------------------
 
-    def _lines(self, table: ScoreTable) -> list[ScoreLine]:
-        return [ScoreLine("all rows", "always", (), math.nan, math.nan, table.base, table.base), *table.lines]
-
     def _columns(self, feature_names: Sequence[str] | None, class_names: Sequence[str] | None) -> dict[str, list[Any]]:
         table, style = self._table(feature_names, class_names)
-        lines = self._lines(table)
+        lines = with_base(table.lines, table.base)
         labels = [""] if len(table.base) == 1 else [f"({label})" for label in style.classes]
         columns: dict[str, list[Any]] = {
             "feature": [line.name for line in lines],
@@ -470,27 +465,3 @@ class Scorecard(ClassifierMixin, Wrapper):
 
     def _heads(self, style: WideStyle) -> list[str]:
         return ["points"] if len(style.classes) <= 2 else style.classes
-
-    def _points(self, line: ScoreLine) -> list[str]:
-        """The points of a line, one text for each column."""
-        decimals = 0 if self.rounded else 1
-        pairs = [
-            (f"{low + 0.0:.{decimals}f}", f"{high + 0.0:.{decimals}f}")
-            for low, high in zip(line.start, line.end, strict=True)
-        ]
-        return [low if low == high else f"{low} to {high}" for low, high in pairs]
-
-    def _meaning(self, style: WideStyle) -> list[str]:
-        """What totals mean, line by line."""
-        if len(style.classes) != 2:
-            return [
-                f"Probabilities are in proportion to 2 to the power of points / {number_text(self.points_to_double)}."
-            ]
-        named = style.classes[self._positive()]
-        totals = [round(self.neutral + steps * self.points_to_double) for steps in range(-3, 4)]
-        told = [f"{total}: {1 / (1 + math.exp((self.neutral - total) / self.unit)):.0%}" for total in totals]
-        double = number_text(self.points_to_double)
-        return [
-            f"Total and probability of {named}: {', '.join(told)}.",
-            f"{double} points more double the odds of {named}.",
-        ]

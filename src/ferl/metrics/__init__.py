@@ -8,6 +8,7 @@
   `determinacy` and `mean_set_size` take a boolean prediction set of shape (n_samples, n_classes).
 * *Novelty*: tell rows of unknown kinds from known ones. `novelty_auroc`, `novelty_aupr`, `rejection_at_acceptance` and
   `fpr95`.
+* *Groups*: `metrics_by_group` compares accuracy, abstention and error rates of groups of rows.
 
 Every value is a fraction, not a percentage; all but `mean_set_size` and `brier_score` lie in [0, 1]. Where rows have
 equal confidence or novelty, the expectation over their random order counts, so that the order of the rows in the file
@@ -20,6 +21,7 @@ from ferl.metrics.calibration import (
     expected_calibration_error,
     reliability_curve,
 )
+from ferl.metrics.groups import GroupMetrics, metrics_by_group
 from ferl.metrics.novelty import fpr95, novelty_aupr, novelty_auroc, rejection_at_acceptance
 from ferl.metrics.selection import (
     SCORERS,
@@ -34,6 +36,7 @@ from ferl.metrics.sets import coverage_by_class, determinacy, mean_set_size, set
 
 __all__ = [
     "SCORERS",
+    "GroupMetrics",
     "Scorer",
     "accuracy_at_coverage",
     "accuracy_under_abstention",
@@ -46,6 +49,7 @@ __all__ = [
     "expected_calibration_error",
     "fpr95",
     "mean_set_size",
+    "metrics_by_group",
     "novelty_aupr",
     "novelty_auroc",
     "rejection_at_acceptance",

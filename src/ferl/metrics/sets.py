@@ -218,14 +218,14 @@ def selection(
     return np.asarray(truth == guess, dtype=np.bool_), certainty
 
 
-def column_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int32]:
+def column_of(labels: NDArray[Any], classes: NDArray[Any], name: str = "y_true") -> NDArray[np.int32]:
     """Return the index of each label in `classes`; an error names the labels that are not there."""
     if len(set(classes.tolist())) < classes.size:
         raise ValueError("classes holds the same label twice.")
     codes = codes_of(labels, classes)
     if (codes < 0).any():
         examples = ", ".join(repr(label) for label in np.unique(labels[codes < 0])[:5].tolist())
-        raise ValueError(f"y_true holds labels that are not in classes: {examples}.")
+        raise ValueError(f"{name} holds labels that are not in classes: {examples}.")
     return codes
 
 

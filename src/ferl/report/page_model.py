@@ -175,6 +175,24 @@ def training_range(model: Model, feature: int) -> tuple[float, float]:
     return (low, high) if low < high else (low - 1.0, high + 1.0)
 
 
+def corners(model: Model, feature: int) -> Floats:
+    """Numbers where the slope of a membership or of a gate on a feature may change, in ascending order.
+
+    Between two of them the memberships of the feature are linear; so are scores of wide rules that ask it once, up to
+    the common factor of the gates.
+    """
+    tree, asks = model.tree, model.tree.feature == feature
+    if model.weights is None:
+        gates = model.core.gate[asks] if model.reading.support_gate else np.zeros((0, 3))
+    else:
+        gates = model.scores.gate[model.gated_columns == feature]
+    low, high, slope = gates.T
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ends = np.stack([low - 1 / slope, low, high, high + 1 / slope])
+    found = np.concatenate([tree.trapezoid[asks].ravel(), ends.ravel()])
+    return np.unique(found[np.isfinite(found)])
+
+
 def slider_step(low: float, high: float, whole: bool) -> float:
     """A round step, at most a two-hundredth of the range; 1 at least for whole numbers.
 

@@ -15,6 +15,7 @@ from ferl._read.rules import value_at
 from ferl._read.shapes import Curve, Interaction, Shapes, kept_rows
 from ferl._read.wide_text import WideStyle, curve_lines, had_missing, is_binary, weight_text
 from ferl._util.arrays import Floats
+from ferl._util.text import number_text
 
 LEFT, RIGHT, TOP, BOTTOM = 38, 312, 10, 130  # of the plot in its drawing, 320 wide and 150 high
 MAP_LEFT = 70  # of a map, whose upward axis may have the names of categories
@@ -109,8 +110,8 @@ def _line_chart(style: WideStyle, curve: Curve, known: Floats, top: float) -> di
 
 
 def _end_texts(low: float, high: float) -> list[str]:
-    """The ends of an axis, with the digits that its length gives meaning to."""
-    return [value_at(end, (high - low) / 50) for end in (low, high)]
+    """The ends of an axis, with the digits that its length gives meaning to, four at most."""
+    return [number_text(float(value_at(end, (high - low) / 50))) for end in (low, high)]
 
 
 def _ends(curve: Curve) -> tuple[float, float]:

@@ -2,103 +2,39 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from ferl._model.model import Model
-from ferl._read.evidence import read_evidence, share_among_features
-from ferl._read.explanation import Explanation, explain, feature_importances
-from ferl._read.novelty import novelty_attribution
+from ferl._read.evidence import share_among_features
+from ferl._read.explanation import feature_importances
+from ferl._read.novelty import total_spread
+from ferl._read.novelty_scale import NoveltyScale, novelty_scale
 from ferl._read.shapes import mean_firing, read_shapes
 from ferl._read.text import word_meanings
 from ferl._tables import add_up_indicators
-from ferl._tables.rows import OneRow
 from ferl._util.arrays import Floats
-from ferl._util.text import number_text, shown_line
-from ferl.report.page_model import numbers, page_model, slider_step, training_range
+from ferl._util.text import shown_line
+from ferl.report.card import reason_parts, scorecard
+from ferl.report.glossary import glossary
+from ferl.report.group_view import Groups, group_summary
+from ferl.report.headline import headline
+from ferl.report.page_model import corners, numbers, page_model, slider_step, training_range
 from ferl.report.rule_lists import rule_rows, tree_rows
 from ferl.report.shape_charts import shape_charts
-from ferl.report.table_reading import NO_LABEL, OTHER_LABEL, Rows, TableReading, measures
+from ferl.report.shown_rows import ShownRows, unusual_text
+from ferl.report.table_reading import TableReading, measures
 from ferl.report.view import View
-
-MAX_REASON = 600  # letters
-MAX_PARTS = 4  # features that are named
-LEAST_SHARE = 0.1  # of a row's novelty that a named feature makes
-
-
-def listed_row(view: View, rows: Rows, index: int) -> dict[str, Any]:
-    """One row of the table as the lists of abstained and novel rows show it.
-
-    Parameters
-    ----------
-    view : View
-        The model.
-    rows : Rows
-        Rows that were kept.
-    index : int
-        Which of them.
-
-    Returns
-    -------
-    dict
-    """
-    model, row = view.model, rows.values[index : index + 1]
-    evidence = read_evidence(model, row)
-    inside = evidence.prediction_set()[0]
-    label = int(evidence.probability[0].argmax())
-    parts = novelty_attribution(model, row)[0]
-    truth = int(rows.truth[index])
-    return {
-        "number": int(rows.number[index]) + 1,
-        "truth": view.classes[truth] if truth >= 0 else "another label" if truth == OTHER_LABEL else None,
-        "is_wrong": truth not in (label, NO_LABEL),
-        "label": view.classes[label],
-        "class": label,
-        "probability": float(evidence.probability[0, label]),
-        "set": [name for name, is_inside in zip(view.classes, inside, strict=True) if is_inside],
-        "ignorance": float(evidence.ignorance[0]),
-        "novelty": float(parts.sum()),
-        "parts": _named_parts(view, row[0], parts),
-        "reason": shown_line(_story(view, rows, index).summary, MAX_REASON),
-    }
-
-
-def _story(view: View, rows: Rows, index: int) -> Explanation:
-    one = OneRow(rows.values[index : index + 1], rows.unseen[index])
-    return explain(view.model, one, counterfactual=False)
-
-
-def _named_parts(view: View, row: Floats, parts: Floats) -> list[dict[str, Any]]:
-    """The features that make a row novel, the largest part first."""
-    total = float(parts.sum())
-    if not total > 0:
-        return []
-    order = [int(j) for j in np.argsort(-parts, kind="stable")[:MAX_PARTS] if parts[j] >= LEAST_SHARE * total]
-    is_finite = math.isfinite(total)
-    return [
-        {
-            "name": view.features[j],
-            "value": value_text(view, j, row[j]),
-            "share": float(parts[j] / total) if is_finite else None,
-        }
-        for j in order
-    ]
-
-
-def value_text(view: View, feature: int, value: float) -> str:
-    """A value of a row, in words."""
-    if math.isnan(value):
-        return "missing"
-    if view.model.schema.categories[feature] is None:
-        return number_text(view.model.number(feature, value))
-    names = view.style.categories.get(feature, ())
-    return str(names[int(value)]) if value < len(names) else "not in training"
 
 
 def summarise(
-    model: Model, parameters: dict[str, Any], reading: TableReading, title: str, table: str
+    model: Model,
+    parameters: dict[str, Any],
+    reading: TableReading,
+    title: str,
+    table: str,
+    groups: Groups | None = None,
 ) -> dict[str, Any]:
     """All that a report shows.
 
@@ -114,45 +50,59 @@ def summarise(
         Heading of the report.
     table : str
         What the table is called.
+    groups : Groups, default=None
+        What rows are grouped by; None: by nothing.
 
     Returns
     -------
     dict
-        ``title``, ``version``, ``table`` (counts), ``model``, ``classes``, ``features``, ``rules``, ``tree`` (None for
-        wide rules), ``shapes`` (their charts; None for trees), ``words`` (what words of rules mean), ``measures`` (None
-        without labels), ``abstained`` and ``novel`` rows, and ``page``: the model and the rows for the what-if page.
-        The same model and table give the same dict.
+        ``title``, ``version``, ``headline`` (the report in a sentence and a picture), ``table`` (counts), ``model``,
+        ``classes``, ``features``, ``rules``, ``tree`` (None for wide rules), ``shapes`` and ``card`` (charts and the
+        scorecard of wide rules; None for trees), ``words`` (what words of rules mean), ``measures`` (None without
+        labels), ``groups`` (None without a column to group by), ``abstained`` and ``novel`` rows, ``glossary``, and
+        ``page``: the model and the rows for the what-if page. The same model and table give the same dict.
     """
     from ferl import __version__
 
     view = View.of(model)
-    rules = rule_rows(view)
-    features = _features(view)
+    rules, features, classes = rule_rows(view), _features(view), _classes(view)
+    scale = novelty_scale(model)
+    rows = ShownRows(view, reading, scale)
+    told, counts, found = _model(model, parameters), _table(reading, table, scale), measures(reading, view.classes)
+    is_wide = model.weights is not None
+    words = glossary(is_wide)
     return {
         "title": shown_line(title),
         "version": __version__,
-        "table": _table(reading, table),
-        "model": _model(model, parameters),
-        "classes": _classes(view),
+        "headline": headline(told, counts, found, classes, view.target),
+        "table": counts,
+        "model": told,
+        "classes": classes,
         "features": features,
         "rules": rules,
-        "tree": tree_rows(view, rules) if model.weights is None else None,
-        "shapes": None if model.weights is None else shape_charts(view.wide_style, read_shapes(view.wide_style.model)),
+        "tree": None if is_wide else tree_rows(view, rules),
+        "shapes": shape_charts(view.wide_style, read_shapes(view.wide_style.model)) if is_wide else None,
+        "card": scorecard(view),
         "words": word_meanings(model, view.style.names),
-        "measures": measures(reading, view.classes),
-        "abstained": [listed_row(view, reading.abstained.rows, index) for index in range(len(reading.abstained.rows))],
-        "novel": [listed_row(view, reading.novel.rows, index) for index in range(len(reading.novel.rows))],
+        "measures": found,
+        "groups": group_summary(view, reading, groups),
+        "abstained": rows.listed(reading.abstained.rows),
+        "novel": rows.listed(reading.novel.rows),
+        "glossary": words,
         "page": {
             "model": page_model(model),
             "features": [_control(view, j, own) for j, own in enumerate(features)],
             "rules": [_source(rule) for rule in rules],
-            "usual": None if model.weights is None else numbers(_usual(model)),
-            "rows": _offered(view, reading),
+            "usual": numbers(_usual(model)) if is_wide else None,
+            "reasons": reason_parts(view),
+            "novelty": {"training": numbers(scale.training), "usual": scale.usual},
+            "rows": rows.offered(),
+            "glossary": words,
         },
     }
 
 
-def _table(reading: TableReading, name: str) -> dict[str, Any]:
+def _table(reading: TableReading, name: str, scale: NoveltyScale) -> dict[str, Any]:
     n = max(reading.n_rows, 1)
     sizes = np.arange(len(reading.set_sizes))
     return {
@@ -164,7 +114,7 @@ def _table(reading: TableReading, name: str) -> dict[str, Any]:
         "conflict": reading.conflict / n,
         "set_size": float(reading.set_sizes @ sizes / n),
         "determinacy": float(reading.set_sizes[1] / n),
-        "most_novel": float(reading.novel.value[0]) if len(reading.novel.value) else 0.0,
+        "most_novel": unusual_text(scale, float(reading.novel.value[0])) if len(reading.novel.value) else None,
     }
 
 
@@ -220,7 +170,7 @@ def _features(view: View) -> list[dict[str, Any]]:
 
 def _control(view: View, j: int, feature: dict[str, Any]) -> dict[str, Any]:
     """What the page needs to offer values of a feature."""
-    control = {key: feature[key] for key in ("name", "full_name", "kind", "n_conditions")}
+    control = {key: feature[key] for key in ("name", "full_name", "kind", "n_conditions", "importance")}
     if feature["kind"] == "category":
         return {**control, "levels": view.style.categories.get(j, [])}
     tree = view.model.tree
@@ -228,7 +178,15 @@ def _control(view: View, j: int, feature: dict[str, Any]) -> dict[str, Any]:
     known = tree.profile.exemplar_row[:, j]
     known = known[~np.isnan(known)]
     whole = len(known) > 0 and bool((known == np.floor(known)).all())
-    return {**control, "low": low, "high": high, "step": slider_step(low, high, whole)}
+    return {
+        **control,
+        "low": low,
+        "high": high,
+        "step": slider_step(low, high, whole),
+        "is_whole": view.model.is_whole(j),
+        "spread": float(total_spread(tree)[j]),
+        "corners": numbers(corners(view.model, j)),
+    }
 
 
 def _source(rule: dict[str, Any]) -> dict[str, Any]:
@@ -241,22 +199,3 @@ def _usual(model: Model) -> Floats:
     weights = model.rule_weights
     average = np.append(mean_firing(model), 1.0)[:, None] * np.vstack([weights.weight, weights.prior])
     return np.asarray(share_among_features(model, average[None])[0])
-
-
-def _offered(view: View, reading: TableReading) -> list[dict[str, Any]]:
-    """Rows that the page can load: the first ones of the table, and those that are listed, in the table's order."""
-    width = view.model.n_features
-    found: dict[int, dict[str, Any]] = {}
-    for rows in (reading.first.rows, reading.abstained.rows, reading.novel.rows):
-        for index in range(len(rows)):
-            found[int(rows.number[index])] = {
-                "number": int(rows.number[index]) + 1,
-                "values": numbers(rows.values[index, :width]),
-                "truth": _truth(view, rows, index),
-            }
-    return [found[number] for number in sorted(found)]
-
-
-def _truth(view: View, rows: Rows, index: int) -> str | None:
-    code = int(rows.truth[index])
-    return view.classes[code] if code >= 0 else None

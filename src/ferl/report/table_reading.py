@@ -1,4 +1,4 @@
-"""What a model says of a table, block after block: memory grows by 16 bytes a row, however wide the rows are."""
+"""What a model says of a table, block after block: memory grows by 17 bytes a row, however wide the rows are."""
 
 from __future__ import annotations
 
@@ -80,6 +80,32 @@ class Leading:
         self.value, self.rows = values[order], rows.take(order)
 
 
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What a model answers to rows.
+
+    Attributes
+    ----------
+    truth, label : ndarray of shape (n_samples,), int32
+        True labels, as in :class:`Rows`, and the most probable ones.
+    confidence : ndarray of shape (n_samples,)
+        The probability of the latter.
+    abstains : ndarray of bool of shape (n_samples,)
+        Whether there is no answer: every class is in the set.
+    """
+
+    truth: Ints
+    label: Ints
+    confidence: Floats
+    abstains: Bools
+
+    @property
+    def labelled(self) -> Answers:
+        """Those whose true label is known, or none of the classes."""
+        kept = self.truth != NO_LABEL
+        return Answers(self.truth[kept], self.label[kept], self.confidence[kept], self.abstains[kept])
+
+
 class TableReading:
     """Judges the rows of a table and keeps what a report needs.
 
@@ -91,7 +117,7 @@ class TableReading:
         Number of threads.
     n_listed : int, default=25
         Abstained rows that are kept, those of largest ignorance, and as many of the most novel ones.
-    n_first : int, default=100
+    n_first : int, default=50
         Rows from the beginning of the table that are kept.
 
     Attributes
@@ -102,7 +128,7 @@ class TableReading:
         All rows; those whose set is the whole frame; and those of them for which no rule fires at all.
     """
 
-    def __init__(self, model: Model, n_threads: int = 1, n_listed: int = 25, n_first: int = 100) -> None:
+    def __init__(self, model: Model, n_threads: int = 1, n_listed: int = 25, n_first: int = 50) -> None:
         width = model.n_features + len(model.missing_features)
         self.model, self.n_threads = model, n_threads
         self.abstained, self.novel = Leading(n_listed, width), Leading(n_listed, width)
@@ -110,7 +136,7 @@ class TableReading:
         self.n_rows = self.n_abstained = self.n_unsupported = self.n_covered = 0
         self.set_sizes = np.zeros(len(model.classes) + 1, dtype=np.int64)
         self.ignorance = self.conflict = 0.0
-        self._blocks: list[tuple[Ints, Ints, Floats]] = []
+        self._blocks: list[tuple[Ints, Ints, Floats, Bools]] = []
 
     def add(self, rows: Floats, truth: Ints | None, cell: Cell = lambda row, feature: "another category") -> None:
         """Judge one more block of rows.
@@ -158,15 +184,14 @@ class TableReading:
         self.n_covered += int(sets[known, truth[known]].sum())
         probability = evidence.probability
         label = probability.argmax(axis=1)
-        self._blocks.append((truth, label.astype(np.int32), probability[np.arange(len(label)), label]))
+        self._blocks.append((truth, label.astype(np.int32), probability[np.arange(len(label)), label], abstains))
 
-    def answers(self) -> tuple[Ints, Ints, Floats]:
-        """Of all rows that have a label: this label, the predicted one, and its probability."""
+    def answers(self) -> Answers:
+        """The answers to all rows, in the order of the table."""
         if not self._blocks:
-            return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32), np.zeros(0)
-        truth, label, confidence = (np.concatenate(own) for own in zip(*self._blocks, strict=True))
-        labelled = truth != NO_LABEL
-        return truth[labelled], label[labelled], confidence[labelled]
+            none = np.zeros(0, dtype=np.int32)
+            return Answers(none, none, np.zeros(0), np.zeros(0, dtype=np.bool_))
+        return Answers(*(np.concatenate(own) for own in zip(*self._blocks, strict=True)))
 
 
 N_BINS = 15  # of confidence, as in expected_calibration_error
@@ -190,41 +215,61 @@ def measures(reading: TableReading, classes: list[str]) -> dict[str, Any] | None
     -------
     dict or None
     """
-    truth, label, confidence = reading.answers()
+    answers = reading.answers().labelled
+    truth, label, confidence = answers.truth, answers.label, answers.confidence
     n = len(truth)
     if not n:
         return None
-    correct = truth == label
+    correct, answered = truth == label, ~answers.abstains
+    commonest = int(np.bincount(truth[truth >= 0], minlength=len(classes)).argmax())
     coverage, risk, _ = risk_coverage_curve(truth, label, confidence)
     return {
         "n_rows": n,
         "n_without_label": reading.n_rows - n,
         "n_other_labels": int((truth < 0).sum()),
         "accuracy": float(correct.mean()),
+        "commonest": commonest,
+        "baseline": float((truth == commonest).mean()),
+        "n_answered": int(answered.sum()),
+        "accuracy_answered": float(correct[answered].mean()) if answered.any() else None,
+        "parts": _parts(correct, answers.abstains),
         "aurc": aurc(truth, label, confidence),
         "ece": expected_calibration_error(truth, label, confidence, N_BINS),
         "set_coverage": reading.n_covered / n,
-        "by_class": _by_class(truth, label, classes),
+        "by_class": _by_class(answers, classes),
         "confusion": _confusion(truth, label, classes) if len(classes) <= MAX_CLASSES else None,
         "reliability": _reliability(correct, confidence),
         "risk_coverage": _thinned(coverage, risk),
     }
 
 
-def _by_class(truth: Ints, label: Ints, classes: list[str]) -> list[dict[str, Any]]:
+def _by_class(answers: Answers, classes: list[str]) -> list[dict[str, Any]]:
+    truth, label = answers.truth, answers.label
     rows = np.bincount(truth[truth >= 0], minlength=len(classes))
     said = np.bincount(label, minlength=len(classes))
     hits = np.bincount(label[truth == label], minlength=len(classes))
     return [
         {
             "name": name,
+            "class": c,
             "n_rows": int(rows[c]),
             "n_predicted": int(said[c]),
             "recall": float(hits[c] / rows[c]) if rows[c] else None,
             "precision": float(hits[c] / said[c]) if said[c] else None,
+            "parts": _parts((label == truth)[truth == c], answers.abstains[truth == c]) if rows[c] else None,
         }
         for c, name in enumerate(classes)
     ]
+
+
+def _parts(correct: Bools, abstains: Bools) -> dict[str, float]:
+    """Shares of rows that get a right or a wrong answer, or none; then by whether the most probable class is right."""
+    return {
+        "right": float((correct & ~abstains).mean()),
+        "open_right": float((correct & abstains).mean()),
+        "open_wrong": float((~correct & abstains).mean()),
+        "wrong": float((~correct & ~abstains).mean()),
+    }
 
 
 def _confusion(truth: Ints, label: Ints, classes: list[str]) -> dict[str, Any]:
@@ -247,7 +292,7 @@ def _confusion(truth: Ints, label: Ints, classes: list[str]) -> dict[str, Any]:
     }
 
 
-def _reliability(correct: NDArray[np.bool_], confidence: Floats) -> list[dict[str, float]]:
+def _reliability(correct: Bools, confidence: Floats) -> list[dict[str, float]]:
     """Bins of confidence that hold rows: their mean confidence, accuracy and share of the rows."""
     bins = np.clip(np.ceil(confidence * N_BINS).astype(np.int64) - 1, 0, N_BINS - 1)
     counts = np.bincount(bins, minlength=N_BINS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from ferl._model.model import Model
 from ferl._read.text import TextStyle
 from ferl._read.wide_text import WideStyle
-from ferl._util.text import shown_names
+from ferl._util.text import number_text, shown_line, shown_names
 
 MAX_CATEGORY_LETTERS = 30
 
@@ -32,6 +33,8 @@ class View:
         Puts the rules of trees into words.
     wide_style : WideStyle
         Puts wide rules into words.
+    target : str or None
+        Name of what is predicted; None: the model does not know it.
     """
 
     model: Model
@@ -39,6 +42,7 @@ class View:
     classes: list[str]
     style: TextStyle
     wide_style: WideStyle
+    target: str | None = None
 
     @classmethod
     def of(cls, model: Model) -> View:
@@ -51,7 +55,14 @@ class View:
         }
         style = TextStyle(columns, classes, float(model.tree.weight[0]), categories, shares=False)
         shown = _with_names(model, features, categories)
-        return cls(model, features, classes, style, WideStyle(shown, columns, classes, all_classes=False))
+        return cls(
+            model,
+            features,
+            classes,
+            style,
+            WideStyle(shown, columns, classes, all_classes=False),
+            shown_line(model.schema.target.name, 60) or None,
+        )
 
 
 def _with_names(model: Model, features: list[str], categories: dict[int, Sequence[Any]]) -> Model:
@@ -66,3 +77,13 @@ def _with_names(model: Model, features: list[str], categories: dict[int, Sequenc
         for j, kind in enumerate(model.schema.kinds)
     )
     return replace(model, schema=replace(model.schema, names=tuple(features), categories=tuple(own), kinds=kinds))
+
+
+def row_value(view: View, feature: int, value: float) -> str:
+    """A value of a row, in words."""
+    if math.isnan(value):
+        return "missing"
+    if view.model.schema.categories[feature] is None:
+        return number_text(view.model.number(feature, value))
+    names = view.style.categories.get(feature, ())
+    return str(names[int(value)]) if value < len(names) else "not in training"

@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import os
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +21,20 @@ from ferl._readings import model_of
 from ferl._sklearn import changed_parameters, check_rows, checked_input
 from ferl._tables import codes_of
 from ferl._tables.categories import is_missing
-from ferl._tables.column import infinity_message
-from ferl._tables.reading import Table
+from ferl._tables.column import array_column, infinity_message
+from ferl._tables.reading import Table, as_frame, read_table
 from ferl._util.arrays import Ints
 from ferl._util.files import replace_text
 from ferl._util.text import shown
 from ferl._util.threads import n_threads
 from ferl.classifier import FERLClassifier
+from ferl.report.group_view import Groups
 from ferl.report.summarise import summarise
 from ferl.report.table_reading import NO_LABEL, OTHER_LABEL, Cell, TableReading
 
 _HERE = Path(__file__).parent
+ENGINE = ("ferl.js", "changes.js")  # what judges rows
+PAGE = ("tools.js", "what_if.js", "page.js")  # what shows the answers
 # What would end a script element or, in old engines, a line of script; written so that JSON reads the same text.
 _ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
@@ -49,7 +53,24 @@ def render(summary: dict[str, Any]) -> str:
         A page with its style, its scripts and the model inside, and a policy that forbids any other, and any request.
     """
     style = _static("style.css")
-    scripts = [_static("ferl.js"), _static("page.js")]
+    scripts = [_static(*ENGINE), _static(*PAGE)]
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            **summary,
+            policy=_policy(style, scripts),
+            style=Markup(style),
+            engine_script=Markup(scripts[0]),
+            page_script=Markup(scripts[1]),
+            page_json=Markup(script_json(summary["page"])),
+        )
+    )
+
+
+@cache
+def _environment() -> Environment:
+    """The templates, compiled once."""
     environment = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
         autoescape=True,
@@ -57,28 +78,33 @@ def render(summary: dict[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["amount"] = amount
-    return environment.get_template("report.html").render(
-        **summary,
-        policy=_policy(style, scripts),
-        style=Markup(style),
-        engine_script=Markup(scripts[0]),
-        page_script=Markup(scripts[1]),
-        page_json=Markup(script_json(summary["page"])),
-    )
+    environment.filters["percent"] = percent
+    environment.filters["rounded"] = rounded
+    return environment
 
 
-def amount(value: float) -> str:
-    """A number that is not negative and may be of any size, short; as ``amount`` in page.js.
+def percent(share: float | None, decimals: int = 1) -> str:
+    """A share in percent; a dash where there is none.
 
     Examples
     --------
-    >>> amount(0.8126), amount(2.5e150), amount(float("inf"))
-    ('0.81', '2.5e+150', 'beyond all numbers')
+    >>> percent(0.8126), percent(1.0), percent(None), percent(0.25, 0)
+    ('81.3 %', '100 %', '-', '25 %')
     """
-    if not math.isfinite(value):
-        return "beyond all numbers"
-    return f"{value:.2f}" if value < 10_000 else f"{value:.3g}"
+    if share is None:
+        return "-"
+    return f"{100 * share:.0f} %" if share in (0, 1) else f"{100 * share:.{decimals}f} %"
+
+
+def rounded(value: float) -> str:
+    """A weight of rows: one decimal of small ones, none of large ones.
+
+    Examples
+    --------
+    >>> rounded(12.34), rounded(12345.6)
+    ('12.3', '12,346')
+    """
+    return f"{value:.1f}" if value < 1000 else f"{value:,.0f}"
 
 
 def script_json(value: Any) -> str:
@@ -92,9 +118,10 @@ def script_json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False).translate(_ESCAPES)
 
 
-def _static(name: str) -> str:
-    text = (_HERE / "static" / name).read_text(encoding="utf-8")
-    assert "</" not in text, f"{name} would end its element"
+def _static(*names: str) -> str:
+    """Files of the page, one after the other."""
+    text = "\n".join((_HERE / "static" / name).read_text(encoding="utf-8") for name in names)
+    assert "</" not in text, f"{names} would end their element"
     return text
 
 
@@ -119,12 +146,14 @@ def write_report(
     *,
     title: str = "Rules, evidence and doubt",
     table: str = "the table",
+    groups: str | ArrayLike | None = None,
 ) -> Path:
     """Write a report on a fitted classifier and a table: one HTML file that needs no network.
 
-    It shows the rules, the tree (of wide rules their curves), how good the answers are, the rows without an answer and
-    the rows unlike training, and it has a page that judges any row you type, in the browser. The file contains the
-    model with the training rows that it keeps (none with ``n_exemplars=0``) and up to 150 rows of the table.
+    It shows the rules, the tree (of wide rules their curves and a scorecard), how good the answers are, the rows
+    without an answer and the rows unlike training, and it has a page that judges any row you type, in the browser. The
+    file contains the model with the training rows that it keeps (none with ``n_exemplars=0``) and up to 100 rows of the
+    table.
 
     Parameters
     ----------
@@ -140,6 +169,10 @@ def write_report(
         Heading of the page.
     table : str, default="the table"
         What the page calls the table.
+    groups : str or array-like of shape (n_samples,), default=None
+        A column of ``X``, or values of the rows that the model does not read: the page compares accuracy, abstention
+        and error rates of the groups; see :func:`ferl.metrics.metrics_by_group`. A column of ``X`` that is not a
+        feature of the model is taken for this alone.
 
     Returns
     -------
@@ -159,7 +192,7 @@ def write_report(
     ...     path.read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
-    replace_text(path, report_html(estimator, X, y, title=title, table=table))
+    replace_text(path, report_html(estimator, X, y, title=title, table=table, groups=groups))
     return Path(path)
 
 
@@ -170,9 +203,11 @@ def report_html(
     *,
     title: str = "Rules, evidence and doubt",
     table: str = "the table",
+    groups: str | ArrayLike | None = None,
 ) -> str:
     """The text of :func:`write_report`'s file."""
     model, threads = model_of(estimator, "write_report"), n_threads(estimator.n_jobs)
+    X, grouping = _grouping(model, X, groups)
     given = checked_input(estimator, X)
     rows = check_rows(estimator, given)
     truth = None if y is None else label_codes(model, y, len(rows))
@@ -180,7 +215,32 @@ def report_html(
     for first in range(0, len(rows), BLOCK_ROWS):
         block = slice(first, first + BLOCK_ROWS)
         reading.add(rows[block], None if truth is None else truth[block], _cells(model, given, first))
-    return render(summarise(model, changed_parameters(estimator), reading, title, table))
+    if grouping is not None and (n_held := len(grouping.column.values)) != len(rows):
+        raise ValueError(f"groups has {n_held} values and X has {len(rows)} rows; every row needs its value.")
+    return render(summarise(model, changed_parameters(estimator), reading, title, table, grouping))
+
+
+def _grouping(model: Model, X: Any, groups: str | ArrayLike | None) -> tuple[Any, Groups | None]:
+    """The table that the model reads, and the column that its rows are grouped by."""
+    if groups is None:
+        return X, None
+    if not isinstance(groups, str):
+        values = groups if isinstance(groups, np.ndarray) else np.asarray(groups, dtype=object)
+        if values.ndim != 1:
+            raise ValueError(f"groups has shape {values.shape}; pass one value for each row, or the name of a column.")
+        return X, Groups(str(getattr(groups, "name", None) or "group"), array_column("groups", values))
+    given = read_table(X)
+    if given.names is None or groups not in given.names:
+        known = shown(list(given.names)) if given.names else "without names"
+        raise ValueError(
+            f"groups is {groups!r}; the columns of X are {known}. Name one of them, or pass a value for each row."
+        )
+    found = Groups(groups, given.columns[given.names.index(groups)])
+    if groups in (model.schema.names or ()) or len(given.names) == model.n_features:
+        return given, found  # a model without names takes columns in their order
+    frame = as_frame(given.native)
+    assert frame is not None  # only data frames have names
+    return frame.drop([groups]).to_native(), found
 
 
 def _cells(model: Model, given: Table, first: int) -> Cell:

@@ -114,6 +114,13 @@ const ferlEngine = (() => {
       return { ...answer, ...this.withNovelty(this.novelty.parts(row, lost), lost) };
     }
 
+    // The label alone, and whether no rule fires for it.
+    briefly(values) {
+      const { belief, ignorance } = this.combine(this.fire(this.withIndicators(values), this.model.gated));
+      const probability = belief.map((mass) => mass + ignorance / this.nClasses);
+      return { label: argmax(probability), probability, isSilent: belief.every((mass) => mass === 0) };
+    }
+
     // Mass lost at closed gates, by column.
     lostSupport(row, firing) {
       const lost = new Array(row.length).fill(0);
@@ -210,6 +217,16 @@ const ferlEngine = (() => {
       const parts = this.model.novelty.measure === "neighbour" ? this.withEntropy(distance, scores, lost, byColumn) : distance;
       const featureContributions = [...this.byFeature(byColumn), contributions[this.node.length]];
       return { ...answer, firing, scores, contributions, featureContributions, ...this.withNovelty(parts, lost) };
+    }
+
+    // The label alone, and whether nothing is said for it.
+    briefly(values) {
+      const row = this.withIndicators(values), firing = this.fire(row, false);
+      const support = this.columnGate.reduce((product, own) => product * this.openness(own, row[own.column]), 1);
+      const scores = this.prior.map((own, c) =>
+        this.node.reduce((sum, o, rule) => sum + firing[o] * this.weight[rule][c] * support, 0) + own * support);
+      const { belief, probability } = this.masses(scores, []);
+      return { label: argmax(probability), probability, isSilent: belief.every((mass) => mass === 0) };
     }
 
     openness(own, x) {

@@ -1,0 +1,438 @@
+// The what-if form, and the answer to the row that it holds.
+"use strict";
+
+const ferlPage = (() => {
+  const { data, byId, element, drawing, bar, fixed, amount, short, signed, percent, listed, tint, figure, term } = ferlTools;
+  const engine = ferlEngine(data.model);
+  const features = data.features, classes = data.model.classes;
+  const rows = data.rows.map((row) => ({ ...row, values: row.values.map(Number) }));
+  const MOST_PARTS = 8; // features of a row's novelty that are shown
+  const MOST_FIRED = 30; // rules of a tree
+  const MOST_WIDE = 12; // wide rules, most of which fire a little
+  const MOST_CLASSES = 12;
+  const MOST_MOVES = 8; // features of a balance
+  const MOST_CHANGES = 5;
+  const MOST_OPEN = 8; // features of the form that are not folded away
+  const SECOND_REASON = 0.5; // of the first one, that a feature weighs which is named beside it
+  const LEAST_MOVE = 0.005; // weight that two decimals show
+  const MOST_COST = 5e5; // of a search for changes while a slider moves: about 25 milliseconds
+
+  // ------------------------------------------------------------------------------------------------------------------
+  // The form: one control for each feature, the most important ones first
+  // ------------------------------------------------------------------------------------------------------------------
+
+  const state = { values: [], start: [], row: {} }, search = { cost: ferlChanges.cost(engine, features), timer: 0 };
+  const controls = features.map((feature, j) =>
+    feature.kind === "category" ? categoryControl(feature, j) : numberControl(feature, j));
+
+  function control(feature, j, line, lacks, ends) {
+    const label = element("label", { className: "lacks" }, lacks, "missing");
+    lacks.setAttribute("aria-label", `${feature.name} is missing`);
+    line.append(label);
+    const box = element("fieldset", { className: "control", "data-feature": j },
+      element("legend", { title: feature.full_name }, feature.name), line);
+    if (ends) box.append(element("div", { className: "ends num" }, ends));
+    return box;
+  }
+
+  function numberControl(feature, j) {
+    const slider = element("input", { type: "range", className: "value" });
+    slider.min = feature.low;
+    slider.max = feature.high;
+    slider.step = feature.step;
+    slider.setAttribute("aria-label", `${feature.name}, slider`);
+    const box = element("input", { type: "number", className: "value", step: "any" });
+    box.setAttribute("aria-label", `${feature.name}, value`);
+    const lacks = element("input", { type: "checkbox" });
+    const field = control(feature, j, element("div", { className: "line" }, slider, box), lacks,
+      `${short(feature.low)} to ${short(feature.high)} in training`);
+    const digits = Math.max(0, Math.min(12, Math.ceil(-Math.log10(feature.step))));
+    const known = { value: (feature.low + feature.high) / 2 }; // what an unticked box returns to
+    slider.addEventListener("input", () => change(j, Number(Number(slider.value).toFixed(digits))));
+    box.addEventListener("input", () => {
+      const typed = box.value === "" ? NaN : Number(box.value);
+      if (box.value !== "" && !Number.isFinite(typed)) return; // half a number, as 1e
+      change(j, typed, box);
+    });
+    lacks.addEventListener("change", () => change(j, lacks.checked ? NaN : known.value));
+    const show = (value, typedIn) => {
+      const isMissing = Number.isNaN(value);
+      if (!isMissing) known.value = value;
+      lacks.checked = isMissing;
+      field.toggleAttribute("data-missing", isMissing);
+      if (!isMissing) slider.value = value;
+      slider.setAttribute("aria-valuetext", isMissing ? "missing" : String(value));
+      if (typedIn !== box) box.value = isMissing ? "" : String(value);
+    };
+    return { field, show };
+  }
+
+  function categoryControl(feature, j) {
+    const menu = element("select", { className: "value" });
+    menu.setAttribute("aria-label", feature.name);
+    feature.levels.forEach((level, code) => menu.append(element("option", { value: code }, level)));
+    menu.append(element("option", { value: feature.levels.length }, "(not in training)"));
+    const lacks = element("input", { type: "checkbox" });
+    const field = control(feature, j, element("div", { className: "line" }, menu, element("span")), lacks, "");
+    menu.addEventListener("change", () => change(j, Number(menu.value)));
+    lacks.addEventListener("change", () => change(j, lacks.checked ? NaN : Number(menu.value || 0)));
+    const show = (value) => {
+      const isMissing = Number.isNaN(value);
+      lacks.checked = isMissing;
+      field.toggleAttribute("data-missing", isMissing);
+      if (!isMissing) menu.value = Math.min(value, feature.levels.length);
+    };
+    return { field, show };
+  }
+
+  function fillForm() {
+    const weight = (j) => (features[j].n_conditions > 0 ? 1 + features[j].importance : 0);
+    const order = features.map((_, j) => j).sort((i, j) => weight(j) - weight(i) || i - j);
+    const asked = order.filter((j) => features[j].n_conditions > 0), others = order.filter((j) => features[j].n_conditions === 0);
+    const form = byId("controls"), many = (own) => (own.length === 1 ? "1 feature" : `${own.length} features`);
+    const folded = (text, own, isOpen) => {
+      const more = element("details", {}, element("summary", {}, text), ...own.map((j) => controls[j].field));
+      more.open = isOpen;
+      if (own.length) form.append(more);
+    };
+    const first = asked.length <= MOST_OPEN + 2 ? asked.length : MOST_OPEN;
+    form.addEventListener("submit", (event) => event.preventDefault());
+    form.append(...asked.slice(0, first).map((j) => controls[j].field));
+    const rest = asked.slice(first);
+    folded(`${many(rest)} of less weight`, rest, false);
+    folded(`${many(others)} that no rule asks; only novelty counts ${others.length === 1 ? "it" : "them"}`, others, features.length <= MOST_OPEN);
+  }
+
+  function change(j, value, typedIn) {
+    state.values[j] = value;
+    controls[j].show(value, typedIn);
+    showAnswer();
+  }
+
+  function load(values, row = {}) {
+    state.row = row;
+    state.values = values.slice();
+    state.start = values.slice();
+    values.forEach((value, j) => controls[j].show(value));
+    showAnswer();
+  }
+
+  // ------------------------------------------------------------------------------------------------------------------
+  // The answer
+  // ------------------------------------------------------------------------------------------------------------------
+
+  function showAnswer() {
+    const answer = engine.judge(state.values);
+    page.answer = answer;
+    showVerdict(answer);
+    showMasses(answer);
+    byId("doubt").replaceChildren(
+      doubtLine("ignorance", answer.ignorance), doubtLine("conflict", answer.conflict),
+      doubtLine("support lost", answer.supportDeficit.reduce((sum, part) => sum + part, 0)));
+    showNovelty(answer);
+    if (data.usual) {
+      showBalance(answer);
+      showMarks();
+    }
+    if (data.reasons) showReasons(answer);
+    showChanges(answer);
+    showFired(answer);
+  }
+
+  const probabilityOf = (answer) => answer.probability || answer.pignistic;
+  const abstains = (answer) => classes.length > 1 && answer.set.every(Boolean);
+  const order = (answer) => classes.map((_, c) => c).sort((one, other) => probabilityOf(answer)[other] - probabilityOf(answer)[one] || one - other);
+
+  function showVerdict(answer) {
+    const inside = classes.filter((_, c) => answer.set[c]), isOpen = abstains(answer);
+    const verdict = byId("verdict");
+    verdict.className = `verdict${isOpen ? " abstains" : inside.length > 1 ? " several" : ""}`;
+    verdict.dataset.label = isOpen ? "" : classes[answer.label];
+    verdict.dataset.set = JSON.stringify(inside);
+    verdict.textContent = isOpen ? "No answer" : inside.length > 1 ? `One of ${inside.length}: ${several(inside)}` : inside[0];
+    byId("sentence").textContent = isChanged() || !state.row.sentence ? sentence(answer) : state.row.sentence;
+    const truth = state.row.truth ? `${isChanged() ? "The label of the row as it was:" : "Its label is"} ${state.row.truth}.` : "";
+    byId("verdict-note").replaceChildren(truth);
+  }
+
+  function isChanged() {
+    return state.values.some((value, j) => !Object.is(value, state.start[j]));
+  }
+
+  // Some names, and how many more there are.
+  function several(names) {
+    const hidden = names.length - MOST_CLASSES;
+    return names.slice(0, MOST_CLASSES).join(", ") + (hidden > 0 ? ` and ${hidden} more` : "");
+  }
+
+  // The answer and the main reason for it, of values that Python has not seen.
+  function sentence(answer) {
+    const probability = probabilityOf(answer), named = order(answer).filter((c) => answer.set[c]).slice(0, 3)
+      .map((c) => `${classes[c]} (${percent(probability[c])})`);
+    if (abstains(answer) && answer.ignorance === 1) return "No answer: nothing is known of such a row.";
+    if (abstains(answer)) return `No answer, ${listed(named, "or")}: what speaks for and against the classes nearly balances.`;
+    return `${listed(named, "or")}${data.usual ? reasonOfWeights(answer) : reasonOfRules(answer)}.`;
+  }
+
+  function reasonOfWeights(answer) {
+    const { towards, moves } = balanceOf(answer), sign = towards === answer.label ? 1 : -1;
+    const speaking = features.map((_, j) => j).filter((j) => sign * moves[j] >= LEAST_MOVE).sort((i, j) => Math.abs(moves[j]) - Math.abs(moves[i]));
+    if (!speaking.length) return ", as for the average training row";
+    const named = speaking.slice(0, 2).filter((j) => Math.abs(moves[j]) >= SECOND_REASON * Math.abs(moves[speaking[0]]));
+    return `, because ${listed(named.map((j) => `${features[j].name} is ${valueText(j)}`))}`;
+  }
+
+  function reasonOfRules(answer) {
+    const fired = data.rules.filter((rule) => rule.class === answer.label && answer.firing[rule.node] > 0)
+      .sort((one, other) => answer.firing[other.node] * other.confidence - answer.firing[one.node] * one.confidence);
+    return fired.length ? `, because rule ${fired[0].number} fits by ${percent(answer.firing[fired[0].node])}` : "";
+  }
+
+  function showMasses(answer) {
+    const lines = order(answer).slice(0, MOST_CLASSES).sort((one, other) => one - other).map((c) => massLine(classes[c], c, answer));
+    const hidden = classes.length - lines.length;
+    if (hidden > 0) lines.push(element("p", { className: "note" }, `and ${hidden} classes that are less probable`));
+    byId("masses").replaceChildren(...lines);
+  }
+
+  function massLine(name, c, answer) {
+    const [belief, plausibility, probability] = [answer.belief[c], answer.plausibility[c], probabilityOf(answer)[c]];
+    const text = `${name}: probability ${percent(probability)}, at least ${percent(belief)}, at most ${percent(plausibility)}`;
+    return element("div", { className: "meter" }, element("span", { className: `chip ${tint(c)}` }, name),
+      bar(text, [plausibility, "maybe"], [belief, "fill"]),
+      element("span", { className: "num" }, element("strong", {}, figure(probability, percent(probability), `probability-${c}`)), " (",
+        figure(belief, fixed(belief), `belief-${c}`), " to ", figure(plausibility, fixed(plausibility), `plausibility-${c}`), ")"));
+  }
+
+  function doubtLine(name, value) {
+    return element("div", { className: "meter" }, term(name), bar(`${name} ${fixed(value)}`, [value, "low"]),
+      figure(value, fixed(value), name.replace(" ", "-")));
+  }
+
+  // ------------------------------------------------------------------------------------------------------------------
+  // Novelty
+  // ------------------------------------------------------------------------------------------------------------------
+
+  // How unusual a row is among the training rows: a share, and a text; as unusual_text in Python.
+  function unusual(novelty) {
+    const { training, usual } = data.novelty;
+    if (training.length) {
+      const share = training.filter((own) => own < novelty).length / training.length;
+      const text = share === 1 ? `more unusual than all of ${training.length.toLocaleString("en")} training rows` : `more unusual than ${Math.floor(100 * share + 1e-9)} % of the training rows`;
+      return { share, text, full: "A full bar: more unusual than all training rows that the model keeps." };
+    }
+    if (!(usual > 0)) return { share: 0, text: "nothing to compare with", full: "" };
+    const times = novelty / usual;
+    const text = isFinite(times) ? `${Number(times.toPrecision(2))} times the usual novelty` : "beyond all numbers";
+    return { share: times / 4, text, full: "A full bar: four times the usual novelty or more." };
+  }
+
+  function showNovelty(answer) {
+    const { share, text, full } = unusual(answer.novelty);
+    byId("unusual").replaceChildren(
+      element("div", { className: "meter" }, term("novelty"), bar(`novelty: ${text}`, [share, "low"]), figure(answer.novelty, amount(answer.novelty), "novelty")),
+      element("p", { className: "note" }, state.values.every(Number.isNaN) ? "All values are missing: nobody can say how unusual the row is." : `${text[0].toUpperCase()}${text.slice(1)}. ${full}`));
+    const parts = answer.noveltyByFeature, from = features.map((_, j) => j).filter((j) => parts[j] > 0).sort((i, j) => parts[j] - parts[i]);
+    const lines = from.slice(0, MOST_PARTS).map((j) => {
+      const part = isFinite(answer.novelty) ? parts[j] / answer.novelty : Number(!isFinite(parts[j]));
+      return element("div", { className: "meter" }, element("span", {}, features[j].name, " ", element("span", { className: "soft" }, valueText(j))),
+        bar(`${features[j].name} ${percent(part)}`, [part, "fill"]), figure(parts[j], percent(part), `novelty-${j}`));
+    });
+    if (from.length > MOST_PARTS) lines.push(element("p", { className: "note" }, `and ${from.length - MOST_PARTS} smaller parts`));
+    if (!from.length) lines.push(element("p", { className: "note" }, "None."));
+    byId("novelty-parts").replaceChildren(...lines);
+  }
+
+  // ------------------------------------------------------------------------------------------------------------------
+  // What would change the label, and what cost points
+  // ------------------------------------------------------------------------------------------------------------------
+
+  // A search that takes long waits until the form rests.
+  function showChanges(answer) {
+    clearTimeout(search.timer);
+    if (search.cost < MOST_COST) return fillChanges(answer);
+    byId("changes").replaceChildren(element("li", { className: "note" }, "Searching ..."));
+    search.timer = setTimeout(() => fillChanges(answer), 150);
+  }
+
+  function fillChanges(answer) {
+    const lines = [], say = (...parts) => lines.push(element("li", {}, ...parts));
+    if (abstains(answer)) say("There is no label that could change.");
+    else {
+      const label = classes[answer.label], certified = isChanged() ? null : state.row.certified;
+      if (certified) say(term("certificate", "Proven"), `: the label stays ${label} as long as no number moves by more than ${certified}.`);
+      const found = ferlChanges.nearest(engine, features, state.values);
+      found.slice(0, MOST_CHANGES).forEach((change) => say(...changeLine(change)));
+      if (found.length > MOST_CHANGES) say(`... and ${found.length - MOST_CHANGES} more features, further away.`);
+      if (!found.length) say(`No change of a single value was found that makes it anything but ${label}.`);
+    }
+    byId("changes").replaceChildren(...lines);
+  }
+
+  function changeLine({ j, to, label, isSilent, distance }) {
+    const feature = features[j], isCategory = feature.kind === "category";
+    const told = isCategory ? feature.levels[to] : String(to), steps = Number(distance.toPrecision(2));
+    const far = isCategory ? "" : ` (${to > state.values[j] ? "up" : "down"} by ${steps} ${steps === 1 ? "spread" : "spreads"})`;
+    const button = element("button", { type: "button", className: "small", "data-to": String(to), "data-feature": String(j) }, "try");
+    button.setAttribute("aria-label", `Try ${feature.name} ${told}`);
+    button.addEventListener("click", () => change(j, to));
+    return [`If ${feature.name} were ${told} instead of ${valueText(j)}${far}: `,
+      element("strong", {}, isSilent ? "no rule says anything any more" : classes[label]), " ", button];
+  }
+
+  // What cost the row points on its way to the second most probable class, unless the reader chooses another one.
+  function showReasons(answer) {
+    const choice = byId("reason-class"), ranked = order(answer);
+    const positive = choice.value === "" ? ranked[1] : Number(choice.value);
+    const { unit, neutral } = data.reasons;
+    if (classes.length === 2) {
+      const total = neutral + unit * (answer.scores[1] - answer.scores[0]);
+      byId("points").replaceChildren("The row has ", figure(total, fixed(total, 0), "points"), ` points for ${classes[1]}. `);
+    }
+    const found = ferlChanges.reasons(engine, data.reasons, answer, positive).map((own) =>
+      element("li", { "data-lost": String(own.lost) }, reasonText(answer, own)));
+    if (!found.length) found.push(element("li", { className: "note" }, `Nothing cost it points on its way to ${classes[positive]}.`));
+    byId("reason-codes").replaceChildren(...found);
+    byId("reason-towards").textContent = choice.value === "" ? `: ${classes[positive]}` : "";
+  }
+
+  function reasonText(answer, { feature, rules, points }) {
+    const cost = `${points < 0.5 ? "less than a point" : points < 1.5 ? "1 point" : `${fixed(points, 0)} points`} below the average row`;
+    if (feature !== null) return `${features[feature].name} is ${valueText(feature)}: ${cost}`;
+    const rule = data.rules.find((own) => own.number === rules[0] + 1), phi = answer.firing[rule.node];
+    return `${rule.conditions.join(" and ")} (rule ${rule.number}) fits by ${fixed(100 * phi, 0)} %: ${cost}`;
+  }
+
+  // ------------------------------------------------------------------------------------------------------------------
+  // What features and rules add, of wide rules
+  // ------------------------------------------------------------------------------------------------------------------
+
+  // Two classes whose evidence is compared: the second label with the first, or the most probable with the next.
+  function comparison(answer) {
+    const order = classes.map((_, c) => c).sort((one, other) => answer.scores[other] - answer.scores[one] || one - other);
+    const [towards, against] = classes.length > 2 ? order : [classes.length - 1, 0];
+    return { towards, against, apart: (weight) => weight[towards] - weight[against] };
+  }
+
+  // What each value adds to the log-odds of the compared classes, beside the average training row.
+  function balanceOf(answer) {
+    const compared = comparison(answer), { apart } = compared;
+    const support = 1 - answer.supportDeficit.reduce((sum, part) => sum + part, 0);
+    const usual = data.usual.map((weight) => support * apart(weight));
+    return { ...compared, usual, moves: features.map((_, j) => apart(answer.featureContributions[j]) - usual[j]) };
+  }
+
+  // From the average training row to this one, the largest move first.
+  function showBalance(answer) {
+    const { towards, against, apart, usual, moves } = balanceOf(answer);
+    const order = features.map((_, j) => j).filter((j) => features[j].n_conditions > 0)
+      .sort((i, j) => Math.abs(moves[j]) - Math.abs(moves[i]) || i - j);
+    const steps = order.slice(0, MOST_MOVES).map((j) =>
+      ({ name: features[j].name, value: valueText(j), size: moves[j], key: `moves-${j}` }));
+    const hidden = order.slice(MOST_MOVES);
+    if (hidden.length)
+      steps.push({ name: `${hidden.length} other ${hidden.length === 1 ? "feature" : "features"}`, value: "", size: hidden.reduce((sum, j) => sum + moves[j], 0), key: "moves-rest" });
+    const base = usual.reduce((sum, own) => sum + own, 0), total = apart(answer.scores);
+    byId("balance-title").textContent = `What speaks for ${classes[towards]} (+) and ${classes[against]} (-)`;
+    byId("balance").replaceChildren(...waterfall(base, steps, total, tint(towards), tint(against)));
+  }
+
+  function valueText(j) {
+    const value = state.values[j], feature = features[j];
+    if (Number.isNaN(value)) return "missing";
+    if (feature.kind !== "category") return short(value);
+    return value < feature.levels.length ? feature.levels[value] : "not in training";
+  }
+
+  // Bars one below the other, each of which begins where the last one ended.
+  function waterfall(base, steps, total, up, down) {
+    const ends = [0, base];
+    for (const step of steps) ends.push(ends[ends.length - 1] + step.size);
+    const low = Math.min(...ends, total), high = Math.max(...ends, total), width = high - low || 1;
+    const at = (value) => (100 * (value - low)) / width;
+    const line = (name, value, from, to, size, key) => {
+      const step = drawing("rect", { x: at(Math.min(from, to)), width: Math.max(at(Math.max(from, to)) - at(Math.min(from, to)), 0.5), height: 10, class: to < from ? down : up });
+      const zero = drawing("path", { d: `M${at(0)} 0 V10`, class: "middle" });
+      const picture = drawing("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", role: "img", "aria-label": `${name} ${signed(size)}` },
+        drawing("rect", { width: 100, height: 10, class: "track" }), step, zero);
+      const label = element("span", {}, name);
+      if (value) label.append(" ", element("span", { className: "soft" }, value));
+      return element("div", { className: "meter" }, label, picture, figure(size, signed(size), key));
+    };
+    return [
+      line("average training row", "", 0, base, base, "base"),
+      ...steps.map((step, k) => line(step.name, step.value, ends[k + 1], ends[k + 2], step.size, step.key)),
+      line("sum", "", 0, total, total, "sum"),
+    ];
+  }
+
+  // Where the row's values lie on the curves.
+  function showMarks() {
+    for (const shape of document.querySelectorAll(".shape[data-feature]")) {
+      const value = state.values[Number(shape.dataset.feature)], chart = shape.querySelector("svg[data-low]");
+      for (const row of shape.querySelectorAll("tr[data-code]")) row.toggleAttribute("data-marked", Number(row.dataset.code) === value);
+      if (!chart) continue;
+      chart.querySelector(".mark")?.remove();
+      const share = (value - Number(chart.dataset.low)) / (Number(chart.dataset.high) - Number(chart.dataset.low));
+      if (share >= 0 && share <= 1) chart.append(drawing("path", { d: `M${38 + 274 * share} 10 V130`, class: "mark" }));
+    }
+  }
+
+  // ------------------------------------------------------------------------------------------------------------------
+  // Rules that fire
+  // ------------------------------------------------------------------------------------------------------------------
+
+  function showFired(answer) {
+    const size = data.usual ? ruleWeight(answer) : (rule) => answer.firing[rule.node], most = data.usual ? MOST_WIDE : MOST_FIRED;
+    const counts = (rule) => !data.usual || answer.contributions[rule.number - 1].some((own) => own !== 0);
+    const fired = data.rules.filter((rule) => answer.firing[rule.node] > 0 && counts(rule))
+      .sort((one, other) => Math.abs(size(other)) - Math.abs(size(one)));
+    const lines = fired.slice(0, most).map((rule) => {
+      const phi = answer.firing[rule.node], conditions = rule.conditions.join(" and ") || "anything";
+      const link = element("a", { href: `#rule-${rule.number}` }, `rule ${rule.number}`);
+      const told = data.usual
+        ? [`: if ${conditions}, which fits by `, figure(phi, fixed(phi, 2), `firing-${rule.node}`)]
+        : [`: if ${conditions} then `, element("strong", {}, rule.label), ` ${fixed(rule.confidence, 2)}`];
+      const first = data.usual ? figure(size(rule), signed(size(rule)), `rule-weight-${rule.number}`) : figure(phi, fixed(phi), `firing-${rule.node}`);
+      return element("li", {}, first, element("div", {}, link, ...told));
+    });
+    if (fired.length > most) lines.push(element("li", { className: "note" }, element("span"), `and ${fired.length - most} weaker ${fired.length === most + 1 ? "one" : "ones"}`));
+    if (!fired.length) lines.push(element("li", {}, element("span"), "None: nothing that was learned applies to this row."));
+    byId("fired").replaceChildren(...lines);
+  }
+
+  // What a wide rule adds to the log-odds of the compared classes; rules have the numbers of their contributions.
+  function ruleWeight(answer) {
+    const { apart } = comparison(answer);
+    return (rule) => apart(answer.contributions[rule.number - 1]);
+  }
+
+  function fillRows() {
+    const choice = byId("row-choice");
+    rows.forEach((row, index) =>
+      choice.append(element("option", { value: index }, `Row ${row.number}${row.truth ? `: ${row.truth}` : ""}`)));
+    if (!rows.length) choice.append(element("option", { value: -1 }, "the table has no rows"));
+    choice.addEventListener("change", () => loadRow(Number(choice.value)));
+    byId("reset").addEventListener("click", () => load(state.start, state.row));
+    for (const button of document.querySelectorAll("button[data-row]"))
+      button.addEventListener("click", () => {
+        const index = rows.findIndex((row) => row.number === Number(button.dataset.row));
+        choice.value = index;
+        loadRow(index);
+        byId("what-if").scrollIntoView();
+        choice.focus({ preventScroll: true });
+      });
+    byId("reason-class")?.addEventListener("change", () => showReasons(page.answer));
+    loadRow(0);
+  }
+
+  function loadRow(index) {
+    if (index in rows) return load(rows[index].values, rows[index]);
+    load(features.map((feature) => (feature.kind === "category" ? 0 : (feature.low + feature.high) / 2)));
+  }
+
+  const page = { engine, data, load, answer: null };
+  fillForm();
+  fillRows();
+  return page;
+})();

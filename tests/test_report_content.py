@@ -1,0 +1,335 @@
+"""What a report says first, of groups, in points, and how unusual rows are: the dict and the text of the file."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from ferl import FERLClassifier, save_model
+from ferl._cli.app import app
+from ferl._read.novelty_scale import novelty_scale
+from ferl._sklearn import check_rows
+from ferl.export import export_scorecard, reason_codes
+from ferl.metrics import metrics_by_group
+from ferl.report import report_html
+from ferl.report.glossary import glossary
+from ferl.report.summarise import summarise
+from ferl.report.table_reading import TableReading
+from ferl.report.writing import label_codes, percent
+from table_examples import fit_mixed, mixed_table, rare_category_table, rows_beside
+
+
+@pytest.fixture(scope="module")
+def loans():
+    """Rare denials, a model of them, and rows to judge."""
+    X, y = rare_category_table(np.random.default_rng(0), 1200)
+    labels = np.where(y == 1, "yes", "no")
+    model = FERLClassifier("wide", max_rules=12, random_state=0).fit(X[:600], labels[:600])
+    return model, X[600:].reset_index(drop=True), labels[600:]
+
+
+def summary_of(model, rows, y=None, **options):
+    reading = TableReading(model.model_)
+    encoded = check_rows(model, rows)
+    reading.add(encoded, None if y is None else label_codes(model.model_, y, len(encoded)))
+    return summarise(model.model_, {}, reading, "t", "held_out.csv", **options)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Half a minute
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_sentence_tells_rows_accuracy_baseline_recall_and_abstention(loans):
+    model, X, y = loans
+    told = summary_of(model, X, y)["headline"]["sentence"]
+    label = model.predict(X)
+    n_open = int(model.predict_set(X).all(axis=1).sum())
+    assert told.startswith(f"For 600 rows of held_out.csv, {model.n_rules_} rules predict no or yes: ")
+    assert f"{100 * (label == y).mean():.1f} % of the predictions are right" in told
+    assert f"always saying no would be right for {100 * (y == 'no').mean():.1f} %" in told
+    for name in ("no", "yes"):
+        assert f"{100 * (label == y)[y == name].mean():.0f} % of the rows that are {name}" in told
+    assert f"{n_open} rows ({100 * n_open / 600:.1f} %) get no answer" in told
+
+
+def test_the_picture_is_made_of_shares_that_add_up(loans):
+    model, X, y = loans
+    summary = summary_of(model, X, y)
+    bars = summary["headline"]["bars"]
+    label, is_open = model.predict(X), model.predict_set(X).all(axis=1)
+    for own in [bars["all"], *bars["classes"]]:
+        rows = y == own["name"] if "name" in own else np.full(600, True)
+        right, parts = label[rows] == y[rows], own["parts"]
+        assert sum(parts.values()) == pytest.approx(1)
+        assert parts["right"] + parts["open_right"] == pytest.approx(own["share"]) == pytest.approx(right.mean())
+        assert parts["right"] == pytest.approx((right & ~is_open[rows]).mean())
+        assert parts["open_wrong"] == pytest.approx((~right & is_open[rows]).mean())
+    assert summary["measures"]["baseline"] == pytest.approx((y == "no").mean())
+    assert summary["measures"]["accuracy_answered"] == pytest.approx((label == y)[~is_open].mean())
+
+
+def test_a_model_that_is_no_better_than_guessing_is_said_to_be_so():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)), np.repeat(["a", "b"], [150, 50])
+    model = FERLClassifier("wide", random_state=0).fit(X[:, :1] * 0, y)
+    told = summary_of(model, X[:, :1] * 0, y)["headline"]["sentence"]
+    assert "75.0 % of the predictions are right, no better than guessing: always saying a would be right" in told
+    assert "0 % of the rows that are b" in told
+
+
+def test_without_labels_nothing_is_said_of_right_and_wrong(loans):
+    model, X, _ = loans
+    told = summary_of(model, X)["headline"]
+    assert told["bars"] is None
+    assert "no label is known, so nobody can say how many are right" in told["sentence"]
+
+
+def test_of_many_classes_the_best_and_the_worst_are_named():
+    table = mixed_table(np.random.default_rng(0), n=300, n_classes=5)
+    told = summary_of(fit_mixed(table), table.frame, table.y)["headline"]["sentence"]
+    assert "predict one of 5 classes" in told
+    assert re.search(r"they find from \d+ % of the rows that are \d to \d+ % of the rows that are \d;", told)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Groups
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_groups_of_the_page_are_those_of_the_metrics(loans):
+    model, X, y = loans
+    for column in ("family", "debt"):
+        page = report_html(model, X, y, groups=column)
+        abstained = model.predict_set(X).all(axis=1)
+        expected = metrics_by_group(y, model.predict(X), X[column], model.classes_, abstained=abstained)
+        table = page[page.index('<section id="groups"') : page.index('<section id="abstained"')]
+        rows = re.findall(r"<tr(?: class=\"small-group\")?><th scope=\"row\">(.*?)</th>(.*?)</tr>", table, re.DOTALL)
+        assert len(rows) == len(expected) > 1
+        for (name, cells), own in zip(rows, expected, strict=True):
+            told = [re.sub(r"<.*?>", "", cell) for cell in re.findall(r"<td.*?</td>", cells, re.DOTALL)]
+            assert name.startswith(own.group)
+            assert told[0] == f"{own.n_rows:,}"
+            assert told[1].startswith(percent(own.accuracy))
+            assert told[2] == percent(own.abstention)
+            assert told[3] == percent(own.predicted[1])
+            assert told[4] == f"{percent(own.false_positive_rate)} of {own.n_by_class[0]}"
+            assert told[5] == f"{percent(own.false_negative_rate)} of {own.n_by_class[1]}"
+
+
+def test_groups_may_be_a_column_that_the_model_does_not_read(loans):
+    model, X, y = loans
+    sex = np.where(np.arange(600) % 3, "female", "male")
+    named = report_html(model, X.assign(sex=sex), y, groups="sex")
+    assert "By sex" in named
+    assert report_html(model, pl.from_pandas(X).with_columns(sex=pl.Series(sex)), y, groups="sex") == named
+    assert report_html(model, X, y, groups=pd.Series(sex, name="sex")) == named
+
+
+def test_small_groups_are_marked_and_left_out_of_the_comparison(loans):
+    model, X, y = loans
+    sizes = np.repeat(["large", "middle", "tiny"], [400, 180, 20])
+    page = report_html(model, X, y, groups=sizes)
+    section = page[page.index('<section id="groups"') : page.index('<section id="abstained"')]
+    assert re.search(r"tiny <span class=\"note\">\(few rows\)</span></th><td class=\"right\">20</td>", section)
+    assert section.count("few rows") == 1
+    gap = re.search(r"Accuracy lies between .*? \((\w+)\) and .*? \((\w+)\)", section)
+    assert set(gap.groups()) == {"large", "middle"}
+    without = report_html(model, X, None, groups=sizes)
+    assert "No label is known: only abstention and predictions can be compared." in without
+
+
+def test_wrong_groups_are_named_with_the_remedy(loans):
+    model, X, y = loans
+    with pytest.raises(ValueError, match=r"groups is 'age'; the columns of X are \['debt', .*Name one of them"):
+        report_html(model, X, y, groups="age")
+    with pytest.raises(ValueError, match="groups has 3 values and X has 600 rows"):
+        report_html(model, X, y, groups=["a", "b", "c"])
+    with pytest.raises(ValueError, match=r"groups has shape \(2, 2\); pass one value for each row"):
+        report_html(model, X, y, groups=[["a", "b"], ["c", "d"]])
+    without_names = FERLClassifier("wide", random_state=0).fit(np.zeros((4, 1)), ["a", "b"] * 2)
+    with pytest.raises(ValueError, match="the columns of X are without names"):
+        report_html(without_names, np.zeros((4, 1)), groups="x0")
+
+
+@pytest.mark.parametrize("groups", ["debt", "branch"])
+def test_the_command_compares_the_same_groups(tmp_path, loans, groups):
+    model, X, y = loans
+    save_model(model, tmp_path / "model.json")
+    rows = X.assign(branch=np.arange(600) % 30, denied=y)
+    rows.to_csv(tmp_path / "table.csv", index=False)
+    files = [str(tmp_path / name) for name in ("model.json", "table.csv", "r.html")]
+    arguments = ["report", *files[:2], "--target", "denied", "--groups", groups, "-o", files[2], "--title", "T"]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    known = rows[[*X.columns, "branch"] if groups == "branch" else X.columns]
+    python = report_html(model, known, y, title="T", table="table.csv", groups=groups)
+
+    def section(page):
+        return page[page.index('<section id="groups"') : page.index('<section id="abstained"')]
+
+    assert section((tmp_path / "r.html").read_text(encoding="utf-8")) == section(python)
+    done = CliRunner().invoke(app, [*arguments[:6], "familie", "-o", files[2]])
+    assert done.exit_code == 2
+    assert "has no column 'familie'. Did you mean 'family'?" in done.output
+
+
+@pytest.mark.parametrize("groups", ["b", "kind"])
+def test_a_model_without_names_takes_the_other_columns_in_their_order(tmp_path, groups):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)), rng.choice(["no", "yes"], 200)
+    model = FERLClassifier("wide", random_state=0).fit(X, y)
+    save_model(model, tmp_path / "model.json")
+    rows = pd.DataFrame(X, columns=["a", "b"])
+    rows = rows if groups == "b" else rows.assign(kind=rng.choice(["s", "t"], 200))
+    rows.assign(y=y).to_csv(tmp_path / "table.csv", index=False)
+    files = [str(tmp_path / name) for name in ("model.json", "table.csv", "r.html")]
+    done = CliRunner().invoke(app, ["report", *files[:2], "--target", "y", "--groups", groups, "-o", files[2]])
+    assert done.exit_code == 0, done.output
+    assert f"By {groups}" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    with pytest.warns(UserWarning, match="fitted without feature names"):
+        assert f"By {groups}" in report_html(model, rows, y, groups=groups)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Points and reasons
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_card_has_the_points_of_the_scorecard(n_classes):
+    table = mixed_table(np.random.default_rng(n_classes), n=300, n_classes=n_classes)
+    model = FERLClassifier("wide", random_state=0).fit(table.frame, table.y)
+    card = summary_of(model, table.frame)["card"]
+    frame = export_scorecard(model)
+    lines = [line for group in card["groups"] for line in group["lines"]]
+    assert [line["when"] for line in lines] == frame["when"].tolist()
+    assert [group["name"] for group in card["groups"]] == list(dict.fromkeys(frame["feature"]))
+    columns = [name for name in frame if name.startswith("points") and not name.startswith("points_to")]
+    for k, name in enumerate(columns):
+        told = [float(line["points"][k].split(" to ")[0]) for line in lines]
+        np.testing.assert_allclose(told, frame[name], atol=0.0501)
+    assert len(card["heads"]) == len(columns)
+
+
+def test_trees_and_many_classes_have_no_card():
+    table = mixed_table(np.random.default_rng(0), n=300, n_classes=8)
+    assert summary_of(fit_mixed(table), table.frame)["card"] is None
+    assert summary_of(fit_mixed(table), table.frame)["page"]["reasons"] is None
+    assert summary_of(FERLClassifier("wide", random_state=0).fit(table.frame, table.y), table.frame)["card"] is None
+
+
+def test_listed_rows_have_the_reason_codes_of_the_less_probable_class(loans):
+    model, X, y = loans
+    summary = summary_of(model, X, y)
+    for row in summary["abstained"][:5] + summary["novel"][:5]:
+        one = X.iloc[[row["number"] - 1]]
+        other = "no" if model.predict(one)[0] == "yes" else "yes"
+        expected = reason_codes(model, one, positive=other)[0]
+        assert len(row["reason_codes"]) == len(expected)
+        for told, reason in zip(row["reason_codes"], expected, strict=True):
+            assert told.startswith((f"{reason.name} is ", reason.text.split(" fits by ")[0]))
+            assert told.endswith(reason.text.rsplit(":", 1)[1])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Unusual rows, answers and words
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", ["wide", "deep", "compact"])
+def test_rows_like_those_of_training_are_as_unusual_as_these(variant):
+    rng = np.random.default_rng(0)
+    table = mixed_table(rng, n=1200, n_classes=2, missing=0.05)
+    rows = table.frame.iloc[:400]
+    model = FERLClassifier(variant, random_state=0).fit(rows, table.y[:400])
+    scale = novelty_scale(model.model_)
+    assert (np.diff(scale.training) >= 0).all()
+    shares = np.array([scale.share(own) for own in model.novelty(table.frame.iloc[400:])])
+    assert abs(shares.mean() - 0.5) < 0.07
+    assert abs((shares > 0.9).mean() - 0.1) < 0.05
+    far = table.frame.iloc[:3].assign(x0=1e6)
+    assert [scale.share(own) for own in model.novelty(far)] == [1.0] * 3
+
+
+def test_the_scale_is_the_novelty_of_training_rows_without_themselves():
+    table = mixed_table(np.random.default_rng(0), n=60)
+    model = FERLClassifier("wide", random_state=0).fit(table.frame, table.y).model_
+    rows, near = model.neighbours.rows, model.neighbours
+    is_number = near.n_categories == 0
+
+    def distance(one, other):
+        known = ~np.isnan(one)
+        filled = np.where(np.isnan(other) & is_number, near.centre, other)
+        apart = np.where(is_number, np.abs(one - filled), one != other) / near.unit
+        return apart[known].sum() / max(known.sum(), 1)
+
+    expected = []
+    for i, row in enumerate(rows):
+        nearest = min(distance(row, other) for k, other in enumerate(rows) if k != i)
+        probability = np.exp(model_scores(model, row))
+        probability /= probability.sum()
+        expected.append(nearest / near.usual - 0.5 * (probability * np.log(probability)).sum())
+    np.testing.assert_allclose(novelty_scale(model).training, np.sort(expected), rtol=1e-9)
+
+
+def model_scores(model, row):
+    from ferl._read.evidence import decision_scores
+
+    return decision_scores(model, row[None])[0]
+
+
+def test_a_model_without_training_rows_tells_novelty_by_what_is_usual():
+    table = mixed_table(np.random.default_rng(0), n=300)
+    model = FERLClassifier("wide", random_state=0, n_exemplars=0).fit(table.frame, table.y)
+    summary = summary_of(model, table.frame)
+    assert summary["page"]["novelty"]["training"] == []
+    assert re.fullmatch(r"[\d.]+ times the usual novelty", summary["novel"][0]["unusual"])
+
+
+@pytest.mark.parametrize("variant", ["wide", "deep"])
+def test_rows_without_an_answer_have_no_label(variant):
+    table = mixed_table(np.random.default_rng(0), n=300)
+    model = fit_mixed(table, variant=variant)
+    rows = rows_beside(table, 0, 200)
+    abstained = summary_of(model, rows, np.resize(table.y, 200))["abstained"]
+    assert abstained
+    for row in abstained:
+        assert (row["label"], row["is_wrong"]) == (None, False)
+        assert row["reason"].startswith("No answer")
+
+
+@pytest.mark.parametrize("variant", ["wide", "deep"])
+def test_nothing_is_ruled_out_or_possible_and_proven_is_said_of_certificates_alone(variant, loans):
+    _, X, y = loans
+    page = report_html(FERLClassifier(variant, random_state=0).fit(X, y), X, y, groups="family")
+    text = re.sub(r"<(script|style).*?</\1>|<.*?>", " ", page, flags=re.DOTALL)
+    assert not re.search(r"rule[sd]? out|proven|impossible", text, re.IGNORECASE)
+
+
+@pytest.mark.parametrize("is_wide", [True, False])
+def test_every_word_of_the_page_that_is_explained_is_in_the_glossary(is_wide, loans):
+    _, X, y = loans
+    page = report_html(FERLClassifier("wide" if is_wide else "deep", random_state=0).fit(X, y), X, y, groups="family")
+    words = glossary(is_wide)
+    used = set(re.findall(r'data-term="([^"]*)"', page))
+    assert used <= set(words)
+    assert {"accuracy", "recall", "belief", "plausibility", "no answer", "ignorance", "novelty"} <= used
+    for word in used:
+        assert f'id="term-{word.replace(" ", "-")}"' in page
+    assert {"certificate", "conflict", "support lost", "prediction set"} <= set(words)
+
+
+def test_numbers_of_the_text_have_four_digits_at_most(loans):
+    model, X, y = loans
+    page = report_html(model, X, y, groups="debt")
+    text = re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", page, flags=re.DOTALL)
+    digits = [own.replace(".", "").lstrip("0") for own in re.findall(r"(?<![\w.])\d+\.\d+(?!\w|\.\d)", text)]
+    long = [own for own in digits if len(own.rstrip("0")) > 4]
+    assert len(digits) > 100
+    assert long == []

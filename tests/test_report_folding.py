@@ -1,0 +1,223 @@
+"""The report in a real browser: what is folded away, words that are explained, and what the what-if form tells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+
+from browser import chromium, console, open_page, set_width
+from ferl import FERLClassifier
+from ferl.report import write_report
+from table_examples import rare_category_table
+
+MOST_HEIGHT = 6000  # pixels of a page as it opens, 1400 wide
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as driver:
+        yield driver
+
+
+@pytest.fixture(scope="module")
+def loans(tmp_path_factory):
+    """Numbers and categories, rare denials: the model, its rows, and the page."""
+    X, y = rare_category_table(np.random.default_rng(0), 1200)
+    labels = np.where(y == 1, "yes", "no")
+    model = FERLClassifier("wide", max_rules=12, random_state=0).fit(X[:600], labels[:600])
+    path = tmp_path_factory.mktemp("report") / "loans.html"
+    return model, X[600:], write_report(model, X[600:], labels[600:], path, groups="family")
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """Many rules on many features, with many rows that get no answer."""
+    X, y = make_classification(800, 20, n_informative=10, n_classes=4, flip_y=0.2, random_state=0)
+    model = FERLClassifier("deep", random_state=0).fit(X[:500], y[:500])
+    assert model.n_rules_ > 40
+    path = tmp_path_factory.mktemp("report") / "many.html"
+    return write_report(model, X[500:], y[500:], path, groups=X[500:, 0])
+
+
+def test_a_page_opens_short_however_much_there_is_to_say(browser, loans, many):
+    for path in (loans[2], many):
+        open_page(browser, path)
+        set_width(browser, 1400)
+        assert browser.execute_script("return document.documentElement.scrollHeight") < MOST_HEIGHT
+        browser.execute_script("document.getElementById('unfold').click()")
+        assert browser.execute_script("return document.querySelectorAll('main details:not([open])').length") == 0
+        assert browser.execute_script("return document.getElementById('unfold').textContent") == "Fold"
+        browser.execute_script("document.getElementById('unfold').click()")
+        assert browser.execute_script("return document.querySelectorAll('main details[open]').length") == 0
+    assert console(browser) == []
+
+
+def test_a_link_to_a_rule_unfolds_the_rules(browser, many):
+    open_page(browser, many)
+    is_seen = "return document.getElementById('rule-40').checkVisibility({ contentVisibilityAuto: true })"
+    assert not browser.execute_script(is_seen)
+    browser.execute_script(
+        "const own = document.getElementById('rule-filter'); own.value = 'none such';"
+        "own.dispatchEvent(new Event('input')); location.hash = 'rule-40'"
+    )
+    browser.execute_async_script("setTimeout(arguments[0], 50)")
+    assert browser.execute_script(is_seen)
+
+
+TIP = "return document.getElementById('tip').hidden ? '' : document.getElementById('tip').textContent"
+
+
+def test_words_are_explained_to_keyboard_mouse_and_finger(browser, loans):
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    open_page(browser, loans[2])
+    set_width(browser, 1200)
+    word = browser.find_element(By.CSS_SELECTOR, "#summary .term[data-term='accuracy']")
+    meaning = "The share of rows whose most probable class is their label."
+    assert browser.execute_script(TIP) == ""
+    browser.execute_script("arguments[0].focus()", word)
+    assert browser.execute_script(TIP) == meaning
+    ActionChains(browser).send_keys(Keys.ESCAPE).perform()
+    assert browser.execute_script(TIP) == ""
+    browser.execute_script("arguments[0].blur()", word)
+    ActionChains(browser).move_to_element(word).perform()
+    assert browser.execute_script(TIP) == meaning
+    ActionChains(browser).move_by_offset(0, 200).perform()
+    assert browser.execute_script(TIP) == ""
+    browser.execute_script("arguments[0].click()", word)
+    assert browser.execute_script(TIP) == meaning
+    described = browser.execute_script(
+        "return document.getElementById(arguments[0].getAttribute('aria-describedby'))", word
+    )
+    assert browser.execute_script("return arguments[0].textContent", described) == meaning
+
+
+@pytest.mark.parametrize("width", [320, 1200])
+def test_explanations_stay_inside_the_window(browser, loans, width):
+    open_page(browser, loans[2])
+    set_width(browser, width)
+    outside = browser.execute_script(
+        "const tip = document.getElementById('tip'), found = [];"
+        "for (const word of document.querySelectorAll('.term')) {"
+        "  if (!word.checkVisibility()) continue;"
+        "  word.scrollIntoView({ block: 'center', behavior: 'instant' });"
+        "  word.dispatchEvent(new PointerEvent('pointerover', { bubbles: true }));"
+        "  const box = tip.getBoundingClientRect();"
+        "  if (tip.hidden || box.left < 0 || box.right > innerWidth || box.top < 0 || box.bottom > innerHeight)"
+        "    found.push(word.dataset.term);"
+        "}"
+        "return found;"
+    )
+    assert outside == []
+
+
+def text_of(browser, name):
+    return browser.execute_script("return document.getElementById(arguments[0]).innerText", name)
+
+
+def test_the_form_tells_the_sentence_of_python_until_a_value_changes(browser, loans):
+    model, X, path = loans
+    open_page(browser, path)
+    answered = np.flatnonzero(~model.predict_set(X[:50]).all(axis=1)).tolist()
+    for index in answered[:5]:
+        browser.execute_script(
+            "const menu = document.getElementById('row-choice'); menu.value = arguments[0];"
+            "menu.dispatchEvent(new Event('change'))",
+            index,
+        )
+        story = model.explain(X.iloc[[index]])
+        told = text_of(browser, "sentence")
+        assert told.split(",")[0] == story.summary.split(",")[0]
+        radius = story.certified.radius
+        assert (f"no number moves by more than {radius:.2g} spread" in text_of(browser, "changes")) == (radius > 0)
+        offered = browser.execute_script(
+            "return [...document.querySelectorAll('#changes [data-to]')].map((own) => Number(own.dataset.feature))"
+        )
+        names = model.model_.feature_names()
+        found = [names[feature] for feature in offered]
+        assert found == [change.feature for change in story.changes][:5]
+    browser.execute_script("document.querySelector('#changes [data-to]')?.click()")
+    assert "Proven" not in text_of(browser, "changes")
+    assert text_of(browser, "sentence") != told
+
+
+def test_a_change_that_is_tried_gives_the_label_that_it_promises(browser, loans):
+    _, _, path = loans
+    open_page(browser, path)
+    tried = 0
+    for index in range(20):
+        browser.execute_script("ferlPage.load(ferlPage.data.rows[arguments[0]].values.map(Number))", index)
+        promised = browser.execute_script(
+            "const own = document.querySelector('#changes [data-to]');"
+            "if (!own) return null;"
+            "const label = own.parentElement.querySelector('strong').textContent; own.click(); return label"
+        )
+        if promised is None or promised.startswith("no rule"):
+            continue
+        probable = browser.execute_script(
+            "const answer = ferlPage.answer; return ferlPage.data.model.classes[answer.label]"
+        )
+        assert probable == promised
+        tried += 1
+    assert tried > 5
+
+
+def test_reason_codes_and_points_follow_the_form(browser, loans):
+    from ferl.export import Scorecard, reason_codes
+
+    model, X, path = loans
+    open_page(browser, path)
+    totals = Scorecard(model).total(X[:3])
+    for index in range(3):
+        browser.execute_script("ferlPage.load(ferlPage.data.rows[arguments[0]].values.map(Number))", index)
+        points = browser.execute_script("return Number(document.querySelector('[data-key=points]').dataset.value)")
+        assert points == pytest.approx(totals[index], abs=1e-6)
+        for choice, label in (("0", "no"), ("1", "yes")):
+            browser.execute_script(
+                "const own = document.getElementById('reason-class'); own.value = arguments[0];"
+                "own.dispatchEvent(new Event('change'))",
+                choice,
+            )
+            lost = browser.execute_script(
+                "return [...document.querySelectorAll('#reason-codes li')].map((own) => Number(own.dataset.lost))"
+            )
+            expected = reason_codes(model, X.iloc[[index]], positive=label)[0]
+            assert lost == pytest.approx([own.lost for own in expected], abs=1e-9)
+
+
+def test_rows_without_an_answer_have_no_label_and_no_changes(browser, loans):
+    model, X, path = loans
+    open_page(browser, path)
+    number = browser.execute_script("return document.querySelector('#abstained button[data-row]').dataset.row")
+    browser.execute_script("document.querySelector('#abstained button[data-row]').click()")
+    assert model.predict_set(X.iloc[[int(number) - 1]]).all()
+    assert text_of(browser, "verdict") == "No answer"
+    assert text_of(browser, "sentence").startswith("No answer")
+    assert text_of(browser, "changes") == "There is no label that could change."
+
+
+def test_novelty_is_told_by_the_training_rows(browser, loans):
+    from ferl._read.novelty_scale import novelty_scale
+    from ferl.report.shown_rows import unusual_text
+
+    model, X, path = loans
+    open_page(browser, path)
+    scale = novelty_scale(model.model_)
+    for index in range(5):
+        browser.execute_script("ferlPage.load(ferlPage.data.rows[arguments[0]].values.map(Number))", index)
+        told = unusual_text(scale, float(model.novelty(X.iloc[[index]])[0]))
+        assert told in text_of(browser, "unusual").lower()
+    far = [1e9 if kind == "number" else 0 for kind in ("number",) * 5] + [0] * 4
+    browser.execute_script("ferlPage.load(arguments[0])", far)
+    assert f"More unusual than all of {len(scale.training)} training rows" in text_of(browser, "unusual")
+
+
+def test_without_scripts_all_but_the_form_can_be_read(loans):
+    page = loans[2].read_text(encoding="utf-8")
+    assert "<noscript>" in page
+    assert page.count('title="The share of rows whose most probable class is their label."') > 0
+    card = page[page.index('<table class="card-table">') :]
+    assert card[: card.index("</table>")].count("<tr>") > 10
