@@ -21,8 +21,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ferl import Evidence, FERLClassifier
-from ferl.conformal import ConformalFERL, nonconformity
 from ferl._read.conformity import Group, chance_of, least_rows, rank
+from ferl.conformal import ConformalFERL, nonconformity
 from ferl_bench.simulation import make_population
 
 SCORES = [

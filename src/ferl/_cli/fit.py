@@ -83,8 +83,8 @@ def run_fit(
     choice.check(file)
     estimator = _estimator(parameters).set_params(n_jobs=jobs)
     table_rows = _labelled_rows(file, choice.target)
+    check_target(_labels(table_rows[choice.target]), choice.target, allow_many)
     X, y, weight = _training_rows(table_rows, file, choice)
-    check_target(y, choice.target, allow_many)
     fitted_on = np.arange(len(y))
     if test is not None:
         fitted_on, tested_on = _split(y, test, estimator.random_state)
