@@ -62,7 +62,7 @@ def test_a_comma_is_no_decimal_comma_where_it_stands_between_fields_nor_beside_p
 
 def test_a_wrong_separator_is_named(tmp_path):
     comma = write_lines(tmp_path / "t.csv", "a,b", "1,2")
-    with pytest.raises(TableFileError, match="no ';', the separator asked for, but a comma. Leave --separator out"):
+    with pytest.raises(TableFileError, match=r"no ';', the separator asked for, but a comma\. Leave --separator out"):
         TableFile(comma, FileForm(";"))
     mixed = write_lines(tmp_path / "m.csv", "a,b;c;d", "1;2;3", "4;5;6")
     with pytest.raises(TableFileError, match="add --separator ';'"):
