@@ -327,7 +327,9 @@ def test_printed_rules_say_how_strongly_a_rule_fires(cancer):
         (Bound(724.2, 50.65), "724 ±51"),
         (Bound(2.4551, 0.0634), "2.46 ±0.06"),
         (Bound(50321.7, 1234.0), "50322 ±1234"),
-        (Bound(1.5, 5e-324), "1.500000000000 ±0.000000000000"),
+        (Bound(2.5, 0.002), "2.500 ±0.002"),
+        (Bound(1995.25, 0.75), "1995.2 ±0.8"),
+        (Bound(1.5, 5e-324), "1.5"),
     ],
 )
 def test_thresholds_have_the_digits_their_band_gives_meaning_to(bound, text):

@@ -173,7 +173,7 @@ def test_the_summary_gives_answer_and_reason(iris):
     assert lost.summary.startswith("No answer: no rule fires because")
     two = model.explain([6.0, 2.7, 5.1, 1.6])
     assert two.summary.startswith("virginica (49 %) or versicolor (41 %): no rule fires fully")
-    assert "versicolor has at most 60.0 %, and virginica has at least 39.4 %." in str(two)
+    assert "The support of versicolor reaches up to 60.0 %, and that of virginica begins at 39.4 %." in str(two)
 
 
 def test_no_answer_is_no_label_and_no_proof_of_one(iris):

@@ -328,7 +328,10 @@ def test_the_overview_names_a_class_that_no_row_gets():
     X, y = rng.normal(size=(300, 2)), np.where(rng.random(300) < 0.04, "rare", "usual")
     page = overview(FERLClassifier("wide", random_state=0).fit(X, y))
     assert [profile.is_answered for profile in page.classes] == [False, True]
-    assert "rare: 5% of the training rows. No training row that the model keeps gets this answer" in page.to_text(300)
+    (warning,) = page.warnings
+    assert "no training row that the model keeps gets this answer" in warning or "gets the answer rare" in warning
+    assert 'class_weight="balanced"' in warning
+    assert warning in page.to_text(300)
 
 
 def test_every_overview_of_wide_rules_is_text_html_and_json():

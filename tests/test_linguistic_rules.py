@@ -51,9 +51,11 @@ SENTENCE = re.compile(
 
 
 def printed(model: FERLClassifier, dataset: Any, **options: Any) -> tuple[list[str], list[str]]:
-    """Rules, each on one line, and the lines of the legend."""
+    """Rules, each on one line, and the lines of the legend; not how rules are combined, which is said of all trees."""
     names = {"feature_names": dataset.feature_names, "class_names": dataset.target_names.tolist()}
     rules, _, legend = export_text(model, **names, width=10_000, **options).partition("\nwhere\n")
+    rules, _, combined = rules.rpartition("\n")
+    assert combined.startswith("Rules are combined by Dempster's rule; ")
     return re.sub(r"\n +then", " then", rules).splitlines(), [line.strip() for line in legend.splitlines()]
 
 

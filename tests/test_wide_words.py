@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import minimize
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.metrics import roc_auc_score
@@ -19,7 +21,7 @@ from ferl.partition import FuzzySet, LinguisticVariable, quantile_partition, ter
 from oracle import wide
 from oracle.linguistic import Term
 from table_examples import rare_category_table
-from test_wide_core import Floats, Ints, grow, random_table, residuals, same_bits, sample_of
+from test_wide_core import Floats, Ints, grow, probabilities, random_table, residuals, same_bits, sample_of
 
 INF = np.inf
 
@@ -303,3 +305,40 @@ def test_of_two_opposite_words_rules_of_one_condition_need_one(max_conditions: i
     asked = {(int(tree.feature[node]), *tree.trapezoid[node].tolist()) for node in range(1, tree.n_nodes)}
     assert max(sum(own[0] == j for own in asked) for j in range(4)) == n_words
     assert clf.score(X, y) > 0.9
+
+
+def many_kinds(n_classes: int = 20, n_concepts: int = 12, n_rows: int = 400) -> tuple[Floats, Ints]:
+    """Noisy probabilities of concepts, of which every class has some, and the last concept one class alone."""
+    rng = np.random.default_rng(0)
+    table = rng.random((n_classes, n_concepts)) < 0.4
+    table[:, -1] = np.arange(n_classes) == 0
+    y = np.arange(n_rows) % n_classes
+    seen = 1 / (1 + np.exp(-rng.normal(2.0 * table[y] - 1, 1.2)))
+    return seen, y.astype(np.int32)
+
+
+def test_single_words_are_a_regression_whose_ridge_and_scale_were_validated() -> None:
+    X, y = many_kinds()
+    n_classes, d = int(y.max()) + 1, X.shape[1]
+    words = (np.arange(d, dtype=np.int32), np.tile([0.0, 1.0, np.inf, np.inf], (d, 1)))
+    grown = grow(sample_of(X, y), words=words, max_conditions=1, prune=0.0)
+    # A word of one class in twenty has its rule, too.
+    assert sorted(grown["feature"][1:].tolist()) == list(range(d))
+    linear = [own for own in grown["choices"] if own[1] == grown["choices"][0][1]][:4]
+    assert linear[0][4] > 1  # with so few rows of a class the ridge is strong, and makes all weights too small
+    assert all(own[4] == 1 for own in grow(sample_of(X, y), words=words, max_conditions=2)["choices"])
+
+    def objective(w: Floats, ridge: float) -> tuple[float, Floats]:
+        v, b = w[n_classes:].reshape(d, n_classes), w[:n_classes]
+        p = softmax(X @ v + b, axis=1)
+        residual = p - np.eye(n_classes)[y]
+        value = -np.log(p[np.arange(len(y)), y]).sum() + ridge / 2 * (v**2).sum()
+        return value, np.concatenate([residual.sum(axis=0), (X.T @ residual + ridge * v).ravel()])
+
+    # Weights are held as they are, not times the deviation of their word; a ridge of 12 is one of 1.
+    score = np.zeros((len(X), n_classes))
+    for _, _, _, ridge, scale in linear:
+        found = minimize(objective, np.zeros((d + 1) * n_classes), (ridge / 12,), jac=True, method="L-BFGS-B")
+        score += scale * (X @ found.x[n_classes:].reshape(d, n_classes) + found.x[:n_classes]) / len(linear)
+    expected = softmax(score, axis=1)
+    assert np.abs(probabilities(grown, X) - expected).max() < 0.02

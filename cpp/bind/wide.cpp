@@ -100,7 +100,7 @@ nb::dict grow_wide(const Sample& sample, const nb::dict& given, const nb::object
   out["divergence"] = found.divergence;
   nb::list choices;
   for (const wide::Choice& own : found.choices)
-    choices.append(nb::make_tuple(own.loss, own.start == 0 ? "linear" : "empty", own.n_rules, own.ridge));
+    choices.append(nb::make_tuple(own.loss, own.start == 0 ? "linear" : "empty", own.n_rules, own.ridge, own.scale));
   out["choices"] = choices;
   return out;
 }

@@ -78,7 +78,8 @@ def resample(sample: Sample, n_resamples: int) -> Floats: ...
 
 # Rules as chains of nodes from the root ("parent", "feature", "trapezoid", "share", "category_start", "category";
 # "rule_node": the last node of each), "weight" (n_rules, n_classes) and "prior" (n_classes,), rows centred. "choices":
-# what inner validation has tried, the best first: (log-loss, start, n_rules, ridge). "n_grown": rules before pruning.
+# what inner validation has tried, the best first: (log-loss, start, n_rules, ridge, scale of the weights). "n_grown":
+# rules before pruning.
 # options["words"]: None, or (feature, trapezoid) of the words that conditions are.
 def grow_wide(sample: Sample, options: dict[str, Any], report: Callable[[int], object] | None) -> dict[str, Any]: ...
 

@@ -254,7 +254,7 @@ class Readings:
         return weights
 
     def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
-        """Classes that cannot be ruled out, bool of shape (n_samples, n_classes); the whole row is an abstention."""
+        """Classes in the prediction set, bool of shape (n_samples, n_classes); the whole row is an abstention."""
         return self.predict_evidence(X).prediction_set()
 
     def support_deficit(self, X: ArrayLike) -> Floats:

@@ -14,6 +14,9 @@ constexpr double kRidges[] = {240, 60, 15, 4, 1, 0.25, 0.06};  // from strong to
 // Linear rules need less ridge than others (texture, 11 classes: 97.5 % with one ridge for all, 99.4 % so), but with
 // few rows the best ridge of linear rules alone is too weak.
 constexpr double kLinearSlack = 16;
+// Of rules of one given word. A ridge that is strong enough to keep the weights of many classes apart makes all of them
+// too small; one factor mends it. (What it is worth: docs/concepts.md.)
+constexpr double kScales[] = {1, 1.2, 1.44, 1.73, 2.07, 2.49, 2.99};
 constexpr double kTolerance = 2e-4;       // of refits
 constexpr int kIterations = 12;
 constexpr std::size_t kMaxRows = 20'000;  // of inner validation
@@ -63,7 +66,7 @@ class InnerValidation {
  public:
   InnerValidation(const Sample& sample, const Grid& grid, const PathOptions& options, std::size_t n_rows, int parts,
                   int folds, ThreadPool& pool)
-      : pool_(pool), starts_(starts()), n_folds_(static_cast<std::size_t>(folds)), paths_(starts_.size() * n_folds_),
+      : pool_(pool), n_scales_(options.single_words ? std::size(kScales) : 1), starts_(starts()), n_folds_(static_cast<std::size_t>(folds)), paths_(starts_.size() * n_folds_),
         progress_(starts_.size()) {
     const auto part = stratified_parts(sample, n_rows, parts);
     pool_.run(paths_.size(), true, [&](std::size_t p) {
@@ -103,7 +106,7 @@ class InnerValidation {
 
  private:
   static constexpr std::size_t kNumRidges = std::size(kRidges);
-  using Losses = std::array<double, kNumRidges>;
+  using Losses = std::array<std::array<double, std::size(kScales)>, kNumRidges>;  // [ridge][scale]
 
   struct Progress {  // of a start
     std::vector<std::size_t> sizes;
@@ -134,14 +137,16 @@ class InnerValidation {
     Weights weights = path.weights();
     Refit refit = path.refit();
     Losses losses;
-    losses.fill(kNotTried);
+    for (auto& own : losses) own.fill(kNotTried);
     double best = kNotTried;
     for (std::size_t r = 0; r < kNumRidges; ++r) {
       if (!progress.is_near(r)) continue;
       refit.fit({kRidges[r], kIterations, kTolerance}, weights);
-      losses[r] = path.validation_loss(weights);
-      if (losses[r] > kWorse * best) break;
-      best = std::min(best, losses[r]);
+      for (std::size_t s = 0; s < n_scales_; ++s)
+        losses[r][s] = path.validation_loss(s == 0 ? weights : scaled(weights, kScales[s]));
+      const double own = *std::min_element(losses[r].begin(), losses[r].end());
+      if (own > kWorse * best) break;
+      best = std::min(best, own);
     }
     return losses;
   }
@@ -151,10 +156,14 @@ class InnerValidation {
     Progress& own = progress_[s];
     Choice best{kNotTried, s, own.sizes[own.at], kRidges[0]};
     for (std::size_t r = 0; r < kNumRidges; ++r) {
-      double sum = 0;
-      for (std::size_t fold = 0; fold < n_folds_; ++fold) sum += losses[s * n_folds_ + fold][r];
-      if (sum >= kNotTried) continue;
-      tried_.push_back({sum / weight_, s, own.sizes[own.at], kRidges[r]});
+      Choice tried{kNotTried, s, own.sizes[own.at], kRidges[r]};
+      for (std::size_t scale = 0; scale < n_scales_; ++scale) {
+        double sum = 0;
+        for (std::size_t fold = 0; fold < n_folds_; ++fold) sum += losses[s * n_folds_ + fold][r][scale];
+        if (sum / weight_ < tried.loss && sum < kNotTried) tried.loss = sum / weight_, tried.scale = kScales[scale];
+      }
+      if (tried.loss >= kNotTried) continue;
+      tried_.push_back(tried);
       if (tried_.back().loss < best.loss) best = tried_.back(), own.best_ridge = r;
     }
     if (own.at == 0 && starts_[s].linear) {
@@ -168,6 +177,7 @@ class InnerValidation {
   }
 
   ThreadPool& pool_;
+  std::size_t n_scales_;
   std::vector<Start> starts_;
   std::size_t n_folds_;
   std::vector<std::unique_ptr<Path>> paths_;  // [start][fold]

@@ -16,6 +16,7 @@ struct Choice {
   double loss;  // mean log-loss of validation rows
   std::size_t start, n_rules;
   double ridge;
+  double scale = 1;  // times the weights of the refit
 };
 
 inline std::vector<Start> starts() { return {{true, 10}, {false, 2}}; }

@@ -19,20 +19,21 @@ constexpr std::size_t kMaxRows = 200'000;  // that weights are fitted on: the fi
 
 // The mean of the weights over the best choices; a rule that a choice does not have counts zero there.
 Weights averaged(Path& path, const std::vector<Choice>& chosen, std::size_t n_channels) {
-  std::map<std::size_t, std::vector<double>> ridges;  // of each size
-  for (const Choice& choice : chosen) ridges[choice.n_rules].push_back(choice.ridge);
+  std::map<std::size_t, std::vector<Choice>> of_size;
+  for (const Choice& choice : chosen) of_size[choice.n_rules].push_back(choice);
   Weights mean{{}, std::vector<double>(n_channels, 0.0)};
   const double part = 1.0 / static_cast<double>(chosen.size());
-  for (auto& [size, own] : ridges) {
+  for (auto& [size, own] : of_size) {
     path.grow_to(size);
-    std::sort(own.rbegin(), own.rend());
+    std::sort(own.begin(), own.end(), [](const Choice& a, const Choice& b) { return a.ridge > b.ridge; });
     Weights weights = path.weights();
     Refit refit = path.refit();
     mean.v.resize(path.size() * n_channels, 0.0);
-    for (const double ridge : own) {
-      refit.fit({ridge, 60, 3e-5}, weights);
-      for (std::size_t k = 0; k < weights.v.size(); ++k) mean.v[k] += part * weights.v[k];
-      for (std::size_t c = 0; c < n_channels; ++c) mean.b[c] += part * weights.b[c];
+    for (const Choice& choice : own) {
+      refit.fit({choice.ridge, 60, 3e-5}, weights);
+      const Weights full = scaled(weights, choice.scale);
+      for (std::size_t k = 0; k < full.v.size(); ++k) mean.v[k] += part * full.v[k];
+      for (std::size_t c = 0; c < n_channels; ++c) mean.b[c] += part * full.b[c];
     }
   }
   return mean;
@@ -51,7 +52,8 @@ WideRules grow_wide(const Sample& sample, const WideOptions& options, Monitor& m
                   [&] { monitor.tick(growing ? std::min(growing->size(), options.max_rules) : 0); });
   const Grid grid = make_candidates(sample, options, pool);
   const std::size_t e = n_channels(sample.n_classes), most = std::max(kGrownRules, options.max_rules);
-  PathOptions path_options{{}, options.max_conditions, options.monotone, options.seed};
+  const bool single_words = options.words && options.max_conditions == 1;
+  PathOptions path_options{{}, options.max_conditions, options.monotone, single_words, options.seed};
   WideRules out;
   Choices choices = choose(sample, grid, path_options, most, pool);
   out.choices = std::move(choices.tried);
@@ -69,7 +71,10 @@ WideRules grow_wide(const Sample& sample, const WideOptions& options, Monitor& m
   out.n_grown = path.size();
   out.n_averaged = chosen.size();
   const auto columns = path.columns();
-  const Pruned pruned = prune(path.fit_rows(), columns, whole, {options.prune, options.max_rules, options.min_rule_worth, best.ridge}, pool);
+  // The ridge of weights that are larger by the scale.
+  const double ridge = best.ridge / (best.scale * best.scale);
+  const Pruned pruned =
+      prune(path.fit_rows(), columns, whole, {options.prune, options.max_rules, options.min_rule_worth, ridge}, pool);
   out.divergence = pruned.divergence;
   std::vector<double> v;
   for (std::size_t k = 0; k < pruned.kept.size(); ++k) {

@@ -28,6 +28,7 @@ constexpr double kMostWork = 2e5;           // of most scans: features that gain
 constexpr std::size_t kMinActive = 200;     // but not so many
 constexpr std::size_t kWorthSharing = 10'000;  // rows times features times channels
 constexpr double kMostLoss = 9;             // of a validation row
+constexpr double kEvenVariance = 1.0 / 12;  // of a firing that is spread evenly from 0 to 1
 constexpr double kLeastPrior = 1e-3;
 constexpr double kLeastTotal = 1e-3, kMostTotal = 1e12;  // weight of all rows; beyond, floats would not hold it
 
@@ -82,10 +83,15 @@ void Path::rescore() {
   score_rows(columns(), weights_, n_channels_, 0, n_path_, score_.data());
 }
 
+// A word means the same whether it is common or rare: its weight is held by the ridge as it is, not times its deviation.
+double Path::ridge_share(const FiringMoments& moments) const {
+  return options_.single_words ? kEvenVariance / (moments.deviation * moments.deviation) : 1.0;
+}
+
 std::vector<RuleColumn> Path::columns() const {
   std::vector<RuleColumn> out;
   for (std::size_t k = 0; k < rules_.size(); ++k)
-    out.push_back({firing_[k].data(), moments_[k], sign_[k], k < n_linear_ ? linear_ridge_ : 1e300});
+    out.push_back({firing_[k].data(), moments_[k], sign_[k], k < n_linear_ ? linear_ridge_ : 1e300, ridge_share(moments_[k])});
   return out;
 }
 
@@ -168,7 +174,11 @@ void Path::correct() {
   // Fewer rows, less ridge.
   const double part = static_cast<double>(n_path_) / static_cast<double>(n_fit_padded_);
   std::vector<RuleColumn> rules = columns();
-  for (std::size_t k = 0; k < rules.size(); ++k) rules[k].moments = path_moments_[k], rules[k].max_ridge *= part;
+  for (std::size_t k = 0; k < rules.size(); ++k) {
+    rules[k].moments = path_moments_[k];
+    rules[k].max_ridge *= part;
+    rules[k].ridge_share = ridge_share(path_moments_[k]);
+  }
   Refit refit(rows, std::move(rules), pool_);
   refit.fit({kPathRidge * part, 6, 5e-4}, weights_);
   rescore();
@@ -272,7 +282,9 @@ void Path::add_linear() {
   double total = 0;
   for (std::size_t i = 0; i < n; ++i) prior[static_cast<std::size_t>(label_[i])] += weight_[i], total += weight_[i];
   double spread = 0;  // h of every row, without any rule
-  for (const double p : prior) spread += p / total * (1 - p / total) / std::max(1, n_classes_ - 1);
+  // Of single words the ridge takes care: of 200 classes none has the rows that a concept of few classes would need.
+  const int n_shared = options_.single_words ? 1 : std::max(1, n_classes_ - 1);
+  for (const double p : prior) spread += p / total * (1 - p / total) / n_shared;
   pool_.run((conditions.size() + chunk - 1) / chunk, conditions.size() * n > 10 * kWorthSharing, [&](std::size_t task) {
     std::vector<float> phi(n);
     std::vector<double> sum(prior.size());

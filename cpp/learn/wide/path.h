@@ -23,6 +23,7 @@ struct PathOptions {
   Start start;
   std::size_t max_conditions = 3;
   std::vector<int> monotone;  // [column], of the second class's score; empty: none
+  bool single_words = false;  // every rule is one word that somebody gave
   std::uint64_t seed = 0;
 };
 
@@ -69,6 +70,7 @@ class Path {
   void join(Rule rule, int sign);
   void correct();
   void rescore();
+  double ridge_share(const FiringMoments& moments) const;
   double correlation(std::size_t a, std::size_t b) const;
   int sign_with(int sign, const Condition& condition) const;
   // Whether a row is of the class whose score a channel holds, as a number.

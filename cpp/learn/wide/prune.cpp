@@ -164,12 +164,12 @@ class Pruner {
     const std::size_t n = rules.size();
     Refit refit(rows_, rules, pool_);
     const std::vector<double>& full = refit.curvature(state_.weights);
-    const double own_ridge = ridge() * (n_channels_ == 1 ? 0.5 : 1.0) + 1e-6;
+    const double unit = ridge() * (n_channels_ == 1 ? 0.5 : 1.0);
     std::vector<double> a(n * n);
     for (std::size_t k = 0; k < n; ++k)
       for (std::size_t l = 0; l < n; ++l)
         a[k * n + l] = full[(k + 1) * (n + 1) + l + 1] - full[(k + 1) * (n + 1)] * full[l + 1] / full[0] +
-                       (k == l ? own_ridge : 0.0);
+                       (k == l ? unit * rules[k].ridge_share + 1e-6 : 0.0);
     cholesky(a, n);
     std::vector<double> inverse(n * n, 0.0);
     for (std::size_t k = 0; k < n; ++k) inverse[k * n + k] = 1;

@@ -23,6 +23,12 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
 
 }  // namespace
 
+Weights scaled(Weights weights, double by) {
+  for (double& own : weights.v) own *= by;
+  for (double& own : weights.b) own *= by;
+  return weights;
+}
+
 FiringMoments firing_moments(const float* firing, const float* weight, std::size_t n) {
   double sum = 0, total = 0, squares = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -119,7 +125,8 @@ Refit::Refit(const FitRows& rows, std::vector<RuleColumn> rules, ThreadPool& poo
 
 double Refit::ridge(std::size_t k) const {
   // One score stands for two weights of half its size.
-  return (k == 0 ? kInterceptRidge : std::min(ridge_, rules_[k - 1].max_ridge)) * (n_channels_ == 1 ? 0.5 : 1.0);
+  const double own = k == 0 ? kInterceptRidge : std::min(ridge_, rules_[k - 1].max_ridge) * rules_[k - 1].ridge_share;
+  return own * (n_channels_ == 1 ? 0.5 : 1.0);
 }
 
 // The weights of standardised firings, [1 + rule][channel], the constant first.

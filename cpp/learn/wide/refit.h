@@ -18,6 +18,7 @@ inline std::size_t n_channels(int n_classes) { return n_classes == 2 ? 1 : stati
 struct Weights {
   std::vector<double> v, b;
 };
+Weights scaled(Weights weights, double by);
 
 // Rows [0, n), a multiple of kWidth, of some rules' firing. Rows without weight are not there.
 struct FitRows {
@@ -40,6 +41,7 @@ struct RuleColumn {
   FiringMoments moments;
   int sign = 0;               // of the second class's weight, 0: any; two classes if not
   double max_ridge = 1e300;   // whatever the others get
+  double ridge_share = 1;     // times the ridge: 1 for a ridge on standardised weights
 };
 
 struct RefitOptions {

@@ -35,7 +35,7 @@ class Evidence:
     Attributes
     ----------
     belief : ndarray of shape (n_samples, n_classes)
-        Mass committed to each class: what the evidence proves.
+        Mass committed to each class: the least that speaks for it.
     ignorance : ndarray of shape (n_samples,)
         Mass committed to no class: 1 when nothing fires.
     conflict : ndarray of shape (n_samples,)
@@ -84,7 +84,7 @@ class Evidence:
 
     @property
     def plausibility(self) -> Floats:
-        """What the evidence does not exclude, shape (n_samples, n_classes)."""
+        """What does not speak against each class, shape (n_samples, n_classes)."""
         if self.weighed is not None:
             return self.weighed.plausibility
         return np.asarray(self.belief + self.ignorance[:, None])

@@ -12,60 +12,14 @@ import numpy as np
 
 from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
+from ferl._read.bands import FULL, Overlap, overlap
+from ferl._read.bands import Bound as Bound
+from ferl._read.bands import value_at as value_at
 from ferl._util.arrays import Floats
 from ferl._util.text import category_text, number_text
 
 MAX_LISTED = 8  # categories of a condition
 LEAST_LISTED = 0.005  # membership of a category that is named
-MAX_DIGITS = 8  # after the point; smaller numbers are told by their power of ten
-LARGE = 1e12
-FULL = 0.995  # from here on a membership reads as one
-
-
-@dataclass(frozen=True)
-class Bound:
-    """One side of a condition: a threshold and the half-width of the band around it.
-
-    Attributes
-    ----------
-    theta, half_width : float
-        The band.
-    share : float
-        Share of the bootstrap resamples whose best cut lies inside the band.
-    """
-
-    theta: float
-    half_width: float
-    share: float = math.nan
-
-    def text(self, decimals: int | None = None, with_share: bool = False) -> str:
-        """Threshold and half-width; by default with as many digits as the half-width gives meaning to."""
-        digits = _digits(self.half_width) if decimals is None else decimals
-        share = f" ({self.share:.0%})" if with_share and not math.isnan(self.share) else ""
-        return f"{self.theta:.{digits}f} ±{self.half_width:.{digits}f}{share}"
-
-    def ends_text(self, decimals: int | None = None) -> str:
-        """The two ends of the band; by default with digits that leave them where they are, but for a hundredth."""
-        ends = self.theta - self.half_width, self.theta + self.half_width
-        return "..".join(value_at(end, self.half_width, decimals) for end in ends)
-
-
-def _digits(half_width: float) -> int:
-    """Decimals that leave one significant digit of the half-width, two if it starts with 1 or 2."""
-    if not half_width > 0:
-        return 6
-    power = math.floor(math.log10(half_width))
-    return min(max(0, -power + (half_width < 3 * 10.0**power)), 12)
-
-
-def value_at(value: float, distance: float, decimals: int | None = None) -> str:
-    """A value with the digits that tell it from others at this distance, without zeros that say nothing."""
-    digits = _digits(distance) + 1 if decimals is None else decimals
-    if decimals is None and (digits > MAX_DIGITS or abs(value) >= LARGE):
-        return number_text(value)
-    text = f"{value:.{digits}f}"
-    trimmed = text.rstrip("0").rstrip(".") if "." in text else text
-    return "0" if trimmed == "-0" else trimmed
 
 
 @dataclass(frozen=True)
@@ -87,6 +41,8 @@ class Condition:
     """Whether values are whole numbers."""
     binary: bool = False
     """Whether values are 0 and 1."""
+    overlap: Overlap | None = None
+    """Where bands overlap: what fits best. None where some value fits fully."""
 
     def text(
         self,
@@ -95,10 +51,17 @@ class Condition:
         with_share: bool = False,
         categories: Sequence[Any] | None = None,
         max_listed: int | None = MAX_LISTED,
+        with_ramps: bool = False,
     ) -> str:
-        """The condition as a reader says it; ``categories``: their names, of which ``max_listed`` are told."""
+        """The condition as a reader says it.
+
+        ``categories``: their names, of which ``max_listed`` are told; ``with_ramps``: whether bands that overlap tell
+        their ends, from which the membership follows.
+        """
         if self.word:
             return f"{name} is {self.word}"
+        if self.overlap is not None:
+            return f"{name} {self.overlap.text(decimals, with_share, with_ramps)}"
         if self.categories and self.plain and categories is not None:
             return f"{name} {_plain_categories(self.categories, categories, max_listed)}"
         if self.categories:
@@ -247,7 +210,10 @@ def read_conditions(tree: FuzzyTree, leaf: int, plain: bool = False) -> tuple[Co
         upper = _merged([(c, d, share) for _, _, c, d, share in sides if np.isfinite(d)], outward=1)
         whole = plain and feature in tree.whole_columns
         binary = whole and tree.support[nodes[0]].tolist() == [0.0, 1.0]
-        conditions.append(Condition(feature, lower, upper, plain=plain, whole=whole, binary=binary))
+        overlapping = overlap(lower, upper, tree.trapezoid[nodes])
+        conditions.append(
+            Condition(feature, lower, upper, plain=plain, whole=whole, binary=binary, overlap=overlapping)
+        )
     return tuple(conditions)
 
 

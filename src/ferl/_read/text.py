@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ferl._model.model import Model
 from ferl._read.rules import Rule, read_conditions, read_rules
-from ferl._util.text import one_line, spoken
+from ferl._util.text import one_line, spoken, support_text
 
 
 def word_meanings(model: Model, names: Sequence[str], columns: Iterable[int] | None = None) -> list[str]:
@@ -54,7 +54,10 @@ def word_meanings(model: Model, names: Sequence[str], columns: Iterable[int] | N
 
 @dataclass(frozen=True)
 class TextStyle:
-    """How rules are put into words: names, the whole training weight, digits, and whether bands tell their shares."""
+    """How rules are put into words: names, the whole training weight, digits, and what bands tell.
+
+    ``shares``: of resamples, behind each band; ``ramps``: the ends of bands that overlap.
+    """
 
     names: list[str]
     classes: list[Any]
@@ -62,12 +65,17 @@ class TextStyle:
     categories: dict[int, Sequence[Any]]
     decimals: int | None = None
     shares: bool = False
+    ramps: bool = False
 
     def conditions(self, rule: Rule) -> str:
         """What follows "if"."""
         return " and ".join(
             condition.text(
-                self.names[condition.feature], self.decimals, self.shares, self.categories.get(condition.feature)
+                self.names[condition.feature],
+                self.decimals,
+                self.shares,
+                self.categories.get(condition.feature),
+                with_ramps=self.ramps,
             )
             for condition in rule.conditions
         )
@@ -81,7 +89,7 @@ class TextStyle:
             answer += f" ({', '.join(f'{self.classes[c]}: {probability_text(share[c])}' for c in others)})"
         return [
             f"{rule.number:3d}. if {conditions}" if conditions else f"{rule.number:3d}. always",
-            f"     then {answer}, support {rule.support:.1f} ({rule.support / self.total:.0%})",
+            f"     then {answer}, support {support_text(rule.support)} ({rule.support / self.total:.0%})",
         ]
 
 
@@ -100,10 +108,11 @@ def rules_text(
             raise ValueError(f"{name} is {value}; it must be at least 0, or None.")
     rules = read_rules(model)
     shown = rules[:max_rules]
-    style = TextStyle(names, classes, float(model.tree.weight[0]), model.category_names, decimals, shares)
+    style = TextStyle(names, classes, float(model.tree.weight[0]), model.category_names, decimals, shares, True)
     lines = [line for rule in shown for line in style.rule_lines(rule)]
     if len(shown) < len(rules):
         lines.append(f"... and {len(rules) - len(shown)} more rules")
+    lines += [_combined(model)] if model.tree.n_nodes > 1 else []
     lines += _legend(model, shown, names, shares)
     return "\n".join(wrapped for line in lines for wrapped in wrapped_lines(line, width))
 
@@ -151,6 +160,18 @@ def _legend(model: Model, rules: list[Rule], names: list[str], shares: bool) -> 
     asked = {condition.feature for rule in rules for condition in rule.conditions}
     lines = [f"     {line}" for line in word_meanings(model, names, asked)]
     return ["where", *lines] if lines else []
+
+
+def _combined(model: Model) -> str:
+    """How rules of a tree become an answer."""
+    told = {
+        "dempster": "Rules are combined by Dempster's rule",
+        "vote": "Rules vote, each by how far it fits",
+        "cautious": "Of all rules the strongest counts, class by class",
+        "chain": "Along a path the strongest rule counts, and paths are combined by Dempster's rule",
+    }
+    way = told[model.reading.combination]
+    return f"{way}; exact=True prints all that an answer depends on, gates and every digit among it."
 
 
 def probability_text(value: float) -> str:

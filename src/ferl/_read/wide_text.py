@@ -17,7 +17,7 @@ from ferl._read.rules import Rule, read_rules, value_at
 from ferl._read.shapes import Curve, Interaction, read_shapes
 from ferl._read.text import in_sentence, word_meanings, wrapped_lines
 from ferl._util.arrays import Floats
-from ferl._util.text import category_text, listed, number_text
+from ferl._util.text import category_text, listed, number_text, support_text
 
 SHOWN_CLASSES = 4  # where there are more, only the classes that are spoken of most are told unless all are asked for
 _LEVEL = 0.005  # weights that differ by less read the same
@@ -68,8 +68,8 @@ class WideStyle:
 
 
 def weight_text(value: float) -> str:
-    """A weight of evidence with its sign and two decimals."""
-    text = f"{value:+.2f}"
+    """A weight of evidence with its sign and two decimals, or four digits where it is very large."""
+    text = f"{value:+.2f}" if abs(value) < 100 else f"{value:+.1f}" if abs(value) < 1000 else f"{value:+.0f}"
     return "0" if text in ("+0.00", "-0.00") else text
 
 
@@ -192,7 +192,8 @@ def rule_lines(style: WideStyle, rule: Rule, evidence: Floats) -> list[str]:
     missing = f"; {listed(fits)}" if fits else ""
     return [
         f"{rule.number:3d}. if {style.conditions(rule)}" if rule.conditions else f"{rule.number:3d}. always",
-        f"     then {style.weight(evidence)}, support {rule.support:.1f} ({rule.support / total:.0%}){missing}",
+        f"     then {style.weight(evidence)}, support {support_text(rule.support)} ({rule.support / total:.0%})"
+        + missing,
     ]
 
 

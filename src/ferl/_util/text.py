@@ -62,10 +62,27 @@ def spoken(value: Any) -> str:
     return cut(line, MAX_LETTERS)
 
 
+DIGITS = 4  # significant ones of a number in a sentence
+LONG = 1e15  # from here on numbers are told by their power of ten
+
+
 def number_text(value: float) -> str:
-    """A number as a reader wants it: up to six significant digits, and all digits of whole numbers."""
-    whole = math.isfinite(value) and value == math.floor(value) and abs(value) < 1e15
-    return f"{value + 0.0:.0f}" if whole else f"{value:.6g}"  # adding makes 0 of -0
+    """A number as a reader wants it: up to four significant digits, and all digits of whole numbers.
+
+    Examples
+    --------
+    >>> number_text(71.2833), number_text(4.3000001), number_text(0.0), number_text(123456.7)
+    ('71.28', '4.3', '0', '123457')
+    """
+    if not math.isfinite(value) or abs(value) >= LONG:
+        return f"{value:.{DIGITS}g}"
+    whole = value == math.floor(value) or abs(value) >= 10 ** (DIGITS - 1)
+    return f"{value + 0.0:.0f}" if whole else f"{value:.{DIGITS}g}"  # adding makes 0 of -0
+
+
+def support_text(weight: float) -> str:
+    """A training weight: one decimal, none from a thousand on."""
+    return f"{weight:.1f}" if weight < 10 ** (DIGITS - 1) else f"{weight:.0f}"
 
 
 def exact_text(value: float) -> str:

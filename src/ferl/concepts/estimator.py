@@ -20,7 +20,16 @@ from ferl._util.arrays import Floats
 from ferl._wrapper import checked_labels
 from ferl.classifier import FERLClassifier
 from ferl.concepts.detectors import ConceptCalibrator, ConceptDetector, n_rows_of, see_concepts
-from ferl.concepts.explanation import ConceptExplanation, concept_words, explain_concepts, intervene, named_table
+from ferl.concepts.explanation import (
+    ConceptExplanation,
+    Correction,
+    concept_words,
+    explain_concepts,
+    intervene,
+    is_known,
+    named_table,
+    rank_corrections,
+)
 
 Known = Mapping[str, Any]
 
@@ -28,7 +37,8 @@ Known = Mapping[str, Any]
 def default_head(concept_names: Sequence[str]) -> FERLClassifier:
     """Wide rules, one for each concept that matters: the more it is present, the more the rule says.
 
-    Chosen on training rows (docs/concepts.md): rules that are free to choose their ramps were no better.
+    Chosen on training rows (docs/concepts.md): rules that are free to choose their ramps were no better, and pruning
+    less than elsewhere keeps a few concepts more.
 
     Parameters
     ----------
@@ -40,7 +50,8 @@ def default_head(concept_names: Sequence[str]) -> FERLClassifier:
     FERLClassifier
         Not fitted.
     """
-    return FERLClassifier("wide", max_conditions=1, partition=concept_words(concept_names, between=(0.0, 1.0)))
+    words = concept_words(concept_names, between=(0.0, 1.0))
+    return FERLClassifier("wide", max_conditions=1, partition=words, prune=0.0007)
 
 
 class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
@@ -58,8 +69,9 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         probabilities of shape (n_samples, n_concepts) and is used as it is. "precomputed": X holds the probabilities.
         None: a logistic regression for each concept on standardised features.
     head : FERLClassifier, default=None
-        The rules. None: ``FERLClassifier("wide", max_conditions=1, partition=concept_words(names, between=(0, 1)))``:
-        at most one rule for each of up to 150 concepts, "has a red wing is present", whose evidence adds up.
+        The rules. None: ``FERLClassifier("wide", max_conditions=1, partition=concept_words(names, between=(0, 1)),
+        prune=0.0007)``: at most one rule for each of up to 150 concepts, "has a red wing is present", whose evidence
+        adds up.
     class_concepts : mapping, or array-like or data frame of shape (n_classes, n_concepts), default=None
         Concepts of each class, 1 or 0: a row for each label (a dict, or a data frame with the labels as its index), or
         in the sorted order of the labels. Needed where ``fit`` gets no concepts of each row.
@@ -220,7 +232,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[self.predict_proba(X, known).argmax(axis=1)])
 
     def predict_set(self, X: Any, known: Known | None = None) -> NDArray[np.bool_]:
-        """Classes that cannot be ruled out, bool of shape (n_samples, n_classes); ``known`` as above."""
+        """Classes in the prediction set, bool of shape (n_samples, n_classes); ``known`` as above."""
         return self.predict_evidence(X, known).prediction_set()
 
     def novelty(self, X: Any, known: Known | None = None, *, measure: str | None = None) -> Floats:
@@ -262,6 +274,43 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         """
         rows = self._rows(X, known)
         return read_reasons(model_of(self.head_, "reason_codes"), self.head_._rows(rows), n, positive, against)
+
+    def corrections(self, X: Any, known: Known | None = None, *, n: int = 4) -> list[tuple[Correction, ...]]:
+        """Which concepts of each row, if somebody corrected them, would change its answer most.
+
+        Each concept that the rules ask about is tried as present and as absent; how much the probabilities of all
+        classes change counts, whether or not the label does.
+
+        Parameters
+        ----------
+        X, known
+            As in :meth:`predict_concepts`. What is known of a row already is not tried again.
+        n : int, default=4
+            Most corrections of a row.
+
+        Returns
+        -------
+        list of tuple of Correction
+            For each row the correction that changes its answer most, first.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ferl.concepts import ConceptBottleneckFERL
+        >>> seen = np.tile([[0.9, 0.9], [0.1, 0.9], [0.9, 0.1]], (50, 1))  # how probable white and black are
+        >>> table = {"magpie": [1, 1], "raven": [0, 1], "swan": [1, 0]}
+        >>> model = ConceptBottleneckFERL(
+        ...     "precomputed", class_concepts=table, concept_names=["has white", "has black"], random_state=0
+        ... ).fit(seen, np.tile(["magpie", "raven", "swan"], 50))
+        >>> (best,) = model.corrections([[0.9, 0.1]], n=1)[0]
+        >>> best.concept, best.to, best.label
+        ('has black', 1, 'magpie')
+        """
+        if n < 1:
+            raise ValueError(f"n is {n}; ask for one correction at least.")
+        concepts = self.predict_concepts(X, known)
+        rows = zip(concepts, is_known(self.concept_names_, known, len(concepts)), strict=True)
+        return [rank_corrections(self.head_, row, self.concept_names_, done)[:n] for row, done in rows]
 
     def explain(self, x: Any, known: Known | None = None) -> ConceptExplanation:
         """One row's story, in concepts: the rules that fired, what is anomalous, and which correction matters most.

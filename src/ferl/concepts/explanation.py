@@ -130,7 +130,8 @@ class ConceptExplanation(Readable):
     anomalies : tuple of Anomaly
         Concepts with at least a tenth of the row's novelty, the largest share first.
     corrections : tuple of Correction
-        For each concept that the rules ask about, the correction that changes most; the largest change first.
+        For each concept that the rules ask about and nobody has corrected, the correction that changes most; the
+        largest change first.
     """
 
     head: Explanation
@@ -221,7 +222,7 @@ def explain_concepts(
         concepts=dict(zip(names, concepts.tolist(), strict=True)),
         known=tuple(name for name, value in known.items() if not _is_none(value)),
         anomalies=_anomalies(story),
-        corrections=_corrections(head, concepts, names),
+        corrections=rank_corrections(head, concepts, names, is_known(names, known, 1)[0]),
     )
 
 
@@ -236,10 +237,30 @@ def _anomalies(story: Explanation) -> tuple[Anomaly, ...]:
     return tuple(found)
 
 
-def _corrections(head: FERLClassifier, concepts: Floats, names: Sequence[str]) -> tuple[Correction, ...]:
-    """Each concept that a rule asks about, once present and once absent."""
+def rank_corrections(
+    head: FERLClassifier, concepts: Floats, names: Sequence[str], skip: NDArray[np.bool_]
+) -> tuple[Correction, ...]:
+    """Try each concept that a rule asks about as present and as absent.
+
+    Parameters
+    ----------
+    head : FERLClassifier
+        Fitted on concepts with these names.
+    concepts : ndarray of shape (n_concepts,)
+        The row.
+    names : sequence of str
+        Names of the concepts.
+    skip : ndarray of bool of shape (n_concepts,)
+        Concepts that are not tried.
+
+    Returns
+    -------
+    tuple of Correction
+        For each concept the one of both that changes the answer more, the largest change first.
+    """
     asked = np.unique(head.tree_.feature[1:]) if head.tree_.n_nodes > 1 else np.zeros(0, dtype=np.intp)
     asked = asked[asked < len(names)]
+    asked = asked[~skip[asked]]
     tries = np.tile(concepts, (2 * len(asked) + 1, 1))
     tries[np.arange(2 * len(asked)), np.repeat(asked, 2)] = np.tile([0.0, 1.0], len(asked))
     probability = head.predict_evidence(named_table(tries, names)).probability
@@ -329,6 +350,14 @@ def intervene(concepts: Floats, names: Sequence[str], known: Mapping[str, Any] |
         given, is_given = _values(name, value, len(corrected))
         corrected[is_given, column] = given[is_given]
     return corrected
+
+
+def is_known(names: Sequence[str], known: Mapping[str, Any] | None, n_rows: int) -> NDArray[np.bool_]:
+    """Which concepts of which rows somebody has looked at, shape (n_rows, n_concepts); as in :func:`intervene`."""
+    found = np.zeros((n_rows, len(names)), dtype=bool)
+    for name, value in (known or {}).items():
+        found[:, _column(name, names)] = _values(name, value, n_rows)[1]
+    return found
 
 
 def _column(name: str, names: Sequence[str]) -> int:

@@ -145,7 +145,7 @@ n_features_in_, feature_names_in_
         return self._ask_by_class(X, "predict_proba", _DOUBLE)
 
     def predict_set(self, X: Any) -> Any:
-        """Classes that cannot be ruled out, bool of shape (n_samples, n_classes); lazy for a dask table."""
+        """Classes in the prediction set, bool of shape (n_samples, n_classes); lazy for a dask table."""
         if not is_dask_table(X):
             return super().predict_set(X)
         return self._ask_by_class(X, "predict_set", np.dtype(np.bool_))

@@ -15,6 +15,7 @@ from ferl._read.text import in_sentence, probability_text, shown_names
 from ferl._readings import tree_model_of
 from ferl._util.colours import class_colours, tint
 from ferl._util.files import replace_text
+from ferl._util.text import support_text
 from ferl.classifier import FERLClassifier
 
 _FILL = 0.4  # of a class's colour: black letters can be read on it
@@ -153,7 +154,7 @@ class _Graph:
         is_split = node in self.folded.children and not self.tree.word
         said = self._split(self.folded.children[node][0]) if is_split else [*self._word(node), self._answer(node)]
         weight = float(self.tree.weight[node])
-        said.append(f"support {weight:.1f} ({weight / float(self.tree.weight[0]):.0%})")
+        said.append(f"support {support_text(weight)} ({weight / float(self.tree.weight[0]):.0%})")
         if node in self.folded.n_hidden:
             said.append(f"... {self.folded.n_hidden[node]} rules")
         return said

@@ -12,6 +12,7 @@ from ferl._read.text import in_sentence, probability_text, shown_names
 from ferl._read.wide_text import WideStyle, weight_text
 from ferl._readings import model_of
 from ferl._util.arrays import Floats
+from ferl._util.text import support_text
 from ferl.classifier import FERLClassifier
 
 _SPECIAL = {
@@ -123,7 +124,7 @@ def export_latex(
         conditions = " and ".join(_condition(own, names, categories, decimals) for own in rule.conditions) or "always"
         answer = escaped(in_sentence(str(labels[rule.label])))
         confidence = probability_text(float(rule.consequent[rule.label]))
-        lines.append(rf"{rule.number} & {conditions} & {answer} & {confidence} & {rule.support:.1f} \\")
+        lines.append(rf"{rule.number} & {conditions} & {answer} & {confidence} & {support_text(rule.support)} \\")
     if len(shown) < len(rules):
         lines.append(_note(rf"\ldots{{}} and {len(rules) - len(shown)} more"))
     lines += _meanings(model, shown, names)
@@ -174,6 +175,8 @@ def _condition(
     if condition.categories:
         inside = listed_categories(condition.categories, categories.get(condition.feature))
         return rf"{name} $\in$ \{{{escaped(inside)}\}}"
+    if condition.overlap is not None:
+        return f"{name} {escaped(condition.overlap.text(decimals))}"
     lower, upper = (None if own is None else _band(own, decimals) for own in (condition.lower, condition.upper))
     if lower is None:
         return f"{name} $< {upper}$"

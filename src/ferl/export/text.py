@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -11,10 +12,12 @@ import numpy as np
 
 from ferl._model.model import Model
 from ferl._model.tree import Cuts
+from ferl._read.exact_text import exact_lines
+from ferl._read.explanation.accuracy import read_accuracy
 from ferl._read.explanation.overview import Overview
 from ferl._read.explanation.overview import overview as read_overview
 from ferl._read.rules import read_rules
-from ferl._read.text import TextStyle, rules_text, shown_names
+from ferl._read.text import TextStyle, rules_text, shown_names, wrapped_lines
 from ferl._read.wide_text import WideStyle, wide_text
 from ferl._readings import model_of, tree_model_of
 from ferl.classifier import FERLClassifier
@@ -29,13 +32,16 @@ def export_text(
     max_rules: int | None = None,
     shares: bool = True,
     all_classes: bool | None = None,
+    exact: bool = False,
     width: int = 100,
 ) -> str:
     """Rules of a fitted classifier as sentences, strongest support first.
 
-    A threshold is printed with its band: inside ``2.46 ±0.09`` both sides of a split fire, in shares. The percentage
-    behind it says how sure the band is: in which share of the bootstrap resamples the best cut lies inside it. What the
-    words of a compact tree mean is said below its rules. Confidence is the share of the class behind a rule, smoothed
+    A threshold is printed with its band: inside ``2.46 ±0.09`` both sides of a split fire, in shares. Where two bands
+    overlap no value fits fully; the rule then names the value that fits best, the ends of both bands, and by how much
+    it fits: ``around 0.35 (above 0.25..0.35, below 0.13..0.45, fits by at most 0.31)``. The percentage behind a band
+    says how sure it is: in which share of the bootstrap resamples the best cut lies inside it. What the words of a
+    compact tree mean is said below its rules. Confidence is the share of the class behind a rule, smoothed
     towards those of the rules' common paths, so a pure rule does not claim certainty; the shares of other classes
     follow it. Support is the training weight behind a rule.
 
@@ -60,6 +66,10 @@ def export_text(
     all_classes : bool, default=None
         Wide rules of three and more classes: whether the weight of every class is printed, or only those of the class
         that is spoken for most and of the one that is spoken against most. None: of every class up to four.
+    exact : bool, default=False
+        Print all that an answer depends on, with every digit: each condition of a path by itself, gates, what missing
+        values and unknown categories count, and how rules are combined. Names stand in quotation marks, so that a
+        program can read the text; answers that are worked out from it agree with ``predict_proba`` but for rounding.
     width : int, default=100
         Longer lines are wrapped.
 
@@ -81,6 +91,8 @@ def export_text(
          then setosa with confidence 0.98 (versicolor: 0.01, virginica: 0.01), support 50.0 (33%)
       3. if petal length > 2.46 ±0.09 (52%) and petal width > 1.68 ±0.06 (56%)
          then virginica with confidence 0.94 (versicolor: 0.05, setosa: 0.01), support 47.4 (32%)
+    Rules are combined by Dempster's rule; exact=True prints all that an answer depends on,
+            gates and every digit among it.
     (%): share of resamples whose best cut lies inside the band
 
     Wide rules:
@@ -100,9 +112,21 @@ def export_text(
     """
     model = model_of(estimator, "export_text")
     names, classes = shown_names(model, feature_names, class_names)
+    if exact:
+        return _exact_text(model, names, classes, decimals, max_rules, width)
     if model.weights is not None:
         return wide_text(model, names, classes, decimals, max_rules, all_classes, width)
     return rules_text(model, names, classes, decimals, max_rules, shares, width)
+
+
+def _exact_text(
+    model: Model, names: list[str], classes: list[Any], decimals: int | None, max_rules: int | None, width: int
+) -> str:
+    """All of a model, with every digit."""
+    for name, value in (("decimals", decimals), ("max_rules", max_rules)):
+        if value is not None:
+            raise ValueError(f"{name} is {value}; exact=True prints the whole model. Leave one of the two out.")
+    return "\n".join(part for line in exact_lines(model, names, classes) for part in wrapped_lines(line, width))
 
 
 def rules_frame(
@@ -265,18 +289,39 @@ def splits_frame(
     return data_frame(columns, backend)
 
 
-def overview(estimator: FERLClassifier, *, feature_names: Sequence[str] | None = None) -> Overview:
+def overview(
+    estimator: FERLClassifier, X: Any = None, y: Any = None, *, feature_names: Sequence[str] | None = None
+) -> Overview:
     """A model at a glance: what matters, its rules by support, and what each class looks like to it.
 
     Parameters
     ----------
     estimator : FERLClassifier
         Fitted.
+    X : array-like or data frame of shape (n_samples, n_features), default=None
+        Rows that were not used for fitting. The page then says how many of them get their label, beside the share of
+        the commonest label, and how many of each class are found.
+    y : array-like of shape (n_samples,), default=None
+        Labels of these rows.
     feature_names : sequence of str, default=None
         Names to print; None: those of the training table.
 
     Returns
     -------
     Overview
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLClassifier, overview
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = FERLClassifier(random_state=0).fit(X[::2], y[::2])
+    >>> print(overview(clf, X[1::2], y[1::2]).accuracy.section.lines[0])
+    Accuracy is 94.7 % on 75 rows. Always answering 0 would be right for 33.3 % of them.
     """
-    return read_overview(model_of(estimator, "overview").with_names(feature_names))
+    page = read_overview(model_of(estimator, "overview").with_names(feature_names))
+    if X is None and y is None:
+        return page
+    if X is None or y is None:
+        raise ValueError(f"{'X' if X is None else 'y'} is None; give rows and their labels, or neither.")
+    return replace(page, accuracy=read_accuracy(np.asarray(y), estimator.predict(X)))

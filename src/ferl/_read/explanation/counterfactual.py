@@ -19,13 +19,14 @@ from ferl._model.model import Model
 from ferl._read.evidence import Evidence, read_evidence
 from ferl._read.novelty import total_spread
 from ferl._util.arrays import Floats
-from ferl._util.text import plain
+from ferl._util.text import DIGITS, plain
 
 TOLERANCE = 1e-7  # of a spread, between the proven distance and the change
 # The maxima of the cautious rule nearly jump where a source comes to fire fully: proofs need intervals that short. The
 # scores of wide rules are linear between the corners of one feature: each proof is a comparison, and the search exact.
 _FINE_TOLERANCE = 1e-14
 _OVERSHOOT = 0.05  # of the change, that rounding to fewer digits may add
+_UNNOTICED = 0.02  # of a spread, that rounding to four digits may add where it adds more than that
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ def _other_numbers(line: _Line, features: list[int]) -> tuple[dict[int, Change],
 def _change(line: _Line, feature: int, at: float, spread: float, proven: float) -> Change:
     """The change to a value with few digits at or just behind ``at`` that still alters the label."""
     value = float(line.row[0, feature])
-    for to in _rounded(value, at, _is_whole(line, feature)):
+    for to in _rounded(value, at, _is_whole(line, feature), spread):
         evidence = line.at(feature, to)
         new = int(evidence.probability[0].argmax())
         if new != line.label:
@@ -178,12 +179,17 @@ def _change(line: _Line, feature: int, at: float, spread: float, proven: float) 
     return Change(line.names[feature], value, to, at, label, is_silent, abs(to - value) / spread, proven / spread)
 
 
-def _rounded(value: float, at: float, is_whole: bool) -> Iterator[float]:
+def _rounded(value: float, at: float, is_whole: bool, spread: float) -> Iterator[float]:
     """Values just behind ``at``, with few digits first; last ``at`` itself."""
     if is_whole:
         yield _away(at, 0, at > value)
     most = _OVERSHOOT * abs(at - value)
     first = math.ceil(-math.log10(most))
+    few = DIGITS - 1 - math.floor(math.log10(abs(at))) if at else first
+    if first > few:
+        rounded = _away(at, few, at > value)
+        if abs(rounded - at) <= _UNNOTICED * spread:
+            yield rounded
     for places in range(first, first + 12):
         rounded = _away(at, places, at > value)
         if abs(rounded - at) <= most:

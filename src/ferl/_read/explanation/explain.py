@@ -93,11 +93,12 @@ def _tree_rules(model: Model, row: Floats, evidence: Evidence, best: int) -> tup
     tree = model.tree
     firing = model.fire(row)[0]
     sources = fired_sources(model, firing)
-    parts, without = sources.parts(evidence.belief[0]), sources.belief_without()
+    parts, (without, ignorance) = sources.parts(evidence.belief[0]), sources.belief_without()
+    probability = without + ignorance[:, None] / without.shape[1]
     numbers, classes = rule_numbers(model), evidence.classes.tolist()
-    order = np.lexsort((-sources.firing, -parts[:, best]))
+    matters = np.abs(evidence.probability[0, best] - probability[:, best])
     rules = []
-    for k in order.tolist():
+    for k in np.lexsort((-sources.firing, -matters)).tolist():
         node = int(sources.node[k])
         own = int(tree.consequent[node].argmax())
         rules.append(
@@ -111,6 +112,7 @@ def _tree_rules(model: Model, row: Floats, evidence: Evidence, best: int) -> tup
                 confidence=float(tree.consequent[node, own]),
                 belief=_floats(parts[k]),
                 belief_without=_floats(without[k]),
+                probability_without=_floats(probability[k]),
             )
         )
     return tuple(rules)

@@ -45,14 +45,18 @@ class TreeRule(FiredRule):
     confidence : float
         The share of its class behind it.
     belief : tuple of float
-        What it gave to the belief in each class; over all rules this sums to the belief.
+        Its share of the belief in each class, by the weights of evidence; over all rules this sums to the belief. What
+        silencing it changes may differ from that in size and sign.
     belief_without : tuple of float
         Belief in each class if it were silent.
+    probability_without : tuple of float
+        Probability of each class if it were silent.
     """
 
     confidence: float
     belief: tuple[float, ...]
     belief_without: tuple[float, ...]
+    probability_without: tuple[float, ...]
 
 
 @dataclass(frozen=True)

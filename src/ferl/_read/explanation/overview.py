@@ -1,4 +1,4 @@
-"""Feature importance: what the conditions on each feature explain of the training labels."""
+"""A model at a glance: how much each feature matters, rules, classes, and what to beware of."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from numpy.typing import NDArray
 from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree
 from ferl._read.evidence import read_evidence
+from ferl._read.explanation.accuracy import Accuracy
 from ferl._read.explanation.page import Readable, Section, Table
 from ferl._read.explanation.story import usual_form
 from ferl._read.explanation.typical import Usual, usual_values
 from ferl._read.explanation.unlike import usual_text
 from ferl._read.rules import rule_numbers
 from ferl._read.shapes import Shapes, read_shapes, shape_importances
-from ferl._read.text import rule_text
+from ferl._read.text import rule_text, word_meanings
 from ferl._read.wide_text import WideStyle, curve_summary
 from ferl._tables import add_up_indicators
 from ferl._util.arrays import Floats
-from ferl._util.text import listed, plain, share_text, spoken
+from ferl._util.text import listed, plain, share_text, spoken, support_text
 
 
 def feature_importances(model: Model) -> Floats:
@@ -172,6 +173,10 @@ class Overview(Readable):
         The classes.
     curves : tuple of (str, str)
         Of wide models: features that rules ask alone, the most important first, and what their values say.
+    words : tuple of str
+        What the words of the rules mean; empty where rules have none.
+    accuracy : Accuracy or None
+        How often the model is right on the rows that were given; None if none were.
 
     Examples
     --------
@@ -181,6 +186,7 @@ class Overview(Readable):
     >>> clf = FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(X, y)
     >>> print(overview(clf).to_text(width=110))
     3 rules on 2 of 4 features tell 3 classes apart; x2 matters most (56%).
+    Always answering 0 would be right for 33.3 % of the training rows.
     <BLANKLINE>
     What matters
       feature  importance
@@ -205,6 +211,8 @@ class Overview(Readable):
     rules: tuple[RuleSummary, ...]
     classes: tuple[ClassProfile, ...]
     curves: tuple[tuple[str, str], ...]
+    words: tuple[str, ...] = ()
+    accuracy: Accuracy | None = None
 
     @property
     def summary(self) -> str:
@@ -214,19 +222,51 @@ class Overview(Readable):
             return f"{rules}, and no feature matters: all rows get the same answer."
         name, share = self.importances[0]
         used = f"{len(self.importances)} of {self.n_features} features"
-        return f"{rules} on {used} tell {len(self.classes)} classes apart; {spoken(name)} matters most ({share:.0%})."
+        tell = "tells" if len(self.rules) == 1 else "tell"
+        return f"{rules} on {used} {tell} {len(self.classes)} classes apart; {spoken(name)} matters most ({share:.0%})."
+
+    @property
+    def _is_tree(self) -> bool:
+        return any(rule.confidence is not None for rule in self.rules)
+
+    @property
+    def baseline(self) -> tuple[Any, float]:
+        """The commonest class and its share of the training weight: how often always answering it would be right."""
+        most = max(self.classes, key=lambda own: own.share)
+        return most.label, most.share
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Classes that the model hardly ever answers, with what to do about it."""
+        # Of wide rules the prior speaks as well, so that a class may be answered that no rule speaks for.
+        doubtful = [own for own in self.classes if not own.is_answered or (self._is_tree and not own.rules)]
+        return tuple(map(_warning, doubtful)) if len(self.classes) > 1 else ()
 
     @cached_property
     def _sections(self) -> list[Section]:
-        page = [Section("", (self.summary,), is_lead=True), self._what_matters(), *self._what_they_say()]
+        label, share = self.baseline
+        compare = f"Always answering {spoken(label)} would be right for {100 * share:.1f} % of the training rows."
+        page = [Section("", (self.summary, compare), is_lead=True)]
+        page += [] if self.accuracy is None else [self.accuracy.section]
+        page += [Section("Warnings", _more(list(self.warnings), MAX_CLASSES, "classes"))] if self.warnings else []
+        page += [self._what_matters()] if self.importances else []
+        page += self._what_they_say()
+        page += (
+            [Section("What the words mean", _more(list(self.words), MAX_FEATURES, "features"))] if self.words else []
+        )
         page.append(Section("Classes", _more([_class_line(own) for own in self.classes], MAX_CLASSES, "classes")))
         return page
 
     def _what_they_say(self) -> list[Section]:
-        """The rules of a tree; of wide rules the curves that they add up to, and those on several features."""
-        if self.variant != "wide":
+        """The rules of a tree; of wide rules the curves that they add up to, and those on several features.
+
+        Wide rules in words are told one by one: a curve would hide the words.
+        """
+        if self._is_tree:
             return [self._rule_lines()]
-        sentences = [f"{text[0].upper()}{text[1:]}." for _, text in self.curves]
+        if self.words:
+            return [Section("Rules", _more([_joint_line(rule) for rule in self.rules], MAX_RULES, "rules"))]
+        sentences = [f"{text.replace('the higher', 'The higher', 1)}." for _, text in self.curves]
         joint = [_joint_line(rule) for rule in self.rules if rule.n_features > 1]
         found = [
             Section("What the features say", _more(sentences, MAX_FEATURES, "features")),
@@ -243,7 +283,8 @@ class Overview(Readable):
     def _rule_lines(self) -> Section:
         lines = [
             f"{rule.number}. {f'If {rule.conditions}, then' if rule.conditions else 'Always'} {spoken(rule.label)} "
-            f"({share_text(rule.confidence)}). Support {rule.support:.1f}, {rule.share:.0%} of the training rows."
+            f"({share_text(rule.confidence)}). Support {support_text(rule.support)}, {rule.share:.0%} of the training "
+            "rows."
             for rule in self.rules[: MAX_RULES + 1]
             if rule.confidence is not None
         ]
@@ -271,6 +312,10 @@ class Overview(Readable):
                 for own in self.classes
             ],
             "curves": [{"feature": name, "text": text} for name, text in self.curves],
+            "words": list(self.words),
+            "baseline": {"label": plain(self.baseline[0]), "share": self.baseline[1]},
+            "warnings": list(self.warnings),
+            "accuracy": None if self.accuracy is None else self.accuracy.to_dict(),
         }
 
 
@@ -289,6 +334,7 @@ def overview(model: Model) -> Overview:
         rules=tuple(rules.values()),
         classes=tuple(_profile(model, c, rules, matter, shapes) for c in range(tree.n_classes)),
         curves=tuple((names[own.feature], curve_summary(style, own)) for own in (shapes.curves if shapes else ())),
+        words=tuple(word_meanings(model, style.names)),
     )
 
 
@@ -355,10 +401,18 @@ def _joint_line(rule: RuleSummary) -> str:
     return f"Rule {rule.number}: if {rule.conditions}, it speaks for {spoken(rule.label)}, by {rule.weight or 0.0:.2f}."
 
 
+def _warning(profile: ClassProfile) -> str:
+    """What is the matter with a class that the model hardly ever answers, and what to do about it."""
+    label = spoken(profile.label)
+    said = f"No training row that the model keeps gets the answer {label}"
+    if not profile.rules:
+        never = "" if profile.is_answered else ", and no training row that the model keeps gets this answer"
+        said = f"No rule speaks for {label} before other classes{never}"
+    return f'{said}: fit with class_weight="balanced", or ask predict(X, decision="balanced").'
+
+
 def _class_line(profile: ClassProfile) -> str:
     start = f"{spoken(profile.label)}: {profile.share:.0%} of the training rows."
-    if not profile.is_answered:
-        start += ' No training row that the model keeps gets this answer; class_weight="balanced" would give it more.'
     if profile.strongest is not None:
         name, value, weight = profile.strongest
         return f"{start} {spoken(name)} at {value} speaks most for it before all others ({weight:+.2f})."

@@ -80,14 +80,21 @@ def _evidence(story: Story) -> Section:
     rows = tuple(
         (
             spoken(story.classes[c]),
-            *(f"{100 * own[c]:.1f} %" for own in (story.probability, story.belief, story.plausibility)),
+            f"{100 * story.probability[c]:.1f} %",
+            f"{100 * story.belief[c]:.1f} to {100 * story.plausibility[c]:.1f} %",
             "in the set" if story.in_set[c] else "not in the set",
         )
         for c in order[:MAX_CLASSES]
     )
     hidden = len(order) - MAX_CLASSES
-    lines = (f"... and {hidden} more classes, each less probable.",) if hidden > 0 else ()
-    return Section("Evidence", lines, Table(("class", "probability", "at least", "at most", ""), rows))
+    lines = [f"... and {hidden} more classes, each less probable."] if hidden > 0 else []
+    ranges = zip(story.belief, story.probability, story.plausibility, strict=True)
+    if not all(low - 5e-4 <= own <= high + 5e-4 for low, own, high in ranges):
+        lines.append(
+            "Support is no bound of the probability: it counts what speaks for a class alone, up to all that does not "
+            "speak against it."
+        )
+    return Section("Evidence", tuple(lines), Table(("class", "probability", "support", ""), rows))
 
 
 def _prediction_set(story: Story) -> Section:
@@ -97,9 +104,9 @@ def _prediction_set(story: Story) -> Section:
     most = story.belief.index(max(story.belief))
     others = [c for c in range(len(story.classes)) if story.in_set[c] and c != story.best]
     others.sort(key=lambda c: -story.plausibility[c])
-    least = f"{spoken(story.classes[most])} has at least {100 * story.belief[most]:.1f} %"
+    least = f"that of {spoken(story.classes[most])} begins at {100 * story.belief[most]:.1f} %"
     lines = [
-        f"{spoken(story.classes[c])} has at most {100 * story.plausibility[c]:.1f} %, and {least}."
+        f"The support of {spoken(story.classes[c])} reaches up to {100 * story.plausibility[c]:.1f} %, and {least}."
         for c in others[:MAX_CLASSES]
     ]
     if len(others) > MAX_CLASSES:
@@ -175,9 +182,10 @@ def _change_line(change: Change) -> str:
     if not isinstance(change.to, float):
         return f"If {name} were {value_text(change.to)} instead of {value_text(change.value)}: {answer}."
     # With fewer digits than it has the value might no longer alter the label.
-    direction = "up" if change.to > change.value else "down"
+    direction, to, now = "up" if change.to > change.value else "down", exact_text(change.to), value_text(change.value)
+    now = exact_text(change.value) if now == to else now
     return (
-        f"If {name} were {exact_text(change.to)} instead of {value_text(change.value)} ({direction} by "
+        f"If {name} were {to} instead of {now} ({direction} by "
         f"{number_text(abs(change.to - change.value))}, {_spreads(change.distance)}): {answer}."
     )
 

@@ -1,4 +1,7 @@
-"""What each rule gave to belief: exact parts that add up, and belief without the rule.
+"""What each rule does to belief: what is left without the rule, and shares of the belief that add up.
+
+What a rule does is told by what is left without it. Under Dempster's rule no shares that add up agree with that: a rule
+that has a share of the belief in a class may lower this belief by the ignorance that it takes away.
 
 Dempster's rule multiplies: ``Q(c) / T`` is the product over the sources of ``1 + m(c) / m(frame)``. Its logarithm, the
 *weight of evidence* for a class, is a sum over the sources, and belief in the class is shared in its proportions. The
@@ -70,16 +73,17 @@ class Sources:
         """What each source commits to classes, shape (n_sources,)."""
         return np.asarray(self.mass.sum(axis=1))
 
-    def belief_without(self) -> Floats:
-        """Belief in each class if this source were silent, shape (n_sources, n_classes)."""
+    def belief_without(self) -> tuple[Floats, Floats]:
+        """Belief in each class, shape (n_sources, n_classes), and ignorance if this source were silent."""
         n = len(self.node)
         others = ~np.eye(n, dtype=bool)
         if self.combination == "vote":
-            total = np.maximum(others @ self.committed, 1.0)
-            return np.asarray(others @ self.mass / total[:, None])
+            total = others @ self.committed
+            return np.asarray(others @ self.mass / np.maximum(total, 1.0)[:, None]), np.maximum(1 - total, 0.0)
         if self.combination == "cautious":
             odds = np.array([self.odds[keep].max(axis=0, initial=0.0) for keep in others]).reshape(self.mass.shape)
-            return np.asarray(odds / (1 + odds.sum(axis=1, keepdims=True)))
+            sums = 1 + odds.sum(axis=1)
+            return np.asarray(odds / sums[:, None]), np.asarray(1 / sums)
         belief, frame = np.zeros(self.mass.shape), np.ones(n)
         for j in range(n):
             mass = np.where(others[:, j, None], self.mass[j], 0.0)
@@ -89,7 +93,8 @@ class Sources:
             known = total > 0
             belief[known] /= total[known, None]
             frame[known] /= total[known]
-        return belief
+        frame[belief.sum(axis=1) + frame <= 0] = 1.0  # sources that exclude each other entirely say nothing
+        return belief, frame
 
 
 def fired_sources(model: Model, firing: Floats) -> Sources:

@@ -46,8 +46,9 @@ class Story:
     doubt : Doubt
         The ignorance by cause; the parts add up to it.
     rules : tuple of FiredRule
-        Those that fired: :class:`TreeRule`, by what they gave to the belief in the label, or of wide models
-        :class:`WideRule`, by how far they move the two classes apart that ``balance`` compares.
+        Those that fired, the one that matters most first: :class:`TreeRule`, by how far the probability of the most
+        probable class moves without them, or of wide models :class:`WideRule`, by how far they move the two classes
+        apart that ``balance`` compares.
     novelty : float
         How unlike the training rows the row is.
     novelty_parts : tuple of NoveltyPart

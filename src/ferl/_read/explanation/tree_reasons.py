@@ -21,8 +21,19 @@ CAUSES = {
 
 
 def reason(story: Story) -> str:
-    """The rule that gives most, as a clause to follow the answer."""
-    return f", because {story.rules[0].conditions}" if story.rules and story.rules[0].conditions else ""
+    """The rule without which the answer would lose most, as a clause to follow the answer."""
+    speaking = [rule for rule in _tree_rules(story) if _adds(rule, story) > 0]
+    most = max(speaking, key=lambda rule: _adds(rule, story), default=None)
+    return f", because {most.conditions}" if most is not None and most.conditions else ""
+
+
+def _tree_rules(story: Story) -> list[TreeRule]:
+    return [rule for rule in story.rules if isinstance(rule, TreeRule)]
+
+
+def _adds(rule: TreeRule, story: Story) -> float:
+    """What a rule adds to the probability of the most probable class: what is lost without it."""
+    return story.probability[story.best] - rule.probability_without[story.best]
 
 
 def reason_for_doubt(story: Story) -> str:
@@ -43,26 +54,22 @@ def reason_for_doubt(story: Story) -> str:
 
 
 def rules_section(story: Story) -> Section:
-    """The rules that fired, and what each gives to the belief in the most probable class."""
-    rules = [rule for rule in story.rules if isinstance(rule, TreeRule)]
+    """The rules that fired, and what the most probable class would have without each of them."""
+    rules = _tree_rules(story)
     if not rules:
         return Section("Rules that fired", ("None: the row fits no rule.",))
-    label = spoken(story.classes[story.best])
-    lines = [_rule_line(rule, story, label) for rule in rules[:MAX_RULES]]
-    hidden = rules[MAX_RULES:]
-    if hidden:
-        rest = sum(rule.belief[story.best] for rule in hidden)
-        lines.append(f"... and {len(hidden)} more, which together give {rest:.3f} of the belief in {label}.")
+    lines = [_rule_line(rule, story) for rule in rules[:MAX_RULES]]
+    if len(rules) > MAX_RULES:
+        lines.append(f"... and {len(rules) - MAX_RULES} more, which matter less.")
     return Section("Rules that fired", tuple(lines))
 
 
-def _rule_line(rule: TreeRule, story: Story, label: str) -> str:
-    best = story.best
+def _rule_line(rule: TreeRule, story: Story) -> str:
     name = "A beginning of rules" if rule.number is None else f"Rule {rule.number}"
     condition = f"if {rule.conditions}" if rule.conditions else "always"
     says = f"{spoken(rule.label)} with confidence {share_text(rule.confidence)}"
-    gives = f"It gives {rule.belief[best]:.3f} of the belief {story.belief[best]:.3f} in {label}"
+    now, then = (100 * own[story.best] for own in (story.probability, rule.probability_without))
     return (
-        f"{name} fires by {share_text(rule.firing)}: {condition}, then {says}. {gives}; without it that belief would "
-        f"be {rule.belief_without[best]:.3f}."
+        f"{name} fires by {share_text(rule.firing)}: {condition}, then {says}. Without it "
+        f"{spoken(story.classes[story.best])} would have {then:.1f} % instead of {now:.1f} %."
     )

@@ -8,7 +8,7 @@ from ferl._read.explanation.page import Section, Table
 from ferl._read.explanation.story import Story
 from ferl._read.explanation.unlike import what_lacks
 from ferl._read.wide_text import weight_text
-from ferl._util.text import listed, number_text, percent_text, share_text, spoken, value_text
+from ferl._util.text import listed, number_text, share_text, spoken, value_text
 
 MAX_FEATURES = 8  # that are shown; the others are summed
 MAX_RULES = 6
@@ -106,8 +106,16 @@ def rules_section(story: Story, balance: Balance) -> Section:
 
 
 def _rule_line(rule: WideRule, story: Story, balance: Balance) -> str:
-    then = f"{spoken(story.classes[story.best])} would have {percent_text(rule.probability_without[story.best])}"
+    weight = balance.apart(rule.weight)
+    favoured = spoken(story.classes[balance.compared[0 if weight > 0 else 1]])
+    # Of three and more classes a rule may move a third one further than the two that it moves apart: tell both.
+    told = [story.best] if len(story.classes) <= 2 else list(balance.compared)
+    names = [spoken(story.classes[c]) for c in told]
+    then, now = ([f"{100 * own[c]:.1f} %" for c in told] for own in (rule.probability_without, story.probability))
+    change = f"{names[0]} would have {then[0]} instead of {now[0]}"
+    if len(told) == 2:
+        change = f"{names[0]} would have {then[0]} and {names[1]} {then[1]}, instead of {now[0]} and {now[1]}"
     return (
-        f"Rule {rule.number} fires by {share_text(rule.firing)} and adds {weight_text(balance.apart(rule.weight))}: if "
-        f"{rule.conditions}. Without it {then}."
+        f"Rule {rule.number} fires by {share_text(rule.firing)} and adds {weight_text(weight)}, for {favoured}: if "
+        f"{rule.conditions}. Without it {change}."
     )

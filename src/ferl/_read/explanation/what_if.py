@@ -43,7 +43,8 @@ class WhatIf(Readable):
         clauses = [
             f"{spoken(name)} were {value_text(to)} instead of {value_text(own)}" for name, own, to in self.changes
         ]
-        return f"If {listed(clauses)}: {answer_text(self.after)} instead of {answer_text(self.before)}."
+        then, now = answer_text(self.after), answer_text(self.before)
+        return f"If {listed(clauses)}: {f'still {then}' if then == now else f'{then} instead of {now}'}."
 
     @cached_property
     def _sections(self) -> list[Section]:

@@ -1,0 +1,424 @@
+"""What is said to people deserves to be said: laws of all sentences about rules and answers, on tables people know.
+
+A rule never reads as impossible; what is printed is the model; what a rule does agrees with what is left without it;
+"proven" stands beside a proof; numbers have the digits that people write; and accuracy stands beside the baseline.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ferl import FERLClassifier, export_graphviz, export_latex, export_text, overview, rules_frame
+from ferl.export import export_scorecard, reason_codes
+from ferl.export.scorecard import Scorecard
+from ferl.report.summarise import summarise
+from ferl.report.table_reading import TableReading
+from printed_model import PrintedModel
+from real_tables import TABLES, real_table, rows_to_judge
+
+MODELS: dict[str, dict[str, Any]] = {
+    "wide": {"variant": "wide"},
+    "deep": {"variant": "deep"},
+    "compact": {"variant": "compact"},
+    "tree of words": {"variant": "compact", "criterion": "consistent"},
+}
+N_STORIES = 6
+
+each_table = pytest.mark.parametrize("name", TABLES)
+each_model = pytest.mark.parametrize("kind", MODELS)
+
+
+@lru_cache
+def fitted(name: str, kind: str) -> FERLClassifier:
+    table = real_table(name)
+    return FERLClassifier(**MODELS[kind], random_state=0).fit(table.frame, table.y)
+
+
+@lru_cache
+def stories(name: str, kind: str) -> list[Any]:
+    """Stories of rows as they are, and of rows moved away from all others."""
+    clf, table = fitted(name, kind), real_table(name)
+    rows = rows_to_judge(table, 3, N_STORIES // 2)
+    return [clf.explain(table.frame.iloc[k]) for k in range(N_STORIES // 2)] + [
+        clf.explain(rows.iloc[[k]]) for k in range(len(rows))
+    ]
+
+
+def is_wide(clf: FERLClassifier) -> bool:
+    return clf.model_.weights is not None
+
+
+@lru_cache
+def pages(name: str, kind: str) -> dict[str, str]:
+    """Every text about the model and about some rows, by where it comes from."""
+    clf, table = fitted(name, kind), real_table(name)
+    first = table.frame.columns[0]
+    other = table.frame[first].iloc[-1]
+    found = {
+        "export_text": export_text(clf, width=10_000),
+        "rules_frame": "\n".join(rules_frame(clf)["conditions"]),
+        "export_latex": export_latex(clf),
+        "overview": overview(clf, table.frame, table.y).to_text(10_000),
+        "explain": "\n".join(story.to_text(10_000) for story in stories(name, kind)),
+        "what_if": clf.what_if(table.frame.iloc[0], {first: other}).to_text(10_000),
+        "certificate": str(clf.certificate(table.frame.iloc[[0]])),
+        "stability": str(clf.stability_report()),
+        "report": "\n".join(texts_in(summarise(clf.model_, {}, TableReading(clf.model_), "title", "table"))),
+    }
+    if is_wide(clf):
+        positive = clf.classes_[-1]
+        reasons = reason_codes(clf, table.frame.iloc[:5], positive=positive)
+        found["reasons"] = "\n".join(str(reason) for row in reasons for reason in row)
+        found["scorecard"] = Scorecard(clf).fit(table.frame, table.y).text()
+        found["scorecard lines"] = "\n".join(export_scorecard(clf)["when"])
+    else:
+        found["export_graphviz"] = str(export_graphviz(clf))
+    return found
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """All text in nested lists and dicts, but not what the page's engine and its drawings read."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, own in value.items():
+            if key not in ("page", "band", "points", "path", "engine"):
+                yield from texts_in(own)
+    elif isinstance(value, list | tuple):
+        for own in value:
+            yield from texts_in(own)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Intervals
+# ---------------------------------------------------------------------------------------------------------------------
+
+NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
+SHARE = r"(?: \(\d+%\))?"
+
+
+def impossible_intervals(text: str) -> list[str]:
+    """Intervals whose lower end is not below the upper one, and triangles whose top is not between their ends."""
+    plain = text.replace("\u00a0", " ").replace("$", "").replace(r"\pm ", "±").replace("{-}", "-")
+    found = [m[0] for m in re.finditer(rf"({NUMBER})\.\.({NUMBER})", plain) if not float(m[1]) <= float(m[2])]
+    band = rf"({NUMBER})(?: ±{NUMBER})?{SHARE}"
+    both = rf"{band} < [^<>±]+? < {band}"
+    found += [m[0] for m in re.finditer(both, plain) if not float(m[1]) < float(m[2])]
+    ramps = rf"around ({NUMBER}) \(above ({NUMBER})\.\.{NUMBER}{SHARE}, below {NUMBER}\.\.({NUMBER})"
+    for m in (*re.finditer(ramps, plain), *re.finditer(rf"around ({NUMBER}) \(({NUMBER})\.\.({NUMBER})", plain)):
+        top, low, high = map(float, m.groups())
+        found += [] if low <= top <= high else [m[0]]
+    between = rf"between {NUMBER}\.\.({NUMBER}) and ({NUMBER})\.\."
+    return found + [m[0] for m in re.finditer(between, plain) if float(m[1]) > float(m[2])]
+
+
+def test_the_check_of_intervals_finds_impossible_ones():
+    assert impossible_intervals("if 0.30 ±0.05 (84%) < dir < 0.29 ±0.16 (60%) and x > 2 ±1") != []
+    assert impossible_intervals("if 0.30 ±0.05 (84%) < dir < 0.39 ±0.16 and 3.5..2") == ["3.5..2"]
+    assert (
+        impossible_intervals("dir around 0.5 (above 0.25..0.35 (84%), below 0.13..0.45 (60%), fits by at most 0.3)")
+        != []
+    )
+    assert impossible_intervals("dir around 0.35 (0.25..0.45, fits by at most 0.31)") == []
+
+
+@each_table
+@each_model
+def test_no_interval_is_impossible(name, kind):
+    found = {source: impossible_intervals(text) for source, text in pages(name, kind).items()}
+    assert not any(found.values()), found
+
+
+def test_rules_whose_bands_overlap_are_told_by_what_fits_best():
+    clf, table = fitted("hdma", "deep"), real_table("hdma")
+    found = re.findall(
+        rf"dir around {NUMBER} \(({NUMBER})\.\.({NUMBER}), fits by at most ([\d.]+)\)",
+        pages("hdma", "deep")["rules_frame"],
+    )
+    assert len(found) > 10
+    tree, frame = clf.tree_, rules_frame(clf)
+    column = table.frame.columns.get_loc("dir")
+    for node, conditions in zip(frame["node"], frame["conditions"], strict=True):
+        if told := re.search(r"dir around .*?fits by at most ([\d.]+)\)", conditions):
+            steps = [tree.trapezoid[k] for k in tree.path(node) if tree.feature[k] == column]
+            grid = np.linspace(*table.frame["dir"].agg(["min", "max"]), 20_001)
+            fits = np.prod([np.minimum(rise(grid, a, b), rise(-grid, -d, -c)) for a, b, c, d in steps], axis=0)
+            assert float(told[1]) == pytest.approx(fits.max(), rel=0.06, abs=0.002)
+
+
+def rise(x: Any, low: float, high: float) -> Any:
+    return np.ones_like(x) if math.isinf(low) else np.clip((x - low) / (high - low), 0, 1)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is printed is the model
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@each_table
+@each_model
+def test_answers_can_be_worked_out_from_the_printed_text_alone(name, kind):
+    clf, rows = fitted(name, kind), rows_to_judge(real_table(name), 1, 1000)
+    printed = PrintedModel(export_text(clf, exact=True, width=1_000_000))
+    assert printed.labels == [str(label) for label in clf.classes_]
+    np.testing.assert_allclose(printed.probabilities(rows), clf.predict_proba(rows), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"variant": "wide", "missing_conditions": True, "gate_margin": 0.5},
+        {"variant": "wide", "partition": "quantile", "support_gate": False},
+        {"variant": "medium", "combination": "vote", "support_gate": False},
+        {"variant": "medium", "combination": "cautious", "discount": 3.0},
+        {"variant": "medium", "combination": "chain", "missing_conditions": True, "gate_margin": 0.3},
+        {"variant": "medium", "sources": "all", "discount": 2.0},
+    ],
+)
+def test_so_it_is_whatever_is_combined_and_gated(options):
+    table = real_table("pbc")
+    clf = FERLClassifier(**options, random_state=0).fit(table.frame, table.y)
+    rows = rows_to_judge(table, 2, 300)
+    printed = PrintedModel(export_text(clf, exact=True, width=1_000_000))
+    np.testing.assert_allclose(printed.probabilities(rows), clf.predict_proba(rows), rtol=0, atol=1e-9)
+
+
+@each_model
+def test_every_rule_that_speaks_is_in_the_list(kind):
+    clf = fitted("pbc", kind)
+    numbers = set(range(1, int(clf.model_.speaks.sum()) + 1))
+    assert set(rules_frame(clf)["number"]) == numbers
+    assert {rule.number for rule in overview(clf).rules} == numbers
+    assert {rule.number for story in stories("pbc", kind) for rule in story.rules} <= numbers
+
+
+def test_the_exact_text_is_the_whole_model():
+    clf = fitted("wine", "deep")
+    for option in ({"decimals": 2}, {"max_rules": 3}):
+        with pytest.raises(ValueError, match="exact=True prints the whole model"):
+            export_text(clf, exact=True, **option)
+    assert max(map(len, export_text(clf, exact=True, width=90).splitlines())) <= 90 + 40  # numbers are not divided
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What a rule does
+# ---------------------------------------------------------------------------------------------------------------------
+
+WITHOUT = r"Without it (.*?) would have ([\d.]+) % instead of ([\d.]+) %"
+
+
+def rule_lines(story: Any) -> list[str]:
+    section = next(own for own in story._sections if own.title == "Rules that fired")
+    return [line for line in section.lines if re.match(r"Rule \d+ fires", line)]
+
+
+@each_table
+@pytest.mark.parametrize("kind", ["deep", "tree of words"])
+def test_rules_of_trees_are_told_by_what_is_left_without_them(name, kind):
+    for story in stories(name, kind):
+        effects = [story.probability[story.best] - rule.probability_without[story.best] for rule in story.rules]
+        assert np.abs(effects).tolist() == sorted(np.abs(effects).tolist(), reverse=True)
+        for line, effect in zip(rule_lines(story), effects, strict=False):
+            label, then, now = re.search(WITHOUT, line).groups()
+            assert label == str(story.classes[story.best])
+            assert float(now) - float(then) == pytest.approx(100 * effect, abs=0.11)
+            assert " gives " not in line
+        if sum(story.in_set) == 1 and story.rules:
+            most = story.rules[int(np.argmax(effects))]
+            assert f", because {most.conditions}" in story.summary
+
+
+@each_table
+@pytest.mark.parametrize("kind", ["wide", "compact"])
+def test_what_wide_rules_add_agrees_with_what_is_left_without_them(name, kind):
+    for story in stories(name, kind):
+        towards, against = story.balance.compared
+        adds = [story.balance.apart(rule.weight) for rule in story.rules]
+        assert np.abs(adds).tolist() == sorted(np.abs(adds).tolist(), reverse=True)
+        odds = math.log(story.probability[towards] / story.probability[against])
+        for rule, own in zip(story.rules, adds, strict=True):
+            left = math.log(rule.probability_without[towards] / rule.probability_without[against])
+            assert odds - left == pytest.approx(own, abs=1e-6)
+        for line, own in zip(rule_lines(story), adds, strict=False):
+            check_line_of_weight(line, own, story)
+        if sum(story.in_set) == 1 and ", because " in story.summary:
+            speaking = [
+                part for part in story.balance.features if (story.balance.moves(part) > 0) == (story.best == towards)
+            ]
+            assert f", because {speaking[0].feature} is " in story.summary
+
+
+def check_line_of_weight(line: str, weight: float, story: Any) -> None:
+    """What a line says of a rule's weight, of the class it speaks for and of what is left without it agree."""
+    first, second = (str(story.classes[c]) for c in story.balance.compared)
+    told, favoured = re.search(r"adds ([-+\d.]+), for (.*?): if", line).groups()
+    assert float(told) == pytest.approx(weight, abs=0.0051)
+    assert favoured == (first if weight > 0 else second)
+    if len(story.classes) == 2:
+        best, then, now = re.search(WITHOUT, line).groups()
+        assert best == str(story.classes[story.best])
+        assert (float(now) - float(then)) * (1 if favoured == best else -1) >= 0
+        return
+    share = r"([\d.]+) %"
+    pattern = rf"Without it {first} would have {share} and {second} {share}, instead of {share} and {share}\.$"
+    shares = [float(own) for own in re.search(pattern, line).groups()]
+    if min(shares) >= 1:  # so that one decimal tells the odds
+        lost = math.log(shares[2] / shares[3]) - math.log(shares[0] / shares[1])
+        assert lost == pytest.approx(weight, abs=0.2)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Words that need a guarantee
+# ---------------------------------------------------------------------------------------------------------------------
+
+CLAIM = re.compile(r"ruled out|rules out|\bprove[sdn]?\b|\bproof\b|impossible|certainly|excluded", flags=re.IGNORECASE)
+
+
+@each_table
+@each_model
+def test_proven_is_said_of_what_is_proven(name, kind):
+    for source, text in pages(name, kind).items():
+        claims = [line.strip() for line in text.splitlines() if CLAIM.search(line)]
+        if source == "explain":
+            # Radii and nearest changes are proven, and what is only searched says so.
+            allowed = (
+                r"Proven: (the label stays|however far|no change of a single value)|Nothing is proven:|"
+                r".* that is searched, not proven\."
+            )
+            claims = [line for line in claims if not re.match(allowed, line)]
+        if source == "stability":
+            claims = [line for line in claims if not re.match(r"proven: ", line, flags=re.IGNORECASE)]
+        assert not claims, (source, claims)
+
+
+@each_table
+@each_model
+def test_stories_prove_what_they_say_and_no_answer_is_no_answer(name, kind):
+    for story in stories(name, kind):
+        text = str(story)
+        if story.abstains:
+            assert story.label is None
+            assert story.summary.startswith("No answer")
+            assert "Proven" not in text
+        else:
+            assert story.label == story.classes[story.best]
+            assert ("Proven: the label stays" in text) == (0 < story.certified.radius < math.inf)
+        assert text.index("probability") < text.index("support")
+        assert "not in the set" in text or all(story.in_set)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Numbers
+# ---------------------------------------------------------------------------------------------------------------------
+
+TOKEN = re.compile(r"(?<![\w.])\d+\.\d+(?:e[-+]?\d+)?(?![\w])")
+
+
+def long_numbers(text: str) -> list[str]:
+    """Numbers of more than four significant digits, but for ends of ramps that fewer digits would move."""
+    needed = set()
+    for low, high in re.findall(rf"({NUMBER})\.\.({NUMBER})", text):
+        width = float(high) - float(low)
+        needed |= {
+            own.lstrip("-") for own in (low, high) if abs(float(f"{float(own):.4g}") - float(own)) > 0.01 * width
+        }
+    for theta, half_width in re.findall(rf"({NUMBER}) ±({NUMBER})", text):
+        if abs(float(f"{float(theta):.4g}") - float(theta)) > 0.2 * float(half_width):
+            needed.add(theta.lstrip("-"))
+    return [
+        own
+        for own in TOKEN.findall(text)
+        if own not in needed and len(own.split("e")[0].replace(".", "").lstrip("0")) > 4
+    ]
+
+
+PROSE = (
+    "export_text",
+    "rules_frame",
+    "overview",
+    "explain",
+    "what_if",
+    "reasons",
+    "export_graphviz",
+    "scorecard",
+    "report",
+    "certificate",
+    "export_latex",
+)
+
+
+def test_the_check_of_digits_finds_long_numbers():
+    assert long_numbers("lvr is 0.555224, 71.28, 1234567, 0.01234 and 4.3000001") == ["0.555224", "4.3000001"]
+    assert long_numbers("x above 1995.25..1996.75 and y > 1995.25 ±0.02") == []
+    assert long_numbers("x above 10.0025..1000") == ["10.0025"]
+
+
+@each_table
+@each_model
+def test_numbers_have_the_digits_that_people_write(name, kind):
+    for source, text in pages(name, kind).items():
+        if source in PROSE:
+            assert not long_numbers(text), (source, long_numbers(text)[:5])
+            assert not re.search(r"\d[eE]\+\d", text), source
+            assert not re.search(r"(?<![\d.])1 (spreads|points|rules|features|classes|rows|values)\b", text), source
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What a newcomer needs
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@each_table
+@each_model
+def test_the_baseline_stands_beside_the_accuracy(name, kind):
+    clf, table = fitted(name, kind), real_table(name)
+    page = overview(clf, table.frame, table.y)
+    labels, counts = np.unique(table.y, return_counts=True)
+    share = 100 * counts.max() / len(table.y)
+    text = page.to_text(10_000)
+    assert f"Always answering {labels[counts.argmax()]} would be right for {share:.1f} % of the training rows." in text
+    accuracy = 100 * clf.score(table.frame, table.y)
+    always = f"Always answering {labels[counts.argmax()]} would be right for {share:.1f} % of them."
+    assert f"Accuracy is {accuracy:.1f} % on {len(table.y)} rows. {always}" in text
+    for label, n_rows, recall in page.accuracy.recalls:
+        own = table.y == label
+        assert n_rows == own.sum()
+        assert recall == pytest.approx((clf.predict(table.frame)[own] == label).mean())
+
+
+@each_model
+def test_a_class_that_nothing_speaks_for_is_a_warning_with_a_remedy(kind):
+    for name in TABLES:
+        clf, table = fitted(name, kind), real_table(name)
+        page = overview(clf)
+        told = " ".join(page.warnings)
+        for label in clf.classes_[~np.isin(clf.classes_, clf.predict(table.frame))]:
+            assert re.search(rf"(speaks for|gets the answer) {label}\b", told)
+        assert all('class_weight="balanced"' in warning for warning in page.warnings)
+        assert all(warning in page.to_text(10_000) for warning in page.warnings)
+
+
+def test_an_overview_needs_rows_and_their_labels():
+    clf, table = fitted("wine", "wide"), real_table("wine")
+    with pytest.raises(ValueError, match="y is None; give rows and their labels, or neither"):
+        overview(clf, table.frame)
+    with pytest.raises(ValueError, match="X has 178 rows and y has 3"):
+        overview(clf, table.frame, table.y[:3])
+
+
+def test_drift_is_told_in_numbers_that_people_write():
+    table = real_table("hdma")
+    half = len(table.frame) // 2
+    for variant in ("wide", "deep"):
+        clf = FERLClassifier(variant, random_state=0)
+        clf.partial_fit(table.frame[:half], table.y[:half], classes=np.unique(table.y))
+        clf.partial_fit(table.frame[half:], table.y[half:])
+        assert not long_numbers(repr(clf.drift_))
+        assert not CLAIM.search(repr(clf.drift_))
