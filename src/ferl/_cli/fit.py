@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,7 +90,10 @@ def run_fit(
     if test is not None:
         fitted_on, tested_on = _split(y, test, estimator.random_state)
     note_cost(str(parameters["variant"]), len(fitted_on), X.num_columns, len(np.unique(y)))
-    estimator.fit(X.take(fitted_on), y[fitted_on], None if weight is None else weight[fitted_on])
+    with warnings.catch_warnings():
+        # scikit-learn asks what has been asked and answered before.
+        warnings.filterwarnings("ignore", message="The number of unique classes", category=UserWarning)
+        estimator.fit(X.take(fitted_on), y[fitted_on], None if weight is None else weight[fitted_on])
     typer.echo(f"rules              {estimator.n_rules_}")
     truth = codes_of(y, estimator.classes_)
     learned = judge_rows(estimator, X.take(fitted_on), truth[fitted_on])
