@@ -21,7 +21,7 @@ def test_a_wide_model_is_fitted_and_judges_as_in_python(tmp_path, folder):
     assert "test accuracy" in ferl("fit", folder / "train.csv", *options, "--test", "0.2", "-o", path).output
     model = load_model(path)
     assert (model.variant, model.model_.weights is not None) == ("wide", True)
-    ferl("predict", path, folder / "new.csv", "--all", "-o", tmp_path / "out.csv")
+    ferl("predict", path, folder / "new.csv", "--all", "--guess", "-o", tmp_path / "out.csv")
     answers = read_csv(tmp_path / "out.csv")
     rows = pd.read_csv(folder / "new.csv", usecols=["age", "city", "code", "x"])
     evidence = model.predict_evidence(rows)

@@ -1,9 +1,13 @@
 """The examples of the README, of docs/trust.md and of docs/large_data.md run as they stand."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from ferl._cli.app import app
 
 README = Path(__file__).parent.parent / "README.md"
 TRUST = README.parent / "docs" / "trust.md"
@@ -45,6 +49,18 @@ def test_the_example_of_the_page_on_large_data_runs(tmp_path, monkeypatch, capsy
     monkeypatch.chdir(tmp_path)
     assert run_blocks(README.parent / "docs" / "large_data.md")[0] == 1
     assert "5000 rows judged" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", [README, README.parent / "docs" / "command_line.md"], ids=lambda page: page.name)
+def test_the_commands_of_the_walk_through_run_on_what_they_write(page, tmp_path, monkeypatch):
+    text = page.read_text(encoding="utf-8").split("<!-- walk-through -->\n```bash\n")[1].split("```")[0]
+    monkeypatch.chdir(tmp_path)
+    for line in text.splitlines():
+        program, *arguments = shlex.split(line)
+        assert program == "ferl"
+        done = CliRunner().invoke(app, arguments)
+        assert done.exit_code == 0, f"{line}: {done.output}"
+    assert (tmp_path / "answers.csv").stat().st_size > 10_000
 
 
 def test_the_ten_line_example_needs_no_more_than_the_library_itself():

@@ -165,7 +165,8 @@ def predict_parquet(
     """Judge the rows of a Parquet or CSV file, and write them with their answers to another one.
 
     What ``ferl predict`` does, without a model file: label, probability, set, ignorance and novelty are added to the
-    columns of the file, in memory that does not grow with it. Categories that training did not have give a warning.
+    columns of the file, in memory that does not grow with it. A row that abstains has no label. Categories that
+    training did not have give a warning.
 
     Parameters
     ----------

@@ -89,13 +89,15 @@ def run_fit(
     choice.check(file)
     estimator = _estimator(parameters).set_params(n_jobs=jobs)
     table_rows = _labelled_rows(file, choice.target)
+    check_target(_labels(table_rows[choice.target]), choice.target, allow_many)
     X, y, weight = _training_rows(table_rows, file, choice, said)
-    check_target(y, choice.target, allow_many)
     fitted_on = np.arange(len(y))
     if test is not None:
         fitted_on, tested_on = _split(y, test, estimator.random_state)
     note_cost(str(parameters["variant"]), len(fitted_on), X.num_columns, len(np.unique(y)))
     with _told_as_notes():
+        # scikit-learn asks what has been asked and answered before.
+        warnings.filterwarnings("ignore", message="The number of unique classes", category=UserWarning)
         own_weight = None if weight is None else weight[fitted_on]
         estimator.fit(X.take(fitted_on), y[fitted_on], own_weight, describe=said)
     typer.echo(f"rules              {estimator.n_rules_}")

@@ -7,6 +7,7 @@ import typer
 from numpy.typing import NDArray
 
 from ferl._cli.errors import CommandError
+from ferl._tables.files import field_number
 from ferl._util.text import shown
 
 # More distinct values than this are asked about: numbers with fractions, whole numbers, text.
@@ -38,20 +39,23 @@ def check_target(labels: NDArray[np.generic], name: str, allow_many: bool) -> No
     question = _question(found, len(labels))
     if question and not allow_many:
         raise CommandError(
-            f"{name} has {len(found):,} distinct values in {len(labels):,} rows: {question} ferl learns classes; cut "
-            "the numbers into a few classes, name another column with --target, or add --allow-many-classes if every "
-            "value is a class."
+            f"{name} has {len(found):,} distinct values in {len(labels):,} rows: {question} name another column with "
+            "--target, or add --allow-many-classes if every value is a class."
         )
 
 
 def _question(found: NDArray[np.generic], n_rows: int) -> str:
     """What to ask about the distinct values of a target; nothing where they are plainly classes."""
-    n_found, is_number = len(found), found.dtype.kind in "iuf"
-    has_fractions = found.dtype.kind == "f" and bool((found.astype(np.float64) % 1 != 0).any())
+    # Labels of a CSV file are text where they are not whole numbers.
+    numbers = [field_number(str(value), decimal_commas=True) for value in found.tolist()]
+    n_found, is_number = len(found), None not in numbers
+    has_fractions = is_number and any(number is not None and number % 1 != 0 for number in numbers)
     most = _MANY_FRACTIONS if has_fractions else _MANY_INTEGERS if is_number else _MANY_TEXTS
     if n_found <= most and not (n_found > _SOME and n_rows < _FEW_ROWS * n_found):
         return ""
-    return "is this a regression target?" if is_number else "is this a name or an id?"
+    if is_number:
+        return "is this a regression target? ferl learns classes; cut the numbers into a few,"
+    return "is this a name or an id? ferl learns classes;"
 
 
 def fit_seconds(variant: str, n_rows: int, n_columns: int, n_classes: int) -> float:
