@@ -257,33 +257,6 @@ def test_rows_like_those_of_training_are_as_unusual_as_these(variant):
     assert [scale.share(own) for own in model.novelty(far)] == [1.0] * 3
 
 
-def test_the_scale_is_the_novelty_of_training_rows_without_themselves():
-    table = mixed_table(np.random.default_rng(0), n=60)
-    model = FERLClassifier("wide", random_state=0).fit(table.frame, table.y).model_
-    rows, near = model.neighbours.rows, model.neighbours
-    is_number = near.n_categories == 0
-
-    def distance(one, other):
-        known = ~np.isnan(one)
-        filled = np.where(np.isnan(other) & is_number, near.centre, other)
-        apart = np.where(is_number, np.abs(one - filled), one != other) / near.unit
-        return apart[known].sum() / max(known.sum(), 1)
-
-    expected = []
-    for i, row in enumerate(rows):
-        nearest = min(distance(row, other) for k, other in enumerate(rows) if k != i)
-        probability = np.exp(model_scores(model, row))
-        probability /= probability.sum()
-        expected.append(nearest / near.usual - 0.5 * (probability * np.log(probability)).sum())
-    np.testing.assert_allclose(novelty_scale(model).training, np.sort(expected), rtol=1e-9)
-
-
-def model_scores(model, row):
-    from ferl._read.evidence import decision_scores
-
-    return decision_scores(model, row[None])[0]
-
-
 def test_a_model_without_training_rows_tells_novelty_by_what_is_usual():
     table = mixed_table(np.random.default_rng(0), n=300)
     model = FERLClassifier("wide", random_state=0, n_exemplars=0).fit(table.frame, table.y)

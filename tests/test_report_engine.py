@@ -150,6 +150,11 @@ def test_wide_rules_that_learned_nothing_are_the_prior():
     assert_same_under_node(model, np.array([[0.0, 0.0], [5.0, np.nan]]))
 
 
+def test_a_wide_model_of_one_class_is_certain():
+    model = FERLClassifier("wide", random_state=0).fit(np.arange(20.0)[:, None], [1] * 20)
+    assert_same_under_node(model, np.array([[0.0], [1e6], [np.nan]]))
+
+
 def test_upright_words_and_values_on_their_edges():
     X = np.repeat(np.arange(6.0), 20)[:, None] * [1.0, -1.0]
     model = FERLClassifier("compact", criterion="consistent", random_state=0).fit(X, (X[:, 0] > 2).astype(int))

@@ -12,6 +12,7 @@ import numpy as np
 from ferl._read.explanation import Explanation, explain
 from ferl._read.novelty import novelty_attribution
 from ferl._read.novelty_scale import NoveltyScale
+from ferl._read.verdicts import spreads_text
 from ferl._tables.rows import OneRow
 from ferl._util.arrays import Floats
 from ferl._util.text import shown_line
@@ -123,8 +124,7 @@ def radius_text(radius: float) -> str:
     """
     if math.isinf(radius):
         return "however far they move"
-    text = f"{radius:.2g}" if radius < 100 else f"{radius:.0f}"
-    return "" if radius <= 0 else f"{text} {'spread' if text == '1' else 'spreads'}"
+    return "" if radius <= 0 else spreads_text(radius)
 
 
 def unusual_text(scale: NoveltyScale, novelty: float) -> str:
@@ -132,7 +132,7 @@ def unusual_text(scale: NoveltyScale, novelty: float) -> str:
 
     Examples
     --------
-    >>> unusual_text(NoveltyScale(np.arange(200.0), None), 193.5)
+    >>> unusual_text(NoveltyScale(np.linspace(0, 1, 101), None), 0.975)
     'more unusual than 97 % of the training rows'
     >>> unusual_text(NoveltyScale(np.zeros(0), 2.0), 5.0)
     '2.5 times the usual novelty'
@@ -140,8 +140,8 @@ def unusual_text(scale: NoveltyScale, novelty: float) -> str:
     share = scale.share(novelty)
     if share is not None:
         if share == 1:
-            return f"more unusual than all of {len(scale.training):,} training rows"
-        return f"more unusual than {math.floor(100 * share + 1e-9)} % of the training rows"
+            return "more unusual than all training rows"
+        return f"more unusual than {100 * share:.0f} % of the training rows"
     if scale.usual is None or not scale.usual > 0:
         return "nothing to compare with"
     times = novelty / scale.usual

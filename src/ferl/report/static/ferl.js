@@ -238,6 +238,8 @@ const ferlEngine = (() => {
     // Dempster's rule of one simple mass function for each class: for the class where its net weight is above zero,
     // against it where it is below.
     masses(scores, contributions) {
+      // What lies on the whole frame lies on its only class.
+      if (this.nClasses === 1) return { belief: [1], plausibility: [1], probability: [1], ignorance: 0, conflict: 0 };
       const exp = (x) => Math.exp(Math.min(this.constants.largest_exponent, Math.max(-this.constants.largest_exponent, x)));
       const mean = scores.reduce((sum, own) => sum + own, 0) / this.nClasses, w = scores.map((own) => own - mean);
       const most = Math.max(0, ...w), against = w.reduce((sum, own) => sum + Math.max(-own, 0), 0);

@@ -217,9 +217,9 @@ const ferlPage = (() => {
   function unusual(novelty) {
     const { training, usual } = data.novelty;
     if (training.length) {
-      const share = training.filter((own) => own < novelty).length / training.length;
-      const text = share === 1 ? `more unusual than all of ${training.length.toLocaleString("en")} training rows` : `more unusual than ${Math.floor(100 * share + 1e-9)} % of the training rows`;
-      return { share, text, full: "A full bar: more unusual than all training rows that the model keeps." };
+      const share = Math.max(training.filter((own) => own < novelty).length - 1, 0) / (training.length - 1); // quantiles
+      const text = share === 1 ? "more unusual than all training rows" : `more unusual than ${Math.round(100 * share)} % of the training rows`;
+      return { share, text, full: "A full bar: more unusual than all training rows." };
     }
     if (!(usual > 0)) return { share: 0, text: "nothing to compare with", full: "" };
     const times = novelty / usual;
