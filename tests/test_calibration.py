@@ -160,12 +160,16 @@ def test_scikit_learn_estimator_checks_pass(estimator, check) -> None:
     check(estimator)
 
 
+def small(variant: str) -> FERLClassifier:
+    """A classifier of few short rules."""
+    options = {"max_conditions": 1} if variant == "wide" else {}
+    return FERLClassifier(variant, max_rules=15, random_state=0, **options)
+
+
 @pytest.mark.parametrize("variant", ["medium", "wide"])
 def test_it_can_be_wrapped_in_turn(data, variant) -> None:
     X, y = data
-    inner = CalibratedFERL(
-        FERLClassifier(variant, max_rules=15, max_conditions=1, random_state=0), cv=2, random_state=0
-    )
+    inner = CalibratedFERL(small(variant), cv=2, random_state=0)
     conformal = ConformalFERL(inner, nonconformity="aps", randomised=True, random_state=0).fit(X[:400], y[:400])
     assert conformal.conformalize(X[400:600], y[400:600]).predict_set(X[600:]).any(axis=1).all()
     controlled = RiskControlledFERL(clone(inner), risk=0.4, random_state=0).fit(X[:400], y[:400])
@@ -176,7 +180,7 @@ def test_it_can_be_wrapped_in_turn(data, variant) -> None:
 def test_frames_pipelines_weights_and_pickles(data, variant) -> None:
     X, y = data
     frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(8)])
-    pipeline = make_pipeline(StandardScaler(), FERLClassifier(variant, max_rules=15, max_conditions=1, random_state=0))
+    pipeline = make_pipeline(StandardScaler(), small(variant))
     model = CalibratedFERL(pipeline, random_state=0).fit(frame[:300], y[:300], np.ones(300))
     assert list(model.feature_names_in_) == list(frame.columns)
     again = pickle.loads(pickle.dumps(model))

@@ -127,7 +127,7 @@ def test_the_examples_of_the_page_on_concepts_run(capsys):
     names = {}
     for block in blocks:
         exec(compile(block, "concepts.md", "exec"), names)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     assert float(capsys.readouterr().out.split()[0]) > 0.85
-    assert names["best"].change > 0
+    assert names["one"].change > 0
     np.testing.assert_allclose(names["parts"].sum(axis=1), names["model"].novelty(names["X_test"][:3]))

@@ -118,10 +118,19 @@ def test_files_are_judged_by_the_same_decision(tmp_path) -> None:
     expected = clf.predict(table, decision="balanced")
     source, model = tmp_path / "new.parquet", tmp_path / "model.json"
     pq.write_table(table, source)
-    predict_parquet(clf, source, tmp_path / "answers.parquet", decision="balanced")
+    predict_parquet(clf, source, tmp_path / "answers.parquet", decision="balanced", guess=True)
     assert pq.read_table(tmp_path / "answers.parquet")["label"].to_pylist() == expected.tolist()
     save_model(clf, model)
-    options = ["predict", str(model), str(source), "-o", str(tmp_path / "cli.parquet"), "--decision", "balanced"]
+    options = [
+        "predict",
+        str(model),
+        str(source),
+        "-o",
+        str(tmp_path / "cli.parquet"),
+        "--decision",
+        "balanced",
+        "--guess",
+    ]
     done = CliRunner().invoke(app, options)
     assert done.exit_code == 0, done.output
     answers = pq.read_table(tmp_path / "cli.parquet")

@@ -309,7 +309,10 @@ def test_proven_is_said_of_what_is_proven(name, kind):
             )
             claims = [line for line in claims if not re.match(allowed, line)]
         if source == "stability":
-            claims = [line for line in claims if not re.match(r"proven: ", line, flags=re.IGNORECASE)]
+            allowed = r"proven: |Verdict: nothing is proven for all rows at once\."
+            claims = [line for line in claims if not re.match(allowed, line, flags=re.IGNORECASE)]
+        if source == "report":  # the glossary says what a certificate is
+            claims = [line for line in claims if not line.startswith("A proof that the label stays the same")]
         assert not claims, (source, claims)
 
 

@@ -160,7 +160,7 @@ def predict_batches(estimator: FERLClassifier, batches: Iterable[Any]) -> Iterat
 
 
 def predict_parquet(
-    estimator: FERLClassifier, source: str | Path, out: str | Path, *, decision: str = "probable"
+    estimator: FERLClassifier, source: str | Path, out: str | Path, *, decision: str = "probable", guess: bool = False
 ) -> int:
     """Judge the rows of a Parquet or CSV file, and write them with their answers to another one.
 
@@ -178,6 +178,8 @@ def predict_parquet(
         Where to; its name ends in .parquet, .csv or .jsonl.
     decision : {"probable", "balanced"}, default="probable"
         How the label is chosen; see :meth:`ferl.FERLClassifier.predict`.
+    guess : bool, default=False
+        Whether a row that abstains has its label all the same.
 
     Returns
     -------
@@ -188,7 +190,7 @@ def predict_parquet(
     from ferl._tables.files import FileForm, TableFile
 
     check_decision(decision)
-    file, wanted = TableFile(Path(source), FileForm()), Wanted(decision=decision)
+    file, wanted = TableFile(Path(source), FileForm()), Wanted(decision=decision, guess=guess)
     n_rows, notes = judge_file(estimator._fitted(), file, str(out), wanted, False, estimator.n_jobs)
     for note in notes:
         warnings.warn(note, UserWarning, stacklevel=2)

@@ -230,7 +230,7 @@ class EditedFERL(FERLClassifier):
         >>> clf = FERLClassifier("wide", random_state=0).fit(X[::2], y[::2])
         >>> changed = edit(clf).lock(2).forbid(22)
         >>> again = changed.refit(X[::2], y[::2])
-        >>> again.cost(X[1::2], y[1::2]).after.log_loss < changed.cost(X[1::2], y[1::2]).after.log_loss
+        >>> again.cost(X[::2], y[::2]).after.log_loss < changed.cost(X[::2], y[::2]).after.log_loss
         True
         """
         model = self._fitted()
