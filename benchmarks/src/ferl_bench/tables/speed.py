@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -76,6 +77,7 @@ def run_speed(request: Request, sizes: Sizes | None = None) -> Report:
         "cores": n_cores(),
         "protocol": f"one process, one thread; median of {repeats} rounds in turn after a warm-up; seed {SEED}",
         "peer": "DecisionTreeClassifier(random_state=0)",
+        "instruction set": os.environ.get("FERL_INSTRUCTION_SET", "the best that the processor has"),
     }
     return Report(
         name="speed",
