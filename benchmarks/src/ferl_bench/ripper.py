@@ -174,7 +174,8 @@ def best_condition(
         rows, own = listed[column], codes[column]
         if is_asked[column] or own[rows[0]] == own[rows[-1]]:
             continue
-        up_to, start, before = 0, 0, 0  # positive rows up to here; start of the run of equal values, positive rows there
+        up_to = 0  # positive rows up to here
+        start, before = 0, 0  # of the run of equal values: its first place, and the positive rows before it
         for place in range(1, n + 1):
             up_to += positive[rows[place - 1]]
             if place < n and own[rows[place]] == own[rows[place - 1]]:
@@ -220,7 +221,7 @@ def prune(rule: Rule, rows: SortedRows, positive: Mask, part: Mask) -> Rule:
     return rule[:n_kept]
 
 
-def subset_bits(n: float, k: float, p: float) -> float:
+def subset_bits(n: int, k: int, p: float) -> float:
     """Return the bits that name k of n things when each is expected to be named with probability p.
 
     Examples
@@ -256,14 +257,14 @@ def rule_bits(n_own: int, n_conditions: int) -> float:
     return REDUNDANCY * (bits + subset_bits(n_conditions, n_own, n_own / n_conditions))
 
 
-def exception_bits(n_covered: float, n_others: float, false_positives: float, false_negatives: float, p: float) -> float:
+def exception_bits(n_covered: int, n_others: int, false_positives: int, false_negatives: int, p: float) -> float:
     """Return the bits that name the errors of a set of rules.
 
     Parameters
     ----------
-    n_covered, n_others : float
+    n_covered, n_others : int
         Rows that the rules cover, and all others.
-    false_positives, false_negatives : float
+    false_positives, false_negatives : int
         Errors among them.
     p : float
         Share of false positives that is expected among the errors: that of the class among the rows.

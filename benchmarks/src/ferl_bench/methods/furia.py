@@ -72,7 +72,7 @@ class FuzzyRule:
     confidences: Floats
 
     def memberships(self, X: Floats) -> Floats:
-        """Return the membership of rows in the rule cut after 0, 1, ... and all conditions; (n_conditions + 1, n_rows)."""
+        """Return memberships in the rule cut after 0, 1, ... and all conditions; shape (n_conditions + 1, n_rows)."""
         each = [condition.membership(X[:, condition.core.column]) for condition in self.conditions]
         return np.asarray(np.cumprod([np.ones(len(X)), *each], axis=0))
 
@@ -113,10 +113,10 @@ def fuzzify(rule: Rule, rows: SortedRows, positive: Mask) -> tuple[FuzzyConditio
     covered = np.array([condition.covers(rows.columns[condition.column]) for condition in rule])
     waiting = [place for place, condition in enumerate(rule) if condition.kind != EQUAL]
     while waiting:
-        edges = {
-            place: purest_support(rule[place], rows, positive, np.delete(covered, place, axis=0).all(axis=0))
-            for place in waiting
-        }
+        edges = {}
+        for place in waiting:
+            by_others = np.asarray(np.delete(covered, place, axis=0).all(axis=0))
+            edges[place] = purest_support(rule[place], rows, positive, by_others)
         best = max(waiting, key=lambda place: edges[place][0])
         soft[best] = replace(soft[best], support=edges[best][1])
         covered[best] = soft[best].membership(rows.columns[rule[best].column]) > 0
@@ -142,7 +142,7 @@ def purest_support(condition: Condition, rows: SortedRows, positive: Mask, among
     -------
     purity : float
     support : float
-        The widest of the purest. Where none of these rows lies beyond the core: the nearest value of all rows that does.
+        The widest of the purest. Where none of these rows lies beyond the core: the nearest value of all rows there.
     """
     sign = 1 if condition.kind == AT_MOST else -1
     order = rows.order[condition.column][::sign]
