@@ -352,7 +352,7 @@ def test_the_table_has_wekas_figures_beside_ours(request_of: Request, monkeypatc
     assert (data["C4.5"]["german"]["accuracy"], data["C4.5"]["german"]["size"]) == (100, 2)
     text = markdown(report)
     assert "| german | 74.10 | 100.00 | +25.90 | 100.00 | 100.00 | 100.00 | +25.90 | 9 | 2.0 |" in text
-    assert "Within 2 points of Weka: " in text
+    assert "FURIA, within 2 points of Weka: " in text
     assert [line.whose for line in report.headlines] == ["the goal"] * 4
 
 
