@@ -408,8 +408,8 @@ class OneClass:
     def _fewest_exceptions(self, fixed: Sequence[Counts], later: Sequence[Counts], rules: Sequence[Rule]) -> float:
         """Return the bits of the exceptions when later rules that do not pay are left out, less what that saves.
 
-        What it saves has the fewer exceptions in it, so that these count twice. Weka's programs count so; where they
-        count once, noisy sets of two classes get twice as many rules as Weka gives them.
+        What it saves has the fewer exceptions in it, so that these count twice. Weka is understood to count like that,
+        and its numbers of rules agree with it; counted once, noisy sets of two classes get twice as many rules.
         """
         everything = sum(n for n, _ in (*fixed, *later)), sum(right for _, right in (*fixed, *later))
         saved = 0.0
