@@ -53,6 +53,7 @@ METHODS = [
     "ex_fuzzy FERL compact",
     *OURS,
     "FIGS",
+    "FURIA",
     "HSTree",
     "Logistic regression",
     "MLP(64)",
@@ -377,7 +378,7 @@ def invoke(*arguments: object) -> Any:
 
 
 def test_frontier_command_writes_all_files(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for package in ("ex_fuzzy", "imodels", "interpret", "torch"):  # slow, and they have tests of their own
+    for package in ("ex_fuzzy", "imodels", "interpret", "numba", "torch"):  # slow, and they have tests of their own
         monkeypatch.setitem(sys.modules, package, None)
     out = tmp_path / "out"
     result = invoke("frontier", "--data", folder, "--datasets", "mixed", "--jobs", 1, "--out", out)
@@ -394,7 +395,7 @@ def test_frontier_command_writes_all_files(folder: Path, tmp_path: Path, monkeyp
     text = (out / "frontier.md").read_text()
     assert "random_state=0" in text
     assert "| CART |" in text
-    assert "| FURIA | not yet [78.51] | [17.42] |" in text
+    assert "| Fuzzy-UCS (DS) | not yet [78.59] | [17.08] |" in text
     assert "| EDL(64) | failed |" in text
     assert "torch is not installed (pip install './benchmarks[torch]')" in text
     assert "| mixed |" in text
