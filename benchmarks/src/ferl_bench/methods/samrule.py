@@ -9,7 +9,7 @@ than almost all data sets here have: drawn with replacement, the sample is a boo
 
 Simplifications: a list knows two classes, so that with more there is one for each class against the others. A list
 answers with the share of a class among the sample's rows that a rule captures; the publication has labels only. After
-`MAX_NODES` extended prefixes the best list so far is taken; `is_proven_` says for each list whether it is optimal. A
+`MAX_NODES` extended prefixes the best list so far is taken; `RuleList.is_proven` says whether it is optimal. A
 tie of 64-bit hashes, which would lose a prefix, is taken for impossible.
 
 The paper's row "SamRuLe" is not this method but a greedy list (`ferl_bench.methods.rule_list`): its authors' published
@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from ferl._util.arrays import Floats
 from ferl_bench.errors import require
 from ferl_bench.method import Method
+from ferl_bench.one_vs_rest import divide_by_sum
 
 MAX_LENGTH = 5
 N_CONDITIONS = 1
@@ -248,8 +249,7 @@ class SamRuLe:
         share = np.column_stack([one.predict(answers) for one in self.lists_])
         if len(self.classes_) == 2:
             return np.column_stack([1 - share[:, 0], share[:, 0]])
-        total = share.sum(axis=1, keepdims=True)
-        return np.where(total > 0, share / np.where(total > 0, total, 1.0), 1.0 / len(self.classes_))
+        return divide_by_sum(share)
 
     def predict(self, X: Floats) -> NDArray[np.int64]:
         """Return the class of the largest share; of several, the first."""
@@ -292,6 +292,6 @@ METHODS = (
             "max_nodes": MAX_NODES,
         },
         packages=("numpy", "scikit-learn", "numba"),
-        code=("ferl_bench/methods/samrule.py", "ferl_bench/rule_list_search.py"),
+        code=("ferl_bench/methods/samrule.py", "ferl_bench/one_vs_rest.py", "ferl_bench/rule_list_search.py"),
     ),
 )
