@@ -7,15 +7,13 @@ match a row are found by a few bit operations; only for the others a membership 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ferl._util.arrays import Floats
-from ferl_bench.errors import require
-
-numba: Any = require("numba", "numba")
+from ferl_bench.compiled import compiled
 
 Terms = NDArray[np.uint8]
 Words = NDArray[np.uint64]
@@ -108,7 +106,7 @@ def empty_population(n_rules: int, n_features: int, n_classes: int) -> Populatio
     )
 
 
-@numba.njit(cache=True)
+@compiled
 def membership_table(row: Floats, table: Floats, support: Terms) -> None:
     """Fill in the membership of a row's values, in [0, 1], in every set of terms, and the terms they belong to at all.
 
@@ -137,7 +135,7 @@ def membership_table(row: Floats, table: Floats, support: Terms) -> None:
         support[feature] = bits
 
 
-@numba.njit(cache=True)
+@compiled
 def pack(terms: Terms, words: Words) -> None:
     """Write the sets of terms of all features into 64-bit words; the bits of absent features are set."""
     for word in range(words.shape[0]):
@@ -149,7 +147,7 @@ def pack(terms: Terms, words: Words) -> None:
         words[word] = packed
 
 
-@numba.njit(cache=True)
+@compiled
 def membership(terms: Terms, words: Words, table: Floats, row_words: Words) -> float:
     """Return the product over the features of a row's memberships in a rule's sets."""
     for word in range(words.shape[0]):
@@ -163,7 +161,7 @@ def membership(terms: Terms, words: Words, table: Floats, row_words: Words) -> f
     return product
 
 
-@numba.njit(cache=True)
+@compiled
 def is_more_general(one: Terms, other: Terms) -> bool:
     """Whether each set of terms of `one` contains that of `other`, and at least one has more."""
     has_more = False
@@ -175,14 +173,14 @@ def is_more_general(one: Terms, other: Terms) -> bool:
     return has_more
 
 
-@numba.njit(cache=True)
+@compiled
 def can_subsume(population: Population, rule: int, parameters: Parameters) -> bool:
     """Whether the rule is experienced and accurate enough to stand for more special ones."""
     is_experienced = population.experience[rule] > parameters.subsumer_experience
     return bool(is_experienced and population.fitness[rule] > parameters.accurate_fitness)
 
 
-@numba.njit(cache=True)
+@compiled
 def insert(population: Population, terms: Terms, label: int, correct_size: float, time: int) -> int:
     """Add a micro-rule: to a macro-rule of the same sets and class, or as a new one."""
     last = int(population.n_macro[0])
@@ -205,7 +203,7 @@ def insert(population: Population, terms: Terms, label: int, correct_size: float
     return last
 
 
-@numba.njit(cache=True)
+@compiled
 def deletion_votes(population: Population, parameters: Parameters, votes: Floats) -> float:
     """Fill in how likely each macro-rule is to lose a micro-rule; return the sum."""
     n_micro, fitness = 0, 0.0
@@ -223,7 +221,7 @@ def deletion_votes(population: Population, parameters: Parameters, votes: Floats
     return total
 
 
-@numba.njit(cache=True)
+@compiled
 def delete_surplus(population: Population, parameters: Parameters, votes: Floats, rng: np.random.Generator) -> None:
     """Take away micro-rules until no more than `n_rules` are left."""
     surplus = population.numerosity[: population.n_macro[0]].sum() - parameters.n_rules
@@ -239,7 +237,7 @@ def delete_surplus(population: Population, parameters: Parameters, votes: Floats
         population.numerosity[chosen] -= 1
 
 
-@numba.njit(cache=True)
+@compiled
 def remove_deleted(population: Population) -> None:
     """Close the gaps that rules without micro-rules leave."""
     kept = 0
@@ -261,7 +259,7 @@ def remove_deleted(population: Population) -> None:
     population.n_macro[0] = kept
 
 
-@numba.njit(cache=True)
+@compiled
 def update(population: Population, rule: int, matching: float, label: int) -> None:
     """Let a rule see a row of a class that it matches."""
     population.experience[rule] += matching
@@ -275,7 +273,7 @@ def update(population: Population, rule: int, matching: float, label: int) -> No
     population.fitness[rule] = (2.0 * population.class_mass[rule, largest] - total) / population.experience[rule]
 
 
-@numba.njit(cache=True)
+@compiled
 def select_parent(
     population: Population, correct: Ints, matching: Floats, n_correct: int, tournament: float, rng: np.random.Generator
 ) -> int:
@@ -299,7 +297,7 @@ def select_parent(
     return best
 
 
-@numba.njit(cache=True)
+@compiled
 def cross(one: Terms, other: Terms, rng: np.random.Generator) -> None:
     """Exchange each term with probability one half; a feature keeps its sets where one would be empty."""
     for feature in range(one.shape[0]):
@@ -313,7 +311,7 @@ def cross(one: Terms, other: Terms, rng: np.random.Generator) -> None:
             one[feature], other[feature] = new_one, new_other
 
 
-@numba.njit(cache=True)
+@compiled
 def random_term(terms: int, rng: np.random.Generator) -> int:
     """Return the bit of a random term of the set, which has at least one."""
     n_terms = 0
@@ -328,7 +326,7 @@ def random_term(terms: int, rng: np.random.Generator) -> int:
     return 0
 
 
-@numba.njit(cache=True)
+@compiled
 def mutate(terms: Terms, probability: float, rng: np.random.Generator) -> None:
     """Expand, contract or shift the set of each feature with the given probability, by what the set allows.
 
@@ -360,7 +358,7 @@ def mutate(terms: Terms, probability: float, rng: np.random.Generator) -> None:
         terms[feature] = own
 
 
-@numba.njit(cache=True)
+@compiled
 def breed(
     population: Population,
     correct: Ints,
@@ -393,7 +391,7 @@ def breed(
             insert(population, children[place], label, size, time)
 
 
-@numba.njit(cache=True)
+@compiled
 def subsume_correct(population: Population, correct: Ints, n_correct: int, parameters: Parameters) -> None:
     """Let the most general of the accurate rules of a correct set take over the micro-rules of more special ones."""
     best = -1
@@ -411,7 +409,7 @@ def subsume_correct(population: Population, correct: Ints, n_correct: int, param
             population.numerosity[rule] = 0
 
 
-@numba.njit(cache=True)
+@compiled
 def cover(
     population: Population, support: Terms, label: int, time: int, dont_care: float, rng: np.random.Generator
 ) -> int:
@@ -422,7 +420,7 @@ def cover(
     return int(insert(population, terms, label, 1.0, time))
 
 
-@numba.njit(cache=True)
+@compiled
 def learn(
     rows: Floats, labels: Ints, n_epochs: int, population: Population, parameters: Parameters, rng: np.random.Generator
 ) -> None:
@@ -472,7 +470,7 @@ def learn(
         remove_deleted(population)
 
 
-@numba.njit(cache=True)
+@compiled
 def combine(rows: Floats, population: Population, min_experience: float, classes: Floats, ignorance: Floats) -> None:
     """Fill in each row's masses of the classes and of all classes together, after Dempster's rule.
 

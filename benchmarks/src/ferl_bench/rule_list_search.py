@@ -13,14 +13,11 @@ best objective first, unless a bound shows that no extension beats the best list
 from __future__ import annotations
 
 import heapq
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl_bench.errors import require
-
-numba: Any = require("numba", "numba")
+from ferl_bench.compiled import compiled
 
 Words = NDArray[np.uint64]
 
@@ -38,7 +35,7 @@ def pack_bits(rows: NDArray[np.bool_]) -> NDArray[np.uint64]:
     return np.packbits(padded, axis=-1).view(np.uint64)
 
 
-@numba.njit(cache=True)
+@compiled
 def n_bits(word: np.uint64) -> int:
     """Return the number of ones."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -47,7 +44,7 @@ def n_bits(word: np.uint64) -> int:
     return int((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@numba.njit(cache=True)
+@compiled
 def count_bits(words: Words, mask: Words) -> int:
     """Return the number of ones that both have."""
     total = 0
@@ -56,7 +53,7 @@ def count_bits(words: Words, mask: Words) -> int:
     return total
 
 
-@numba.njit(cache=True)
+@compiled
 def hash_words(words: Words) -> np.uint64:
     """Return a 64-bit hash of a set of rows."""
     mixed = np.uint64(0x9E3779B97F4A7C15)
@@ -66,7 +63,7 @@ def hash_words(words: Words) -> np.uint64:
     return mixed
 
 
-@numba.njit(cache=True)
+@compiled
 def search(
     rules: Words, positive: Words, unavoidable: Words, n_rows: int, max_length: int, price: float, max_nodes: int
 ) -> tuple[NDArray[np.int64], float, bool, int]:

@@ -51,7 +51,7 @@ TIE = 1e-12
 
 
 def _loop() -> Any:
-    """Return the compiled loop; importing it needs numba."""
+    """Return the compiled loop, once numba is known to be there."""
     require("numba", "numba")
     from ferl_bench import fuzzy_ucs_loop
 
