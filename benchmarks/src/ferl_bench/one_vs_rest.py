@@ -23,7 +23,7 @@ def divide_by_sum(share: Floats) -> Floats:
     --------
     >>> import numpy as np
     >>> from ferl_bench.one_vs_rest import divide_by_sum
-    >>> divide_by_sum(np.array([[0.2, 0.6], [0.0, 0.0]])).tolist()
+    >>> divide_by_sum(np.array([[0.125, 0.375], [0.0, 0.0]])).tolist()
     [[0.25, 0.75], [0.5, 0.5]]
     """
     total = share.sum(axis=1, keepdims=True)
