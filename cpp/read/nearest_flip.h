@@ -34,7 +34,8 @@ class FlipSearch {
   std::vector<Stretch> stretches(int outward) const;
   Flip first_flip(int outward, double width);
   bool keeps_label(Stretch stretch);
-  Label label_at(double value) { return row_.label_at(column_, value); }
+  Label label_at(double value) { return row_.labels_at(column_, {value})[0]; }
+  void bisect(double& same, double& flip, double width);
 
   RowProof& row_;
   Label label_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 namespace ferl {
 
@@ -68,6 +67,8 @@ void ScoreProof::find_corners(Axis& axis) const {
   std::erase_if(axis.corners, [](double corner) { return !std::isfinite(corner); });
   std::sort(axis.corners.begin(), axis.corners.end());
   axis.corners.erase(std::unique(axis.corners.begin(), axis.corners.end()), axis.corners.end());
+  for (const double corner : axis.corners)
+    for (const std::size_t o : axis.nodes) axis.at_corners.push_back(tree_.nodes[o].fits(corner));
 }
 
 void ScoreProof::find_tolerances() {
@@ -116,24 +117,31 @@ void ScoreProof::set_box(double radius, const double* scale) {
 void ScoreProof::move(Axis& axis, Interval interval) {
   axis.interval = interval;
   const std::size_t n = axis.nodes.size();
-  std::vector<double> said, point(n);  // [point][condition]
+  const auto first = std::upper_bound(axis.corners.begin(), axis.corners.end(), interval.low);
+  const auto last = std::lower_bound(first, axis.corners.end(), interval.high);
   axis.n_points = 0;
   axis.is_still = true;
+  std::vector<double>& said = said_;  // [point][condition]
+  said.resize(n * static_cast<std::size_t>(last - first + 2));
+  // Keeps the point that was written behind the others, unless it says what the last one says.
+  auto keep_point = [&] {
+    const double* point = said.data() + axis.n_points * n;
+    if (axis.n_points == 0 || !std::equal(point, point + n, point - n)) ++axis.n_points;
+  };
   auto add_point = [&](double x) {
     for (std::size_t i = 0; i < n; ++i) {
       const Node& node = tree_.nodes[axis.nodes[i]];
-      point[i] = std::isinf(x) ? bound(node.membership, {x, x}).low : node.fits(x);
+      said[axis.n_points * n + i] = std::isinf(x) ? bound(node.membership, {x, x}).low : node.fits(x);
     }
-    if (axis.n_points > 0 && std::equal(point.begin(), point.end(), said.end() - static_cast<std::ptrdiff_t>(n)))
-      return;
-    said.insert(said.end(), point.begin(), point.end());
-    ++axis.n_points;
+    keep_point();
   };
   add_point(interval.low);
   if (interval.low < interval.high) {
-    const auto first = std::upper_bound(axis.corners.begin(), axis.corners.end(), interval.low);
-    const auto last = std::lower_bound(first, axis.corners.end(), interval.high);
-    std::for_each(first, last, add_point);
+    for (auto corner = first; corner < last; ++corner) {
+      const auto* at = axis.at_corners.data() + static_cast<std::size_t>(corner - axis.corners.begin()) * n;
+      std::copy(at, at + n, said.data() + axis.n_points * n);
+      keep_point();
+    }
     add_point(interval.high);
     for (const std::size_t o : axis.nodes) {
       const Interval said_by = bound(tree_.nodes[o].membership, interval);
@@ -205,9 +213,13 @@ double ScoreProof::least_lead(Label other) const {
   return tolerance_[label_] + tolerance_[other] + (label_ > 0 ? kLeastLead / support_.low : 0.0);
 }
 
-bool ScoreProof::stays_ahead(Label other) const {
+bool ScoreProof::may_stay_ahead(Label other) const {
   const double bound = least_lead(other);
-  return std::isfinite(bound) && !is_behind_somewhere(other, bound) && advantage(other).exceeds(bound);
+  return std::isfinite(bound) && !is_behind_somewhere(other, bound);
+}
+
+bool ScoreProof::stays_ahead(Label other) const {
+  return may_stay_ahead(other) && advantage(other).exceeds(least_lead(other));
 }
 
 // A search that moves one column at a time to where the label is weakest: most boxes that are too large are found to be
@@ -363,13 +375,16 @@ std::array<double, 2> ScoreProof::crossing(Column column, double near, double fa
 }
 
 // The class of the largest probability, the first of equals.
-Label ScoreProof::label_at(Column column, double value) {
-  std::vector<double> probability(static_cast<std::size_t>(weights_.n_classes));
-  const double before = std::exchange(row_[column], value);
-  const MatrixView x{row_.data(), 1, row_.size(), static_cast<std::ptrdiff_t>(row_.size()), 1};
+std::vector<Label> ScoreProof::labels_at(Column column, const std::vector<double>& values) {
+  const auto n_classes = static_cast<std::ptrdiff_t>(weights_.n_classes);
+  const std::vector<double> rows = moved_rows(row_, column, values);
+  std::vector<double> probability(values.size() * weights_.n_classes);
+  const MatrixView x{rows.data(), values.size(), row_.size(), static_cast<std::ptrdiff_t>(row_.size()), 1};
   give_probabilities(tree_, weights_, supports_, x, 1, probability.data());
-  row_[column] = before;
-  return static_cast<Label>(std::max_element(probability.begin(), probability.end()) - probability.begin());
+  std::vector<Label> found;
+  for (auto own = probability.begin(); own != probability.end(); own += n_classes)
+    found.push_back(static_cast<Label>(std::max_element(own, own + n_classes) - own));
+  return found;
 }
 
 }  // namespace ferl

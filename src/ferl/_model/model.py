@@ -300,12 +300,16 @@ class Model(FrozenArrays):
         Those of the table know how sentences tell them: with a label, and a unit.
         """
         if given is None:
-            return [self.schema.kind(j).said_name(name) for j, name in enumerate(feature_names(self.schema))]
+            return list(self._said_names)
         if len(given) != self.n_features:
             raise ValueError(
                 f"feature_names has {len(given)} names; the estimator was fitted on {self.n_features} features."
             )
         return [str(name) for name in given]
+
+    @cached_property
+    def _said_names(self) -> tuple[str, ...]:
+        return tuple(self.schema.kind(j).said_name(name) for j, name in enumerate(feature_names(self.schema)))
 
     def column_names(self, given: Sequence[str] | None = None) -> list[str]:
         """Names of the columns that the tree reads: the features, and again those whose being missing it may ask."""
@@ -339,6 +343,11 @@ class Model(FrozenArrays):
     @cached_property
     def rule_texts(self) -> dict[int, str]:
         """Conditions of rules in words, by node: those that were asked for, which is most of the work of a story."""
+        return {}
+
+    @cached_property
+    def usual_values(self) -> dict[int, Any]:
+        """What is usual among the training rows of single nodes: those that were asked for, as stories do."""
         return {}
 
     @cached_property

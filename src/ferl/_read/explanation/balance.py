@@ -6,7 +6,6 @@ high ones adds nothing, and that is what speaks against. A rule is compared with
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -201,5 +200,5 @@ def _softmax(scores: Floats) -> Floats:
     return np.asarray(odds / odds.sum())
 
 
-def _floats(values: Iterable[float]) -> tuple[float, ...]:
-    return tuple(float(value) for value in values)
+def _floats(values: Floats) -> tuple[float, ...]:
+    return tuple(values.tolist())
