@@ -11,7 +11,6 @@ namespace {
 constexpr double kFar = 1e300;        // beyond all corners: what holds there holds for larger values too
 constexpr int kParts = 8;             // into which a stretch is divided
 constexpr int kMostStretches = 10000; // that are judged in one direction
-constexpr int kHalvings = 3;          // of a stretch, that are asked for at once
 constexpr int kWidenEvery = 96;       // stretches behind a gap in the proof
 
 double spacing(double value) { return std::nextafter(std::abs(value), kInfinity) - std::abs(value); }
@@ -45,8 +44,20 @@ std::vector<FlipSearch::Stretch> FlipSearch::stretches(int outward) const {
   return found;
 }
 
+// Leaves out the nearest stretches that one proof covers, as many as a bisection finds.
+void FlipSearch::pass_over_proven(std::vector<Stretch>& open) {
+  std::size_t n_proven = 0, n_tried = open.size();
+  while (n_proven < n_tried) {
+    const std::size_t n = n_tried == open.size() ? n_tried : n_proven + (n_tried - n_proven + 1) / 2;
+    if (keeps_label({value_, open[open.size() - n].far})) n_proven = n;
+    else n_tried = n - 1;
+  }
+  open.resize(open.size() - n_proven);
+}
+
 Flip FlipSearch::first_flip(int outward, double width) {
   std::vector<Stretch> open = stretches(outward);
+  if (row_.proves_long_intervals()) pass_over_proven(open);
   double flip = outward * kInfinity, gap = flip;  // the nearest other label, and the beginning of what is not proven
   double same = value_;  // has the row's label, and no other label was seen between it and the flip
   const double least_width = width;
@@ -79,31 +90,11 @@ Flip FlipSearch::first_flip(int outward, double width) {
     if (outward * (flip - gap) > width && ++n_behind % kWidenEvery == 0) width *= 2;
   }
   if (!open.empty()) gap = nearer(outward, gap, open.back().near);
-  bisect(same, flip, least_width);
-  return {flip, nearer(outward, gap, flip)};
-}
-
-// Halves the stretch between a value with the row's label and one with another. All values that the next halvings may
-// ask for are asked for at once: one row at a time costs a multiple.
-void FlipSearch::bisect(double& same, double& flip, double width) {
-  constexpr std::size_t kAtOnce = 1 << kHalvings;
-  std::vector<std::array<double, 2>> ends(kAtOnce);  // a heap: the halves of the stretch i are 2 i and 2 i + 1
-  std::vector<double> middles(kAtOnce - 1);
-  const auto is_wide = [&] { return std::isfinite(flip) && std::abs(flip - same) > std::max(width, 4 * spacing(flip)); };
-  while (is_wide()) {
-    ends[1] = {same, flip};
-    for (std::size_t i = 1; i < kAtOnce; ++i) {
-      const auto [from, to] = ends[i];
-      const double middle = middles[i - 1] = from + (to - from) / 2;
-      if (2 * i + 1 < kAtOnce) ends[2 * i] = {from, middle}, ends[2 * i + 1] = {middle, to};
-    }
-    const std::vector<Label> labels = row_.labels_at(column_, middles);
-    for (std::size_t i = 1; i < kAtOnce && is_wide();) {
-      const bool stays = labels[i - 1] == label_;
-      (stays ? same : flip) = middles[i - 1];
-      i = 2 * i + stays;
-    }
+  while (std::isfinite(flip) && std::abs(flip - same) > std::max(least_width, 4 * spacing(flip))) {
+    const double middle = same + (flip - same) / 2;
+    (label_at(middle) == label_ ? same : flip) = middle;
   }
+  return {flip, nearer(outward, gap, flip)};
 }
 
 bool FlipSearch::keeps_label(Stretch stretch) {

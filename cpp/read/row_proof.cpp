@@ -20,14 +20,4 @@ void add_bends(const Gate& gate, std::vector<double>& at) {
   at.insert(at.end(), {gate.low - reach, gate.low, gate.high, gate.high + reach});
 }
 
-std::vector<double> moved_rows(const std::vector<double>& row, Column column, const std::vector<double>& values) {
-  std::vector<double> rows;
-  rows.reserve(values.size() * row.size());
-  for (const double value : values) {
-    rows.insert(rows.end(), row.begin(), row.end());
-    rows[rows.size() - row.size() + static_cast<std::size_t>(column)] = value;
-  }
-  return rows;
-}
-
 }  // namespace ferl

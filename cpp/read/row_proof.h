@@ -20,9 +20,6 @@ struct Corners {
 void add_bends(const Trapezoid& membership, std::vector<double>& at);
 void add_bends(const Gate& gate, std::vector<double>& at);
 
-// Copies of a row, one for each value of one of its columns.
-std::vector<double> moved_rows(const std::vector<double>& row, Column column, const std::vector<double>& values);
-
 class RowProof {
  public:
   virtual ~RowProof() = default;
@@ -30,8 +27,10 @@ class RowProof {
   virtual Corners corners(Column column) = 0;
   // Whether the row's label is proven to stay, rounding included, while the column has any value of the interval.
   virtual bool keeps_label(Column column, Interval values) = 0;
-  // What prediction answers at each of these values.
-  virtual std::vector<Label> labels_at(Column column, const std::vector<double>& values) = 0;
+  // Whether proofs about long intervals are as good as those about their parts.
+  virtual bool proves_long_intervals() const { return false; }
+  // What prediction answers at one value.
+  virtual Label label_at(Column column, double value) = 0;
   // Where between two values, with no corner between them, the label first changes: proofs may reach up to the first of
   // the two values returned, and prediction should have another label at the second. NaN: not known. A hint, no proof.
   virtual std::array<double, 2> crossing(Column /*column*/, double /*near*/, double /*far*/) { return {kNaN, kNaN}; }

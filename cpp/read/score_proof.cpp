@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace ferl {
 
@@ -159,7 +160,7 @@ void ScoreProof::settle() {
   moving_.clear();
   for (std::size_t a = 0; a < axes_.size(); ++a)
     if (axes_[a].n_points > 1) moving_.push_back(a);
-  moving_rules_.clear();
+  n_moving_rules_ = 0;
   still_ = weights_.prior;
   for (std::size_t r = 0; r < rules_.size(); ++r) settle_rule(r);
 }
@@ -177,7 +178,10 @@ Interval ScoreProof::support() const {
 }
 
 void ScoreProof::settle_rule(std::size_t rule) {
-  MovingRule own{rule, 1, {}, {}};
+  if (n_moving_rules_ == moving_rules_.size()) moving_rules_.emplace_back();
+  MovingRule& own = moving_rules_[n_moving_rules_];
+  own.rule = rule, own.still = 1;
+  own.axis.clear(), own.membership.clear();
   for (const Factor factor : rules_[rule].factors) {
     if (axes_[factor.axis].n_points == 1) {
       own.still *= *memberships(factor);
@@ -189,7 +193,7 @@ void ScoreProof::settle_rule(std::size_t rule) {
   }
   if (own.still == 0) return;
   if (!own.axis.empty()) {
-    moving_rules_.push_back(std::move(own));
+    ++n_moving_rules_;
     return;
   }
   for (std::size_t c = 0; c < still_.size(); ++c) still_[c] += own.still * weights_of(rule)[c];
@@ -240,7 +244,7 @@ bool ScoreProof::is_behind_somewhere(Label other, double bound) const {
   for (std::size_t step = 0; step < kSweeps * moving_.size(); ++step) {
     const std::size_t a = step % moving_.size();
     std::fill(ahead[a].begin(), ahead[a].end(), 0.0);
-    for (const MovingRule& own : moving_rules_) {
+    for (const MovingRule& own : moving_rules()) {
       const auto at = std::find(own.axis.begin(), own.axis.end(), a);
       if (at == own.axis.end()) continue;
       const double rest = rest_of(own, a), *membership = own.membership[static_cast<std::size_t>(at - own.axis.begin())];
@@ -249,7 +253,7 @@ bool ScoreProof::is_behind_somewhere(Label other, double bound) const {
     point[a] = static_cast<std::size_t>(std::min_element(ahead[a].begin(), ahead[a].end()) - ahead[a].begin());
   }
   double sum = still_[label_] - still_[other];
-  for (const MovingRule& own : moving_rules_) sum += rest_of(own, moving_.size());
+  for (const MovingRule& own : moving_rules()) sum += rest_of(own, moving_.size());
   return !(sum > bound);
 }
 
@@ -257,7 +261,7 @@ CornerGrid ScoreProof::advantage(Label other) const {
   std::vector<std::size_t> n_points;
   for (const std::size_t a : moving_) n_points.push_back(axes_[a].n_points);
   CornerGrid grid(n_points, still_[label_] - still_[other]);
-  for (const MovingRule& own : moving_rules_) {
+  for (const MovingRule& own : moving_rules()) {
     const double weight = own.still * (weights_of(own.rule)[label_] - weights_of(own.rule)[other]);
     if (weight == 0) continue;
     if (rules_[own.rule].has_repeats) grid.add_least(weight, own.axis, own.membership);
@@ -375,16 +379,12 @@ std::array<double, 2> ScoreProof::crossing(Column column, double near, double fa
 }
 
 // The class of the largest probability, the first of equals.
-std::vector<Label> ScoreProof::labels_at(Column column, const std::vector<double>& values) {
-  const auto n_classes = static_cast<std::ptrdiff_t>(weights_.n_classes);
-  const std::vector<double> rows = moved_rows(row_, column, values);
-  std::vector<double> probability(values.size() * weights_.n_classes);
-  const MatrixView x{rows.data(), values.size(), row_.size(), static_cast<std::ptrdiff_t>(row_.size()), 1};
-  give_probabilities(tree_, weights_, supports_, x, 1, probability.data());
-  std::vector<Label> found;
-  for (auto own = probability.begin(); own != probability.end(); own += n_classes)
-    found.push_back(static_cast<Label>(std::max_element(own, own + n_classes) - own));
-  return found;
+Label ScoreProof::label_at(Column column, double value) {
+  std::vector<double> probability(static_cast<std::size_t>(weights_.n_classes));
+  const double before = std::exchange(row_[column], value);
+  give_probabilities(tree_, weights_, supports_, row_.data(), probability.data());
+  row_[column] = before;
+  return static_cast<Label>(std::max_element(probability.begin(), probability.end()) - probability.begin());
 }
 
 }  // namespace ferl

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "core/tree.h"
@@ -46,7 +47,8 @@ class ScoreProof : public RowProof {
 
   Corners corners(Column column) override;
   bool keeps_label(Column column, Interval values) override;
-  std::vector<Label> labels_at(Column column, const std::vector<double>& values) override;
+  bool proves_long_intervals() const override { return true; }  // of a lead, its corners are all that matters
+  Label label_at(Column column, double value) override;
   std::array<double, 2> crossing(Column column, double near, double far) override;
 
  private:
@@ -109,7 +111,9 @@ class ScoreProof : public RowProof {
   // Of the box as it is:
   Interval support_{1, 1};
   std::vector<std::size_t> moving_;        // axes
-  std::vector<MovingRule> moving_rules_;
+  std::vector<MovingRule> moving_rules_;   // those of earlier boxes behind them, whose memory serves again
+  std::size_t n_moving_rules_ = 0;
+  std::span<const MovingRule> moving_rules() const { return {moving_rules_.data(), n_moving_rules_}; }
   std::vector<double> still_;              // [class]: what the prior and the rules that stay say
 
   // Of the column along which the row moves alone:

@@ -1,11 +1,12 @@
 #include "read/tree_row_proof.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ferl {
 
 TreeRowProof::TreeRowProof(const Tree& tree, const Sources& sources, const MatrixView& x, Label label)
-    : tree_(tree), sources_(sources), label_(label), proof_(tree, sources) {
+    : tree_(tree), sources_(sources), label_(label), proof_(tree, sources), belief_(sources.n_classes) {
   for (std::size_t f = 0; f < x.n_columns; ++f) row_.push_back(x(0, f));
   proof_.stand_at(x, 0);
 }
@@ -47,19 +48,14 @@ bool TreeRowProof::keeps_label(Column column, Interval values) {
 }
 
 // The class of the largest pignistic probability, the first of equals.
-std::vector<Label> TreeRowProof::labels_at(Column column, const std::vector<double>& values) {
-  const auto n_classes = static_cast<std::ptrdiff_t>(sources_.n_classes);
-  const std::vector<double> rows = moved_rows(row_, column, values);
-  std::vector<double> belief(values.size() * sources_.n_classes), ignorance(values.size()), conflict(values.size());
-  const MatrixView x{rows.data(), values.size(), row_.size(), static_cast<std::ptrdiff_t>(row_.size()), 1};
-  combine_evidence(tree_, sources_, x, 1, {belief.data(), ignorance.data(), conflict.data()});
-  std::vector<Label> found;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto own = belief.begin() + static_cast<std::ptrdiff_t>(i) * n_classes;
-    for (auto c = own; c != own + n_classes; ++c) *c += ignorance[i] / sources_.n_classes;
-    found.push_back(static_cast<Label>(std::max_element(own, own + n_classes) - own));
-  }
-  return found;
+Label TreeRowProof::label_at(Column column, double value) {
+  double ignorance, conflict;
+  const double before = std::exchange(row_[column], value);
+  const MatrixView x{row_.data(), 1, row_.size(), static_cast<std::ptrdiff_t>(row_.size()), 1};
+  combine_evidence(tree_, sources_, x, 1, {belief_.data(), &ignorance, &conflict});
+  row_[column] = before;
+  for (double& belief : belief_) belief += ignorance / sources_.n_classes;
+  return static_cast<Label>(std::max_element(belief_.begin(), belief_.end()) - belief_.begin());
 }
 
 }  // namespace ferl

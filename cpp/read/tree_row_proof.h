@@ -17,7 +17,7 @@ class TreeRowProof : public RowProof {
 
   Corners corners(Column column) override;
   bool keeps_label(Column column, Interval values) override;
-  std::vector<Label> labels_at(Column column, const std::vector<double>& values) override;
+  Label label_at(Column column, double value) override;
 
  private:
   void add_corners(const Node& node, Corners& found) const;
@@ -27,6 +27,7 @@ class TreeRowProof : public RowProof {
   std::vector<double> row_;
   Label label_;
   LabelProof proof_;
+  std::vector<double> belief_;  // [class]
 };
 
 }  // namespace ferl

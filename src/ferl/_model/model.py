@@ -230,6 +230,13 @@ class Model(FrozenArrays):
         )
 
     @cached_property
+    def shared_rules(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+        """Every pair of a wide rule and a column that it asks, rule by rule, and the number of pairs of each rule."""
+        n_conditions = np.array([len(columns) for columns in self.rule_columns], dtype=np.intp)
+        columns = np.array([column for own in self.rule_columns for column in own], dtype=np.intp)
+        return np.repeat(np.arange(len(n_conditions)), n_conditions), columns, n_conditions
+
+    @cached_property
     def novelty_quantiles(self) -> Floats | None:
         """Quantiles of the novelty of the training rows, each left out of the kept ones, shape (101,).
 
@@ -339,6 +346,17 @@ class Model(FrozenArrays):
         if kind.is_ordered and kind.order:
             return kind.said_value(kind.order[min(max(round(number), 0), len(kind.order) - 1)])
         return kind.number(number)
+
+    def seen(self, feature: int) -> tuple[float, float] | None:
+        """Wide only: the range of a feature over all training rows, as sentences tell it; None for categories."""
+        return self._seen[feature]
+
+    @cached_property
+    def _seen(self) -> tuple[tuple[float, float] | None, ...]:
+        return tuple(
+            None if f in self.category_names or not low <= high else (self.number(f, low), self.number(f, high))
+            for f, (low, high) in enumerate(self.rule_weights.seen[: self.n_features].tolist())
+        )
 
     @cached_property
     def rule_texts(self) -> dict[int, str]:

@@ -138,17 +138,10 @@ def read_balance(model: Model, row: Floats, values: list[Any]) -> Balance:
     said = share_among_features(model, np.stack([contributions(model, row)[0], support * average]))
     asked = sorted({feature_of(model, column) for column in model.tree.tested_columns})
     parts = [
-        FeatureWeight(names[f], values[f], _floats(said[0, f]), _floats(said[1, f]), _seen(model, f)) for f in asked
+        FeatureWeight(names[f], values[f], _floats(said[0, f]), _floats(said[1, f]), model.seen(f)) for f in asked
     ]
     balance = Balance(_floats(scores), _floats(said[0, -1]), tuple(parts), (0, 0), support)
     return balance.between(*_compared(scores))
-
-
-def _seen(model: Model, feature: int) -> tuple[float, float] | None:
-    low, high = model.rule_weights.seen[feature].tolist()
-    if feature in model.category_names or not low <= high:
-        return None
-    return model.number(feature, low), model.number(feature, high)
 
 
 def _compared(scores: Floats) -> tuple[int, int]:
