@@ -137,9 +137,7 @@ def read_balance(model: Model, row: Floats, values: list[Any]) -> Balance:
     average = np.append(mean_firing(model), 1.0)[:, None] * np.vstack([weights.weight, weights.prior])
     said = share_among_features(model, np.stack([contributions(model, row)[0], support * average]))
     asked = sorted({feature_of(model, column) for column in model.tree.tested_columns})
-    parts = [
-        FeatureWeight(names[f], values[f], _floats(said[0, f]), _floats(said[1, f]), model.seen(f)) for f in asked
-    ]
+    parts = [FeatureWeight(names[f], values[f], _floats(said[0, f]), _floats(said[1, f]), model.seen(f)) for f in asked]
     balance = Balance(_floats(scores), _floats(said[0, -1]), tuple(parts), (0, 0), support)
     return balance.between(*_compared(scores))
 
