@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ferl_bench.data import DataSet
+    from ferl_bench.limits import Limits
     from ferl_bench.table import Request, Table
 
 app = typer.Typer(rich_markup_mode="markdown", pretty_exceptions_enable=False, add_completion=False)
@@ -36,6 +38,8 @@ class Options:
     fresh: bool
     repetitions: int | None
     concepts: Path | None
+    fold_minutes: float | None
+    method_minutes: float | None
 
 
 @app.command()
@@ -65,12 +69,27 @@ def bench(
     concepts: Annotated[
         Path | None, typer.Option("--concepts", help="Folder of image features with concepts, for the cbm tables.")
     ] = None,
+    fold_minutes: Annotated[
+        float | None,
+        typer.Option("--fold-minutes", min=0, help="End a fold that takes longer; 10 by default, 0 for no limit."),
+    ] = None,
+    method_minutes: Annotated[
+        float | None,
+        typer.Option(
+            "--method-minutes",
+            min=0,
+            help="A method starts no new fold after so long in all, small data sets first; by default what the method "
+            "itself says, 0 for no limit.",
+        ),
+    ] = None,
 ) -> None:
     """Measure FERL against its peers: every figure in the docs comes from here. Interrupt it any time: it resumes.
 
     Example: ferl bench frontier --data DIR
     """
-    options = Options(data, openml, datasets, jobs, out, docs, fresh, repetitions, concepts)
+    options = Options(
+        data, openml, datasets, jobs, out, docs, fresh, repetitions, concepts, fold_minutes, method_minutes
+    )
     with _plain_errors(f"Stopped. Finished results are kept in {out}; the same command goes on from there."):
         if list_tables:
             _list()
@@ -130,6 +149,7 @@ def _run_all(options: Options) -> None:
 
 def _request(table: Table, options: Options, data_sets: list[DataSet], console: Console, *, fresh: bool) -> Request:
     from ferl_bench.facts import n_cores
+    from ferl_bench.limits import Limits
     from ferl_bench.table import Request
 
     return Request(
@@ -140,7 +160,15 @@ def _request(table: Table, options: Options, data_sets: list[DataSet], console: 
         fresh=fresh,
         repetitions=options.repetitions or table.repetitions or 1,
         concepts=options.concepts,
+        limits=Limits() if table.in_one_process else _limits(options),
     )
+
+
+def _limits(options: Options) -> Limits:
+    from ferl_bench.limits import FOLD_MINUTES, Limits
+
+    fold = FOLD_MINUTES if options.fold_minutes is None else options.fold_minutes
+    return Limits(fold or None, inf if options.method_minutes == 0 else options.method_minutes)
 
 
 def _refuse_unused(name: str, table: Table, options: Options) -> None:
@@ -149,6 +177,8 @@ def _refuse_unused(name: str, table: Table, options: Options) -> None:
         "--data, --openml and --datasets": not table.needs_data
         and any(given is not None for given in (options.data, options.openml, options.datasets)),
         "--jobs and --fresh": table.in_one_process and (options.jobs is not None or options.fresh),
+        "--fold-minutes and --method-minutes": (table.in_one_process or table.needs_concepts)
+        and (options.fold_minutes is not None or options.method_minutes is not None),
         "--repetitions": table.repetitions is None and options.repetitions is not None,
         "--concepts": not table.needs_concepts and options.concepts is not None,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ from ferl_bench.cache import Result, ResultFile
 from ferl_bench.data import DataSet
 from ferl_bench.errors import BenchError
 from ferl_bench.facts import n_cores, versions
+from ferl_bench.limits import Limits
 from ferl_bench.method import Method
 from ferl_bench.protocol import DESCRIPTION
 from ferl_bench.render import Report
@@ -49,6 +50,8 @@ class Request:
         Rounds of a race, or draws of a simulation.
     concepts : Path, optional
         Folder of image features with concepts.
+    limits : Limits
+        What a fold and a method may take; nothing is limited by default. Studies and races are not.
     """
 
     data_sets: Sequence[DataSet]
@@ -58,6 +61,7 @@ class Request:
     fresh: bool = False
     repetitions: int = 1
     concepts: Path | None = None
+    limits: Limits = field(default_factory=Limits)
 
     def require_concepts(self) -> Path:
         """Return the folder of image features with concepts; refuse to go on without one."""
@@ -69,7 +73,8 @@ class Request:
     def results(self, methods: Sequence[Method]) -> list[Result]:
         """Return the result of every method on every data set and fold, known or computed now."""
         with ResultFile(self.out / "results.jsonl", fresh=self.fresh) as cache:
-            return run(plan(self.data_sets, methods), cache, n_processes=self.n_processes, console=self.console)
+            jobs = plan(self.data_sets, methods, self.limits)
+            return run(jobs, cache, n_processes=self.n_processes, console=self.console, limits=self.limits)
 
     def rows(self, methods: Sequence[Method]) -> list[Row]:
         """Return the methods as rows; refuse when nothing worked."""
