@@ -141,7 +141,7 @@ def test_lines_without_a_time_count_their_fit(tmp_path: Path) -> None:
 
 
 def test_the_command_has_a_limit_by_default_and_zero_is_none() -> None:
-    given = Options(None, None, None, None, Path("out"), None, False, None, None, None, None)
+    given = Options(None, None, None, None, Path("out"), None, False, None, None, None, None, None)
     assert _limits(given) == Limits(10.0, None)
     assert _limits(replace(given, fold_minutes=2, method_minutes=30)) == Limits(2, 30)
     none = _limits(replace(given, fold_minutes=0, method_minutes=0))

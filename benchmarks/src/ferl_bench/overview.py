@@ -48,7 +48,8 @@ def show_tables(console: Console) -> None:
 
 
 def _needs(table: Table) -> str:
-    source = "--data or --openml" if table.needs_data else "--concepts" if table.needs_concepts else "no data"
+    own = "--concepts" if table.needs_concepts else "the extra 'suite'" if table.needs_suite else "no data"
+    source = "--data or --openml" if table.needs_data else own
     repeats = f", --repetitions {table.repetitions}" if table.repetitions else ""
     return source + repeats + (", one process" if table.in_one_process else "")
 

@@ -147,19 +147,18 @@ def why(name: str) -> str:
     return WHY.get(name, "no reason is known; the authors' folds, their encoding and their parameters differ")
 
 
-def brackets(name: str, paper: Mapping[str, float], key: str, decimals: int) -> str:
+def brackets(paper: Mapping[str, float], authors: Published | None, key: str, decimals: int) -> str:
     """Return the paper's figure and the authors' in brackets, or nothing when there is neither.
 
     Examples
     --------
-    >>> from ferl_bench.published import brackets
-    >>> brackets("RRL", {"accuracy": 77.95}, "accuracy", 2), brackets("RuleFit", {}, "accuracy", 2)
+    >>> from ferl_bench.published import AUTHORS, brackets
+    >>> brackets({"accuracy": 77.95}, AUTHORS["RRL"], "accuracy", 2), brackets({}, AUTHORS["RuleFit"], "accuracy", 2)
     ('[77.95; 78.06]', '[-; 83.67]')
-    >>> brackets("CART", {"accuracy": 79.76}, "accuracy", 2), brackets("CART", {}, "ece", 1)
+    >>> brackets({"accuracy": 79.76}, None, "accuracy", 2), brackets({}, None, "ece", 1)
     ('[79.76]', '')
     """
-    theirs = AUTHORS[name].figures if name in AUTHORS else {}
-    first = f"{paper[key]:.{decimals}f}" if key in paper else "-"
-    if key in theirs:
-        return f"[{first}; {theirs[key]:.{decimals}f}]"
-    return f"[{first}]" if key in paper else ""
+    stated = f"{paper[key]:.{decimals}f}" if key in paper else "-"
+    if authors is not None and key in authors.figures:
+        return f"[{stated}; {authors.figures[key]:.{decimals}f}]"
+    return f"[{stated}]" if key in paper else ""

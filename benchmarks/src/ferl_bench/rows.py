@@ -10,7 +10,7 @@ from ferl_bench.cache import Result
 from ferl_bench.errors import BenchError
 from ferl_bench.method import Method
 from ferl_bench.protocol import N_FOLDS
-from ferl_bench.published import brackets
+from ferl_bench.published import Published, brackets
 from ferl_bench.render import Section
 
 
@@ -46,10 +46,6 @@ SETS = (
     Measure("u80", "u80", decimals=3),
 )
 PAPER_DATA_SETS = 30
-MEANS = (
-    "In brackets: the paper's figure, after a semicolon the one of the authors' published results; ±: standard "
-    "deviation over data sets; means over data sets of fold means."
-)
 # Times have a long tail over data sets: their centre is the median, everything else is averaged.
 MEDIANS = ("fit_seconds", "predict_seconds")
 
@@ -107,14 +103,27 @@ def partial_rows(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if 0 < len(row.data_sets) < n_all]
 
 
-def method_section(title: str, rows: Sequence[Row], measures: Sequence[Measure], notes: Sequence[str] = ()) -> Section:
-    """One line a method, one column a measure; a row that has not all data sets says how many it has."""
+def method_section(
+    title: str,
+    rows: Sequence[Row],
+    measures: Sequence[Measure],
+    notes: Sequence[str] = (),
+    authors: Mapping[str, Published] | None = None,
+) -> Section:
+    """One line a method, one column a measure; a row that has not all data sets says how many it has.
+
+    `authors` are published results that stand after the paper's figures, by the name of the method.
+    """
     few, n_all = partial_rows(rows), len(names_of(rows))
     names = {
         row.method.name: row.method.name + (f" ({len(row.data_sets)} of {n_all} sets)" if row in few else "")
         for row in rows
     }
-    body = [[names[row.method.name], *(_cell(row, measure) for measure in measures)] for row in rows if row.data_sets]
+    body = [
+        [names[row.method.name], *(_cell(row, measure, authors or {}) for measure in measures)]
+        for row in rows
+        if row.data_sets
+    ]
     body += [[row.method.name, "failed"] for row in rows if not row.data_sets]
     return Section(title, ["Method", *(measure.title for measure in measures)], body, notes)
 
@@ -204,12 +213,12 @@ def _centre(key: str, values: Sequence[float]) -> float:
     return median(values) if key in MEDIANS else fmean(values)
 
 
-def _cell(row: Row, measure: Measure) -> str:
+def _cell(row: Row, measure: Measure, authors: Mapping[str, Published]) -> str:
     values = row.values(measure.key)
     text = _format(row.centre(measure.key), measure)
     if measure.spread is not None and len(values) > 1:
         text += f"±{measure.scale * stdev(values):.{measure.spread}f}"
-    stated = brackets(row.method.name, row.method.paper, measure.key, measure.decimals)
+    stated = brackets(row.method.paper, authors.get(row.method.name), measure.key, measure.decimals)
     return f"{text} {stated}".strip()
 
 

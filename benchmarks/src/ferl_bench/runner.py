@@ -74,7 +74,9 @@ class Job:
         return Result(self.data.name, self.fold, self.method.name, measures, error)
 
 
-def plan(data_sets: Iterable[DataSet], methods: Sequence[Method], limits: Limits | None = None) -> list[Job]:
+def plan(
+    data_sets: Iterable[DataSet], methods: Sequence[Method], limits: Limits | None = None, make: type[Job] = Job
+) -> list[Job]:
     """Return every combination, the largest data sets first so that no long job is left over at the end.
 
     Methods with a budget come last, method by method with the smallest data sets first: as many as fit.
@@ -82,9 +84,9 @@ def plan(data_sets: Iterable[DataSet], methods: Sequence[Method], limits: Limits
     budget = (limits or Limits()).budget
     ordered = sorted(data_sets, key=lambda data: (-data.n_rows * data.n_features, data.name))
     without = [method for method in methods if budget(method.budget_minutes) is None]
-    first = [Job(data, fold, method) for data in ordered for fold in range(N_FOLDS) for method in without]
+    first = [make(data, fold, method) for data in ordered for fold in range(N_FOLDS) for method in without]
     slow = [method for method in methods if budget(method.budget_minutes) is not None]
-    return first + [Job(data, fold, method) for method in slow for data in ordered[::-1] for fold in range(N_FOLDS)]
+    return first + [make(data, fold, method) for method in slow for data in ordered[::-1] for fold in range(N_FOLDS)]
 
 
 def run(

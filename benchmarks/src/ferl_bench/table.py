@@ -21,7 +21,7 @@ from ferl_bench.method import Method
 from ferl_bench.protocol import DESCRIPTION
 from ferl_bench.render import Report
 from ferl_bench.rows import Row, make_row, require_some
-from ferl_bench.runner import plan, run
+from ferl_bench.runner import Job, plan, run
 from ferl_bench.study import Studied, Study, StudyJob, unflatten
 
 Figures = TypeVar("Figures", bound=Mapping[Any, Any])
@@ -52,6 +52,8 @@ class Request:
         Folder of image features with concepts.
     limits : Limits
         What a fold and a method may take; nothing is limited by default. Studies and races are not.
+    names : sequence of str
+        Which data sets of a suite; empty for all.
     """
 
     data_sets: Sequence[DataSet]
@@ -62,6 +64,7 @@ class Request:
     repetitions: int = 1
     concepts: Path | None = None
     limits: Limits = field(default_factory=Limits)
+    names: Sequence[str] = ()
 
     def require_concepts(self) -> Path:
         """Return the folder of image features with concepts; refuse to go on without one."""
@@ -70,15 +73,15 @@ class Request:
             raise BenchError(f"this table needs a folder of image features with concepts, --concepts DIR; {given}")
         return self.concepts
 
-    def results(self, methods: Sequence[Method]) -> list[Result]:
-        """Return the result of every method on every data set and fold, known or computed now."""
+    def results(self, methods: Sequence[Method], make: type[Job] = Job) -> list[Result]:
+        """Return the result of every method on every data set and fold, known or computed now; `make` does a fold."""
         with ResultFile(self.out / "results.jsonl", fresh=self.fresh) as cache:
-            jobs = plan(self.data_sets, methods, self.limits)
+            jobs = plan(self.data_sets, methods, self.limits, make)
             return run(jobs, cache, n_processes=self.n_processes, console=self.console, limits=self.limits)
 
-    def rows(self, methods: Sequence[Method]) -> list[Row]:
+    def rows(self, methods: Sequence[Method], make: type[Job] = Job) -> list[Row]:
         """Return the methods as rows; refuse when nothing worked."""
-        results = self.results(methods)
+        results = self.results(methods, make)
         rows = [make_row(method, results) for method in methods]
         require_some(rows)
         return rows
@@ -130,6 +133,8 @@ class Table:
         Default number of rounds or draws, for tables that have them.
     needs_concepts : bool
         True for tables of concept bottlenecks, which read ``--concepts DIR`` and no other data.
+    needs_suite : bool
+        True for a table of a suite, whose data come with packages: ``frontier --suite second``.
     """
 
     summary: str
@@ -140,6 +145,7 @@ class Table:
     in_one_process: bool = False
     repetitions: int | None = None
     needs_concepts: bool = False
+    needs_suite: bool = False
 
 
 def all_tables() -> dict[str, Table]:

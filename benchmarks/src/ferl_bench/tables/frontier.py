@@ -14,11 +14,10 @@ from ferl_bench.labels import label_marks
 from ferl_bench.method import Method, all_methods, packages_of
 from ferl_bench.methods.ferl import COMPACT_TREE
 from ferl_bench.paper_only import PAPER_ONLY
-from ferl_bench.published import AUTHORS, FAR, PROTOCOL, SOURCE, brackets, why
+from ferl_bench.published import AUTHORS, FAR, PROTOCOL, SOURCE, Published, brackets, why
 from ferl_bench.render import Report, Section
 from ferl_bench.rows import (
     ANSWERS,
-    MEANS,
     PAPER_DATA_SETS,
     SETS,
     Measure,
@@ -58,7 +57,7 @@ def make_report(
     rows: Sequence[Row], facts: Mapping[str, object], paper_only: Mapping[str, Mapping[str, float]] | None = None
 ) -> Report:
     """Turn rows into the report; `paper_only` are the paper's figures of methods that nobody has run here."""
-    answers = method_section("Answers", rows, ANSWERS, _answer_notes(rows))
+    answers = method_section("Answers", rows, ANSWERS, _answer_notes(rows), AUTHORS)
     waiting = [[name, *_paper_cells(name, paper)] for name, paper in (paper_only or {}).items()]
     with_sets = [row for row in rows if row.values("u65")]
     by_key = {measure.key: measure for measure in ANSWERS}
@@ -69,7 +68,7 @@ def make_report(
         sections=[
             replace(answers, rows=[*answers.rows, *waiting]),
             *common_sets_section(rows, OURS[0], _compared()),
-            *([method_section("Prediction sets", with_sets, SETS)] if with_sets else []),
+            *([method_section("Prediction sets", with_sets, SETS, authors=AUTHORS)] if with_sets else []),
             *_published_section({row.method.name for row in rows}.union(paper_only or {})),
             *(data_set_section(rows, by_key[key]) for key in BY_DATA_SET),
         ],
@@ -82,7 +81,7 @@ def make_report(
 
 def _paper_cells(name: str, paper: Mapping[str, float]) -> list[str]:
     """Say in the first column that there is no figure of ours, and give the published ones."""
-    cells = [brackets(name, paper, measure.key, measure.decimals) for measure in ANSWERS]
+    cells = [brackets(paper, AUTHORS.get(name), measure.key, measure.decimals) for measure in ANSWERS]
     return [f"not yet {cells[0]}", *cells[1:]]
 
 
@@ -90,13 +89,17 @@ def _published_section(named: set[str]) -> list[Section]:
     """Return the authors' published results that have no row above."""
     shown = [measure for measure in ANSWERS if measure.key in ("accuracy", "aurc", "size")]
     body = [
-        [one.row, *(brackets(name, {}, measure.key, measure.decimals)[4:-1] for measure in shown), one.what]
+        [one.row, *(_figure(one, measure) for measure in shown), one.what]
         for name, one in AUTHORS.items()
         if name not in named
     ]
     notes = [f"{SOURCE}; {PROTOCOL}. Their figures, not measured here."]
     header = ["Row there", *(measure.title for measure in shown), "What it is"]
     return [Section("The authors' published results that have no row above", header, body, notes)] if body else []
+
+
+def _figure(one: Published, measure: Measure) -> str:
+    return f"{one.figures[measure.key]:.{measure.decimals}f}" if measure.key in one.figures else ""
 
 
 def _compared() -> list[tuple[Measure, bool]]:
@@ -139,7 +142,8 @@ def _goals(rows: Sequence[Row]) -> list[Headline]:
 
 def _answer_notes(rows: Sequence[Row]) -> list[str]:
     return [
-        MEANS,
+        "In brackets: the paper's figure, after a semicolon the one of the authors' published results; ±: standard "
+        "deviation over data sets; means over data sets of fold means.",
         f"The authors' published results: {SOURCE}; {PROTOCOL}.",
         "Fit ms: median over data sets; other jobs may have run at the same time, `ferl bench speed` is the race.",
         *run_notes(rows),

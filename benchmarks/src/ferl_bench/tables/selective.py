@@ -10,7 +10,7 @@ from ferl_bench.headline import against_best
 from ferl_bench.method import get_method
 from ferl_bench.methods.ferl import WIDE
 from ferl_bench.render import Report
-from ferl_bench.rows import MEANS, Measure, Row, data_set_section, failure_notes, method_section, rows_json, run_notes
+from ferl_bench.rows import Measure, Row, data_set_section, failure_notes, method_section, rows_json, run_notes
 from ferl_bench.table import Request, Table
 
 METHODS = (*WIDE, "FERL-deep", "FERL-medium", "FERL-compact", "CART", "Logistic regression", "Random forest", "XGBoost")
@@ -23,7 +23,7 @@ COLUMNS = (
     Measure("risk_at_90", "Error % at 90 %", 100),
 )
 NOTES = (
-    MEANS,
+    "In brackets: the paper's figure; ±: standard deviation over data sets; means over data sets of fold means.",
     "Confidence: the largest probability. Rows of equal confidence enter in random order; the expectation counts.",
     "AURC: mean error rate among the k most confident rows over all k. AUGRC: the same with errors as a share of all "
     "rows. Error at 80 %: among the 80 % most confident rows.",
