@@ -224,5 +224,5 @@ TABLE = Table(
     summary="Accuracy, selection and prediction sets against the number of rules.",
     run=run_frontier,
     chapter="Answers",
-    minutes=60,
+    minutes=90,
 )
