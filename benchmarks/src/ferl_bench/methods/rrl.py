@@ -147,6 +147,8 @@ class RRL(ClassifierMixin, BaseEstimator):
         Number of AND nodes, and of OR nodes.
     n_epochs : int, default=80
         Passes over the rows.
+    learning_rate : float, default=0.002
+        Size of a step of Adam.
     seed : int, default=0
         Seed of cuts, initial weights and the order of the rows.
 
@@ -158,10 +160,18 @@ class RRL(ClassifierMixin, BaseEstimator):
         Number of bits that the nodes ask, over all nodes.
     """
 
-    def __init__(self, n_cuts: int = N_CUTS, n_nodes: int = N_NODES, n_epochs: int = N_EPOCHS, seed: int = 0) -> None:
+    def __init__(
+        self,
+        n_cuts: int = N_CUTS,
+        n_nodes: int = N_NODES,
+        n_epochs: int = N_EPOCHS,
+        learning_rate: float = LEARNING_RATE,
+        seed: int = 0,
+    ) -> None:
         self.n_cuts = n_cuts
         self.n_nodes = n_nodes
         self.n_epochs = n_epochs
+        self.learning_rate = learning_rate
         self.seed = seed
 
     def fit(self, X: Floats, y: NDArray[np.int64]) -> RRL:
@@ -172,7 +182,7 @@ class RRL(ClassifierMixin, BaseEstimator):
         self.thresholds_ = Thresholds.at_random(X, self.n_cuts, rng)
         bits, members = self._bits(X), np.eye(len(self.classes_), dtype=np.float32)[label]
         self.network_ = LogicalNetwork(bits.shape[1], self.n_nodes, len(self.classes_), rng)
-        optimiser = Adam(self.network_.vector, LEARNING_RATE)
+        optimiser = Adam(self.network_.vector, self.learning_rate)
         with one_thread():
             for _ in range(self.n_epochs):
                 for rows in batches(len(bits), BATCH_ROWS, rng):
