@@ -56,7 +56,10 @@ METHODS = [
     "Logistic regression",
     "MLP(64)",
     "NCC",
+    "NeuRules",
     "Random forest",
+    "RL-Net",
+    "RRL",
     "RuleFit",
     "XGBoost",
 ]
@@ -378,6 +381,8 @@ def invoke(*arguments: object) -> Any:
 def test_frontier_command_writes_all_files(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for package in ("ex_fuzzy", "imodels", "interpret", "torch"):  # slow, and they have tests of their own
         monkeypatch.setitem(sys.modules, package, None)
+    for module in ("neurules", "rl_net"):
+        monkeypatch.setattr(f"ferl_bench.methods.{module}.N_EPOCHS", 3)
     out = tmp_path / "out"
     result = invoke("frontier", "--data", folder, "--datasets", "mixed", "--jobs", 1, "--out", out)
     assert result.exit_code == 0, result.output

@@ -261,7 +261,7 @@ class NeuRules(ClassifierMixin, BaseEstimator):
 
 def fit(X: Floats, y: NDArray[np.int64], seed: int) -> NeuRules:
     """Fit with the parameters of the paper."""
-    return NeuRules(seed=seed).fit(X, y)
+    return NeuRules(n_epochs=N_EPOCHS, seed=seed).fit(X, y)
 
 
 def size(fitted: NeuRules) -> int:

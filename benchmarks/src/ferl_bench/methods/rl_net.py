@@ -253,7 +253,7 @@ def _run_epoch(
 
 def fit(X: Floats, y: NDArray[np.int64], seed: int) -> RLNet:
     """Fit with the parameters of the paper."""
-    return RLNet(seed=seed).fit(X, y)
+    return RLNet(n_epochs=N_EPOCHS, seed=seed).fit(X, y)
 
 
 def size(fitted: RLNet) -> int:

@@ -212,7 +212,7 @@ class RRL(ClassifierMixin, BaseEstimator):
 
 def fit(X: Floats, y: NDArray[np.int64], seed: int) -> RRL:
     """Fit with the parameters of the paper."""
-    return RRL(seed=seed).fit(X, y)
+    return RRL(n_epochs=N_EPOCHS, seed=seed).fit(X, y)
 
 
 def size(fitted: RRL) -> int:
