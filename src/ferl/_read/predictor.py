@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -33,18 +34,19 @@ class Predictor:
         model = self._model
         encoded: Floats | None = None
         if type(row) is dict and self._names is not None and len(row) == self._n_features:
-            try:
+            with suppress(KeyError):  # read_row says which name is wrong
                 encoded = model.schema.encode_values([[row[name] for name in self._names]])
-            except KeyError:
-                pass  # read_row says which name is wrong
         elif type(row) is list and self._names is None and len(row) == self._n_features:
             encoded = model.schema.encode_values([row])
-        elif type(row) is np.ndarray and row.dtype == np.float64 and row.shape == (self._n_features,):
-            if self._takes_arrays and not np.isinf(row).any():
-                encoded = row.reshape(1, -1)
+        elif self._takes_arrays and self._is_plain(row):
+            encoded = row.reshape(1, -1)
         if encoded is None:
             return read_row(model.schema, model.missing_features, row).values
         return with_indicators(encoded, model.missing_features)
+
+    def _is_plain(self, row: Any) -> bool:
+        is_array = type(row) is np.ndarray and row.dtype == np.float64 and row.shape == (self._n_features,)
+        return is_array and not np.isinf(row).any()
 
     def predict_proba(self, row: Any) -> Floats:
         """Probability of each class, shape (n_classes,), in the order of the classifier's ``classes_``.
@@ -54,7 +56,7 @@ class Predictor:
         row : dict, list, ndarray of shape (n_features,), Series or data frame of one row
             A value for each feature, None where it is missing; without names in the order of the features.
         """
-        return read_probabilities(self._model, self._row(row))[0]
+        return np.asarray(read_probabilities(self._model, self._row(row))[0])
 
     def predict(self, row: Any) -> Any:
         """The most probable class; ``row`` as in :meth:`predict_proba`."""
