@@ -55,12 +55,18 @@ METHODS = [
     *OURS,
     "FIGS",
     "FURIA",
+    "Fuzzy-UCS (DS)",
     "HSTree",
     "Logistic regression",
     "MLP(64)",
     "NCC",
+    "NeuRules",
     "Random forest",
+    "RL-Net",
+    "RRL",
+    "Greedy rule list",
     "RuleFit",
+    "SamRuLe",
     "XGBoost",
 ]
 
@@ -382,6 +388,8 @@ def test_frontier_command_writes_all_files(folder: Path, tmp_path: Path, monkeyp
     packages = ("ex_fuzzy", "imodels", "interpret", "interpret.glassbox", "numba", "torch")
     for package in packages:  # slow, and they have tests of their own
         monkeypatch.setitem(sys.modules, package, None)
+    for module in ("neurules", "rl_net"):
+        monkeypatch.setattr(f"ferl_bench.methods.{module}.N_EPOCHS", 3)
     out = tmp_path / "out"
     options = ("--jobs", 1, "--fold-minutes", 0)  # in this process, which has not these packages
     result = invoke("frontier", "--data", folder, "--datasets", "mixed", *options, "--out", out)
@@ -399,6 +407,7 @@ def test_frontier_command_writes_all_files(folder: Path, tmp_path: Path, monkeyp
     assert "random_state=0" in text
     assert "| CART |" in text
     assert "| Logistic regression |" in text
+    assert "not yet" not in text  # every method of the paper has a row
     assert "| EDL(64) | failed |" in text
     assert "torch is not installed (pip install './benchmarks[torch]')" in text
     assert "| mixed |" in text

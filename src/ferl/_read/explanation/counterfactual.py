@@ -213,7 +213,8 @@ def _changes(line: _Line, flips: list[_Flip]) -> dict[int, Change]:
         rows = np.repeat(line.row, len(tried), axis=0)
         rows[np.arange(len(tried)), [flip.feature for flip in tried]] = list(tried.values())
         evidence = read_evidence(line.model, rows)
-        labels, is_silent = evidence.probability.argmax(axis=1).tolist(), ~evidence.belief.any(axis=1)
+        labels = evidence.probability.argmax(axis=1).tolist()
+        is_silent = np.asarray(~evidence.belief.any(axis=1))
         later: dict[_Flip, float] = {}
         for k, (flip, to) in enumerate(tried.items()):
             following = next(candidates[flip], None) if labels[k] == line.label else None
