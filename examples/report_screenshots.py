@@ -1,4 +1,4 @@
-"""Write the pictures of docs/report.md: the report of a table of loans in Chromium, light and dark, and on a phone.
+"""Write the pictures of docs/guide/report.md: the report of a table of loans in Chromium, light and dark, and on a phone.
 
 The table is made up: numbers and categories, one application in five denied. Needs selenium, and Debian's packages
 chromium and chromium-driver: ``python examples/report_screenshots.py docs``

@@ -1,4 +1,4 @@
-"""The examples of the README, of docs/trust.md and of docs/large_data.md run as they stand."""
+"""The examples of the README, of docs/guide/trust.md and of docs/guide/large_data.md run as they stand."""
 
 import re
 import shlex

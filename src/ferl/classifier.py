@@ -34,7 +34,7 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
     The default, wide, has short rules of one to three conditions. Each speaks for and against every class with a weight
     of evidence, in proportion to how far a row fits it; the weights add up, and they mean belief and plausibility of
     every class by Dempster's rule. Where weights cancel, or values lie outside what training saw, ignorance grows: it
-    widens the prediction set, up to all classes, which is an abstention. See docs/wide.md. Compact has few such rules,
+    widens the prediction set, up to all classes, which is an abstention. See docs/guide/rules.md. Compact has few such rules,
     in words that are fixed before learning, "petal length is low"; an expert may write them (:mod:`ferl.partition`).
 
     Deep and medium grow one tree. Each split is a *band*, not a line: the cut is found again in bootstrap resamples,
@@ -325,7 +325,7 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         describe : TableDescription, mapping, str or path-like, default=None
             What people say of the table, or the JSON or YAML file that says it: names, units, meanings of values, for
             readers; orders of categories and markers of missing values, which decide how columns are read. See
-            docs/words_of_a_table.md.
+            docs/guide/tables.md.
 
         Returns
         -------
@@ -388,7 +388,7 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         with what these sum up: class weights and with them the rules' distributions, the ranges where gates are open,
         means, variances and exemplars; of wide rules the weights of evidence. ``drift_`` says how the block differs
         from the rows before; where it does, or where the first block was small, :meth:`fit` on all rows finds better
-        conditions. See docs/updating.md.
+        conditions. See docs/guide/updating.md.
 
         Parameters
         ----------
