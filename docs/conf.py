@@ -17,7 +17,7 @@ import ferl  # noqa: E402 - conf.py needs its own folder first
 
 project = "ferl"
 author = "The FERL developers"
-copyright = "the FERL developers"  # noqa: A001 - Sphinx's name
+copyright = "the FERL developers"
 release = version = ferl.__version__
 
 extensions = [
@@ -55,12 +55,10 @@ autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = True
-numpydoc_xref_ignore = {"optional", "default", "of", "or", "shape", "n_samples", "n_features", "n_classes", "str", "int"}
+numpydoc_xref_ignore = set(["optional", "default", "of", "or", "shape", "n_samples", "n_features", "n_classes"])
 # numpydoc would link these to terms of inventories that are not here.
-numpydoc_xref_aliases = {
-    name: name
-    for name in ("array_like", "array-like", "array", "bool", "boolean", "sequence", "iterable", "iterator", "file", "scalar", "callable", "list_like")
-}
+_UNLINKED = "array_like array-like array bool boolean sequence iterable iterator file scalar callable list_like"
+numpydoc_xref_aliases = {name: name for name in _UNLINKED.split()}
 intersphinx_mapping = {
     "python": ("https://docs.python.org/3/", str(HERE / "_inventories" / "python.inv")),
     "sklearn": ("https://scikit-learn.org/stable/", str(HERE / "_inventories" / "sklearn.inv")),
@@ -105,7 +103,11 @@ html_sidebars = {"index": [], "start": [], "which_tool": [], "faq": [], "glossar
 def _skip(app: Sphinx, what: str, name: str, found: Any, skip: bool, options: Any) -> bool | None:
     """Leave out what scikit-learn adds to every estimator: it is documented there, with links that only work there."""
     module = getattr(inspect.unwrap(found), "__module__", "") if callable(found) else ""
-    return True if (module or "").startswith("sklearn") or name.startswith("set_") and name.endswith("_request") else None
+    return (
+        True
+        if (module or "").startswith("sklearn") or (name.startswith("set_") and name.endswith("_request"))
+        else None
+    )
 
 
 def setup(app: Sphinx) -> None:

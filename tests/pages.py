@@ -139,7 +139,7 @@ def command(line: str) -> str:
     elif "/" in program:
         assert (ROOT / program).is_file(), line
     else:
-        assert program in {"python", "ruff", "mypy", "lint-imports", "dot", "export", "cd", "git"}, line
+        assert program in {"python", "ruff", "mypy", "lint-imports", "dask"}, line
     return ""
 
 
@@ -159,7 +159,7 @@ def prints(said: str, printed: str, page: Path) -> None:
     for part in re.split(r"^\s*\.\.\.\s*$", said, flags=re.M):
         words = " ".join(part.split())
         assert words in rest, f"{page.name} says\n{part}\nbut this was printed:\n{printed}"
-        rest = rest.partition(words)[2]
+        rest = rest[rest.index(words) + len(words) :]
 
 
 def _transcript(body: str, page: Path) -> None:
@@ -167,12 +167,11 @@ def _transcript(body: str, page: Path) -> None:
     for entry in re.split(r"^\$ ", body, flags=re.M)[1:]:
         line, _, said = entry.partition("\n")
         if line.startswith("sed -n "):
-            first, last = (int(number) for number in re.findall(r"\d+", line)[:2])
-            shown = Path(line.split()[-1]).read_text(encoding="utf-8").splitlines()[first - 1 : last]
+            file = Path(shlex.split(line)[-1]).read_text(encoding="utf-8").splitlines()
+            spans = re.findall(r"(\d+)(?:,(\d+))?p", line)  # sed -n '1,2p;15p' FILE
+            shown = [text for first, last in spans for text in file[int(first) - 1 : int(last or first)]]
             prints(said, "\n".join(shown), page)
         else:
             program, *arguments = shlex.split(line)
             assert program == "ferl", line
             prints(said, CliRunner().invoke(app, arguments, env={"COLUMNS": "120"}).output, page)
-
-

@@ -2,9 +2,9 @@
 Everything a model knows
 ========================
 
-Wide rules on one feature add up to a curve, rules on two features to a map. Together they are the model: nothing is left
-out. Here are the four that matter most of a model of tumours. Up is evidence for *malignant*, down for *benign*; grey bars
-are training rows.
+Wide rules on one feature add up to a curve, rules on two features to a map. Together they are the model: nothing is
+left out. Here are the four that matter most of a model of tumours. Up is evidence for *malignant*, down for *benign*;
+grey bars are training rows.
 """
 
 from sklearn.datasets import load_breast_cancer

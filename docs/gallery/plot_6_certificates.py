@@ -2,8 +2,8 @@
 How far a label holds
 =====================
 
-A certified radius is proven: no row in the box around a row gets another label. Rows that are answered wrongly tend to have
-small radii. Attacks inside the radius never succeed; here a few thousand try.
+A certified radius is proven: no row in the box around a row gets another label. Rows that are answered wrongly tend
+to have small radii. Attacks inside the radius never succeed; here a few thousand try.
 """
 
 import matplotlib.pyplot as plt

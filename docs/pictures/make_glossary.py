@@ -1,5 +1,6 @@
-"""The pictures of the glossary, one for each notion: ``python docs/pictures/make_glossary.py`` writes docs/pictures/glossary.
+"""The pictures of the glossary, one for each notion.
 
+``python docs/pictures/make_glossary.py`` writes docs/pictures/glossary.
 Plain drawings without data, except where a picture needs a small model; they are SVG files with text as text.
 """
 
@@ -222,7 +223,13 @@ def band(ax: Axes) -> None:
 def scorecard(ax: Axes) -> None:
     """Points that add up."""
     bare(ax)
-    lines = [("all rows", "487"), ("income 52", "+31"), ("record late", "-19"), ("5 years employed", "+8"), ("total", "507")]
+    lines = [
+        ("all rows", "487"),
+        ("income 52", "+31"),
+        ("record late", "-19"),
+        ("5 years employed", "+8"),
+        ("total", "507"),
+    ]
     for index, (name, points) in enumerate(lines):
         weight = "bold" if name == "total" else "normal"
         ax.text(0.05, 0.9 - 0.2 * index, name, weight=weight)

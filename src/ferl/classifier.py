@@ -34,8 +34,9 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
     The default, wide, has short rules of one to three conditions. Each speaks for and against every class with a weight
     of evidence, in proportion to how far a row fits it; the weights add up, and they mean belief and plausibility of
     every class by Dempster's rule. Where weights cancel, or values lie outside what training saw, ignorance grows: it
-    widens the prediction set, up to all classes, which is an abstention. See docs/guide/rules.md. Compact has few such rules,
-    in words that are fixed before learning, "petal length is low"; an expert may write them (:mod:`ferl.partition`).
+    widens the prediction set, up to all classes, which is an abstention. See docs/guide/rules.md. Compact has few such
+    rules, in words that are fixed before learning, "petal length is low"; an expert may write them
+    (:mod:`ferl.partition`).
 
     Deep and medium grow one tree. Each split is a *band*, not a line: the cut is found again in bootstrap resamples,
     and where the cuts scatter both branches share the row. A row reaches several leaves, whose class distributions are
@@ -163,7 +164,7 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         After :meth:`partial_fit`: how the last block differed from the rows before; None after the first block.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, when the training table had names.
 
     Notes
