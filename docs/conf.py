@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -53,9 +54,10 @@ suppress_warnings = [
 autosummary_generate = True
 autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = True
-numpydoc_xref_ignore = set(["optional", "default", "of", "or", "shape", "n_samples", "n_features", "n_classes"])
+numpydoc_xref_ignore = {"optional", "default", "of", "or", "shape", "n_samples", "n_features", "n_classes"}
 # numpydoc would link these to terms of inventories that are not here.
 _UNLINKED = "array_like array-like array bool boolean sequence iterable iterator file scalar callable list_like"
 numpydoc_xref_aliases = {name: name for name in _UNLINKED.split()}
@@ -87,7 +89,7 @@ html_css_files = ["ferl.css"]
 html_show_sourcelink = False
 html_theme_options: dict[str, Any] = {
     "navbar_align": "left",
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 8,
     "show_toc_level": 2,
     "show_prev_next": True,
     "secondary_sidebar_items": ["page-toc"],
@@ -110,7 +112,14 @@ def _skip(app: Sphinx, what: str, name: str, found: Any, skip: bool, options: An
     )
 
 
+def _link_pages(app: Sphinx, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
+    """Make links of the pages that docstrings name, such as docs/guide/rules.md."""
+    for index, line in enumerate(lines):
+        lines[index] = re.sub(r"(?:``)?docs/([\w/]+)\.md(?:``)?", r":doc:`/\1`", line)
+
+
 def setup(app: Sphinx) -> None:
-    """Connect the filter of members; warnings of other packages are not about this site."""
+    """Connect what is done to docstrings; warnings of other packages are not about this site."""
     warnings.filterwarnings("ignore", category=DeprecationWarning)
     app.connect("autodoc-skip-member", _skip)
+    app.connect("autodoc-process-docstring", _link_pages)

@@ -18,7 +18,15 @@ from matplotlib.patches import Rectangle
 FOLDER = Path(__file__).parent / "glossary"
 BLUE, ORANGE, GREEN, GREY, RED = "#0072B2", "#E69F00", "#009E73", "#999999", "#D55E00"
 PICTURES: dict[str, Callable[[Axes], None]] = {}
-mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "ferl", "font.size": 9, "axes.spines.top": False})
+mpl.rcParams.update(
+    {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "ferl",
+        "font.size": 9,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+    }
+)
 
 
 def picture(draw: Callable[[Axes], None]) -> Callable[[Axes], None]:
@@ -72,9 +80,10 @@ def gate(ax: Axes) -> None:
 def rule(ax: Axes) -> None:
     """Conditions, and what they speak for."""
     bare(ax)
-    ax.text(0, 0.75, "if glucose above 110..140", size=11)
-    ax.text(0, 0.5, "and age above 40..50", size=11)
-    ax.text(0, 0.2, "then +1.2 for ill", size=11, color=RED)
+    ax.add_patch(Rectangle((0, 0), 1, 1, fill=False, color=GREY))
+    ax.text(0.05, 0.75, "if glucose above 110..140", size=11)
+    ax.text(0.05, 0.5, "and age above 40..50", size=11)
+    ax.text(0.05, 0.2, "then +1.2 for ill", size=11, color=RED)
     ax.set(xlim=(0, 1), ylim=(0, 1))
 
 
@@ -223,6 +232,7 @@ def band(ax: Axes) -> None:
 def scorecard(ax: Axes) -> None:
     """Points that add up."""
     bare(ax)
+    ax.add_patch(Rectangle((0, 0), 1, 1, fill=False, color=GREY))
     lines = [
         ("all rows", "487"),
         ("income 52", "+31"),
