@@ -20,6 +20,7 @@ from ferl_bench.cache import Result, ResultFile, fingerprint
 from ferl_bench.command import app
 from ferl_bench.data import encode, load_csv, load_folder
 from ferl_bench.errors import BenchError
+from ferl_bench.instruction_race import available
 from ferl_bench.method import Method, all_methods, get_method
 from ferl_bench.protocol import evaluate, make_folds
 from ferl_bench.race import growth_exponent, race
@@ -421,7 +422,7 @@ def test_speed_report_has_every_section_with_its_target(
     report = run_speed(Request(load_folder(folder), tmp_path, quiet()), sizes)
     data = json.loads(json.dumps(report.data))
     assert {name: part.get("error") for name, part in data.items()} == dict.fromkeys(
-        ("fit", "boosting", "predict", "one row", "memory", "growth", "wide growth")
+        ("fit", "instruction sets", "boosting", "predict", "one row", "memory", "growth", "wide growth")
     )
     assert set(data["fit"]["seconds"]) == {"blobs", "mixed"}
     boosting = data["boosting"]
@@ -429,7 +430,11 @@ def test_speed_report_has_every_section_with_its_target(
     for name, ratio in boosting["ratio_of_sums"].items():
         assert ratio == pytest.approx(boosting["sum_seconds"]["FERL-wide"] / boosting["sum_seconds"][name])
     assert list(data["wide growth"]["rows"]["seconds"]) == ["100", "200"]
-    assert render.markdown(report).count("target <=") == 14 + len(boosting["ratio_of_sums"])
+    sets = data["instruction sets"]
+    assert list(sets["sum_seconds"]["all"]) == [*available(), "CART"]
+    assert sets["small"] == []  # tables of 62 and 50 rows are smaller than small ones
+    n_ratios = len(sets["ratio_of_sums"]) + len(boosting["ratio_of_sums"])
+    assert render.markdown(report).count("target <=") == 16 + n_ratios
 
 
 @pytest.mark.parametrize("command", ["frontier", "speed"])
