@@ -10,6 +10,9 @@ Every fenced block of a page is one of
   puts it into a file first.
 
 ``<!-- not run: REASON -->`` above a block excepts it. Cells of notebooks are Python blocks.
+
+``python tests/pages.py PAGE ...`` writes what Python blocks print now into the ``text`` blocks right after them, except
+those that leave lines out: for the day when a change of the learner changes the numbers.
 """
 
 from __future__ import annotations
@@ -18,10 +21,13 @@ import contextlib
 import doctest
 import io
 import json
+import os
 import re
 import shlex
+import sys
+import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,8 +73,9 @@ def blocks(page: Path) -> list[Block]:
     return found
 
 
-def run_page(page: Path) -> tuple[dict[str, Any], str]:
+def run_page(page: Path, check: Callable[[str, str, Path], None] | None = None) -> tuple[dict[str, Any], str]:
     """Run a page in the current folder, as a reader would; return the names of its Python and all that was printed."""
+    check = check or prints
     names: dict[str, Any] = {"__name__": "__main__"}
     everything, printed = [], ""
     for block in blocks(page):
@@ -84,7 +91,7 @@ def run_page(page: Path) -> tuple[dict[str, Any], str]:
                 for line in _lines(block.body):
                     everything.append(command(line))
             case "text" if block.follows and not block.body.startswith("$ "):
-                prints(block.body, printed, page)
+                check(block.body, printed, page)
             case "text":
                 _transcript(block.body, page)
             case "yaml":
@@ -175,3 +182,23 @@ def _transcript(body: str, page: Path) -> None:
             program, *arguments = shlex.split(line)
             assert program == "ferl", line
             prints(said, CliRunner().invoke(app, arguments, env={"COLUMNS": "120"}).output, page)
+
+
+def rewrite(page: Path) -> None:
+    """Write into a page what its Python blocks print now."""
+
+    def replace(said: str, printed: str, page: Path) -> None:
+        if not re.search(r"^\s*\.\.\.\s*$", said, flags=re.M):
+            text = page.read_text(encoding="utf-8")
+            page.write_text(
+                text.replace(f"```text\n{said}```", f"```text\n{printed.rstrip()}\n```", 1), encoding="utf-8"
+            )
+
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        run_page(page, replace)
+
+
+if __name__ == "__main__":
+    os.environ |= {"MPLBACKEND": "Agg", "COLUMNS": "120"}
+    for argument in [Path(argument).resolve() for argument in sys.argv[1:]]:
+        rewrite(argument)
