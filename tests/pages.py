@@ -123,9 +123,13 @@ def _python(body: str, names: dict[str, Any], page: Path) -> str:
 
 
 def _lines(body: str) -> Iterator[str]:
+    """Commands of a block, without comments; those that ``&&`` joins one by one."""
     for line in body.replace("\\\n", " ").splitlines():
-        words = shlex.join(shlex.split(line, comments=True)) if "&&" not in line else line
-        yield from (part.strip() for part in words.split("&&") if part.strip())
+        words = shlex.split(line, comments=True)
+        while words:
+            end = words.index("&&") if "&&" in words else len(words)
+            yield shlex.join(words[:end])
+            words = words[end + 1 :]
 
 
 def command(line: str) -> str:
