@@ -22,7 +22,7 @@ from ferl_bench.table import Request, Table
 from ferl_bench.threads import one_thread
 
 PEER = "CART"
-METHODS = (*WIDE, "FERL-compact", COMPACT_TREE, "FERL-medium", "FERL-deep", PEER, "C4.5", "FIGS")
+METHODS = (*WIDE, "FERL-compact", COMPACT_TREE, "FERL-medium", "FERL-deep", PEER, "C4.5", "FIGS", "FURIA")
 METHODS += ("Random forest", "XGBoost", "EBM")
 TEST_SHARE = 0.3
 PAPER_METHODS = (COMPACT_TREE, "FERL-medium", "FERL-deep", PEER, "C4.5", "FIGS", "FURIA")
