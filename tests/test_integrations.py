@@ -44,6 +44,7 @@ def need(*packages: str) -> None:
             pytest.skip(f"{name} is not installed")
 
 
+@pytest.mark.filterwarnings("default:::mlflow")  # what MLflow says of itself and of pandas
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_of_integrations_run(example: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")

@@ -69,7 +69,10 @@ def interpreter(version: str) -> Path | None:
     candidates = [Path(found)] if found else []
     candidates += sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python{version}"), reverse=True)
     for candidate in candidates:
-        if subprocess.run([candidate, "-c", "import venv, ensurepip"], capture_output=True, check=False).returncode == 0:
+        if (
+            subprocess.run([candidate, "-c", "import venv, ensurepip"], capture_output=True, check=False).returncode
+            == 0
+        ):
             return candidate
     return None
 

@@ -41,6 +41,11 @@ print(f"accuracy {calibrated.score(X_test, y_test):.3f}, before calibration {rev
 # %%
 # Sets with a promise around the same frozen model: ``fit`` leaves it alone.
 
-sets = ConformalFERL(frozen).fit(X_train, y_train).conformalize(X_calibration, y_calibration).predict_set(X_test, alpha=0.1)
+sets = (
+    ConformalFERL(frozen)
+    .fit(X_train, y_train)
+    .conformalize(X_calibration, y_calibration)
+    .predict_set(X_test, alpha=0.1)
+)
 covered = sets[np.arange(len(y_test)), np.searchsorted(reviewed.classes_, y_test)].mean()
 print(f"{covered:.1%} of the sets hold the true class, {sets.sum(axis=1).mean():.2f} classes each")

@@ -25,7 +25,9 @@ logging.getLogger("mlflow").setLevel(logging.ERROR)
 logging.getLogger("alembic").setLevel(logging.ERROR)
 folder = tempfile.mkdtemp()
 mlflow.set_tracking_uri(f"sqlite:///{folder}/mlflow.db")
-mlflow.set_experiment(experiment_id=mlflow.create_experiment("tumours", artifact_location=os.path.join(folder, "files")))
+mlflow.set_experiment(
+    experiment_id=mlflow.create_experiment("tumours", artifact_location=os.path.join(folder, "files"))
+)
 
 data = load_breast_cancer(as_frame=True)
 X_train, X_test, y_train, y_test = train_test_split(data.data, data.target_names[data.target], random_state=0)
@@ -46,5 +48,7 @@ print("same bits:", np.array_equal(back.predict_proba(X_test), clf.predict_proba
 
 served = mlflow.pyfunc.load_model(info.model_uri)
 answers = served.predict(X_test.head(3), params={"reasons": 2})
-print(answers[["label", "probability", "set", "ignorance", "novelty", "belief(benign)", "plausibility(benign)"]].round(3))
+print(
+    answers[["label", "probability", "set", "ignorance", "novelty", "belief(benign)", "plausibility(benign)"]].round(3)
+)
 print(*answers["reason_1"], sep="\n")

@@ -17,7 +17,9 @@ from sklearn.model_selection import TunedThresholdClassifierCV, train_test_split
 
 from ferl import FERLClassifier
 
-X, y = make_classification(2000, n_features=5, n_informative=3, n_redundant=0, weights=[0.8], flip_y=0.1, random_state=0)
+X, y = make_classification(
+    2000, n_features=5, n_informative=3, n_redundant=0, weights=[0.8], flip_y=0.1, random_state=0
+)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.4, stratify=y, random_state=0)
 
 
@@ -35,7 +37,9 @@ tuned = TunedThresholdClassifierCV(
 ).fit(X_train, y_train)
 plain = FERLClassifier(max_rules=10, random_state=0).fit(X_train, y_train)
 print(f"threshold {tuned.best_threshold_:.2f} instead of 0.50")
-print(f"cost of a test row: {-gain(y_test, tuned.predict(X_test)):.3f}, plain {-gain(y_test, plain.predict(X_test)):.3f}")
+print(
+    f"cost of a test row: {-gain(y_test, tuned.predict(X_test)):.3f}, plain {-gain(y_test, plain.predict(X_test)):.3f}"
+)
 
 # %%
 # How the cost depends on the threshold.

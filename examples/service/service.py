@@ -105,9 +105,7 @@ def create_app(model: FERLClassifier | str | None = None) -> FastAPI:
 
     @app.get("/model")
     def card() -> ModelCard:
-        return ModelCard(
-            classes=clf.classes_.tolist(), features=list(types), n_rules=clf.n_rules_, most_rows=MOST_ROWS
-        )
+        return ModelCard(classes=clf.classes_.tolist(), features=list(types), n_rules=clf.n_rules_, most_rows=MOST_ROWS)
 
     def answers(rows: list[row_type], reasons: int = N_REASONS) -> list[Answer]:
         if not 0 < len(rows) <= MOST_ROWS:
@@ -171,7 +169,9 @@ def answer(clf: FERLClassifier, types: dict[str, Any], rows: list[dict[str, Any]
                 novelty_rank=None if np.isnan(rank[i]) else rank[i],
                 reasons=reasons[i],
                 unusual=[
-                    Unusual(feature=names[j], value=row[names[j]], novelty=unlike[i, j]) for j in odd if unlike[i, j] > 0
+                    Unusual(feature=names[j], value=row[names[j]], novelty=unlike[i, j])
+                    for j in odd
+                    if unlike[i, j] > 0
                 ],
             )
         )

@@ -158,7 +158,7 @@ class _Server:
         """Return the classifier: MLflow's name for it."""
         return self.classifier
 
-    def predict(self, model_input: Any, params: Mapping[str, Any] | None = None) -> pd.DataFrame:
+    def predict(self, model_input: pd.DataFrame, params: Mapping[str, Any] | None = None) -> pd.DataFrame:
         """Return label, probability, set, ignorance, novelty, and probability, belief and plausibility of each class.
 
         An abstaining row has no label and no probability, unless the parameter ``guess`` says so; ``decision`` is that
