@@ -2,9 +2,9 @@
 A web service that says when not to trust it
 ============================================
 
-A FastAPI service whose answers carry a set of classes, the reasons and the novelty of a row, with a JSON schema that is
-made from the model's table. The service itself is ``examples/service/service.py``; ``load_test.py`` beside it measures how
-long answers take.
+A FastAPI service whose answers carry a set of classes, the reasons and the novelty of a row, with a JSON schema that
+is made from the model's table. The service itself is ``examples/service/service.py``; ``load_test.py`` beside it
+measures how long answers take.
 """
 
 # %%
@@ -40,14 +40,15 @@ save_model(FERLClassifier(max_rules=20, random_state=0).fit(table, late), file)
 # The service. In production: ``FERL_MODEL=model.json uvicorn --factory service:create_app``.
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "service"))
-from service import create_app  # noqa: E402
+from service import create_app
 
 client = TestClient(create_app(str(file)))
 print(json.dumps(client.get("/model").json(), indent=2))
 
 # %%
-# An applicant, and one unlike all that the model has seen. The first answer has a label and its reasons. The second says
-# what is unusual; where the evidence does not tell the classes apart, the label is null and the set has all of them.
+# An applicant, and one unlike all that the model has seen. The first answer has a label and its reasons. The second
+# says what is unusual; where the evidence does not tell the classes apart, the label is null and the set has all of
+# them.
 
 rows = [
     {"income": 41.0, "debt": 38.5, "housing": "rent", "late_before": True},

@@ -2,8 +2,9 @@
 A fitted model that nothing fits again
 ======================================
 
-``FrozenEstimator`` keeps a fitted classifier as it is when a tool of scikit-learn would clone and fit it. The model that
-was reviewed is then the model that is calibrated, wrapped and shipped; its evidence, sets and novelty stay within reach.
+``FrozenEstimator`` keeps a fitted classifier as it is when a tool of scikit-learn would clone and fit it. The model
+that was reviewed is then the model that is calibrated, wrapped and shipped; its evidence, sets and novelty stay within
+reach.
 """
 
 # %%

@@ -2,8 +2,8 @@
 A model in MLflow, served with its evidence
 ===========================================
 
-``ferl.mlflow`` logs a classifier with a flavour of its own: the JSON file of ``save_model``, no pickle. What MLflow serves
-answers with label, set, ignorance, novelty, and belief and plausibility of each class.
+``ferl.mlflow`` logs a classifier with a flavour of its own: the JSON file of ``save_model``, no pickle. What MLflow
+serves answers with label, set, ignorance, novelty, and belief and plausibility of each class.
 """
 
 # %%

@@ -2,8 +2,8 @@
 A pipeline in a file that runs no code
 ======================================
 
-A pickle runs code when it is loaded. For a classifier alone ``ferl.save_model`` writes JSON; a whole pipeline goes into a
-file of skops, which lists what it holds and loads only what you trust.
+A pickle runs code when it is loaded. For a classifier alone ``ferl.save_model`` writes JSON; a whole pipeline goes into
+a file of skops, which lists what it holds and loads only what you trust.
 """
 
 # %%

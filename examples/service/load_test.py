@@ -1,4 +1,4 @@
-"""How long answers of the service take, beside a service of scikit-learn's tree that only says a class and probabilities.
+"""How long answers of the service take, beside a service of scikit-learn's tree that gives probabilities alone.
 
 Starts both on loopback, one after the other, and sends requests of one row over one connection::
 
