@@ -6,9 +6,9 @@
     python tools/speed_history.py HEAD v0.1.0     # measures these commits, and adds them to the page
     python tools/speed_history.py --page          # writes the page anew from what was measured
 
-Each commit is checked out and compiled in build/history; commits with the same ``cpp/`` share a compiled core. Times are
-those of the processor on one thread, the smallest of some repeats, so that other work on the machine matters little.
-Needs what a developer's build needs: CMake, ninja, nanobind, a compiler.
+Each commit is checked out and compiled in build/history; commits with the same ``cpp/`` share a compiled core. Times
+are those of the processor on one thread, the smallest of some repeats, so that other work on the machine matters
+little. Needs what a developer's build needs: CMake, ninja, nanobind, a compiler.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def measure(what: str) -> float:
 
             _ = ferl.FERLClassifier  # the package loads it on first use
         else:
-            import sklearn.tree
+            import sklearn.tree  # noqa: F401 - to import it is what is measured
         return time.process_time() - start
     from sklearn.datasets import make_classification
 
@@ -170,12 +170,16 @@ def shown(value: float) -> str:
 def page(records: list[dict[str, Any]]) -> str:
     """Return the page: a row for each commit, the newest first."""
     lines = [
+        "---",
+        "orphan: true",
+        "---",
+        "",
         "# Speed across commits",
         "",
         "What ferl takes as a multiple of what scikit-learn's decision tree takes for the same rows, on one thread, in",
-        "processor time: 1 is as fast as the tree. A tree has no novelty and no explanation: `novelty` is compared with",
-        "`predict_proba` of as many rows, `explain` with the path of one row, `import` with `sklearn.tree`, memory with a",
-        "process that fits a tree and predicts. The page is written by `python tools/speed_history.py COMMIT ...`.",
+        "processor time: 1 is as fast as the tree. A tree has no novelty and no explanation: `novelty` is compared",
+        "with `predict_proba` of as many rows, `explain` with the path of one row, `import` with `sklearn.tree`,",
+        "memory with a process that fits a tree and predicts. `python tools/speed_history.py COMMIT ...` writes this.",
         "",
         "| Commit | Date | " + " | ".join(COLUMNS.values()) + " |",
         "|---|---|" + "---|" * len(COLUMNS),
