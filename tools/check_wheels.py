@@ -94,7 +94,10 @@ def environment(name: str, python: Path, *packages: str) -> Path:
     folder = WORK / "env" / name
     shutil.rmtree(folder, ignore_errors=True)
     run(python, "-m", "venv", folder)
-    run(folder / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", *packages)
+    if shutil.which("uv"):  # where it is on the path: it takes a tenth of pip's time
+        run("uv", "pip", "install", "--quiet", "--python", folder / "bin" / "python", *packages)
+    else:
+        run(folder / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", *packages)
     return folder / "bin"
 
 
@@ -140,7 +143,7 @@ def try_out(env: Environment, python: Path, chosen: list[str]) -> str:
     """Install the wheel that fits into an empty environment, run the tests there, and return the versions used."""
     packages = ["pytest", "hypothesis", "pandas", "polars", "pyyaml", *env.pins]
     name = f"ferl @ {wheel_for(env.python).as_uri()}"
-    bin_folder = environment(env.name, python, "--only-binary", ":all:", name, *packages)
+    bin_folder = environment(env.name, python, "--only-binary=:all:", name, *packages)
     with tempfile.TemporaryDirectory() as name:  # tests and oracle alone, so that nothing of the checkout is imported
         folder = Path(name)
         shutil.copytree(ROOT / "tests", folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
@@ -166,11 +169,10 @@ def try_out(env: Environment, python: Path, chosen: list[str]) -> str:
             *(f"tests/{t}" for t in TESTS),
             cwd=folder,
         )
-    listing = subprocess.run(
-        [bin_folder / "pip", "list", "--format=freeze"], capture_output=True, text=True, check=True
-    ).stdout.split()
     shown = ("numpy", "scipy", "scikit-learn", "pandas", "polars")
-    versions = dict(line.split("==") for line in listing if "==" in line)
+    ask = "import importlib.metadata, sys; print(*map(importlib.metadata.version, sys.argv[1:]))"
+    listing = subprocess.run([bin_folder / "python", "-c", ask, *shown], capture_output=True, text=True, check=True)
+    versions = dict(zip(shown, listing.stdout.split(), strict=True))
     return f"{env.name}: {Path(where).name}; " + ", ".join(f"{name} {versions[name]}" for name in shown)
 
 

@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build" / "history"
 RECORDS = ROOT / "tools" / "speed_history.json"
 PAGE = ROOT / "docs" / "history.md"
-N_TRAIN, N_NEW, N_FEATURES = 4000, 50_000, 20
+N_TRAIN, N_NEW, N_FEATURES = 2000, 20_000, 20
 COLUMNS = {
     "fit": f"`fit`, wide, {N_TRAIN:,} x {N_FEATURES}",
     "predict": f"`predict_proba`, {N_NEW:,} rows",
@@ -46,66 +46,44 @@ COLUMNS = {
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def seconds(work: Callable[[], Any], repeats: int) -> float:
-    """Return the smallest processor time of some repeats."""
+def seconds(work: Callable[[], Any], times: int, repeats: int) -> float:
+    """Return the smallest processor time of some repeats, each of several times: the clock has coarse ticks."""
     taken = []
     for _ in range(repeats):
         start = time.process_time()
-        work()
-        taken.append(time.process_time() - start)
+        for _ in range(times):
+            work()
+        taken.append((time.process_time() - start) / times)
     return min(taken)
 
 
-def many(work: Callable[[], Any], times: int) -> Callable[[], None]:
-    """Return what does the same several times: the processor's clock has coarse ticks."""
-
-    def repeated() -> None:
-        for _ in range(times):
-            work()
-
-    return repeated
-
-
-def measure(what: str) -> float:
-    """Measure one side of one comparison: seconds, or bytes."""
-    package, task = what.split(".")
-    if task == "import":
-        start = time.process_time()
-        if package == "ferl":
-            import ferl
-
-            _ = ferl.FERLClassifier  # the package loads it on first use
-        else:
-            import sklearn.tree  # noqa: F401 - to import it is what is measured
-        return time.process_time() - start
+def measure(package: str) -> dict[str, float]:
+    """Measure ferl or the tree: seconds, and bytes at the peak of a process that does all of it."""
+    start = time.process_time()
+    if package == "ferl":
+        from ferl import FERLClassifier
+    else:
+        from sklearn.tree import DecisionTreeClassifier
+    found = {"import": time.process_time() - start}
     from sklearn.datasets import make_classification
 
     X, y = make_classification(N_TRAIN + N_NEW, N_FEATURES, n_informative=8, n_classes=3, flip_y=0.1, random_state=0)
     X_train, y_train, X_new = X[:N_TRAIN], y[:N_TRAIN], X[N_TRAIN:]
+    some = X_new[: N_NEW // 10]
+    model: Any
     if package == "ferl":
-        from ferl import FERLClassifier
-
-        model: Any = FERLClassifier("wide", random_state=0, n_jobs=1)
-        works = {"novelty": lambda: model.novelty(X_new[: N_NEW // 10]), "explain": lambda: model.explain(X_new[0])}
-        times = 3
+        model = FERLClassifier("wide", random_state=0, n_jobs=1)
+        found["fit"] = seconds(lambda: model.fit(X_train, y_train), 1, 3)
+        found["novelty"] = seconds(lambda: model.novelty(some), 1, 3)
+        found["explain"] = seconds(lambda: model.explain(X_new[0]), 3, 3)
     else:
-        from sklearn.tree import DecisionTreeClassifier
-
         model = DecisionTreeClassifier(random_state=0)
-        works = {
-            "novelty": many(lambda: model.predict_proba(X_new[: N_NEW // 10]), 50),
-            "explain": many(lambda: model.decision_path(X_new[:1]), 200),
-        }
-        times = 50 if task == "novelty" else 200 if task == "explain" else 1
-    if task == "fit":
-        return seconds(lambda: model.fit(X_train, y_train), 3)
-    model.fit(X_train, y_train)
-    if task == "predict":
-        return seconds(many(lambda: model.predict_proba(X_new), 5), 5)
-    if task == "memory":
-        model.predict_proba(X_new)
-        return 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return seconds(works[task] if package != "ferl" else many(works[task], times), 5) / times
+        found["fit"] = seconds(lambda: model.fit(X_train, y_train), 1, 5)
+        found["novelty"] = seconds(lambda: model.predict_proba(some), 50, 5)
+        found["explain"] = seconds(lambda: model.decision_path(X_new[:1]), 200, 5)
+    found["predict"] = seconds(lambda: model.predict_proba(X_new), 5, 5)
+    found["memory"] = 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return found
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -143,23 +121,17 @@ def checked_out(commit: str) -> Path:
 
 
 def ratios(source: Path) -> dict[str, float]:
-    """Return everything that is measured as a multiple of what scikit-learn's tree takes."""
+    """Return everything that is measured as a multiple of what scikit-learn's tree takes, just before and after."""
     env = {**os.environ, "PYTHONPATH": str(source), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
-    def value(what: str, repeats: int) -> float:
-        command = [sys.executable, str(Path(__file__).resolve()), "--measure", what]
-        runs = [
-            subprocess.run(command, env=env, cwd=source, capture_output=True, text=True, check=True).stdout
-            for _ in range(repeats)
-        ]
-        return min(float(run) for run in runs)
+    def run(package: str) -> dict[str, float]:
+        command = [sys.executable, str(Path(__file__).resolve()), "--measure", package]
+        done = subprocess.run(command, env=env, cwd=source, capture_output=True, text=True, check=True)
+        found: dict[str, float] = json.loads(done.stdout)
+        return found
 
-    found = {}
-    for task in COLUMNS:
-        repeats = 3 if task == "import" else 1
-        found[task] = value(f"ferl.{task}", repeats) / value(f"tree.{task}", repeats)
-        print(f"  {task}: {found[task]:.3g}", flush=True)
-    return found
+    before, ours, after = run("tree"), run("ferl"), run("tree")
+    return {task: ours[task] / min(before[task], after[task]) for task in COLUMNS}
 
 
 def shown(value: float) -> str:
@@ -179,7 +151,7 @@ def page(records: list[dict[str, Any]]) -> str:
         "What ferl takes as a multiple of what scikit-learn's decision tree takes for the same rows, on one thread, in",
         "processor time: 1 is as fast as the tree. A tree has no novelty and no explanation: `novelty` is compared",
         "with `predict_proba` of as many rows, `explain` with the path of one row, `import` with `sklearn.tree`,",
-        "memory with a process that fits a tree and predicts. `python tools/speed_history.py COMMIT ...` writes this.",
+        "memory with a process that does the same. `python tools/speed_history.py COMMIT ...` writes this.",
         "",
         "| Commit | Date | " + " | ".join(COLUMNS.values()) + " |",
         "|---|---|" + "---|" * len(COLUMNS),
@@ -197,10 +169,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("commits", nargs="*", help="names of commits")
     parser.add_argument("--page", action="store_true", help="only write the page")
-    parser.add_argument("--measure", help=argparse.SUPPRESS)
+    parser.add_argument("--measure", choices=("ferl", "tree"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
-        print(measure(options.measure))
+        print(json.dumps(measure(options.measure)))
         return
     if not options.commits and not options.page:
         parser.error("name a commit, such as HEAD, or give --page")
