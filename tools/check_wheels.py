@@ -50,18 +50,18 @@ ENVIRONMENTS = (
     Environment(
         "3.11-oldest",
         "3.11",
-        ("scikit-learn==1.6.0", "numpy==1.26.4", "scipy==1.11.1", "pandas==2.1.0", "polars==1.0.0", "pytest<9"),
+        ("scikit-learn==1.6.0", "numpy==1.26.4", "scipy==1.11.1", "pandas==2.1.0", "pytest<9"),
     ),
     Environment("3.11-newest", "3.11"),
     Environment(
         "3.12-oldest",
         "3.12",
-        ("scikit-learn==1.6.0", "numpy==2.0.0", "scipy==1.13.1", "pandas==2.2.2", "polars==1.0.0", "pytest<9"),
+        ("scikit-learn==1.6.0", "numpy==2.0.0", "scipy==1.13.1", "pandas==2.2.2", "pytest<9"),
     ),
     Environment(
         "3.13-oldest",
         "3.13",
-        ("scikit-learn==1.6.0", "numpy==2.1.0", "scipy==1.14.1", "pandas==2.2.3", "polars==1.8.0", "pytest<9"),
+        ("scikit-learn==1.6.0", "numpy==2.1.0", "scipy==1.14.1", "pandas==2.2.3", "pytest<9"),
     ),
     Environment("3.13-newest", "3.13", ("pandas>=3",)),
 )

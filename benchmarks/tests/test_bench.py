@@ -20,6 +20,7 @@ from ferl_bench.cache import Result, ResultFile, fingerprint
 from ferl_bench.command import app
 from ferl_bench.data import encode, load_csv, load_folder
 from ferl_bench.errors import BenchError
+from ferl_bench.instruction_race import available
 from ferl_bench.method import Method, all_methods, get_method
 from ferl_bench.protocol import evaluate, make_folds
 from ferl_bench.race import growth_exponent, race
@@ -52,6 +53,7 @@ METHODS = [
     "ex_fuzzy FERL compact",
     *OURS,
     "FIGS",
+    "FURIA",
     "HSTree",
     "Logistic regression",
     "MLP(64)",
@@ -376,7 +378,7 @@ def invoke(*arguments: object) -> Any:
 
 
 def test_frontier_command_writes_all_files(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for package in ("ex_fuzzy", "imodels", "interpret", "torch"):  # slow, and they have tests of their own
+    for package in ("ex_fuzzy", "imodels", "interpret", "numba", "torch"):  # slow, and they have tests of their own
         monkeypatch.setitem(sys.modules, package, None)
     out = tmp_path / "out"
     result = invoke("frontier", "--data", folder, "--datasets", "mixed", "--jobs", 1, "--out", out)
@@ -393,7 +395,7 @@ def test_frontier_command_writes_all_files(folder: Path, tmp_path: Path, monkeyp
     text = (out / "frontier.md").read_text()
     assert "random_state=0" in text
     assert "| CART |" in text
-    assert "| FURIA | not yet [78.51] | [17.42] |" in text
+    assert "| Fuzzy-UCS (DS) | not yet [78.59] | [17.08] |" in text
     assert "| EDL(64) | failed |" in text
     assert "torch is not installed (pip install './benchmarks[torch]')" in text
     assert "| mixed |" in text
@@ -421,7 +423,7 @@ def test_speed_report_has_every_section_with_its_target(
     report = run_speed(Request(load_folder(folder), tmp_path, quiet()), sizes)
     data = json.loads(json.dumps(report.data))
     assert {name: part.get("error") for name, part in data.items()} == dict.fromkeys(
-        ("fit", "boosting", "predict", "one row", "memory", "growth", "wide growth")
+        ("fit", "instruction sets", "boosting", "predict", "one row", "memory", "growth", "wide growth")
     )
     assert set(data["fit"]["seconds"]) == {"blobs", "mixed"}
     boosting = data["boosting"]
@@ -429,7 +431,11 @@ def test_speed_report_has_every_section_with_its_target(
     for name, ratio in boosting["ratio_of_sums"].items():
         assert ratio == pytest.approx(boosting["sum_seconds"]["FERL-wide"] / boosting["sum_seconds"][name])
     assert list(data["wide growth"]["rows"]["seconds"]) == ["100", "200"]
-    assert render.markdown(report).count("target <=") == 14 + len(boosting["ratio_of_sums"])
+    sets = data["instruction sets"]
+    assert list(sets["sum_seconds"]["all"]) == [*available(), "CART"]
+    assert sets["small"] == []  # tables of 62 and 50 rows are smaller than small ones
+    n_ratios = len(sets["ratio_of_sums"]) + len(boosting["ratio_of_sums"])
+    assert render.markdown(report).count("target <=") == 16 + n_ratios
 
 
 @pytest.mark.parametrize("command", ["frontier", "speed"])

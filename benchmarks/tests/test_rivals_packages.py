@@ -15,8 +15,11 @@ from ferl_bench.methods import ebm, rulefit
 # Method, its package and the extra that brings it.
 RIVALS = [
     ("FIGS", "imodels", "rivals"),
+    ("Fuzzy-UCS (DS)", "numba", "numba"),
+    ("Greedy rule list", "imodels", "rivals"),
     ("HSTree", "imodels", "rivals"),
     ("RuleFit", "imodels", "rivals"),
+    ("SamRuLe", "numba", "numba"),
     ("EBM", "interpret", "rivals"),
     ("ex_fuzzy DeepFERL", "ex_fuzzy", "agpl"),
     ("ex_fuzzy DeepFERL, soft vote", "ex_fuzzy", "agpl"),

@@ -22,6 +22,7 @@ NB_MODULE(_core, m) {
   m.attr("NEGLIGIBLE_FIRING") = ferl::kNegligibleFiring;
   m.attr("LEAST_PROBABILITY") = ferl::kLeastProbability;
   m.attr("WEIGHT_SPAN") = ferl::kWeightSpan;
+  m.def("instruction_set", &ferl::instruction_set, "0: the baseline; 3 or 4: x86-64-v3 or v4.");
   ferl::python::bind_sampler(m);
   ferl::python::bind_growth(m);
   ferl::python::bind_wide(m);  // after the sampler, whose class it uses

@@ -2,6 +2,10 @@
 
 #include <cstdlib>
 #include <string_view>
+#include <type_traits>
+#if FERL_MULTIVERSION
+#include <immintrin.h>
+#endif
 
 namespace ferl {
 

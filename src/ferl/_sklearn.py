@@ -186,6 +186,10 @@ def learn_table(
 
 def learn_labels(estimator: Any, y: Any, shape: tuple[int, ...]) -> tuple[NDArray[Any], Ints]:
     """The distinct labels of a table of this shape, and each row's label as a code."""
+    if type(y) is np.ndarray and y.dtype.kind in "iu" and y.shape == shape[:1] and len(y) > 0:
+        classes, codes = distinct_labels(y)
+        if 2 * len(classes) <= len(y):  # scikit-learn warns of more; otherwise it has nothing to say of whole numbers
+            return classes, codes
     rows = np.broadcast_to(0.0, shape)  # the shape is all that labels are compared with; a view of one zero has it
     text = distinct_text(np.asarray(y)) if isinstance(y, np.ndarray | list | tuple) or hasattr(y, "to_numpy") else None
     if text is not None:  # scikit-learn would look at each text in Python

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, replace
+from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -524,6 +525,12 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
             if settled == model.preset[name] and given in (None, settled):
                 parameters[name] = given
         return parameters
+
+    @classmethod
+    @cache  # scikit-learn inspects the signature at every call, several times in a fit
+    def _get_param_names(cls) -> list[str]:
+        names: list[str] = super()._get_param_names()
+        return names
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()

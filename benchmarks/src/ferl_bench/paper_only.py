@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 PAPER_ONLY: Mapping[str, Mapping[str, float]] = {
-    "FURIA": {"accuracy": 78.51, "aurc": 17.42, "size": 69},
-    "Fuzzy-UCS (DS)": {"accuracy": 78.59, "aurc": 17.08, "size": 1483},
     "RRL": {"accuracy": 77.95, "aurc": 13.89, "size": 201},
     "RL-Net": {"accuracy": 74.81, "aurc": 20.80, "size": 195},
     "NeuRules": {"accuracy": 79.27, "aurc": 14.07, "size": 19},
-    "SamRuLe": {"accuracy": 70.53, "aurc": 20.07, "size": 15},
 }

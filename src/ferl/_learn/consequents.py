@@ -47,20 +47,18 @@ def consequents(
     weight = class_weight.sum(axis=1, keepdims=True)
     if kind == "laplace":
         return np.asarray((class_weight + 1) / (weight + class_weight.shape[1]))
-    # A node that no training row reaches says what its parent says.
     raw = np.divide(class_weight, weight, out=np.zeros_like(class_weight), where=weight > 0)
+    levels = nodes_by_depth(parent)
+    if not weight.all():
+        for nodes in levels:  # a node that no training row reaches says what its parent says
+            empty = nodes[weight[nodes, 0] == 0]
+            raw[empty] = raw[parent[empty]]
     result = raw.copy()
-    for nodes in nodes_by_depth(parent):
-        above = parent[nodes]
-        empty = weight[nodes, 0] == 0
-        raw[nodes[empty]] = raw[above[empty]]
-        if kind == "shrinkage":
-            trust = np.divide(
-                weight[above], weight[above] + shrinkage, out=np.ones_like(weight[above]), where=weight[above] > 0
-            )
-            result[nodes] = result[above] + (raw[nodes] - raw[above]) * trust
-        else:
-            result[nodes] = raw[nodes]
+    if kind == "shrinkage":
+        trust = np.divide(weight, weight + shrinkage, out=np.ones_like(weight), where=weight > 0)
+        change = (raw - raw[parent]) * trust[parent]
+        for nodes in levels:
+            result[nodes] = result[parent[nodes]] + change[nodes]
     # The change is a convex combination of frequencies, so what leaves [0, 1] is rounding.
     np.clip(result, 0.0, 1.0, out=result)
     return np.asarray(result / result.sum(axis=1, keepdims=True))
