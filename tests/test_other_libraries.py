@@ -1,34 +1,20 @@
 """Other libraries around a classifier of a mixed table, and one row in whatever form it comes."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
 
-from ferl import FERLClassifier
+from ferl import CertifiedCache, FERLClassifier, NoveltyDetector
+from ferl.abstention import RiskControlledFERL
+from ferl.calibration import CalibratedFERL
+from ferl.conformal import ConformalFERL
+from ferl.export import reason_codes
+from ferl.interop import PlainClassifier
 from ferl.metrics import set_coverage
+from ferl.plot import plot_contributions, plot_evidence, plot_novelty
 from table_examples import mixed_table
-
-
-class OfAnyTable(ClassifierMixin, BaseEstimator):
-    """A fitted classifier without ``n_features_in_``: MAPIE tries those that have it on a row of zeros."""
-
-    def __init__(self, classifier):
-        self.classifier = classifier
-
-    @property
-    def classes_(self):
-        return self.classifier.classes_
-
-    def fit(self, X, y):
-        return self
-
-    def predict(self, X):
-        return self.classifier.predict(X)
-
-    def predict_proba(self, X):
-        return self.classifier.predict_proba(X)
 
 
 @pytest.fixture(scope="module")
@@ -52,30 +38,103 @@ def test_mapie_wraps_a_classifier_of_a_mixed_table(mixed):
     classification = pytest.importorskip("mapie.classification", reason="MAPIE is not installed")
     frame, y, clf = mixed
     mapie = classification.SplitConformalClassifier(
-        OfAnyTable(clf), confidence_level=0.9, conformity_score="lac", prefit=True
+        PlainClassifier(clf), confidence_level=0.9, conformity_score="lac", prefit=True
     )
     mapie.conformalize(frame.iloc[300:500], y[300:500])
     sets = mapie.predict_set(frame.iloc[500:])[1][:, :, 0]
     assert set_coverage(y[500:], sets, clf.classes_) > 0.8
 
 
-def test_one_row_is_a_series_that_names_the_features_or_a_frame(mixed):
+def test_mapie_fits_a_classifier_of_a_mixed_table_itself(mixed):
+    classification = pytest.importorskip("mapie.classification", reason="MAPIE is not installed")
+    frame, y, _ = mixed
+    mapie = classification.SplitConformalClassifier(
+        PlainClassifier(FERLClassifier(max_rules=10, random_state=0)), confidence_level=0.9, prefit=False
+    )
+    mapie.fit(frame.iloc[:300], y[:300]).conformalize(frame.iloc[300:500], y[300:500])
+    sets = mapie.predict_set(frame.iloc[500:])[1][:, :, 0]
+    assert set_coverage(y[500:], sets, np.unique(y)) > 0.8
+
+
+def rows_of(frame, index):
+    """One row in the forms that say by themselves that they are one."""
+    polars = pl.from_pandas(frame)
+    named = polars.row(index, named=True)
+    return [frame.iloc[index], frame.iloc[index][::-1], named, polars[index], polars.slice(index, 1)]
+
+
+def asks(clf, fitted):
+    """Every public call that takes rows, by its name."""
+    names = (
+        "predict predict_proba predict_set predict_evidence decision_function contributions feature_contributions "
+        "support_deficit novelty novelty_rank novelty_attribution certified_radius __call__"
+    )
+    found = {name: getattr(clf, name) for name in names.split() if hasattr(clf, name)}
+    found["predict_evidence"] = lambda x: clf.predict_evidence(x).belief
+    found["balanced"] = lambda x: clf.predict(x, decision="balanced")
+    for name, ask in fitted.items():
+        found[name] = ask
+    return found
+
+
+@pytest.mark.parametrize("variant", ["wide", "deep"])
+def test_every_call_takes_one_row_in_every_form(mixed, variant):
+    frame, y, _ = mixed
+    clf = FERLClassifier(variant, max_rules=12, random_state=0).fit(frame.iloc[:300], y[:300])
+    held, labels = frame.iloc[300:], y[300:]
+    conformal = ConformalFERL(clf).fit(frame.iloc[:300], y[:300]).conformalize(held, labels)
+    risk = RiskControlledFERL(clf, risk=0.4).fit(frame.iloc[:300], y[:300]).calibrate(held, labels)
+    calibrated = CalibratedFERL(clf).fit(frame.iloc[:300], y[:300]).calibrate(held, labels)
+    detector = NoveltyDetector(clf, random_state=0).fit(frame, y)
+    fitted = {
+        "conformal": conformal.predict_set,
+        "risk": risk.predict,
+        "calibrated": calibrated.predict_proba,
+        "p value": detector.p_values,
+        "cache": CertifiedCache(clf).predict,
+        "plain": PlainClassifier(clf).predict_proba,
+        "reasons": lambda x: str(reason_codes(clf, x)) if variant == "wide" else "",
+    }
+    for name, ask in asks(clf, fitted).items():
+        expected = ask(frame.iloc[[5]])
+        for row in rows_of(frame, 5):
+            np.testing.assert_array_equal(ask(row), expected, err_msg=f"{name} of a {type(row).__name__}")
+    told = [clf.explain, lambda x: clf.what_if(x, {"x0": 0.5}).after, lambda x: clf.certificate(x).radius]
+    told += [lambda x: clf.explain(x).changes]
+    for ask in told:
+        assert len({str(ask(row)) for row in [frame.iloc[[5]], *rows_of(frame, 5)]}) == 1
+    draws = [plot_evidence, plot_novelty] + [plot_contributions] * (variant == "wide")
+    for draw in draws:
+        titles = {_texts(draw(clf, row)) for row in [frame.iloc[[5]], *rows_of(frame, 5)]}
+        plt.close("all")
+        assert len(titles) == 1
+
+
+def _texts(ax):
+    return tuple(text.get_text() for text in [*ax.get_yticklabels(), ax.title, ax._left_title])
+
+
+def test_a_row_without_names_is_one_of_a_table_without_names():
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    clf = FERLClassifier(max_rules=5, random_state=0).fit(X, X[:, 0] > 0)
+    expected = clf.predict_proba(X[:1])
+    for row in (pd.DataFrame(X).iloc[0], pl.Series(X[0])):
+        np.testing.assert_array_equal(clf.predict_proba(row), expected)
+        assert str(clf.explain(row)) == str(clf.explain(X[0]))
+    for column in (X[0], X[:, 0], pd.Series(X[:, 0]), pl.Series(X[:, 0]), pd.Series(X[0], index=list("abc"))):
+        with pytest.raises(ValueError, match=r"2-dimensional|2D|1D"):
+            clf.predict(column)
+
+
+def test_a_series_that_does_not_name_the_features_is_refused(mixed):
     frame, _, clf = mixed
-    series, one, polars = frame.iloc[5], frame.iloc[[5]], pl.from_pandas(frame)[5]
-    asks = [clf.predict, clf.predict_proba, clf.predict_set, clf.novelty, clf.novelty_rank, clf.certified_radius]
-    for ask in asks:
-        expected = ask(one)
-        for row in (series, series[::-1], polars):
-            np.testing.assert_array_equal(ask(row), expected)
-    for ask in (clf.explain, lambda x: clf.what_if(x, {"x0": 0.5}).after, lambda x: clf.certificate(x).radius):
-        assert str(ask(series)) == str(ask(one)) == str(ask(polars)) == str(ask(series.to_dict()))
     with pytest.raises(ValueError, match=r"2-dimensional|2D"):
-        clf.predict(pd.Series(series.tolist()))
+        clf.predict(pd.Series(frame.iloc[5].tolist()))
 
 
-def test_shap_explains_probabilities_of_numbers():
+def test_shap_explains_a_classifier_of_numbers():
     shap = pytest.importorskip("shap", reason="SHAP is not installed")
     X = np.random.default_rng(0).normal(size=(120, 3))
-    clf = FERLClassifier(random_state=0).fit(X, (X[:, 0] > 0).astype(int))
-    found = shap.Explainer(clf.predict_proba, X[:10])(X[:2], silent=True)
+    clf = FERLClassifier(max_rules=8, random_state=0).fit(X, (X[:, 0] > 0).astype(int))
+    found = shap.Explainer(clf, X[:10])(X[:2], silent=True)
     np.testing.assert_allclose(found.values.sum(axis=1) + found.base_values, clf.predict_proba(X[:2]), atol=1e-9)

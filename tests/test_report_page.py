@@ -329,3 +329,49 @@ def test_a_name_from_right_to_left_leaves_its_condition_in_order(browser, tmp_pa
         "return [left(text.data.search(/[<>]/)), left(text.data.search(/[0-9]/)), left(text.data.indexOf('\u00b1'))];"
     )
     assert ends == sorted(ends)
+
+
+@pytest.mark.parametrize("variant", ["wide", "deep"])
+def test_dates_and_ordered_categories_are_written_as_people_write_them(browser, tmp_path, variant):
+    rng = np.random.default_rng(0)
+    grades = pd.Categorical.from_codes(rng.integers(3, size=300), ["low", "mid", "high"], ordered=True)
+    opened = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(900, size=300), unit="D")
+    X = pd.DataFrame({"grade": grades, "opened": opened, "seen": opened + pd.to_timedelta(rng.random(300), unit="D")})
+    y = np.where((grades.codes == 2) | (opened > "2021-06-01"), "yes", "no")
+    model = FERLClassifier(variant, max_rules=12, random_state=0).fit(X, y)
+    open_page(browser, write_report(model, X, y, tmp_path / "page.html"))
+    fields = browser.execute_script("""return [...document.querySelectorAll("#controls .control")].map((own) => [
+      own.querySelector("legend").textContent, own.querySelector("select, .value:not([type=range])").type,
+      [...own.querySelectorAll("option")].map((option) => option.textContent), own.textContent])""")
+    by_name = {name: (kind, options, text) for name, kind, options, text in fields}
+    assert by_name["grade"][:2] == ("select-one", ["low", "mid", "high"])
+    assert by_name["opened"][0] == "date"
+    assert "2020-01-0" in by_name["opened"][2]
+    assert by_name["seen"][0] == "datetime-local"
+    typed = """
+    ["input[type=date]", "input[type=datetime-local]", "select"].forEach((own, k) => {
+      const field = document.querySelector(`#controls ${own}`);
+      field.value = arguments[k];
+      field.dispatchEvent(new Event(own === "select" ? "change" : "input"));
+    });
+    """
+    told_of = set()
+    for day, moment, code in [
+        ("2020-02-03", "2020-02-03T06:30", 0),
+        ("2021-05-20", "2021-05-20T18:00:30", 1),
+        ("2021-07-01", "2021-07-01T00:00", 1),
+    ]:
+        browser.execute_script(typed, day, moment, code)
+        row = {"grade": ["low", "mid", "high"][code], "opened": pd.Timestamp(day), "seen": pd.Timestamp(moment)}
+        evidence = model.predict_evidence(row)
+        for c in range(2):
+            assert value_of(browser, f"belief-{c}") == pytest.approx(evidence.belief[0, c], abs=1e-9)
+        told = browser.execute_script("return document.getElementById('changes').textContent")
+        changes = {change.feature: change for change in model.explain(row).changes or ()}
+        told_of |= set(changes)
+        if "grade" in changes:
+            assert f"If grade were {changes['grade'].to} instead of {row['grade']}" in told
+        if "opened" in changes:
+            moved = pd.Timestamp("1970-01-01") + pd.Timedelta(days=changes["opened"].to)
+            assert f"If opened were {moved:%Y-%m-%d} instead of {day}" in told
+    assert told_of

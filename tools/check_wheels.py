@@ -50,7 +50,7 @@ ENVIRONMENTS = (
     Environment(
         "3.11-oldest",
         "3.11",
-        ("scikit-learn==1.6.0", "numpy==1.26.4", "scipy==1.11.1", "pandas==2.1.0", "pytest<9"),
+        ("scikit-learn==1.6.0", "numpy==1.26.4", "scipy==1.11.1", "pyarrow==18.0.0", "pandas==2.1.0", "pytest<9"),
     ),
     Environment("3.11-newest", "3.11"),
     Environment(

@@ -235,7 +235,7 @@ def test_the_commands_write_their_files_and_resume(
     conformal: list[Method] = []
     monkeypatch.setattr(credal, "conformal_methods", lambda: conformal)
     out = tmp_path / "out"
-    arguments = (table, "--data", folder, "--datasets", "mixed", "--jobs", 1, "--out", out)
+    arguments = (table, "--data", folder, "--datasets", "mixed", "--jobs", 1, "--fold-minutes", 0, "--out", out)
     result = invoke(*arguments)
     assert result.exit_code == 0, result.output
     expected = [f"{table}.json", f"{table}.md", *([f"{table}.png"] if table == "selective" else []), "results.jsonl"]

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "core/parallel.h"
 #include "read/box_walk.h"
@@ -30,6 +31,30 @@ double largest_radius(double limit, const Holds& holds) {
     if (larger > radius && larger < limit && holds(larger)) radius = larger;
   }
   return radius;
+}
+
+// As above, where a radius holds that `may` hold, which is cheap to ask, and that `proves` proves, which is dear. The
+// search goes by what may hold, and proves what it ends at. If that fails, a bisection of the radii that the search took
+// on its way finds the first one without a proof; the search is repeated below it. So a few radii are proven, not all.
+template <class May, class Proves>
+double largest_radius(double limit, const May& may, const Proves& proves) {
+  double proven = 0, refused = kInfinity;  // what is known: a repeated search asks nothing twice
+  bool is_refused = false;                 // infinity too is a radius
+  while (true) {
+    std::vector<double> taken{proven};
+    const double radius = largest_radius(limit, [&](double r) {
+      const bool holds = r <= proven || (!(is_refused && r >= refused) && may(r));
+      if (holds && r > proven) taken.push_back(r);
+      return holds;
+    });
+    if (radius <= proven || proves(radius)) return radius;
+    std::size_t first = 0, last = taken.size() - 1;
+    while (last - first > 1) {
+      const std::size_t middle = first + (last - first) / 2;
+      (proves(taken[middle]) ? first : last) = middle;
+    }
+    proven = taken[first], refused = taken[last], is_refused = true;
+  }
 }
 
 double radius_of_row(LabelProof& proof, const Certified& model, const MatrixView& x, std::size_t row, Label label) {
@@ -61,10 +86,13 @@ double radius_of_row(ScoreProof& proof, const CertifiedScores& model) {
   double radius = kInfinity;
   for (const Label other : proof.others()) {
     if (!(radius > 0)) break;
-    radius = largest_radius(radius, [&](double r) {
+    const auto is_trivial = [&](double r) {
       proof.set_box(r, model.scale);
-      return proof.is_still() || proof.is_silent() || proof.stays_ahead(other);
-    });
+      return proof.is_still() || proof.is_silent();
+    };
+    radius = largest_radius(
+        radius, [&](double r) { return is_trivial(r) || proof.may_stay_ahead(other); },
+        [&](double r) { return is_trivial(r) || proof.stays_ahead(other); });
   }
   return radius;
 }

@@ -15,13 +15,28 @@ constexpr std::size_t kMostVariables = 8;     // of a table
 constexpr std::size_t kMostWork = 1000000;    // entries that one proof may look at
 constexpr double kLeastProgress = 0.05;       // of the way to the bound, that a pass must make to be repeated
 
-double least(const std::vector<double>& values) { return *std::min_element(values.begin(), values.end()); }
+// The least and the largest of some values. Four of each are kept, so that no comparison waits for the one before it.
+struct Extremes {
+  double low[4], high[4];
 
-double largest_size(const std::vector<double>& values) {
-  double most = 0;
-  for (const double value : values) most = std::max(most, std::abs(value));
-  return most;
-}
+  explicit Extremes(const std::vector<double>& values) {
+    std::fill_n(low, 4, values[0]);
+    std::fill_n(high, 4, values[0]);
+    const std::size_t n = values.size() - values.size() % 4;
+    for (std::size_t i = 0; i < n; i += 4)
+      for (std::size_t j = 0; j < 4; ++j) add(j, values[i + j]);
+    for (std::size_t i = n; i < values.size(); ++i) add(0, values[i]);
+  }
+  void add(std::size_t j, double value) {
+    low[j] = std::min(low[j], value);
+    high[j] = std::max(high[j], value);
+  }
+  double least() const { return *std::min_element(low, low + 4); }
+  double largest_size() const { return std::max(std::abs(least()), std::abs(*std::max_element(high, high + 4))); }
+};
+
+double least(const std::vector<double>& values) { return Extremes(values).least(); }
+double largest_size(const std::vector<double>& values) { return Extremes(values).largest_size(); }
 
 }  // namespace
 
@@ -102,15 +117,14 @@ void CornerGrid::pass(Term& term) {
   std::vector<std::vector<double>> share;
   for (const std::size_t v : term.variable) share.emplace_back(own_[v].size(), std::numeric_limits<double>::infinity());
   const double* last = own_[term.variable.back()].data();
+  double* share_last = share.back().data();
   over_runs(term, [&](std::size_t offset, const Choice& prefix) {
     double own = 0, smallest = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < prefix.size(); ++i) own += own_[term.variable[i]][prefix[i]];
     double* value = term.value.data() + offset;
-    for (std::size_t k = 0; k < n_last; ++k) {
-      value[k] += own + last[k];
-      smallest = std::min(smallest, value[k]);
-      share.back()[k] = std::min(share.back()[k], value[k]);
-    }
+    for (std::size_t k = 0; k < n_last; ++k) value[k] += own + last[k];
+    for (std::size_t k = 0; k < n_last; ++k) share_last[k] = std::min(share_last[k], value[k]);
+    for (std::size_t k = 0; k < n_last; ++k) smallest = std::min(smallest, value[k]);
     for (std::size_t i = 0; i < prefix.size(); ++i) share[i][prefix[i]] = std::min(share[i][prefix[i]], smallest);
   });
   double size = 0;
@@ -125,8 +139,9 @@ void CornerGrid::pass(Term& term) {
     for (std::size_t i = 0; i < prefix.size(); ++i) own += own_[term.variable[i]][prefix[i]];
     for (std::size_t k = 0; k < n_last; ++k) term.value[offset + k] -= own + last[k];
   });
-  term.least = least(term.value);
-  rounding_ += 8 * kEpsilon * static_cast<double>(n_variables + 1) * (size + largest_size(term.value));
+  const Extremes extremes(term.value);
+  term.least = extremes.least();
+  rounding_ += 8 * kEpsilon * static_cast<double>(n_variables + 1) * (size + extremes.largest_size());
 }
 
 double CornerGrid::lower_bound() const {

@@ -44,8 +44,20 @@ std::vector<FlipSearch::Stretch> FlipSearch::stretches(int outward) const {
   return found;
 }
 
+// Leaves out the nearest stretches that one proof covers, as many as a bisection finds.
+void FlipSearch::pass_over_proven(std::vector<Stretch>& open) {
+  std::size_t n_proven = 0, n_tried = open.size();
+  while (n_proven < n_tried) {
+    const std::size_t n = n_tried == open.size() ? n_tried : n_proven + (n_tried - n_proven + 1) / 2;
+    if (keeps_label({value_, open[open.size() - n].far})) n_proven = n;
+    else n_tried = n - 1;
+  }
+  open.resize(open.size() - n_proven);
+}
+
 Flip FlipSearch::first_flip(int outward, double width) {
   std::vector<Stretch> open = stretches(outward);
+  if (row_.proves_long_intervals()) pass_over_proven(open);
   double flip = outward * kInfinity, gap = flip;  // the nearest other label, and the beginning of what is not proven
   double same = value_;  // has the row's label, and no other label was seen between it and the flip
   const double least_width = width;

@@ -32,6 +32,7 @@ class FlipSearch {
   };
 
   std::vector<Stretch> stretches(int outward) const;
+  void pass_over_proven(std::vector<Stretch>& open);
   Flip first_flip(int outward, double width);
   bool keeps_label(Stretch stretch);
   Label label_at(double value) { return row_.label_at(column_, value); }

@@ -27,6 +27,8 @@ class RowProof {
   virtual Corners corners(Column column) = 0;
   // Whether the row's label is proven to stay, rounding included, while the column has any value of the interval.
   virtual bool keeps_label(Column column, Interval values) = 0;
+  // Whether proofs about long intervals are as good as those about their parts.
+  virtual bool proves_long_intervals() const { return false; }
   // What prediction answers at one value.
   virtual Label label_at(Column column, double value) = 0;
   // Where between two values, with no corner between them, the label first changes: proofs may reach up to the first of

@@ -68,6 +68,8 @@ void ScoreProof::find_corners(Axis& axis) const {
   std::erase_if(axis.corners, [](double corner) { return !std::isfinite(corner); });
   std::sort(axis.corners.begin(), axis.corners.end());
   axis.corners.erase(std::unique(axis.corners.begin(), axis.corners.end()), axis.corners.end());
+  for (const double corner : axis.corners)
+    for (const std::size_t o : axis.nodes) axis.at_corners.push_back(tree_.nodes[o].fits(corner));
 }
 
 void ScoreProof::find_tolerances() {
@@ -116,24 +118,31 @@ void ScoreProof::set_box(double radius, const double* scale) {
 void ScoreProof::move(Axis& axis, Interval interval) {
   axis.interval = interval;
   const std::size_t n = axis.nodes.size();
-  std::vector<double> said, point(n);  // [point][condition]
+  const auto first = std::upper_bound(axis.corners.begin(), axis.corners.end(), interval.low);
+  const auto last = std::lower_bound(first, axis.corners.end(), interval.high);
   axis.n_points = 0;
   axis.is_still = true;
+  std::vector<double>& said = said_;  // [point][condition]
+  said.resize(n * static_cast<std::size_t>(last - first + 2));
+  // Keeps the point that was written behind the others, unless it says what the last one says.
+  auto keep_point = [&] {
+    const double* point = said.data() + axis.n_points * n;
+    if (axis.n_points == 0 || !std::equal(point, point + n, point - n)) ++axis.n_points;
+  };
   auto add_point = [&](double x) {
     for (std::size_t i = 0; i < n; ++i) {
       const Node& node = tree_.nodes[axis.nodes[i]];
-      point[i] = std::isinf(x) ? bound(node.membership, {x, x}).low : node.fits(x);
+      said[axis.n_points * n + i] = std::isinf(x) ? bound(node.membership, {x, x}).low : node.fits(x);
     }
-    if (axis.n_points > 0 && std::equal(point.begin(), point.end(), said.end() - static_cast<std::ptrdiff_t>(n)))
-      return;
-    said.insert(said.end(), point.begin(), point.end());
-    ++axis.n_points;
+    keep_point();
   };
   add_point(interval.low);
   if (interval.low < interval.high) {
-    const auto first = std::upper_bound(axis.corners.begin(), axis.corners.end(), interval.low);
-    const auto last = std::lower_bound(first, axis.corners.end(), interval.high);
-    std::for_each(first, last, add_point);
+    for (auto corner = first; corner < last; ++corner) {
+      const auto* at = axis.at_corners.data() + static_cast<std::size_t>(corner - axis.corners.begin()) * n;
+      std::copy(at, at + n, said.data() + axis.n_points * n);
+      keep_point();
+    }
     add_point(interval.high);
     for (const std::size_t o : axis.nodes) {
       const Interval said_by = bound(tree_.nodes[o].membership, interval);
@@ -151,7 +160,7 @@ void ScoreProof::settle() {
   moving_.clear();
   for (std::size_t a = 0; a < axes_.size(); ++a)
     if (axes_[a].n_points > 1) moving_.push_back(a);
-  moving_rules_.clear();
+  n_moving_rules_ = 0;
   still_ = weights_.prior;
   for (std::size_t r = 0; r < rules_.size(); ++r) settle_rule(r);
 }
@@ -169,7 +178,10 @@ Interval ScoreProof::support() const {
 }
 
 void ScoreProof::settle_rule(std::size_t rule) {
-  MovingRule own{rule, 1, {}, {}};
+  if (n_moving_rules_ == moving_rules_.size()) moving_rules_.emplace_back();
+  MovingRule& own = moving_rules_[n_moving_rules_];
+  own.rule = rule, own.still = 1;
+  own.axis.clear(), own.membership.clear();
   for (const Factor factor : rules_[rule].factors) {
     if (axes_[factor.axis].n_points == 1) {
       own.still *= *memberships(factor);
@@ -181,7 +193,7 @@ void ScoreProof::settle_rule(std::size_t rule) {
   }
   if (own.still == 0) return;
   if (!own.axis.empty()) {
-    moving_rules_.push_back(std::move(own));
+    ++n_moving_rules_;
     return;
   }
   for (std::size_t c = 0; c < still_.size(); ++c) still_[c] += own.still * weights_of(rule)[c];
@@ -205,9 +217,13 @@ double ScoreProof::least_lead(Label other) const {
   return tolerance_[label_] + tolerance_[other] + (label_ > 0 ? kLeastLead / support_.low : 0.0);
 }
 
-bool ScoreProof::stays_ahead(Label other) const {
+bool ScoreProof::may_stay_ahead(Label other) const {
   const double bound = least_lead(other);
-  return std::isfinite(bound) && !is_behind_somewhere(other, bound) && advantage(other).exceeds(bound);
+  return std::isfinite(bound) && !is_behind_somewhere(other, bound);
+}
+
+bool ScoreProof::stays_ahead(Label other) const {
+  return may_stay_ahead(other) && advantage(other).exceeds(least_lead(other));
 }
 
 // A search that moves one column at a time to where the label is weakest: most boxes that are too large are found to be
@@ -228,7 +244,7 @@ bool ScoreProof::is_behind_somewhere(Label other, double bound) const {
   for (std::size_t step = 0; step < kSweeps * moving_.size(); ++step) {
     const std::size_t a = step % moving_.size();
     std::fill(ahead[a].begin(), ahead[a].end(), 0.0);
-    for (const MovingRule& own : moving_rules_) {
+    for (const MovingRule& own : moving_rules()) {
       const auto at = std::find(own.axis.begin(), own.axis.end(), a);
       if (at == own.axis.end()) continue;
       const double rest = rest_of(own, a), *membership = own.membership[static_cast<std::size_t>(at - own.axis.begin())];
@@ -237,7 +253,7 @@ bool ScoreProof::is_behind_somewhere(Label other, double bound) const {
     point[a] = static_cast<std::size_t>(std::min_element(ahead[a].begin(), ahead[a].end()) - ahead[a].begin());
   }
   double sum = still_[label_] - still_[other];
-  for (const MovingRule& own : moving_rules_) sum += rest_of(own, moving_.size());
+  for (const MovingRule& own : moving_rules()) sum += rest_of(own, moving_.size());
   return !(sum > bound);
 }
 
@@ -245,7 +261,7 @@ CornerGrid ScoreProof::advantage(Label other) const {
   std::vector<std::size_t> n_points;
   for (const std::size_t a : moving_) n_points.push_back(axes_[a].n_points);
   CornerGrid grid(n_points, still_[label_] - still_[other]);
-  for (const MovingRule& own : moving_rules_) {
+  for (const MovingRule& own : moving_rules()) {
     const double weight = own.still * (weights_of(own.rule)[label_] - weights_of(own.rule)[other]);
     if (weight == 0) continue;
     if (rules_[own.rule].has_repeats) grid.add_least(weight, own.axis, own.membership);
@@ -366,8 +382,7 @@ std::array<double, 2> ScoreProof::crossing(Column column, double near, double fa
 Label ScoreProof::label_at(Column column, double value) {
   std::vector<double> probability(static_cast<std::size_t>(weights_.n_classes));
   const double before = std::exchange(row_[column], value);
-  const MatrixView x{row_.data(), 1, row_.size(), static_cast<std::ptrdiff_t>(row_.size()), 1};
-  give_probabilities(tree_, weights_, supports_, x, 1, probability.data());
+  give_probabilities(tree_, weights_, supports_, row_.data(), probability.data());
   row_[column] = before;
   return static_cast<Label>(std::max_element(probability.begin(), probability.end()) - probability.begin());
 }

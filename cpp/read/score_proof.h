@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "core/tree.h"
@@ -39,10 +40,14 @@ class ScoreProof : public RowProof {
   bool is_still() const;
   // Whether no row of the box has any support, so that the label is the first class.
   bool is_silent() const { return label_ == 0 && support_.high == 0; }
+  // Whether a quick search finds no row of the box in which the other class has caught up.
+  bool may_stay_ahead(Label other) const;
+  // Whether no row of the box is one: a proof.
   bool stays_ahead(Label other) const;
 
   Corners corners(Column column) override;
   bool keeps_label(Column column, Interval values) override;
+  bool proves_long_intervals() const override { return true; }  // of a lead, its corners are all that matters
   Label label_at(Column column, double value) override;
   std::array<double, 2> crossing(Column column, double near, double far) override;
 
@@ -54,6 +59,7 @@ class ScoreProof : public RowProof {
     std::vector<std::size_t> nodes;    // the conditions
     std::vector<std::size_t> rules;    // that have them
     std::vector<double> corners;       // of all conditions, sorted
+    std::vector<double> at_corners;    // [corner][condition]: what the conditions say there
     double blur = 0;                   // how far corners may lie from where they are computed
     Interval interval;
     bool is_still = true;              // every condition says the same in all of the interval, to the last bit
@@ -99,12 +105,15 @@ class ScoreProof : public RowProof {
   std::vector<std::size_t> gated_axis_;  // [column of supports]
   std::vector<double> tolerance_;  // [class]: how far a computed score may lie from what the corners say
   std::vector<double> row_, row_score_;
+  std::vector<double> said_;  // scratch memory of move
   Label label_ = 0;
 
   // Of the box as it is:
   Interval support_{1, 1};
   std::vector<std::size_t> moving_;        // axes
-  std::vector<MovingRule> moving_rules_;
+  std::vector<MovingRule> moving_rules_;   // those of earlier boxes behind them, whose memory serves again
+  std::size_t n_moving_rules_ = 0;
+  std::span<const MovingRule> moving_rules() const { return {moving_rules_.data(), n_moving_rules_}; }
   std::vector<double> still_;              // [class]: what the prior and the rules that stay say
 
   // Of the column along which the row moves alone:

@@ -195,6 +195,25 @@ void give_probabilities(const Tree& tree, const Weights& weights, const Supports
   });
 }
 
+void give_probabilities(const Tree& tree, const Weights& weights, const Supports& supports, const double* row,
+                        double* out) {
+  const std::size_t n_classes = weights.n_classes;
+  std::vector<double> phi(tree.max_depth + 1, 1.0), score(weights.prior);
+  for (std::size_t o = 1; o < tree.size(); ++o) {
+    const Node& node = tree.nodes[o];
+    const auto depth = static_cast<std::size_t>(node.depth);
+    phi[depth] = phi[depth - 1] * node.fits(row[node.column]);
+    if (weights.rule_of[o] < 0) continue;
+    const double* v = weights.weight.data() + static_cast<std::size_t>(weights.rule_of[o]) * n_classes;
+    for (std::size_t c = 0; c < n_classes; ++c) score[c] += phi[depth] * v[c];
+  }
+  double support = 1;
+  for (std::size_t k = 0; k < supports.column.size(); ++k) support *= supports.opens(k, row[supports.column[k]]);
+  for (double& own : score) own *= support;
+  const double sum = powers_of(score.data(), n_classes, out).sum;
+  for (std::size_t c = 0; c < n_classes; ++c) out[c] /= sum;
+}
+
 void weigh_evidence(const Tree& tree, const Weights& weights, const Supports& supports, const MatrixView& x,
                     int n_threads, MassView out) {
   const std::size_t n_classes = weights.n_classes;

@@ -46,6 +46,9 @@ void add_scores(const Tree& tree, const Weights& weights, const Supports& suppor
 // The softmax of each row's scores, [row][class]: the probability among its masses.
 void give_probabilities(const Tree& tree, const Weights& weights, const Supports& supports, const MatrixView& x,
                         int n_threads, double* out);
+// The same of one row, to the last bit: blocks are for many.
+void give_probabilities(const Tree& tree, const Weights& weights, const Supports& supports, const double* row,
+                        double* out);
 // The masses of each row's scores, in closed form.
 void weigh_evidence(const Tree& tree, const Weights& weights, const Supports& supports, const MatrixView& x,
                     int n_threads, MassView out);

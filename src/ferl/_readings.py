@@ -71,6 +71,10 @@ class Readings:
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in self.__dict__
 
+    def __call__(self, X: ArrayLike) -> Floats:
+        """As :meth:`predict_proba`, for libraries that explain functions: ``shap.Explainer(clf, X)``."""
+        return self.predict_proba(X)
+
     def _fitted(self) -> Model:
         if "model_" not in self.__dict__:
             check_is_fitted(self)  # says so in scikit-learn's words
@@ -78,10 +82,7 @@ class Readings:
 
     def _rows(self, X: Any) -> Floats:
         """Rows as the model reads them."""
-        names = self._fitted().schema.names
-        # A Series that names the features is one row; any other one-dimensional input is refused, as in scikit-learn.
-        if names is not None and getattr(X, "ndim", 2) == 1 and hasattr(X, "index") and set(names) <= set(X.index):
-            return self._row(X).values
+        self._fitted()
         return check_rows(self, X)
 
     def _row(self, x: Any) -> OneRow:

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, check_X_y
 
-from ferl._tables import Schema, distinct_labels, refuse_missing_labels, with_indicators
+from ferl._tables import Schema, distinct_labels, is_one_row, read_row, refuse_missing_labels, with_indicators
 from ferl._tables.describe import NOTHING_SAID, TableDescription
 from ferl._tables.labels import distinct_text
 from ferl._tables.reading import Table, as_array, as_frame, read_table
@@ -216,7 +216,7 @@ def encode_rows(estimator: Any, columns: Schema, X: Any) -> Floats:
         Has been given its features by :func:`learn_table`.
     columns : Schema
         Those of the training table.
-    X : array-like or data frame of shape (n_samples, n_features)
+    X : array-like or data frame of shape (n_samples, n_features), or one row as a Series or dict
         The rows.
 
     Returns
@@ -225,6 +225,8 @@ def encode_rows(estimator: Any, columns: Schema, X: Any) -> Floats:
     """
     threads = n_threads(getattr(estimator, "n_jobs", None))
     encoded = columns.encode_plain(X, threads)
+    if encoded is None and is_one_row(columns, X):
+        encoded = read_row(columns, (), X).values
     if encoded is None:
         encoded = columns.encode(checked_input(estimator, X), threads)
     return core_ready(encoded)

@@ -19,13 +19,37 @@ from ferl_bench.protocol import PROTOCOL_VERSION
 
 @dataclass(frozen=True)
 class Result:
-    """What came out of one method on one fold of one data set: measures, or the message of what went wrong."""
+    """What came out of one method on one fold of one data set: measures, or the message of what went wrong.
+
+    Attributes
+    ----------
+    data_set, fold, method : str, int, str
+        What it is a result of.
+    measures : mapping of str to float
+        The measures; empty when there is an error.
+    error : str, optional
+        What went wrong.
+    seconds : float
+        Wall time of all of it, fitting and measuring.
+    limit_minutes : float, optional
+        The fold was ended after so long, or not started because another fold of the data set was.
+    budget_minutes : float, optional
+        The fold was not started because the method had taken so long in all.
+    """
 
     data_set: str
     fold: int
     method: str
     measures: Mapping[str, float]
     error: str | None = None
+    seconds: float = 0.0
+    limit_minutes: float | None = None
+    budget_minutes: float | None = None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it is worth keeping: a failure is not, its cause may be gone; a fold that was too slow is."""
+        return self.error is None or self.limit_minutes is not None
 
 
 def fingerprint(data: DataSet, fold: int, method: Method) -> str:
@@ -76,14 +100,14 @@ class ResultFile:
         os.close(self._descriptor)
 
     def get(self, key: str) -> Result | None:
-        """Return the stored result of a fingerprint. A failure is not kept: its cause may be gone."""
+        """Return the stored result of a fingerprint; failures are not kept, see `Result.is_final`."""
         return self._stored.get(key)
 
     def add(self, key: str, result: Result) -> None:
         """Append a result; the whole line goes to the file in one write, so an interrupt cannot leave half of it."""
         line = json.dumps({"fingerprint": key, **_to_json(result)}) + "\n"
         os.write(self._descriptor, line.encode())
-        if result.error is None:
+        if result.is_final:
             self._stored[key] = result
 
     def _read(self) -> dict[str, Result]:
@@ -95,7 +119,7 @@ class ResultFile:
             except (ValueError, KeyError, TypeError):
                 self.n_unreadable += bool(line.strip())
                 continue
-            if result.error is None:
+            if result.is_final:
                 stored[key] = result
         return stored
 
@@ -107,11 +131,18 @@ class ResultFile:
 
 
 def _to_json(result: Result) -> dict[str, Any]:
-    entry = {"data_set": result.data_set, "fold": result.fold, "method": result.method}
-    return entry | ({"measures": dict(result.measures)} if result.error is None else {"error": result.error})
+    entry: dict[str, Any] = {"data_set": result.data_set, "fold": result.fold, "method": result.method}
+    entry |= {"measures": dict(result.measures)} if result.error is None else {"error": result.error}
+    limit = {} if result.limit_minutes is None else {"limit_minutes": result.limit_minutes}
+    return entry | limit | {"seconds": result.seconds}
 
 
 def _from_json(entry: dict[str, Any]) -> Result:
     error = entry.get("error")
     measures = {str(name): float(value) for name, value in ({} if error else entry["measures"]).items()}
-    return Result(str(entry["data_set"]), int(entry["fold"]), str(entry["method"]), measures, error)
+    # Lines of earlier versions have no time of their own; fitting is most of it.
+    seconds = entry.get("seconds", measures.get("fit_seconds", 0.0) + measures.get("predict_seconds", 0.0))
+    limit = None if entry.get("limit_minutes") is None else float(entry["limit_minutes"])
+    return Result(
+        str(entry["data_set"]), int(entry["fold"]), str(entry["method"]), measures, error, float(seconds), limit
+    )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ferl_bench.data import DataSet
+    from ferl_bench.limits import Limits
     from ferl_bench.table import Request, Table
 
 app = typer.Typer(rich_markup_mode="markdown", pretty_exceptions_enable=False, add_completion=False)
@@ -36,6 +38,9 @@ class Options:
     fresh: bool
     repetitions: int | None
     concepts: Path | None
+    fold_minutes: float | None
+    method_minutes: float | None
+    suite: str | None
 
 
 @app.command()
@@ -65,12 +70,31 @@ def bench(
     concepts: Annotated[
         Path | None, typer.Option("--concepts", help="Folder of image features with concepts, for the cbm tables.")
     ] = None,
+    fold_minutes: Annotated[
+        float | None,
+        typer.Option("--fold-minutes", min=0, help="End a fold that takes longer; 10 by default, 0 for no limit."),
+    ] = None,
+    method_minutes: Annotated[
+        float | None,
+        typer.Option(
+            "--method-minutes",
+            min=0,
+            help="A method starts no new fold after so long in all, small data sets first; by default what the method "
+            "itself says, 0 for no limit.",
+        ),
+    ] = None,
+    suite: Annotated[
+        str | None,
+        typer.Option("--suite", help="Data sets that packages bring along instead: 'second', for frontier and all."),
+    ] = None,
 ) -> None:
     """Measure FERL against its peers: every figure in the docs comes from here. Interrupt it any time: it resumes.
 
     Example: ferl bench frontier --data DIR
     """
-    options = Options(data, openml, datasets, jobs, out, docs, fresh, repetitions, concepts)
+    options = Options(
+        data, openml, datasets, jobs, out, docs, fresh, repetitions, concepts, fold_minutes, method_minutes, suite
+    )
     with _plain_errors(f"Stopped. Finished results are kept in {out}; the same command goes on from there."):
         if list_tables:
             _list()
@@ -79,7 +103,16 @@ def bench(
         elif table == "all":
             _run_all(options)
         else:
-            _run_one(table, options)
+            _run_one(_of_suite(table, suite), options)
+
+
+def _of_suite(table: str, suite: str | None) -> str:
+    """Return the name of the table of a suite."""
+    if suite is None or table == f"frontier-{suite}":
+        return table
+    if (table, suite) != ("frontier", "second"):
+        raise BenchError(f"{table} has no suite {suite!r}; there is `ferl bench frontier --suite second`")
+    return f"{table}-{suite}"
 
 
 def _list() -> None:
@@ -99,8 +132,11 @@ def _run_one(name: str, options: Options) -> None:
     table, console = get_table(name), Console()
     _refuse_unused(name, table, options)
     data_sets = _load(options, console) if table.needs_data else []
+    request = _request(table, options, data_sets, console, fresh=options.fresh)
+    if table.needs_suite and options.datasets is not None:
+        request = replace(request, names=_names(options.datasets, "--datasets"))
     options.out.mkdir(parents=True, exist_ok=True)
-    report = table.run(_request(table, options, data_sets, console, fresh=options.fresh))
+    report = table.run(request)
     publish(report, options.out, console, docs=options.docs)
 
 
@@ -110,6 +146,8 @@ def _run_all(options: Options) -> None:
     from ferl_bench.overview import run_all
     from ferl_bench.table import all_tables
 
+    if options.suite not in (None, "second"):
+        raise BenchError(f"there is no suite {options.suite!r}; there is --suite second")
     if options.repetitions is not None:
         raise BenchError("--repetitions differ from table to table; with all, each has its own")
     console = Console()
@@ -120,7 +158,8 @@ def _run_all(options: Options) -> None:
     requests = {
         name: (table, _request(table, options, data_sets, console, fresh=False))
         for name, table in all_tables().items()
-        if options.concepts is not None or not table.needs_concepts
+        if (options.concepts is not None or not table.needs_concepts)
+        and (options.suite is not None or not table.needs_suite)
     }
     failed = run_all(requests, options.out, console, source=_source(options), docs=options.docs)
     if failed:
@@ -130,6 +169,7 @@ def _run_all(options: Options) -> None:
 
 def _request(table: Table, options: Options, data_sets: list[DataSet], console: Console, *, fresh: bool) -> Request:
     from ferl_bench.facts import n_cores
+    from ferl_bench.limits import Limits
     from ferl_bench.table import Request
 
     return Request(
@@ -140,15 +180,25 @@ def _request(table: Table, options: Options, data_sets: list[DataSet], console: 
         fresh=fresh,
         repetitions=options.repetitions or table.repetitions or 1,
         concepts=options.concepts,
+        limits=Limits() if table.in_one_process else _limits(options),
     )
+
+
+def _limits(options: Options) -> Limits:
+    from ferl_bench.limits import FOLD_MINUTES, Limits
+
+    fold = FOLD_MINUTES if options.fold_minutes is None else options.fold_minutes
+    return Limits(fold or None, inf if options.method_minutes == 0 else options.method_minutes)
 
 
 def _refuse_unused(name: str, table: Table, options: Options) -> None:
     """An option that would change nothing is a mistake of who gave it."""
+    sources = (options.data, options.openml, None if table.needs_suite else options.datasets)
     unused = {
-        "--data, --openml and --datasets": not table.needs_data
-        and any(given is not None for given in (options.data, options.openml, options.datasets)),
+        "--data, --openml and --datasets": not table.needs_data and any(given is not None for given in sources),
         "--jobs and --fresh": table.in_one_process and (options.jobs is not None or options.fresh),
+        "--fold-minutes and --method-minutes": (table.in_one_process or table.needs_concepts)
+        and (options.fold_minutes is not None or options.method_minutes is not None),
         "--repetitions": table.repetitions is None and options.repetitions is not None,
         "--concepts": not table.needs_concepts and options.concepts is not None,
     }

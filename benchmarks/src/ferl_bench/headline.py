@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from ferl_bench.rows import Measure, Row
+from ferl_bench.rows import Measure, Row, partial_rows
 
 PAPER, GOAL = "the paper", "the goal"
 
@@ -96,19 +96,39 @@ def against_paper(
 
 
 def against_best(rows: Sequence[Row], name: str, measures: Sequence[tuple[Measure, bool]]) -> list[Headline]:
-    """Compare one method with the best of the others that are not ours, measure by measure."""
+    """Compare one method with the best of the others that are not ours, measure by measure.
+
+    A rival that lacks data sets is not among them, for its mean is of others; see `against_partial`.
+    """
     found = []
     for row in _named(rows, [name]):
+        whole = [other for other in rows if set(other.data_sets) >= set(row.data_sets)]
         for measure, more in measures:
             ours = row.centre(measure.key)
             rivals = {
                 other.method.name: value
-                for other in rows
+                for other in whole
                 if not other.method.is_ours and (value := other.centre(measure.key)) is not None
             }
             if ours is not None and rivals:
                 best = (max if more else min)(rivals, key=lambda rival: rivals[rival])
                 found.append(_compared(row, measure, ours, measure.scale * rivals[best], best, more))
+    return found
+
+
+def against_partial(rows: Sequence[Row], name: str, measures: Sequence[tuple[Measure, bool]]) -> list[Headline]:
+    """Compare one method with each rival that lacks data sets, on those that both have."""
+    found = []
+    for row in _named(rows, [name]):
+        for other in partial_rows(rows):
+            if other.method.is_ours:
+                continue
+            ours, theirs = row.on(other.data_sets), other.on(row.data_sets)
+            whose = f"{other.method.name}, on {len(ours.data_sets)} sets"
+            for measure, more in measures:
+                own, value = ours.centre(measure.key), theirs.centre(measure.key)
+                if own is not None and value is not None:
+                    found.append(_compared(row, measure, own, measure.scale * value, whose, more))
     return found
 
 

@@ -56,6 +56,9 @@ class Method:
         Whether people can follow how it answers; the paper ranks such methods among themselves.
     reads_categories : bool
         Whether it is given categories as they are, in a data frame; other methods get a column of 0 and 1 for each.
+    budget_minutes : float, optional
+        What all folds of a slow method may take together: it is run on as many data sets as fit, the smallest first,
+        and its row says on how many.
     """
 
     name: str
@@ -73,6 +76,7 @@ class Method:
     readings: Callable[[Any, NDArray[np.float64]], Mapping[str, float]] | None = None
     is_interpretable: bool = True
     reads_categories: bool = False
+    budget_minutes: float | None = None
 
 
 def encode_for(

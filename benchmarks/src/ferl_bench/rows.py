@@ -1,15 +1,16 @@
-"""Methods as rows of a table: folds averaged by data set, measures as columns, the paper's figure in brackets."""
+"""Methods as rows of a table: folds averaged by data set, measures as columns, published figures in brackets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean, median, stdev
 
 from ferl_bench.cache import Result
 from ferl_bench.errors import BenchError
 from ferl_bench.method import Method
 from ferl_bench.protocol import N_FOLDS
+from ferl_bench.published import Published, brackets
 from ferl_bench.render import Section
 
 
@@ -68,6 +69,10 @@ class Row:
         """Return the measure on each data set."""
         return [measures[key] for measures in self.data_sets.values() if key in measures]
 
+    def on(self, names: Iterable[str]) -> Row:
+        """Return the row of these data sets alone."""
+        return replace(self, data_sets={name: self.data_sets[name] for name in names if name in self.data_sets})
+
 
 def make_row(method: Method, results: Sequence[Result]) -> Row:
     """Average a method's folds; a data set counts when all of its folds could be measured."""
@@ -87,16 +92,45 @@ def require_some(rows: Sequence[Row]) -> None:
         raise BenchError(f"every job failed; the first, {first.method} on {first.data_set}: {first.error}")
 
 
-def method_section(title: str, rows: Sequence[Row], measures: Sequence[Measure], notes: Sequence[str] = ()) -> Section:
-    """One line a method, one column a measure."""
-    body = [[row.method.name, *(_cell(row, measure) for measure in measures)] for row in rows if row.data_sets]
+def names_of(rows: Sequence[Row]) -> list[str]:
+    """Return the data sets that any of the rows has, in alphabetical order."""
+    return sorted({name for row in rows for name in row.data_sets})
+
+
+def partial_rows(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows with some of the data sets, and not all that others have: their means do not compare."""
+    n_all = len(names_of(rows))
+    return [row for row in rows if 0 < len(row.data_sets) < n_all]
+
+
+def method_section(
+    title: str,
+    rows: Sequence[Row],
+    measures: Sequence[Measure],
+    notes: Sequence[str] = (),
+    authors: Mapping[str, Published] | None = None,
+) -> Section:
+    """One line a method, one column a measure; a row that has not all data sets says how many it has.
+
+    `authors` are published results that stand after the paper's figures, by the name of the method.
+    """
+    few, n_all = partial_rows(rows), len(names_of(rows))
+    names = {
+        row.method.name: row.method.name + (f" ({len(row.data_sets)} of {n_all} sets)" if row in few else "")
+        for row in rows
+    }
+    body = [
+        [names[row.method.name], *(_cell(row, measure, authors or {}) for measure in measures)]
+        for row in rows
+        if row.data_sets
+    ]
     body += [[row.method.name, "failed"] for row in rows if not row.data_sets]
     return Section(title, ["Method", *(measure.title for measure in measures)], body, notes)
 
 
 def data_set_section(rows: Sequence[Row], measure: Measure) -> Section:
     """One line a data set, one column a method; for the files only."""
-    names = sorted({name for row in rows for name in row.data_sets})
+    names = names_of(rows)
     body = [[name, *(_format(row.data_sets.get(name, {}).get(measure.key), measure) for row in rows)] for name in names]
     header = ["Data set", *(row.method.name for row in rows)]
     return Section(f"{measure.title} by data set", header, body, in_terminal=False)
@@ -105,7 +139,7 @@ def data_set_section(rows: Sequence[Row], measure: Measure) -> Section:
 def run_notes(rows: Sequence[Row]) -> list[str]:
     """Say when the figures are not those of the paper's data sets, and which method could not be run, and why."""
     notes = []
-    n_data_sets = len({name for row in rows for name in row.data_sets})
+    n_data_sets = len(names_of(rows))
     if n_data_sets != PAPER_DATA_SETS:
         notes.append(
             f"The paper's figures are over {PAPER_DATA_SETS} data sets, these over {n_data_sets}: not comparable."
@@ -114,17 +148,34 @@ def run_notes(rows: Sequence[Row]) -> list[str]:
 
 
 def failure_notes(rows: Sequence[Row]) -> list[str]:
-    """Say which method could not be run on which data sets, and why."""
+    """Say which method could not be run on which data sets, and why: it failed, was too slow, or its time was over."""
     notes = []
     for row in rows:
-        if row.failures:
-            first = row.failures[0]
-            n_failed = len({failure.data_set for failure in row.failures})
-            notes.append(
-                f"{row.method.name}: failed on {n_failed} of {n_failed + len(row.data_sets)} data sets, "
-                f"first {first.data_set} fold {first.fold}: {first.error}"
-            )
+        n_sets = len({failure.data_set for failure in row.failures}.union(row.data_sets))
+        failed = [one for one in row.failures if one.limit_minutes is None and one.budget_minutes is None]
+        reasons = [
+            *_stopped(row.failures, n_sets, "limit_minutes", "over {:g} minutes a fold"),
+            *_stopped(row.failures, n_sets, "budget_minutes", "not started, its {:g} minutes were over,"),
+        ]
+        if failed:
+            n_failed, first = len({failure.data_set for failure in failed}), failed[0]
+            where = f"{first.data_set} fold {first.fold}: {first.error}"
+            reasons.append(f"failed on {n_failed} of {n_sets} data sets, first {where}")
+        if reasons:
+            notes.append(f"{row.method.name}: {'; '.join(reasons)}")
     return notes
+
+
+def _stopped(failures: Sequence[Result], n_sets: int, key: str, words: str) -> list[str]:
+    """Say on how many data sets, and on which, the time was over."""
+    found: dict[float, dict[str, None]] = {}
+    for failure in failures:
+        if (minutes := getattr(failure, key)) is not None:
+            found.setdefault(minutes, {})[failure.data_set] = None
+    return [
+        f"{words.format(minutes)} on {len(names)} of {n_sets} data sets ({', '.join(sorted(names))})"
+        for minutes, names in found.items()
+    ]
 
 
 def rows_json(rows: Sequence[Row]) -> dict[str, object]:
@@ -162,14 +213,13 @@ def _centre(key: str, values: Sequence[float]) -> float:
     return median(values) if key in MEDIANS else fmean(values)
 
 
-def _cell(row: Row, measure: Measure) -> str:
+def _cell(row: Row, measure: Measure, authors: Mapping[str, Published]) -> str:
     values = row.values(measure.key)
     text = _format(row.centre(measure.key), measure)
     if measure.spread is not None and len(values) > 1:
         text += f"±{measure.scale * stdev(values):.{measure.spread}f}"
-    if measure.key in row.method.paper:
-        text += f" [{row.method.paper[measure.key]:.{measure.decimals}f}]"
-    return text.strip()
+    stated = brackets(row.method.paper, authors.get(row.method.name), measure.key, measure.decimals)
+    return f"{text} {stated}".strip()
 
 
 def _format(value: float | None, measure: Measure) -> str:

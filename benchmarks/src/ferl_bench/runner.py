@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from time import perf_counter
 from typing import Protocol
 
 from rich.console import Console
@@ -18,14 +13,16 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from ferl_bench.cache import Result, ResultFile, fingerprint
 from ferl_bench.data import DataSet
+from ferl_bench.limits import Ledger, Limited, Limits, ended
 from ferl_bench.method import Method
 from ferl_bench.protocol import N_FOLDS, evaluate
 from ferl_bench.threads import one_thread
+from ferl_bench.workers import Ended, work_off
 
 OnResult = Callable[["Task", Result], None]
 
 
-class Task(Protocol):
+class Task(Limited, Protocol):
     """What the runner does: work on one data set whose result has an identity."""
 
     @property
@@ -43,9 +40,6 @@ class Task(Protocol):
     def do(self) -> Result:
         """Work; may raise."""
 
-    def result(self, measures: Mapping[str, float], error: str | None = None) -> Result:
-        """Return a result of this task."""
-
 
 @dataclass(frozen=True, eq=False)
 class Job:
@@ -59,6 +53,11 @@ class Job:
     def weight(self) -> int:
         """A guess of the work, for the time left: the number of cells."""
         return self.data.n_rows * self.data.n_features
+
+    @property
+    def budget_minutes(self) -> float | None:
+        """What all folds of the method may take together."""
+        return self.method.budget_minutes
 
     @cached_property
     def key(self) -> str:
@@ -75,13 +74,24 @@ class Job:
         return Result(self.data.name, self.fold, self.method.name, measures, error)
 
 
-def plan(data_sets: Iterable[DataSet], methods: Sequence[Method]) -> list[Job]:
-    """Return every combination, the largest data sets first so that no long job is left over at the end."""
+def plan(
+    data_sets: Iterable[DataSet], methods: Sequence[Method], limits: Limits | None = None, make: type[Job] = Job
+) -> list[Job]:
+    """Return every combination, the largest data sets first so that no long job is left over at the end.
+
+    Methods with a budget come last, method by method with the smallest data sets first: as many as fit.
+    """
+    budget = (limits or Limits()).budget
     ordered = sorted(data_sets, key=lambda data: (-data.n_rows * data.n_features, data.name))
-    return [Job(data, fold, method) for data in ordered for fold in range(N_FOLDS) for method in methods]
+    without = [method for method in methods if budget(method.budget_minutes) is None]
+    first = [make(data, fold, method) for data in ordered for fold in range(N_FOLDS) for method in without]
+    slow = [method for method in methods if budget(method.budget_minutes) is not None]
+    return first + [make(data, fold, method) for method in slow for data in ordered[::-1] for fold in range(N_FOLDS)]
 
 
-def run(jobs: Sequence[Task], results: ResultFile, *, n_processes: int, console: Console) -> list[Result]:
+def run(
+    jobs: Sequence[Task], results: ResultFile, *, n_processes: int, console: Console, limits: Limits | None = None
+) -> list[Result]:
     """Do the jobs whose result is not known yet.
 
     Parameters
@@ -91,16 +101,23 @@ def run(jobs: Sequence[Task], results: ResultFile, *, n_processes: int, console:
     results : ResultFile
         Known results; new ones are added as they come, so that an interrupted run can be resumed.
     n_processes : int
-        Number of processes; 1 means this one.
+        Number of processes; 1 means this one, unless there is a limit for a fold: a process can be ended, a fit in this
+        one cannot.
     console : Console
         Where messages and the progress bar go.
+    limits : Limits, optional
+        What a fold and a method may take; nothing is limited by default.
 
     Returns
     -------
     list of Result
         In the order of `jobs`. A method that raises gives a result with a message; it does not end the run.
     """
-    known = {job: stored for job in jobs if (stored := results.get(job.key)) is not None}
+    ledger = Ledger(limits or Limits())
+    stored = {job: results.get(job.key) for job in jobs}
+    known = {job: result for job, result in stored.items() if result is not None and ledger.is_valid(result)}
+    for result in known.values():
+        ledger.record(result)
     missing = [job for job in jobs if job not in known]
     if results.n_unreadable:
         console.print(f"{results.path.name}: {results.n_unreadable} unreadable line(s) ignored.")
@@ -110,83 +127,57 @@ def run(jobs: Sequence[Task], results: ResultFile, *, n_processes: int, console:
             task = progress.add_task("fitting", total=sum(job.weight for job in missing), done=0, jobs=len(missing))
 
             def on_result(job: Task, result: Result) -> None:
-                results.add(job.key, result)
                 known[job] = result
                 done = progress.tasks[0].fields["done"] + 1
                 progress.update(task, advance=job.weight, done=done, description=job.data.name)
 
-            _compute(missing, n_processes, on_result)
+            def on_done(job: Task, result: Result) -> None:
+                results.add(job.key, result)
+                ledger.record(result)
+                on_result(job, result)
+
+            def worth_starting() -> Iterator[Task]:
+                # What is refused is not written down: whether it is depends on the limits of the run.
+                for job in missing:
+                    refused = ledger.refuse(job)
+                    if refused is None:
+                        yield job
+                    else:
+                        on_result(job, refused)
+
+            _compute(worth_starting(), min(n_processes, len(missing)), ledger.limits, on_done)
     return [known[job] for job in jobs]
 
 
 def run_job(job: Task) -> Result:
     """Do one job; an exception becomes a result that carries its message."""
+    start = perf_counter()
     try:
-        return job.do()
+        result = job.do()
     except Exception as error:
-        return _failure(job, f"{type(error).__name__}: {error}")
+        result = _failure(job, f"{type(error).__name__}: {error}")
+    return replace(result, seconds=perf_counter() - start)
 
 
 def _failure(job: Task, message: str) -> Result:
     return job.result({}, " ".join(message.split()))
 
 
-def _compute(jobs: Sequence[Task], n_processes: int, on_result: OnResult) -> None:
-    if min(n_processes, len(jobs)) == 1:
+def _compute(jobs: Iterator[Task], n_processes: int, limits: Limits, on_result: OnResult) -> None:
+    if n_processes == 1 and limits.fold_minutes is None:
         for job in jobs:
             on_result(job, run_job(job))
         return
-    waiting = deque(jobs)
-    while waiting:
-        for suspect in _compute_in_pool(waiting, n_processes, on_result):
-            on_result(suspect, _run_alone(suspect))
 
+    def on_outcome(job: Task, outcome: Result | Ended) -> None:
+        if isinstance(outcome, Result):
+            on_result(job, outcome)
+        elif outcome.is_over and limits.fold_minutes is not None:
+            on_result(job, ended(job, limits.fold_minutes))
+        else:
+            on_result(job, _failure(job, outcome.message))
 
-def _compute_in_pool(waiting: deque[Task], n_processes: int, on_result: OnResult) -> list[Task]:
-    """Work off `waiting`. When a worker dies, stop and return the jobs one of which killed it."""
-    running: dict[Future[Result], Task] = {}
-    with _workers(min(n_processes, len(waiting))) as pool:
-        try:
-            while waiting or running:
-                # Two jobs for each process keep all of them busy, and few are under suspicion when one dies.
-                while waiting and len(running) < 2 * n_processes:
-                    running[pool.submit(run_job, waiting[0])] = waiting[0]
-                    waiting.popleft()
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    on_result(running[future], future.result())
-                    del running[future]
-        except BrokenProcessPool:
-            return list(running.values())
-    return []
-
-
-def _run_alone(job: Task) -> Result:
-    """Do a job in a process of its own, so that only this job pays when the process dies."""
-    with _workers(1) as pool:
-        try:
-            return pool.submit(run_job, job).result()
-        except BrokenProcessPool:
-            return _failure(job, "the process died: out of memory, or a crash in compiled code")
-
-
-@contextmanager
-def _workers(n_processes: int) -> Iterator[ProcessPoolExecutor]:
-    """Give a pool of processes; on an interrupt they are ended at once instead of finishing their jobs."""
-    others = set(multiprocessing.active_children())
-    # Spawned, not forked: a fork after threads were started can hang.
-    pool = ProcessPoolExecutor(n_processes, multiprocessing.get_context("spawn"), _leave_interrupts_to_parent)
-    try:
-        yield pool
-    except BaseException:
-        for process in set(multiprocessing.active_children()) - others:
-            process.terminate()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _leave_interrupts_to_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    work_off(jobs, run_job, on_outcome, n_processes=n_processes, limit=limits.fold_seconds)
 
 
 def _progress(console: Console) -> Progress:

@@ -74,6 +74,11 @@ class StudyJob(Generic[Figures]):
         """A guess of the work, for the time left: the number of cells."""
         return self.data.n_rows * self.data.n_features
 
+    @property
+    def budget_minutes(self) -> None:
+        """A study has no budget."""
+        return None
+
     @cached_property
     def key(self) -> str:
         """The fingerprint of the result."""

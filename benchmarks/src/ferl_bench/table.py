@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,11 +16,12 @@ from ferl_bench.cache import Result, ResultFile
 from ferl_bench.data import DataSet
 from ferl_bench.errors import BenchError
 from ferl_bench.facts import n_cores, versions
+from ferl_bench.limits import Limits
 from ferl_bench.method import Method
 from ferl_bench.protocol import DESCRIPTION
 from ferl_bench.render import Report
 from ferl_bench.rows import Row, make_row, require_some
-from ferl_bench.runner import plan, run
+from ferl_bench.runner import Job, plan, run
 from ferl_bench.study import Studied, Study, StudyJob, unflatten
 
 Figures = TypeVar("Figures", bound=Mapping[Any, Any])
@@ -49,6 +50,10 @@ class Request:
         Rounds of a race, or draws of a simulation.
     concepts : Path, optional
         Folder of image features with concepts.
+    limits : Limits
+        What a fold and a method may take; nothing is limited by default. Studies and races are not.
+    names : sequence of str
+        Which data sets of a suite; empty for all.
     """
 
     data_sets: Sequence[DataSet]
@@ -58,6 +63,8 @@ class Request:
     fresh: bool = False
     repetitions: int = 1
     concepts: Path | None = None
+    limits: Limits = field(default_factory=Limits)
+    names: Sequence[str] = ()
 
     def require_concepts(self) -> Path:
         """Return the folder of image features with concepts; refuse to go on without one."""
@@ -66,14 +73,15 @@ class Request:
             raise BenchError(f"this table needs a folder of image features with concepts, --concepts DIR; {given}")
         return self.concepts
 
-    def results(self, methods: Sequence[Method]) -> list[Result]:
-        """Return the result of every method on every data set and fold, known or computed now."""
+    def results(self, methods: Sequence[Method], make: type[Job] = Job) -> list[Result]:
+        """Return the result of every method on every data set and fold, known or computed now; `make` does a fold."""
         with ResultFile(self.out / "results.jsonl", fresh=self.fresh) as cache:
-            return run(plan(self.data_sets, methods), cache, n_processes=self.n_processes, console=self.console)
+            jobs = plan(self.data_sets, methods, self.limits, make)
+            return run(jobs, cache, n_processes=self.n_processes, console=self.console, limits=self.limits)
 
-    def rows(self, methods: Sequence[Method]) -> list[Row]:
+    def rows(self, methods: Sequence[Method], make: type[Job] = Job) -> list[Row]:
         """Return the methods as rows; refuse when nothing worked."""
-        results = self.results(methods)
+        results = self.results(methods, make)
         rows = [make_row(method, results) for method in methods]
         require_some(rows)
         return rows
@@ -125,6 +133,8 @@ class Table:
         Default number of rounds or draws, for tables that have them.
     needs_concepts : bool
         True for tables of concept bottlenecks, which read ``--concepts DIR`` and no other data.
+    needs_suite : bool
+        True for a table of a suite, whose data come with packages: ``frontier --suite second``.
     """
 
     summary: str
@@ -135,6 +145,7 @@ class Table:
     in_one_process: bool = False
     repetitions: int | None = None
     needs_concepts: bool = False
+    needs_suite: bool = False
 
 
 def all_tables() -> dict[str, Table]:

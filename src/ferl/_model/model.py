@@ -230,6 +230,13 @@ class Model(FrozenArrays):
         )
 
     @cached_property
+    def shared_rules(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+        """Every pair of a wide rule and a column that it asks, rule by rule, and the number of pairs of each rule."""
+        n_conditions = np.array([len(columns) for columns in self.rule_columns], dtype=np.intp)
+        columns = np.array([column for own in self.rule_columns for column in own], dtype=np.intp)
+        return np.repeat(np.arange(len(n_conditions)), n_conditions), columns, n_conditions
+
+    @cached_property
     def novelty_quantiles(self) -> Floats | None:
         """Quantiles of the novelty of the training rows, each left out of the kept ones, shape (101,).
 
@@ -300,12 +307,16 @@ class Model(FrozenArrays):
         Those of the table know how sentences tell them: with a label, and a unit.
         """
         if given is None:
-            return [self.schema.kind(j).said_name(name) for j, name in enumerate(feature_names(self.schema))]
+            return list(self._said_names)
         if len(given) != self.n_features:
             raise ValueError(
                 f"feature_names has {len(given)} names; the estimator was fitted on {self.n_features} features."
             )
         return [str(name) for name in given]
+
+    @cached_property
+    def _said_names(self) -> tuple[str, ...]:
+        return tuple(self.schema.kind(j).said_name(name) for j, name in enumerate(feature_names(self.schema)))
 
     def column_names(self, given: Sequence[str] | None = None) -> list[str]:
         """Names of the columns that the tree reads: the features, and again those whose being missing it may ask."""
@@ -336,9 +347,25 @@ class Model(FrozenArrays):
             return kind.said_value(kind.order[min(max(round(number), 0), len(kind.order) - 1)])
         return kind.number(number)
 
+    def seen(self, feature: int) -> tuple[float, float] | None:
+        """Wide only: the range of a feature over all training rows, as sentences tell it; None for categories."""
+        return self._seen[feature]
+
+    @cached_property
+    def _seen(self) -> tuple[tuple[float, float] | None, ...]:
+        return tuple(
+            None if f in self.category_names or not low <= high else (self.number(f, low), self.number(f, high))
+            for f, (low, high) in enumerate(self.rule_weights.seen[: self.n_features].tolist())
+        )
+
     @cached_property
     def rule_texts(self) -> dict[int, str]:
         """Conditions of rules in words, by node: those that were asked for, which is most of the work of a story."""
+        return {}
+
+    @cached_property
+    def usual_values(self) -> dict[int, Any]:
+        """What is usual among the training rows of single nodes: those that were asked for, as stories do."""
         return {}
 
     @cached_property

@@ -15,6 +15,8 @@ from ferl._util.arrays import Bools, Floats
 # Evidence counts grow without bound as ignorance vanishes; below this they would say nothing more.
 _LEAST_IGNORANCE = 1e-9
 
+_FEW_ROWS = 100
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Weighed:
@@ -198,9 +200,14 @@ def share_among_columns(model: Model, parts: Floats) -> Floats:
     out = np.zeros((len(parts), n_columns + 1, parts.shape[2]))
     out[:, -1] = parts[:, -1]
     # Rule by rule, not as a product of arrays, whose rounding depends on how many rows there are.
-    for rule, columns in enumerate(model.rule_columns):
-        for column in columns:
-            out[:, column] += parts[:, rule] / len(columns)
+    if len(parts) <= _FEW_ROWS:  # the same sums in the same order: ten times as fast for one row, slower for many
+        rules, columns, n_conditions = model.shared_rules
+        share = parts[:, :-1].transpose(1, 0, 2) / n_conditions[:, None, None]
+        np.add.at(out.transpose(1, 0, 2), columns, share[rules])
+        return out
+    for rule, asked in enumerate(model.rule_columns):
+        for column in asked:
+            out[:, column] += parts[:, rule] / len(asked)
     return out
 
 

@@ -115,7 +115,7 @@ class ColumnKind:
             return float(value) if math.isnan(value) else _number(said_as(float(value), told, plain, "day"))
         if self.is_ordered:
             return _number(said_as(float(value), self.between(value)))
-        words = self.values.get(number_text(float(value)))
+        words = self.values.get(number_text(float(value))) if self.values else None
         return float(value) if words is None else _number(said_as(float(value), words))
 
     @property

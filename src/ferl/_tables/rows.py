@@ -82,6 +82,23 @@ def read_row(schema: Schema, missing_features: Sequence[int], x: Any) -> OneRow:
     return OneRow(with_indicators(encoded, missing_features), unseen)
 
 
+def is_one_row(schema: Schema, x: Any) -> bool:
+    """Whether what is given where a table is expected says by itself that it is one row.
+
+    That is a dict or a pandas Series of values by feature, or a polars Series of as many values as there are features.
+    Other one-dimensional input may as well be a column, and is for scikit-learn to refuse.
+    """
+    n_features = len(schema.categories)
+    if isinstance(x, Mapping):
+        return all(isinstance(value, str) or np.ndim(value) == 0 for value in x.values())
+    if getattr(x, "ndim", 1) != 1 or not hasattr(x, "to_list") or hasattr(x, "columns"):
+        return False
+    if not hasattr(x, "index"):  # a Series of polars, which has no names for its values
+        return len(x) == n_features
+    index = list(x.index)
+    return index == list(range(n_features)) if schema.names is None else set(schema.names) <= set(index)
+
+
 def _may_hold_unseen(schema: Schema, encoded: Floats) -> bool:
     return any(
         (lookup is not None and (not lookup.n_categories or (encoded[:, feature] == lookup.n_categories).any()))

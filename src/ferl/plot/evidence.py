@@ -106,7 +106,8 @@ def plot_evidence(
 
 def _of_one_row(estimator: FERLClassifier | CalibratedFERL, x: Any) -> Evidence:
     # As a list of one row: an array of one would turn numbers into text beside a category.
-    evidence = estimator.predict_evidence([list(x)] if np.ndim(x) == 1 else x)
+    is_bare = isinstance(x, list | tuple | np.ndarray) and np.ndim(np.asarray(x, dtype=object)) == 1
+    evidence = estimator.predict_evidence([list(x)] if is_bare else x)
     if len(evidence) != 1:
         raise ValueError(f"plot_evidence is about one row; x has {len(evidence)}. Call it once for each.")
     return evidence

@@ -14,8 +14,9 @@ from ferl._read.novelty_scale import NoveltyScale, novelty_scale
 from ferl._read.shapes import mean_firing, read_shapes
 from ferl._read.text import word_meanings
 from ferl._tables import add_up_indicators
+from ferl._tables.dates import finer_steps
 from ferl._util.arrays import Floats
-from ferl._util.text import shown_line
+from ferl._util.text import shown_line, shown_names
 from ferl.report.card import reason_parts, scorecard
 from ferl.report.glossary import glossary
 from ferl.report.group_view import Groups, group_summary
@@ -173,7 +174,7 @@ def _control(view: View, j: int, feature: dict[str, Any]) -> dict[str, Any]:
     control = {key: feature[key] for key in ("name", "full_name", "kind", "n_conditions", "importance")}
     if feature["kind"] == "category":
         return {**control, "levels": view.style.categories.get(j, [])}
-    tree = view.model.tree
+    tree, kind = view.model.tree, view.model.kind(j)
     low, high = training_range(view.model, j)
     known = tree.profile.exemplar_row[:, j]
     known = known[~np.isnan(known)]
@@ -186,6 +187,10 @@ def _control(view: View, j: int, feature: dict[str, Any]) -> dict[str, Any]:
         "is_whole": view.model.is_whole(j),
         "spread": float(total_spread(tree)[j]),
         "corners": numbers(corners(view.model, j)),
+        "words": shown_names(kind.said_order) if kind.is_ordered else None,
+        "date": {"has_time": kind.name == "time", "is_zoned": kind.is_zoned, "steps": list(finer_steps())}
+        if kind.is_date
+        else None,
     }
 
 

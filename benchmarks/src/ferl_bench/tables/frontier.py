@@ -5,15 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import ceil, floor, log10
+from statistics import fmean
 from typing import Any
 
-from ferl_bench.headline import GOAL, Headline, against_best, against_paper
+from ferl_bench.common_sets import common_sets_section
+from ferl_bench.headline import GOAL, Headline, against_best, against_paper, against_partial
 from ferl_bench.labels import label_marks
 from ferl_bench.method import Method, all_methods, packages_of
 from ferl_bench.methods.ferl import COMPACT_TREE
 from ferl_bench.paper_only import PAPER_ONLY
-from ferl_bench.render import Report
-from ferl_bench.rows import ANSWERS, SETS, Row, data_set_section, failure_notes, method_section, rows_json, run_notes
+from ferl_bench.published import AUTHORS, FAR, PROTOCOL, SOURCE, Published, brackets, why
+from ferl_bench.render import Report, Section
+from ferl_bench.rows import (
+    ANSWERS,
+    PAPER_DATA_SETS,
+    SETS,
+    Measure,
+    Row,
+    data_set_section,
+    failure_notes,
+    method_section,
+    names_of,
+    partial_rows,
+    rows_json,
+    run_notes,
+)
 from ferl_bench.table import Request, Table
 
 BY_DATA_SET = ("accuracy", "aurc", "size")
@@ -33,15 +49,16 @@ def run_frontier(request: Request, methods: Sequence[Method] | None = None) -> R
     """Measure every method (default: all registered ones) on every data set and fold."""
     chosen = all_methods() if methods is None else list(methods)
     rows = request.rows(chosen)
-    return make_report(rows, request.facts(packages_of(chosen)), PAPER_ONLY if methods is None else {})
+    facts = request.facts(packages_of(chosen), **request.limits.describe())
+    return make_report(rows, facts, PAPER_ONLY if methods is None else {})
 
 
 def make_report(
     rows: Sequence[Row], facts: Mapping[str, object], paper_only: Mapping[str, Mapping[str, float]] | None = None
 ) -> Report:
     """Turn rows into the report; `paper_only` are the paper's figures of methods that nobody has run here."""
-    answers = method_section("Answers", rows, ANSWERS, _answer_notes(rows))
-    waiting = [[name, *_paper_cells(paper)] for name, paper in (paper_only or {}).items()]
+    answers = method_section("Answers", rows, ANSWERS, _answer_notes(rows), AUTHORS)
+    waiting = [[name, *_paper_cells(name, paper)] for name, paper in (paper_only or {}).items()]
     with_sets = [row for row in rows if row.values("u65")]
     by_key = {measure.key: measure for measure in ANSWERS}
     return Report(
@@ -50,7 +67,9 @@ def make_report(
         facts=facts,
         sections=[
             replace(answers, rows=[*answers.rows, *waiting]),
-            *([method_section("Prediction sets", with_sets, SETS)] if with_sets else []),
+            *common_sets_section(rows, OURS[0], _compared()),
+            *([method_section("Prediction sets", with_sets, SETS, authors=AUTHORS)] if with_sets else []),
+            *_published_section({row.method.name for row in rows}.union(paper_only or {})),
             *(data_set_section(rows, by_key[key]) for key in BY_DATA_SET),
         ],
         data=rows_json(rows),
@@ -60,15 +79,37 @@ def make_report(
     )
 
 
-def _paper_cells(paper: Mapping[str, float]) -> list[str]:
-    """Say in the first column that there is no figure of ours, and give the paper's."""
-    cells = [f"[{paper[measure.key]:.{measure.decimals}f}]" if measure.key in paper else "" for measure in ANSWERS]
+def _paper_cells(name: str, paper: Mapping[str, float]) -> list[str]:
+    """Say in the first column that there is no figure of ours, and give the published ones."""
+    cells = [brackets(paper, AUTHORS.get(name), measure.key, measure.decimals) for measure in ANSWERS]
     return [f"not yet {cells[0]}", *cells[1:]]
+
+
+def _published_section(named: set[str]) -> list[Section]:
+    """Return the authors' published results that have no row above."""
+    shown = [measure for measure in ANSWERS if measure.key in ("accuracy", "aurc", "size")]
+    body = [
+        [one.row, *(_figure(one, measure) for measure in shown), one.what]
+        for name, one in AUTHORS.items()
+        if name not in named
+    ]
+    notes = [f"{SOURCE}; {PROTOCOL}. Their figures, not measured here."]
+    header = ["Row there", *(measure.title for measure in shown), "What it is"]
+    return [Section("The authors' published results that have no row above", header, body, notes)] if body else []
+
+
+def _figure(one: Published, measure: Measure) -> str:
+    return f"{one.figures[measure.key]:.{measure.decimals}f}" if measure.key in one.figures else ""
+
+
+def _compared() -> list[tuple[Measure, bool]]:
+    by_key = {measure.key: measure for measure in ANSWERS}
+    return [(by_key["accuracy"], True), (by_key["aurc"], False)]
 
 
 def _headlines(rows: Sequence[Row]) -> list[Headline]:
     by_key = {measure.key: measure for measure in ANSWERS}
-    compared = [(by_key["accuracy"], True), (by_key["aurc"], False)]
+    compared = _compared()
     further = [*compared, (by_key["ece"], False)]
     readable = [row for row in rows if row.method.is_ours or row.method.is_interpretable]
     opaque = [row for row in rows if row.method.is_ours or not row.method.is_interpretable]
@@ -78,7 +119,8 @@ def _headlines(rows: Sequence[Row]) -> list[Headline]:
         for reading in OURS[:3]
         for headline in against_best(own, reading, compared)
     ]
-    return [*against_paper(rows, OURS, further), *_goals(rows), *rivals]
+    partial = against_partial(rows, OURS[0], compared)
+    return [*against_paper(rows, OURS, further), *_goals(rows), *rivals, *partial]
 
 
 def _goals(rows: Sequence[Row]) -> list[Headline]:
@@ -100,23 +142,46 @@ def _goals(rows: Sequence[Row]) -> list[Headline]:
 
 def _answer_notes(rows: Sequence[Row]) -> list[str]:
     return [
-        "In brackets: the paper's figure; ±: standard deviation over data sets; means over data sets of fold means.",
+        "In brackets: the paper's figure, after a semicolon the one of the authors' published results; ±: standard "
+        "deviation over data sets; means over data sets of fold means.",
+        f"The authors' published results: {SOURCE}; {PROTOCOL}.",
         "Fit ms: median over data sets; other jobs may have run at the same time, `ferl bench speed` is the race.",
         *run_notes(rows),
+        *_difference_notes(rows),
     ]
+
+
+def _difference_notes(rows: Sequence[Row]) -> list[str]:
+    """Say of each row that is far from the paper's why that is, where all of the paper's data sets were run."""
+    if len(names_of(rows)) != PAPER_DATA_SETS:
+        return []
+    notes = []
+    for row in rows:
+        gaps = [
+            f"{measure.title} {gap:+.2f}"
+            for measure, _ in _compared()
+            if measure.key in row.method.paper
+            and len(row.data_sets) == PAPER_DATA_SETS
+            and abs(gap := measure.scale * fmean(row.values(measure.key)) - row.method.paper[measure.key]) > FAR
+        ]
+        if gaps:
+            notes.append(f"{row.method.name}, ours minus the paper's: {', '.join(gaps)}: {why(row.method.name)}.")
+    return notes
 
 
 def _draw(figure: Any, rows: Sequence[Row]) -> None:
     """Plot accuracy against size: a filled mark is ours, a hollow one the paper's, with a line between the two.
 
-    A line joins the sizes of wide rules. Interpretable methods that have no rules are dotted lines.
+    A line joins the sizes of wide rules. Interpretable methods that have no rules are dotted lines. Methods that have
+    not all data sets are left out.
     """
     axes = figure.add_subplot()
+    few = partial_rows(rows)
     marks: list[tuple[float, float]] = []
     names: dict[str, tuple[float, float]] = {}
     for row in rows:
         size, accuracy, paper = row.centre("size"), row.centre("accuracy"), row.method.paper
-        if accuracy is None or row.method.name.endswith("vote"):  # a vote: the same trees once more
+        if accuracy is None or row in few or row.method.name.endswith("vote"):  # a vote: the same trees once more
             continue
         if size is None:
             if row.method.is_interpretable:
@@ -159,5 +224,5 @@ TABLE = Table(
     summary="Accuracy, selection and prediction sets against the number of rules.",
     run=run_frontier,
     chapter="Answers",
-    minutes=60,
+    minutes=90,
 )

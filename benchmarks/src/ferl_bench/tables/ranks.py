@@ -8,11 +8,12 @@ from math import isfinite
 from typing import Any
 
 from ferl.plot import critical_difference, plot_critical_difference
+from ferl_bench.common_sets import common_sets_section
 from ferl_bench.headline import Headline
 from ferl_bench.method import Method, all_methods, packages_of
 from ferl_bench.methods.ferl import WIDE
 from ferl_bench.render import Report, Section
-from ferl_bench.rows import Measure, Row, failure_notes, rows_json, run_notes
+from ferl_bench.rows import Measure, Row, failure_notes, names_of, rows_json, run_notes
 from ferl_bench.statistics import Difference, Friedman, friedman, holm, paired_difference
 from ferl_bench.table import Request, Table
 
@@ -36,7 +37,13 @@ VOTES = ("FERL-deep, vote", "ex_fuzzy DeepFERL, soft vote")
 DEMPSTER = ("FERL-deep", "ex_fuzzy DeepFERL")
 # Sizes of wide rules that only the frontier shows: a rank must not count nearly the same rules many times.
 SIZES = ("FERL-wide, 25 rules", "FERL-wide, 6 rules")
-ADDITIVE = ("EBM", "RuleFit", *WIDE, *SIZES)  # interpretable, and of another kind than what the paper ranks
+ADDITIVE = (
+    "EBM",
+    "EBM (defaults)",
+    "RuleFit",
+    *WIDE,
+    *SIZES,
+)  # interpretable, and of another kind than what the paper ranks
 
 
 @dataclass(frozen=True)
@@ -128,7 +135,7 @@ def run_ranks(request: Request, methods: Sequence[Method] | None = None) -> Repo
     """Rank every method (default: all registered ones) on every data set."""
     chosen = all_methods() if methods is None else list(methods)
     rows = request.rows(chosen)
-    return make_report(rows, request.facts(("scipy", *packages_of(chosen))))
+    return make_report(rows, request.facts(("scipy", *packages_of(chosen)), **request.limits.describe()))
 
 
 def compare(rows: Sequence[Row], ours: str) -> list[Comparison]:
@@ -157,10 +164,11 @@ def _paper_differences(rows: Sequence[Row], ours: str, key: str) -> dict[str, fl
 
 def complete_rows(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
     """Return the rows with every data set, and a note for each of the others: a rank takes all methods."""
-    names = {name for row in rows for name in row.data_sets}
+    names = set(names_of(rows))
     complete = [row for row in rows if set(row.data_sets) == names]
     left_out = [
-        f"{row.method.name} is not ranked: measured on {len(row.data_sets)} of {len(names)} data sets."
+        f"{row.method.name} is not ranked: measured on {len(row.data_sets)} of {len(names)} data sets"
+        + (", compared on these at the end." if row.data_sets else ".")
         for row in rows
         if set(row.data_sets) != names
     ]
@@ -182,6 +190,7 @@ def make_report(rows: Sequence[Row], facts: Mapping[str, object]) -> Report:
         sections += [_pair_section(family.title, comparison) for comparison in comparisons]
     if not compared:
         sections.append(Section("Ranks", ["Too few methods or data sets"], [], [*left_out, *run_notes(rows)]))
+    sections += common_sets_section(rows, WIDE[0], MEASURES)
     return Report(
         name="ranks",
         title="Ranks: Friedman, Nemenyi and Wilcoxon over data sets",

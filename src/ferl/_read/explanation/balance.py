@@ -6,7 +6,6 @@ high ones adds nothing, and that is what speaks against. A rule is compared with
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -138,18 +137,9 @@ def read_balance(model: Model, row: Floats, values: list[Any]) -> Balance:
     average = np.append(mean_firing(model), 1.0)[:, None] * np.vstack([weights.weight, weights.prior])
     said = share_among_features(model, np.stack([contributions(model, row)[0], support * average]))
     asked = sorted({feature_of(model, column) for column in model.tree.tested_columns})
-    parts = [
-        FeatureWeight(names[f], values[f], _floats(said[0, f]), _floats(said[1, f]), _seen(model, f)) for f in asked
-    ]
+    parts = [FeatureWeight(names[f], values[f], _floats(said[0, f]), _floats(said[1, f]), model.seen(f)) for f in asked]
     balance = Balance(_floats(scores), _floats(said[0, -1]), tuple(parts), (0, 0), support)
     return balance.between(*_compared(scores))
-
-
-def _seen(model: Model, feature: int) -> tuple[float, float] | None:
-    low, high = model.rule_weights.seen[feature].tolist()
-    if feature in model.category_names or not low <= high:
-        return None
-    return model.number(feature, low), model.number(feature, high)
 
 
 def _compared(scores: Floats) -> tuple[int, int]:
@@ -201,5 +191,5 @@ def _softmax(scores: Floats) -> Floats:
     return np.asarray(odds / odds.sum())
 
 
-def _floats(values: Iterable[float]) -> tuple[float, ...]:
-    return tuple(float(value) for value in values)
+def _floats(values: Floats) -> tuple[float, ...]:
+    return tuple(values.tolist())

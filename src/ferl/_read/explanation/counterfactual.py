@@ -177,27 +177,64 @@ def _other_numbers(line: _Line, features: list[int]) -> tuple[dict[int, Change],
     model.prover.nearest_flips(line.row, line.label, np.array(features, dtype=np.int32), width, at, proven)
     side = np.abs(at - value[:, None]).argmin(axis=1)
     nearest, proven = at[np.arange(len(features)), side], np.abs(proven - value[:, None]).min(axis=1)
-    found, unproven = {}, []
-    for k, feature in enumerate(features):
-        if math.isfinite(nearest[k]):
-            found[feature] = _change(line, feature, float(nearest[k]), float(spread[k]), float(proven[k]))
-        elif math.isfinite(proven[k]):
-            unproven.append(line.names[feature])
-    return found, tuple(unproven)
+    flips = [
+        _Flip(feature, float(value[k]), float(nearest[k]), float(spread[k]), float(proven[k]))
+        for k, feature in enumerate(features)
+        if math.isfinite(nearest[k])
+    ]
+    unproven = [
+        line.names[feature]
+        for k, feature in enumerate(features)
+        if math.isfinite(proven[k]) and not math.isfinite(nearest[k])
+    ]
+    return _changes(line, flips), tuple(unproven)
 
 
-def _change(line: _Line, feature: int, at: float, spread: float, proven: float) -> Change:
-    """The change to a value with few digits at or just behind ``at`` that still alters the label."""
-    value = float(line.row[0, feature])
-    steps = finer_steps() if line.model.kind(feature).is_date else ()
-    for to in _rounded(value, at, _is_whole(line, feature), spread, steps):
-        evidence = line.at(feature, to)
-        new = int(evidence.probability[0].argmax())
-        if new != line.label:
-            break
-    label, is_silent = line.model.labels[new], not evidence.belief.any()
-    value_, to_, at_ = (line.model.number(feature, number) for number in (value, to, at))
-    return Change(line.names[feature], value_, to_, at_, label, is_silent, abs(to - value) / spread, proven / spread)
+@dataclass(frozen=True)
+class _Flip:
+    """Where the label changes along a feature: between ``at``, and what is proven of the way to it."""
+
+    feature: int
+    value: float
+    at: float
+    spread: float
+    proven: float
+
+
+def _changes(line: _Line, flips: list[_Flip]) -> dict[int, Change]:
+    """The changes to values with few digits at or just behind the flips that still alter the label.
+
+    The candidates of all features are tried together, the first ones first: one row at a time would cost more.
+    """
+    found: dict[int, Change] = {}
+    candidates = {flip: _candidates(line, flip) for flip in flips}
+    tried = {flip: next(values) for flip, values in candidates.items()}
+    while tried:
+        rows = np.repeat(line.row, len(tried), axis=0)
+        rows[np.arange(len(tried)), [flip.feature for flip in tried]] = list(tried.values())
+        evidence = read_evidence(line.model, rows)
+        labels = evidence.probability.argmax(axis=1).tolist()
+        is_silent = np.asarray(~evidence.belief.any(axis=1))
+        later: dict[_Flip, float] = {}
+        for k, (flip, to) in enumerate(tried.items()):
+            following = next(candidates[flip], None) if labels[k] == line.label else None
+            if following is None:
+                found[flip.feature] = _change(line, flip, to, line.model.labels[labels[k]], bool(is_silent[k]))
+            else:
+                later[flip] = following
+        tried = later
+    return found
+
+
+def _candidates(line: _Line, flip: _Flip) -> Iterator[float]:
+    steps = finer_steps() if line.model.kind(flip.feature).is_date else ()
+    return _rounded(flip.value, flip.at, _is_whole(line, flip.feature), flip.spread, steps)
+
+
+def _change(line: _Line, flip: _Flip, to: float, label: Any, is_silent: bool) -> Change:
+    value, told, exact = (line.model.number(flip.feature, number) for number in (flip.value, to, flip.at))
+    distance, proven = abs(to - flip.value) / flip.spread, flip.proven / flip.spread
+    return Change(line.names[flip.feature], value, told, exact, label, is_silent, distance, proven)
 
 
 def _rounded(value: float, at: float, is_whole: bool, spread: float, steps: Iterable[float] = ()) -> Iterator[float]:

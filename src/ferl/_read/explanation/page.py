@@ -95,6 +95,8 @@ def as_text(sections: Sequence[Section], width: int = 100) -> str:
 
 def _wrapped(line: str, width: int, indent: str) -> list[str]:
     """A sentence in lines of at most this width; a number stays with its percent sign."""
+    if len(indent) + len(line) <= width and line == line.strip() and "\t" not in line and "\n" not in line:
+        return [indent + line] if line else []
     joined = line.replace(" %", "\N{NO-BREAK SPACE}%")
     lines = textwrap.wrap(joined, width, initial_indent=indent, subsequent_indent=indent + INDENT)
     return [own.replace("\N{NO-BREAK SPACE}%", " %") for own in lines]

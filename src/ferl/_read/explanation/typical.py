@@ -75,6 +75,15 @@ def usual_values(model: Model, nodes: NDArray[np.intp]) -> list[Usual | None]:
     -------
     list of (Usual or None)
     """
+    if len(nodes) > 1:
+        return _usual_among(model, nodes)
+    node = int(nodes[0])  # of wide rules always the root
+    if node not in model.usual_values:
+        model.usual_values[node] = _usual_among(model, nodes)
+    return list(model.usual_values[node])
+
+
+def _usual_among(model: Model, nodes: NDArray[np.intp]) -> list[Usual | None]:
     profile, n_features, categories = model.tree.profile, model.n_features, model.category_names
     if profile.has_exemplars:
         kept = np.unique(profile.exemplar[nodes])

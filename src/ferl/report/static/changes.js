@@ -24,7 +24,7 @@ const ferlChanges = (() => {
     features.forEach((feature, j) => {
       if (feature.n_conditions === 0 || Number.isNaN(values[j])) return;
       const line = { engine, values, label, j, feature };
-      const change = feature.kind === "category" ? otherCategory(line) : otherNumber(line, inside);
+      const change = feature.kind === "category" ? otherCategory(line) : feature.words ? otherStep(line) : otherNumber(line, inside);
       if (change) found.push({ ...change, j, value: values[j] });
     });
     return found.sort((one, other) => one.distance - other.distance || one.j - other.j);
@@ -49,6 +49,18 @@ const ferlChanges = (() => {
       const answer = at(line, code), probability = answer.probability[answer.label];
       if (answer.label !== line.label && (best === null || probability > best.probability))
         best = { to: code, at: code, label: answer.label, isSilent: answer.isSilent, distance: 1, probability };
+    });
+    return best;
+  }
+
+  // The nearest of ordered categories that gives another label; all are tried.
+  function otherStep(line) {
+    const value = line.values[line.j], far = (code) => Math.abs(code - value);
+    let best = null;
+    line.feature.words.forEach((_, code) => {
+      const answer = at(line, code);
+      if (answer.label !== line.label && (best === null || far(code) < far(best.to)))
+        best = { to: code, at: code, label: answer.label, isSilent: answer.isSilent, distance: far(code) / line.feature.spread };
     });
     return best;
   }
@@ -102,6 +114,10 @@ const ferlChanges = (() => {
     const value = line.values[line.j], upward = flip > value, most = OVERSHOOT * Math.abs(flip - value);
     const turns = (to) => Number.isFinite(to) && at(line, to).label !== line.label;
     if (line.feature.is_whole && Number.isInteger(value) && turns(away(flip, 0, upward))) return away(flip, 0, upward);
+    for (const step of line.feature.date ? line.feature.date.steps : []) {
+      const to = (upward ? Math.ceil : Math.floor)(flip / step) * step;
+      if (Math.abs(to - flip) <= most && turns(to)) return to;
+    }
     const first = Math.ceil(-Math.log10(most));
     for (let digits = first; digits < first + N_DIGITS; ++digits) {
       const to = away(flip, digits, upward);

@@ -54,5 +54,17 @@ const ferlTools = (() => {
     return element("dfn", { className: "term", tabIndex: 0, "data-term": word, "aria-describedby": `term-${word.replaceAll(" ", "-")}` }, text);
   }
 
-  return { data, byId, element, drawing, bar, fixed, amount, short, signed, percent, listed, tint, figure, term };
+  // Days since the beginning of 1970 as a date, with as much of the time of day as there is; as date_text in Python.
+  const isoText = (days) => {
+    const moment = new Date(Math.round(days * 86400000));
+    return Number.isNaN(moment.getTime()) ? "" : moment.toISOString();
+  };
+  function dateText(days, isZoned) {
+    const iso = isoText(days), seconds = iso.slice(11, 19);
+    if (!iso) return `${short(days)} days after 1970-01-01`;
+    const time = seconds === "00:00:00" ? "" : ` ${seconds.endsWith(":00") ? seconds.slice(0, 5) : seconds}`;
+    return `${iso.slice(0, 10)}${time}${isZoned ? " UTC" : ""}`;
+  }
+
+  return { isoText, dateText, data, byId, element, drawing, bar, fixed, amount, short, signed, percent, listed, tint, figure, term };
 })();

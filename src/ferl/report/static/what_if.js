@@ -2,7 +2,7 @@
 "use strict";
 
 const ferlPage = (() => {
-  const { data, byId, element, drawing, bar, fixed, amount, short, signed, percent, listed, tint, figure, term } = ferlTools;
+  const { isoText, dateText, data, byId, element, drawing, bar, fixed, amount, short, signed, percent, listed, tint, figure, term } = ferlTools;
   const engine = ferlEngine(data.model);
   const features = data.features, classes = data.model.classes;
   const rows = data.rows.map((row) => ({ ...row, values: row.values.map(Number) }));
@@ -23,7 +23,7 @@ const ferlPage = (() => {
 
   const state = { values: [], start: [], row: {} }, search = { cost: ferlChanges.cost(engine, features), timer: 0 };
   const controls = features.map((feature, j) =>
-    feature.kind === "category" ? categoryControl(feature, j) : numberControl(feature, j));
+    feature.kind === "category" ? categoryControl(feature, j) : feature.words ? orderedControl(feature, j) : numberControl(feature, j));
 
   function control(feature, j, line, lacks, ends) {
     const label = element("label", { className: "lacks" }, lacks, "missing");
@@ -41,16 +41,17 @@ const ferlPage = (() => {
     slider.max = feature.high;
     slider.step = feature.step;
     slider.setAttribute("aria-label", `${feature.name}, slider`);
-    const box = element("input", { type: "number", className: "value", step: "any" });
+    const box = valueBox(feature);
     box.setAttribute("aria-label", `${feature.name}, value`);
     const lacks = element("input", { type: "checkbox" });
     const field = control(feature, j, element("div", { className: "line" }, slider, box), lacks,
-      `${short(feature.low)} to ${short(feature.high)} in training`);
+      `${told(j, feature.low)} to ${told(j, feature.high)} in training`);
     const digits = Math.max(0, Math.min(12, Math.ceil(-Math.log10(feature.step))));
     const known = { value: (feature.low + feature.high) / 2 }; // what an unticked box returns to
     slider.addEventListener("input", () => change(j, Number(Number(slider.value).toFixed(digits))));
     box.addEventListener("input", () => {
-      const typed = box.value === "" ? NaN : Number(box.value);
+      if (box.validity.badInput) return; // half a date
+      const typed = box.value === "" ? NaN : feature.date ? Date.parse(`${box.value}Z`) / 86400000 : Number(box.value);
       if (box.value !== "" && !Number.isFinite(typed)) return; // half a number, as 1e
       change(j, typed, box);
     });
@@ -61,17 +62,31 @@ const ferlPage = (() => {
       lacks.checked = isMissing;
       field.toggleAttribute("data-missing", isMissing);
       if (!isMissing) slider.value = value;
-      slider.setAttribute("aria-valuetext", isMissing ? "missing" : String(value));
-      if (typedIn !== box) box.value = isMissing ? "" : String(value);
+      slider.setAttribute("aria-valuetext", isMissing ? "missing" : feature.date ? told(j, value) : String(value));
+      if (typedIn !== box) box.value = isMissing ? "" : feature.date ? isoText(value).slice(0, feature.date.has_time ? 19 : 10) : String(value);
     };
     return { field, show };
   }
 
+  // Where a number is typed, or a date chosen.
+  function valueBox(feature) {
+    if (!feature.date) return element("input", { type: "number", className: "value", step: "any" });
+    const type = feature.date.has_time ? "datetime-local" : "date";
+    return element("input", { type, className: "value", step: feature.date.has_time ? "1" : "" });
+  }
+
   function categoryControl(feature, j) {
+    return menuControl(feature, j, [...feature.levels, "(not in training)"]);
+  }
+
+  function orderedControl(feature, j) {
+    return menuControl(feature, j, feature.words);
+  }
+
+  function menuControl(feature, j, words) {
     const menu = element("select", { className: "value" });
     menu.setAttribute("aria-label", feature.name);
-    feature.levels.forEach((level, code) => menu.append(element("option", { value: code }, level)));
-    menu.append(element("option", { value: feature.levels.length }, "(not in training)"));
+    words.forEach((word, code) => menu.append(element("option", { value: code }, word)));
     const lacks = element("input", { type: "checkbox" });
     const field = control(feature, j, element("div", { className: "line" }, menu, element("span")), lacks, "");
     menu.addEventListener("change", () => change(j, Number(menu.value)));
@@ -80,7 +95,7 @@ const ferlPage = (() => {
       const isMissing = Number.isNaN(value);
       lacks.checked = isMissing;
       field.toggleAttribute("data-missing", isMissing);
-      if (!isMissing) menu.value = Math.min(value, feature.levels.length);
+      if (!isMissing) menu.value = Math.min(Math.max(Math.round(value), 0), words.length - 1);
     };
     return { field, show };
   }
@@ -271,12 +286,12 @@ const ferlPage = (() => {
 
   function changeLine({ j, to, label, isSilent, distance }) {
     const feature = features[j], isCategory = feature.kind === "category";
-    const told = isCategory ? feature.levels[to] : String(to), steps = Number(distance.toPrecision(2));
-    const far = isCategory ? "" : ` (${to > state.values[j] ? "up" : "down"} by ${steps} ${steps === 1 ? "spread" : "spreads"})`;
+    const words = isCategory || feature.words || feature.date ? told(j, to) : String(to), steps = Number(distance.toPrecision(2));
+    const far = isCategory || feature.words ? "" : ` (${to > state.values[j] ? "up" : "down"} by ${steps} ${steps === 1 ? "spread" : "spreads"})`;
     const button = element("button", { type: "button", className: "small", "data-to": String(to), "data-feature": String(j) }, "try");
-    button.setAttribute("aria-label", `Try ${feature.name} ${told}`);
+    button.setAttribute("aria-label", `Try ${feature.name} ${words}`);
     button.addEventListener("click", () => change(j, to));
-    return [`If ${feature.name} were ${told} instead of ${valueText(j)}${far}: `,
+    return [`If ${feature.name} were ${words} instead of ${valueText(j)}${far}: `,
       element("strong", {}, isSilent ? "no rule says anything any more" : classes[label]), " ", button];
   }
 
@@ -338,8 +353,15 @@ const ferlPage = (() => {
   }
 
   function valueText(j) {
-    const value = state.values[j], feature = features[j];
+    return told(j, state.values[j]);
+  }
+
+  // A value as people write it.
+  function told(j, value) {
+    const feature = features[j];
     if (Number.isNaN(value)) return "missing";
+    if (feature.date) return dateText(value, feature.date.is_zoned);
+    if (feature.words) return feature.words[Math.min(Math.max(Math.round(value), 0), feature.words.length - 1)];
     if (feature.kind !== "category") return short(value);
     return value < feature.levels.length ? feature.levels[value] : "not in training";
   }
@@ -428,7 +450,7 @@ const ferlPage = (() => {
 
   function loadRow(index) {
     if (index in rows) return load(rows[index].values, rows[index]);
-    load(features.map((feature) => (feature.kind === "category" ? 0 : (feature.low + feature.high) / 2)));
+    load(features.map((feature) => (feature.kind === "category" || feature.words ? 0 : (feature.low + feature.high) / 2)));
   }
 
   const page = { engine, data, load, answer: null };

@@ -1,0 +1,1 @@
+"""Collections of tables that Python packages bring along."""
