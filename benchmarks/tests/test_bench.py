@@ -432,7 +432,7 @@ def test_speed_report_has_every_section_with_its_target(
 ) -> None:
     monkeypatch.setattr("ferl_bench.wide_race.TARGETS", {"XGBoost": 3.0})  # EBM takes its time
     sizes = Sizes(6, 300, 500, 300, 2_000, growth_rows=(100, 200), growth_features=(6, 8), growth_features_rows=100)
-    report = run_speed(Request(load_folder(folder), tmp_path, quiet()), sizes)
+    report = run_speed(Request(load_folder(folder), tmp_path, quiet(), repetitions=1), sizes)
     data = json.loads(json.dumps(report.data))
     assert {name: part.get("error") for name, part in data.items()} == dict.fromkeys(
         ("fit", "instruction sets", "boosting", "predict", "one row", "memory", "growth", "wide growth")
