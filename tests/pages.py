@@ -56,7 +56,9 @@ class Block:
 def pages() -> list[Path]:
     """Every page that people wrote; those of results/ that the benchmark wrote have no code."""
     found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md"), *DOCS.rglob("notebooks/*.ipynb")]
-    return sorted(page for page in found if not {"_build", "auto_gallery", "generated"} & set(page.parts))
+    return sorted(
+        page for page in found if not {"_build", "auto_gallery", "auto_integrations", "generated"} & set(page.parts)
+    )
 
 
 def blocks(page: Path) -> list[Block]:
