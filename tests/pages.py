@@ -145,7 +145,7 @@ def command(line: str) -> str:
         return done.output
     if program == "pip":
         _extras_exist(arguments)
-    elif program == "python" and arguments[0] != "-m":
+    elif program.startswith("python") and arguments[0] != "-m":
         assert (ROOT / arguments[0]).is_file(), line
     elif program == "make":
         assert f"\n{arguments[-1]}:" in (ROOT / arguments[1] / "Makefile").read_text(encoding="utf-8"), line
