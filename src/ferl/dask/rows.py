@@ -259,7 +259,7 @@ class RowsOnCluster:
         told, form = constant(step), constant(self.form)
         task = delayed(_folded, pure=False)
         firsts = [0, *accumulate(self.sizes)]
-        known_rows = self._rows or [None] * len(self.sizes)
+        known_rows: Sequence[int | None] = self._rows or [None] * len(self.sizes)
         folded = [
             task(part, index, told, form, firsts[index], self.sizes[index], self.labels[index], known_rows[index])
             for index, part in enumerate(self.parts.delayed())
