@@ -293,9 +293,7 @@ class _Judge:
         wanted = self.wanted
         answers = answer_columns(self.model, read.rows, wanted)
         if wanted.n_reasons:
-            answers += reason_columns(
-                self.model, read.rows, wanted.n_reasons, wanted.wished, wanted.decision
-            )
+            answers += reason_columns(self.model, read.rows, wanted.n_reasons, wanted.wished, wanted.decision)
         numbers = read.numbers if self.as_typed else {}
         kept = [numbers.get(name, own) for name, own in zip(self.kept, batch.columns if self.kept else (), strict=True)]
         return pa.table([*kept, *answers], names=[*self.kept, *self.names])
