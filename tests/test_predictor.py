@@ -85,7 +85,7 @@ def test_numbers_for_dates_and_ordered_words_are_refused_as_the_classifier_refus
     grade = pd.Categorical(np.where(X["size"] > 30, "high", "low"), categories=["low", "high"], ordered=True)
     for table in (X, X[["size"]].assign(grade=grade)):
         clf = FERLClassifier(random_state=0).fit(table, X["size"] > 30)
-        with pytest.raises(ValueError, match="held"):
+        with pytest.raises(ValueError, match="holds numbers"):
             clf.predictor().predict_proba(np.array([1.0, 18628.0]))
 
 
