@@ -390,6 +390,9 @@ def bench(context: typer.Context) -> None:
 
 def _wished_label(model: Model, n_reasons: int, wished: str | None) -> Any:
     """The label that text on the command line names."""
+    if wished is None and n_reasons and model.weights is not None and len(model.classes) > 2:
+        classes = ", ".join(map(str, model.classes.tolist()[:8]))
+        raise ValueError(f"--reasons needs the class that rows should have had: add --wished, with one of {classes}.")
     if wished is None:
         return None
     if not n_reasons:
