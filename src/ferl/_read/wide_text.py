@@ -262,8 +262,10 @@ def wide_text(
         # Rules on one feature are told together, so that the first of them may be more than were asked for.
         if max_rules is not None and n_told + len(own) > max_rules and (n_told or not max_rules):
             break
+        is_curve = isinstance(shape, Curve) and is_told_as_curve(model, shape)
+        own = own if is_curve or max_rules is None else own[:max_rules]
         n_told += len(own)
-        if isinstance(shape, Curve) and is_told_as_curve(model, shape):
+        if isinstance(shape, Curve) and is_curve:
             lines += curve_lines(style, shape)
         else:
             lines += [line for rule in own for line in rule_lines(style, rules[rule], model.rule_weights.weight[rule])]
