@@ -1,4 +1,4 @@
-"""The pictures of docs/plots.md.
+"""The pictures of docs/guide/plots.md.
 
 Run it with ``python examples/gallery.py``; it needs ``pip install "ferl[plot]"`` and takes a few seconds. Another
 folder than docs/plots can be given. The picture that Graphviz draws is left out where ``dot`` is not installed.
@@ -178,7 +178,7 @@ def curves():
 
 
 def ranks():
-    """The accuracies of docs/frontier.md, over its data sets."""
+    """The accuracies of docs/results/frontier.md, over its data sets."""
     page = (DOCS / "frontier.md").read_text(encoding="utf-8")
     section = page.partition("## Acc % by data set")[2].partition("\n## ")[0]
     table = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("|")]

@@ -1,7 +1,7 @@
-"""Write the pictures of docs/report.md: the report of a table of loans in Chromium, light and dark, and on a phone.
+"""Write the pictures of docs/guide/report.md: the report in Chromium, light and dark, and on a phone.
 
-The table is made up: numbers and categories, one application in five denied. Needs selenium, and Debian's packages
-chromium and chromium-driver: ``python examples/report_screenshots.py docs``
+The table of loans is made up: numbers and categories, one application in five denied. Needs selenium, and Debian's
+packages chromium and chromium-driver: ``python examples/report_screenshots.py docs/pictures``
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from cli_examples import ferl, refused
+from cli_examples import ferl
 from ferl import export_text, load_model, overview
 from ferl._cli.explain import read_row_of
 from ferl._read.evidence import read_evidence
@@ -172,10 +172,3 @@ def test_certificates_count_spreads_in_the_words_of_the_table(bank):
             assert re.search(r"applied [\d.]+ days", told)
             return
     raise AssertionError("no row whose certificate the date limits")
-
-
-def test_reasons_for_one_of_many_classes_ask_for_the_option_of_the_shell(bank):
-    folder, _ = bank
-    told = refused("predict", folder / "model.json", folder / "bank.csv", "--reasons", 2, "-o", folder / "x.csv")
-    assert "--wished" in told
-    assert "positive" not in told

@@ -1,6 +1,5 @@
 """Loaders of image folders, on miniature ones, and the example of the digits."""
 
-import re
 import runpy
 from pathlib import Path
 
@@ -119,15 +118,3 @@ def test_the_example_of_the_digits_reads_them_by_their_strokes(capsys):
     assert names["alarms"][is_novel].mean() > 2 * names["alarms"][~is_novel].mean()
     assert names["n_repaired"] > 0
     assert 8 not in model.classes_
-
-
-def test_the_examples_of_the_page_on_concepts_run(capsys):
-    page = (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    names = {}
-    for block in blocks:
-        exec(compile(block, "concepts.md", "exec"), names)
-    assert len(blocks) == 6
-    assert float(capsys.readouterr().out.split()[0]) > 0.85
-    assert names["one"].change > 0
-    np.testing.assert_allclose(names["parts"].sum(axis=1), names["model"].novelty(names["X_test"][:3]))

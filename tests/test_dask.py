@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import os
 import pickle
-import re
 import signal
 import subprocess
 import sys
@@ -446,20 +445,6 @@ def test_a_clone_shares_the_client(client: Client) -> None:
     assert other.get_params() == model.get_params()
     assert other.client is client
     assert other.class_weight is not model.class_weight
-
-
-def test_the_examples_of_the_page_run(capsys: pytest.CaptureFixture[str], monkeypatch: Any, tmp_path: Path) -> None:
-    page = Path(__file__).parent.parent / "docs" / "dask.md"
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {}
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-    for block in blocks:
-        exec(compile(block, str(page), "exec"), names)
-    assert len(blocks) == 4
-    printed = capsys.readouterr().out.splitlines()
-    assert printed[0].startswith("Evidence for yes: begin with ")
-    assert len(pd.read_parquet("answers.parquet")) == 20_000
-    same_tree(names["model"].tree_, names["local"].tree_)
 
 
 def test_partial_fit_points_to_the_local_model() -> None:

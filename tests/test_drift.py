@@ -12,7 +12,6 @@ import pytest
 from ferl import FERLClassifier
 from ferl._learn.consequents import consequents, own_trust
 from ferl._read.novelty import usual_residual
-from test_readme import README, run_blocks
 from update_examples import world
 
 
@@ -94,17 +93,6 @@ def test_a_feature_that_no_rule_tests_is_seen_in_novelty() -> None:
     drift = model.partial_fit(X, y).drift_
     assert drift.novelty - 5 * drift.novelty_error > 1
     assert drift.z < 3
-
-
-def test_the_page_runs_and_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    page = README.parent / "docs" / "updating.md"
-    n_blocks, names = run_blocks(page)
-    assert n_blocks == 1
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "<Drift: 1000 rows>"
-    assert lines[-1].endswith("fit anew on recent rows.")
-    assert [line for line in lines if line not in page.read_text(encoding="utf-8")] == []
-    assert names["calm"].z < 3
 
 
 def test_drift_reads_and_writes() -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from io import StringIO
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -69,7 +67,7 @@ def test_a_model_without_names_takes_rows_by_place():
 
 def test_rows_that_are_not_one_are_refused_with_the_remedy(iris):
     frame, model = iris
-    with pytest.raises(ValueError, match=r"x has 3 rows; an explanation is about one\. Pass one of them"):
+    with pytest.raises(ValueError, match=r"x has 3 rows; this is about one\. Pass one of them"):
         model.explain(frame.head(3))
     with pytest.raises(ValueError, match="x has 3 values; the model was fitted on 4 features"):
         model.explain([1.0, 2.0, 3.0])
@@ -247,17 +245,3 @@ def test_words_are_explained_where_rules_use_them():
     assert story.words
     assert "What the words mean" in str(story)
     assert "What the words mean" not in str(FERLClassifier("deep", random_state=0).fit(X, y).explain(X[0]))
-
-
-def test_the_examples_of_the_page_run_and_print_what_it_says(capsys):
-    page = (Path(__file__).parent.parent / "docs" / "explain.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    names: dict[str, object] = {}
-    exec(compile(block, "explain.md", "exec"), names)
-    assert "virginica (68 %), because" in capsys.readouterr().out
-    iris = load_iris()
-    columns = [name.removesuffix(" (cm)") for name in iris.feature_names]
-    model = FERLClassifier("deep", random_state=0).fit(
-        pd.DataFrame(iris.data, columns=columns), iris.target_names[iris.target]
-    )
-    assert f"```text\n{model.explain(iris.data[83])}\n```" in page

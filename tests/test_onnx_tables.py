@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
-from pathlib import Path
 
 import numpy as np
 import onnxruntime
@@ -21,8 +19,6 @@ from ferl._cli.app import app
 from ferl.onnx import onnx_inputs, to_onnx
 from onnx_examples import assert_answers, assert_exports, run, session_of
 from table_examples import TABLE_LAW, fit_mixed, mixed_table, mixed_tables, rows_beside
-
-PAGE = Path(__file__).parent.parent / "docs" / "onnx.md"
 
 
 @TABLE_LAW
@@ -183,13 +179,3 @@ def test_export_refuses_places_where_nothing_should_be_written(tmp_path, monkeyp
     monkeypatch.setitem(sys.modules, "onnx", None)  # as if it were not installed
     told = ferl("export", tmp_path / "model.json", "-o", tmp_path / "m.onnx", code=2)
     assert 'pip install "ferl[onnx]"' in told
-
-
-def test_the_examples_of_the_page_run(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
-    names: dict[str, object] = {}
-    for block in blocks:
-        exec(compile(block, str(PAGE), "exec"), names)
-    assert len(blocks) == 3
-    assert "True" in capsys.readouterr().out

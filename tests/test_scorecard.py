@@ -3,8 +3,6 @@
 import csv
 import io
 import math
-import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -217,13 +215,3 @@ def test_reasons_of_several_classes_need_the_class_that_was_wished_for():
     ):
         with pytest.raises(ValueError, match=match):
             reason_codes(clf, X, positive=2, **options)
-
-
-def test_the_examples_of_the_page_run(capsys):
-    page = (Path(__file__).parent.parent / "docs" / "scorecard.md").read_text(encoding="utf-8")
-    names: dict = {}
-    for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
-        exec(compile(block, "scorecard.md", "exec"), names)
-    out = capsys.readouterr().out
-    assert "points below the average row" in out
-    assert "rows get another label" in out

@@ -17,7 +17,7 @@ from ferl.partition import FuzzySet, LinguisticVariable
 from table_examples import mixed_table
 
 sio = pytest.importorskip("skops.io", reason='skops is not installed: pip install "ferl[test]"')
-PAGE = Path(__file__).parent.parent / "docs" / "plots.md"
+PAGE = Path(__file__).parent.parent / "docs" / "guide" / "plots.md"
 
 
 def models() -> dict[str, tuple[Any, Any, Any]]:

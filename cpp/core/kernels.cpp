@@ -11,6 +11,8 @@ namespace ferl {
 
 namespace {
 
+// Registers of 512 bits were no faster in any of these loops, and slower in the search for neighbours.
+#define FERL_NO_V4
 #define FERL_KERNELS_FILE "core/kernels.inc"
 #define FERL_KERNELS(isa)                                                                                           \
   {isa::cuts_two_classes, isa::cuts_many_classes, isa::tally_absent, isa::fire, isa::add_weighted,                  \

@@ -2,6 +2,8 @@
 // arithmetic is element-wise, and only the number of registers it takes differs.
 #pragma once
 
+#include "core/compiler.h"
+
 namespace ferl {
 
 inline constexpr int kLanes = 8;  // resamples swept at once, one in each lane of a vector
@@ -14,11 +16,3 @@ struct alignas(kLanes * sizeof(double)) LaneCell {
 };
 
 }  // namespace ferl
-
-// GCC's own target_clones would not do: it lowers explicit vectors before it clones, so that every clone keeps the
-// baseline's short ones. Elsewhere than GCC on x86-64 the baseline is used.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define FERL_MULTIVERSION 1
-#else
-#define FERL_MULTIVERSION 0
-#endif

@@ -24,7 +24,7 @@ double power_of_two_above(double value) {
 
 void add_to(std::vector<Sum>& sums, const std::vector<Sum>& others) {
   for (std::size_t i = 0; i < sums.size(); ++i)
-    if (__builtin_add_overflow(sums[i], others[i], &sums[i]))
+    if (add_overflows(sums[i], others[i], &sums[i]))
       throw std::invalid_argument("The sums of a state are larger than those of any rows.");
 }
 
@@ -253,7 +253,7 @@ MomentSums Moments::with_splits() const {
 
 std::vector<double> Moments::in_rows(const std::vector<Sum>& sums) const {
   std::vector<double> out;
-  for (const Sum sum : sums) out.push_back(static_cast<double>(sum) * kFiringUnit * weight_unit_);
+  for (const Sum sum : sums) out.push_back(to_double(sum) * kFiringUnit * weight_unit_);
   return out;
 }
 
@@ -262,7 +262,7 @@ std::vector<double> Moments::class_weight() const { return in_rows(tally_.sums.o
 std::vector<double> Moments::known_weight() const { return in_rows(with_splits().known); }
 
 double Moments::mean_in_ranges(const MomentSums& sums, std::size_t cell) const {
-  return sums.known[cell] > 0 ? static_cast<double>(sums.first[cell]) / static_cast<double>(sums.known[cell]) : 0.0;
+  return sums.known[cell] > 0 ? to_double(sums.first[cell]) / to_double(sums.known[cell]) : 0.0;
 }
 
 std::vector<double> Moments::mean() const {
@@ -280,8 +280,7 @@ std::vector<double> Moments::variance() const {
   const std::size_t d = half_.size();
   for (std::size_t i = 0; i < sums.first.size(); ++i) {
     const double z = mean_in_ranges(sums, i), half = half_[i % d];
-    const double square =
-        sums.known[i] > 0 ? static_cast<double>(sums.second[i]) / static_cast<double>(sums.known[i]) : 0.0;
+    const double square = sums.known[i] > 0 ? to_double(sums.second[i]) / to_double(sums.known[i]) : 0.0;
     out.push_back(std::max(0.0, square - z * z) * half * half);
   }
   return out;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/compiler.h"
 #include "core/parallel.h"
 #include "core/tree.h"
 #include "core/types.h"
@@ -34,7 +35,7 @@ struct MomentOptions {
   std::vector<Column> columns;
 };
 
-__extension__ using Sum = __int128;  // 50 bits for a firing, 46 for a weight, 31 for the number of rows, and the sign
+using Sum = Int128;  // 50 bits for a firing, 46 for a weight, 31 for the number of rows, and the sign
 inline constexpr std::uint64_t kMostRowsOfSums = (std::uint64_t{1} << 31) - 1;
 
 // The sums as parallel arrays: what one process tells another.

@@ -93,6 +93,10 @@ def checked_input(estimator: Any, X: Any, reset: bool = False) -> Table:
     -------
     Table
     """
+    if reset and type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and 0 not in X.shape:
+        estimator.n_features_in_ = X.shape[1]  # all that scikit-learn would find
+        estimator.__dict__.pop("feature_names_in_", None)
+        return read_table(X)
     with _remedies():
         table = X if isinstance(X, Table) else _read(estimator, X)
         if reset or table.names is None or not hasattr(estimator, "feature_names_in_"):

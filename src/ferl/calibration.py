@@ -119,7 +119,8 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
     Of trees the map moves beliefs and decides how the ignorance bets (:mod:`ferl.calibration`); the ignorance itself
     is kept. Of wide rules it moves the probability, and the evidence is that of the weights which this probability
     means: a temperature divides all weights of evidence by one number. Either way belief <= pignistic <= plausibility
-    still holds, and the label is the same. There is no guarantee: it is a fit. docs/calibration.md has what it gains.
+    still holds, and the label is the same. There is no guarantee: it is a fit.
+    docs/results/calibration.md has what it gains.
 
     Parameters
     ----------

@@ -29,14 +29,21 @@ from ferl._tables.describe import NOTHING_SAID, TableDescription
 from ferl._util.threads import n_threads
 
 
+@cache
+def _parameter_names(cls: Any) -> tuple[str, ...]:
+    """As scikit-learn finds them, which inspects the signature at every call, several times in a fit."""
+    return tuple(super(FERLClassifier, cls)._get_param_names())
+
+
 class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
     """Fuzzy rules whose every answer carries its evidence.
 
     The default, wide, has short rules of one to three conditions. Each speaks for and against every class with a weight
     of evidence, in proportion to how far a row fits it; the weights add up, and they mean belief and plausibility of
     every class by Dempster's rule. Where weights cancel, or values lie outside what training saw, ignorance grows: it
-    widens the prediction set, up to all classes, which is an abstention. See docs/wide.md. Compact has few such rules,
-    in words that are fixed before learning, "petal length is low"; an expert may write them (:mod:`ferl.partition`).
+    widens the prediction set, up to all classes, which is an abstention. See docs/guide/rules.md. Compact has few such
+    rules, in words that are fixed before learning, "petal length is low"; an expert may write them
+    (:mod:`ferl.partition`).
 
     Deep and medium grow one tree. Each split is a *band*, not a line: the cut is found again in bootstrap resamples,
     and where the cuts scatter both branches share the row. A row reaches several leaves, whose class distributions are
@@ -164,7 +171,7 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         After :meth:`partial_fit`: how the last block differed from the rows before; None after the first block.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, when the training table had names.
 
     Notes
@@ -326,7 +333,7 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         describe : TableDescription, mapping, str or path-like, default=None
             What people say of the table, or the JSON or YAML file that says it: names, units, meanings of values, for
             readers; orders of categories and markers of missing values, which decide how columns are read. See
-            docs/words_of_a_table.md.
+            docs/guide/tables.md.
 
         Returns
         -------
@@ -389,7 +396,7 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         with what these sum up: class weights and with them the rules' distributions, the ranges where gates are open,
         means, variances and exemplars; of wide rules the weights of evidence. ``drift_`` says how the block differs
         from the rows before; where it does, or where the first block was small, :meth:`fit` on all rows finds better
-        conditions. See docs/updating.md.
+        conditions. See docs/guide/updating.md.
 
         Parameters
         ----------
@@ -527,10 +534,9 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         return parameters
 
     @classmethod
-    @cache  # scikit-learn inspects the signature at every call, several times in a fit
     def _get_param_names(cls) -> list[str]:
-        names: list[str] = super()._get_param_names()
-        return names
+        found: list[str] = list(_parameter_names(cls))  # type: ignore[arg-type]  # classes can be hashed
+        return found
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()

@@ -122,7 +122,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         ``measure`` at the time of fitting.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, when the training table had names.
 
     Notes

@@ -37,7 +37,7 @@ def save_model(estimator: FERLClassifier, path: str | os.PathLike[str]) -> None:
     """Write a fitted classifier to a file that :func:`load_model` reads back: JSON, no pickle.
 
     The loaded model gives the same answers to the last bit. The file is replaced as a whole: whoever reads it sees the
-    old or the new one. docs/model_file.md describes the format.
+    old or the new one. docs/guide/model_file.md describes the format.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ constexpr double kRidges[] = {240, 60, 15, 4, 1, 0.25, 0.06};  // from strong to
 // few rows the best ridge of linear rules alone is too weak.
 constexpr double kLinearSlack = 16;
 // Of rules of one given word. A ridge that is strong enough to keep the weights of many classes apart makes all of them
-// too small; one factor mends it. (What it is worth: docs/concepts.md.)
+// too small; one factor mends it. (What it is worth: docs/guide/concepts.md.)
 constexpr double kScales[] = {1, 1.2, 1.44, 1.73, 2.07, 2.49, 2.99};
 constexpr double kTolerance = 2e-4;       // of refits
 constexpr int kIterations = 12;

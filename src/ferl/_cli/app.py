@@ -170,10 +170,14 @@ def predict(
     prefix: Annotated[str, typer.Option(help="Put this before the names of the columns that are added.")] = "",
     novelty: Annotated[bool, typer.Option(help="Whether to tell how unlike the training rows each row is.")] = True,
     reasons: Annotated[
-        int, typer.Option(min=0, help="Add so many columns that say what cost a row most; for wide rules.")
+        int, typer.Option(min=0, help="Add so many columns that say what spoke for the label most; for wide rules.")
     ] = 0,
     wished: Annotated[
-        str | None, typer.Option(help="Class that reasons are about.  [default: the second of two classes]")
+        str | None,
+        typer.Option(
+            help="Reasons say what cost a row most on its way to this class.  [default: the most probable class but "
+            "the label, so that they say what spoke for the label]"
+        ),
     ] = None,
     decision: Annotated[
         Decision,
@@ -390,9 +394,6 @@ def bench(context: typer.Context) -> None:
 
 def _wished_label(model: Model, n_reasons: int, wished: str | None) -> Any:
     """The label that text on the command line names."""
-    if wished is None and n_reasons and model.weights is not None and len(model.classes) > 2:
-        classes = ", ".join(map(str, model.classes.tolist()[:8]))
-        raise ValueError(f"--reasons needs the class that rows should have had: add --wished, with one of {classes}.")
     if wished is None:
         return None
     if not n_reasons:

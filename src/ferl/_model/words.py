@@ -158,7 +158,7 @@ class LinguisticVariable:
 
         Returns
         -------
-        ndarray of shape (*x.shape, n_sets)
+        ndarray of shape (..., n_sets)
         """
         return np.stack([one.membership(x) for one in self.sets], axis=-1)
 

@@ -7,7 +7,7 @@ Two measures, both sums of one part for each feature:
 - "residual": the paper's, from means and variances alone: how far the row lies from the middle of its rules, in the
   features they do not test, plus nine times the support deficit.
 
-``docs/novelty.md`` compares them with each other and with detectors that have no rules.
+``docs/guide/novelty.md`` compares them with each other and with detectors that have no rules.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -69,15 +70,20 @@ def read_reasons(
     if not points_to_double > 0:
         raise ValueError(f"points_to_double is {points_to_double}; it must be above 0.")
     own, unit = _positive(model, positive), points_to_double / math.log(2)
-    names = shown_names(model, feature_names, None)[0]
-    style = WideStyle(model, names, [in_sentence(label) for label in model.labels])
-    candidates = _Candidates(style, own, against)
+    candidates = _candidates(model, tuple(shown_names(model, feature_names, None)[0]), own, against)
     lost = candidates.lost(rows)
     order = np.argsort(-lost, axis=1, kind="stable")[:, :n]
     return [
         tuple(candidates.reason(row, int(k), float(costs[k]), unit) for k in chosen if costs[k] > _NOTHING)
         for row, costs, chosen in zip(rows, lost, order, strict=True)
     ]
+
+
+# A service asks the same of one model again and again: reading its curves takes ten times as long as judging a row.
+@lru_cache(maxsize=4)
+def _candidates(model: Model, names: tuple[str, ...], own: int, against: str) -> _Candidates:
+    style = WideStyle(model, list(names), [in_sentence(label) for label in model.labels])
+    return _Candidates(style, own, against)
 
 
 def _positive(model: Model, positive: Any) -> int:

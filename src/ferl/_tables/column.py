@@ -251,7 +251,10 @@ def _encoded(array: Any) -> Any:
 def _in_one(array: Any) -> Any:
     pa = arrow()
 
-    return array if isinstance(array, pa.Array) else array.combine_chunks()
+    if isinstance(array, pa.Array):
+        return array
+    # Without chunks pyarrow makes an empty array from a list, which older versions cannot do for dictionaries.
+    return array.combine_chunks() if array.num_chunks else pa.nulls(0, array.type)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -148,7 +148,7 @@ NOTHING_SAID = TableDescription()
 
 
 def load_description(path: str | os.PathLike[str]) -> TableDescription:
-    """Read what people say of a table from a JSON or YAML file; docs/words_of_a_table.md shows how to write one.
+    """Read what people say of a table from a JSON or YAML file; docs/guide/tables.md shows how to write one.
 
     Parameters
     ----------

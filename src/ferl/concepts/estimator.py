@@ -37,8 +37,8 @@ Known = Mapping[str, Any]
 def default_head(concept_names: Sequence[str]) -> FERLClassifier:
     """Wide rules, one for each concept that matters: the more it is present, the more the rule says.
 
-    Chosen on training rows (docs/concepts.md): rules that are free to choose their ramps were no better, and pruning
-    less than elsewhere keeps a few concepts more.
+    Chosen on training rows (docs/guide/concepts.md): rules that are free to choose their ramps were no better, and
+    pruning less than elsewhere keeps a few concepts more.
 
     Parameters
     ----------

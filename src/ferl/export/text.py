@@ -240,7 +240,7 @@ def splits_frame(
 
     A split's cut was found again in every bootstrap resample. The frame says between which values the best cut lies and
     how many resamples agree with the band that was learned from them. Bootstrap intervals of a threshold are
-    approximate; ``docs/cuts.md`` has their measured coverage.
+    approximate; ``docs/results/cuts.md`` has their measured coverage.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ def to_onnx(
     """A fitted classifier as an ONNX model, of standard operators only.
 
     The answers are those of Python up to rounding, about 1e-12: label, evidence, set and novelty, for any number of
-    rows at once, with categories, unseen categories and missing values. ``docs/onnx.md`` has examples.
+    rows at once, with categories, unseen categories and missing values. ``docs/guide/onnx.md`` has examples.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ _SENTENCE = re.compile(
 
 
 def load_partition(path: str | os.PathLike[str]) -> list[LinguisticVariable]:
-    """Read linguistic variables from a file; docs/partitions.md shows how to write one.
+    """Read linguistic variables from a file; docs/guide/words.md shows how to write one.
 
     Parameters
     ----------

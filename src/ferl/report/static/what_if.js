@@ -51,7 +51,7 @@ const ferlPage = (() => {
     slider.addEventListener("input", () => change(j, Number(Number(slider.value).toFixed(digits))));
     box.addEventListener("input", () => {
       if (box.validity.badInput) return; // half a date
-      const typed = box.value === "" ? NaN : feature.date ? Date.parse(`${box.value}Z`) / 86400000 : Number(box.value);
+      const typed = box.value === "" ? NaN : feature.date ? box.valueAsNumber / 86400000 : Number(box.value);
       if (box.value !== "" && !Number.isFinite(typed)) return; // half a number, as 1e
       change(j, typed, box);
     });

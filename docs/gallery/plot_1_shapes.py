@@ -1,0 +1,23 @@
+"""
+Everything a model knows
+========================
+
+Wide rules on one feature add up to a curve, rules on two features to a map. Together they are the model: nothing is
+left out. Here are the four that matter most of a model of tumours. Up is evidence for *malignant*, down for *benign*;
+grey bars are training rows.
+"""
+
+from sklearn.datasets import load_breast_cancer
+
+from ferl import FERLClassifier
+from ferl.plot import plot_shapes
+
+data = load_breast_cancer()
+clf = FERLClassifier(random_state=0).fit(data.data, data.target_names[data.target])
+figure = plot_shapes(clf, feature_names=data.feature_names, max_features=4)
+
+# %%
+# With ``max_conditions=1`` there are curves only.
+curves = FERLClassifier(max_conditions=1, random_state=0).fit(data.data, data.target_names[data.target])
+print(f"{clf.n_rules_} rules of up to three conditions, {curves.n_rules_} of one")
+figure = plot_shapes(curves, feature_names=data.feature_names, max_features=4)

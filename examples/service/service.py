@@ -1,0 +1,200 @@
+"""A web service that answers with sets, reasons and novelty, and refuses what it does not understand.
+
+Run it with a model file of wide rules::
+
+    pip install fastapi uvicorn
+    FERL_MODEL=model.json uvicorn --factory service:create_app
+
+``/docs`` shows the schema, which is made from the model's table; ``load_test.py`` measures how long answers take.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+from fastapi import FastAPI, HTTPException, Query
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from ferl import FERLClassifier, load_model
+from ferl.export import reason_codes
+
+MOST_ROWS = 1000
+N_REASONS = 4
+N_UNUSUAL = 3
+TYPES = {float: "float64", bool: "boolean", str: "string"}  # of pandas
+
+
+class ClassSupport(BaseModel):
+    """What the evidence says of one class."""
+
+    label: bool | int | float | str
+    probability: float = Field(ge=0, le=1)
+    belief: float = Field(ge=0, le=1, description="How far the evidence supports this class and no other")
+    plausibility: float = Field(ge=0, le=1, description="How far the evidence does not speak against it")
+    in_set: bool
+
+
+class Reason(BaseModel):
+    """What spoke for the best class and against the second one, compared with the average training row."""
+
+    name: str = Field(description="A feature, or a rule on several features")
+    value: str
+    weight: float = Field(description="Log-odds: 0.69 doubles the odds of the best class against the second")
+
+
+class Unusual(BaseModel):
+    """A feature whose value is unlike those of the training rows."""
+
+    feature: str
+    value: bool | int | float | str | None
+    novelty: float
+
+
+class Answer(BaseModel):
+    """The answer for one row."""
+
+    label: bool | int | float | str | None = Field(description="null: all classes are in the set, the service abstains")
+    prediction_set: list[bool | int | float | str]
+    support: list[ClassSupport]
+    ignorance: float
+    novelty: float = Field(description="0: like the training rows; large: unlike them")
+    novelty_rank: float | None = Field(description="Share of the training rows that are less unusual; null: not known")
+    reasons: list[Reason]
+    unusual: list[Unusual]
+
+
+class ModelCard(BaseModel):
+    """What is served."""
+
+    classes: list[bool | int | float | str]
+    features: list[str]
+    n_rules: int
+    most_rows: int
+
+
+def create_app(model: FERLClassifier | str | None = None) -> FastAPI:
+    """Make the service of a model.
+
+    Parameters
+    ----------
+    model : FERLClassifier or str, default=None
+        Fitted, or a model file; None: the file that the environment variable FERL_MODEL names.
+
+    Returns
+    -------
+    FastAPI
+        The service.
+    """
+    path = os.environ.get("FERL_MODEL") if model is None else model
+    if path is None:
+        raise ValueError("No model to serve: set the environment variable FERL_MODEL to a model file of ferl.")
+    clf = path if isinstance(path, FERLClassifier) else load_model(path)
+    if not hasattr(clf, "contributions"):
+        raise ValueError(f"The model is {clf.variant!r}; reasons need wide rules: fit it as 'wide' or 'compact'.")
+    types = column_types(clf)
+    row_type: Any = create_model(
+        "Row",
+        __config__=ConfigDict(extra="forbid"),
+        **{f"f{j}": (own | None, Field(default=None, alias=name)) for j, (name, own) in enumerate(types.items())},
+    )
+    app = FastAPI(title="ferl", description="Rules that justify their answers and say when not to trust them.")
+
+    @app.get("/model")
+    def card() -> ModelCard:
+        return ModelCard(classes=clf.classes_.tolist(), features=list(types), n_rules=clf.n_rules_, most_rows=MOST_ROWS)
+
+    def answers(rows: list[row_type], reasons: int = N_REASONS) -> list[Answer]:
+        if not 0 < len(rows) <= MOST_ROWS:
+            raise HTTPException(413 if rows else 422, f"{len(rows)} rows; a request has 1 to {MOST_ROWS}.")
+        return answer(clf, types, [row.model_dump(by_alias=True) for row in rows], reasons)
+
+    def explanation(row: row_type) -> dict[str, str]:
+        return {"text": str(clf.explain(row.model_dump(by_alias=True)))}
+
+    # The types are made at run time: FastAPI reads them here, since text cannot name them.
+    n_reasons = Annotated[int, Query(ge=0, le=20, description="At most so many reasons for each row")]
+    answers.__annotations__ = {"rows": list[row_type], "reasons": n_reasons, "return": list[Answer]}
+    explanation.__annotations__ = {"row": row_type, "return": dict[str, str]}
+    app.post("/answers")(answers)
+    app.post("/explanation")(explanation)
+    return app
+
+
+def column_types(clf: FERLClassifier) -> dict[str, Any]:
+    """Return the name of each feature and the type of its values: numbers, or that of its categories."""
+    names = [str(name) for name in getattr(clf, "feature_names_in_", [f"x{j}" for j in range(clf.n_features_in_)])]
+    types: list[Any] = []
+    for categories in clf.categories_:
+        if categories is None:
+            types.append(float)
+        elif all(isinstance(own, bool) for own in categories.tolist()):
+            types.append(bool)
+        else:
+            types.append(str)
+    return dict(zip(names, types, strict=True))
+
+
+def answer(clf: FERLClassifier, types: dict[str, Any], rows: list[dict[str, Any]], n_reasons: int) -> list[Answer]:
+    """Answer some rows, which hold every feature."""
+    table = as_table(clf, types, rows)
+    evidence = clf.predict_evidence(table)
+    probability, sets = evidence.probability, evidence.prediction_set()
+    unlike, rank = clf.novelty_attribution(table), clf.novelty_rank(table)
+    names, classes = list(types), clf.classes_.tolist()
+    best, second = np.argsort(-probability, axis=1, kind="stable")[:, :2].T
+    reasons = reasons_against(clf, table, second, n_reasons)
+    answered = []
+    for i, row in enumerate(rows):
+        odd = np.argsort(-unlike[i], kind="stable")[:N_UNUSUAL]
+        answered.append(
+            Answer(
+                label=None if sets[i].all() else classes[best[i]],
+                prediction_set=[label for label, inside in zip(classes, sets[i], strict=True) if inside],
+                support=[
+                    ClassSupport(
+                        label=label,
+                        probability=probability[i, c],
+                        belief=evidence.belief[i, c],
+                        plausibility=evidence.plausibility[i, c],
+                        in_set=sets[i, c],
+                    )
+                    for c, label in enumerate(classes)
+                ],
+                ignorance=evidence.ignorance[i],
+                novelty=unlike[i].sum(),
+                novelty_rank=None if np.isnan(rank[i]) else rank[i],
+                reasons=reasons[i],
+                unusual=[
+                    Unusual(feature=names[j], value=row[names[j]], novelty=unlike[i, j])
+                    for j in odd
+                    if unlike[i, j] > 0
+                ],
+            )
+        )
+    return answered
+
+
+def reasons_against(clf: FERLClassifier, table: Any, second: NDArray[np.intp], n: int) -> list[list[Reason]]:
+    """Return what cost each row most on its way to the class that came second."""
+    found: list[list[Reason]] = [[] for _ in second]
+    for c in np.unique(second) if n else ():
+        index = np.flatnonzero(second == c)
+        own = table.iloc[index] if isinstance(table, pd.DataFrame) else table[index]
+        for i, codes in zip(index, reason_codes(clf, own, n, positive=clf.classes_[c]), strict=True):
+            found[i] = [Reason(name=code.name, value=code.value, weight=code.lost) for code in codes]
+    return found
+
+
+def as_table(clf: FERLClassifier, types: dict[str, Any], rows: list[dict[str, Any]]) -> Any:
+    """Return rows as the table that the model was fitted on had them: an array where its columns had no names."""
+    if not hasattr(clf, "feature_names_in_"):
+        return np.array([[row[name] for name in types] for row in rows], dtype=float)
+    if set(types.values()) == {float}:  # one block of numbers is made and read ten times faster than columns
+        return pd.DataFrame(np.array([list(row.values()) for row in rows], dtype=float), columns=list(types))
+    return pd.DataFrame(
+        {name: pd.array([row[name] for row in rows], TYPES[own]) for name, own in types.items()}, copy=False
+    )

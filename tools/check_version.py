@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Say the version, which stands in src/ferl/__init__.py alone, and check that a release's tag and changelog agree.
+
+::
+
+    python tools/check_version.py               # prints the version
+    python tools/check_version.py --tag v1.2.0  # fails unless this is the version and CHANGELOG.md dates it
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def version() -> str:
+    """Return the version of the library."""
+    text = (ROOT / "src" / "ferl" / "__init__.py").read_text(encoding="utf-8")
+    found = re.search(r'^__version__ = "([^"]+)"$', text, re.MULTILINE)
+    if found is None:
+        sys.exit("check_version: src/ferl/__init__.py has no line __version__ = ...")
+    return found[1]
+
+
+def problems(tag: str) -> list[str]:
+    """Return what keeps this tag from being a release of the version."""
+    found = []
+    if tag != f"v{version()}":
+        found.append(f"the tag is {tag}, but src/ferl/__init__.py says {version()}: the tag must be v{version()}")
+    heading = re.search(
+        rf"^## {re.escape(version())} \((.*)\)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    if heading is None or not re.fullmatch(r"\d{4}-\d{2}-\d{2}", heading[1]):
+        said = "has no such section" if heading is None else f"says ({heading[1]})"
+        found.append(f'CHANGELOG.md {said}: it must have a heading "## {version()} (YYYY-MM-DD)"')
+    return found
+
+
+def main() -> None:
+    """Print the version, or what is wrong with a tag."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tag", help="of a release, such as v1.2.0")
+    tag = parser.parse_args().tag
+    found = problems(tag) if tag is not None else []
+    if found:
+        sys.exit("\n".join(f"check_version: {problem}" for problem in found))
+    print(version())
+
+
+if __name__ == "__main__":
+    main()
