@@ -35,10 +35,10 @@ def test_inspect_shows_prior_weights_and_history(tmp_path, folder):
     edited = FERLClassifier("wide", random_state=0).fit([[0.0], [1.0], [2.0], [3.0]] * 9, [0, 0, 1, 1] * 9)
     edited.model_ = replace(edited.model_, history=({"dropped": 7},))
     save_model(edited, tmp_path / "wide.json")
-    text = ferl("inspect", tmp_path / "wide.json", "--rules").output
+    assert "Evidence for 1: begin with" in ferl("inspect", tmp_path / "wide.json", "--rules").output
+    text = ferl("inspect", tmp_path / "wide.json").output
     for part in (
         "wide",
-        "Evidence for 1: begin with",
         "weights of evidence",
         "(prior)",
         "x0",
