@@ -58,6 +58,7 @@ def _figures(judged: Judged) -> dict[str, Any]:
         "accuracy": float(judged.right.mean()),
         "baseline": float(counts.max() / len(judged.truth)),
         "recall": recall,
+        "auc": judged.auc,
         "abstentions": float(judged.abstains.mean()),
     }
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
 
 from ferl._util.arrays import Bools, Floats, Ints
 from ferl._util.text import listed, spoken
@@ -14,7 +15,8 @@ from ferl.classifier import FERLClassifier
 from ferl.metrics import aurc
 
 _MAX_CELLS = 1 << 24  # of answers in memory at a time: rows x classes
-_MIN_MISSED = 5  # rows of a class that is never found; fewer may be missed by chance
+_MIN_MISSED = 5  # rows of a class that is rarely found; fewer may be missed by chance
+_RARELY = 0.3  # of the rows of a class: few enough to be told of it
 _MAX_CLASSES = 8  # whose recall is printed; of more, the lowest
 
 
@@ -71,7 +73,7 @@ class Judged:
         return ", ".join(f"{self.classes[c]} {n_found[c] / n_rows[c]:.1%} of {n_rows[c]:,}" for c in shown) + rest
 
     def notes(self) -> list[str]:
-        """What a reader of the figures should not miss: classes that are never found, and a model of no use."""
+        """What a reader of the figures should not miss: classes that are rarely found, and a model of no use."""
         known = self.truth >= 0
         n_rows = np.bincount(self.truth[known], minlength=len(self.classes))
         n_found = np.bincount(self.truth[known & self.right], minlength=len(self.classes))
@@ -79,23 +81,34 @@ class Judged:
         if len(self.truth) and self.right.sum() <= n_rows.max():
             notes.append(
                 f"by accuracy the model is no better than always saying {self.classes[int(n_rows.argmax())]}; whether "
-                "its probabilities rank rows, AURC and recall tell"
+                "its probabilities rank rows, AUC, AURC and recall tell"
             )
-        lost = np.flatnonzero((n_found == 0) & (n_rows >= _MIN_MISSED))
+        lost = np.flatnonzero((n_found < _RARELY * n_rows) & (n_rows >= _MIN_MISSED))
         if len(lost):
             told = [f"{self.classes[c]} ({n_rows[c]:,} rows)" for c in lost[:_MAX_CLASSES]]
             rest = f" and {len(lost) - _MAX_CLASSES:,} more classes" if len(lost) > _MAX_CLASSES else ""
             notes.append(
-                f"no row of {listed(told)}{rest} is found: other classes are always more probable. ferl predict "
+                f"less than {_RARELY:.0%} of {listed(told)}{rest} are found: other classes are more probable. ferl predict "
                 "--decision balanced finds rare classes, at the cost of others"
             )
         return notes
 
+    @property
+    def auc(self) -> float | None:
+        """How well the probabilities rank the rows of two classes, area under the ROC curve; None: of other rows."""
+        known = self.truth >= 0
+        if len(self.classes) != 2 or len(np.unique(self.truth[known])) != 2:
+            return None
+        of_second = np.where(self.label == 1, self.confidence, 1.0 - self.confidence)
+        return float(roc_auc_score(self.truth[known], of_second[known]))
+
     def lines(self, name: str) -> list[str]:
         """What to print of the rows that were not learned from."""
+        ranked = "" if self.auc is None else f"{self.auc:.3f} of {self.classes[1]} against {self.classes[0]}"
         found = [
             (f"{name} accuracy", self.accuracy_text()),
             (f"{name} recall", self.recall_text()),
+            *([(f"{name} AUC", f"{ranked} (0.5: ranked by chance, 1: all before the others)")] if ranked else []),
             (
                 f"{name} AURC",
                 f"{aurc(self.truth, self.label, self.confidence):.4f} (lower: more sure where it is right)",
