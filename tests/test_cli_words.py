@@ -126,6 +126,7 @@ def test_the_top_rules_are_never_none(bank):
 def test_categories_with_the_same_weights_are_told_together(bank):
     text = export_text(load_model(bank[0] / "model.json"), width=10_000)
     told = [line for line in text.splitlines() if "any other:" in line]
+    assert told
     for line in told:
         weights = [part.split(": ", 1)[1] for part in line.strip().split("; ")]
         assert len(set(weights[:-1])) == len(weights) - 1
