@@ -88,8 +88,8 @@ class Judged:
             told = [f"{self.classes[c]} ({n_rows[c]:,} rows)" for c in lost[:_MAX_CLASSES]]
             rest = f" and {len(lost) - _MAX_CLASSES:,} more classes" if len(lost) > _MAX_CLASSES else ""
             notes.append(
-                f"less than {_RARELY:.0%} of {listed(told)}{rest} are found: other classes are more probable. ferl predict "
-                "--decision balanced finds rare classes, at the cost of others"
+                f"less than {_RARELY:.0%} of {listed(told)}{rest} are found: other classes are more probable. "
+                "ferl predict --decision balanced finds rare classes, at the cost of others"
             )
         return notes
 
