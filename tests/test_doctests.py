@@ -26,8 +26,6 @@ ENTRY_POINTS = (
 
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples_hold(name):
-    if name == "ferl.mlflow":
-        pytest.importorskip("mlflow", reason='mlflow is not installed: pip install "ferl[mlflow]"')
     assert doctest.testmod(import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
 
 

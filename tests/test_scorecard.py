@@ -1,8 +1,11 @@
 """Scorecards and reason codes: points that add up to what the model says."""
 
 import csv
+import gc
 import io
 import math
+import pickle
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -10,12 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone, is_classifier
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 from sklearn.model_selection import cross_val_score
 
 from ferl import FERLClassifier
+from ferl._read import reasons
+from ferl._read.score_table import read_score_table
 from ferl.export import Scorecard, export_scorecard, reason_codes
 from table_examples import TABLE_LAW, rows_beside, wide_example
 
@@ -215,3 +220,44 @@ def test_reasons_of_several_classes_need_the_class_that_was_wished_for():
     ):
         with pytest.raises(ValueError, match=match):
             reason_codes(clf, X, positive=2, **options)
+
+
+def test_reasons_against_a_rival_are_differences_of_the_evidence_for_both():
+    X, y = load_iris(return_X_y=True)
+    clf = FERLClassifier("wide", random_state=0).fit(X, y)
+
+    def won(positive, rival=None):
+        """What each feature or rule adds for one class: what it cost where it cost, the opposite where it did not."""
+        towards = reason_codes(clf, X[60:61], n=1000, positive=positive, rival=rival)[0]
+        return {reason.name: -reason.lost for reason in towards}
+
+    pair, other_way = won(2, 1), won(1, 2)
+    assert pair
+    assert not set(pair) & set(other_way)
+    gained, lost = clf.decision_function(X[60:61])[0], clf.decision_function(X).mean(axis=0)
+    expected = (gained[2] - lost[2]) - (gained[1] - lost[1])
+    assert sum(pair.values()) - sum(other_way.values()) == pytest.approx(expected, abs=1e-6)
+    for rival in (2, 7, "x"):
+        with pytest.raises(ValueError, match=r"name a class other than positive, one of \[0, 1\]"):
+            reason_codes(clf, X[:1], positive=2, rival=rival)
+    two = FERLClassifier("wide", max_rules=4, random_state=0).fit(X[50:], y[50:])
+    assert reason_codes(two, X[60:70], rival=1) == reason_codes(two, X[60:70])
+
+
+def test_a_model_keeps_what_reasons_are_read_from_and_nothing_keeps_the_model():
+    X, y = load_digits(n_class=6, return_X_y=True)
+    clf = FERLClassifier("wide", max_rules=12, random_state=0).fit(X, y)
+    with pytest.MonkeyPatch.context() as patch:
+        calls = []
+        patch.setattr(reasons, "read_score_table", lambda style: calls.append(style.names) or read_score_table(style))
+        first = [reason_codes(clf, X[:3], positive=label) for label in range(6)]
+        assert [reason_codes(clf, X[:3], positive=label) for label in range(6)] == first
+        renamed = reason_codes(clf, X[:3], positive=0, feature_names=[f"pixel {j}" for j in range(64)])
+        assert len(calls) == 1
+    assert [own.lost for own in renamed[0]] == [own.lost for own in first[0][0]]
+    assert not any(own.name.startswith("x") for row in renamed for own in row)
+    assert "reason_parts" not in vars(pickle.loads(pickle.dumps(clf.model_)))
+    alive = weakref.ref(clf.model_)
+    del clf
+    gc.collect()
+    assert alive() is None

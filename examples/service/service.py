@@ -11,13 +11,16 @@ Run it with a model file of wide rules::
 from __future__ import annotations
 
 import os
-from typing import Annotated, Any
+from datetime import date
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
-from fastapi import FastAPI, HTTPException, Query
+from fastapi import FastAPI, HTTPException, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, NaiveDatetime, create_model
 
 from ferl import FERLClassifier, load_model
 from ferl.export import reason_codes
@@ -25,7 +28,20 @@ from ferl.export import reason_codes
 MOST_ROWS = 1000
 N_REASONS = 4
 N_UNUSUAL = 3
-TYPES = {float: "float64", bool: "boolean", str: "string"}  # of pandas
+
+
+def text_alone(value: Any) -> Any:
+    """Refuse dates that are numbers: the checker of types would take them for seconds since 1970."""
+    if isinstance(value, int | float):
+        raise ValueError(f"{value} is a number; write a date as 2019-03-01, a time as 2019-03-01T12:30:00")
+    return value
+
+
+Number = Annotated[float, Field(allow_inf_nan=False)]  # null is a missing value
+Day = Annotated[date, BeforeValidator(text_alone)]
+Time = Annotated[NaiveDatetime, BeforeValidator(text_alone)]
+Moment = Annotated[AwareDatetime, BeforeValidator(text_alone)]
+TYPES = {Number: "float64", bool: "boolean", str: "string"}  # of pandas; all others are objects
 
 
 class ClassSupport(BaseModel):
@@ -39,11 +55,11 @@ class ClassSupport(BaseModel):
 
 
 class Reason(BaseModel):
-    """What spoke for the best class and against the second one, compared with the average training row."""
+    """What spoke for the most probable class and against the second one, compared with the average training row."""
 
     name: str = Field(description="A feature, or a rule on several features")
     value: str
-    weight: float = Field(description="Log-odds: 0.69 doubles the odds of the best class against the second")
+    weight: float = Field(description="Log-odds: 0.69 doubles the odds of the most probable class against the second")
 
 
 class Unusual(BaseModel):
@@ -103,6 +119,13 @@ def create_app(model: FERLClassifier | str | None = None) -> FastAPI:
     )
     app = FastAPI(title="ferl", description="Rules that justify their answers and say when not to trust them.")
 
+    @app.exception_handler(RequestValidationError)
+    def refusal(request: Request, error: RequestValidationError) -> JSONResponse:
+        # Without the refused values: JSON has no infinity, and an answer that quotes one would fail itself.
+        return JSONResponse(
+            {"detail": [{name: own[name] for name in ("type", "loc", "msg")} for own in error.errors()]}, 422
+        )
+
     @app.get("/model")
     def card() -> ModelCard:
         return ModelCard(classes=clf.classes_.tolist(), features=list(types), n_rules=clf.n_rules_, most_rows=MOST_ROWS)
@@ -113,7 +136,9 @@ def create_app(model: FERLClassifier | str | None = None) -> FastAPI:
         return answer(clf, types, [row.model_dump(by_alias=True) for row in rows], reasons)
 
     def explanation(row: row_type) -> dict[str, str]:
-        return {"text": str(clf.explain(row.model_dump(by_alias=True)))}
+        table = as_table(clf, types, [row.model_dump(by_alias=True)])
+        read(clf, table)
+        return {"text": str(clf.explain(table))}
 
     # The types are made at run time: FastAPI reads them here, since text cannot name them.
     n_reasons = Annotated[int, Query(ge=0, le=20, description="At most so many reasons for each row")]
@@ -125,34 +150,53 @@ def create_app(model: FERLClassifier | str | None = None) -> FastAPI:
 
 
 def column_types(clf: FERLClassifier) -> dict[str, Any]:
-    """Return the name of each feature and the type of its values: numbers, or that of its categories."""
+    """Return the name of each feature and the type of its values."""
     names = [str(name) for name in getattr(clf, "feature_names_in_", [f"x{j}" for j in range(clf.n_features_in_)])]
-    types: list[Any] = []
-    for categories in clf.categories_:
-        if categories is None:
-            types.append(float)
-        elif all(isinstance(own, bool) for own in categories.tolist()):
-            types.append(bool)
-        else:
-            types.append(str)
-    return dict(zip(names, types, strict=True))
+    schema = clf.model_.schema
+    found = [column_type(schema.kind(j), known) for j, known in enumerate(schema.categories)]
+    return dict(zip(names, found, strict=True))
+
+
+def column_type(kind: Any, categories: NDArray[Any] | None) -> Any:
+    """Return the type of the values of a column: numbers, dates, times, ordered words, or that of its categories."""
+    if kind.is_date:
+        return Moment if kind.is_zoned else Day if kind.name == "date" else Time
+    known = list(kind.order) if kind.is_ordered else None if categories is None else categories.tolist()
+    if known is None:
+        return Number
+    if not known:
+        return bool | Number | str  # training had no value: the model takes any for a missing one
+    if kind.is_ordered:
+        return Literal[tuple(known)]
+    if all(isinstance(own, bool) for own in known):
+        return bool
+    return str if isinstance(known[0], str) else Number
+
+
+def read(clf: FERLClassifier, table: Any) -> Any:
+    """Return the evidence of rows; what the library refuses is the fault of the request."""
+    try:
+        return clf.predict_evidence(table)
+    except ValueError as error:
+        raise HTTPException(422, str(error)) from error
 
 
 def answer(clf: FERLClassifier, types: dict[str, Any], rows: list[dict[str, Any]], n_reasons: int) -> list[Answer]:
     """Answer some rows, which hold every feature."""
     table = as_table(clf, types, rows)
-    evidence = clf.predict_evidence(table)
+    evidence = read(clf, table)
     probability, sets = evidence.probability, evidence.prediction_set()
     unlike, rank = clf.novelty_attribution(table), clf.novelty_rank(table)
     names, classes = list(types), clf.classes_.tolist()
-    best, second = np.argsort(-probability, axis=1, kind="stable")[:, :2].T
-    reasons = reasons_against(clf, table, second, n_reasons)
+    order = np.argsort(-probability, axis=1, kind="stable")
+    best = order[:, 0]
+    reasons = reasons_for(clf, table, order, n_reasons)
     answered = []
     for i, row in enumerate(rows):
         odd = np.argsort(-unlike[i], kind="stable")[:N_UNUSUAL]
         answered.append(
             Answer(
-                label=None if sets[i].all() else classes[best[i]],
+                label=None if sets[i].all() and len(classes) > 1 else classes[best[i]],
                 prediction_set=[label for label, inside in zip(classes, sets[i], strict=True) if inside],
                 support=[
                     ClassSupport(
@@ -169,7 +213,7 @@ def answer(clf: FERLClassifier, types: dict[str, Any], rows: list[dict[str, Any]
                 novelty_rank=None if np.isnan(rank[i]) else rank[i],
                 reasons=reasons[i],
                 unusual=[
-                    Unusual(feature=names[j], value=row[names[j]], novelty=unlike[i, j])
+                    Unusual(feature=names[j], value=plain(row[names[j]]), novelty=unlike[i, j])
                     for j in odd
                     if unlike[i, j] > 0
                 ],
@@ -178,23 +222,32 @@ def answer(clf: FERLClassifier, types: dict[str, Any], rows: list[dict[str, Any]
     return answered
 
 
-def reasons_against(clf: FERLClassifier, table: Any, second: NDArray[np.intp], n: int) -> list[list[Reason]]:
-    """Return what cost each row most on its way to the class that came second."""
-    found: list[list[Reason]] = [[] for _ in second]
-    for c in np.unique(second) if n else ():
-        index = np.flatnonzero(second == c)
-        own = table.iloc[index] if isinstance(table, pd.DataFrame) else table[index]
-        for i, codes in zip(index, reason_codes(clf, own, n, positive=clf.classes_[c]), strict=True):
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it."""
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def reasons_for(clf: FERLClassifier, table: Any, order: NDArray[np.intp], n: int) -> list[list[Reason]]:
+    """Return what spoke most for the first and against the second class of each row, in the order of probability."""
+    found: list[list[Reason]] = [[] for _ in order]
+    if not n or order.shape[1] < 2:  # a model of one class has nothing to speak against
+        return found
+    for best, second in np.unique(order[:, :2], axis=0):
+        index = np.flatnonzero((order[:, :2] == (best, second)).all(axis=1))
+        own = table.iloc[index] if isinstance(table, pd.DataFrame) else [table[i] for i in index]
+        pair = {"positive": clf.classes_[second], "rival": clf.classes_[best]}
+        for i, codes in zip(index, reason_codes(clf, own, n, **pair), strict=True):
             found[i] = [Reason(name=code.name, value=code.value, weight=code.lost) for code in codes]
     return found
 
 
 def as_table(clf: FERLClassifier, types: dict[str, Any], rows: list[dict[str, Any]]) -> Any:
-    """Return rows as the table that the model was fitted on had them: an array where its columns had no names."""
+    """Return rows as the table that the model was fitted on had them: a list where its columns had no names."""
     if not hasattr(clf, "feature_names_in_"):
-        return np.array([[row[name] for name in types] for row in rows], dtype=float)
-    if set(types.values()) == {float}:  # one block of numbers is made and read ten times faster than columns
+        return [[row[name] for name in types] for row in rows]
+    if all(own is Number for own in types.values()):  # one block of numbers is read ten times faster than columns
         return pd.DataFrame(np.array([list(row.values()) for row in rows], dtype=float), columns=list(types))
     return pd.DataFrame(
-        {name: pd.array([row[name] for row in rows], TYPES[own]) for name, own in types.items()}, copy=False
+        {name: pd.Series([row[name] for row in rows], dtype=TYPES.get(own, object)) for name, own in types.items()},
+        copy=False,
     )

@@ -10,27 +10,39 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-try:
-    import mlflow.artifacts
-    import mlflow.models
-    import mlflow.pyfunc
-    import pandas as pd
-    import pyarrow as pa
-except ImportError as error:  # pragma: no cover - said to those who lack it
-    raise ImportError(f'ferl.mlflow needs {error.name}: pip install "ferl[mlflow]"') from error
+import numpy as np
 
 import ferl
+from ferl._model.model import Model
 from ferl._read.answers import Wanted, answer_columns, answer_names, reason_columns
+from ferl._read.decision import check_decision
+from ferl._util.arrays import arrow
+from ferl._util.text import shown
 from ferl.classifier import FERLClassifier
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["FLAVOR_NAME", "load_model", "log_model", "save_model"]
 
 FLAVOR_NAME = "ferl"
 _FILE = "model.json"
-# What a request may ask for, with what it gets if it does not: MLflow wants the types of all of them.
-_PARAMETERS: dict[str, Any] = {"decision": "probable", "guess": False, "reasons": 0}
+# What a request may ask for, with what it gets if it does not. MLflow tells the types of all of them by these values,
+# and None has no type: "" is no class.
+_PARAMETERS: dict[str, Any] = {"decision": "probable", "guess": False, "reasons": 0, "wished": ""}
+
+
+def _mlflow() -> Any:
+    """The package MLflow; without it an error says how to get it. Answers need none of it."""
+    try:
+        import mlflow.artifacts
+        import mlflow.models
+        import mlflow.pyfunc
+    except ImportError as error:
+        raise ImportError(f'ferl.mlflow needs {error.name}: pip install "ferl[mlflow]"') from error
+    return mlflow
 
 
 def save_model(
@@ -58,7 +70,8 @@ def save_model(
     input_example : data frame, default=None
         Some rows, which MLflow keeps beside the model.
     pip_requirements : list of str, default=None
-        What an environment that serves the model installs. None: this version of ferl, with what the flavour needs.
+        What an environment that serves the model installs; [] is nothing. None: this version of ferl, with what the
+        flavour needs.
     metadata : mapping, default=None
         More to keep in the description.
 
@@ -67,7 +80,9 @@ def save_model(
     ModelFileError
         When the model holds what no file can.
     """
-    description = mlflow_model or mlflow.models.Model()
+    mlflow = _mlflow()
+    description = mlflow.models.Model() if mlflow_model is None else mlflow_model
+    requirements = [f"ferl[mlflow]=={ferl.__version__}"] if pip_requirements is None else pip_requirements
     if signature is None and input_example is not None:
         answers = _Server(estimator).predict(input_example)
         signature = mlflow.models.infer_signature(input_example, answers, params=_PARAMETERS)
@@ -82,7 +97,7 @@ def save_model(
             mlflow_model=description,
             signature=signature,
             input_example=input_example,
-            pip_requirements=pip_requirements or [f"ferl[mlflow]=={ferl.__version__}"],
+            pip_requirements=requirements,
             metadata=None if metadata is None else dict(metadata),
         )
 
@@ -108,7 +123,7 @@ def log_model(
     mlflow.models.model.ModelInfo
         Where the model is: ``load_model(info.model_uri)`` reads it.
     """
-    return mlflow.models.Model.log(
+    return _mlflow().models.Model.log(
         artifact_path=None,
         name=name,
         flavor=_This,
@@ -136,8 +151,9 @@ def load_model(model_uri: str | Path) -> FERLClassifier:
     ValueError
         When the model there is none of ferl's flavour.
     ModelFileError
-        When its file is damaged.
+        When its file is damaged, or not in the folder of the model.
     """
+    mlflow = _mlflow()
     folder = Path(mlflow.artifacts.download_artifacts(artifact_uri=str(model_uri)))
     flavours = mlflow.models.Model.load(str(folder)).flavors
     if FLAVOR_NAME not in flavours:
@@ -145,7 +161,63 @@ def load_model(model_uri: str | Path) -> FERLClassifier:
             f"The model {model_uri} has the flavours {', '.join(sorted(flavours))}, not {FLAVOR_NAME!r}. "
             "Log it with ferl.mlflow.log_model, or load it with the module of one of its flavours."
         )
-    return ferl.load_model(folder / "data" / _FILE)
+    return ferl.load_model(_file_of(folder, flavours[FLAVOR_NAME].get("data")))
+
+
+def _file_of(folder: Path, data: Any) -> Path:
+    """The file that a description names, which strangers may have written: one in the folder of the model."""
+    if not isinstance(data, str) or not data:
+        raise ferl.ModelFileError(
+            f"The description of the model in {folder} names no file: 'data' of the flavour {FLAVOR_NAME!r} is "
+            f"{shown(data)}. Log the model again with ferl.mlflow.log_model."
+        )
+    file = (folder / data).resolve()  # links are followed: they may lead elsewhere
+    if not file.is_relative_to(folder.resolve()):
+        raise ferl.ModelFileError(
+            f"The description of the model in {folder} names the file {shown(data)}, which is not in this folder. "
+            "It is not read; log the model again with ferl.mlflow.log_model."
+        )
+    return file
+
+
+def _wanted(model: Model, params: Mapping[str, Any] | None) -> Wanted:
+    """What a request asks for; a ValueError names what is wrong with it."""
+    asked = {**_PARAMETERS, **(params or {})}
+    unknown = sorted(set(asked) - set(_PARAMETERS))
+    if unknown:
+        raise ValueError(f"Unknown parameter {shown(unknown[0])}; there are {', '.join(_PARAMETERS)}.")
+    decision, guess, reasons, wished = (asked[name] for name in _PARAMETERS)
+    if not isinstance(decision, str):
+        raise ValueError(f"decision is {shown(decision)}; it must be text.")
+    check_decision(decision)
+    if not isinstance(guess, bool | np.bool_):
+        raise ValueError(f"guess is {shown(guess)}; it must be true or false, not text or a number.")
+    if not isinstance(reasons, int | np.integer) or isinstance(reasons, bool):
+        raise ValueError(f"reasons is {shown(reasons)}; it must be a whole number.")
+    if not 0 <= reasons <= model.n_features:
+        raise ValueError(
+            f"reasons is {shown(reasons)}; it must be from 0 to {model.n_features}, the number of features."
+        )
+    label = _wished_label(model, int(reasons), wished)
+    return Wanted(every_class=True, decision=decision, guess=bool(guess), n_reasons=int(reasons), wished=label)
+
+
+def _wished_label(model: Model, n_reasons: int, wished: Any) -> Any:
+    """The label that a request names, itself or by its text; None: the second of two classes."""
+    labels = model.classes.tolist()
+    if wished is None or wished == "":
+        if n_reasons and len(labels) != 2:
+            raise ValueError(
+                "reasons need the class that rows should have had: name it by the parameter wished, one of "
+                f"{shown(labels)}."
+            )
+        return None
+    found = [label for label in labels if label == wished or str(label) == wished]
+    if not found:
+        raise ValueError(f"wished is {shown(wished)}; it must be one of the classes, {shown(labels)}.")
+    if not n_reasons:
+        raise ValueError(f"wished is {shown(wished)} and reasons is 0: wished is about reasons, ask for some.")
+    return found[0]
 
 
 class _Server:
@@ -162,20 +234,18 @@ class _Server:
         """Return label, probability, set, ignorance, novelty, and probability, belief and plausibility of each class.
 
         An abstaining row has no label and no probability, unless the parameter ``guess`` says so; ``decision`` is that
-        of :meth:`ferl.FERLClassifier.predict`, ``reasons`` asks for columns of reasons.
+        of :meth:`ferl.FERLClassifier.predict`. ``reasons`` asks for so many columns of what cost a row most on its way
+        to the class ``wished``, as :func:`ferl.export.reason_codes` says it; of two classes this is by default the
+        second.
         """
-        asked = {**_PARAMETERS, **(params or {})}
-        unknown = sorted(set(asked) - set(_PARAMETERS))
-        if unknown:
-            raise ValueError(f"Unknown parameter {unknown[0]!r}; there are {', '.join(_PARAMETERS)}.")
-        model, n_reasons = self.classifier.model_, int(asked["reasons"])
+        model = self.classifier.model_
+        wanted = _wanted(model, params)
         rows = self.classifier._rows(model_input)
-        wanted = Wanted(every_class=True, decision=str(asked["decision"]), guess=bool(asked["guess"]))
         names, columns = answer_names(model, wanted), answer_columns(model, rows, wanted)
-        if n_reasons > 0:
-            columns += reason_columns(model, rows, n_reasons)
-            names += [f"reason_{number}" for number in range(1, n_reasons + 1)]
-        answers: pd.DataFrame = pa.table(columns, names=names).to_pandas()
+        if wanted.n_reasons:
+            columns += reason_columns(model, rows, wanted.n_reasons, wanted.wished)
+            names += [f"reason_{number}" for number in range(1, wanted.n_reasons + 1)]
+        answers: pd.DataFrame = arrow().table(columns, names=names).to_pandas()
         return answers
 
 

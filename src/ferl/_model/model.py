@@ -369,6 +369,11 @@ class Model(FrozenArrays):
         return {}
 
     @cached_property
+    def reason_parts(self) -> dict[str, Any]:
+        """What reasons are read from, once they were asked for: reading it takes longer than judging a row."""
+        return {}
+
+    @cached_property
     def category_names(self) -> dict[int, Sequence[Any]]:
         """Categories of each categorical column that the tree reads, by the index of the column."""
         return category_names(self.schema, self.missing_features)

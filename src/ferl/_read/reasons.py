@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ferl._model.model import Model
 from ferl._read.evidence import supports
-from ferl._read.rules import read_rules
+from ferl._read.rules import Rule, read_rules
 from ferl._read.score_table import read_score_table
 from ferl._read.shapes import Curve, mean_firing
 from ferl._read.text import in_sentence, shown_names
@@ -36,7 +35,8 @@ class Reason:
     value : str
         The row's value of the feature; of a rule, by how much the row fits it.
     lost : float
-        What it cost, as a weight of evidence: log-odds of two classes.
+        What it cost, as a weight of evidence: log-odds of two classes; of three and more without a rival the evidence
+        for one class, which is compared with the mean of all.
     points : float
         The same in points.
     text : str
@@ -61,6 +61,7 @@ def read_reasons(
     against: str = "average",
     points_to_double: float = POINTS_TO_DOUBLE,
     feature_names: Sequence[str] | None = None,
+    rival: Any = None,
 ) -> list[tuple[Reason, ...]]:
     """What cost each of the encoded rows most; see :func:`ferl.export.reason_codes`."""
     if n < 1:
@@ -69,21 +70,15 @@ def read_reasons(
         raise ValueError(f"against is {against!r}; it must be {' or '.join(map(repr, AGAINST))}.")
     if not points_to_double > 0:
         raise ValueError(f"points_to_double is {points_to_double}; it must be above 0.")
-    own, unit = _positive(model, positive), points_to_double / math.log(2)
-    candidates = _candidates(model, tuple(shown_names(model, feature_names, None)[0]), own, against)
+    index, unit = _positive(model, positive), points_to_double / math.log(2)
+    style = _style(model, shown_names(model, feature_names, None)[0])
+    candidates = _Candidates(style, index, _rival(model, index, rival), against)
     lost = candidates.lost(rows)
     order = np.argsort(-lost, axis=1, kind="stable")[:, :n]
     return [
         tuple(candidates.reason(row, int(k), float(costs[k]), unit) for k in chosen if costs[k] > _NOTHING)
         for row, costs, chosen in zip(rows, lost, order, strict=True)
     ]
-
-
-# A service asks the same of one model again and again: reading its curves takes ten times as long as judging a row.
-@lru_cache(maxsize=4)
-def _candidates(model: Model, names: tuple[str, ...], own: int, against: str) -> _Candidates:
-    style = WideStyle(model, list(names), [in_sentence(label) for label in model.labels])
-    return _Candidates(style, own, against)
 
 
 def _positive(model: Model, positive: Any) -> int:
@@ -98,6 +93,56 @@ def _positive(model: Model, positive: Any) -> int:
     return int(classes.index(positive))
 
 
+def _rival(model: Model, positive: int, rival: Any) -> int | None:
+    """Index of the class that the wished one is compared with; None: with none."""
+    classes = model.classes.tolist()
+    if rival is None:
+        return 1 - positive if len(classes) == 2 else None
+    others = [label for index, label in enumerate(classes) if index != positive]
+    if rival not in others:
+        raise ValueError(f"rival is {shown(rival)}; name a class other than positive, one of {shown(others)}.")
+    return int(classes.index(rival))
+
+
+def _style(model: Model, names: Sequence[str]) -> WideStyle:
+    return WideStyle(model, list(names), [in_sentence(label) for label in model.labels])
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """What can be a reason, for all classes. The model keeps it, so it must not hold the model.
+
+    Attributes
+    ----------
+    curves : tuple of Curve
+        Sums of the rules on one feature, less their means.
+    alone : tuple of int
+        Indices of the rules that stand alone.
+    weight : ndarray of shape (n_alone, n_classes)
+        Their weights.
+    firing : ndarray of shape (n_alone,)
+        How far the average training row fits them.
+    rules : tuple of Rule
+        All rules.
+    """
+
+    curves: tuple[Curve, ...]
+    alone: tuple[int, ...]
+    weight: Floats
+    firing: Floats
+    rules: tuple[Rule, ...]
+
+    @classmethod
+    def of(cls, model: Model) -> _Parts:
+        """The parts of a model, read once: that takes ten times as long as judging a row."""
+        if "parts" not in model.reason_parts:
+            table = read_score_table(_style(model, model.column_names()))
+            firing = mean_firing(model)[list(table.rules)]
+            model.reason_parts["parts"] = cls(table.curves, table.rules, table.weight, firing, tuple(read_rules(model)))
+        parts: _Parts = model.reason_parts["parts"]
+        return parts
+
+
 class _Candidates:
     """All that can be a reason, and what each of them costs rows.
 
@@ -105,33 +150,38 @@ class _Candidates:
     ----------
     style : WideStyle
         The model and how its parts are called.
-    own : int
+    positive : int
         Index of the class that rows should have had.
+    rival : int or None
+        Index of the class that it is compared with; None: the evidence of ``positive`` counts alone.
     against : {"average", "best"}
         What rows are compared with.
     """
 
-    def __init__(self, style: WideStyle, own: int, against: str) -> None:
+    def __init__(self, style: WideStyle, positive: int, rival: int | None, against: str) -> None:
         def towards(evidence: Floats) -> Floats:
-            return evidence[..., own] - evidence[..., 1 - own] if evidence.shape[-1] == 2 else evidence[..., own]
+            return evidence[..., positive] - (0.0 if rival is None else evidence[..., rival])
 
-        self.style, self.against = style, against
-        self.table = read_score_table(style, lambda evidence: towards(evidence)[..., None])
-        self.rules = read_rules(style.model)
-        self.mean = mean_firing(style.model)[list(self.table.rules)]
+        def curve_towards(curve: Curve) -> Curve:
+            unseen = None if curve.unseen is None else towards(curve.unseen)[..., None]
+            evidence, missing = towards(curve.evidence)[..., None], towards(curve.missing)[..., None]
+            return replace(curve, evidence=evidence, missing=missing, unseen=unseen)
+
+        self.style, self.against, self.parts = style, against, _Parts.of(style.model)
+        self.curves = [curve_towards(curve) for curve in self.parts.curves]
+        self.weight = towards(self.parts.weight)
 
     def lost(self, rows: Floats) -> Floats:
         """What each candidate costs each row, shape (n_samples, n_candidates); curves come first, then rules."""
-        table, model = self.table, self.style.model
-        weight = table.weight[:, 0]
-        firing = model.tree.fire(rows, gated=False)[:, model.rule_weights.node[list(table.rules)]]
-        got = [curve.at(rows[:, curve.feature])[:, 0] for curve in table.curves]
+        model, weight = self.style.model, self.weight
+        firing = model.tree.fire(rows, gated=False)[:, model.rule_weights.node[list(self.parts.alone)]]
+        got = [curve.at(rows[:, curve.feature])[:, 0] for curve in self.curves]
         if self.against == "best":
-            usual = [float(curve.evidence.max()) for curve in table.curves]
+            usual = [float(curve.evidence.max()) for curve in self.curves]
             expected = np.maximum(weight, 0.0)
         else:
-            usual = [0.0] * len(table.curves)  # curves are told less their means
-            expected = self.mean * weight
+            usual = [0.0] * len(self.curves)  # curves are told less their means
+            expected = self.parts.firing * weight
         of_curves = np.array(usual) - np.reshape(got, (len(usual), len(rows))).T
         of_rules = expected - firing * weight
         support = supports(model, rows).prod(axis=1)[:, None]
@@ -143,15 +193,15 @@ class _Candidates:
         compared = "the average row" if self.against == "average" else "the best"
         counted = "1 point" if 0.5 <= points < 1.5 else f"{points:.0f} points" if points >= 0.5 else "less than a point"
         cost = f"{counted} below {compared}"
-        if candidate < len(self.table.curves):
-            curve = self.table.curves[candidate]
+        if candidate < len(self.curves):
+            curve = self.curves[candidate]
             name, value = self.style.names[curve.feature], self._value(curve, float(row[curve.feature]))
             return Reason(name, value, lost, points, f"{name} is {value}: {cost}")
-        index = self.table.rules[candidate - len(self.table.curves)]
+        index = self.parts.alone[candidate - len(self.curves)]
         node = int(self.style.model.rule_weights.node[index])
         fits = float(self.style.model.tree.fire(row[None], gated=False)[0, node])
         value = f"{fits:.0%}"
-        conditions = self.style.conditions(self.rules[index])
+        conditions = self.style.conditions(self.parts.rules[index])
         return Reason(
             f"rule {index + 1}", value, lost, points, f"{conditions} (rule {index + 1}) fits by {value}: {cost}"
         )

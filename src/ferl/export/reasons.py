@@ -23,6 +23,7 @@ def reason_codes(
     against: str = "average",
     points_to_double: float = POINTS_TO_DOUBLE,
     feature_names: Sequence[str] | None = None,
+    rival: Any = None,
 ) -> list[tuple[Reason, ...]]:
     """What cost each row most on its way to a class.
 
@@ -46,6 +47,9 @@ def reason_codes(
         As in :func:`ferl.export.export_scorecard`.
     feature_names : sequence of str, default=None
         Names to print; by default those of the training table.
+    rival : label, default=None
+        The class that ``positive`` is compared with: what a reason cost are then log-odds of these two. None: the other
+        of two classes; of three and more the evidence for ``positive`` counts alone.
 
     Returns
     -------
@@ -66,4 +70,4 @@ def reason_codes(
     radius error is 1.095: 68 points below the average row
     """
     model = model_of(estimator, "reason_codes")
-    return read_reasons(model, estimator._rows(X), n, positive, against, points_to_double, feature_names)
+    return read_reasons(model, estimator._rows(X), n, positive, against, points_to_double, feature_names, rival)
