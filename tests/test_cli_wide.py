@@ -35,10 +35,10 @@ def test_inspect_shows_prior_weights_and_history(tmp_path, folder):
     edited = FERLClassifier("wide", random_state=0).fit([[0.0], [1.0], [2.0], [3.0]] * 9, [0, 0, 1, 1] * 9)
     edited.model_ = replace(edited.model_, history=({"dropped": 7},))
     save_model(edited, tmp_path / "wide.json")
-    text = ferl("inspect", tmp_path / "wide.json", "--rules").output
+    assert "Evidence for 1: begin with" in ferl("inspect", tmp_path / "wide.json", "--rules").output
+    text = ferl("inspect", tmp_path / "wide.json").output
     for part in (
         "wide",
-        "Evidence for 1: begin with",
         "weights of evidence",
         "(prior)",
         "x0",
@@ -75,10 +75,21 @@ def test_reasons_and_scorecards_are_those_of_python(tmp_path, folder):
     ferl("fit", folder / "train.csv", *options, "-o", path)
     model = load_model(path)
     rows = pd.read_csv(folder / "new.csv", usecols=["age", "city", "code", "x"])
-    for wish, positive in (([], None), (["--wished", "no"], "no")):
+    towards = {label: reason_codes(model, rows, n=3, positive=label) for label in ("no", "yes")}
+    for decision in ("probable", "balanced"):
+        # Without a wish, what speaks for the label: what cost the row most on its way to the other class.
+        others = ["no" if label == "yes" else "yes" for label in model.predict(rows, decision=decision)]
+        assert set(others) == {"no", "yes"}
+        ferl("predict", path, folder / "new.csv", "--reasons", "3", "--decision", decision, "-o", tmp_path / "out.csv")
+        answers = read_csv(tmp_path / "out.csv")
+        expected = [[own.text for own in towards[other][row]] for row, other in enumerate(others)]
+        found = zip(*(answers[f"reason_{number}"] for number in (1, 2, 3)), strict=True)
+        assert [[text for text in row if text] for row in found] == expected
+    for positive in ("no", "yes"):
+        wish = ("--wished", positive)
         ferl("predict", path, folder / "new.csv", "--reasons", "3", *wish, "-o", tmp_path / "out.csv")
         answers = read_csv(tmp_path / "out.csv")
-        expected = [[own.text for own in row] for row in reason_codes(model, rows, n=3, positive=positive)]
+        expected = [[own.text for own in row] for row in towards[positive]]
         found = zip(*(answers[f"reason_{number}"] for number in (1, 2, 3)), strict=True)
         assert [[text for text in row if text] for row in found] == expected
     card = Scorecard(model, rounded=True)

@@ -257,6 +257,38 @@ def test_rows_that_are_others_at_the_second_look_are_noticed(client: Client, tmp
         DaskFERLClassifier("deep", client=client).fit(X, y)
 
 
+@pytest.mark.parametrize(
+    ("column", "look", "message"),
+    [
+        ("weight", 3, "Partition 1 now has other labels or weights"),
+        ("label", 3, "Partition 1 now has other labels or weights"),
+        ("x", 4, "Partition 1 of X now has other values"),
+        ("city", 4, "Partition 1 of X now has other values"),
+    ],
+)
+def test_values_labels_and_weights_that_are_others_at_a_later_look_are_noticed(
+    client: Client, tmp_path: Path, column: str, look: int, message: str
+) -> None:
+    # Four looks at the rows: labels and categories, their weights, the sample, the sums. The number of rows stays.
+    seen = tmp_path / "seen"
+
+    def changing(part: pd.DataFrame, place: int) -> pd.DataFrame:
+        if place != 1:
+            return part
+        with seen.open("a") as file:
+            file.write("x")
+        if len(seen.read_text()) < look:
+            return part
+        value = part[column].iloc[0]
+        other = part[column][part[column].notna() & (part[column] != value)].iloc[0]
+        return part.assign(**{column: [other, *part[column].iloc[1:]]})
+
+    X, y, weight = people_in_parts(300, [100], change=changing)
+    with pytest.raises(ValueError, match=rf"{message}\. .* persist X and y first"):
+        DaskFERLClassifier("deep", client=client).fit(X, y, weight)
+    assert len(seen.read_text()) == look
+
+
 def test_without_dask_the_error_names_the_extra() -> None:
     code = "import sys; sys.modules['distributed'] = None; import ferl.dask"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

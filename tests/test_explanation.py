@@ -67,7 +67,7 @@ def test_a_model_without_names_takes_rows_by_place():
 
 def test_rows_that_are_not_one_are_refused_with_the_remedy(iris):
     frame, model = iris
-    with pytest.raises(ValueError, match=r"x has 3 rows; an explanation is about one\. Pass one of them"):
+    with pytest.raises(ValueError, match=r"x has 3 rows; this is about one\. Pass one of them"):
         model.explain(frame.head(3))
     with pytest.raises(ValueError, match="x has 3 values; the model was fitted on 4 features"):
         model.explain([1.0, 2.0, 3.0])

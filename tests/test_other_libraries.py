@@ -114,16 +114,16 @@ def _texts(ax):
     return tuple(text.get_text() for text in [*ax.get_yticklabels(), ax.title, ax._left_title])
 
 
-def test_a_row_without_names_is_one_of_a_table_without_names():
+def test_a_series_without_names_may_be_a_column_and_is_a_row_only_where_one_row_is_asked_for():
     X = np.random.default_rng(0).normal(size=(80, 3))
     clf = FERLClassifier(max_rules=5, random_state=0).fit(X, X[:, 0] > 0)
-    expected = clf.predict_proba(X[:1])
     for row in (pd.DataFrame(X).iloc[0], pl.Series(X[0])):
-        np.testing.assert_array_equal(clf.predict_proba(row), expected)
         assert str(clf.explain(row)) == str(clf.explain(X[0]))
-    for column in (X[0], X[:, 0], pd.Series(X[:, 0]), pl.Series(X[:, 0]), pd.Series(X[0], index=list("abc"))):
+        np.testing.assert_array_equal(clf.predictor().predict_proba(row), clf.predict_proba(X[:1])[0])
+    column = X[:3, 0]  # as long as a row
+    for given in (X[0], column, pd.Series(column), pl.Series(column), pd.Series(X[0], index=list("abc"))):
         with pytest.raises(ValueError, match=r"2-dimensional|2D|1D"):
-            clf.predict(column)
+            clf.predict(given)
 
 
 def test_a_series_that_does_not_name_the_features_is_refused(mixed):

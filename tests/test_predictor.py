@@ -79,6 +79,24 @@ def test_a_wrong_row_is_refused(row, message, table):
         ask.predict_proba(row)
 
 
+def test_numbers_for_dates_and_ordered_words_are_refused_as_the_classifier_refuses_them():
+    n = 60
+    X = pd.DataFrame({"day": pd.date_range("2021-01-01", periods=n), "size": np.arange(n, dtype=float)})
+    grade = pd.Categorical(np.where(X["size"] > 30, "high", "low"), categories=["low", "high"], ordered=True)
+    for table in (X, X[["size"]].assign(grade=grade)):
+        clf = FERLClassifier(random_state=0).fit(table, X["size"] > 30)
+        with pytest.raises(ValueError, match="holds numbers"):
+            clf.predictor().predict_proba(np.array([1.0, 18628.0]))
+
+
+def test_a_row_that_is_a_field_of_records_is_read():
+    X = np.random.default_rng(3).normal(size=(50, 2))
+    clf = FERLClassifier(random_state=0).fit(X, X[:, 0] > 0)
+    records = np.zeros(2, dtype=[("other", "i1"), ("value", "f8")])
+    records["value"] = X[7]
+    np.testing.assert_array_equal(clf.predictor().predict_proba(records["value"]), clf.predict_proba(X[7:8])[0])
+
+
 def test_an_infinite_value_of_an_array_is_refused():
     X = np.random.default_rng(2).normal(size=(50, 2))
     ask = FERLClassifier(random_state=0).fit(X, X[:, 0] > 0).predictor()

@@ -20,7 +20,6 @@ from ferl_bench.errors import BenchError
 from ferl_bench.headline import against_best, against_partial
 from ferl_bench.limits import Limits
 from ferl_bench.method import Method, all_methods, get_method
-from ferl_bench.paper_only import PAPER_ONLY
 from ferl_bench.published import AUTHORS, PAPER_ROWS, WHY
 from ferl_bench.rows import ANSWERS, make_row
 from ferl_bench.runner import Job, plan, run
@@ -223,23 +222,17 @@ def test_far_rows_say_why_on_the_papers_thirty_data_sets(tmp_path: Path) -> None
 
 def test_the_papers_figures_and_the_authors_stand_side_by_side() -> None:
     rows = [make_row(get_method("Random forest"), results_of("Random forest", {"a": 0.9}))]
-    waiting = {"RRL": {"accuracy": 77.95, "aurc": 13.89, "size": 201}}
-    report = frontier.make_report(rows, {}, waiting)
+    report = frontier.make_report(rows, {})
     assert report.sections[0].rows[0][1] == "90.00 [86.62; 86.62]"
-    assert report.sections[0].rows[1][1:3] == ["not yet [77.95; 78.06]", "[13.89; 13.62]"]
     published = next(section for section in report.sections if section.title.startswith("The authors'"))
     assert ["NGBoost", "82.31", "9.16", "", ""] in published.rows
-    assert "RRL" not in [row[0] for row in published.rows]
+    assert "Random forest" not in [row[0] for row in published.rows]  # it has a row of its own
 
 
-def test_every_row_of_the_papers_table_is_a_method_or_listed_as_missing() -> None:
-    known = {method.name for method in all_methods()}
-    missing = {name for name in PAPER_ROWS.values() if name not in known}
-    assert missing <= set(PAPER_ONLY), f"neither measured nor listed: {sorted(missing - set(PAPER_ONLY))}"
-    assert not known & set(PAPER_ONLY), "measured, and yet listed as missing"
+def test_every_row_of_the_papers_table_is_a_method_with_its_figures() -> None:
+    known = {method.name: method for method in all_methods()}
     assert len(PAPER_ROWS) == 19
-    # When the last of them is a method: assert not missing, and remove paper_only.py.
-    assert missing <= {"FURIA", "Fuzzy-UCS (DS)", "RRL", "RL-Net", "NeuRules", "SamRuLe"}
+    assert {name for name in PAPER_ROWS.values() if name not in known or "accuracy" not in known[name].paper} == set()
     assert set(WHY) <= set(PAPER_ROWS.values())
     assert {name for name, one in AUTHORS.items() if one.in_paper} <= set(PAPER_ROWS.values())
 

@@ -10,7 +10,6 @@ import pytest
 
 from ferl_bench.method import get_method
 from ferl_bench.methods.samrule import Questions, RuleList, SamRuLe, deviation, sample_size
-from ferl_bench.paper_only import PAPER_ONLY
 
 needs_numba = pytest.mark.skipif(
     find_spec("numba") is None, reason="numba is not installed: pip install './benchmarks[numba]'"
@@ -132,7 +131,6 @@ def test_missing_values_are_refused_with_their_number() -> None:
 def test_the_greedy_list_carries_the_papers_figures() -> None:
     assert get_method("Greedy rule list").paper["accuracy"] == 70.53
     assert not get_method("SamRuLe").paper
-    assert not {"SamRuLe", "Fuzzy-UCS (DS)"} & set(PAPER_ONLY)
 
 
 def test_the_greedy_list_takes_the_purest_side_of_the_best_stump_first() -> None:

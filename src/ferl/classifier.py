@@ -29,6 +29,12 @@ from ferl._tables.describe import NOTHING_SAID, TableDescription
 from ferl._util.threads import n_threads
 
 
+@cache
+def _parameter_names(cls: Any) -> tuple[str, ...]:
+    """As scikit-learn finds them, which inspects the signature at every call, several times in a fit."""
+    return tuple(super(FERLClassifier, cls)._get_param_names())
+
+
 class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
     """Fuzzy rules whose every answer carries its evidence.
 
@@ -528,10 +534,9 @@ class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
         return parameters
 
     @classmethod
-    @cache  # scikit-learn inspects the signature at every call, several times in a fit
     def _get_param_names(cls) -> list[str]:
-        names: list[str] = super()._get_param_names()
-        return names
+        found: list[str] = list(_parameter_names(cls))  # type: ignore[arg-type]  # classes can be hashed
+        return found
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()

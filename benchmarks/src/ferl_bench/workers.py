@@ -70,7 +70,7 @@ class Worker(Generic[Job, Outcome]):
         try:
             message: Outcome | Ended | None = self.connection.recv()
         except (EOFError, OSError):
-            if self.job is None:
+            if not self._is_ready:
                 self._process.join()
                 raise RuntimeError(f"a process ended with exit code {self._process.exitcode} without a job") from None
             return DIED
@@ -129,12 +129,13 @@ def work_off(
             heard = wait([worker.connection for worker in workers], min(left, default=None))
             for place, worker in enumerate(workers):
                 outcome = worker.receive() if worker.connection in heard else None
-                if worker.job is None or (outcome is None and not _is_over(worker, limit)):
-                    continue
-                job, worker.job = worker.job, None
-                if outcome is None or outcome is DIED:
+                is_lost = outcome is DIED or (outcome is None and _is_over(worker, limit))
+                if is_lost:
                     worker.end()
                     workers[place] = Worker(do)
+                if worker.job is None or (outcome is None and not is_lost):
+                    continue
+                job, worker.job = worker.job, None
                 on_result(job, Ended("over the limit", is_over=True) if outcome is None else outcome)
     finally:
         for worker in workers:
@@ -142,7 +143,7 @@ def work_off(
 
 
 def _is_over(worker: Worker[Job, Outcome], limit: float | None) -> bool:
-    return limit is not None and worker.seconds_left(limit) <= 0
+    return limit is not None and worker.job is not None and worker.seconds_left(limit) <= 0
 
 
 def _serve(there: Connection, do: Callable[[Job], Outcome]) -> None:
@@ -161,4 +162,7 @@ def _serve(there: Connection, do: Callable[[Job], Outcome]) -> None:
             outcome = Ended(f"{type(error).__name__}: {error}")
         else:
             outcome = do(job)
-        there.send(outcome)
+        try:
+            there.send(outcome)
+        except Exception as error:  # what cannot be pickled
+            there.send(Ended(f"{type(error).__name__}: {error}"))

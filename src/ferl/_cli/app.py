@@ -170,10 +170,14 @@ def predict(
     prefix: Annotated[str, typer.Option(help="Put this before the names of the columns that are added.")] = "",
     novelty: Annotated[bool, typer.Option(help="Whether to tell how unlike the training rows each row is.")] = True,
     reasons: Annotated[
-        int, typer.Option(min=0, help="Add so many columns that say what cost a row most; for wide rules.")
+        int, typer.Option(min=0, help="Add so many columns that say what spoke for the label most; for wide rules.")
     ] = 0,
     wished: Annotated[
-        str | None, typer.Option(help="Class that reasons are about.  [default: the second of two classes]")
+        str | None,
+        typer.Option(
+            help="Reasons say what cost a row most on its way to this class.  [default: the most probable class but "
+            "the label, so that they say what spoke for the label]"
+        ),
     ] = None,
     decision: Annotated[
         Decision,

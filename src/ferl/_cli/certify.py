@@ -11,6 +11,8 @@ from ferl._model.files import read_model
 from ferl._read.certificate import certify
 from ferl._read.novelty import total_spread
 from ferl._tables.files import FileForm, TableFile
+from ferl._tables.kinds import ColumnKind
+from ferl._util.text import spoken
 
 
 def run_certify(model: Path, table: Path, number: int, form: FileForm) -> None:
@@ -18,8 +20,13 @@ def run_certify(model: Path, table: Path, number: int, form: FileForm) -> None:
     fitted, _ = read_model(model)
     row = read_row_of(fitted, TableFile(table, form), number)
     spread = total_spread(fitted.tree)[: fitted.n_features]
-    found = certify(fitted, row.values, spread)
+    found = certify(fitted, row.values, "spread")
     typer.echo(str(found))
-    names = found.names
-    units = ", ".join(f"{name} {spread[names.index(name)]:.4g}" for name in found.limits)
+    limits = [(name, found.names.index(name)) for name in found.limits]
+    units = ", ".join(f"{spoken(name)} {_size(fitted.kind(f), spread[f])}" for name, f in limits)
     typer.echo("Distances are in spreads, standard deviations over the training rows" + (f": {units}" if units else ""))
+
+
+def _size(kind: ColumnKind, spread: float) -> str:
+    """One spread of a column, with what it counts where the name does not say it."""
+    return f"{spread:.4g}{' days' if kind.is_date else ' categories' if kind.is_ordered else ''}"

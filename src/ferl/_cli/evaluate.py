@@ -31,6 +31,8 @@ def run_evaluate(source: Source, calibration: Path | None, alpha: float | None, 
         return
     for line in judged.lines("test"):
         typer.echo(line)
+    for note in judged.notes():
+        typer.echo(f"note: {note}", err=True)
     for name, (value, meaning) in _SPOKEN.items():
         if name in kept and kept[name] is not None:
             typer.echo(f"{value:<18} {kept[name]:{'.1%' if name in _SHARES else '.2f'}} {meaning}".rstrip())

@@ -25,7 +25,17 @@ from ferl._cli.scores import judge_rows
 from ferl._cli.target import check_target, note_cost
 from ferl._tables import codes_of
 from ferl._tables.describe import ColumnDescription, TableDescription
-from ferl._tables.files import FileForm, TableFile, format_of, integers_or_text, known_text, open_sink, text_as_numbers
+from ferl._tables.files import (
+    FileForm,
+    TableFile,
+    format_of,
+    integers_or_text,
+    known_text,
+    open_sink,
+    text_as_numbers,
+    with_decimal_points,
+)
+from ferl._tables.kinds import NUMBERS
 from ferl._tables.recognise import TableWarning, recognise
 from ferl._util.names import near_name
 from ferl.classifier import FERLClassifier
@@ -107,12 +117,17 @@ def run_fit(
     if test is None:
         typer.echo(f"training recall    {learned.recall_text()}")
     else:
-        for line in judge_rows(estimator, X.take(tested_on), truth[tested_on]).lines("test"):
+        learned = judge_rows(estimator, X.take(tested_on), truth[tested_on])
+        for line in learned.lines("test"):
             typer.echo(line)
         if held_out is not None:
-            with open_sink(str(held_out), format_of(str(held_out), False), table_rows.schema) as sink:
+            # With the separator of the table: between commas 3,14 would be no number.
+            form_out, separator = format_of(str(held_out), False), file.form.separator or ","
+            with open_sink(str(held_out), form_out, table_rows.schema, separator=separator) as sink:
                 sink.write(sink.prepare(table_rows.take(np.sort(tested_on))))
             typer.echo(f"rows held out      {held_out}")
+    for note in learned.notes():
+        typer.echo(f"note: {note}", err=True)
     save_model(estimator.set_params(n_jobs=parameters.get("n_jobs")), out)
     typer.echo(f"model              {out}")
 
@@ -194,7 +209,7 @@ def _training_rows(
     table: pa.Table, file: TableFile, choice: Choice, said: TableDescription
 ) -> tuple[pa.Table, NDArray[Any], NDArray[np.float64] | None]:
     labels = table[choice.target]
-    weight = None if choice.weights is None else _weights(table[choice.weights], choice.weights)
+    weight = None if choice.weights is None else _weights(table[choice.weights], choice.weights, file.form)
     left_out = {choice.target, choice.weights, *choice.drop}
     columns = {
         name: _feature(table[name], name, name in choice.categorical, file, said.columns.get(name))
@@ -221,8 +236,10 @@ def _feature(
         return integers_or_text(text).dictionary_encode()
     numbers = text_as_numbers(text, file.form.has_decimal_commas)
     if numbers is None:
-        distinct = [own for own in text.unique().to_pylist() if own is not None]
-        found = recognise(name, distinct)
+        pointed = with_decimal_points(text) if file.form.has_decimal_commas else text
+        found = recognise(name, [own for own in pointed.unique().to_pylist() if own is not None])
+        if found.name in NUMBERS:  # numbers with decimal commas, and markers among them
+            return pointed
         if found.name == "category" and not found.note:  # else the fit will say what the column is taken for
             remark_on_categories(text, name)
         return text
@@ -239,8 +256,12 @@ def _labels(labels: pa.ChunkedArray) -> NDArray[Any]:
     return values.astype(str) if labels.type in (pa.string(), pa.large_string()) else values
 
 
-def _weights(column: pa.ChunkedArray, name: str) -> NDArray[np.float64]:
-    numbers = text_as_numbers(column) if pa.types.is_string(column.type) else column.cast(pa.float64())
+def _weights(column: pa.ChunkedArray, name: str, form: FileForm) -> NDArray[np.float64]:
+    numbers = (
+        text_as_numbers(column, form.has_decimal_commas)
+        if pa.types.is_string(column.type)
+        else column.cast(pa.float64())
+    )
     if numbers is None or numbers.null_count:
         raise CommandError(f"Column {name!r} has weights that are not numbers, or missing. Give every row a weight.")
     return np.asarray(numbers.to_numpy())

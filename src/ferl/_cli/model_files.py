@@ -16,9 +16,11 @@ from rich.text import Text
 
 from ferl._cli.errors import CommandError, check_place
 from ferl._model.model import Model
+from ferl._read.rules import Rule, read_rules
 from ferl._sklearn import changed_parameters
 from ferl._tables import add_up_indicators
 from ferl._util.files import replace_text, replacing
+from ferl._util.text import spoken
 from ferl.classifier import FERLClassifier
 from ferl.export import Scorecard, export_text
 from ferl.onnx import to_onnx
@@ -60,7 +62,7 @@ def run_inspect(model: Path, rules: RulesWanted, as_json: bool) -> None:
         return
     console = Console()
     if rules.page is None:
-        _show(summary, console)
+        _show(summary, estimator.model_, console, with_weights=not rules.shown)
     if not rules.shown:
         return
     text = export_text(estimator, max_rules=rules.top, width=max(console.width, 40))
@@ -95,8 +97,7 @@ def summarise(estimator: FERLClassifier) -> dict[str, Any]:
     features = [
         {
             "name": name,
-            "kind": "number" if categories is None else "category",
-            **({} if categories is None else {"categories": categories.tolist()}),
+            **_kind(model, feature, categories),
             "conditions": int(tested[feature]),
         }
         for feature, (name, categories) in enumerate(zip(model.feature_names(), model.schema.categories, strict=True))
@@ -116,69 +117,87 @@ def summarise(estimator: FERLClassifier) -> dict[str, Any]:
     }
 
 
+def _kind(model: Model, feature: int, categories: Any) -> dict[str, Any]:
+    """What a column holds, and its categories where it has some; ordered ones from the lowest to the highest."""
+    kind = model.kind(feature)
+    if categories is not None:
+        return {"kind": "category", "categories": categories.tolist()}
+    if kind.is_ordered:
+        return {"kind": "ordered", "categories": list(kind.order)}
+    return {"kind": "date" if kind.is_date else "number"}
+
+
 def _weights(model: Model) -> dict[str, Any]:
     """Weights of evidence, for the classes in their order; the rule that says most first."""
     weights, names = model.rule_weights, model.column_names()
     order = np.argsort(-np.abs(weights.weight).max(axis=1, initial=0.0), kind="stable")
     asked = [[names[model.tree.feature[step]] for step in model.tree.path(int(weights.node[rule]))] for rule in order]
+    told = [" and ".join(_conditions(model, names, rule)) or "always" for rule in read_rules(model)]
     return {
         "prior": weights.prior.tolist(),
         "weights": [
-            {"asks": own, "weight": weights.weight[rule].tolist()} for rule, own in zip(order, asked, strict=True)
+            {"asks": own, "if": told[rule], "weight": weights.weight[rule].tolist()}
+            for rule, own in zip(order, asked, strict=True)
         ],
     }
+
+
+def _conditions(model: Model, names: list[str], rule: Rule) -> list[str]:
+    categories = model.category_names
+    return [own.text(spoken(names[own.feature]), categories=categories.get(own.feature)) for own in rule.conditions]
 
 
 def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, bool | int | float | str)
 
 
-def _show(summary: dict[str, Any], console: Console) -> None:
+def _show(summary: dict[str, Any], model: Model, console: Console, with_weights: bool) -> None:
+    """Print the summary, in the words of the table; the weights unless the rules follow, which tell them as well."""
+    labels, depth = [spoken(label) for label in model.labels], summary["depth"]
     table = Table(show_header=False, box=None, pad_edge=False)
     kept = summary["training_rows_kept"]
     for name, value in (
         ("variant", summary["variant"]),
-        ("rules", f"{summary['n_rules']}, with at most {summary['depth']} conditions each"),
-        ("classes", _listed(summary["classes"])),
-        ("training weight", f"{summary['training_weight']:,.1f}"),
+        ("rules", f"{summary['n_rules']}, with at most {depth} {'condition' if depth == 1 else 'conditions'} each"),
+        ("classes", _listed(labels)),
+        ("training weight", f"{summary['training_weight']:,.1f}".removesuffix(".0")),
         ("training rows kept", f"{kept:,}" + (", as exemplars for novelty" if kept else "")),
         ("parameters", ", ".join(f"{name}={value!r}" for name, value in summary["parameters"].items()) or "defaults"),
         *(("changed by hand", json.dumps(record, ensure_ascii=False)) for record in summary.get("history", [])),
     ):
         table.add_row(name, Text(str(value)))
     console.print(table)
-    if "weights" in summary:
-        _show_weights(summary, console)
+    if "weights" in summary and with_weights:
+        _show_weights(summary, labels, console)
     features = Table(title="features", title_justify="left", title_style="bold")
     for heading in ("name", "kind", "values", "conditions"):
         features.add_column(heading, justify="right" if heading == "conditions" else "left")
     for feature in summary["features"]:
-        values = _listed(feature["categories"]) if "categories" in feature else ""
-        features.add_row(Text(feature["name"]), feature["kind"], Text(values), str(feature["conditions"]))
+        between = " < " if feature["kind"] == "ordered" else ", "
+        values = _listed(feature["categories"], between) if "categories" in feature else ""
+        features.add_row(Text(spoken(feature["name"])), feature["kind"], Text(values), str(feature["conditions"]))
     console.print(features)
 
 
-def _show_weights(summary: dict[str, Any], console: Console) -> None:
+def _show_weights(summary: dict[str, Any], classes: list[str], console: Console) -> None:
     """The prior and the rules that say most: of few classes all weights, of many the most for and against one."""
-    classes, rules = list(map(str, summary["classes"])), summary["weights"]
+    rules = summary["weights"]
     rest = f", the strongest {_MAX_RULES} of {len(rules)} rules" if len(rules) > _MAX_RULES else ""
     table = Table(title=f"weights of evidence{rest}", title_justify="left", title_style="bold")
-    table.add_column("asks")
+    table.add_column("if")
     every_class = len(classes) <= _MAX_SHOWN
     for heading in classes if every_class else ("most for", "most against"):
         table.add_column(Text(heading), justify="right")
-    for asks, weight in [("(prior)", summary["prior"])] + [
-        (" and ".join(rule["asks"]), rule["weight"]) for rule in rules[:_MAX_RULES]
-    ]:
+    for asks, weight in [("(prior)", summary["prior"])] + [(rule["if"], rule["weight"]) for rule in rules[:_MAX_RULES]]:
         extremes = range(len(classes)) if every_class else (int(np.argmax(weight)), int(np.argmin(weight)))
         texts = [f"{'' if every_class else classes[c] + ' '}{round(weight[c], 2) + 0.0:+.2f}" for c in extremes]
         table.add_row(Text(asks), *map(Text, texts))
     console.print(table)
 
 
-def _listed(values: list[Any]) -> str:
-    listed = ", ".join(map(str, values[:_MAX_SHOWN]))
-    return f"{listed}, ... ({len(values)} in all)" if len(values) > _MAX_SHOWN else listed
+def _listed(values: list[Any], between: str = ", ") -> str:
+    listed = between.join(map(str, values[:_MAX_SHOWN]))
+    return f"{listed}{between}... ({len(values)} in all)" if len(values) > _MAX_SHOWN else listed
 
 
 def run_export(model: Path, out: Path, with_novelty: bool, dtype: str) -> None:

@@ -9,11 +9,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ferl._util.arrays import Bools, Floats, Ints
-from ferl._util.text import spoken
+from ferl._util.text import listed, spoken
 from ferl.classifier import FERLClassifier
 from ferl.metrics import aurc
 
 _MAX_CELLS = 1 << 24  # of answers in memory at a time: rows x classes
+_MIN_MISSED = 5  # rows of a class that is never found; fewer may be missed by chance
 _MAX_CLASSES = 8  # whose recall is printed; of more, the lowest
 
 
@@ -69,6 +70,27 @@ class Judged:
             rest = f"; these are the lowest of {len(held):,} classes, whose mean is {shares.mean():.1%}"
         return ", ".join(f"{self.classes[c]} {n_found[c] / n_rows[c]:.1%} of {n_rows[c]:,}" for c in shown) + rest
 
+    def notes(self) -> list[str]:
+        """What a reader of the figures should not miss: classes that are never found, and a model of no use."""
+        known = self.truth >= 0
+        n_rows = np.bincount(self.truth[known], minlength=len(self.classes))
+        n_found = np.bincount(self.truth[known & self.right], minlength=len(self.classes))
+        notes = []
+        if len(self.truth) and self.right.sum() <= n_rows.max():
+            notes.append(
+                f"by accuracy the model is no better than always saying {self.classes[int(n_rows.argmax())]}; whether "
+                "its probabilities rank rows, AURC and recall tell"
+            )
+        lost = np.flatnonzero((n_found == 0) & (n_rows >= _MIN_MISSED))
+        if len(lost):
+            told = [f"{self.classes[c]} ({n_rows[c]:,} rows)" for c in lost[:_MAX_CLASSES]]
+            rest = f" and {len(lost) - _MAX_CLASSES:,} more classes" if len(lost) > _MAX_CLASSES else ""
+            notes.append(
+                f"no row of {listed(told)}{rest} is found: other classes are always more probable. ferl predict "
+                "--decision balanced finds rare classes, at the cost of others"
+            )
+        return notes
+
     def lines(self, name: str) -> list[str]:
         """What to print of the rows that were not learned from."""
         found = [
@@ -105,5 +127,5 @@ def judge_rows(estimator: FERLClassifier, X: pa.Table, truth: Ints) -> Judged:
         label.append(probability.argmax(axis=1))
         confidence.append(probability.max(axis=1))
         abstains.append(evidence.prediction_set().all(axis=1))
-    classes = [spoken(own) for own in estimator.classes_.tolist()]
+    classes = [spoken(own) for own in estimator.model_.labels]
     return Judged(classes, truth, *map(np.concatenate, (label, confidence, abstains)))

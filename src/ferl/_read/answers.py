@@ -15,7 +15,7 @@ from ferl._read.certificate import certified_radius
 from ferl._read.decision import decide
 from ferl._read.evidence import Evidence, read_evidence
 from ferl._read.novelty import novelty, total_spread
-from ferl._read.reasons import read_reasons
+from ferl._read.reasons import Reason, read_reasons
 from ferl._tables.file_rows import Batch, RowReader
 from ferl._tables.files import TableFile, format_of, open_sink
 from ferl._util.arrays import Bools, Floats
@@ -41,7 +41,7 @@ class Wanted:
     n_reasons : int
         Number of columns for what cost a row most on its way to a class; of wide rules.
     wished : label or None
-        That class; None: the second of two.
+        That class; None: of each row, the most probable class but its label.
     decision : {"probable", "balanced"}
         How the label is chosen.
     guess : bool
@@ -149,9 +149,41 @@ def _promised(evidence: Evidence, how_novel: Floats, wanted: Wanted) -> tuple[Ev
     return told, sets, np.asarray(sets.all(axis=1) & (sets.shape[1] > 1))
 
 
-def reason_columns(model: Model, rows: Floats, n_reasons: int, wished: Any = None) -> list[pa.Array]:
-    """What cost each row most on its way to a class, one column of text for each reason; null where there is none."""
-    found = read_reasons(model, rows, n_reasons, wished)
+def reason_columns(
+    model: Model, rows: Floats, n_reasons: int, wished: Any = None, decision: str = "probable"
+) -> list[pa.Array]:
+    """What cost each row most on its way to a class, one column of text for each reason; null where there is none.
+
+    Parameters
+    ----------
+    model : Model
+        The model, of wide rules.
+    rows : ndarray of shape (n_samples, n_columns), float64
+        Rows as the model reads them.
+    n_reasons : int
+        How many, at most.
+    wished : label, optional
+        The class. Without one it is, of each row, the most probable class but its label: what speaks for the label.
+    decision : str, default="probable"
+        How the label is chosen.
+
+    Returns
+    -------
+    list of pyarrow.Array
+    """
+    found: list[tuple[Reason, ...]] = [()] * len(rows)
+    classes = model.classes.tolist()
+    if wished is not None:
+        found = read_reasons(model, rows, n_reasons, wished)
+    elif len(rows) and len(classes) > 1:
+        evidence = read_evidence(model, rows)
+        other = evidence.probability.copy()
+        other[np.arange(len(rows)), decide(model, rows, evidence, decision)] = -1.0
+        towards = other.argmax(axis=1)
+        for code in np.unique(towards).tolist():
+            own = np.flatnonzero(towards == code)
+            for row, reasons in zip(own, read_reasons(model, rows[own], n_reasons, classes[code]), strict=True):
+                found[row] = reasons
     texts = [[own[k].text if k < len(own) else None for own in found] for k in range(n_reasons)]
     return [pa.array(column, pa.string()) for column in texts]
 
@@ -261,7 +293,7 @@ class _Judge:
         wanted = self.wanted
         answers = answer_columns(self.model, read.rows, wanted)
         if wanted.n_reasons:
-            answers += reason_columns(self.model, read.rows, wanted.n_reasons, wanted.wished)
+            answers += reason_columns(self.model, read.rows, wanted.n_reasons, wanted.wished, wanted.decision)
         numbers = read.numbers if self.as_typed else {}
         kept = [numbers.get(name, own) for name, own in zip(self.kept, batch.columns if self.kept else (), strict=True)]
         return pa.table([*kept, *answers], names=[*self.kept, *self.names])

@@ -96,19 +96,19 @@ class Certificate:
 
     def __str__(self) -> str:
         if math.isinf(self.radius):
-            return f"{self.label}, whatever the values\n{self.verdict}"
+            return f"{spoken(self.label)}, whatever the values\n{self.verdict}"
         if self.radius == 0:
-            return f"{self.label}, without a margin: nothing is certified\n{self.verdict}"
-        lines = [f"{self.label}, as long as no number moves by more than {self.radius:.4g} {self.unit}"]
+            return f"{spoken(self.label)}, without a margin: nothing is certified\n{self.verdict}"
+        lines = [f"{spoken(self.label)}, as long as no number moves by more than {self.radius:.4g} {self.unit}"]
         if self.runner_up is not None:
-            lines[0] += f" (next: {self.runner_up})"
+            lines[0] += f" (next: {spoken(self.runner_up)})"
         if not math.isnan(self.global_radius):
             lines.append(f"by the Lipschitz constant alone: {self.global_radius:.4g}")
-        width = max(map(len, self.limits), default=0)
+        width = max((len(spoken(name)) for name in self.limits), default=0)
         for name in self.limits:
             f = self.names.index(name)
             alone, others = _distance(self.alone[f]), _distance(self.held[f])
-            lines.append(f"  {name:{width}}  may move {alone} alone; if it stays, the others may move {others}")
+            lines.append(f"  {spoken(name):{width}}  may move {alone} alone; if it stays, the others may move {others}")
         return "\n".join([*lines, self.verdict])
 
 
@@ -253,8 +253,8 @@ def certify(model: Model, row: Floats, scale: ArrayLike | str | None = None) -> 
     proven = float(global_radius(model, row, evidence, unit)[0])
     in_spreads = check_scale(model, "spread")
     return Certificate(
-        label=evidence.classes[order[0]],
-        runner_up=evidence.classes[order[1]] if len(order) > 1 else None,
+        label=model.labels[order[0]],
+        runner_up=model.labels[order[1]] if len(order) > 1 else None,
         radius=float(np.fmax(local, proven)),
         global_radius=proven,
         alone=alone[:n_features],

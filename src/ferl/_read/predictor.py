@@ -10,7 +10,7 @@ import numpy as np
 from ferl._model.model import Model
 from ferl._read.evidence import Evidence, read_evidence, read_probabilities
 from ferl._tables import read_row, with_indicators
-from ferl._util.arrays import Floats
+from ferl._util.arrays import Floats, core_ready
 
 
 class Predictor:
@@ -27,7 +27,8 @@ class Predictor:
     def __init__(self, model: Model) -> None:
         self._model, self._names = model, model.schema.names
         self._n_features = model.n_features
-        self._takes_arrays = not any(model.schema.lookups) and not any(kind.is_ordered for kind in model.schema.kinds)
+        # Dates and ordered words are numbers inside; as numbers from outside they are refused.
+        self._takes_arrays = not any(model.schema.lookups) and not any(kind.is_coded for kind in model.schema.kinds)
 
     def _row(self, row: Any) -> Floats:
         """The row as the model reads it, shape (1, n_columns). What is not plain is read with every check there is."""
@@ -39,7 +40,7 @@ class Predictor:
         elif type(row) is list and self._names is None and len(row) == self._n_features:
             encoded = model.schema.encode_values([row])
         elif self._takes_arrays and self._is_plain(row):
-            encoded = row.reshape(1, -1)
+            encoded = core_ready(row.reshape(1, -1))
         if encoded is None:
             return read_row(model.schema, model.missing_features, row).values
         return with_indicators(encoded, model.missing_features)

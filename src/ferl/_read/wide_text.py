@@ -21,6 +21,7 @@ from ferl._util.arrays import Floats
 from ferl._util.text import category_text, has_words, listed, number_text, support_text
 
 SHOWN_CLASSES = 4  # where there are more, only the classes that are spoken of most are told unless all are asked for
+COMPARED = ("the higher ", "the later ")  # how sentences on curves over numbers and over dates begin
 _LEVEL = 0.005  # weights that differ by less read the same
 
 
@@ -108,6 +109,8 @@ def curve_lines(style: WideStyle, curve: Curve) -> list[str]:
     is_level = bool(np.ptp(evidence, axis=0).max() <= _LEVEL)
     told = [f"{style.value(curve, k)}: {style.weight(own)}" for k, own in enumerate(evidence)]
     lines = [title]
+    if curve.is_categorical:
+        told = _categories_told(style, curve, evidence)
     if curve.unseen is not None:
         told.append(f"any other: {style.weight(curve.unseen - curve.mean)}")
     elif is_level:
@@ -119,6 +122,14 @@ def curve_lines(style: WideStyle, curve: Curve) -> list[str]:
     if had_missing(style.model, curve.feature):
         told.append(f"missing: {style.weight(curve.missing - curve.mean)}")
     return [*lines, f"     {'; '.join(told)}"] if told else lines
+
+
+def _categories_told(style: WideStyle, curve: Curve, evidence: Floats) -> list[str]:
+    """Categories and their weights; those whose weights read the same together, at the first of them."""
+    alike: dict[str, list[str]] = {}
+    for k, own in enumerate(evidence):
+        alike.setdefault(style.weight(own), []).append(style.value(curve, k))
+    return [f"{', '.join(categories)}: {weight}" for weight, categories in alike.items()]
 
 
 def is_told_as_curve(model: Model, curve: Curve) -> bool:
@@ -134,7 +145,7 @@ def curve_summary(style: WideStyle, curve: Curve) -> str:
     if curve.is_categorical or is_binary(style.model, curve):
         return f"{style.names[curve.feature]} {_extremes(style, curve, evidence)}"
     sentence = _sentence(style, curve, evidence)
-    return sentence if sentence.startswith("the higher") else f"{style.names[curve.feature]} {sentence}"
+    return sentence if sentence.startswith(COMPARED) else f"{style.names[curve.feature]} {sentence}"
 
 
 def is_binary(model: Model, curve: Curve) -> bool:
@@ -158,7 +169,7 @@ def _sentence(style: WideStyle, curve: Curve, evidence: Floats) -> str:
     up, down = next((c for c in steady if rise[c] > 0), None), next((c for c in steady if rise[c] < 0), None)
     sides = (("for", up), ("against", down))
     parts = [f"{side} {style.classes[c]} ({_span(evidence[:, c])})" for side, c in sides if c is not None]
-    return f"the higher {name}, from {low} to {high}, the more it speaks {' and '.join(parts)}"
+    return f"{_compared(style, curve)}{name}, from {low} to {high}, the more it speaks {' and '.join(parts)}"
 
 
 def _direction(style: WideStyle, name: str, curve: Curve, evidence: Floats) -> str:
@@ -167,8 +178,12 @@ def _direction(style: WideStyle, name: str, curve: Curve, evidence: Floats) -> s
     if _is_monotone(line):
         towards = style.classes[1 if line[-1] > line[0] else 0]
         low, high = _moving_part(style, curve, line[:, None])
-        return f"the higher {name}, from {low} to {high}, the more it speaks for {towards}: {_span(line)}"
+        return f"{_compared(style, curve)}{name}, from {low} to {high}, the more it speaks for {towards}: {_span(line)}"
     return _extremes(style, curve, evidence)
+
+
+def _compared(style: WideStyle, curve: Curve) -> str:
+    return COMPARED[1 if style.model.kind(curve.feature).is_date else 0]
 
 
 def _extremes(style: WideStyle, curve: Curve, evidence: Floats) -> str:
@@ -244,10 +259,13 @@ def wide_text(
     lines, n_told = _beginning(style, base), 0
     for shape in shapes.all:
         own = shape.rules
-        if max_rules is not None and n_told + len(own) > max_rules:
+        # Rules on one feature are told together, so that the first of them may be more than were asked for.
+        if max_rules is not None and n_told + len(own) > max_rules and (n_told or not max_rules):
             break
+        is_curve = isinstance(shape, Curve) and is_told_as_curve(model, shape)
+        own = own if is_curve or max_rules is None else own[:max_rules]
         n_told += len(own)
-        if isinstance(shape, Curve) and is_told_as_curve(model, shape):
+        if isinstance(shape, Curve) and is_curve:
             lines += curve_lines(style, shape)
         else:
             lines += [line for rule in own for line in rule_lines(style, rules[rule], model.rule_weights.weight[rule])]

@@ -121,7 +121,7 @@ class RowReader:
             return column.cast(pa.float64()) if pa.types.is_null(column.type) else column
         numbers = text_as_numbers(column, self.form.has_decimal_commas)
         if numbers is None:
-            numbers = text_as_numbers(known_text(column, MISSING))
+            numbers = text_as_numbers(known_text(column, MISSING), self.form.has_decimal_commas)
         if numbers is None:
             raise no_number(column, label)
         return numbers

@@ -251,6 +251,15 @@ def field_number(text: str, decimal_commas: bool) -> float | None:
     return spelled_number(text)
 
 
+def with_decimal_points(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A text column whose numbers with decimal commas have points instead: "3,14" becomes "3.14"."""
+    encoded = column.combine_chunks().dictionary_encode()
+    texts = [
+        text.replace(",", ".") if _DECIMAL_COMMA.fullmatch(text) else text for text in encoded.dictionary.to_pylist()
+    ]
+    return pa.chunked_array([pa.array(texts, pa.string()).take(encoded.indices)])
+
+
 def integers_or_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A text column as integers, where every text is one as Python writes it; else the text."""
     if all(text is None or _INTEGER.fullmatch(text) for text in column.unique().to_pylist()):
@@ -285,11 +294,13 @@ class Sink(Protocol):
 class CsvSink:
     """CSV with a header; text is quoted where a block of rows needs it."""
 
-    def __init__(self, file: IO[bytes], names: list[str], is_safe: bool = False) -> None:
+    def __init__(self, file: IO[bytes], names: list[str], is_safe: bool = False, separator: str = ",") -> None:
         self.file = file
         self.is_safe = is_safe
+        self.separator = separator
         header = io.StringIO()
-        python_csv.writer(header, lineterminator="\n").writerow(map(harmless_text, names) if is_safe else names)
+        writer = python_csv.writer(header, delimiter=separator, lineterminator="\n")
+        writer.writerow(map(harmless_text, names) if is_safe else names)
         file.write(header.getvalue().encode())
 
     def prepare(self, table: pa.Table) -> Any:
@@ -297,9 +308,9 @@ class CsvSink:
         if self.is_safe:
             table = pa.table([_harmless(column) for column in table.columns], names=table.column_names)
         try:
-            return _csv_text(table, "none")
-        except pa.ArrowInvalid:  # a comma, a quote or a new line inside a value
-            return _csv_text(table, "needed")
+            return _csv_text(table, "none", self.separator)
+        except pa.ArrowInvalid:  # a separator, a quote or a new line inside a value
+            return _csv_text(table, "needed", self.separator)
 
     def write(self, prepared: Any) -> None:
         """Add lines."""
@@ -326,9 +337,9 @@ def _harmless(column: Any) -> Any:
     return pa.chunked_array([[None if own is None else harmless_text(own) for own in column.to_pylist()]], pa.string())
 
 
-def _csv_text(table: pa.Table, quoting: str) -> Any:
+def _csv_text(table: pa.Table, quoting: str, separator: str) -> Any:
     buffer = pa.BufferOutputStream()
-    csv.write_csv(table, buffer, csv.WriteOptions(include_header=False, quoting_style=quoting))
+    csv.write_csv(table, buffer, csv.WriteOptions(include_header=False, quoting_style=quoting, delimiter=separator))
     return buffer.getvalue()
 
 
@@ -382,7 +393,7 @@ def format_of(out: str, as_json: bool) -> str:
 
 
 @contextmanager
-def open_sink(out: str, form: str, schema: pa.Schema, safe_csv: bool = False) -> Iterator[Sink]:
+def open_sink(out: str, form: str, schema: pa.Schema, safe_csv: bool = False, separator: str = ",") -> Iterator[Sink]:
     """Where tables of this schema go. A file appears when all is written, or not at all.
 
     Parameters
@@ -395,10 +406,12 @@ def open_sink(out: str, form: str, schema: pa.Schema, safe_csv: bool = False) ->
         That of all tables.
     safe_csv : bool, default=False
         Whether text in CSV that a spreadsheet would take for a formula gets an apostrophe before it.
+    separator : str, default=","
+        Between the fields of CSV.
     """
     if out == "-":
         file = sys.stdout.buffer
-        yield CsvSink(file, schema.names, safe_csv) if form == "csv" else JsonSink(file)
+        yield CsvSink(file, schema.names, safe_csv, separator) if form == "csv" else JsonSink(file)
         file.flush()
         return
     with replacing(out) as beside:
@@ -410,4 +423,4 @@ def open_sink(out: str, form: str, schema: pa.Schema, safe_csv: bool = False) ->
                 sink.writer.close()
             return
         with beside.open("wb") as file:
-            yield CsvSink(file, schema.names, safe_csv) if form == "csv" else JsonSink(file)
+            yield CsvSink(file, schema.names, safe_csv, separator) if form == "csv" else JsonSink(file)

@@ -77,7 +77,7 @@ def read_row(schema: Schema, missing_features: Sequence[int], x: Any) -> OneRow:
         unseen = {feature: found[key][0] for feature, key in enumerate(keys) if key in found}
     if len(encoded) != 1:
         raise ValueError(
-            f"x has {len(encoded)} rows; an explanation is about one. Pass one of them, for example X[0] or X.iloc[0]."
+            f"x has {len(encoded)} rows; this is about one. Pass one of them, for example X[0] or X.iloc[0]."
         )
     return OneRow(with_indicators(encoded, missing_features), unseen)
 
@@ -85,18 +85,13 @@ def read_row(schema: Schema, missing_features: Sequence[int], x: Any) -> OneRow:
 def is_one_row(schema: Schema, x: Any) -> bool:
     """Whether what is given where a table is expected says by itself that it is one row.
 
-    That is a dict or a pandas Series of values by feature, or a polars Series of as many values as there are features.
-    Other one-dimensional input may as well be a column, and is for scikit-learn to refuse.
+    That is a dict or a pandas Series that names the features. Other one-dimensional input may as well be a column, and
+    is for scikit-learn to refuse.
     """
-    n_features = len(schema.categories)
     if isinstance(x, Mapping):
         return all(isinstance(value, str) or np.ndim(value) == 0 for value in x.values())
-    if getattr(x, "ndim", 1) != 1 or not hasattr(x, "to_list") or hasattr(x, "columns"):
-        return False
-    if not hasattr(x, "index"):  # a Series of polars, which has no names for its values
-        return len(x) == n_features
-    index = list(x.index)
-    return index == list(range(n_features)) if schema.names is None else set(schema.names) <= set(index)
+    is_series = hasattr(x, "to_list") and hasattr(x, "index") and not hasattr(x, "columns")
+    return is_series and schema.names is not None and set(schema.names) <= set(x.index)
 
 
 def _may_hold_unseen(schema: Schema, encoded: Floats) -> bool:

@@ -18,7 +18,7 @@ import pandas as pd
 from dask import delayed
 from distributed import default_client
 
-from ferl._learn.batches import FirstLook, tallied_names, tally_batch, weighed
+from ferl._learn.batches import Digest, FirstLook, tallied_names, tally_batch, weighed
 from ferl._learn.rows import Batch, CategoryNames, Facts, Fold, State
 from ferl._learn.survey import RowForm, Survey, Tally
 from ferl._model.settings import Settings
@@ -239,6 +239,8 @@ class RowsOnCluster:
         How they become numbers.
     sizes : tuple of int
         Number of rows of each partition.
+    labels : tuple of int
+        Of each partition: the digest of labels and weights, when they were counted.
     """
 
     facts: Facts
@@ -246,6 +248,8 @@ class RowsOnCluster:
     parts: Parts
     form: RowForm
     sizes: tuple[int, ...]
+    labels: tuple[int, ...]
+    _rows: list[int] = field(default_factory=list)  # digests of whole rows, from the first fold
 
     def fold(self, step: Fold[State], n_threads: int, report: Any = None) -> State:
         """All rows taken in: each partition by one task, the results merged by pairs in a fixed order.
@@ -255,12 +259,15 @@ class RowsOnCluster:
         told, form = constant(step), constant(self.form)
         task = delayed(_folded, pure=False)
         firsts = [0, *accumulate(self.sizes)]
-        states = [
-            task(part, index, told, form, firsts[index], self.sizes[index])
+        known_rows: Sequence[int | None] = self._rows or [None] * len(self.sizes)
+        folded = [
+            task(part, index, told, form, firsts[index], self.sizes[index], self.labels[index], known_rows[index])
             for index, part in enumerate(self.parts.delayed())
         ]
+        total: _Folded = computed(self.client, reduced(folded, _merged_folds, told))
+        self._rows[:] = total.rows
         state = step.start()
-        state.merge(computed(self.client, reduced(states, _merged_states, told)))
+        state.merge(total.state)
         return state
 
 
@@ -292,8 +299,9 @@ def rows_on_cluster(
     found = _survey(parts, client, look, settings.missing_conditions, description)
     form = RowForm.settle(found.survey, settings.class_weight, settings.categorical_features)
     form = replace(form, columns=look.all_columns(form.columns, description))
-    form, facts = weighed(form, _tally(parts, client, form, form.facts.categories, found.sizes))
-    return RowsOnCluster(facts, client, parts, form, found.sizes)
+    counted = _tally(parts, client, form, form.facts.categories, found.sizes)
+    form, facts = weighed(form, counted.tally)
+    return RowsOnCluster(facts, client, parts, form, found.sizes, counted.labels)
 
 
 @dataclass
@@ -302,6 +310,22 @@ class _Found:
 
     survey: Survey = field(default_factory=Survey)
     sizes: tuple[int, ...] = ()
+
+
+@dataclass
+class _Counted:
+    """The tally of some partitions, and of each of them the digest of labels and weights."""
+
+    tally: Tally
+    labels: tuple[int, ...]
+
+
+@dataclass
+class _Folded:
+    """What a fold has taken in from some partitions, and of each of them the digest of its rows."""
+
+    state: dict[str, Any]
+    rows: tuple[int, ...]
 
 
 def _survey(
@@ -316,14 +340,14 @@ def _survey(
     return found
 
 
-def _tally(parts: Parts, client: Any, form: RowForm, categories: CategoryNames, sizes: tuple[int, ...]) -> Tally:
+def _tally(parts: Parts, client: Any, form: RowForm, categories: CategoryNames, sizes: tuple[int, ...]) -> _Counted:
     task, told, names = delayed(_tallied, pure=False), constant(form), constant(categories)
     tallies = [
         task(part, index, told, names, sizes[index])
         for index, part in enumerate(parts.delayed(tallied_names(form, categories)))
     ]
-    tally: Tally = computed(client, reduced(tallies, _merged_tallies))
-    return tally
+    counted: _Counted = computed(client, reduced(tallies, _merged_tallies))
+    return counted
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -347,35 +371,51 @@ def _merged_surveys(one: _Found, other: _Found) -> _Found:
     return _Found(survey, one.sizes + other.sizes)
 
 
-def _tallied(part: Part, index: int, form: RowForm, categories: CategoryNames, size: int) -> Tally:
+def _tallied(part: Part, index: int, form: RowForm, categories: CategoryNames, size: int) -> _Counted:
     batch = _same_rows(part, index, size)
-    tally = Tally.start(form, categories)
+    tally, labels = Tally.start(form, categories), Digest()
     with _named(index):
         if size:
             tally_batch(tally, batch, form, categories)
-    return tally
+            labels = labels.of_labels(form.codes(batch), batch)
+    return _Counted(tally, (labels.total,))
 
 
-def _merged_tallies(one: Tally, other: Tally) -> Tally:
-    tally = deepcopy(one)
-    tally.merge(other)
-    return tally
+def _merged_tallies(one: _Counted, other: _Counted) -> _Counted:
+    tally = deepcopy(one.tally)
+    tally.merge(other.tally)
+    return _Counted(tally, one.labels + other.labels)
 
 
-def _folded(part: Part, index: int, step: Fold[Any], form: RowForm, first_row: int, size: int) -> dict[str, Any]:
+def _folded(
+    part: Part,
+    index: int,
+    step: Fold[Any],
+    form: RowForm,
+    first_row: int,
+    size: int,
+    known_labels: int,
+    known_rows: int | None,
+) -> _Folded:
     batch = _same_rows(part, index, size)
-    state = step.start()
+    state, rows = step.start(), Digest()
     with _named(index):
         if size:
-            step.add(state, form.block(batch, first_row), _THREADS)
-    return dict(state.state())
+            block = form.block(batch, first_row)
+            rows = rows.of_rows(block)
+            if Digest().of_labels(block.codes, batch).total != known_labels:
+                raise ValueError(f"Partition {index} now has other labels or weights. {_MUST_STAY}")
+            if known_rows not in (None, rows.total):
+                raise ValueError(f"Partition {index} of X now has other values. {_MUST_STAY}")
+            step.add(state, block, _THREADS)
+    return _Folded(dict(state.state()), (rows.total,))
 
 
-def _merged_states(one: dict[str, Any], other: dict[str, Any], step: Fold[Any]) -> dict[str, Any]:
+def _merged_folds(one: _Folded, other: _Folded, step: Fold[Any]) -> _Folded:
     state = step.start()
-    state.merge(one)
-    state.merge(other)
-    return dict(state.state())
+    state.merge(one.state)
+    state.merge(other.state)
+    return _Folded(dict(state.state()), one.rows + other.rows)
 
 
 @contextmanager
@@ -388,12 +428,15 @@ def _named(index: int) -> Iterator[None]:
         raise
 
 
+_MUST_STAY = (
+    "Its rows are computed anew for every look at them and must be the same each time; if they are drawn at random, "
+    "persist X and y first."
+)
+
+
 def _same_rows(part: Part, index: int, size: int) -> Batch:
     """A partition again; an error where its number of rows is no longer ``size``."""
     batch = batch_of(part, index)
     if len(batch.X) != size:
-        raise ValueError(
-            f"Partition {index} of X had {size} rows and now has {len(batch.X)}. Its rows are computed anew for every "
-            "look at them and must be the same each time; if they are drawn at random, persist X and y first."
-        )
+        raise ValueError(f"Partition {index} of X had {size} rows and now has {len(batch.X)}. {_MUST_STAY}")
     return batch

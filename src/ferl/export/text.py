@@ -60,7 +60,8 @@ def export_text(
     decimals : int, default=None
         Digits after the point of learned thresholds; by default as many as a band's half-width gives meaning to.
     max_rules : int, default=None
-        Print at most this many rules, and say how many are left out.
+        Print at most this many rules, and say how many are left out. Wide rules on one feature are told together, all
+        of those on the strongest feature at least.
     shares : bool, default=True
         Print the share of resamples behind each band; wide rules have none.
     all_classes : bool, default=None

@@ -185,6 +185,7 @@ def _control(view: View, j: int, feature: dict[str, Any]) -> dict[str, Any]:
         "high": high,
         "step": slider_step(low, high, whole),
         "is_whole": view.model.is_whole(j),
+        "is_binary": kind.name == "binary",
         "spread": float(total_spread(tree)[j]),
         "corners": numbers(corners(view.model, j)),
         "words": shown_names(kind.said_order) if kind.is_ordered else None,

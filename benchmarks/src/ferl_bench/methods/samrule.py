@@ -4,7 +4,7 @@ After L. Pellegrina and F. Vandin, "Scalable rule lists learning with sampling",
 row; a list of at most five is optimal for its share of errors plus 1e-4 for each rule, by the branch and bound of
 CORELS (`ferl_bench.rule_list_search`). Questions are four quantiles of each feature, in both directions.
 
-The sample's size follows from the wanted accuracy of the estimate, `sample_size`. It is 20,000 to 35,000 rows, more
+The sample's size follows from the wanted accuracy of the estimate, `sample_size`. It is 23,000 to 35,000 rows, more
 than any fold of the data sets here has: drawn with replacement, the sample is a bootstrap, and the method is CORELS on
 it.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from math import ceil, floor, log10
 from statistics import fmean
 from typing import Any
@@ -13,8 +12,7 @@ from ferl_bench.headline import GOAL, Headline, against_best, against_paper, aga
 from ferl_bench.labels import label_marks
 from ferl_bench.method import Method, all_methods, packages_of
 from ferl_bench.methods.ferl import COMPACT_TREE
-from ferl_bench.paper_only import PAPER_ONLY
-from ferl_bench.published import AUTHORS, FAR, PROTOCOL, SOURCE, Published, brackets, why
+from ferl_bench.published import AUTHORS, FAR, PROTOCOL, SOURCE, Published, why
 from ferl_bench.render import Report, Section
 from ferl_bench.rows import (
     ANSWERS,
@@ -50,15 +48,12 @@ def run_frontier(request: Request, methods: Sequence[Method] | None = None) -> R
     chosen = all_methods() if methods is None else list(methods)
     rows = request.rows(chosen)
     facts = request.facts(packages_of(chosen), **request.limits.describe())
-    return make_report(rows, facts, PAPER_ONLY if methods is None else {})
+    return make_report(rows, facts)
 
 
-def make_report(
-    rows: Sequence[Row], facts: Mapping[str, object], paper_only: Mapping[str, Mapping[str, float]] | None = None
-) -> Report:
-    """Turn rows into the report; `paper_only` are the paper's figures of methods that nobody has run here."""
+def make_report(rows: Sequence[Row], facts: Mapping[str, object]) -> Report:
+    """Turn rows into the report."""
     answers = method_section("Answers", rows, ANSWERS, _answer_notes(rows), AUTHORS)
-    waiting = [[name, *_paper_cells(name, paper)] for name, paper in (paper_only or {}).items()]
     with_sets = [row for row in rows if row.values("u65")]
     by_key = {measure.key: measure for measure in ANSWERS}
     return Report(
@@ -66,23 +61,17 @@ def make_report(
         title="Frontier: accuracy, selection and prediction sets against the number of rules",
         facts=facts,
         sections=[
-            replace(answers, rows=[*answers.rows, *waiting]),
+            answers,
             *common_sets_section(rows, OURS[0], _compared()),
             *([method_section("Prediction sets", with_sets, SETS, authors=AUTHORS)] if with_sets else []),
-            *_published_section({row.method.name for row in rows}.union(paper_only or {})),
+            *_published_section({row.method.name for row in rows}),
             *(data_set_section(rows, by_key[key]) for key in BY_DATA_SET),
         ],
         data=rows_json(rows),
         draw=lambda figure: _draw(figure, rows),
         headlines=_headlines(rows),
-        failures=[*failure_notes(rows), *(f"{name}: of the paper's table, not yet here" for name in paper_only or {})],
+        failures=failure_notes(rows),
     )
-
-
-def _paper_cells(name: str, paper: Mapping[str, float]) -> list[str]:
-    """Say in the first column that there is no figure of ours, and give the published ones."""
-    cells = [brackets(paper, AUTHORS.get(name), measure.key, measure.decimals) for measure in ANSWERS]
-    return [f"not yet {cells[0]}", *cells[1:]]
 
 
 def _published_section(named: set[str]) -> list[Section]:

@@ -109,7 +109,8 @@ def nearest_changes(model: Model, row: Floats, label: int, unseen: dict[int, Any
     """
     line = _Line(model, row, label, model.feature_names())
     tested = [f for f in model.tree.tested_columns if f < model.n_features and not math.isnan(row[0, f])]
-    ordered = [f for f in tested if model.kind(f).is_ordered]
+    # Ordered categories, and 0 and 1: a value between or outside them is none that the column can have.
+    ordered = [f for f in tested if model.kind(f).is_ordered or _is_binary(line, f)]
     found, unproven = _other_numbers(line, [f for f in tested if f not in model.category_names and f not in ordered])
     for feature in tested:
         if feature in model.category_names or feature in ordered:
@@ -151,10 +152,15 @@ def _other_category(line: _Line, feature: int, unseen: Any) -> Change | None:
     return Change(line.names[feature], value, to, to, new, is_silent, 1.0, 1.0)
 
 
+def _is_binary(line: _Line, feature: int) -> bool:
+    """Whether a column holds 0 and 1, and so does the row."""
+    return line.model.kind(feature).name == "binary" and line.row[0, feature] in (0.0, 1.0)
+
+
 def _other_step(line: _Line, feature: int) -> Change | None:
-    """The nearest of ordered categories that gives another label; all are tried."""
+    """The nearest of ordered categories, or of 0 and 1, that gives another label; all are tried."""
     model, own = line.model, float(line.row[0, feature])
-    evidence = line.at(feature, *range(len(model.kind(feature).order)))
+    evidence = line.at(feature, *range(len(model.kind(feature).order) or 2))
     labels = evidence.probability.argmax(axis=1)
     codes = np.flatnonzero(labels != line.label)
     if not len(codes):

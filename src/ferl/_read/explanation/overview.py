@@ -20,7 +20,7 @@ from ferl._read.explanation.unlike import usual_text
 from ferl._read.rules import rule_numbers
 from ferl._read.shapes import Shapes, read_shapes, shape_importances
 from ferl._read.text import rule_text, word_meanings
-from ferl._read.wide_text import WideStyle, curve_summary
+from ferl._read.wide_text import COMPARED, WideStyle, curve_summary
 from ferl._tables import add_up_indicators
 from ferl._util.arrays import Floats
 from ferl._util.text import listed, plain, share_text, spoken, support_text
@@ -270,7 +270,8 @@ class Overview(Readable):
             return [self._rule_lines()]
         if self.words:
             return [Section("Rules", _more([_joint_line(rule) for rule in self.rules], MAX_RULES, "rules"))]
-        sentences = [f"{text.replace('the higher', 'The higher', 1)}." for _, text in self.curves]
+        # A sentence that begins with the name of a column keeps the name as it is.
+        sentences = [f"T{text[1:]}." if text.startswith(COMPARED) else f"{text}." for _, text in self.curves]
         joint = [_joint_line(rule) for rule in self.rules if rule.n_features > 1]
         found = [
             Section("What the features say", _more(sentences, MAX_FEATURES, "features")),
@@ -281,7 +282,7 @@ class Overview(Readable):
     def _what_matters(self) -> Section:
         rows = tuple((spoken(name), f"{share:.0%}") for name, share in self.importances[:MAX_FEATURES])
         hidden = len(self.importances) - MAX_FEATURES
-        lines = (f"... and {hidden} more features.",) if hidden > 0 else ()
+        lines = (f"... and {hidden} more {'feature' if hidden == 1 else 'features'}.",) if hidden > 0 else ()
         return Section("What matters", lines, Table(("feature", "importance"), rows))
 
     def _rule_lines(self) -> Section:

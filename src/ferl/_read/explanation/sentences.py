@@ -178,7 +178,8 @@ def _change_lines(story: Story, changes: tuple[Change, ...], label: str) -> list
         return [f"Proven: no change of a single value makes it anything but {label}."]
     lines = [_change_line(change) for change in changes[:MAX_FEATURES]]
     if len(changes) > MAX_FEATURES:
-        lines.append(f"... and {len(changes) - MAX_FEATURES} more features, further away.")
+        n_more = len(changes) - MAX_FEATURES
+        lines.append(f"... and {n_more} more {'feature' if n_more == 1 else 'features'}, further away.")
     if searched:
         lines.append(
             f"No change of {searched} alone was found that makes it anything but {label}; that is searched, not proven."
@@ -192,12 +193,14 @@ def _change_line(change: Change) -> str:
     if not isinstance(change.to, float) or is_meaning(change.to):
         return f"If {name} were {value_text(change.to)} instead of {value_text(change.value)}: {answer}."
     # With fewer digits than it has the value might no longer alter the label.
-    direction, to, now = "up" if change.to > change.value else "down", exact_text(change.to), value_text(change.value)
+    to, now, is_up = exact_text(change.to), value_text(change.value), change.to > change.value
     now = exact_text(change.value) if now == to else now
-    return (
-        f"If {name} were {to} instead of {now} ({direction} by "
-        f"{difference_text(change.to, change.value)}, {spreads_text(change.distance)}): {answer}."
-    )
+    apart = difference_text(change.to, change.value)
+    if getattr(change.to, "step", ""):  # a date
+        apart += " later" if is_up else " earlier"
+    else:
+        apart = f"{'up' if is_up else 'down'} by {apart}"
+    return f"If {name} were {to} instead of {now} ({apart}, {spreads_text(change.distance)}): {answer}."
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,15 @@ const ferlChanges = (() => {
     features.forEach((feature, j) => {
       if (feature.n_conditions === 0 || Number.isNaN(values[j])) return;
       const line = { engine, values, label, j, feature };
-      const change = feature.kind === "category" ? otherCategory(line) : feature.words ? otherStep(line) : otherNumber(line, inside);
+      const change = feature.kind === "category" ? otherCategory(line) : feature.words || isBit(feature, values[j]) ? otherStep(line) : otherNumber(line, inside);
       if (change) found.push({ ...change, j, value: values[j] });
     });
     return found.sort((one, other) => one.distance - other.distance || one.j - other.j);
+  }
+
+  // Whether a column holds 0 and 1, and so does the row: it can have no other number.
+  function isBit(feature, value) {
+    return feature.is_binary && (value === 0 || value === 1);
   }
 
   // How much a search has to do: values that are tried, nodes that each of them fires, classes.
@@ -53,11 +58,11 @@ const ferlChanges = (() => {
     return best;
   }
 
-  // The nearest of ordered categories that gives another label; all are tried.
+  // The nearest of ordered categories, or of 0 and 1, that gives another label; all are tried.
   function otherStep(line) {
     const value = line.values[line.j], far = (code) => Math.abs(code - value);
     let best = null;
-    line.feature.words.forEach((_, code) => {
+    (line.feature.words ?? [0, 1]).forEach((_, code) => {
       const answer = at(line, code);
       if (answer.label !== line.label && (best === null || far(code) < far(best.to)))
         best = { to: code, at: code, label: answer.label, isSilent: answer.isSilent, distance: far(code) / line.feature.spread };

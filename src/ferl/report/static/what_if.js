@@ -51,7 +51,7 @@ const ferlPage = (() => {
     slider.addEventListener("input", () => change(j, Number(Number(slider.value).toFixed(digits))));
     box.addEventListener("input", () => {
       if (box.validity.badInput) return; // half a date
-      const typed = box.value === "" ? NaN : feature.date ? Date.parse(`${box.value}Z`) / 86400000 : Number(box.value);
+      const typed = box.value === "" ? NaN : feature.date ? box.valueAsNumber / 86400000 : Number(box.value);
       if (box.value !== "" && !Number.isFinite(typed)) return; // half a number, as 1e
       change(j, typed, box);
     });
@@ -278,7 +278,8 @@ const ferlPage = (() => {
       if (certified) say(term("certificate", "Proven"), `: the label stays ${label} as long as no number moves by more than ${certified}.`);
       const found = ferlChanges.nearest(engine, features, state.values);
       found.slice(0, MOST_CHANGES).forEach((change) => say(...changeLine(change)));
-      if (found.length > MOST_CHANGES) say(`... and ${found.length - MOST_CHANGES} more features, further away.`);
+      const nMore = found.length - MOST_CHANGES;
+      if (nMore > 0) say(`... and ${nMore} more ${nMore === 1 ? "feature" : "features"}, further away.`);
       if (!found.length) say(`No change of a single value was found that makes it anything but ${label}.`);
     }
     byId("changes").replaceChildren(...lines);
@@ -287,7 +288,9 @@ const ferlPage = (() => {
   function changeLine({ j, to, label, isSilent, distance }) {
     const feature = features[j], isCategory = feature.kind === "category";
     const words = isCategory || feature.words || feature.date ? told(j, to) : String(to), steps = Number(distance.toPrecision(2));
-    const far = isCategory || feature.words ? "" : ` (${to > state.values[j] ? "up" : "down"} by ${steps} ${steps === 1 ? "spread" : "spreads"})`;
+    const apart = `${steps} ${steps === 1 ? "spread" : "spreads"}`, isUp = to > state.values[j];
+    const moved = feature.date ? `${apart} ${isUp ? "later" : "earlier"}` : `${isUp ? "up" : "down"} by ${apart}`;
+    const far = isCategory || feature.words ? "" : ` (${moved})`;
     const button = element("button", { type: "button", className: "small", "data-to": String(to), "data-feature": String(j) }, "try");
     button.setAttribute("aria-label", `Try ${feature.name} ${words}`);
     button.addEventListener("click", () => change(j, to));
