@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from sklearn.datasets import load_iris
 
 from ferl import FERLClassifier, load_model, save_model
 from ferl.export import Scorecard, reason_codes
@@ -115,3 +116,17 @@ def test_reasons_and_scorecards_are_those_of_python(tmp_path, folder):
     }
     for command, part in refused.items():
         assert part in ferl(*command, code=2).output
+
+
+def test_reasons_of_several_classes_speak_for_the_label(tmp_path):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    clf = FERLClassifier(random_state=0).fit(X, y)
+    save_model(clf, tmp_path / "iris.json")
+    X.to_csv(tmp_path / "iris.csv", index=False)
+    ferl("predict", tmp_path / "iris.json", tmp_path / "iris.csv", "--reasons", "2", "-o", tmp_path / "out.csv")
+    answers = read_csv(tmp_path / "out.csv")
+    order = np.argsort(-clf.predict_proba(X), axis=1)
+    for row in range(0, 150, 7):
+        best, second = order[row, :2].tolist()
+        expected = [own.text for own in reason_codes(clf, X.iloc[[row]], n=2, positive=second, rival=best)[0]]
+        assert [answers[f"reason_{number}"][row] for number in (1, 2) if answers[f"reason_{number}"][row]] == expected

@@ -368,10 +368,20 @@ def test_mlflow_reasons_of_three_classes_are_about_the_wished_one() -> None:
         assert "reason_3" not in answers
 
 
+def test_mlflow_reasons_of_three_classes_speak_by_default_for_the_label() -> None:
+    X, y = load_iris(return_X_y=True)
+    clf = few_rules().fit(X, y)
+    for decision in ("probable", "balanced"):
+        answers = ferl.mlflow._Server(clf).predict(X[::10], {"reasons": 1, "decision": decision})
+        labels = clf.predict(X[::10], decision=decision)
+        for row, label, text in zip(X[::10], labels, answers["reason_1"], strict=True):
+            others = np.where(clf.classes_ == label, -1, clf.predict_proba(row[None])[0])
+            assert text == reason_codes(clf, row[None], 1, positive=others.argmax())[0][0].text
+
+
 @pytest.mark.parametrize(
     ("params", "said"),
     [
-        ({"reasons": 1}, "name it by the parameter wished, one of [0, 1, 2]"),
         ({"reasons": 1, "wished": "3"}, "wished is '3'; it must be one of the classes, [0, 1, 2]"),
         ({"wished": "2"}, "reasons is 0: wished is about reasons"),
         ({"reasons": 1_000_000_000, "wished": "2"}, "reasons is 1000000000; it must be from 0 to 4"),

@@ -203,15 +203,10 @@ def _wanted(model: Model, params: Mapping[str, Any] | None) -> Wanted:
 
 
 def _wished_label(model: Model, n_reasons: int, wished: Any) -> Any:
-    """The label that a request names, itself or by its text; None: the second of two classes."""
-    labels = model.classes.tolist()
+    """The label that a request names, itself or by its text; None: it names none."""
     if wished is None or wished == "":
-        if n_reasons and len(labels) != 2:
-            raise ValueError(
-                "reasons need the class that rows should have had: name it by the parameter wished, one of "
-                f"{shown(labels)}."
-            )
         return None
+    labels = model.classes.tolist()
     found = [label for label in labels if label == wished or str(label) == wished]
     if not found:
         raise ValueError(f"wished is {shown(wished)}; it must be one of the classes, {shown(labels)}.")
@@ -234,16 +229,15 @@ class _Server:
         """Return label, probability, set, ignorance, novelty, and probability, belief and plausibility of each class.
 
         An abstaining row has no label and no probability, unless the parameter ``guess`` says so; ``decision`` is that
-        of :meth:`ferl.FERLClassifier.predict`. ``reasons`` asks for so many columns of what cost a row most on its way
-        to the class ``wished``, as :func:`ferl.export.reason_codes` says it; of two classes this is by default the
-        second.
+        of :meth:`ferl.FERLClassifier.predict`. ``reasons`` asks for so many columns of what spoke for the label, or
+        with ``wished`` of what cost a row most on its way to that class, as :func:`ferl.export.reason_codes` says it.
         """
         model = self.classifier.model_
         wanted = _wanted(model, params)
         rows = self.classifier._rows(model_input)
         names, columns = answer_names(model, wanted), answer_columns(model, rows, wanted)
         if wanted.n_reasons:
-            columns += reason_columns(model, rows, wanted.n_reasons, wanted.wished)
+            columns += reason_columns(model, rows, wanted.n_reasons, wanted.wished, wanted.decision)
             names += [f"reason_{number}" for number in range(1, wanted.n_reasons + 1)]
         answers: pd.DataFrame = arrow().table(columns, names=names).to_pandas()
         return answers

@@ -177,12 +177,13 @@ def reason_columns(
         found = read_reasons(model, rows, n_reasons, wished)
     elif len(rows) and len(classes) > 1:
         evidence = read_evidence(model, rows)
-        other = evidence.probability.copy()
-        other[np.arange(len(rows)), decide(model, rows, evidence, decision)] = -1.0
-        towards = other.argmax(axis=1)
-        for code in np.unique(towards).tolist():
-            own = np.flatnonzero(towards == code)
-            for row, reasons in zip(own, read_reasons(model, rows[own], n_reasons, classes[code]), strict=True):
+        label, other = decide(model, rows, evidence, decision), evidence.probability.copy()
+        other[np.arange(len(rows)), label] = -1.0
+        pairs = np.column_stack([label, other.argmax(axis=1)])
+        for given, towards in np.unique(pairs, axis=0).tolist():
+            own = np.flatnonzero((pairs == (given, towards)).all(axis=1))
+            told = read_reasons(model, rows[own], n_reasons, classes[towards], rival=classes[given])
+            for row, reasons in zip(own, told, strict=True):
                 found[row] = reasons
     texts = [[own[k].text if k < len(own) else None for own in found] for k in range(n_reasons)]
     return [pa.array(column, pa.string()) for column in texts]
