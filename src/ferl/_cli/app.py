@@ -215,7 +215,8 @@ def predict(
     Adds the columns label, probability (of the label), set (the classes that stay possible, "a|b"), ignorance, and
     novelty. A row whose set is all classes abstains: it has no label, unless --guess is given. With a calibration that
     promises an error rate, the rows that it leaves out abstain instead, whatever their set. Sets go by probability, so
-    that the label of --decision balanced may lie outside. Columns that the model does not know are passed on. Categories that training did not have are counted and named on standard error.
+    that the label of --decision balanced may lie outside. Columns that the model does not know are
+    passed on. Categories that training did not have are counted and named on standard error.
 
     Example: ferl predict model.json new.csv -o answers.csv
     """
