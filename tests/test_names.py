@@ -331,7 +331,7 @@ def test_a_cut_between_two_days_is_told_by_the_day(variant):
     changes = [own for own in clf.explain(table.iloc[0]).changes if own.feature == "admitted"]
     assert [str(value_text(own.to)) for own in changes] == ["2019-03-02"]
     assert [own.to_dict()["to"] for own in changes] == ["2019-03-02"]
-    assert "up by 5 days" in clf.explain(table.iloc[0]).to_text()
+    assert "5 days later" in clf.explain(table.iloc[0]).to_text()
 
 
 def test_time_zones_are_moments_and_are_not_mixed_with_local_times():

@@ -162,7 +162,7 @@ def reason_columns(
         Rows as the model reads them.
     n_reasons : int
         How many, at most.
-    wished : label, optional
+    wished : label or None, default=None
         The class. Without one it is, of each row, the most probable class but its label: what speaks for the label.
     decision : str, default="probable"
         How the label is chosen.
