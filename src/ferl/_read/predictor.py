@@ -27,8 +27,7 @@ class Predictor:
     def __init__(self, model: Model) -> None:
         self._model, self._names = model, model.schema.names
         self._n_features = model.n_features
-        # Dates and ordered words are numbers inside; as numbers from outside they are refused.
-        self._takes_arrays = not any(model.schema.lookups) and not any(kind.is_coded for kind in model.schema.kinds)
+        self._takes_arrays = model.schema.holds_numbers_alone
 
     def _row(self, row: Any) -> Floats:
         """The row as the model reads it, shape (1, n_columns). What is not plain is read with every check there is."""

@@ -178,7 +178,7 @@ class Schema:
         )
 
     @cached_property
-    def _holds_numbers_alone(self) -> bool:
+    def holds_numbers_alone(self) -> bool:
         """Whether every column holds numbers that are read as they are."""
         return all(known is None for known in self.categories) and not self._coded
 
@@ -233,7 +233,7 @@ class Schema:
         if type(X) is np.ndarray:
             if X.dtype != np.float64 or X.ndim != 2 or X.shape[1] != n_features or not len(X):
                 return None
-            if not self._holds_numbers_alone or self.names is not None:
+            if not self.holds_numbers_alone or self.names is not None:
                 return None
             if X.size >= _FEW_CELLS or _holds_infinity(X):
                 self.refuse_infinity(X, n_threads)
@@ -274,7 +274,7 @@ class Schema:
 
     def _encode_table(self, table: Table, n_threads: int) -> Floats:
         order = self._order(table)
-        if table.block is not None and self._holds_numbers_alone:
+        if table.block is not None and self.holds_numbers_alone:
             block = table.block if order == range(len(order)) else table.block[:, order]
             encoded = block.astype(np.float64, copy=False)
             self.refuse_infinity(encoded, n_threads)

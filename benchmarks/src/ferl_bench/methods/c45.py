@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._util.arrays import Floats
+from ferl_bench.errors import refuse_missing
 from ferl_bench.method import Method
 from ferl_bench.pessimistic import Node, Question, Rows, prune
 
@@ -75,10 +76,7 @@ class C45Tree:
 
     def fit(self, X: Floats, y: NDArray[np.int64]) -> C45Tree:
         """Grow and prune the tree."""
-        if np.isnan(X).any():
-            raise ValueError(
-                f"X has {np.isnan(X).sum()} missing values; C45Tree takes complete rows, impute them first."
-            )
+        refuse_missing(X, "C45Tree")
         self.classes_, label = np.unique(y, return_inverse=True)
         members, rows = np.eye(len(self.classes_))[label], np.arange(len(X))
         grower = _Grower(X, members, self.min_rows, frozenset(self.categorical))

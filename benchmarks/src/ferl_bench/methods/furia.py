@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._util.arrays import Floats
+from ferl_bench.errors import refuse_missing
 from ferl_bench.method import Method
 from ferl_bench.ripper import AT_MOST, EQUAL, N_ROUNDS, Condition, Mask, OneClass, Rule, SortedRows
 
@@ -194,8 +195,7 @@ class FURIA:
 
     def fit(self, X: Floats, y: NDArray[np.int64]) -> FURIA:
         """Learn the rules of every class."""
-        if np.isnan(X).any():
-            raise ValueError(f"X has {np.isnan(X).sum()} missing values; FURIA takes complete rows, impute them first.")
+        refuse_missing(X, "FURIA")
         self.classes_, labels = np.unique(y, return_inverse=True)
         self.priors_ = np.bincount(labels) / len(labels)
         rows, random = SortedRows(X, self.categorical), np.random.default_rng(self.seed)

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._util.arrays import Floats
-from ferl_bench.errors import require
+from ferl_bench.errors import refuse_missing, require
 from ferl_bench.method import Method
 
 N_RULES = 2000
@@ -85,10 +85,7 @@ class FuzzyUCS:
 
     def fit(self, X: Floats, y: NDArray[np.int64]) -> FuzzyUCS:
         """Evolve the rules."""
-        if np.isnan(X).any():
-            raise ValueError(
-                f"X has {np.isnan(X).sum()} missing values; FuzzyUCS takes complete rows, impute them first."
-            )
+        refuse_missing(X, "FuzzyUCS")
         if self.n_rules < 1 or self.n_epochs < 1:
             raise ValueError(
                 f"n_rules and n_epochs must be at least 1. Got {self.n_rules} and {self.n_epochs} instead."

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._util.arrays import Floats
-from ferl_bench.errors import require
+from ferl_bench.errors import refuse_missing, require
 from ferl_bench.method import Method
 from ferl_bench.one_vs_rest import divide_by_sum
 
@@ -231,10 +231,7 @@ class SamRuLe:
 
     def fit(self, X: Floats, y: NDArray[np.int64]) -> SamRuLe:
         """Draw the sample and search."""
-        if np.isnan(X).any():
-            raise ValueError(
-                f"X has {np.isnan(X).sum()} missing values; SamRuLe takes complete rows, impute them first."
-            )
+        refuse_missing(X, "SamRuLe")
         self.classes_, label = np.unique(y, return_inverse=True)
         self.questions_ = Questions.learn(X)
         n_rows = sample_size(max(len(self.questions_.cut), 1))
