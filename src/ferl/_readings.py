@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-from ferl._learn.drift import Drift
-from ferl._model.model import Model, RuleWeights, Words
+from ferl._fitted import FittedModel
+from ferl._model.model import Model, RuleWeights
 from ferl._model.settings import is_wide as settings_are_wide
-from ferl._model.tree import FuzzyTree
 from ferl._read.certificate import Certificate, certified_radius, certify
 from ferl._read.decision import check_decision, decide
 from ferl._read.evidence import (
@@ -27,10 +25,8 @@ from ferl._read.evidence import (
 from ferl._read.explanation import Explanation, WhatIf, explain, feature_importances, what_if
 from ferl._read.novelty import lost_support, novelty, novelty_attribution, novelty_rank
 from ferl._read.predictor import Predictor
-from ferl._read.slopes import lipschitz
 from ferl._read.stability import StabilityReport, WideStabilityReport, report_stability
-from ferl._sklearn import check_rows
-from ferl._tables import OneRow, Schema, add_up_indicators, read_row
+from ferl._tables import add_up_indicators
 from ferl._util.arrays import Floats
 from ferl._util.threads import n_threads
 
@@ -43,98 +39,12 @@ def is_wide(readings: Any) -> bool:
     return True
 
 
-class Readings:
-    """Answers of a fitted model, which :class:`ferl.FERLClassifier` inherits.
-
-    Attributes
-    ----------
-    model_ : Model
-        What was fitted.
-    n_jobs : int or None
-        Number of threads.
-    """
-
-    model_: Model
-    n_jobs: int | None
-    drift_: Drift | None
-    n_features_in_: int
-    feature_names_in_: NDArray[np.object_]
-
-    def _take(self, model: Model) -> Self:
-        """Take a model that was fitted, read or updated elsewhere."""
-        self.model_, self.n_features_in_ = model, model.n_features
-        self.__dict__.pop("feature_names_in_", None)
-        if model.schema.names is not None:
-            self.feature_names_in_ = np.array(model.schema.names, dtype=object)
-        return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "model_" in self.__dict__
+class Readings(FittedModel):
+    """Answers of a fitted model, which :class:`ferl.FERLClassifier` inherits."""
 
     def __call__(self, X: ArrayLike) -> Floats:
         """As :meth:`predict_proba`, for libraries that explain functions: ``shap.Explainer(clf, X)``."""
         return self.predict_proba(X)
-
-    def _fitted(self) -> Model:
-        if "model_" not in self.__dict__:
-            check_is_fitted(self)  # says so in scikit-learn's words
-        return self.model_
-
-    def _rows(self, X: Any) -> Floats:
-        """Rows as the model reads them."""
-        self._fitted()
-        return check_rows(self, X)
-
-    def _row(self, x: Any) -> OneRow:
-        """One row, in whatever form it comes, as the model reads it."""
-        model = self._fitted()
-        return read_row(model.schema, model.missing_features, x)
-
-    @property
-    def tree_(self) -> FuzzyTree:
-        """The rules, as arrays."""
-        return self._fitted().tree
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The labels."""
-        return self._fitted().classes
-
-    @property
-    def columns_(self) -> Schema:
-        """Names of the features and their categories."""
-        return self._fitted().schema
-
-    @property
-    def missing_features_(self) -> tuple[int, ...]:
-        """Features that rules may ask whether they are missing."""
-        return self._fitted().missing_features
-
-    @property
-    def partition_(self) -> Words | None:
-        """The words of each column, None for those without. None where conditions are not words."""
-        return self._fitted().partition
-
-    @property
-    def n_growth_rows_(self) -> int:
-        """Number of distinct rows the splits were chosen on."""
-        return self._fitted().n_growth_rows
-
-    @property
-    def categories_(self) -> list[NDArray[Any] | None]:
-        """Categories of each feature, sorted; None for a feature that holds numbers."""
-        return list(self._fitted().schema.categories)
-
-    @property
-    def n_rules_(self) -> int:
-        """Number of rules: the leaves of a tree, or wide rules."""
-        return self._fitted().n_rules
-
-    @property
-    def lipschitz_(self) -> float:
-        """Lipschitz constant where the gates are open: of the soft vote; wide: of the difference of any two scores."""
-        model = self._fitted()
-        return model.tree.lipschitz if model.weights is None else lipschitz(model)
 
     def predict(self, X: ArrayLike, *, decision: str = "probable") -> NDArray[Any]:
         """Label of each row, shape (n_samples,).
