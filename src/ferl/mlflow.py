@@ -226,9 +226,10 @@ class _Server:
         return self.classifier
 
     def predict(self, model_input: pd.DataFrame, params: Mapping[str, Any] | None = None) -> pd.DataFrame:
-        """Return label, probability, set, ignorance, novelty, and probability, belief and plausibility of each class.
+        """Return label, probability, set, ignorance, novelty, abstention; and of each class its probability and bounds.
 
-        An abstaining row has no label and no probability, unless the parameter ``guess`` says so; ``decision`` is that
+        An abstaining row has no label and no probability, unless the parameter ``guess`` says so; ``abstention`` says
+        why, and ``belief`` and ``plausibility`` are the bounds of the classes. ``decision`` is that
         of :meth:`ferl.FERLClassifier.predict`. ``reasons`` asks for so many columns of what spoke for the label, or
         with ``wished`` of what cost a row most on its way to that class, as :func:`ferl.export.reason_codes` says it.
         """

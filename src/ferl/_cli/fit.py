@@ -115,7 +115,7 @@ def run_fit(
     learned = judge_rows(estimator, X.take(fitted_on), truth[fitted_on])
     typer.echo(f"training accuracy  {learned.accuracy_text()}")
     if test is None:
-        typer.echo(f"training recall    {learned.recall_text()}")
+        typer.echo(f"training recall    {learned.recall.text()}")
     else:
         learned = judge_rows(estimator, X.take(tested_on), truth[tested_on])
         for line in learned.lines("test"):

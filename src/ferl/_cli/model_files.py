@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ferl._cli.errors import CommandError, check_place
+from ferl._cli.options import label_named
 from ferl._model.model import Model
 from ferl._read.rules import Rule, read_rules
 from ferl._sklearn import changed_parameters
@@ -217,13 +218,29 @@ def run_export(model: Path, out: Path, with_novelty: bool, dtype: str) -> None:
     typer.echo(f"{out}: {len(content):,} bytes\ninputs: {inputs}\noutputs: {outputs}")
 
 
-def run_scorecard(model: Path, out: Path, rounded: bool) -> None:
-    """Write the scorecard of a wide model in the form that the name of the file says."""
+def run_scorecard(model: Path, out: Path, positive: str | None, counted: dict[str, Any]) -> None:
+    """Write the scorecard of a wide model in the form that the name of the file says, and say what totals mean.
+
+    Parameters
+    ----------
+    model, out : Path
+        The files.
+    positive : str or None
+        Class that the points speak for; None: the second one.
+    counted : dict
+        How points are counted: further parameters of :class:`ferl.export.Scorecard`.
+    """
     check_place(out, model)
-    card = Scorecard(load_model(model), rounded=rounded)
+    for name in ("base_odds", "points_to_double"):
+        if not counted.get(name, 1.0) > 0:
+            raise CommandError(f"--{name.replace('_', '-')} is {counted[name]:g}; it must be greater than 0.")
+    estimator = load_model(model)
+    label = None if positive is None else label_named(estimator.model_, positive, "--positive")
+    card = Scorecard(estimator, positive=label, **counted)
     forms: dict[str, Callable[[], str | None]] = {".csv": card.csv, ".txt": card.text, ".tex": card.latex}
     if out.suffix.lower() not in forms:
         raise CommandError(f"{out.name} ends in {out.suffix!r}; a scorecard is written to .csv, .txt or .tex.")
     text = forms[out.suffix.lower()]() or ""
     replace_text(out, text if text.endswith("\n") else f"{text}\n")
-    typer.echo(f"{out}: {len(card.frame()):,} lines of points")
+    meaning = card.text().rpartition("\n\n")[2]  # the last part of the text, below the table
+    typer.echo(f"{out}: {len(card.frame()):,} lines of points\n{meaning}")
