@@ -82,11 +82,17 @@ def test_reasons_and_scorecards_are_those_of_python(tmp_path, folder):
         # Without a wish, what speaks for the label: what cost the row most on its way to the other class.
         others = ["no" if label == "yes" else "yes" for label in model.predict(rows, decision=decision)]
         assert set(others) == {"no", "yes"}
-        ferl("predict", path, folder / "new.csv", "--reasons", "3", "--decision", decision, "-o", tmp_path / "out.csv")
-        answers = read_table(tmp_path / "out.csv")
         expected = [[own.text for own in towards[other][row]] for row, other in enumerate(others)]
-        found = zip(*(answers[f"reason_{number}"] for number in (1, 2, 3)), strict=True)
-        assert [[text for text in row if text] for row in found] == expected
+        for guess in (["--guess"], []):
+            asked = ["--reasons", "3", "--decision", decision, *guess]
+            ferl("predict", path, folder / "new.csv", *asked, "-o", tmp_path / "out.csv")
+            answers = read_table(tmp_path / "out.csv")
+            found = zip(*(answers[f"reason_{number}"] for number in (1, 2, 3)), strict=True)
+            has_label = [label != "" for label in answers["label"]]
+            assert all(has_label) == bool(guess)  # and where nothing is said, nothing has spoken for it
+            assert [[text for text in row if text] for row in found] == [
+                own if is_told else [] for own, is_told in zip(expected, has_label, strict=True)
+            ]
     for positive in ("no", "yes"):
         wish = ("--wished", positive)
         ferl("predict", path, folder / "new.csv", "--reasons", "3", *wish, "-o", tmp_path / "out.csv")

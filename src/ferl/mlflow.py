@@ -18,6 +18,7 @@ import ferl
 from ferl._model.model import Model
 from ferl._read.answers import Wanted, answer_columns, answer_names, reason_columns
 from ferl._read.decision import check_decision
+from ferl._read.judgement import judge
 from ferl._util.arrays import arrow
 from ferl._util.text import shown
 from ferl.classifier import FERLClassifier
@@ -236,9 +237,10 @@ class _Server:
         model = self.classifier.model_
         wanted = _wanted(model, params)
         rows = self.classifier._rows(model_input)
-        names, columns = answer_names(model, wanted), answer_columns(model, rows, wanted)
+        judged = judge(model, rows, wanted.rule, with_novelty=wanted.with_novelty)
+        names, columns = answer_names(model, wanted), answer_columns(model, rows, judged, wanted)
         if wanted.n_reasons:
-            columns += reason_columns(model, rows, wanted.n_reasons, wanted.wished, wanted.decision)
+            columns += reason_columns(model, rows, wanted, judged)
             names += [f"reason_{number}" for number in range(1, wanted.n_reasons + 1)]
         answers: pd.DataFrame = arrow().table(columns, names=names).to_pandas()
         return answers

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import json
 import math
+import re
+import shlex
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -126,7 +129,8 @@ def run_fit(
             with open_sink(str(held_out), form_out, table_rows.schema, separator=separator) as sink:
                 sink.write(sink.prepare(table_rows.take(np.sort(tested_on))))
             typer.echo(f"rows held out      {held_out}")
-    for note in learned.notes():
+    named = map(shlex.quote, () if held_out is None else (str(out), str(held_out), "--target", choice.target))
+    for note in learned.notes("" if held_out is None else f"ferl evaluate {' '.join(named)} --decision balanced"):
         typer.echo(f"note: {note}", err=True)
     save_model(estimator.set_params(n_jobs=parameters.get("n_jobs")), out)
     typer.echo(f"model              {out}")
@@ -151,10 +155,22 @@ def _told_as_notes() -> Iterator[None]:
         yield
     for warning in caught:
         if issubclass(warning.category, TableWarning):
-            text = str(warning.message).replace("name it in categorical_features", "add it to --categorical")
-            typer.echo(f"note: {text[0].lower()}{text[1:]}", err=True)
+            typer.echo(f"note: {_in_the_words_of_the_shell(str(warning.message))}", err=True)
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
+def _in_the_words_of_the_shell(text: str) -> str:
+    """What ferl says of a column, with an option that can be pasted instead of a parameter of Python.
+
+    Examples
+    --------
+    >>> _in_the_words_of_the_shell("Column 'debt ratio' is odd. For categories, name it in categorical_features.")
+    "column 'debt ratio' is odd. For categories, add --categorical 'debt ratio'."
+    """
+    named = re.match(r"Column ('(?:[^'\\]|\\.)*'|\"[^\"]*\")", text)
+    option = "--categorical" if named is None else f"--categorical {shlex.quote(ast.literal_eval(named[1]))}"
+    return f"{text[0].lower()}{text[1:]}".replace("name it in categorical_features", f"add {option}")
 
 
 def _estimator(parameters: dict[str, Any]) -> FERLClassifier:

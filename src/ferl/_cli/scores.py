@@ -80,15 +80,23 @@ class Judged:
         """Of each class, how many of its rows have it in their set."""
         return ByClass.of(self.classes, self.truth, self.covered)
 
-    def notes(self) -> list[str]:
-        """What a reader of the figures should not miss: classes that are rarely found, and a model of no use."""
+    def notes(self, example: str = "") -> list[str]:
+        """What a reader of the figures should not miss: classes that are rarely found, and a model of no use.
+
+        Parameters
+        ----------
+        example : str, default=""
+            A command that shows what balanced decisions find and cost.
+        """
         recall, is_balanced = self.recall, self.rule.decision == "balanced"
         n_rows, mean = recall.n_rows, recall.mean
         notes = []
         if len(self.truth) and not is_balanced and self.right.sum() <= n_rows.max():
+            most = self.classes[int(n_rows.argmax())]
+            tells = "AURC tells" if self.auc is None else "AUC and AURC tell"
             notes.append(
-                f"by accuracy the model is no better than always saying {self.classes[int(n_rows.argmax())]}; whether "
-                "its probabilities rank rows, AUC, AURC and recall tell"
+                f"by accuracy the model is no better than always saying {most}; {tells} whether its probabilities rank "
+                "rows all the same"
             )
         if is_balanced and mean is not None and mean <= 1 / len(recall.held) < 1:
             guess = f"always saying one class, {1 / len(recall.held):.1%}"
@@ -101,7 +109,8 @@ class Judged:
                 ", even compared with their frequency. More rows of such classes, or columns that tell them apart, "
                 "would help"
                 if is_balanced
-                else ". With --decision balanced, ferl predict and ferl evaluate find rare classes, at others' cost"
+                else ". To find rare classes at the cost of others, add --decision balanced to ferl predict and ferl "
+                f"evaluate{example and ': ' + example}"
             )
             found = f"less than {_RARELY:.0%} of {listed(told)}{rest} are found"
             notes.append(f"{found}: other classes are more probable{remedy}")

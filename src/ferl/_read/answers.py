@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from ferl._model.model import Model
 from ferl._read.calibration import Calibration
 from ferl._read.certificate import certified_radius
-from ferl._read.decision import decide
-from ferl._read.evidence import read_evidence
 from ferl._read.judgement import ABSTENTIONS, Judgement, Rule, judge
 from ferl._read.novelty import total_spread
 from ferl._read.reasons import Reason, read_reasons
@@ -99,7 +97,7 @@ def answer_names(model: Model, wanted: Wanted) -> list[str]:
     return [wanted.prefix + name for name in names]
 
 
-def answer_columns(model: Model, rows: Floats, wanted: Wanted) -> list[pa.Array | pa.ChunkedArray]:
+def answer_columns(model: Model, rows: Floats, judged: Judgement, wanted: Wanted) -> list[pa.Array | pa.ChunkedArray]:
     """Label, its probability, the prediction set as text, ignorance, and what else is wanted.
 
     Parameters
@@ -108,6 +106,8 @@ def answer_columns(model: Model, rows: Floats, wanted: Wanted) -> list[pa.Array 
         The model.
     rows : ndarray of shape (n_samples, n_columns)
         Rows as the tree reads them; there may be none.
+    judged : Judgement
+        What is decided of them.
     wanted : Wanted
         What is to be answered.
 
@@ -116,11 +116,6 @@ def answer_columns(model: Model, rows: Floats, wanted: Wanted) -> list[pa.Array 
     list of pyarrow.Array
         An abstaining row has no label and no probability, unless a guess is wanted.
     """
-    return columns_of(model, rows, judge(model, rows, wanted.rule, with_novelty=wanted.with_novelty), wanted)
-
-
-def columns_of(model: Model, rows: Floats, judged: Judgement, wanted: Wanted) -> list[pa.Array | pa.ChunkedArray]:
-    """What was decided of rows, as the columns of :func:`answer_columns`."""
     silent = None if wanted.guess else judged.abstains
     columns = [
         pa.array(model.classes.tolist()).take(pa.array(judged.label, mask=silent)),
@@ -141,10 +136,11 @@ def columns_of(model: Model, rows: Floats, judged: Judgement, wanted: Wanted) ->
     return columns
 
 
-def reason_columns(
-    model: Model, rows: Floats, n_reasons: int, wished: Any = None, decision: str = "probable"
-) -> list[pa.Array]:
+def reason_columns(model: Model, rows: Floats, wanted: Wanted, judged: Judgement) -> list[pa.Array]:
     """What cost each row most on its way to a class, one column of text for each reason; null where there is none.
+
+    Without a wished class it is, of each row, the most probable class but its label: what speaks for the label. A row
+    that has no label has no such reasons.
 
     Parameters
     ----------
@@ -152,28 +148,26 @@ def reason_columns(
         The model, of wide rules.
     rows : ndarray of shape (n_samples, n_columns), float64
         Rows as the model reads them.
-    n_reasons : int
-        How many, at most.
-    wished : label or None, default=None
-        The class. Without one it is, of each row, the most probable class but its label: what speaks for the label.
-    decision : str, default="probable"
-        How the label is chosen.
+    wanted : Wanted
+        How many, of which class, and whether abstaining rows have a label all the same.
+    judged : Judgement
+        What is decided of the rows.
 
     Returns
     -------
     list of pyarrow.Array
     """
     found: list[tuple[Reason, ...]] = [()] * len(rows)
-    classes = model.classes.tolist()
-    if wished is not None:
-        found = read_reasons(model, rows, n_reasons, wished)
+    classes, n_reasons = model.classes.tolist(), wanted.n_reasons
+    if wanted.wished is not None:
+        found = read_reasons(model, rows, n_reasons, wanted.wished)
     elif len(rows) and len(classes) > 1:
-        evidence = read_evidence(model, rows)
-        label, other = decide(model, rows, evidence, decision), evidence.probability.copy()
+        label, other = judged.label, judged.evidence.probability.copy()
         other[np.arange(len(rows)), label] = -1.0
         pairs = np.column_stack([label, other.argmax(axis=1)])
-        for given, towards in np.unique(pairs, axis=0).tolist():
-            own = np.flatnonzero((pairs == (given, towards)).all(axis=1))
+        has_label = ~judged.abstains | wanted.guess
+        for given, towards in np.unique(pairs[has_label], axis=0).tolist():
+            own = np.flatnonzero((pairs == (given, towards)).all(axis=1) & has_label)
             told = read_reasons(model, rows[own], n_reasons, classes[towards], rival=classes[given])
             for row, reasons in zip(own, told, strict=True):
                 found[row] = reasons
@@ -303,9 +297,9 @@ class _Answerer:
     def answered(self, batch: pa.Table, read: Batch, judged: Judgement) -> pa.Table:
         """A batch of the file, with the answers for its rows."""
         wanted = self.wanted
-        answers = columns_of(self.model, read.rows, judged, wanted)
+        answers = answer_columns(self.model, read.rows, judged, wanted)
         if wanted.n_reasons:
-            answers += reason_columns(self.model, read.rows, wanted.n_reasons, wanted.wished, wanted.decision)
+            answers += reason_columns(self.model, read.rows, wanted, judged)
         numbers = read.numbers if self.as_typed else {}
         kept = [numbers.get(name, own) for name, own in zip(self.kept, batch.columns if self.kept else (), strict=True)]
         return pa.table([*kept, *answers], names=[*self.kept, *self.names])
