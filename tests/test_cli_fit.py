@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cli_examples import ferl, write_table
+from cli_examples import ferl, read_table, write_table
 from cli_people import folder, people
 from ferl import load_model
 
@@ -73,6 +73,39 @@ def test_weights_missing_spellings_separators_and_missing_labels(tmp_path):
     assert model.tree_.weight[0] == pytest.approx(sum(1 + i % 2 for i in range(5, 200)))
     assert model.categories_[0] is None
     assert model.feature_names_in_.tolist() == ["age", "city", "code", "x"]
+
+
+def test_rows_of_one_group_are_fitted_on_or_tested_but_not_both(tmp_path, folder):
+    rows = people() | {"clinic": [f"c{i % 20}" if i >= 10 else "" for i in range(400)]}
+    table = write_table(tmp_path / "train.csv", rows)
+    options = ["--target", "y", "--drop", "name", "--groups", "clinic", "-o", tmp_path / "m.json"]
+    ferl("fit", table, *options, "--test", "0.3", "--held-out", tmp_path / "held.csv", "--set", "max_rules=3")
+    held = read_table(tmp_path / "held.csv")
+    kept = [clinic for name, clinic in zip(rows["name"], rows["clinic"], strict=True) if name not in held["name"]]
+    assert not set(held["clinic"]) & set(kept) - {""}
+    assert len(set(held["clinic"]) | set(kept)) == 21
+    # A row without a clinic is a group of its own: 0.3 of 30 groups.
+    assert len(set(held["clinic"]) - {""}) + held["clinic"].count("") == 9
+    assert "clinic" not in load_model(tmp_path / "m.json").feature_names_in_
+    assert "--groups clinic is about the rows that --test holds out" in ferl("fit", table, *options, code=2).stderr
+    told = ferl("fit", table, *options, "--test", "0.99", code=2).stderr
+    assert "--groups clinic: 30 groups are too few to hold out a share of 0.99 of them" in told
+    rows["y"][10] = "other"  # its group is one of 30, so that some seed holds it out
+    write_table(table, rows)
+    told = [
+        ferl("fit", table, *options, "--test", "0.9", "--seed", seed, "--set", "max_rules=1", code=2) for seed in (0, 1)
+    ]
+    assert all("all rows of class 'other' are in groups that are held out" in own.stderr for own in told)
+
+
+def test_a_tree_with_fewer_rules_than_classes_says_so_before_the_fit(tmp_path):
+    table = write_table(tmp_path / "t.csv", {"x": list(range(80)), "y": [f"k{i // 4}" for i in range(80)]})
+    fit = ["fit", table, "--target", "y", "-o", tmp_path / "m.json"]
+    told = ferl(*fit, "--variant", "deep", "--set", "max_rules=5").stderr
+    assert "note: 20 classes and at most 5 rules" in told
+    assert "--set max_rules=40" in told
+    assert "rare classes" not in told  # none is rarer than the others
+    assert "at most" not in ferl(*fit, "--variant", "deep", "--set", "max_rules=40").stderr
 
 
 @pytest.mark.parametrize(

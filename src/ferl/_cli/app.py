@@ -107,6 +107,13 @@ def fit(
     drop: Annotated[str, typer.Option(help="Columns to leave out, with commas between.")] = "",
     weights: Annotated[str | None, typer.Option(help="Column that says how often each row counts.")] = None,
     test: Annotated[float | None, typer.Option(help="Share of the rows to hold out and test the model on.")] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of what rows belong to, such as a patient or a machine: --test holds out whole groups. The "
+            "model does not read it."
+        ),
+    ] = None,
     held_out: Annotated[
         Path | None, typer.Option(help="Where to write the rows held out by --test, a .csv or .parquet file.")
     ] = None,
@@ -141,8 +148,10 @@ def fit(
             raise ValueError(f"--test is {test}; it must be a share between 0 and 1, such as 0.25.")
         if held_out is not None and test is None:
             raise ValueError("--held-out is for the rows that --test holds out; add --test 0.25, say.")
+        if groups is not None and test is None:
+            raise ValueError(f"--groups {groups} is about the rows that --test holds out; add --test 0.25, say.")
         parameters = {"variant": variant.value, "random_state": seed, **parsed_settings(settings or [])}
-        choice = Choice(target, weights, names_in(categorical), names_in(drop))
+        choice = Choice(target, weights, names_in(categorical), names_in(drop), groups)
         run_fit(
             table,
             out,

@@ -235,6 +235,8 @@ def run_scorecard(model: Path, out: Path, positive: str | None, counted: dict[st
         if not counted.get(name, 1.0) > 0:
             raise CommandError(f"--{name.replace('_', '-')} is {counted[name]:g}; it must be greater than 0.")
     estimator = load_model(model)
+    if positive is not None and (n_classes := len(estimator.classes_)) != 2:
+        raise CommandError(f"--positive is {positive!r}, but each of {n_classes} classes has points. Leave it out.")
     label = None if positive is None else label_named(estimator.model_, positive, "--positive")
     card = Scorecard(estimator, positive=label, **counted)
     forms: dict[str, Callable[[], str | None]] = {".csv": card.csv, ".txt": card.text, ".tex": card.latex}

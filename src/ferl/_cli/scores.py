@@ -105,16 +105,22 @@ class Judged:
         if len(lost):
             told = [f"{self.classes[c]} ({n_rows[c]:,} rows)" for c in lost[:MAX_CLASSES]]
             rest = f" and {len(lost) - MAX_CLASSES:,} more classes" if len(lost) > MAX_CLASSES else ""
-            remedy = (
+            found = f"less than {_RARELY:.0%} of {listed(told)}{rest} are found"
+            are_rare = 2 * n_rows[lost].max() < n_rows.max()
+            notes.append(f"{found}: other classes are more probable{self._remedy(example) if are_rare else ''}")
+        return notes
+
+    def _remedy(self, example: str) -> str:
+        """What may be done about classes that are rarely found, as the end of a sentence."""
+        if self.rule.decision == "balanced":
+            return (
                 ", even compared with their frequency. More rows of such classes, or columns that tell them apart, "
                 "would help"
-                if is_balanced
-                else ". To find rare classes at the cost of others, add --decision balanced to ferl predict and ferl "
-                f"evaluate{example and ': ' + example}"
             )
-            found = f"less than {_RARELY:.0%} of {listed(told)}{rest} are found"
-            notes.append(f"{found}: other classes are more probable{remedy}")
-        return notes
+        wish = ". To find rare classes at the cost of others, add --decision balanced to ferl predict and ferl evaluate"
+        if self.rule.calibration is not None and self.rule.calibration.control is not None:
+            return f"{wish}, with a calibration without --risk"
+        return f"{wish}{example and ': ' + example}"
 
     @property
     def auc(self) -> float | None:
