@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -118,7 +119,7 @@ def show(report: Report, console: Console) -> None:
                 console.print(_indented(note))
 
 
-def publish(report: Report, out: Path, console: Console, *, docs: Path | None = None) -> None:
+def publish(report: Report, out: Path, console: Console, *, seconds: float = 0.0, docs: Path | None = None) -> None:
     """Write a report, then print it: in this order a closed terminal costs nothing.
 
     Parameters
@@ -129,29 +130,41 @@ def publish(report: Report, out: Path, console: Console, *, docs: Path | None = 
         Folder for all of its files.
     console : Console
         Where it is printed.
+    seconds : float, default=0
+        How long it took.
     docs : Path, optional
         Folder that gets the page and the picture as well.
     """
-    messages = [write(report, out)]
+    messages = [write(report, out, seconds=seconds)]
     if docs is not None:
-        docs.mkdir(parents=True, exist_ok=True)
-        messages.append(f"Copied to {docs}: {', '.join(_copy(report.name, out, docs))}")
+        messages.append(f"Copied to {docs}: {', '.join(copy_pages(report.name, out, docs))}")
     show(report, console)
     for message in messages:
         console.print(message, markup=False)
 
 
-def _copy(name: str, out: Path, docs: Path) -> list[str]:
+def copy_pages(name: str, out: Path, docs: Path) -> list[str]:
+    """Copy the page and the picture of a report, where there is one; return their names."""
+    docs.mkdir(parents=True, exist_ok=True)
     pages = [page for page in (f"{name}.md", f"{name}.png") if (out / page).exists()]
     for page in pages:
         _replace(docs / page, (out / page).read_bytes())
     return pages
 
 
-def write(report: Report, folder: Path) -> str:
+def write(report: Report, folder: Path, *, seconds: float = 0.0) -> str:
     """Write ``<name>.json``, ``<name>.md`` and, if there is a picture, ``<name>.png``; return what to tell the user."""
-    headlines = [headline.as_json() for headline in report.headlines]
-    content = {"title": report.title, "facts": dict(report.facts), "headlines": headlines, **report.data}
+    content = {
+        "title": report.title,
+        "facts": dict(report.facts),
+        "headlines": [headline.as_json() for headline in report.headlines],
+        "run": {
+            "day": datetime.now(UTC).date().isoformat(),
+            "seconds": seconds,
+            "failures": list(report.failures),
+        },
+        **report.data,
+    }
     _replace(folder / f"{report.name}.json", (json.dumps(content, indent=2) + "\n").encode())
     _replace(folder / f"{report.name}.md", markdown(report).encode())
     written = [f"{report.name}.json", f"{report.name}.md"]
