@@ -42,7 +42,7 @@ class Options:
     fold_minutes: float | None
     method_minutes: float | None
     suite: str | None
-    keep: bool
+    keep: bool = False
 
 
 @app.command()

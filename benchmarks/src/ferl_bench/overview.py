@@ -16,7 +16,7 @@ from ferl_bench.errors import BenchError
 from ferl_bench.facts import n_cores, versions
 from ferl_bench.headline import Headline
 from ferl_bench.protocol import DESCRIPTION
-from ferl_bench.render import Report, Section, copy_pages, markdown_table, publish, write_text
+from ferl_bench.render import Report, Section, copy_pages, markdown_body, markdown_table, publish, write_text
 from ferl_bench.rows import PAPER_DATA_SETS
 from ferl_bench.table import CHAPTERS, Request, Table, all_tables
 
@@ -124,7 +124,10 @@ def _kept(name: str, table: Table, out: Path, docs: Path | None) -> Outcome | No
         stored = json.loads((out / f"{stem}.json").read_bytes())
         headlines = [Headline.from_json(entry) for entry in stored["headlines"]]
         run = stored["run"]
-        report = Report(stem, stored["title"], stored["facts"], (), headlines=headlines, failures=run["failures"])
+        repeated = [Section(**section) for section in run["repeated"]]
+        report = Report(
+            stem, stored["title"], stored["facts"], (), headlines=headlines, failures=run["failures"], repeated=repeated
+        )
         outcome = Outcome(table, float(run["seconds"]), report, day=str(run["day"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -210,6 +213,8 @@ def _table_lines(name: str, outcome: Outcome, source: str) -> list[str]:
     lines[-1] += f"[{outcome.report.title}]({outcome.report.name}.md)"
     if outcome.report.headlines:
         lines += ["", *_comparison(outcome.report.headlines)]
+    for section in outcome.report.repeated:
+        lines += ["", f"#### {section.title}", "", *markdown_body(section)[:-1]]
     return [*lines, ""]
 
 

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
@@ -70,6 +70,8 @@ class Report:
         The figures the table is read for, for the page of all results.
     failures : sequence of str
         What could not be measured, a line each, for the same page.
+    repeated : sequence of Section
+        Sections that the same page repeats.
     """
 
     name: str
@@ -80,6 +82,7 @@ class Report:
     draw: Callable[[Any], None] | None = None
     headlines: Sequence[Headline] = ()
     failures: Sequence[str] = ()
+    repeated: Sequence[Section] = ()
 
 
 @dataclass(frozen=True)
@@ -162,6 +165,7 @@ def write(report: Report, folder: Path, *, seconds: float = 0.0) -> str:
             "day": datetime.now(UTC).date().isoformat(),
             "seconds": seconds,
             "failures": list(report.failures),
+            "repeated": [asdict(section) for section in report.repeated],
         },
         **report.data,
     }
@@ -178,10 +182,14 @@ def markdown(report: Report) -> str:
     """Return a report as Markdown."""
     lines = [f"# {report.title}", "", *(f"- {name}: {fact}" for name, fact in report.facts.items()), ""]
     for section in report.sections:
-        lines += [f"## {section.title}", "", *markdown_table(section), ""]
-        lines += [f"- {note}" for note in section.notes]
-        lines += [""] if section.notes else []
+        lines += [f"## {section.title}", "", *markdown_body(section)]
     return "\n".join(lines)
+
+
+def markdown_body(section: Section) -> list[str]:
+    """Return the lines of a section below its title: its table and its remarks."""
+    remarks = [*(f"- {note}" for note in section.notes), ""] if section.notes else []
+    return [*markdown_table(section), "", *remarks]
 
 
 def _indented(line: str, style: str = "") -> Padding:
