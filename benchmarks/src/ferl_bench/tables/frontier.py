@@ -135,7 +135,7 @@ def _answer_notes(rows: Sequence[Row]) -> list[str]:
         "In brackets: the paper's figure, after a semicolon the one of the authors' published results; ±: standard "
         "deviation over data sets; means over data sets of fold means.",
         f"The authors' published results: {SOURCE}; {PROTOCOL}.",
-        "Fit ms: median over data sets; other jobs may have run at the same time, `ferl bench speed` is the race.",
+        "Fit ms: processor time of one thread, median over data sets; `ferl bench speed` is the race.",
         *run_notes(rows),
     ]
 
