@@ -130,7 +130,7 @@ def test_a_scorecard_counts_its_lines_and_has_one_card_for_each_of_three_classes
     _, group = np.unique(places, axis=0, return_inverse=True)
     answers = fitted.predict_proba(X)[:, 1]
     assert all(np.ptp(answers[group.ravel() == one]) < 1e-12 for one in np.unique(group))
-    three = y + (X[:, 0] > 18)
+    three = np.digitize(X[:, 0], [12, 15])
     cards = method.fit(X, three, 0)
     assert cards.predict_proba(X).shape == (len(X), 3)
     assert method.size(cards) == sum(card.n_lines_ for card in cards.estimators_)
