@@ -166,6 +166,27 @@ def test_a_class_that_sets_miss_too_often_is_told_with_the_remedy(folder, tmp_pa
     assert "note" not in ferl(*command, "--class-conditional", "-o", tmp_path / "c.json").stderr
 
 
+def test_certify_does_not_prove_a_guess_unless_asked(folder):
+    row = next(row for row, why in enumerate(answers(folder)[0]["abstention"], start=1) if why)
+    label = answers(folder, "--guess")[0]["label"][row - 1]
+    command = ["certify", folder / "model.json", folder / "new.csv", "--row", row]
+    told = ferl(*command).stdout
+    assert told.startswith(f"No answer: every class stays possible for row {row}, ")
+    assert f"Add --guess for the proof of {label}, " in told
+    assert "spreads" not in told
+    assert ferl(*command, "--guess").stdout.startswith(f"{label}, ")
+
+
+def test_what_only_wide_rules_have_is_refused_in_the_words_of_the_shell(folder, tmp_path):
+    ferl("fit", folder / "train.csv", "--target", "kind", "--variant", "deep", "-o", tmp_path / "deep.json")
+    predict = ["predict", tmp_path / "deep.json", folder / "new.csv", "--reasons", 2, "-o", tmp_path / "o.csv"]
+    export = ["export", tmp_path / "deep.json", "--scorecard", tmp_path / "s.csv"]
+    for command, option in ((predict, "--reasons"), (export, "--scorecard")):
+        told = refused(*command)
+        assert f"{option} is about wide rules, whose evidence adds up; deep.json holds a tree (deep)" in told
+        assert "--variant wide" in told
+
+
 def test_promises_that_rows_are_too_few_for_are_refused_in_the_words_of_the_shell(folder, tmp_path):
     table = write_table(tmp_path / "t.csv", rare(40, 3))
     command = ["calibrate", folder / "model.json", table, "--target", "kind", "-o", tmp_path / "c.json"]

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ferl._cli import labelled_commands
-from ferl._cli.errors import check_outputs, check_place, plain_errors
+from ferl._cli.errors import check_outputs, check_place, check_wide, plain_errors
 from ferl._cli.options import (
     DebugOption,
     Decision,
@@ -240,6 +240,8 @@ def predict(
         if safe_csv and format_of(out, as_json) != "csv":
             raise ValueError("--safe-csv is about CSV; leave it out, or write a .csv file.")
         file = TableFile(table, FileForm(separator, names_in(missing)))
+        if reasons:
+            check_wide(fitted, "--reasons", model)
         if wished is not None and not reasons:
             raise ValueError(f"--wished {wished} is about reasons; add --reasons 4, say.")
         wished_label = None if wished is None else label_named(fitted, wished, "--wished")

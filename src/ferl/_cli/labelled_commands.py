@@ -136,13 +136,17 @@ def certify(
     model: ModelArgument,
     table: Annotated[Path, typer.Argument(help="CSV or Parquet file with the columns that the model was fitted on.")],
     row: Annotated[int, typer.Option(help="Which row, counted from 1; the header does not count.")],
+    guess: Annotated[
+        bool, typer.Option("--guess", help="Prove the most probable class of a row that has no answer.")
+    ] = False,
     separator: SeparatorOption = None,
     missing: MissingOption = "",
     debug: DebugOption = False,
 ) -> None:
     """Prove how far the numbers of a row may move before its label can change, and name what sets the limit.
 
-    Distances are in spreads: standard deviations over the training rows. ferl predict --radius does it for all rows.
+    Distances are in spreads: standard deviations over the training rows. ferl predict --radius does it for all rows. A
+    row for which every class stays possible has no label to prove.
 
     Example: ferl certify model.json new.csv --row 3
     """
@@ -150,7 +154,7 @@ def certify(
         from ferl._cli.certify import run_certify
         from ferl._tables.files import FileForm
 
-        run_certify(model, table, row, FileForm(separator, names_in(missing)))
+        run_certify(model, table, row, FileForm(separator, names_in(missing)), guess)
 
 
 def drift(

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ferl._cli.errors import CommandError, check_place
+from ferl._cli.errors import CommandError, check_place, check_wide
 from ferl._cli.options import label_named
 from ferl._model.model import Model
 from ferl._read.rules import Rule, read_rules
@@ -235,6 +235,7 @@ def run_scorecard(model: Path, out: Path, positive: str | None, counted: dict[st
         if not counted.get(name, 1.0) > 0:
             raise CommandError(f"--{name.replace('_', '-')} is {counted[name]:g}; it must be greater than 0.")
     estimator = load_model(model)
+    check_wide(estimator.model_, "--scorecard", model)
     if positive is not None and (n_classes := len(estimator.classes_)) != 2:
         raise CommandError(f"--positive is {positive!r}, but each of {n_classes} classes has points. Leave it out.")
     label = None if positive is None else label_named(estimator.model_, positive, "--positive")

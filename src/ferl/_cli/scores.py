@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 from ferl._cli.by_class import MAX_CLASSES, ByClass
-from ferl._read.judgement import Rule, judge
+from ferl._read.judgement import AS_FITTED, Rule, judge
 from ferl._util.arrays import Bools, Floats, Ints
 from ferl._util.text import listed, spoken
 from ferl._util.threads import n_threads
@@ -20,7 +20,6 @@ from ferl.metrics import aurc
 _MAX_CELLS = 1 << 24  # of answers in memory at a time: rows x classes
 _MIN_MISSED = 5  # rows of a class that is rarely found; fewer may be missed by chance
 _RARELY = 0.3  # of the rows of a class: few enough to be told of it
-AS_FITTED = Rule()  # the most probable class, and the model's own sets
 
 
 @dataclass(frozen=True)

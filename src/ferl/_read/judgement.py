@@ -54,6 +54,9 @@ class Rule:
             )
 
 
+AS_FITTED = Rule()  # the most probable class, and the model's own sets
+
+
 @dataclass(frozen=True, eq=False)
 class Judgement:
     """What is decided of rows.
