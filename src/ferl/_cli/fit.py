@@ -144,7 +144,8 @@ def run_fit(
                 sink.write(sink.prepare(table_rows.take(np.sort(tested_on))))
             typer.echo(f"rows held out      {held_out}")
     named = map(shlex.quote, () if held_out is None else (str(out), str(held_out), "--target", choice.target))
-    for note in learned.notes("" if held_out is None else f"ferl evaluate {' '.join(named)} --decision balanced"):
+    example = "" if held_out is None else f"ferl evaluate {' '.join(named)} --decision balanced"
+    for note in learned.notes(example, is_tested=test is not None):
         typer.echo(f"note: {note}", err=True)
     save_model(estimator.set_params(n_jobs=parameters.get("n_jobs")), out)
     typer.echo(f"model              {out}")

@@ -125,7 +125,8 @@ def _kind(model: Model, feature: int, categories: Any) -> dict[str, Any]:
         return {"kind": "category", "categories": categories.tolist()}
     if kind.is_ordered:
         return {"kind": "ordered", "categories": list(kind.order)}
-    return {"kind": "date" if kind.is_date else "number"}
+    meanings = {"meanings": dict(kind.values)} if kind.values else {}
+    return {"kind": "date" if kind.is_date else "number", **meanings}
 
 
 def _weights(model: Model) -> dict[str, Any]:
@@ -157,9 +158,10 @@ def _show(summary: dict[str, Any], model: Model, console: Console, with_weights:
     labels, depth = [spoken(label) for label in model.labels], summary["depth"]
     table = Table(show_header=False, box=None, pad_edge=False)
     kept = summary["training_rows_kept"]
+    conditions = f", with at most {depth} {'condition' if depth == 1 else 'conditions'} each"
     for name, value in (
         ("variant", summary["variant"]),
-        ("rules", f"{summary['n_rules']}, with at most {depth} {'condition' if depth == 1 else 'conditions'} each"),
+        ("rules", f"{summary['n_rules']}{conditions if depth else ''}"),
         ("classes", _listed(labels)),
         ("training weight", f"{summary['training_weight']:,.1f}".removesuffix(".0")),
         ("training rows kept", f"{kept:,}" + (", as exemplars for novelty" if kept else "")),
@@ -175,7 +177,8 @@ def _show(summary: dict[str, Any], model: Model, console: Console, with_weights:
         features.add_column(heading, justify="right" if heading == "conditions" else "left")
     for feature in summary["features"]:
         between = " < " if feature["kind"] == "ordered" else ", "
-        values = _listed(feature["categories"], between) if "categories" in feature else ""
+        meanings = [f"{value}: {words}" for value, words in feature.get("meanings", {}).items()]
+        values = _listed(feature.get("categories", meanings), between)
         features.add_row(Text(spoken(feature["name"])), feature["kind"], Text(values), str(feature["conditions"]))
     console.print(features)
 

@@ -79,13 +79,15 @@ class Judged:
         """Of each class, how many of its rows have it in their set."""
         return ByClass.of(self.classes, self.truth, self.covered)
 
-    def notes(self, example: str = "") -> list[str]:
+    def notes(self, example: str = "", *, is_tested: bool = True) -> list[str]:
         """What a reader of the figures should not miss: classes that are rarely found, and a model of no use.
 
         Parameters
         ----------
         example : str, default=""
             A command that shows what balanced decisions find and cost.
+        is_tested : bool, default=True
+            Whether the rows were not learned from, so that AUC and AURC are printed as well.
         """
         recall, is_balanced = self.recall, self.rule.decision == "balanced"
         n_rows, mean = recall.n_rows, recall.mean
@@ -93,10 +95,8 @@ class Judged:
         if len(self.truth) and not is_balanced and self.right.sum() <= n_rows.max():
             most = self.classes[int(n_rows.argmax())]
             tells = "AURC tells" if self.auc is None else "AUC and AURC tell"
-            notes.append(
-                f"by accuracy the model is no better than always saying {most}; {tells} whether its probabilities rank "
-                "rows all the same"
-            )
+            rest = f"; {tells} whether its probabilities rank rows all the same" if is_tested else ""
+            notes.append(f"by accuracy the model is no better than always saying {most}{rest}")
         if is_balanced and mean is not None and mean <= 1 / len(recall.held) < 1:
             guess = f"always saying one class, {1 / len(recall.held):.1%}"
             notes.append(f"by mean recall, {mean:.1%}, the model is no better than {guess}")

@@ -216,16 +216,19 @@ def read_calibration(path: str | os.PathLike[str], model: Model, model_path: str
     Calibration
     """
     name = Path(path).name
+    digest = digest_of(model_path)
     try:
-        calibration = calibration_from_form(parsed_json(file_content(Path(path))), model.classes)
+        form = parsed_json(file_content(Path(path)))
+        is_calibration = isinstance(form, dict) and form.get("format") == FORMAT
+        if not is_calibration or not isinstance(form.get("model"), str) or form["model"] == digest:
+            return calibration_from_form(form, model.classes)
     except ModelFileError as error:
         raise ModelFileError(f"{name}: {error}") from error
-    if calibration.model != digest_of(model_path):
-        raise ModelFileError(
-            f"{name} belongs to another model than {Path(model_path).name}: what it promises holds for that one alone. "
-            "Run ferl calibrate with this model."
-        )
-    return calibration
+    # Before its content is checked: classes of another model would be the first thing to be wrong.
+    raise ModelFileError(
+        f"{name} belongs to another model than {Path(model_path).name}: what it promises holds for that one alone. "
+        "Run ferl calibrate with this model."
+    )
 
 
 def calibration_to_form(calibration: Calibration) -> dict[str, Any]:
