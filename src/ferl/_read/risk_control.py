@@ -88,9 +88,9 @@ class RiskControl:
     def __str__(self) -> str:
         wish = f"at most {self.risk:.3g} errors among answered rows, with confidence {self.confidence:.3g}"
         if self.met:
-            answered = f"{self.n_answered} of {self.n_rows} calibration rows"
+            rows = self._answered_rows
             return (
-                f"Promised: {wish}. {self._answered_rows} are answered: {answered} "
+                f"Promised: {wish}. {rows} are answered: {self.n_answered} of {self.n_rows} calibration rows "
                 f"({self.answered_share:.1%}), {self.n_errors} of them wrong (bound {self.bound:.3g})."
             )
         refused = f"Not promised: {wish}. The {self.n_rows} calibration rows do not pass the test, so every row is "
