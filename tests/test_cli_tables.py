@@ -280,3 +280,13 @@ def test_rules_come_page_by_page(folder):
     assert "page" in refused("inspect", model, "--page", "99")
     top = json.loads(ferl("inspect", model, "--top", "1", "--json").stdout)["rules"]
     assert len(top) < len(json.loads(ferl("inspect", model, "--rules", "--json").stdout)["rules"])
+
+
+def test_dates_of_a_csv_file_whose_days_settle_the_order_are_dates(tmp_path):
+    days = [f"{day:02d}.{month:02d}.2019" for month in range(1, 7) for day in range(1, 29)]
+    table = write_table(tmp_path / "t.csv", {"day": days, "kind": ["early"] * 84 + ["late"] * 84})
+    told = ferl("fit", table, "--target", "kind", "-o", tmp_path / "model.json").stderr
+    assert "holds dates as text, the day first, and is taken as dates" in told
+    others = write_table(tmp_path / "o.csv", {"day": ["05.01.2019", "01.05.2019", "2019-01-05"]})
+    ferl("predict", tmp_path / "model.json", others, "-o", tmp_path / "out.csv")
+    assert read_table(tmp_path / "out.csv")["label"] == ["early", "late", "early"]

@@ -329,6 +329,45 @@ def test_text_dates_are_recognised_and_ambiguous_ones_stay_categories():
         Schema.learn(pd.DataFrame({"d": [dt.date(2019, 3, 1)]}), ["d"])
 
 
+@pytest.mark.parametrize(
+    ("texts", "form", "first_day", "words"),
+    [
+        (["03.04.2019", "13.01.2019", "NA"], "d.m.y", "2019-04-03", "the day first, with 'NA' for missing values"),
+        (["3/4/2019", "1/13/2019"], "m/d/y", "2019-03-04", "the month first"),
+        (["03-04-2019 06:00", "13-01-2019 12:30"], "d-m-y", "2019-04-03T06:00", "the day first"),
+    ],
+)
+def test_a_value_above_12_settles_the_order_of_day_and_month(texts, form, first_day, words, tmp_path):
+    with pytest.warns(TableWarning, match=f"Column 'd' holds dates as text, {words}, and is taken as dates"):
+        clf = FERLClassifier().fit(pd.DataFrame({"d": texts * 10}), [k % 2 for k in range(10 * len(texts))])
+    save_model(clf, tmp_path / "model.json")
+    schema = load_model(tmp_path / "model.json").model_.schema
+    assert schema.kind(0).date_form == form
+    assert schema.kind(0).name == ("time" if "T" in first_day else "date")
+    # What is open by itself is read in the order of training; ISO's form is understood everywhere.
+    told = schema.encode(pd.DataFrame({"d": [texts[0], first_day, None]}))[:, 0]
+    assert told[0] == told[1] == (np.datetime64(first_day, "m") - np.datetime64("1970-01-01", "m")).astype(float) / 1440
+    assert np.isnan(told[2])
+    other = form.replace(form[1], "/" if form[1] == "." else ".").replace("y", "2019").replace("d", "1").replace("m", "2")
+    with pytest.raises(ValueError, match=rf"Column 'd' holds '{other}'; .*, or (31.12|12.31).2019 as in training"):
+        schema.encode(pd.DataFrame({"d": [other]}))
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["13.01.2019", "01.13.2019"],  # no order makes dates of both
+        ["13.01.2019", "14/01/2019"],
+        ["13.01.19", "14.01.19"],  # of which century, and is it the year that comes first?
+        ["12.01.2019", "31.02.2019"],
+    ],
+)
+def test_dates_of_no_single_form_stay_categories(texts):
+    with pytest.warns(TableWarning, match="a date whose day and month can be confused, and is taken as categories"):
+        schema = Schema.learn(pd.DataFrame({"d": texts}))
+    assert len(schema.categories[0]) == 2
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Markers of missing values
 # ---------------------------------------------------------------------------------------------------------------------

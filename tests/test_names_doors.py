@@ -112,6 +112,8 @@ def written(folder):
         ({1: {"kind": "ordered", "order": [[1]]}}, "must all be text, or all be numbers"),
         ({0: {"kind": "real", "order": ["a"]}}, "has none"),
         ({0: {"kind": "real", "is_zoned": True}}, "for times only"),
+        ({0: {"kind": "real", "date_form": "d.m.y"}}, r"date_form: 'd\.m\.y' is not one of .*, of dates"),
+        ({0: {"kind": "date", "date_form": ["y"]}}, r"date_form: \['y'\] is not one of d\.m\.y,"),
         ({0: {"kind": "real", "missing": [{}]}}, r"table\.columns\[0\]\.missing is \{\}"),
         ({0: {"kind": "real", "missing": ["x"] * 101}}, "at most 100"),
         ({0: {"kind": "real", "values": {"a": "\ud800"}}}, "not valid Unicode"),

@@ -121,6 +121,11 @@ KINDS = {
         pa.array(["1.5", "NA", "?", " 7 "]),
         [1.5, NAN, NAN, 7.0],
     ),
+    "dates whose days settle the order": (
+        pa.array(["13.01.2019", "02.01.2019"]),
+        pa.array(["02.01.2019", "2019-01-02", None]),
+        [17898.0, 17898.0, NAN],
+    ),
     "numbers for such text": (pa.array(["1.5", "NA", "2"]), pa.array([1.5, None, 7.0]), [1.5, NAN, 7.0]),
 }
 

@@ -15,11 +15,12 @@ from typing import Any
 
 from ferl._model.fields import ModelFileError, Part, as_list
 from ferl._tables import Schema
+from ferl._tables.dates import DATE_FORMS
 from ferl._tables.describe import DescriptionError, markers_of, meanings_of, order_of, text_of
 from ferl._tables.kinds import DATES, KINDS, UNKNOWN, ColumnKind, Target
 from ferl._util.text import shown
 
-_COLUMN_KEYS = ("order", "is_zoned", "missing", "label", "unit", "values")
+_COLUMN_KEYS = ("order", "is_zoned", "missing", "label", "unit", "values", "date_form")
 
 
 def says_nothing(schema: Schema) -> bool:
@@ -43,6 +44,7 @@ def _column_to_form(kind: ColumnKind) -> dict[str, Any] | None:
         "label": kind.label,
         "unit": kind.unit,
         "values": dict(kind.values),
+        "date_form": kind.date_form,
     }
     form = {key: value for key, value in told.items() if value}
     if kind.name in ("unknown", "category") and not form:
@@ -84,6 +86,9 @@ def _column(where: str, form: Any, schema: Schema, feature: int) -> ColumnKind:
     is_zoned = own.get("is_zoned", False)
     if type(is_zoned) is not bool or (is_zoned and name not in DATES):
         raise part.wrong("is_zoned", f"{shown(is_zoned)} must be true or false, and true for times only")
+    date_form = own.get("date_form", "")
+    if date_form != "" and (name not in DATES or date_form not in DATE_FORMS):
+        raise part.wrong("date_form", f"{shown(date_form)} is not one of {', '.join(DATE_FORMS)}, of dates")
     return ColumnKind(
         name,
         order,
@@ -92,4 +97,5 @@ def _column(where: str, form: Any, schema: Schema, feature: int) -> ColumnKind:
         text_of(own.get("label", ""), part.path("label")),
         text_of(own.get("unit", ""), part.path("unit")),
         meanings_of(own.get("values", {}), part.path("values")),
+        date_form,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,6 +21,9 @@ _ISO = re.compile(
     r"(?P<day>\d{4}-\d{2}-\d{2})(?:[T ](?P<time>\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(?P<zone>Z|[+-]\d{2}:?\d{2})?)?"
 )
 _AMBIGUOUS = re.compile(r"\d{1,2}([./-])\d{1,2}\1(?:\d{4}|\d{2})(?:[T ].*)?")
+_NUMERIC = re.compile(r"(\d{1,2})(?P<separator>[./-])(\d{1,2})(?P=separator)(?P<year>\d{4})(?P<time>[T ].*)?")
+DATE_FORMS = tuple(f"{first}{separator}{second}{separator}y" for first, second in ("dm", "md") for separator in "./-")
+"""Forms of dates besides ISO's: which of day and month comes first, and what stands between them."""
 
 
 def is_ambiguous(text: str) -> bool:
@@ -28,17 +31,44 @@ def is_ambiguous(text: str) -> bool:
     return _AMBIGUOUS.fullmatch(text.strip()) is not None
 
 
-def spelled_date(text: str) -> tuple[float, bool, bool] | None:
-    """The days that a text in ISO's form spells, whether it has a time of day, and whether it has a time zone.
+def settled_form(texts: Sequence[str]) -> str:
+    """The form that the dates of a column have, where it is the only one that makes dates of all of them; else "".
 
-    None for other text. A time with a zone is turned into UTC.
+    A value above 12 is no month: one is enough to settle the order of day and month for the whole column. Years of two
+    digits settle nothing.
+
+    Examples
+    --------
+    >>> settled_form(["03.04.2019", "13.01.2019"]), settled_form(["1/13/2019"]), settled_form(["03/04/2019"])
+    ('d.m.y', 'm/d/y', '')
+    """
+    fitting = [form for form in DATE_FORMS if all(spelled_date(text, form) is not None for text in texts)]
+    return fitting[0] if texts and len(fitting) == 1 else ""
+
+
+def _in_iso(text: str, form: str) -> str:
+    """A date in one of the ``DATE_FORMS`` as ISO writes it; other text as it is."""
+    found = _NUMERIC.fullmatch(text.strip())
+    if not form or found is None or found["separator"] != form[1]:
+        return text
+    parts = dict(zip((form[0], form[2]), (found[1], found[3]), strict=True))
+    return f"{found['year']}-{parts['m']:0>2}-{parts['d']:0>2}{found['time'] or ''}"
+
+
+def spelled_date(text: str, date_form: str = "") -> tuple[float, bool, bool] | None:
+    """The days that a text spells, whether it has a time of day, and whether it has a time zone.
+
+    None for text that has neither ISO's form nor the other one, of ``DATE_FORMS``, that is given. A time with a zone
+    is turned into UTC.
 
     Examples
     --------
     >>> spelled_date("1970-01-02"), spelled_date("1970-01-02T12:00+12:00"), spelled_date("2/1/1970")
     ((1.0, False, False), (1.0, True, True), None)
+    >>> spelled_date("2/1/1970", "d/m/y"), spelled_date("2/1/1970", "d.m.y")
+    ((1.0, False, False), None)
     """
-    form = _ISO.fullmatch(text.strip())
+    form = _ISO.fullmatch(_in_iso(text, date_form).strip())
     if form is None:
         return None
     try:

@@ -45,6 +45,9 @@ class ColumnKind:
         What people call the column, and what its numbers count; "" where nobody said.
     values : mapping of str to str
         What values mean, by their text: {"0": "no", "1": "yes"}.
+    date_form : str
+        Of dates whose text is not in ISO's form: which of day and month comes first, and what stands between them,
+        "d.m.y" say.
     """
 
     name: str = "unknown"
@@ -54,6 +57,7 @@ class ColumnKind:
     label: str = ""
     unit: str = ""
     values: Mapping[str, str] = field(default_factory=dict)
+    date_form: str = ""
 
     @property
     def is_date(self) -> bool:
@@ -214,7 +218,8 @@ def merged_kind(label: str, known: ColumnKind, other: ColumnKind) -> ColumnKind:
             raise ValueError(
                 f"{label} has a time zone in some batches and none in others. Give all of them a time zone, or none."
             )
-        return replace(known, name=max(known.name, other.name), missing=missing)
+        date_form = known.date_form or other.date_form
+        return replace(known, name=max(known.name, other.name), missing=missing, date_form=date_form)
     if known.name in NUMBERS and other.name in NUMBERS:
         return replace(known, name=max(known.name, other.name, key=NUMBERS.index), missing=missing)
     if known.name == other.name:

@@ -100,21 +100,27 @@ def days_of_column(column: Column, kind: ColumnKind) -> Floats | float:
         return math.nan
     if column.kind == "text":
         markers = (*MISSING, *kind.missing)
-        found = [text_days(text, markers) for text in column.factor.values]
+        found = [text_days(text, markers, kind.date_form) for text in column.factor.values]
         held = [own for own in found if own is not None and not math.isnan(own[0])]
         if None not in found:
             if any(is_zoned != kind.is_zoned for _, is_zoned in held):
                 raise ValueError(zone_message(column.label, kind))
             return np.array([own[0] for own in found if own is not None])[column.factor.codes]
         wrong = column.factor.values[found.index(None)]
+        other = f", or {_in_words(kind.date_form)} as in training" if kind.date_form else ""
         raise ValueError(
             f"{column.label} holds {shown(wrong)}; in training it held {shown_kind(kind)}. Write dates as 2019-03-01 "
-            "or 2019-03-01 12:30, or turn the column into dates first."
+            f"or 2019-03-01 12:30{other}, or turn the column into dates first."
         )
     raise ValueError(
         f"{column.label} holds numbers (for example {column.example}); in training it held {shown_kind(kind)}. Pass "
         "dates."
     )
+
+
+def _in_words(date_form: str) -> str:
+    """How text spells dates: "31.12.2019"."""
+    return date_form.replace("d", "31").replace("m", "12").replace("y", "2019")
 
 
 def zone_message(label: str, kind: ColumnKind) -> str:

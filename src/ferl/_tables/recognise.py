@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ferl._tables.categories import spelled_number
-from ferl._tables.dates import is_ambiguous, spelled_date
+from ferl._tables.dates import is_ambiguous, settled_form, spelled_date
 from ferl._tables.kinds import number_kinds
 from ferl._util.text import listed, shown
 
@@ -37,12 +37,15 @@ class Recognised:
         The markers of missing values that the column holds.
     note : str
         What the user is told; "" where there is nothing to tell.
+    date_form : str
+        Of dates that are not in ISO's form: which of day and month comes first, "d.m.y" say.
     """
 
     name: str = "category"
     is_zoned: bool = False
     missing: tuple[str, ...] = ()
     note: str = ""
+    date_form: str = ""
 
 
 def recognise(label: str, texts: Sequence[str], known: Sequence[str] = ()) -> Recognised:
@@ -70,6 +73,8 @@ def recognise(label: str, texts: Sequence[str], known: Sequence[str] = ()) -> Re
     ('integer', 'category')
     >>> recognise("Column 'day'", ["2019-03-01", "2019-04-01"]).name
     'date'
+    >>> recognise("Column 'day'", ["13.01.2019", "02.01.2019"]).date_form
+    'd.m.y'
     """
     markers = tuple(text for text in texts if text.strip() in MISSING or text.strip() in known)
     others = [text for text in texts if text not in markers]
@@ -83,7 +88,8 @@ def recognise(label: str, texts: Sequence[str], known: Sequence[str] = ()) -> Re
         note = f"{label} holds numbers as text{stand}, and is taken as numbers. {remedy}" if told else ""
         [kind] = number_kinds(np.array(numbers, dtype=np.float64)[:, None])
         return Recognised(kind, False, markers, note)
-    dates = [spelled_date(text) for text in others]
+    date_form = settled_form(others)
+    dates = [spelled_date(text, date_form) for text in others]
     if None not in dates:
         zoned = {is_zoned for _, _, is_zoned in filter(None, dates)}
         if len(zoned) > 1:
@@ -93,8 +99,9 @@ def recognise(label: str, texts: Sequence[str], known: Sequence[str] = ()) -> Re
             )
             return Recognised(note=note)
         is_day = all(float(days).is_integer() for days, _, _ in filter(None, dates)) and zoned == {False}
-        note = f"{label} holds dates as text{stand}, and is taken as dates. {remedy}"
-        return Recognised("date" if is_day else "time", zoned == {True}, markers, note)
+        order = f", the {'day' if date_form[0] == 'd' else 'month'} first" if date_form else ""
+        note = f"{label} holds dates as text{order}{stand}, and is taken as dates. {remedy}"
+        return Recognised("date" if is_day else "time", zoned == {True}, markers, note, date_form)
     if all(map(is_ambiguous, others)):
         note = (
             f"{label} holds text such as {shown(others[0])}, a date whose day and month can be confused, and is taken "
@@ -117,9 +124,9 @@ def text_number(text: Any, markers: Sequence[str]) -> float | None:
     return spelled_number(text)
 
 
-def text_days(text: Any, markers: Sequence[str]) -> tuple[float, bool] | None:
+def text_days(text: Any, markers: Sequence[str], date_form: str = "") -> tuple[float, bool] | None:
     """The days that a text spells and whether it has a time zone; NaN for a marker, None for other text."""
     if text is None or text.strip() in markers:
         return math.nan, False
-    found = spelled_date(text)
+    found = spelled_date(text, date_form)
     return None if found is None else (found[0], found[2])

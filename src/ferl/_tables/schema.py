@@ -151,7 +151,9 @@ class Schema:
             if found.note:
                 warnings.warn(found.note, TableWarning, stacklevel=3)
             missing = tuple(dict.fromkeys((*kind.missing, *found.missing)))
-            kinds[j] = replace(kind, name=found.name, is_zoned=found.is_zoned, missing=missing)
+            kinds[j] = replace(
+                kind, name=found.name, is_zoned=found.is_zoned, missing=missing, date_form=found.date_form
+            )
             if found.name == "category":
                 kinds[j] = replace(kinds[j], missing=kind.missing)
                 categories[j] = np.array([own for own in known if own.strip() not in kind.missing], dtype=object)
@@ -374,7 +376,7 @@ class Schema:
 
     def _coding(self) -> list[tuple[Any, ...]]:
         return [
-            (kind.is_date, kind.is_zoned, kind.order, kind.missing)
+            (kind.is_date, kind.is_zoned, kind.date_form, kind.order, kind.missing)
             for kind in map(self.kind, range(len(self.categories)))
         ]
 
