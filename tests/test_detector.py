@@ -254,6 +254,19 @@ def test_a_batch_of_ordinary_rows_has_outliers_but_hardly_ever_discoveries() -> 
     assert n_with_discoveries < 60 * 0.1 + 3 * np.sqrt(60 * 0.1 * 0.9)
 
 
+def test_a_batch_too_small_for_a_verdict_is_told_how_many_rows_would_do() -> None:
+    X, y = load_wine(return_X_y=True)
+    detector = NoveltyDetector(cv=0.5, random_state=0).fit(X, y)
+    few = detector.drift(X[:2])
+    assert few.verdict.startswith(f"Verdict: 2 rows are too few to tell drift; {few.least_rows} would do. 0 of 2 rows")
+    assert detector.drift(X[: few.least_rows]).verdict.startswith("Verdict: no sign of drift.")
+    # So many rows are enough for half of them to be a sign, and one less is not.
+    for n_rows, is_enough in ((few.least_rows, True), (few.least_rows - 1, False)):
+        batch = X[:n_rows].copy()
+        batch[: (n_rows + 1) // 2] += 100 * X.std(axis=0)
+        assert (detector.drift(batch).p_value <= 0.001) == is_enough
+
+
 def test_detect_uses_the_detectors_alpha_unless_told_otherwise() -> None:
     X, y, other = known_wines()
     detector = NoveltyDetector(alpha=0.1, random_state=0).fit(X, y)

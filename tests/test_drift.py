@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import Any
 
@@ -114,3 +115,18 @@ def test_trust_is_the_slope_of_the_consequents(kind: str) -> None:
     step[1] = [0.01, -0.01]  # the root stays
     change = consequents(class_weight + step, parent, kind) - consequents(class_weight, parent, kind)
     assert change[1, 0] / (0.01 / 12) == pytest.approx(own_trust(class_weight, parent, kind)[1])
+
+
+def test_few_rows_get_no_verdict_but_are_told_how_many_would_do() -> None:
+    rng = np.random.default_rng(0)
+    model = FERLClassifier(random_state=0).fit(*world(rng, 300))
+    X, y = world(rng, 57)
+    few = copy.deepcopy(model).partial_fit(X[:2], y[:2]).drift_
+    assert few.verdict == "Verdict: 2 rows are too few to tell drift; 57 would do."
+    one = copy.deepcopy(model).partial_fit(X[:1] + 100, y[:1]).drift_
+    outside = "Values lie outside the training range (100 % of the firing is withheld)."
+    assert one.verdict == f"Verdict: 1 row is too few to tell drift; 57 would do. {outside}"
+    enough = copy.deepcopy(model).partial_fit(X, y).drift_
+    assert enough.verdict == "Verdict: no sign of drift in 57 rows."
+    # The number is that of the rule: three standard errors of a share are 20 points, or nearly so.
+    assert 3 * 0.5 / np.sqrt(57) <= 0.2 < 3 * 0.5 / np.sqrt(56)

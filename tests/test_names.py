@@ -348,7 +348,9 @@ def test_a_value_above_12_settles_the_order_of_day_and_month(texts, form, first_
     told = schema.encode(pd.DataFrame({"d": [texts[0], first_day, None]}))[:, 0]
     assert told[0] == told[1] == (np.datetime64(first_day, "m") - np.datetime64("1970-01-01", "m")).astype(float) / 1440
     assert np.isnan(told[2])
-    other = form.replace(form[1], "/" if form[1] == "." else ".").replace("y", "2019").replace("d", "1").replace("m", "2")
+    other = (
+        form.replace(form[1], "/" if form[1] == "." else ".").replace("y", "2019").replace("d", "1").replace("m", "2")
+    )
     with pytest.raises(ValueError, match=rf"Column 'd' holds '{other}'; .*, or (31.12|12.31).2019 as in training"):
         schema.encode(pd.DataFrame({"d": [other]}))
 

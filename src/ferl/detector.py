@@ -30,6 +30,7 @@ from ferl.classifier import FERLClassifier
 MAX_NAMED = 3  # features that a sentence names
 LEAST_NAMED = 0.1  # share of a row's novelty that a named feature makes
 _SURE = 0.001  # probability by chance below which a batch has drifted
+_MOST_ROWS = 1000  # beyond, a batch is large enough to tell, or none is
 UNLABELLED_EXEMPLARS = 2048  # without labels there is one rule, which is then compared with this many rows
 
 
@@ -49,6 +50,9 @@ class BatchDrift:
         Probability of so many or more by chance.
     features : tuple of (str, float)
         What each feature adds to the novelty of these rows, as a share, the largest first.
+    least_rows : int
+        Rows that a batch needs so that it would be told as drift if half of them were novel; smaller batches without
+        drift are too few to tell.
     """
 
     n_rows: int
@@ -56,6 +60,7 @@ class BatchDrift:
     alpha: float
     p_value: float
     features: tuple[tuple[str, float], ...]
+    least_rows: int = 0
 
     @property
     def verdict(self) -> str:
@@ -64,6 +69,9 @@ class BatchDrift:
         found = (
             f"{self.n_novel} of {self.n_rows} rows are unlike the training rows, where chance explains {by_chance:.3g}"
         )
+        if self.p_value > _SURE and self.n_rows < self.least_rows:
+            rows = "1 row is" if self.n_rows == 1 else f"{self.n_rows} rows are"
+            return f"Verdict: {rows} too few to tell drift; {self.least_rows} would do. {found}."
         if self.p_value > _SURE:
             return f"Verdict: no sign of drift. {found}."
         named = [f"{spoken(name)} ({percent_text(part)})" for name, part in self.features[:MAX_NAMED]]
@@ -336,7 +344,8 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         names = self.estimator_.model_.feature_names()
         order = np.argsort(-share, kind="stable").tolist()
         by_feature = tuple((names[f], float(share[f])) for f in order)
-        return BatchDrift(n_rows, int(novel.sum()), n_allowed / n_compared, float(by_chance), by_feature)
+        least_rows = _least_rows(n_allowed, n_compared)
+        return BatchDrift(n_rows, int(novel.sum()), n_allowed / n_compared, float(by_chance), by_feature, least_rows)
 
     def score_samples(self, X: ArrayLike) -> Floats:
         """How ordinary each row is, shape (n_samples,): its p-value, and among equal p-values the less novel first."""
@@ -424,6 +433,14 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
                 "rows, a larger alpha, or cv=5, which lets every row serve for calibration."
             )
         return n_allowed
+
+
+def _least_rows(n_allowed: int, n_compared: int) -> int:
+    """Rows of the smallest batch that is told as drift if half of them are novel; 0 where no size is enough."""
+    n_rows = np.arange(1, _MOST_ROWS + 1)
+    by_chance = betabinom.sf((n_rows + 1) // 2 - 1, n_rows, n_allowed, n_compared - n_allowed)
+    told = np.flatnonzero(by_chance <= _SURE)
+    return int(n_rows[told[0]]) if len(told) else 0
 
 
 def _rank_text(p_value: float, n_compared: int) -> str:
