@@ -343,3 +343,23 @@ def test_every_overview_of_wide_rules_is_text_html_and_json():
         assert "None" not in str(page)
     for X, y in (([[0.0], [1.0]] * 5, [1] * 10), ([[0.0]] * 10, [0, 1] * 5)):
         assert "no feature matters" in overview(FERLClassifier("wide", random_state=0).fit(X, y)).summary
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Probability beside the range of support
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_no_probability_is_printed_outside_the_range_of_support_beside_it():
+    n_upper_ends = {2: 0, 3: 0, 5: 0}
+    for model, row in rows_of_all_kinds():
+        story = model.explain(row, counterfactual=False)
+        (evidence,) = [section for section in story._sections if section.title == "Evidence"]
+        for _, probability, support, _ in evidence.table.rows:
+            low, _, high = support.removesuffix(" %").replace("up to", "0 to").partition(" to ")
+            assert float(low) <= float(probability.removesuffix(" %")) <= float(high)
+            n_upper_ends[len(story.classes)] += support.startswith("up to")
+        assert bool(evidence.lines) == any(support.startswith("up to") for _, _, support, _ in evidence.table.rows)
+    assert n_upper_ends[2] == 0  # of two classes the range always holds the probability
+    assert n_upper_ends[3] > 0
+    assert n_upper_ends[5] > 0

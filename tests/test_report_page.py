@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from browser import chromium, console, open_page, requests, set_width
 from ferl import FERLClassifier
 from ferl._cli.demo import demo_report
 from ferl.report import write_report
+from table_examples import fit_mixed, mixed_table
 
 HOSTILE = [
     "</script><script>document.title='owned'</script>",
@@ -175,6 +178,28 @@ def test_what_the_page_shows_is_what_python_says(browser, iris, tmp_path):
         assert value_of(browser, "ignorance") == pytest.approx(evidence.ignorance[0], abs=1e-9)
         assert value_of(browser, "novelty") == pytest.approx(model.novelty(row)[0], abs=1e-9)
         assert value_of(browser, "support-lost") == pytest.approx(model.support_deficit(row).sum(), abs=1e-9)
+
+
+def test_no_probability_stands_outside_the_range_of_support_beside_it(browser, tmp_path):
+    table = mixed_table(np.random.default_rng(5), n=200, n_classes=5)
+    model = fit_mixed(table, variant="wide", max_rules=30)
+    open_page(browser, write_report(model, table.frame, table.y, tmp_path / "page.html", title="five classes"))
+    shown = "return [...document.querySelectorAll('#masses .meter > span.num:last-child')].map((own) => own.innerText)"
+    n_upper_ends, n_ranges = 0, 0
+    choose = "const menu = document.getElementById('row-choice'); menu.value = arguments[0]; "
+    choose += "menu.dispatchEvent(new Event('change'));"
+    options = "return [...document.getElementById('row-choice').options].map((own) => own.value)"
+    for option in browser.execute_script(options):
+        browser.execute_script(choose, option)
+        for text in browser.execute_script(shown):
+            probability, _, support = text.partition("(")
+            own = float(re.search(r"[\d.]+", probability)[0]) / 100
+            low, _, high = support.rstrip(")").replace("up to", "0 to").partition(" to ")
+            assert float(low) <= own <= float(high), text
+            n_upper_ends += support.startswith("up to")
+            n_ranges += not support.startswith("up to")
+    assert n_upper_ends > 0
+    assert n_ranges > 0
 
 
 def test_a_listed_row_opens_in_the_form(browser, iris):

@@ -91,20 +91,28 @@ def _evidence(story: Story) -> Section:
         (
             spoken(story.classes[c]),
             f"{100 * story.probability[c]:.1f} %",
-            f"{100 * story.belief[c]:.1f} to {100 * story.plausibility[c]:.1f} %",
+            _support(story, c),
             "in the set" if story.in_set[c] else "not in the set",
         )
         for c in order[:MAX_CLASSES]
     )
     hidden = len(order) - MAX_CLASSES
     lines = [f"... and {hidden} more classes, each less probable."] if hidden > 0 else []
-    ranges = zip(story.belief, story.probability, story.plausibility, strict=True)
-    if not all(low - 5e-4 <= own <= high + 5e-4 for low, own, high in ranges):
+    if any(support.startswith("up to") for _, _, support, _ in rows):
         lines.append(
-            "Support is no bound of the probability: it counts what speaks for a class alone, up to all that does not "
-            "speak against it."
+            "Where the support of a class is told by its upper end alone, what speaks against the other classes makes "
+            "its lower end larger than its probability."
         )
     return Section("Evidence", tuple(lines), Table(("class", "probability", "support", ""), rows))
+
+
+def _support(story: Story, c: int) -> str:
+    """The range of support of a class, where it holds the probability beside it; else its upper end, which does.
+
+    Of two classes, and of trees, it always does. Of three and more the belief of wide rules may exceed the probability.
+    """
+    low, own, high = (f"{100 * value[c]:.1f}" for value in (story.belief, story.probability, story.plausibility))
+    return f"{low} to {high} %" if float(low) <= float(own) else f"up to {high} %"
 
 
 def _prediction_set(story: Story) -> Section:

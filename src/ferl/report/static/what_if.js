@@ -212,11 +212,16 @@ const ferlPage = (() => {
 
   function massLine(name, c, answer) {
     const [belief, plausibility, probability] = [answer.belief[c], answer.plausibility[c], probabilityOf(answer)[c]];
-    const text = `${name}: probability ${percent(probability)}, at least ${percent(belief)}, at most ${percent(plausibility)}`;
+    // With three and more classes of wide rules belief may exceed the probability: then only the upper end is told.
+    // The ends are rounded outwards, so that the probability never lies outside of them.
+    const isRange = belief <= probability + 1e-9, low = Math.max(0, Math.floor(100 * belief + 1e-7)) / 100, high = Math.min(1, Math.ceil(100 * plausibility - 1e-7) / 100);
+    const text = `${name}: probability ${percent(probability)},${isRange ? ` at least ${percent(belief)},` : ""} at most ${percent(plausibility)}`;
+    const least = element("span", {}, figure(belief, fixed(low), `belief-${c}`), " to ");
+    least.hidden = !isRange;
     return element("div", { className: "meter" }, element("span", { className: `chip ${tint(c)}` }, name),
       bar(text, [plausibility, "maybe"], [belief, "fill"]),
       element("span", { className: "num" }, element("strong", {}, figure(probability, percent(probability), `probability-${c}`)), " (",
-        figure(belief, fixed(belief), `belief-${c}`), " to ", figure(plausibility, fixed(plausibility), `plausibility-${c}`), ")"));
+        least, isRange ? "" : "up to ", figure(plausibility, fixed(high), `plausibility-${c}`), ")"));
   }
 
   function doubtLine(name, value) {
