@@ -193,7 +193,9 @@ def labels_along(model: FERLClassifier, row: Floats, feature: int, values: Float
 @COMBINATIONS
 @settings(FEW, max_examples=20)
 @given(table=tables(), seed=st.integers(0, 99), options=OPTIONS)
-def test_the_nearest_change_alters_the_label_and_no_smaller_one_does(combination, table: Table, seed, options):
+def test_the_nearest_change_alters_the_label_and_no_smaller_one_that_training_saw_does(
+    combination, table: Table, seed, options
+):
     model = fit(table, combination=combination, **options)
     X = table[0]
     spread = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
@@ -201,23 +203,29 @@ def test_the_nearest_change_alters_the_label_and_no_smaller_one_does(combination
         if np.abs(row).max() > 1e6 * np.abs(X).max():
             continue  # distances would be rounded
         label, changes = nearest(model, OneRow(row[None]))
-        distances = [change.distance for change in changes.found]
+        distances = [(change.is_silent, change.distance) for change in changes.found]
         assert distances == sorted(distances)
         found = {change.feature: change for change in changes.found}
         for feature in range(X.shape[1]):
             change = found.get(f"x{feature}")
-            reach = np.abs(X[:, feature]).max() + np.abs(row[feature]) + 3 * np.ptp(X[:, feature])
-            if change is None:  # nowhere, on a dense grid
-                grid = np.linspace(-reach, reach, 4001)
+            low, high = model.model_.training_range(feature)
+            assert X[:, feature].min() <= low <= high <= X[:, feature].max()
+            is_whole = model.model_.is_whole(feature)
+            if change is None:  # nowhere that training saw, on a dense grid
+                grid = np.unique(np.floor(np.linspace(low, high, 4001))) if is_whole else np.linspace(low, high, 4001)
                 assert (labels_along(model, row, feature, grid) == label).all()
                 continue
+            assert low <= change.exact <= high
+            assert low <= change.to <= high
+            assert change.to == np.floor(change.to) or not is_whole
             assert f"x{feature}" not in changes.unproven
             at_change = labels_along(model, row, feature, np.array([change.to, change.exact]))
             assert (at_change != label).all()
             assert at_change[0] == change.label
             inside = change.proven * spread[feature] * (1 - 1e-9)
             both_sides = row[feature] + np.linspace(-inside, inside, 2001)
-            assert (labels_along(model, row, feature, both_sides) == label).all()
+            both_sides = both_sides[(low <= both_sides) & (both_sides <= high)]
+            assert not len(both_sides) or (labels_along(model, row, feature, both_sides) == label).all()
             assert abs(change.exact - row[feature]) <= abs(change.to - row[feature]) * (1 + 1e-12)
 
 

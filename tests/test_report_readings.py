@@ -54,13 +54,16 @@ def test_nearest_changes_of_wide_rules_are_those_of_python(n_classes, options):
     names, n_changes = model.model_.feature_names(), 0
     for found, expected in zip(found_by_page(model, encoded), changes_of_python(model.model_, encoded), strict=True):
         assert sorted(names[own["j"]] for own in found) == sorted(own.feature for own in expected)
-        assert [own["distance"] for own in found] == sorted(own["distance"] for own in found)
+        told = [(own["isSilent"], own["distance"]) for own in found]
+        assert told == sorted(told)
         by_name = {names[own["j"]]: own for own in found}
         for own in expected:
             other = by_name[own.feature]
             assert model.classes_[other["label"]] == own.label
             assert other["isSilent"] == own.is_silent
             if isinstance(own.to, float):
+                low, high = model.model_.training_range(other["j"])
+                assert low <= other["to"] <= high
                 assert other["at"] == pytest.approx(own.exact, rel=1e-9, abs=1e-9)
                 assert abs(other["to"] - other["at"]) <= 0.05 * abs(other["at"] - other["value"]) * (1 + 1e-9)
             n_changes += 1

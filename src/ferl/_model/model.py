@@ -358,6 +358,28 @@ class Model(FrozenArrays):
             for f, (low, high) in enumerate(self.rule_weights.seen[: self.n_features].tolist())
         )
 
+    def training_range(self, feature: int) -> tuple[float, float]:
+        """The range of a feature that holds numbers, over the training rows, as far as the model remembers it.
+
+        Wide rules know it. Of a feature that a tree asks, it is the range at its splits and of the training rows that
+        were kept; of others the latter alone, or three standard deviations around the mean.
+        """
+        return self._training_ranges[feature]
+
+    @cached_property
+    def _training_ranges(self) -> list[tuple[float, float]]:
+        return [self._training_range(feature) for feature in range(self.n_features)]
+
+    def _training_range(self, feature: int) -> tuple[float, float]:
+        tree, profile = self.tree, self.tree.profile
+        asked = tree.support[tree.feature == feature] if self.weights is None else self.weights.seen[feature]
+        seen = np.concatenate([asked.ravel(), profile.exemplar_row[:, feature]])
+        seen = seen[np.isfinite(seen)]
+        if not len(seen):
+            spread = 3 * float(np.sqrt(profile.variance[0, feature]))
+            seen = profile.mean[0, feature] + np.array([-spread, spread])
+        return float(seen.min()), float(seen.max())
+
     @cached_property
     def rule_texts(self) -> dict[int, str]:
         """Conditions of rules in words, by node: those that were asked for, which is most of the work of a story."""

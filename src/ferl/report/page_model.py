@@ -158,20 +158,9 @@ def _exemplars(tree: FuzzyTree) -> tuple[list[list[int] | None], Floats]:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def training_range(model: Model, feature: int) -> tuple[float, float]:
-    """The range of a feature that holds numbers, as far as the model remembers it.
-
-    Wide rules know it. Of a feature that a tree asks, the range at its splits and of the training rows that were kept;
-    of others the latter alone, or three standard deviations around the mean.
-    """
-    tree, profile = model.tree, model.tree.profile
-    asked = tree.support[tree.feature == feature] if model.weights is None else model.weights.seen[feature]
-    seen = np.concatenate([asked.ravel(), profile.exemplar_row[:, feature]])
-    seen = seen[np.isfinite(seen)]
-    if not len(seen):
-        spread = 3 * math.sqrt(profile.variance[0, feature])
-        seen = profile.mean[0, feature] + np.array([-spread, spread])
-    low, high = float(seen.min()), float(seen.max())
+def slider_range(model: Model, feature: int) -> tuple[float, float]:
+    """The range that a slider offers: that of the training rows, or a little room around the only value."""
+    low, high = model.training_range(feature)
     return (low, high) if low < high else (low - 1.0, high + 1.0)
 
 

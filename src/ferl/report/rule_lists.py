@@ -10,7 +10,7 @@ from ferl._model.model import Model
 from ferl._read.rules import Condition, merged_conditions, read_rules
 from ferl._read.shapes import read_shapes
 from ferl._util.text import cut
-from ferl.report.page_model import training_range
+from ferl.report.page_model import slider_range
 from ferl.report.view import View
 
 MAX_SHARES = 6  # classes of a bar; the rest is one part
@@ -123,7 +123,7 @@ def _band(model: Model, node: int, ranges: dict[int, tuple[float, float]]) -> st
     feature = int(tree.feature[node])
     if node == 0 or (tree.categories is not None and len(tree.categories.of(node))):
         return None
-    low, high = ranges.setdefault(feature, training_range(model, feature))
+    low, high = ranges.setdefault(feature, slider_range(model, feature))
     a, b, c, d = np.clip(tree.trapezoid[node], low, high)
     left = [(low, 1.0)] if not np.isfinite(tree.trapezoid[node, 0]) else [(a, 0.0), (b, 1.0)]
     right = [(high, 1.0)] if not np.isfinite(tree.trapezoid[node, 3]) else [(c, 1.0), (d, 0.0)]

@@ -21,7 +21,7 @@ from ferl.report.card import reason_parts, scorecard
 from ferl.report.glossary import glossary
 from ferl.report.group_view import Groups, group_summary
 from ferl.report.headline import headline
-from ferl.report.page_model import corners, numbers, page_model, slider_step, training_range
+from ferl.report.page_model import corners, numbers, page_model, slider_range, slider_step
 from ferl.report.rule_lists import rule_rows, tree_rows
 from ferl.report.shape_charts import shape_charts
 from ferl.report.shown_rows import ShownRows, unusual_text
@@ -177,7 +177,7 @@ def _control(view: View, j: int, feature: dict[str, Any]) -> dict[str, Any]:
     if feature["kind"] == "category":
         return {**control, "levels": view.style.categories.get(j, [])}
     tree, kind = view.model.tree, view.model.kind(j)
-    low, high = training_range(view.model, j)
+    low, high = slider_range(view.model, j)
     known = tree.profile.exemplar_row[:, j]
     known = known[~np.isnan(known)]
     whole = len(known) > 0 and bool((known == np.floor(known)).all())
@@ -185,6 +185,7 @@ def _control(view: View, j: int, feature: dict[str, Any]) -> dict[str, Any]:
         **control,
         "low": low,
         "high": high,
+        "seen": list(view.model.training_range(j)),
         "step": slider_step(low, high, whole),
         "is_whole": view.model.is_whole(j),
         "is_binary": kind.name == "binary",

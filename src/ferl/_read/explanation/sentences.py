@@ -29,6 +29,8 @@ MAX_CLASSES = 12
 MAX_FEATURES = 5
 LEAST_CONFLICT = 0.0005
 MAX_PROBABLE = 3  # classes that a summary names
+MAX_SILENT = 3  # features of which a line tells where no rule speaks
+IN_RANGE = "within the range seen in training"
 
 
 def sections(story: Story) -> list[Section]:
@@ -183,21 +185,40 @@ def _stability(story: Story) -> Section:
 def _change_lines(story: Story, changes: tuple[Change, ...], label: str) -> list[str]:
     searched = listed([spoken(name) for name in story.unproven[:MAX_FEATURES]])
     if not changes and not searched:
-        return [f"Proven: no change of a single value makes it anything but {label}."]
-    lines = [_change_line(change) for change in changes[:MAX_FEATURES]]
-    if len(changes) > MAX_FEATURES:
-        n_more = len(changes) - MAX_FEATURES
+        return [f"Proven: no change of a single value {IN_RANGE} makes the label another one than {label}."]
+    telling = [change for change in changes if not change.is_silent]
+    lines = [_change_line(change) for change in telling[:MAX_FEATURES]]
+    if len(telling) > MAX_FEATURES:
+        n_more = len(telling) - MAX_FEATURES
         lines.append(f"... and {n_more} more {'feature' if n_more == 1 else 'features'}, further away.")
+    if any(isinstance(change.to, float) for change in telling):
+        lines.append(f"Each number is the nearest {IN_RANGE}, rounded to few digits.")
+    if changes and not telling:
+        lines.append(f"No change of a single value {IN_RANGE} makes the label another one than {label}.")
+    if len(telling) < len(changes):
+        lines.append(_silent_line([change for change in changes if change.is_silent]))
     if searched:
         lines.append(
-            f"No change of {searched} alone was found that makes it anything but {label}; that is searched, not proven."
+            f"No change of {searched} alone {IN_RANGE} was found that makes the label another one than {label}; that "
+            "is searched, not proven."
         )
     return lines
 
 
+def _silent_line(changes: list[Change]) -> str:
+    """The nearest values where no rule speaks, so that there is no label any more."""
+    told = [f"{spoken(own.feature)} were {_told(own.to)}" for own in changes[:MAX_SILENT]]
+    more = len(changes) - MAX_SILENT
+    told += [f"one of {more} more features moved as far" if more > 1 else "one more feature moved as far"] * (more > 0)
+    return f"There would be no answer, because no rule speaks there, if {listed(told, 'or')}."
+
+
+def _told(value: Any) -> str:
+    return exact_text(value) if isinstance(value, float) and not is_meaning(value) else value_text(value)
+
+
 def _change_line(change: Change) -> str:
-    name, label = spoken(change.feature), spoken(change.label)
-    answer = f"no rule fires any more ({label} is then the first of equals)" if change.is_silent else label
+    name, answer = spoken(change.feature), spoken(change.label)
     if not isinstance(change.to, float) or is_meaning(change.to):
         return f"If {name} were {value_text(change.to)} instead of {value_text(change.value)}: {answer}."
     # With fewer digits than it has the value might no longer alter the label.

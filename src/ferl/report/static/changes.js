@@ -7,6 +7,7 @@ const ferlChanges = (() => {
   const N_HALVINGS = 80;
   const OVERSHOOT = 0.05; // of a change, that rounding to fewer digits may add
   const N_DIGITS = 12;
+  const MOST_WHOLE = 1000; // whole numbers behind a flip that are tried, where the label comes back at the first one
   const LEAST_COST = 1e-9; // a cost that is rounding
 
   // Whether scores are linear between two corners of any feature: of wide rules that ask each feature once at most.
@@ -17,8 +18,8 @@ const ferlChanges = (() => {
     });
   }
 
-  // The nearest change of each feature that gives another label, nearest first. A missing value has no distance from
-  // others: such features are left out.
+  // The nearest change of each feature that gives another label within the range seen in training, nearest first, those
+  // to where no rule speaks last. A missing value has no distance from others: such features are left out.
   function nearest(engine, features, values) {
     const label = engine.briefly(values).label, inside = isLinear(engine) ? 0 : N_INSIDE, found = [];
     features.forEach((feature, j) => {
@@ -27,7 +28,7 @@ const ferlChanges = (() => {
       const change = feature.kind === "category" ? otherCategory(line) : feature.words || isBit(feature, values[j]) ? otherStep(line) : otherNumber(line, inside);
       if (change) found.push({ ...change, j, value: values[j] });
     });
-    return found.sort((one, other) => one.distance - other.distance || one.j - other.j);
+    return found.sort(before);
   }
 
   // Whether a column holds 0 and 1, and so does the row: it can have no other number.
@@ -47,54 +48,61 @@ const ferlChanges = (() => {
     return line.engine.briefly(changed);
   }
 
-  // The category whose label is most probable, among those that give another label.
+  // Whether one change is to be told before another: to where rules speak first, then the nearer one.
+  const before = (one, other) => one.isSilent - other.isSilent || one.distance - other.distance || one.j - other.j;
+
+  // The category whose label is most probable, among those that give another label; where rules speak, if any does.
   function otherCategory(line) {
-    let best = null;
-    line.feature.levels.forEach((_, code) => {
-      const answer = at(line, code), probability = answer.probability[answer.label];
-      if (answer.label !== line.label && (best === null || probability > best.probability))
-        best = { to: code, at: code, label: answer.label, isSilent: answer.isSilent, distance: 1, probability };
-    });
-    return best;
+    const found = line.feature.levels.map((_, code) => ({ to: code, at: code, distance: 1, ...at(line, code) }))
+      .filter((own) => own.label !== line.label);
+    return found.reduce((best, own) => {
+      const isBetter = best === null || own.isSilent < best.isSilent || (own.isSilent === best.isSilent && own.probability[own.label] > best.probability[best.label]);
+      return isBetter ? own : best;
+    }, null);
   }
 
-  // The nearest of ordered categories, or of 0 and 1, that gives another label; all are tried.
+  // The nearest of ordered categories that training had, or of 0 and 1, that gives another label; all are tried.
   function otherStep(line) {
-    const value = line.values[line.j], far = (code) => Math.abs(code - value);
-    let best = null;
-    (line.feature.words ?? [0, 1]).forEach((_, code) => {
-      const answer = at(line, code);
-      if (answer.label !== line.label && (best === null || far(code) < far(best.to)))
-        best = { to: code, at: code, label: answer.label, isSilent: answer.isSilent, distance: far(code) / line.feature.spread };
-    });
-    return best;
+    const [low, high] = line.feature.seen;
+    return nearestOf(line, (line.feature.words ?? [0, 1]).map((_, code) => code).filter((code) => low <= code && code <= high));
   }
 
+  // The nearest of some values that gives another label, where rules speak if there is one.
+  function nearestOf(line, candidates) {
+    const value = line.values[line.j], found = candidates
+      .map((to) => ({ to, at: to, j: line.j, distance: Math.abs(to - value) / line.feature.spread, ...at(line, to) }))
+      .filter((own) => own.label !== line.label);
+    return found.length ? found.sort(before)[0] : null;
+  }
+
+  // The nearest number within the range seen in training. A row from outside of it begins to move at its end.
   function otherNumber(line, inside) {
-    const value = line.values[line.j], corners = line.feature.corners.map(Number);
-    const sides = [corners.filter((own) => own > value), corners.filter((own) => own < value).reverse()]
-      .map((ahead, side) => firstFlip(line, ahead, side === 0 ? 1 : -1, inside)).filter((own) => own !== null);
-    if (!sides.length) return null;
-    const flip = sides.reduce((one, other) => (Math.abs(other - value) < Math.abs(one - value) ? other : one));
-    const to = rounded(line, flip), answer = at(line, to);
-    return { to, at: flip, label: answer.label, isSilent: answer.isSilent, distance: Math.abs(to - value) / line.feature.spread };
+    const value = line.values[line.j], [low, high] = line.feature.seen, start = Math.min(Math.max(value, low), high);
+    const corners = line.feature.corners.map(Number), spread = line.feature.spread;
+    const flips = start !== value && at(line, start).label !== line.label ? [start]
+      : [firstFlip(line, start, corners.filter((own) => own > start && own < high), high, inside),
+        firstFlip(line, start, corners.filter((own) => own < start && own > low).reverse(), low, inside)].filter((own) => own !== null);
+    const found = flips.map((flip) => ({ flip, change: rounded(line, flip) })).filter((own) => own.change !== null)
+      .map(({ flip, change }) => ({ ...change, at: flip, j: line.j, distance: Math.abs((line.feature.is_whole ? change.to : flip) - value) / spread }));
+    if (!found.length) return null;
+    const best = found.sort(before)[0];
+    return { ...best, distance: Math.abs(best.to - value) / spread };
   }
 
-  // The first value with another label, going up or down through the corners ahead.
-  function firstFlip(line, ahead, sign, inside) {
-    let near = line.values[line.j];
-    for (const far of tried(near, ahead, sign * line.feature.spread, inside)) {
-      if (!Number.isFinite(far)) return null;
+  // The first value with another label, going from a start through the corners ahead to the end of the range.
+  function firstFlip(line, start, ahead, end, inside) {
+    if (start === end) return null;
+    let near = start;
+    for (const far of tried(start, ahead, end, inside)) {
       if (at(line, far).label !== line.label) return halved(line, near, far);
       near = far;
     }
     return null;
   }
 
-  function* tried(from, ahead, step, inside) {
-    const ends = ahead.concat((ahead.length ? ahead[ahead.length - 1] : from) + step); // behind the last corner all is level
+  function* tried(from, ahead, last, inside) {
     let start = from;
-    for (const end of ends) {
+    for (const end of ahead.concat(last)) {
       const width = end - start;
       yield start + NEXT_TO * width;
       for (let k = 1; k <= inside; ++k) yield start + (k / (inside + 1)) * width;
@@ -114,21 +122,31 @@ const ferlChanges = (() => {
     return far;
   }
 
-  // A value with few digits just behind the flip that still gives another label.
+  // A value with few digits just behind the flip that still gives another label; a whole number in columns of those.
   function rounded(line, flip) {
-    const value = line.values[line.j], upward = flip > value, most = OVERSHOOT * Math.abs(flip - value);
-    const turns = (to) => Number.isFinite(to) && at(line, to).label !== line.label;
-    if (line.feature.is_whole && Number.isInteger(value) && turns(away(flip, 0, upward))) return away(flip, 0, upward);
+    const value = line.values[line.j], [low, high] = line.feature.seen, upward = flip > value, most = OVERSHOOT * Math.abs(flip - value);
+    const there = (to) => {
+      const answer = Number.isFinite(to) && low <= to && to <= high ? at(line, to) : null;
+      return answer !== null && answer.label !== line.label ? { to, ...answer } : null;
+    };
+    const whole = away(flip, 0, upward);
+    if (line.feature.is_whole && low <= whole && whole <= high) return there(whole) ?? nearestOf(line, wholeNumbers(whole, upward ? high : low));
     for (const step of line.feature.date ? line.feature.date.steps : []) {
-      const to = (upward ? Math.ceil : Math.floor)(flip / step) * step;
-      if (Math.abs(to - flip) <= most && turns(to)) return to;
+      const to = (upward ? Math.ceil : Math.floor)(flip / step) * step, found = Math.abs(to - flip) <= most ? there(to) : null;
+      if (found) return found;
     }
     const first = Math.ceil(-Math.log10(most));
     for (let digits = first; digits < first + N_DIGITS; ++digits) {
-      const to = away(flip, digits, upward);
-      if (Math.abs(to - flip) <= most && turns(to)) return to;
+      const to = away(flip, digits, upward), found = Math.abs(to - flip) <= most ? there(to) : null;
+      if (found) return found;
     }
-    return flip;
+    return there(flip);
+  }
+
+  // Whole numbers from one to the end of a range, at most so many.
+  function wholeNumbers(first, end) {
+    const step = end >= first ? 1 : -1, n = Math.min(Math.floor(Math.abs(end - first)) + 1, MOST_WHOLE);
+    return Array.from({ length: n }, (_, k) => first + k * step);
   }
 
   function away(flip, digits, upward) {

@@ -285,7 +285,7 @@ const ferlPage = (() => {
       found.slice(0, MOST_CHANGES).forEach((change) => say(...changeLine(change)));
       const nMore = found.length - MOST_CHANGES;
       if (nMore > 0) say(`... and ${nMore} more ${nMore === 1 ? "feature" : "features"}, further away.`);
-      if (!found.length) say(`No change of a single value was found that makes it anything but ${label}.`);
+      if (!found.length) say(`No change of a single value within the range seen in training was found that makes the label another one than ${label}.`);
     }
     byId("changes").replaceChildren(...lines);
   }
