@@ -263,7 +263,7 @@ def test_what_if_gives_the_answers_to_both_rows(variant):
     assert found.before == model.explain(row, counterfactual=False)
     assert found.after == model.explain(other, counterfactual=False)
     assert found.summary.startswith(
-        "If petal width were 1.2 instead of 1.8 and petal length were missing instead of 4.8:"
+        "If petal width were 1.2 instead of 1.8 and petal length were missing instead of 4.8, the answer would be"
     )
     assert ("What speaks for" in str(found)) == (variant == "wide")
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["summary"] == found.summary
@@ -313,13 +313,13 @@ def test_the_importance_of_curves_is_the_mean_distance_from_their_mean():
 def test_the_overview_says_what_the_features_say_and_lists_all_rules():
     _, model = iris()
     page = overview(model)
-    assert page.summary.startswith(f"{model.n_rules_} rules on 4 of 4 features tell 3 classes apart; petal length")
+    assert page.summary.startswith(f"{model.n_rules_} rules on all 4 features tell 3 classes apart; petal length")
     assert [rule.number for rule in page.rules] == list(range(1, model.n_rules_ + 1))
     np.testing.assert_allclose([rule.weight for rule in page.rules], np.ptp(model.evidence_weights_, axis=1))
     assert [share for _, share in page.importances] == sorted(model.feature_importances_, reverse=True)
     text = page.to_text(300)
     assert "The higher petal length, from 1 to 6.9, the more it speaks for virginica" in text
-    assert "virginica: 33% of the training rows. petal length at 6.9 speaks most for it before all others (" in text
+    assert "virginica: 33 % of the training rows. What speaks most for this class is petal length at 6.9 (" in text
     assert all(profile.is_answered for profile in page.classes)
 
 
