@@ -186,7 +186,7 @@ class Overview(Readable):
     >>> from ferl import FERLClassifier, overview
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(X, y)
-    >>> print(overview(clf).to_text(width=110))
+    >>> print(overview(clf).to_text(width=112))
     3 rules on 2 of 4 features tell 3 classes apart; x2 matters most (56 %).
     Always answering 0 would be right for 33.3 % of the training rows.
     <BLANKLINE>
