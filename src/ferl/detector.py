@@ -62,7 +62,7 @@ class BatchDrift:
         """Whether the batch is unlike the training rows, in a sentence or two."""
         by_chance = self.alpha * self.n_rows
         found = (
-            f"{self.n_novel} of {self.n_rows} rows are unlike the training rows, where chance explains {by_chance:.3g}"
+            f"{self.n_novel} of {self.n_rows} rows are unlike the training rows, where chance explains {by_chance:.2g}"
         )
         if self.p_value > _SURE:
             return f"Verdict: no sign of drift. {found}."
@@ -264,6 +264,9 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
 
     def explain(self, X: ArrayLike) -> list[str]:
         r"""A sentence for each row: whether it is novel, against how many rows, and by which features.
+
+        Names, units and meanings of values are those that the classifier inside knows: fit one with ``describe=`` and
+        pass it with ``cv="prefit"``.
 
         Parameters
         ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -89,7 +90,15 @@ def warn_of_ids(schema: Schema, rows: Floats) -> None:
         return
     found = [j for j in range(rows.shape[1]) if _is_id(schema, j, rows[:, j])]
     if found:
-        warnings.warn(_message(schema, found), IdColumnWarning, stacklevel=4)
+        warnings.warn(_message(schema, found), IdColumnWarning, stacklevel=_level_of_caller())
+
+
+def _level_of_caller() -> int:
+    """How many calls above the one that warns the user's own code is."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("ferl", "sklearn"):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _is_id(schema: Schema, feature: int, values: Floats) -> bool:

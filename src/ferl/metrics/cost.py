@@ -49,7 +49,8 @@ class Cost:
         ]
         if not np.isnan(self.before.auc):
             parts.append(f"AUC {self.before.auc:.4f} -> {self.after.auc:.4f}")
-        return f"{', '.join(parts)}; {self.n_changed} of {self.n_rows} rows get another label"
+        get = "gets" if self.n_changed == 1 else "get"
+        return f"{', '.join(parts)}; {self.n_changed} of {self.n_rows} rows {get} another label"
 
 
 def cost_of_change(classes: NDArray[Any], y: ArrayLike, before: Floats, after: Floats) -> Cost:

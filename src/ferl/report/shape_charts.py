@@ -112,9 +112,9 @@ def _line_chart(style: WideStyle, curve: Curve, known: Floats, top: float) -> di
 
 def _end_texts(model: Model, feature: int, low: float, high: float) -> list[str]:
     """The ends of an axis as people write them; numbers with the digits that its length gives meaning to."""
-    ends = (float(value_at(end, (high - low) / 50)) for end in (low, high))
+    ends = [float(value_at(end, (high - low) / 50)) for end in (low, high)]
     if model.kind(feature).is_date:
-        ends = (float(np.floor(low)), float(np.floor(high)))  # days: there is no room for the time of day
+        ends = [float(np.floor(low)), float(np.floor(high))]  # days: there is no room for the time of day
     return [number_text(model.number(feature, end)) for end in ends]
 
 
