@@ -15,6 +15,8 @@ from sklearn.datasets import load_breast_cancer, load_iris
 
 from ferl import FERLClassifier, overview
 from ferl._read.evidence import decision_scores, read_evidence
+from real_tables import real_table
+from sentences import fitted
 from table_examples import fit_mixed, mixed_table, rows_beside
 
 NAMES = ["sepal length", "sepal width", "petal length", "petal width"]
@@ -343,3 +345,14 @@ def test_every_overview_of_wide_rules_is_text_html_and_json():
         assert "None" not in str(page)
     for X, y in (([[0.0], [1.0]] * 5, [1] * 10), ([[0.0]] * 10, [0, 1] * 5)):
         assert "no feature matters" in overview(FERLClassifier("wide", random_state=0).fit(X, y)).summary
+
+
+@pytest.mark.parametrize("kind", ["wide", "deep"])
+def test_what_if_leaves_the_values_that_stay_as_they_are(kind):
+    clf, row = fitted("bank", kind), real_table("bank").frame.iloc[3]
+    found = clf.what_if(row, {"debt_ratio": 0.7, "customer_since": pd.Timestamp("2016-02-01")})
+    there = row.copy()
+    there["debt_ratio"], there["customer_since"] = 0.7, pd.Timestamp("2016-02-01")
+    np.testing.assert_array_equal(found.after.probability, clf.predict_proba(there.to_frame().T.infer_objects())[0])
+    assert found.summary.startswith("default: If debt ratio were 0.7 instead of ")
+    assert "customer since were 2016-02-01" in found.summary

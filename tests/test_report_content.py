@@ -18,9 +18,12 @@ from ferl.export import export_scorecard, reason_codes
 from ferl.metrics import metrics_by_group
 from ferl.report import report_html
 from ferl.report.glossary import glossary
+from ferl.report.shape_charts import _end_texts
 from ferl.report.summarise import summarise
 from ferl.report.table_reading import TableReading
 from ferl.report.writing import label_codes, percent
+from real_tables import real_table
+from sentences import fitted
 from table_examples import fit_mixed, mixed_table, rare_category_table, rows_beside
 
 
@@ -306,3 +309,19 @@ def test_numbers_of_the_text_have_four_digits_at_most(loans):
     long = [own for own in digits if len(own.rstrip("0")) > 4]
     assert len(digits) > 100
     assert long == []
+
+
+@pytest.mark.parametrize("kind", ["wide", "deep"])
+def test_a_page_of_a_described_table_has_its_words(kind):
+    table, clf = real_table("bank"), fitted("bank", kind)
+    page = report_html(clf, table.frame[:80], table.y[:80], groups="owns_home")
+    text = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+    assert "<h1>Predicting default</h1>" in page
+    assert "<h1>My title</h1>" in report_html(clf, table.frame[:5], title="My title")
+    assert 'id="groups-title">By owns a home' in text
+    assert re.findall(r'<th scope="row">(no|yes)</th>', text) == ["no", "yes"]
+    assert "probability of defaulted" in text
+    assert '"words":["no","yes"]' in page
+    since = table.frame.columns.get_loc("customer_since")
+    assert _end_texts(clf.model_, since, 16436.0, 19430.5) == ["2015-01-01", "2023-03-14"]
+    assert not re.search(r"(?<![\d.])1[6-9]\d{3}(?![\d.])", re.sub(r"<[^>]*>", " ", text))

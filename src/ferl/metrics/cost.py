@@ -44,11 +44,11 @@ class Cost:
 
     def __str__(self) -> str:
         parts = [
-            f"accuracy {self.before.accuracy:.4f} -> {self.after.accuracy:.4f}",
-            f"log-loss {self.before.log_loss:.4f} -> {self.after.log_loss:.4f}",
+            f"accuracy {self.before.accuracy:.3f} -> {self.after.accuracy:.3f}",
+            f"log-loss {self.before.log_loss:.3f} -> {self.after.log_loss:.3f}",
         ]
         if not np.isnan(self.before.auc):
-            parts.append(f"AUC {self.before.auc:.4f} -> {self.after.auc:.4f}")
+            parts.append(f"AUC {self.before.auc:.3f} -> {self.after.auc:.3f}")
         get = "gets" if self.n_changed == 1 else "get"
         return f"{', '.join(parts)}; {self.n_changed} of {self.n_rows} rows {get} another label"
 
