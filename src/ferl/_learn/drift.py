@@ -123,7 +123,7 @@ class Drift:
                 f"labels   {self.labels:+.4f} ± {self.labels_error:.4f} less probability for labels, z = {self.z:.1f}",
                 f"routing  {self.routing:.4f} of the weight in other rules; {self.routing_noise:.4f} by chance",
                 f"support  {self.support:.4f} ± {self.support_error:.4f} withheld by gates",
-                f"novelty  {_times(self.novelty, 4)} ± {_times(self.novelty_error)} times that before",
+                f"novelty  {_times(self.novelty, 3)} ± {_times(self.novelty_error)} times that before",
                 f"classes  {words} {self.class_shift[label]:+.4f} ± {self.class_noise[label]:.4f}, the largest shift",
                 self.verdict,
             ]

@@ -133,7 +133,7 @@ class Scorecard(ClassifierMixin, Wrapper):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> card = Scorecard(FERLClassifier("wide", max_rules=8, random_state=0), rounded=True).fit(X[::2], y[::2])
     >>> print(card.cost(X[1::2], y[1::2]))
-    accuracy 0.951 -> 0.951, log-loss 0.150 -> 0.150, AUC 0.988 -> 0.988; 0 of 284 rows get another label
+    accuracy 0.9507 -> 0.9507, log-loss 0.1496 -> 0.1497, AUC 0.9878 -> 0.9878; 0 of 284 rows get another label
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

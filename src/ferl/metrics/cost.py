@@ -44,13 +44,18 @@ class Cost:
 
     def __str__(self) -> str:
         parts = [
-            f"accuracy {self.before.accuracy:.3f} -> {self.after.accuracy:.3f}",
-            f"log-loss {self.before.log_loss:.3f} -> {self.after.log_loss:.3f}",
+            f"accuracy {_figure(self.before.accuracy)} -> {_figure(self.after.accuracy)}",
+            f"log-loss {_figure(self.before.log_loss)} -> {_figure(self.after.log_loss)}",
         ]
         if not np.isnan(self.before.auc):
-            parts.append(f"AUC {self.before.auc:.3f} -> {self.after.auc:.3f}")
+            parts.append(f"AUC {_figure(self.before.auc)} -> {_figure(self.after.auc)}")
         get = "gets" if self.n_changed == 1 else "get"
         return f"{', '.join(parts)}; {self.n_changed} of {self.n_rows} rows {get} another label"
+
+
+def _figure(value: float) -> str:
+    """Four digits."""
+    return f"{value:.4f}" if value < 1 else f"{value:.3f}"
 
 
 def cost_of_change(classes: NDArray[Any], y: ArrayLike, before: Floats, after: Floats) -> Cost:
