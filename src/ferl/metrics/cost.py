@@ -79,7 +79,7 @@ def cost_of_change(classes: NDArray[Any], y: ArrayLike, before: Floats, after: F
     >>> import numpy as np
     >>> p = np.array([[0.8, 0.2], [0.4, 0.6], [0.3, 0.7]])
     >>> print(cost_of_change(np.array(["no", "yes"]), ["no", "yes", "yes"], p, p[[0, 0, 2]]))
-    accuracy 1.0000 -> 0.6667, log-loss 0.3635 -> 0.7298, AUC 1.0000 -> 0.7500; 1 of 3 rows get another label
+    accuracy 1.000 -> 0.6667, log-loss 0.3635 -> 0.7298, AUC 1.000 -> 0.7500; 1 of 3 rows gets another label
     """
     labels: NDArray[Any] = np.asarray(y)
     if labels.shape != (len(before),):
