@@ -31,11 +31,14 @@ class WhatIf(Readable):
         Features, the row's value of each, and the other one.
     before, after : Explanation
         The story of the row, and of the other; neither has nearest changes.
+    outside : tuple of (str, object, object, object)
+        Features whose other value training never saw: the value, and the lowest and highest that it saw.
     """
 
     changes: tuple[tuple[str, Any, Any], ...]
     before: Explanation
     after: Explanation
+    outside: tuple[tuple[str, Any, Any, Any], ...] = ()
 
     @cached_property
     def summary(self) -> str:
@@ -49,7 +52,17 @@ class WhatIf(Readable):
 
     @cached_property
     def _sections(self) -> list[Section]:
-        return [Section("", (self.summary,), is_lead=True), self._probabilities(), *self._weights()]
+        lead = Section("", (self.summary,), is_lead=True)
+        return [lead, *self._beyond(), self._probabilities(), *self._weights()]
+
+    def _beyond(self) -> list[Section]:
+        """The values that training never saw: an answer to such a row is a guess."""
+        lines = [
+            f"{spoken(name)} {value_text(to)} lies outside the range seen in training, {value_text(low)} to "
+            f"{value_text(high)}."
+            for name, to, low, high in self.outside
+        ]
+        return [Section("Outside training", tuple(lines))] if lines else []
 
     def _probabilities(self) -> Section:
         before, after = self.before, self.after
@@ -81,6 +94,10 @@ class WhatIf(Readable):
         return {
             "summary": self.summary,
             "changes": [{"feature": name, "value": plain(own), "to": plain(to)} for name, own, to in self.changes],
+            "outside": [
+                {"feature": name, "to": plain(to), "low": plain(low), "high": plain(high)}
+                for name, to, low, high in self.outside
+            ],
             "before": self.before.to_dict(),
             "after": self.after.to_dict(),
         }
@@ -121,7 +138,20 @@ def what_if(model: Model, one: OneRow, changes: Mapping[Any, Any]) -> WhatIf:
     # As the model reads them: a number of a category column is a category, "7" in a column of numbers is 7.
     values, read = shown_values(model, one), shown_values(model, there)
     before, after = (explain(model, row, counterfactual=False) for row in (one, there))
-    return WhatIf(tuple((names[f], values[f], read[f]) for f in other), before, after)
+    outside = tuple(
+        (names[f], read[f], *(model.number(f, end) for end in model.training_range(f)))
+        for f in other
+        if _is_outside(model, f, float(there.values[0, f]))
+    )
+    return WhatIf(tuple((names[f], values[f], read[f]) for f in other), before, after, outside)
+
+
+def _is_outside(model: Model, feature: int, value: float) -> bool:
+    """Whether a number lies outside the range seen in training; a missing value does not."""
+    if feature in model.category_names or model.kind(feature).is_ordered:
+        return False
+    low, high = model.training_range(feature)
+    return value < low or value > high
 
 
 def _with_values(model: Model, one: OneRow, other: Mapping[int, Any]) -> OneRow:
