@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import javascript
@@ -107,3 +108,20 @@ def test_reason_codes_of_the_page_are_those_of_python(n_classes, options):
             assert told == [reason.name for reason in own]
             assert [r["lost"] for r in found] == pytest.approx([reason.lost for reason in own], abs=1e-9)
             assert [r["points"] for r in found] == pytest.approx([reason.points for reason in own], abs=1e-7)
+
+
+@pytest.mark.parametrize("variant", ["wide", "deep"])
+def test_the_page_offers_the_whole_numbers_that_python_offers_and_none_outside_training(variant):
+    n = np.arange(400)
+    frame = pd.DataFrame({"n": n % 40, "x": (n * 7 % 13) / 13})
+    y = np.where((frame["n"] % 8 == 3) | (frame["n"] > 33), "odd", "even")
+    model = FERLClassifier(variant, random_state=0).fit(frame, y)
+    encoded = check_rows(model, pd.concat([frame.iloc[:40], pd.DataFrame({"n": [-5, 44, 50], "x": [0.5, 1.2, -0.1]})]))
+    pairs = zip(found_by_page(model, encoded), changes_of_python(model.model_, encoded), strict=True)
+    n_changes = 0
+    for found, expected in pairs:
+        told = [own["to"] for own in found if own["j"] == 0]
+        assert told == [own.to for own in expected if own.feature == "n"]
+        assert all(0 <= to <= 39 and to == int(to) for to in told)
+        n_changes += len(told)
+    assert n_changes > 20

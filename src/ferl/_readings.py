@@ -334,6 +334,8 @@ class Readings(FittedModel):
     ) -> Explanation:
         """One row's story: rules, evidence, doubt, novelty, and the nearest change that would alter the label.
 
+        Changes stay within the range seen in training.
+
         Parameters
         ----------
         x : array-like of shape (n_features,) or (1, n_features), data frame of one row, Series, or dict

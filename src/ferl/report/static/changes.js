@@ -80,8 +80,8 @@ const ferlChanges = (() => {
     const value = line.values[line.j], [low, high] = line.feature.seen, start = Math.min(Math.max(value, low), high);
     const corners = line.feature.corners.map(Number), spread = line.feature.spread;
     const flips = start !== value && at(line, start).label !== line.label ? [start]
-      : [firstFlip(line, start, corners.filter((own) => own > start && own < high), high, inside),
-        firstFlip(line, start, corners.filter((own) => own < start && own > low).reverse(), low, inside)].filter((own) => own !== null);
+      : [firstFlip(line, start, corners.filter((own) => own < start && own > low).reverse(), low, inside),
+        firstFlip(line, start, corners.filter((own) => own > start && own < high), high, inside)].filter((own) => own !== null);
     const found = flips.map((flip) => ({ flip, change: rounded(line, flip) })).filter((own) => own.change !== null)
       .map(({ flip, change }) => ({ ...change, at: flip, j: line.j, distance: Math.abs((line.feature.is_whole ? change.to : flip) - value) / spread }));
     if (!found.length) return null;
