@@ -12,6 +12,8 @@ inline constexpr std::size_t kMaxKnots = 24;  // of a feature; 48 were no better
 inline constexpr std::size_t kWidth = 8;      // rows come in multiples of it; those added have no weight
 inline constexpr std::size_t kBlock = 256;    // rows whose scores stay in the first-level cache
 
+inline constexpr std::size_t kTriangle = 8;   // rows of a triangular matrix come in multiples of it
+
 inline std::size_t padded(std::size_t n) { return (n + kWidth - 1) / kWidth * kWidth; }
 
 // Sums over a feature's bins (values between two knots), and below each knot; positions run from 0 to 1. Arrays of knots
@@ -50,6 +52,12 @@ struct Kernels {
   // the last of which stands for x^2.
   void (*fill_bins)(const std::uint8_t* bin, const float* x, const Row* index, std::size_t n, const float* row,
                     std::size_t n_channels, float* sum);
+  // Turns the upper half of a symmetric matrix, [n][n], into U with U' U equal to it. Below the diagonal anything
+  // may be left. column: room for n numbers.
+  void (*factor)(double* a, std::size_t n, double* column);
+  // Solves U' U x = b in place of b, whose elements before `first` are zero. lower: U', zero on the diagonal and above.
+  void (*solve)(const double* upper, const double* lower, const double* diagonal, std::size_t n, std::size_t first,
+                double* b);
   // The best ramp between two knots, rising and falling.
   void (*best_pairs)(const BinSums& sums, BestPair& up, BestPair& down);
 };

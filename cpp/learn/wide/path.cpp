@@ -125,7 +125,7 @@ int Path::sign_with(int sign, const Condition& condition) const {
 }
 
 void Path::append(Rule rule, int sign) {
-  std::vector<float> firing(rows_.size(), 1.0f);
+  AlignedVector<float> firing(rows_.size(), 1.0f);
   for (const Condition& condition : rule) multiply_membership(sample_, condition, rows_, firing.data());
   moments_.push_back(firing_moments(firing.data(), weight_.data(), n_fit_padded_));
   path_moments_.push_back(n_path_ == n_fit_padded_ ? moments_.back()

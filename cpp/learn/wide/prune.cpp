@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/exponential.h"
+#include "learn/wide/cholesky.h"
 
 namespace ferl::wide {
 
@@ -170,11 +171,7 @@ class Pruner {
       for (std::size_t l = 0; l < n; ++l)
         a[k * n + l] = full[(k + 1) * (n + 1) + l + 1] - full[(k + 1) * (n + 1)] * full[l + 1] / full[0] +
                        (k == l ? unit * rules[k].ridge_share + 1e-6 : 0.0);
-    cholesky(a, n);
-    std::vector<double> inverse(n * n, 0.0);
-    for (std::size_t k = 0; k < n; ++k) inverse[k * n + k] = 1;
-    solve_cholesky(a, n, inverse.data(), n);
-    return inverse;
+    return Cholesky(a, n).inverse();
   }
 
   FitRows rows_;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/aligned.h"
 #include "core/thread_pool.h"
 #include "core/types.h"
 #include "learn/wide/kernels.h"
@@ -75,7 +76,7 @@ class Refit {
   FitRows rows_;
   std::vector<RuleColumn> rules_;
   std::vector<const float*> firing_;
-  std::vector<float> ones_;
+  AlignedVector<float> ones_;
   ThreadPool& pool_;
   std::size_t n_rules_, n_channels_;
   double ridge_ = 0;
@@ -93,10 +94,5 @@ double spread_of(const float* p, std::size_t i, std::size_t n, std::size_t n_cha
 
 // One score of two classes becomes a weight for each; weights are centred over the classes. [rule][class]
 std::vector<double> per_class(const std::vector<double>& v, int n_classes);
-
-// In place: lower triangle L of a = L L'; and solution of L L' x = b for `width` right sides, in
-// place of b: [n][width].
-void cholesky(std::vector<double>& a, std::size_t n);
-void solve_cholesky(const std::vector<double>& l, std::size_t n, double* b, std::size_t width);
 
 }  // namespace ferl::wide
