@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/ramp.h"
 #include "core/types.h"
 
 namespace ferl::wide {
@@ -58,6 +59,9 @@ struct Kernels {
   // Solves U' U x = b in place of b, whose elements before `first` are zero. lower: U', zero on the diagonal and above.
   void (*solve)(const double* upper, const double* lower, const double* diagonal, std::size_t n, std::size_t first,
                 double* b);
+  // firing[i] *= membership of x[row[i]], or share where that is missing.
+  void (*multiply_trapezoid)(const double* x, const Row* row, std::size_t n, const Trapezoid& trapezoid, double share,
+                             float* firing);
   // The best ramp between two knots, rising and falling.
   void (*best_pairs)(const BinSums& sums, BestPair& up, BestPair& down);
 };

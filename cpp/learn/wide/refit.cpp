@@ -133,14 +133,13 @@ void Refit::add_offset(float* score, std::size_t stride, std::size_t first, std:
     for (std::size_t i = 0; i < n; ++i) score[c * stride + i] += rows_.offset[c * rows_.n + first + i];
 }
 
-double Refit::evaluate(const std::vector<double>& w, std::vector<double>& gradient) const {
+// The loss of all rows, and its slopes in the weights.
+void Refit::sum_rows(const std::vector<float>& v, const std::vector<float>& b) {
+  if (v == last_.v && b == last_.b) return;
   const std::size_t e = n_channels_, size = (1 + n_rules_) * e;
-  Weights weights;
-  restore(w, weights);
-  const std::vector<float> v(weights.v.begin(), weights.v.end()), b(weights.b.begin(), weights.b.end());
   const float* const ones = ones_.data();
   const std::size_t n_pieces = (rows_.n + kPiece - 1) / kPiece;
-  std::vector<double> sums(n_pieces * (size + 1), 0.0);  // of each piece: the loss, then the gradient
+  std::vector<double> sums(n_pieces * (size + 1), 0.0);  // of each piece: the loss, then the slopes
   pool_.run(n_pieces, rows_.n * size > 500'000, [&](std::size_t piece) {
     AlignedVector<float> score(e * kBlock);
     double* sum = sums.data() + piece * (size + 1);
@@ -155,12 +154,18 @@ double Refit::evaluate(const std::vector<double>& w, std::vector<double>& gradie
       kernels().products(firing_.data(), n_rules_, e, first, n, score.data(), sum + 1 + e);
     }
   });
-  double value = 0;
-  gradient.assign(size, 0.0);
-  for (std::size_t piece = 0; piece < n_pieces; ++piece) {
-    value += sums[piece * (size + 1)];
-    for (std::size_t k = 0; k < size; ++k) gradient[k] += sums[piece * (size + 1) + 1 + k];
-  }
+  last_ = {v, b, std::vector<double>(size + 1, 0.0)};
+  for (std::size_t piece = 0; piece < n_pieces; ++piece)
+    for (std::size_t k = 0; k <= size; ++k) last_.sums[k] += sums[piece * (size + 1) + k];
+}
+
+double Refit::evaluate(const std::vector<double>& w, std::vector<double>& gradient) {
+  const std::size_t e = n_channels_;
+  Weights weights;
+  restore(w, weights);
+  sum_rows({weights.v.begin(), weights.v.end()}, {weights.b.begin(), weights.b.end()});
+  double value = last_.sums[0];
+  gradient.assign(last_.sums.begin() + 1, last_.sums.end());
   for (std::size_t k = 0; k <= n_rules_; ++k)
     for (std::size_t c = 0; c < e; ++c) {
       double& g = gradient[k * e + c];
@@ -225,7 +230,7 @@ const std::vector<double>& Refit::curvature(const Weights& weights) {
 
 // Halves the step until the objective falls enough. Not moved: it does not fall any more.
 double Refit::search(const std::vector<double>& direction, const std::vector<double>& gradient,
-                     std::vector<double>& w, std::vector<double>& new_gradient, double value, bool& moved) const {
+                     std::vector<double>& w, std::vector<double>& new_gradient, double value, bool& moved) {
   const double slope = dot(direction, gradient);
   std::vector<double> trial(w.size());
   double step = 1;

@@ -64,11 +64,12 @@ class Refit {
 
  private:
   void add_offset(float* score, std::size_t stride, std::size_t first, std::size_t n) const;
-  double evaluate(const std::vector<double>& w, std::vector<double>& gradient) const;
+  double evaluate(const std::vector<double>& w, std::vector<double>& gradient);
+  void sum_rows(const std::vector<float>& v, const std::vector<float>& b);
   std::vector<double> standardised(const Weights& weights) const;
   void restore(const std::vector<double>& w, Weights& weights) const;
   double search(const std::vector<double>& direction, const std::vector<double>& gradient, std::vector<double>& w,
-                std::vector<double>& new_gradient, double value, bool& moved) const;
+                std::vector<double>& new_gradient, double value, bool& moved);
   double fit_free(const RefitOptions& options, std::vector<double>& w);
   double fit_bounded(const RefitOptions& options, std::vector<double>& w);
   double ridge(std::size_t k) const;
@@ -81,6 +82,12 @@ class Refit {
   std::size_t n_rules_, n_channels_;
   double ridge_ = 0;
   std::vector<double> curvature_;
+  // What was evaluated last, in single precision, and the loss and slopes it had: the next fit, by another ridge, begins
+  // where the last one ended.
+  struct {
+    std::vector<float> v, b;
+    std::vector<double> sums;  // the loss, then the slopes
+  } last_;
 };
 
 // Scores of rows, a multiple of kWidth, into out[channel][row]; and what probabilities they mean.
