@@ -20,13 +20,14 @@ Cholesky::Cholesky(const std::vector<double>& a, std::size_t n)
 }
 
 void Cholesky::solve(double* b, std::size_t width) const {
-  AlignedVector<double> one(n_padded_);
-  for (std::size_t c = 0; c < width; ++c) {
-    std::fill(one.begin(), one.end(), 0.0);
-    for (std::size_t i = 0; i < n_; ++i) one[i] = b[i * width + c];
-    kernels().solve(upper_.data(), lower_.data(), diagonal_.data(), n_padded_, 0, one.data());
-    for (std::size_t i = 0; i < n_; ++i) b[i * width + c] = one[i];
-  }
+  const std::size_t padded_width = width == 1 ? 1 : (width + 3) / 4 * 4;
+  AlignedVector<double> copy(n_padded_ * padded_width, 0.0);
+  for (std::size_t i = 0; i < n_; ++i) std::copy_n(b + i * width, width, copy.data() + i * padded_width);
+  if (width == 1)
+    kernels().solve(upper_.data(), lower_.data(), diagonal_.data(), n_padded_, 0, copy.data());
+  else
+    kernels().solve_several(upper_.data(), lower_.data(), diagonal_.data(), n_padded_, padded_width, copy.data());
+  for (std::size_t i = 0; i < n_; ++i) std::copy_n(copy.data() + i * padded_width, width, b + i * width);
 }
 
 std::vector<double> Cholesky::inverse() const {

@@ -59,6 +59,8 @@ struct Kernels {
   // Solves U' U x = b in place of b, whose elements before `first` are zero. lower: U', zero on the diagonal and above.
   void (*solve)(const double* upper, const double* lower, const double* diagonal, std::size_t n, std::size_t first,
                 double* b);
+  void (*solve_several)(const double* upper, const double* lower, const double* diagonal, std::size_t n,
+                        std::size_t width, double* b);  // b: [n][width], width a multiple of four
   // firing[i] *= membership of x[row[i]], or share where that is missing.
   void (*multiply_trapezoid)(const double* x, const Row* row, std::size_t n, const Trapezoid& trapezoid, double share,
                              float* firing);
