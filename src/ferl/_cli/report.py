@@ -38,14 +38,17 @@ class Wanted:
     target : str or None
         Column that holds the labels; None: there is none.
     title : str or None
-        Heading of the page; None: the name of the model's file.
+        Heading of the page; None: what is predicted, or the name of the model's file where it does not know.
     groups : str or None
         Column whose values rows are compared by; None: rows are not grouped.
+    decision : {"probable", "balanced"}
+        How the labels that figures are about are chosen.
     """
 
     target: str | None = None
     title: str | None = None
     groups: str | None = None
+    decision: str = "probable"
 
 
 def run_report(model: Path, table: Path, out: Path, form: FileForm, wanted: Wanted, jobs: int) -> None:
@@ -61,7 +64,7 @@ def run_report(model: Path, table: Path, out: Path, form: FileForm, wanted: Want
     if len(names) > fitted.n_features and wanted.groups not in _names_of(fitted):
         names = [name for name in names if name != wanted.groups]  # without names columns are taken in their order
     rows = RowReader(fitted.schema, fitted.missing_features, names, file.path, file.form)
-    reading = TableReading(fitted, n_threads(jobs))
+    reading = TableReading(fitted, n_threads(jobs), decision=wanted.decision)
     held: list[pa.Array] = []
     with file_bar(f"judging {table.name}", file.size) as moved:
         for batch in file.batches(moved):
@@ -72,7 +75,7 @@ def run_report(model: Path, table: Path, out: Path, form: FileForm, wanted: Want
             held += [] if wanted.groups is None else known_column(batch[wanted.groups], file.form).chunks
     if labels is not None:
         labels.refuse_if_all_are_others()
-    title = wanted.title or model.stem
+    title = wanted.title or (None if fitted.schema.target.name else model.stem)
     groups = None if wanted.groups is None or not held else _groups(wanted.groups, held, file.form)
     replace_text(out, render(summarise(fitted, changed_parameters(estimator), reading, title, table.name, groups)))
     for line in rows.unseen_lines():

@@ -45,6 +45,11 @@ def headline(
     return {"sentence": sentence, "bars": _bars(measures)}
 
 
+def heading(target: str | None) -> str:
+    """The title of a page that the user has given none: what is predicted, where the model knows its name."""
+    return "Rules, evidence and doubt" if target is None else f"Predicting {target}"
+
+
 def _asked(names: list[str], target: str | None) -> str:
     """What is predicted: the name of the target if it has one, and its classes."""
     told = listed(names, "or") if len(names) <= MAX_NAMED else f"one of {len(names)} classes"
@@ -56,6 +61,11 @@ def _quality(measures: dict[str, Any], names: list[str]) -> str:
     guess = f"always saying {names[measures['commonest']]} would be right for {100 * baseline:.1f} %"
     known = "" if not measures["n_without_label"] else f" for the {measures['n_rows']:,} rows with a label"
     right = f"{100 * accuracy:.1f} % of the predictions{known} are right"
+    if measures["decision"] == "balanced":
+        # Accuracy is not what they aim at: always saying the commonest class is often right more often.
+        recalls = [own["recall"] for own in measures["by_class"] if own["recall"] is not None]
+        mean = f"the mean recall of the classes is {100 * sum(recalls) / max(len(recalls), 1):.1f} %"
+        return f"{right}; {mean}, where always saying one class has {100 / max(len(recalls), 1):.1f} %"
     return f"{right}, where {guess}" if accuracy > baseline else f"{right}, no better than guessing: {guess}"
 
 
@@ -64,8 +74,12 @@ def _found(measures: dict[str, Any]) -> str:
     known = sorted((own for own in measures["by_class"] if own["recall"] is not None), key=lambda own: own["recall"])
     if not known:
         return "no row, since none has a class of the model"
-    told = [f"{percent_text(own['recall'])} of the rows that are {own['name']}" for own in known]
+    told = [f"{percent_text(own['recall'])} of {_of_class(own)}" for own in known]
     return listed(told) if len(told) <= MAX_NAMED else f"from {told[0]} to {told[-1]}"
+
+
+def _of_class(own: dict[str, Any]) -> str:
+    return f"the {own['n_rows']:,} {'row' if own['n_rows'] == 1 else 'rows'} of class {own['name']}"
 
 
 def _open(table: dict[str, Any]) -> str:

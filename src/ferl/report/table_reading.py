@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._model.model import Model
+from ferl._read.decision import decide
 from ferl._read.evidence import Evidence, read_evidence
 from ferl._read.novelty import novelty as how_novel
 from ferl._util.arrays import Bools, Floats, Ints
@@ -19,6 +20,8 @@ Cell = Callable[[int, int], Any]
 
 NO_LABEL = -1  # the row's label is missing
 OTHER_LABEL = -2  # it is none of the model's classes
+N_BINS = 15  # of confidence, as in expected_calibration_error
+MAX_LINES = 6  # classes whose calibration is drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +90,7 @@ class Answers:
     Attributes
     ----------
     truth, label : ndarray of shape (n_samples,), int32
-        True labels, as in :class:`Rows`, and the most probable ones.
+        True labels, as in :class:`Rows`, and those that are chosen.
     confidence : ndarray of shape (n_samples,)
         The probability of the latter.
     abstains : ndarray of bool of shape (n_samples,)
@@ -106,6 +109,57 @@ class Answers:
         return Answers(self.truth[kept], self.label[kept], self.confidence[kept], self.abstains[kept])
 
 
+class Calibration:
+    """How often rows have a class, by the probability that the model gives it: sums over bins, whatever the rows.
+
+    Parameters
+    ----------
+    classes : sequence of int
+        Indices of the classes that are looked at.
+    """
+
+    def __init__(self, classes: Sequence[int]) -> None:
+        self.classes = list(classes)
+        self.counts, self.hits, self.sums = (np.zeros((len(self.classes), N_BINS)) for _ in range(3))
+
+    @classmethod
+    def of(cls, model: Model) -> Calibration:
+        """Of two classes the second, whose probability tells that of the first; else the commonest in training."""
+        if len(model.classes) == 2:
+            return cls([1])
+        commonest = np.argsort(-model.tree.class_weight[0], kind="stable")[:MAX_LINES]
+        return cls(sorted(commonest.tolist()))
+
+    def add(self, probability: Floats, truth: Ints) -> None:
+        """Rows with their labels; those without one are left out."""
+        known = truth != NO_LABEL
+        for k, c in enumerate(self.classes):
+            own, is_true = probability[known, c], truth[known] == c
+            bins = _bins(own)
+            self.counts[k] += np.bincount(bins, minlength=N_BINS)
+            self.hits[k] += np.bincount(bins, is_true, minlength=N_BINS)
+            self.sums[k] += np.bincount(bins, own, minlength=N_BINS)
+
+    def lines(self, names: list[str]) -> list[dict[str, Any]]:
+        """For each class its bins that hold rows: their mean probability, and the share that has the class."""
+        return [
+            {
+                "class": c,
+                "name": names[c],
+                "bins": [
+                    {
+                        "low": bin_ / N_BINS,
+                        "probability": float(self.sums[k, bin_] / self.counts[k, bin_]),
+                        "share": float(self.hits[k, bin_] / self.counts[k, bin_]),
+                        "n_rows": int(self.counts[k, bin_]),
+                    }
+                    for bin_ in np.flatnonzero(self.counts[k]).tolist()
+                ],
+            }
+            for k, c in enumerate(self.classes)
+        ]
+
+
 class TableReading:
     """Judges the rows of a table and keeps what a report needs.
 
@@ -119,6 +173,8 @@ class TableReading:
         Abstained rows that are kept, those of largest ignorance, and as many of the most novel ones.
     n_first : int, default=50
         Rows from the beginning of the table that are kept.
+    decision : {"probable", "balanced"}, default="probable"
+        How labels are chosen; see :meth:`ferl.FERLClassifier.predict`.
 
     Attributes
     ----------
@@ -128,15 +184,18 @@ class TableReading:
         All rows; those whose set is the whole frame; and those of them for which no rule fires at all.
     """
 
-    def __init__(self, model: Model, n_threads: int = 1, n_listed: int = 25, n_first: int = 50) -> None:
+    def __init__(
+        self, model: Model, n_threads: int = 1, n_listed: int = 25, n_first: int = 50, decision: str = "probable"
+    ) -> None:
         width = model.n_features + len(model.missing_features)
-        self.model, self.n_threads = model, n_threads
+        self.model, self.n_threads, self.decision = model, n_threads, decision
         self.abstained, self.novel = Leading(n_listed, width), Leading(n_listed, width)
         self.first = Leading(n_first, width)
         self.n_rows = self.n_abstained = self.n_unsupported = self.n_covered = 0
         self.set_sizes = np.zeros(len(model.classes) + 1, dtype=np.int64)
         self.ignorance = self.conflict = 0.0
         self._blocks: list[tuple[Ints, Ints, Floats, Bools]] = []
+        self.calibration = Calibration.of(model)
 
     def add(self, rows: Floats, truth: Ints | None, cell: Cell = lambda row, feature: "another category") -> None:
         """Judge one more block of rows.
@@ -163,7 +222,7 @@ class TableReading:
         everywhere = np.arange(len(rows))
         sets = evidence.prediction_set()
         abstains = sets.all(axis=1) & (sets.shape[1] > 1)
-        self._count(evidence, sets, abstains, labels)
+        self._count(evidence, sets, abstains, labels, decide(self.model, rows, evidence, self.decision))
         self.abstained.offer(evidence.ignorance, np.flatnonzero(abstains), rows_at)
         novelty = how_novel(self.model, rows, n_threads=self.n_threads)
         self.novel.offer(np.nan_to_num(novelty, nan=0.0), everywhere, rows_at)
@@ -174,7 +233,7 @@ class TableReading:
         n_categories = self.model.schema.n_categories
         return np.asarray((n_categories > 0) & (row[: len(n_categories)] >= n_categories))
 
-    def _count(self, evidence: Evidence, sets: Bools, abstains: Bools, truth: Ints) -> None:
+    def _count(self, evidence: Evidence, sets: Bools, abstains: Bools, truth: Ints, label: NDArray[np.intp]) -> None:
         self.n_abstained += int(abstains.sum())
         self.n_unsupported += int((abstains & (evidence.ignorance == 1)).sum())
         self.set_sizes += np.bincount(sets.sum(axis=1), minlength=len(self.set_sizes))
@@ -183,8 +242,9 @@ class TableReading:
         known = np.flatnonzero(truth >= 0)
         self.n_covered += int(sets[known, truth[known]].sum())
         probability = evidence.probability
-        label = probability.argmax(axis=1)
-        self._blocks.append((truth, label.astype(np.int32), probability[np.arange(len(label)), label], abstains))
+        self.calibration.add(probability, truth)
+        confidence = probability[np.arange(len(label)), label]
+        self._blocks.append((truth, label.astype(np.int32), confidence, abstains))
 
     def answers(self) -> Answers:
         """The answers to all rows, in the order of the table."""
@@ -194,7 +254,6 @@ class TableReading:
         return Answers(*(np.concatenate(own) for own in zip(*self._blocks, strict=True)))
 
 
-N_BINS = 15  # of confidence, as in expected_calibration_error
 MAX_POINTS = 200  # of a curve
 MAX_CLASSES = 40  # of a confusion matrix that can be read
 
@@ -225,6 +284,7 @@ def measures(reading: TableReading, classes: list[str]) -> dict[str, Any] | None
     coverage, risk, _ = risk_coverage_curve(truth, label, confidence)
     return {
         "n_rows": n,
+        "decision": reading.decision,
         "n_without_label": reading.n_rows - n,
         "n_other_labels": int((truth < 0).sum()),
         "accuracy": float(correct.mean()),
@@ -238,7 +298,7 @@ def measures(reading: TableReading, classes: list[str]) -> dict[str, Any] | None
         "set_coverage": reading.n_covered / n,
         "by_class": _by_class(answers, classes),
         "confusion": _confusion(truth, label, classes) if len(classes) <= MAX_CLASSES else None,
-        "reliability": _reliability(correct, confidence),
+        "reliability": reading.calibration.lines(classes),
         "risk_coverage": _thinned(coverage, risk),
     }
 
@@ -292,22 +352,9 @@ def _confusion(truth: Ints, label: Ints, classes: list[str]) -> dict[str, Any]:
     }
 
 
-def _reliability(correct: Bools, confidence: Floats) -> list[dict[str, float]]:
-    """Bins of confidence that hold rows: their mean confidence, accuracy and share of the rows."""
-    bins = np.clip(np.ceil(confidence * N_BINS).astype(np.int64) - 1, 0, N_BINS - 1)
-    counts = np.bincount(bins, minlength=N_BINS)
-    hits = np.bincount(bins, correct, minlength=N_BINS)
-    sure = np.bincount(bins, confidence, minlength=N_BINS)
-    return [
-        {
-            "low": bin_ / N_BINS,
-            "confidence": float(sure[bin_] / counts[bin_]),
-            "accuracy": float(hits[bin_] / counts[bin_]),
-            "share": float(counts[bin_] / len(correct)),
-            "n_rows": int(counts[bin_]),
-        }
-        for bin_ in np.flatnonzero(counts).tolist()
-    ]
+def _bins(probability: Floats) -> NDArray[np.int64]:
+    """Index of the bin of each probability."""
+    return np.clip(np.ceil(probability * N_BINS).astype(np.int64) - 1, 0, N_BINS - 1)
 
 
 def _thinned(coverage: Floats, risk: Floats) -> list[list[float]]:

@@ -17,6 +17,7 @@ from markupsafe import Markup
 from numpy.typing import ArrayLike, NDArray
 
 from ferl._model.model import Model
+from ferl._read.decision import check_decision
 from ferl._readings import model_of
 from ferl._sklearn import changed_parameters, check_rows, checked_input
 from ferl._tables import codes_of
@@ -88,12 +89,17 @@ def percent(share: float | None, decimals: int = 1) -> str:
 
     Examples
     --------
-    >>> percent(0.8126), percent(1.0), percent(None), percent(0.25, 0)
-    ('81.3 %', '100 %', '-', '25 %')
+    >>> percent(0.8126), percent(1.0), percent(None), percent(0.25, 0), percent(0.996, 0), percent(0.9996)
+    ('81.3 %', '100 %', '-', '25 %', 'above 99 %', 'above 99.9 %')
     """
     if share is None:
         return "-"
-    return f"{100 * share:.0f} %" if share in (0, 1) else f"{100 * share:.{decimals}f} %"
+    if share in (0, 1):
+        return f"{100 * share:.0f} %"
+    least = 10.0**-decimals  # percent that these decimals tell from nothing, and from all
+    if 100 * share < least / 2:
+        return f"below {least:g} %"
+    return f"{100 * share:.{decimals}f} %" if 100 * share < 100 - least / 2 else f"above {100 - least:g} %"
 
 
 def rounded(value: float) -> str:
@@ -144,9 +150,10 @@ def write_report(
     y: ArrayLike | None = None,
     path: str | os.PathLike[str] = "report.html",
     *,
-    title: str = "Rules, evidence and doubt",
+    title: str | None = None,
     table: str = "the table",
     groups: str | ArrayLike | None = None,
+    decision: str = "probable",
 ) -> Path:
     """Write a report on a fitted classifier and a table: one HTML file that needs no network.
 
@@ -165,14 +172,17 @@ def write_report(
         Their labels; None or NaN where one is not known. None: metrics are left out.
     path : str or path-like, default="report.html"
         The file; it is replaced as a whole.
-    title : str, default="Rules, evidence and doubt"
-        Heading of the page.
+    title : str, default=None
+        Heading of the page. None: what is predicted, by the name of the target.
     table : str, default="the table"
         What the page calls the table.
     groups : str or array-like of shape (n_samples,), default=None
         A column of ``X``, or values of the rows that the model does not read: the page compares accuracy, abstention
         and error rates of the groups; see :func:`ferl.metrics.metrics_by_group`. A column of ``X`` that is not a
         feature of the model is taken for this alone.
+    decision : {"probable", "balanced"}, default="probable"
+        How the labels that figures are about are chosen; see :meth:`ferl.FERLClassifier.predict`. Lists of rows and
+        the form tell the most probable class.
 
     Returns
     -------
@@ -192,7 +202,7 @@ def write_report(
     ...     path.read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
-    replace_text(path, report_html(estimator, X, y, title=title, table=table, groups=groups))
+    replace_text(path, report_html(estimator, X, y, title=title, table=table, groups=groups, decision=decision))
     return Path(path)
 
 
@@ -201,17 +211,19 @@ def report_html(
     X: ArrayLike,
     y: ArrayLike | None = None,
     *,
-    title: str = "Rules, evidence and doubt",
+    title: str | None = None,
     table: str = "the table",
     groups: str | ArrayLike | None = None,
+    decision: str = "probable",
 ) -> str:
     """The text of :func:`write_report`'s file."""
+    check_decision(decision)
     model, threads = model_of(estimator, "write_report"), n_threads(estimator.n_jobs)
     X, grouping = _grouping(model, X, groups)
     given = checked_input(estimator, X)
     rows = check_rows(estimator, given)
     truth = None if y is None else label_codes(model, y, len(rows))
-    reading = TableReading(model, threads)
+    reading = TableReading(model, threads, decision=decision)
     for first in range(0, len(rows), BLOCK_ROWS):
         block = slice(first, first + BLOCK_ROWS)
         reading.add(rows[block], None if truth is None else truth[block], _cells(model, given, first))
