@@ -1,4 +1,6 @@
-"""Fit one table again and again, for a profiler: python tools/fit_loop.py wide table.csv --seconds 5 --samples perf.data.
+"""Fit one table again and again, for a profiler.
+
+    python tools/fit_loop.py wide table.csv --seconds 5 --samples perf.data
 
 The table's last column is the class. With --samples perf records this process once all imports are done, so that the
 samples are those of fits.

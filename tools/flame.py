@@ -2,11 +2,12 @@
 
 Build the core with frame pointers, so that perf can follow its calls, and record a fit:
 
-    cmake -S . -B build/flame -G Ninja -DCMAKE_BUILD_TYPE=Release -DFERL_WERROR=ON -DSKBUILD=2 \\
-        -DSKBUILD_PROJECT_NAME=ferl -DCMAKE_CXX_FLAGS="-fno-omit-frame-pointer" -DPython_EXECUTABLE=$(which python) \\
-        -Dnanobind_DIR=$(python -m nanobind --cmake_dir) && cmake --build build/flame && cp build/flame/_core*.so src/ferl/
-    python tools/fit_loop.py wide ring.csv --seconds 5 --samples perf.data
-    perf script -i perf.data -F comm,ip,sym | python tools/flame.py docs/pictures/flame_wide_ring.svg --title "wide, ring"
+    export CXXFLAGS=-fno-omit-frame-pointer
+    cmake -S . -B build/flame -G Ninja -DCMAKE_BUILD_TYPE=Release -DFERL_WERROR=ON -DPython_EXECUTABLE=$(which python)
+    cmake --build build/flame && cp build/flame/_core*.so src/ferl/
+    python tools/fit_loop.py wide pima.csv --seconds 5 --samples perf.data
+    perf script -i perf.data -F comm,ip,sym > samples.txt
+    python tools/flame.py docs/pictures/flame_wide_pima.svg --title "fit of wide rules, pima" < samples.txt
 
 What is not below a function of the core is one box, "Python": before Python 3.12 perf cannot tell Python's functions
 apart; cProfile can.
