@@ -68,6 +68,7 @@ class Sampler {
   template <class OverPieces>
   void lower_bounds(const TableView& table, const std::vector<std::uint64_t>& keys,
                     const std::vector<std::size_t>& n_of_class, const OverPieces& over_pieces);
+  void reserve(std::size_t n);
   void take_piece(const TableView& table, std::uint64_t first_place, std::size_t first, std::size_t n,
                   const std::uint64_t* keys);
   bool may_enter(std::uint64_t key, Label y) const;

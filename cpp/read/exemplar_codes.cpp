@@ -12,7 +12,7 @@ constexpr double kInReach = 0.99;           // share of the exemplars' values th
 constexpr double kRoundingOfOne = 0x1p-23;  // of one addition in single precision, twice
 
 // The length of a step, one over it; 0 where the exemplars' values tell none.
-double steps_per_unit(const LineArray<float>& lanes, std::size_t n_numbers, std::size_t n_features) {
+double steps_per_unit(const AlignedVector<float>& lanes, std::size_t n_numbers, std::size_t n_features) {
   std::vector<float> sizes;
   for (std::size_t at = 0; at < lanes.size(); at += n_features * kFloatLanes)
     for (std::size_t k = 0; k < n_numbers * kFloatLanes; ++k) sizes.push_back(std::fabs(lanes[at + k]));
@@ -24,7 +24,7 @@ double steps_per_unit(const LineArray<float>& lanes, std::size_t n_numbers, std:
 
 }  // namespace
 
-ExemplarCodes::ExemplarCodes(const LineArray<float>& lanes, std::size_t n_numbers,
+ExemplarCodes::ExemplarCodes(const AlignedVector<float>& lanes, std::size_t n_numbers,
                              const std::vector<float>& mismatch) {
   const std::size_t d = mismatch.size(), n_vectors = d == 0 ? 0 : lanes.size() / (d * kFloatLanes);
   per_step_ = steps_per_unit(lanes, n_numbers, d);

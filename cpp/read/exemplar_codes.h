@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/aligned.h"
 #include "core/kernels.h"
 
 namespace ferl {
@@ -15,7 +16,7 @@ class ExemplarCodes {
   ExemplarCodes() = default;
   // `lanes`: [vector of exemplars][feature][lane] in units, numbers first; `mismatch`: [feature], what categories that
   // differ are apart.
-  ExemplarCodes(const LineArray<float>& lanes, std::size_t n_numbers, const std::vector<float>& mismatch);
+  ExemplarCodes(const AlignedVector<float>& lanes, std::size_t n_numbers, const std::vector<float>& mismatch);
 
   // Words of codes that a row takes.
   std::size_t n_groups() const { return n_groups_; }
@@ -31,8 +32,8 @@ class ExemplarCodes {
   std::size_t n_numbers_ = 0, n_coded_ = 0, n_groups_ = 0;  // features
   double per_step_ = 0, rounding_ = 0;
   std::vector<std::uint8_t> mismatch_;  // [feature]
-  LineArray<std::uint8_t> code_;        // as in CodeView
-  LineArray<std::uint16_t> slack_;      // as in CodeView
+  AlignedVector<std::uint8_t> code_;        // as in CodeView
+  AlignedVector<std::uint16_t> slack_;      // as in CodeView
 };
 
 }  // namespace ferl

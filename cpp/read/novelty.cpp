@@ -78,7 +78,7 @@ void Exemplars::distance(const Tree& tree, const MatrixView& x, int n_threads, s
   const CodeView codes = codes_.view();
   const auto nearest = kernels().nearest_exemplar;
   over_blocks(x, n_threads, [&](const Block& block, Levels& level) {
-    LineArray<float> units(block.size * stride);
+    AlignedVector<float> units(block.size * stride);
     std::vector<std::uint64_t> code(2 * block.size * n_groups), best(block.size, kNoExemplar);
     std::vector<ExemplarQuery> query(block.size);
     for (std::size_t i = 0; i < block.size; ++i) {
