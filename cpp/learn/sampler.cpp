@@ -182,6 +182,11 @@ void Sampler::add(const Candidates& candidates) {
   }
 }
 
+void Sampler::limit(std::uint64_t of_all, const std::vector<std::uint64_t>& of_class) {
+  bound_ = std::min(bound_.load(), of_all);
+  for (std::size_t c = 0; c < class_bound_.size(); ++c) class_bound_[c] = std::min(class_bound_[c].load(), of_class[c]);
+}
+
 bool Sampler::may_enter(std::uint64_t key, Label y) const {
   return key <= bound_.load(std::memory_order_relaxed) || key <= class_bound_[y].load(std::memory_order_relaxed);
 }
