@@ -260,7 +260,7 @@ class Sampling:
             own.limit(self.limits.of_all, self.limits.of_class)
         return own
 
-    def limited(self, n_of_class: Ints) -> Sampling | None:
+    def limited(self, n_of_class: NDArray[np.intp]) -> Sampling | None:
         """The same, of few rows more than are wanted; ``n_of_class``: how many rows there are. None: most are wanted.
 
         Rows have the smallest keys, and keys are as good as uniform. So those that can be among them are known before

@@ -17,13 +17,13 @@ import numpy as np
 import pandas as pd
 from dask import delayed
 from distributed import default_client
+from numpy.typing import NDArray
 
 from ferl._learn.batches import Digest, FirstLook, tallied_names, tally_batch, weighed
 from ferl._learn.rows import Batch, CategoryNames, Facts, Fold, Sampling, State
 from ferl._learn.survey import RowForm, Survey, Tally
 from ferl._model.settings import Settings
 from ferl._tables.describe import NOTHING_SAID, TableDescription
-from ferl._util.arrays import Ints
 
 _TABLES = "a dask DataFrame or a two-dimensional dask Array"
 _COLUMNS = "a dask Series or a one-dimensional dask Array"
@@ -252,7 +252,7 @@ class RowsOnCluster:
     form: RowForm
     sizes: tuple[int, ...]
     labels: tuple[int, ...]
-    n_of_class: Ints
+    n_of_class: NDArray[np.intp]
     _rows: list[int] = field(default_factory=list)  # digests of whole rows, from the first fold
 
     def fold(self, step: Fold[State], n_threads: int, report: Any = None) -> State:
@@ -329,7 +329,7 @@ class _Counted:
 
     tally: Tally
     labels: tuple[int, ...]
-    n_of_class: Ints
+    n_of_class: NDArray[np.intp]
 
 
 @dataclass
