@@ -207,7 +207,7 @@ def test_doubt_is_shared_by_what_features_say_and_by_closed_gates() -> None:
         (np.arange(20.0)[:, None], np.zeros(20, dtype=int)),
         (np.array([[1.0, 2.0]]), np.array([4])),
         (np.full((8, 2), np.nan), np.arange(8) % 2),
-        (np.column_stack([np.arange(40.0), np.full(40, np.nan)]), np.arange(40) // 20),
+        (np.column_stack([np.arange(40) / 2, np.full(40, np.nan)]), np.arange(40) // 20),
     ],
     ids=["constant", "one class", "one row", "no values", "a column without values"],
 )
