@@ -16,11 +16,7 @@ struct LineAllocator {
   template <class U>
   LineAllocator(const LineAllocator<U>&) {}
   T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), kLine)); }
-<<<<<<< HEAD
-  void deallocate(T* at, std::size_t) { ::operator delete(at, kLine); }
-=======
   void deallocate(T* at, std::size_t) { ::operator delete(at, kLine); }  // not by size: clang has no such function
->>>>>>> main
   template <class U>
   bool operator==(const LineAllocator<U>&) const { return true; }
 };
