@@ -237,7 +237,8 @@ def n_calls_of_predict(folder, n_columns, monkeypatch):
     """How many calls, of Python's functions and of others, judging 40 rows of a CSV file takes."""
     monkeypatch.setattr(files, "BLOCK_BYTES", 1 << 13)  # far less than the file, as with 100,000 columns
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, n_columns)).round(3)).rename(columns="c{}".format)
-    save_model(FERLClassifier("deep", random_state=0, max_rules=3, n_exemplars=0).fit(X, X["c7"] > 0), folder / "m.json")
+    model = FERLClassifier("deep", random_state=0, max_rules=3, n_exemplars=0).fit(X, X["c7"] > 0)
+    save_model(model, folder / "m.json")
     X.to_csv(folder / "new.csv", index=False)
     n_calls = 0
 
