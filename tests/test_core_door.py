@@ -215,6 +215,22 @@ def test_sides_whose_sums_are_too_large_together_are_refused():
         own.finish()
 
 
+def test_a_call_while_another_is_at_work_is_refused():
+    own, refused = moments(), []
+
+    def report(progress):  # stands for another thread: it runs in the middle of add
+        for call in (own.state, own.finish, lambda: own.merge({}), lambda: own.add(X, Y, WEIGHT, 1, None)):
+            with pytest.raises(ValueError, match="Another call is at work on this object"):
+                call()
+            refused.append(call)
+
+    n = 20_000
+    while not refused:  # a report comes where the work takes more than a tenth of a second
+        n *= 4
+        own.add(np.broadcast_to(X[0], (n, 2)), np.zeros(n, dtype=np.int32), np.ones(n), 1, report)
+    own.state()
+
+
 def test_what_learners_of_wide_rules_are_given_is_checked():
     own = sampler()
     own.add(X, Y, WEIGHT, 0, 1)
