@@ -29,9 +29,9 @@ def write_lines(path, *lines, encoding="utf-8"):
     return path
 
 
-def write_table(path, columns):
+def write_table(path, columns, separator=","):
     with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
+        writer = csv.writer(file, delimiter=separator)
         writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))
     return path

@@ -135,6 +135,12 @@ def test_a_calibration_belongs_to_one_model(folder, tmp_path):
     options = ["--calibration", folder / "all.json", "-o", tmp_path / "o.csv"]
     assert "belongs to another model" in refused("predict", tmp_path / "later.json", folder / "new.csv", *options)
     assert not (tmp_path / "o.csv").exists()
+    # Whatever else does not fit: another model may have other classes.
+    form = json.loads((folder / "all.json").read_text())
+    form["model"], form["sets"]["classes"][0] = "0" * 64, 17
+    (tmp_path / "other.json").write_text(json.dumps(form))
+    options = ["--calibration", tmp_path / "other.json", "-o", tmp_path / "o.csv"]
+    assert "belongs to another model" in refused("predict", folder / "model.json", folder / "new.csv", *options)
 
 
 def _changed(form, path, value):

@@ -104,7 +104,7 @@ def test_an_unclosed_quote_in_a_long_file_is_named_and_leaves_no_answers(tmp_pat
 def test_a_header_without_a_new_line_is_a_table_without_rows(tmp_path, folder, start):
     path = write_lines(tmp_path / "t.csv", f"{start}x,group")
     ferl("predict", folder / "model.json", path, "-o", tmp_path / "out.csv")
-    assert (tmp_path / "out.csv").read_text() == "x,group,label,probability,set,ignorance,novelty\n"
+    assert (tmp_path / "out.csv").read_text() == "x,group,label,probability,set,ignorance,novelty,abstention\n"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_iris
 
+from cli_examples import ferl, read_table
+from cli_people import folder
 from ferl import FERLClassifier, load_model, save_model
 from ferl.export import Scorecard, reason_codes
-from test_cli_models import ferl, folder, read_csv
 
 __all__ = ["folder"]  # a fixture
 
@@ -23,7 +24,7 @@ def test_a_wide_model_is_fitted_and_judges_as_in_python(tmp_path, folder):
     model = load_model(path)
     assert (model.variant, model.model_.weights is not None) == ("wide", True)
     ferl("predict", path, folder / "new.csv", "--all", "--guess", "-o", tmp_path / "out.csv")
-    answers = read_csv(tmp_path / "out.csv")
+    answers = read_table(tmp_path / "out.csv")
     rows = pd.read_csv(folder / "new.csv", usecols=["age", "city", "code", "x"])
     evidence = model.predict_evidence(rows)
     assert answers["label"] == model.predict(rows).tolist()
@@ -81,15 +82,21 @@ def test_reasons_and_scorecards_are_those_of_python(tmp_path, folder):
         # Without a wish, what speaks for the label: what cost the row most on its way to the other class.
         others = ["no" if label == "yes" else "yes" for label in model.predict(rows, decision=decision)]
         assert set(others) == {"no", "yes"}
-        ferl("predict", path, folder / "new.csv", "--reasons", "3", "--decision", decision, "-o", tmp_path / "out.csv")
-        answers = read_csv(tmp_path / "out.csv")
         expected = [[own.text for own in towards[other][row]] for row, other in enumerate(others)]
-        found = zip(*(answers[f"reason_{number}"] for number in (1, 2, 3)), strict=True)
-        assert [[text for text in row if text] for row in found] == expected
+        for guess in (["--guess"], []):
+            asked = ["--reasons", "3", "--decision", decision, *guess]
+            ferl("predict", path, folder / "new.csv", *asked, "-o", tmp_path / "out.csv")
+            answers = read_table(tmp_path / "out.csv")
+            found = zip(*(answers[f"reason_{number}"] for number in (1, 2, 3)), strict=True)
+            has_label = [label != "" for label in answers["label"]]
+            assert all(has_label) == bool(guess)  # and where nothing is said, nothing has spoken for it
+            assert [[text for text in row if text] for row in found] == [
+                own if is_told else [] for own, is_told in zip(expected, has_label, strict=True)
+            ]
     for positive in ("no", "yes"):
         wish = ("--wished", positive)
         ferl("predict", path, folder / "new.csv", "--reasons", "3", *wish, "-o", tmp_path / "out.csv")
-        answers = read_csv(tmp_path / "out.csv")
+        answers = read_table(tmp_path / "out.csv")
         expected = [[own.text for own in row] for row in towards[positive]]
         found = zip(*(answers[f"reason_{number}"] for number in (1, 2, 3)), strict=True)
         assert [[text for text in row if text] for row in found] == expected
@@ -97,8 +104,17 @@ def test_reasons_and_scorecards_are_those_of_python(tmp_path, folder):
     for name, text in (("card.csv", card.csv()), ("card.txt", card.text() + "\n"), ("card.tex", card.latex() + "\n")):
         assert "lines of points" in ferl("export", path, "--scorecard", tmp_path / name, "--rounded").output
         assert (tmp_path / name).read_text(encoding="utf-8") == text
+    odds = ["--positive", "no", "--base-points", 500, "--base-odds", 1, "--points-to-double", 40]
+    counted = Scorecard(model, positive="no", base_points=500, base_odds=1, points_to_double=40)
+    told = ferl("export", path, "--scorecard", tmp_path / "odds.csv", *odds).output
+    assert (tmp_path / "odds.csv").read_text(encoding="utf-8") == counted.csv()
+    assert "Total and probability of no: 380: 11%" in told
+    assert "40 points more double the odds of no." in told
     refused = {
         ("export", path): "Name a file",
+        ("export", path, "-o", tmp_path / "m.onnx", "--base-odds", 2): "--base-odds is about the points of a scorecard",
+        ("export", path, "--scorecard", tmp_path / "c.csv", "--base-odds", 0): "--base-odds is 0; it must be greater",
+        ("export", path, "--scorecard", tmp_path / "c.csv", "--wished", "x"): "the classes are no, yes",
         ("export", path, "--scorecard", tmp_path / "card.doc"): ".csv, .txt or .tex",
         ("export", path, "-o", tmp_path / "m.onnx", "--rounded"): "add --scorecard",
         ("predict", path, folder / "new.csv", "--wished", "no", "-o", tmp_path / "o.csv"): "add --reasons",
@@ -124,7 +140,7 @@ def test_reasons_of_several_classes_speak_for_the_label(tmp_path):
     save_model(clf, tmp_path / "iris.json")
     X.to_csv(tmp_path / "iris.csv", index=False)
     ferl("predict", tmp_path / "iris.json", tmp_path / "iris.csv", "--reasons", "2", "-o", tmp_path / "out.csv")
-    answers = read_csv(tmp_path / "out.csv")
+    answers = read_table(tmp_path / "out.csv")
     order = np.argsort(-clf.predict_proba(X), axis=1)
     for row in range(0, 150, 7):
         best, second = order[row, :2].tolist()

@@ -82,10 +82,11 @@ def test_every_call_takes_one_row_in_every_form(mixed, variant):
     frame, y, _ = mixed
     clf = FERLClassifier(variant, max_rules=12, random_state=0).fit(frame.iloc[:300], y[:300])
     held, labels = frame.iloc[300:], y[300:]
-    conformal = ConformalFERL(clf).fit(frame.iloc[:300], y[:300]).conformalize(held, labels)
-    risk = RiskControlledFERL(clf, risk=0.4).fit(frame.iloc[:300], y[:300]).calibrate(held, labels)
-    calibrated = CalibratedFERL(clf).fit(frame.iloc[:300], y[:300]).calibrate(held, labels)
-    detector = NoveltyDetector(clf, random_state=0).fit(frame, y)
+    # All take the classifier as it is: fitting clones of it, and of folds, would be twenty fits.
+    conformal = ConformalFERL(clf).conformalize(held, labels)
+    risk = RiskControlledFERL(clf, risk=0.4, random_state=0).calibrate(held, labels)
+    calibrated = CalibratedFERL(clf).calibrate(held, labels)
+    detector = NoveltyDetector(clf, cv="prefit").fit(held)
     fitted = {
         "conformal": conformal.predict_set,
         "risk": risk.predict,
@@ -132,7 +133,8 @@ def test_a_series_that_does_not_name_the_features_is_refused(mixed):
         clf.predict(pd.Series(frame.iloc[5].tolist()))
 
 
-def test_shap_explains_a_classifier_of_numbers():
+def test_shap_explains_a_classifier_of_numbers(monkeypatch):
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")  # SHAP's loops are few here, and compiling them takes eight seconds
     shap = pytest.importorskip("shap", reason="SHAP is not installed")
     X = np.random.default_rng(0).normal(size=(120, 3))
     clf = FERLClassifier(max_rules=8, random_state=0).fit(X, (X[:, 0] > 0).astype(int))

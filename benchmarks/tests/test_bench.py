@@ -67,6 +67,7 @@ METHODS = [
     "Greedy rule list",
     "RuleFit",
     "SamRuLe",
+    "Scorecard",
     "XGBoost",
 ]
 

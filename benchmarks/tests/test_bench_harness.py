@@ -199,6 +199,35 @@ def test_all_resumes_and_with_fresh_begins_again_but_keeps_what_was(folder: Path
     assert (out / "results-before.jsonl").read_bytes() == before
 
 
+@pytest.mark.usefixtures("few_tables")
+def test_all_keeps_reports_of_earlier_runs_and_says_their_day(folder: Path, tmp_path: Path) -> None:
+    out, docs = tmp_path / "out", tmp_path / "docs"
+    invoke("all", "--data", folder, "--jobs", 1, "--out", out)
+    stored = json.loads((out / "counted.json").read_text())
+    assert stored["run"]["failures"] == ["Slow: not installed"]
+    assert stored["run"]["seconds"] > 0
+    stored["run"] |= {"day": "2001-02-03", "seconds": 120}
+    (out / "counted.json").write_text(json.dumps(stored))
+    (out / "simple.json").write_text("{}")  # not a report: the table is run
+    done = invoke("all", "--data", folder, "--jobs", 1, "--out", out, "--docs", docs, "--keep")
+    assert "counted: 2.0 min, kept from 2001-02-03" in done.output
+    assert "jobs:" not in done.output
+    page = (docs / "results.md").read_text()
+    assert "`ferl bench counted --data DIR`, 2.0 min, on 2001-02-03. [Counted](counted.md)" in page
+    assert "| counted | rows | 60 | 61 | the goal |" in page
+    assert "- Slow: not installed (counted)" in page
+    assert (docs / "counted.md").read_bytes() == (out / "counted.md").read_bytes()
+    assert "simple: 0 s, 0 s in all" in done.output
+    assert json.loads((out / "simple.json").read_text())["title"]
+
+
+@pytest.mark.usefixtures("few_tables")
+def test_keep_is_for_all_tables_and_not_with_fresh(folder: Path, tmp_path: Path) -> None:
+    options = ("--data", folder, "--out", tmp_path / "out", "--keep")
+    assert "--keep do not apply to ranks" in invoke("ranks", *options).stderr
+    assert "give one of them" in invoke("all", *options, "--fresh").stderr
+
+
 def test_the_page_says_where_we_are_behind_and_what_is_missing() -> None:
     table = Table("Summary.", counted, "Answers", 1)
     ahead, behind = Headline("accuracy", 84.0, 83.0), Headline("time", 3.0, 2.0, "CART", more_is_better=False)

@@ -20,6 +20,7 @@ from ferl_bench.errors import BenchError
 from ferl_bench.headline import against_best, against_partial
 from ferl_bench.limits import Limits
 from ferl_bench.method import Method, all_methods, get_method
+from ferl_bench.overview import Outcome, results_page
 from ferl_bench.published import AUTHORS, PAPER_ROWS, WHY
 from ferl_bench.rows import ANSWERS, make_row
 from ferl_bench.runner import Job, plan, run
@@ -212,12 +213,20 @@ def test_far_rows_say_why_on_the_papers_thirty_data_sets(tmp_path: Path) -> None
     names = [f"s{number:02d}" for number in range(30)]
     results = [one for name in ("CART", "C4.5") for one in results_of(name, dict.fromkeys(names, 0.8168))]
     rows = [make_row(get_method(name), results) for name in ("CART", "C4.5")]
-    notes = frontier.make_report(rows, {}).sections[0].notes
-    assert any(note.startswith("C4.5, ours minus the paper's: Acc % +3.49, AURC x100 -8.07") for note in notes)
-    assert any("cannot have been pruned as Quinlan does" in note for note in notes)
-    assert any(note.startswith("CART, ours") and "no reason is known" in note for note in notes)
+    report = frontier.make_report(rows, {})
+    (beside,) = report.repeated
+    assert beside in report.sections
+    cart, c45 = beside.rows
+    assert c45[:5] == ["C4.5", "C4.5", "81.68", "78.19", ""]
+    assert "cannot have been pruned as Quinlan does" in c45[-1]
+    assert cart[0] == "CART"
+    assert "no reason is known" in cart[-1]
+    assert "2 of the 19 rows" in beside.notes[-1]
+    assert f"#### {beside.title}" in results_page({"frontier": Outcome(frontier.TABLE, 1, report)}, "--data DIR")
     few = [row.on(names[:29]) for row in rows]
-    assert not any("ours minus" in note for note in frontier.make_report(few, {}).sections[0].notes)
+    assert frontier.make_report(few, {}).repeated == []
+    lacking = frontier.make_report([rows[0], few[1]], {}).repeated[0].rows[1]
+    assert lacking[-1] == "29 of 30 data sets: the means do not compare"
 
 
 def test_the_papers_figures_and_the_authors_stand_side_by_side() -> None:

@@ -65,7 +65,11 @@ def test_rivals_learn_what_can_be_learned(name: str, package: str, extra: str, l
         assert sets.any(axis=1).all()
 
 
-@pytest.mark.parametrize(("name", "package", "extra"), RIVALS, ids=[rival[0] for rival in RIVALS])
+# A scorecard leaves out features that tell the classes apart without an error, as those of `blobs` nearly do.
+ABSENT = [*RIVALS, ("Scorecard", "optbinning", "scorecard")]
+
+
+@pytest.mark.parametrize(("name", "package", "extra"), ABSENT, ids=[rival[0] for rival in ABSENT])
 def test_an_absent_package_is_named_with_its_extra(
     name: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +113,27 @@ def test_rulefit_keeps_at_most_thirty_terms_a_class_and_answers_by_its_own_regre
     odds = np.log(fitted.predict_proba(X[1::2])[:, 1] / fitted.predict_proba(X[1::2])[:, 0])
     package = fitted.model_.predict_proba(X[1::2])
     np.testing.assert_allclose(np.log(package[:, 1] / package[:, 0]), 2 * odds - 1, atol=1e-6)
+
+
+def test_a_scorecard_counts_its_lines_and_has_one_card_for_each_of_three_classes() -> None:
+    pytest.importorskip("optbinning", reason="optbinning is not installed: pip install './benchmarks[scorecard]'")
+    method = get_method("Scorecard")
+    assert method.size is not None
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X[:, :6]
+    fitted = method.fit(X[::2], y[::2], 0)
+    assert np.mean(fitted.predict(X[1::2]) == y[1::2]) > 0.85
+    # A line of a card is a bin: rows of the same line in every feature have the same answer.
+    lines = [fitted.bins_.get_binned_variable(name).splits for name in fitted.bins_.get_support(names=True)]
+    assert method.size(fitted) == sum(len(cuts) + 1 for cuts in lines)
+    places = np.column_stack([np.searchsorted(cuts, X[:, place], side="right") for place, cuts in enumerate(lines)])
+    _, group = np.unique(places, axis=0, return_inverse=True)
+    answers = fitted.predict_proba(X)[:, 1]
+    assert all(np.ptp(answers[group.ravel() == one]) < 1e-12 for one in np.unique(group))
+    three = np.digitize(X[:, 0], [12, 15])
+    cards = method.fit(X, three, 0)
+    assert cards.predict_proba(X).shape == (len(X), 3)
+    assert method.size(cards) == sum(card.n_lines_ for card in cards.estimators_)
 
 
 def test_shrinkage_pulls_pure_leaves_towards_the_nodes_above() -> None:

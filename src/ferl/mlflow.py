@@ -18,6 +18,7 @@ import ferl
 from ferl._model.model import Model
 from ferl._read.answers import Wanted, answer_columns, answer_names, reason_columns
 from ferl._read.decision import check_decision
+from ferl._read.judgement import judge
 from ferl._util.arrays import arrow
 from ferl._util.text import shown
 from ferl.classifier import FERLClassifier
@@ -226,18 +227,20 @@ class _Server:
         return self.classifier
 
     def predict(self, model_input: pd.DataFrame, params: Mapping[str, Any] | None = None) -> pd.DataFrame:
-        """Return label, probability, set, ignorance, novelty, and probability, belief and plausibility of each class.
+        """Return label, probability, set, ignorance, novelty, abstention; and of each class its probability and bounds.
 
-        An abstaining row has no label and no probability, unless the parameter ``guess`` says so; ``decision`` is that
+        An abstaining row has no label and no probability, unless the parameter ``guess`` says so; ``abstention`` says
+        why, and ``belief`` and ``plausibility`` are the bounds of the classes. ``decision`` is that
         of :meth:`ferl.FERLClassifier.predict`. ``reasons`` asks for so many columns of what spoke for the label, or
         with ``wished`` of what cost a row most on its way to that class, as :func:`ferl.export.reason_codes` says it.
         """
         model = self.classifier.model_
         wanted = _wanted(model, params)
         rows = self.classifier._rows(model_input)
-        names, columns = answer_names(model, wanted), answer_columns(model, rows, wanted)
+        judged = judge(model, rows, wanted.rule, with_novelty=wanted.with_novelty)
+        names, columns = answer_names(model, wanted), answer_columns(model, rows, judged, wanted)
         if wanted.n_reasons:
-            columns += reason_columns(model, rows, wanted.n_reasons, wanted.wished, wanted.decision)
+            columns += reason_columns(model, rows, wanted, judged)
             names += [f"reason_{number}" for number in range(1, wanted.n_reasons + 1)]
         answers: pd.DataFrame = arrow().table(columns, names=names).to_pandas()
         return answers

@@ -164,9 +164,9 @@ def predict_parquet(
 ) -> int:
     """Judge the rows of a Parquet or CSV file, and write them with their answers to another one.
 
-    What ``ferl predict`` does, without a model file: label, probability, set, ignorance and novelty are added to the
-    columns of the file, in memory that does not grow with it. A row that abstains has no label. Categories that
-    training did not have give a warning.
+    What ``ferl predict`` does, without a model file: label, probability, set, ignorance, novelty and abstention are
+    added to the columns of the file, in memory that does not grow with it. A row that abstains has no label, and
+    abstention says why. Categories that training did not have give a warning.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def predict_parquet(
 
     check_decision(decision)
     file, wanted = TableFile(Path(source), FileForm()), Wanted(decision=decision, guess=guess)
-    n_rows, notes = judge_file(estimator._fitted(), file, str(out), wanted, False, estimator.n_jobs)
-    for note in notes:
+    outcome = judge_file(estimator._fitted(), file, str(out), wanted, False, estimator.n_jobs)
+    for note in outcome.notes:
         warnings.warn(note, UserWarning, stacklevel=2)
-    return n_rows
+    return outcome.n_rows

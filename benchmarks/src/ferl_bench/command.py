@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -41,6 +42,7 @@ class Options:
     fold_minutes: float | None
     method_minutes: float | None
     suite: str | None
+    keep: bool = False
 
 
 @app.command()
@@ -87,13 +89,17 @@ def bench(
         str | None,
         typer.Option("--suite", help="Data sets that packages bring along instead: 'second', for frontier and all."),
     ] = None,
+    keep: Annotated[
+        bool,
+        typer.Option("--keep", help="With all: run no table whose report is in --out, and say of which day it is."),
+    ] = False,
 ) -> None:
     """Measure FERL against its peers: every figure in the docs comes from here. Interrupt it any time: it resumes.
 
     Example: ferl bench frontier --data DIR
     """
     options = Options(
-        data, openml, datasets, jobs, out, docs, fresh, repetitions, concepts, fold_minutes, method_minutes, suite
+        data, openml, datasets, jobs, out, docs, fresh, repetitions, concepts, fold_minutes, method_minutes, suite, keep
     )
     with _plain_errors(f"Stopped. Finished results are kept in {out}; the same command goes on from there."):
         if list_tables:
@@ -136,8 +142,9 @@ def _run_one(name: str, options: Options) -> None:
     if table.needs_suite and options.datasets is not None:
         request = replace(request, names=_names(options.datasets, "--datasets"))
     options.out.mkdir(parents=True, exist_ok=True)
+    start = perf_counter()
     report = table.run(request)
-    publish(report, options.out, console, docs=options.docs)
+    publish(report, options.out, console, seconds=perf_counter() - start, docs=options.docs)
 
 
 def _run_all(options: Options) -> None:
@@ -148,6 +155,8 @@ def _run_all(options: Options) -> None:
 
     if options.suite not in (None, "second"):
         raise BenchError(f"there is no suite {options.suite!r}; there is --suite second")
+    if options.keep and options.fresh:
+        raise BenchError("--keep takes what is known and --fresh computes it again: give one of them")
     if options.repetitions is not None:
         raise BenchError("--repetitions differ from table to table; with all, each has its own")
     console = Console()
@@ -161,7 +170,7 @@ def _run_all(options: Options) -> None:
         if (options.concepts is not None or not table.needs_concepts)
         and (options.suite is not None or not table.needs_suite)
     }
-    failed = run_all(requests, options.out, console, source=_source(options), docs=options.docs)
+    failed = run_all(requests, options.out, console, source=_source(options), docs=options.docs, keep=options.keep)
     if failed:
         typer.echo(f"error: {len(failed)} table(s) failed: {', '.join(failed)}", err=True)
         raise typer.Exit(1)
@@ -201,6 +210,7 @@ def _refuse_unused(name: str, table: Table, options: Options) -> None:
         and (options.fold_minutes is not None or options.method_minutes is not None),
         "--repetitions": table.repetitions is None and options.repetitions is not None,
         "--concepts": not table.needs_concepts and options.concepts is not None,
+        "--keep": options.keep,
     }
     for option, given in unused.items():
         if given:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 from ferl_bench.rows import Measure, Row, partial_rows
 
@@ -60,6 +61,11 @@ class Headline:
     def as_json(self) -> dict[str, object]:
         """Return a plain dict."""
         return {**asdict(self), "is_behind": self.is_behind}
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Headline:
+        """Return the headline that `as_json` wrote."""
+        return cls(**{field.name: entry[field.name] for field in fields(cls)})
 
 
 def goal(what: str, value: float, target: float, more_is_better: bool = False) -> Headline:

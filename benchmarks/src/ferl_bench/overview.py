@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from ferl_bench.errors import BenchError
 from ferl_bench.facts import n_cores, versions
 from ferl_bench.headline import Headline
 from ferl_bench.protocol import DESCRIPTION
-from ferl_bench.render import Report, Section, markdown_table, publish, write_text
+from ferl_bench.render import Report, Section, copy_pages, markdown_body, markdown_table, publish, write_text
 from ferl_bench.rows import PAPER_DATA_SETS
 from ferl_bench.table import CHAPTERS, Request, Table, all_tables
 
@@ -25,12 +26,16 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "xgboost", "MAPIE")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a table: its report, or the message of what went wrong, and how long it took."""
+    """What became of a table: its report, or the message of what went wrong, and how long it took.
+
+    `day` is the day of a report that was kept from an earlier run.
+    """
 
     table: Table
     seconds: float
     report: Report | None = None
     error: str | None = None
+    day: str | None = None
 
 
 def show_tables(console: Console) -> None:
@@ -55,7 +60,13 @@ def _needs(table: Table) -> str:
 
 
 def run_all(
-    requests: Mapping[str, tuple[Table, Request]], out: Path, console: Console, *, source: str, docs: Path | None = None
+    requests: Mapping[str, tuple[Table, Request]],
+    out: Path,
+    console: Console,
+    *,
+    source: str,
+    docs: Path | None = None,
+    keep: bool = False,
 ) -> list[str]:
     """Run tables one after the other; one that fails does not stop the others.
 
@@ -71,6 +82,8 @@ def run_all(
         The options that give the data sets, for the commands on the page.
     docs : Path, optional
         Folder that gets the pages as well.
+    keep : bool, default=False
+        Run no table whose report is in `out`; the page of all results says of which day it is.
 
     Returns
     -------
@@ -82,8 +95,10 @@ def run_all(
     start = perf_counter()
     for number, (name, (table, request)) in enumerate(requests.items(), start=1):
         console.rule(f"{number} of {len(requests)}: {name}")
-        outcomes[name] = _attempt(name, table, request, docs)
-        console.print(f"{name}: {_duration(outcomes[name].seconds)}, {_duration(perf_counter() - start)} in all")
+        known = _kept(name, table, out, docs) if keep else None
+        outcomes[name] = _attempt(name, table, request, docs) if known is None else known
+        made = "" if known is None else f", kept from {known.day}"
+        console.print(f"{name}: {_duration(outcomes[name].seconds)}{made}, {_duration(perf_counter() - start)} in all")
         # After every table: an interrupted run leaves a page of what is there.
         text = results_page(outcomes, source, n_data_sets=n_data_sets, n_wanted=len(requests))
         for folder in (out, docs):
@@ -102,11 +117,30 @@ def run_all(
     return [name for name, outcome in outcomes.items() if outcome.error is not None]
 
 
+def _kept(name: str, table: Table, out: Path, docs: Path | None) -> Outcome | None:
+    """Return what an earlier run wrote of a table; None if there is nothing, or nothing that can be read."""
+    stem = name.replace("-", "_")
+    try:
+        stored = json.loads((out / f"{stem}.json").read_bytes())
+        headlines = [Headline.from_json(entry) for entry in stored["headlines"]]
+        run = stored["run"]
+        repeated = [Section(**section) for section in run["repeated"]]
+        report = Report(
+            stem, stored["title"], stored["facts"], (), headlines=headlines, failures=run["failures"], repeated=repeated
+        )
+        outcome = Outcome(table, float(run["seconds"]), report, day=str(run["day"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    if docs is not None:
+        copy_pages(stem, out, docs)
+    return outcome
+
+
 def _attempt(name: str, table: Table, request: Request, docs: Path | None) -> Outcome:
     start = perf_counter()
     try:
         report = table.run(request)
-        publish(report, request.out, request.console, docs=docs)
+        publish(report, request.out, request.console, seconds=perf_counter() - start, docs=docs)
     except Exception as error:
         message = " ".join(f"{type(error).__name__}: {error}".split())
         if not isinstance(error, BenchError):
@@ -172,12 +206,15 @@ def results_page(
 
 def _table_lines(name: str, outcome: Outcome, source: str) -> list[str]:
     command = f"ferl bench {name} {source}" if outcome.table.needs_data else f"ferl bench {name}"
-    lines = [f"### {name}", "", outcome.table.summary, "", f"`{command}`, {_duration(outcome.seconds)}. "]
+    made = "" if outcome.day is None else f", on {outcome.day}"
+    lines = [f"### {name}", "", outcome.table.summary, "", f"`{command}`, {_duration(outcome.seconds)}{made}. "]
     if outcome.report is None:
         return [*lines[:-1], f"{lines[-1]}**Failed: {outcome.error}**", ""]
     lines[-1] += f"[{outcome.report.title}]({outcome.report.name}.md)"
     if outcome.report.headlines:
         lines += ["", *_comparison(outcome.report.headlines)]
+    for section in outcome.report.repeated:
+        lines += ["", f"#### {section.title}", "", *markdown_body(section)[:-1]]
     return [*lines, ""]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from math import ceil
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -80,8 +80,8 @@ def evaluate(data: DataSet, fold_index: int, method: Method) -> dict[str, float]
     Returns
     -------
     dict
-        Measures by name, as fractions and seconds. The measures of prediction sets, and further ones, are there for
-        methods that offer them.
+        Measures by name, as fractions, and as seconds of the processor, which other work on the machine does not
+        lengthen. The measures of prediction sets, and further ones, are there for methods that offer them.
     """
     if method.calibrate is not None and method.judged_on == "calibration":
         raise ValueError(f"{method.name} is calibrated on the calibration part; it cannot be judged on it as well.")
@@ -89,12 +89,12 @@ def evaluate(data: DataSet, fold_index: int, method: Method) -> dict[str, float]
     judged = fold.test if method.judged_on == "test" else fold.calibration
     X_fit, X_test, X_calibration = encode_for(method, data, fold.fitting, judged, fold.calibration)
     y_test = data.y[judged]
-    start = perf_counter()
+    start = process_time()
     fitted = method.fit(X_fit, data.y[fold.fitting], fold_index)
-    fit_seconds = perf_counter() - start
-    start = perf_counter()
+    fit_seconds = process_time() - start
+    start = process_time()
     probabilities = fitted.predict_proba(X_test)
-    predict_seconds = perf_counter() - start
+    predict_seconds = process_time() - start
     measured = _measure_answers(y_test, fitted.predict(X_test), probabilities.max(axis=1))
     measured["log_loss"] = log_loss(y_test, probabilities, fitted.classes_)
     measured |= {"fit_seconds": fit_seconds, "predict_seconds": predict_seconds}

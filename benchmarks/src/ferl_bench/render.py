@@ -6,7 +6,8 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,6 +70,8 @@ class Report:
         The figures the table is read for, for the page of all results.
     failures : sequence of str
         What could not be measured, a line each, for the same page.
+    repeated : sequence of Section
+        Sections that the same page repeats.
     """
 
     name: str
@@ -79,6 +82,7 @@ class Report:
     draw: Callable[[Any], None] | None = None
     headlines: Sequence[Headline] = ()
     failures: Sequence[str] = ()
+    repeated: Sequence[Section] = ()
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,7 @@ def show(report: Report, console: Console) -> None:
                 console.print(_indented(note))
 
 
-def publish(report: Report, out: Path, console: Console, *, docs: Path | None = None) -> None:
+def publish(report: Report, out: Path, console: Console, *, seconds: float = 0.0, docs: Path | None = None) -> None:
     """Write a report, then print it: in this order a closed terminal costs nothing.
 
     Parameters
@@ -129,29 +133,42 @@ def publish(report: Report, out: Path, console: Console, *, docs: Path | None = 
         Folder for all of its files.
     console : Console
         Where it is printed.
+    seconds : float, default=0
+        How long it took.
     docs : Path, optional
         Folder that gets the page and the picture as well.
     """
-    messages = [write(report, out)]
+    messages = [write(report, out, seconds=seconds)]
     if docs is not None:
-        docs.mkdir(parents=True, exist_ok=True)
-        messages.append(f"Copied to {docs}: {', '.join(_copy(report.name, out, docs))}")
+        messages.append(f"Copied to {docs}: {', '.join(copy_pages(report.name, out, docs))}")
     show(report, console)
     for message in messages:
         console.print(message, markup=False)
 
 
-def _copy(name: str, out: Path, docs: Path) -> list[str]:
+def copy_pages(name: str, out: Path, docs: Path) -> list[str]:
+    """Copy the page and the picture of a report, where there is one; return their names."""
+    docs.mkdir(parents=True, exist_ok=True)
     pages = [page for page in (f"{name}.md", f"{name}.png") if (out / page).exists()]
     for page in pages:
         _replace(docs / page, (out / page).read_bytes())
     return pages
 
 
-def write(report: Report, folder: Path) -> str:
+def write(report: Report, folder: Path, *, seconds: float = 0.0) -> str:
     """Write ``<name>.json``, ``<name>.md`` and, if there is a picture, ``<name>.png``; return what to tell the user."""
-    headlines = [headline.as_json() for headline in report.headlines]
-    content = {"title": report.title, "facts": dict(report.facts), "headlines": headlines, **report.data}
+    content = {
+        "title": report.title,
+        "facts": dict(report.facts),
+        "headlines": [headline.as_json() for headline in report.headlines],
+        "run": {
+            "day": datetime.now(UTC).date().isoformat(),
+            "seconds": seconds,
+            "failures": list(report.failures),
+            "repeated": [asdict(section) for section in report.repeated],
+        },
+        **report.data,
+    }
     _replace(folder / f"{report.name}.json", (json.dumps(content, indent=2) + "\n").encode())
     _replace(folder / f"{report.name}.md", markdown(report).encode())
     written = [f"{report.name}.json", f"{report.name}.md"]
@@ -165,10 +182,14 @@ def markdown(report: Report) -> str:
     """Return a report as Markdown."""
     lines = [f"# {report.title}", "", *(f"- {name}: {fact}" for name, fact in report.facts.items()), ""]
     for section in report.sections:
-        lines += [f"## {section.title}", "", *markdown_table(section), ""]
-        lines += [f"- {note}" for note in section.notes]
-        lines += [""] if section.notes else []
+        lines += [f"## {section.title}", "", *markdown_body(section)]
     return "\n".join(lines)
+
+
+def markdown_body(section: Section) -> list[str]:
+    """Return the lines of a section below its title: its table and its remarks."""
+    remarks = [*(f"- {note}" for note in section.notes), ""] if section.notes else []
+    return [*markdown_table(section), "", *remarks]
 
 
 def _indented(line: str, style: str = "") -> Padding:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from ferl._cli import labelled_commands
-from ferl._cli.errors import check_outputs, check_place, plain_errors
-from ferl._cli.options import DebugOption, JobsOption, MissingOption, SeparatorOption, names_in
-
-if TYPE_CHECKING:
-    from ferl._model.model import Model
+from ferl._cli.errors import check_outputs, check_place, check_wide, plain_errors
+from ferl._cli.options import (
+    DebugOption,
+    Decision,
+    DecisionOption,
+    JobsOption,
+    MissingOption,
+    SeparatorOption,
+    label_named,
+    names_in,
+)
 
 app = typer.Typer(
     help="Fuzzy rules that justify their answers and say when not to trust them.",
@@ -31,13 +37,6 @@ class Variant(StrEnum):
     deep = "deep"
     medium = "medium"
     compact = "compact"
-
-
-class Decision(StrEnum):
-    """How a label is chosen."""
-
-    probable = "probable"
-    balanced = "balanced"
 
 
 class Precision(StrEnum):
@@ -108,6 +107,13 @@ def fit(
     drop: Annotated[str, typer.Option(help="Columns to leave out, with commas between.")] = "",
     weights: Annotated[str | None, typer.Option(help="Column that says how often each row counts.")] = None,
     test: Annotated[float | None, typer.Option(help="Share of the rows to hold out and test the model on.")] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of what rows belong to, such as a patient or a machine: --test holds out whole groups. The "
+            "model does not read it."
+        ),
+    ] = None,
     held_out: Annotated[
         Path | None, typer.Option(help="Where to write the rows held out by --test, a .csv or .parquet file.")
     ] = None,
@@ -142,8 +148,10 @@ def fit(
             raise ValueError(f"--test is {test}; it must be a share between 0 and 1, such as 0.25.")
         if held_out is not None and test is None:
             raise ValueError("--held-out is for the rows that --test holds out; add --test 0.25, say.")
+        if groups is not None and test is None:
+            raise ValueError(f"--groups {groups} is about the rows that --test holds out; add --test 0.25, say.")
         parameters = {"variant": variant.value, "random_state": seed, **parsed_settings(settings or [])}
-        choice = Choice(target, weights, names_in(categorical), names_in(drop))
+        choice = Choice(target, weights, names_in(categorical), names_in(drop), groups)
         run_fit(
             table,
             out,
@@ -166,6 +174,9 @@ def predict(
     every_class: Annotated[
         bool, typer.Option("--all", help="Add probability, belief and plausibility of every class.")
     ] = False,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Add the probability of every class, of abstaining rows too.")
+    ] = False,
     only_answers: Annotated[bool, typer.Option("--only-answers", help="Leave out the columns of the table.")] = False,
     prefix: Annotated[str, typer.Option(help="Put this before the names of the columns that are added.")] = "",
     novelty: Annotated[bool, typer.Option(help="Whether to tell how unlike the training rows each row is.")] = True,
@@ -179,13 +190,7 @@ def predict(
             "the label, so that they say what spoke for the label]"
         ),
     ] = None,
-    decision: Annotated[
-        Decision,
-        typer.Option(
-            help="The label: the most probable class, or the one most probable compared with its frequency in "
-            "training, so that rare classes are found."
-        ),
-    ] = Decision.probable,
+    decision: DecisionOption = Decision.probable,
     guess: Annotated[
         bool, typer.Option("--guess", help="Give abstaining rows their most probable label all the same.")
     ] = False,
@@ -212,11 +217,12 @@ def predict(
 ) -> None:
     """Judge the rows of a table by a model, a file of any size in constant memory.
 
-    Adds the columns label, probability (of the label), set (the classes that stay possible, "a|b"), ignorance, and
-    novelty. A row whose set is all classes abstains: it has no label, unless --guess is given. With a calibration that
-    promises an error rate, the rows that it leaves out abstain instead, whatever their set. Sets go by probability, so
-    that the label of --decision balanced may lie outside. Columns that the model does not know are
-    passed on. Categories that training did not have are counted and named on standard error.
+    Adds the columns label, probability (of the label), set (the classes that stay possible, "a|b"), ignorance, novelty,
+    and abstention (why a row has no answer: all_classes, no_evidence, risk, novelty, no_promise). A row whose set is
+    all classes abstains: it has no label, unless --guess is given. With a calibration that promises an error rate, the
+    rows that it leaves out abstain instead, whatever their set. Sets go by probability, so that the label of --decision
+    balanced may lie outside. Columns that the model does not know are passed on. Categories that training did not have
+    are counted and named on standard error.
 
     Example: ferl predict model.json new.csv -o answers.csv
     """
@@ -234,7 +240,11 @@ def predict(
         if safe_csv and format_of(out, as_json) != "csv":
             raise ValueError("--safe-csv is about CSV; leave it out, or write a .csv file.")
         file = TableFile(table, FileForm(separator, names_in(missing)))
-        wished_label = _wished_label(fitted, reasons, wished)
+        if reasons:
+            check_wide(fitted, "--reasons", model)
+        if wished is not None and not reasons:
+            raise ValueError(f"--wished {wished} is about reasons; add --reasons 4, say.")
+        wished_label = None if wished is None else label_named(fitted, wished, "--wished")
         wanted = Wanted(
             every_class,
             only_answers,
@@ -248,12 +258,16 @@ def predict(
             alpha=alpha,
             with_radius=radius,
             safe_csv=safe_csv,
+            with_probabilities=probabilities,
         )
-        n_rows, notes = judge_file(fitted, file, out, wanted, as_json, jobs)
-        for note in notes:
+        wanted.rule.check()
+        outcome = judge_file(fitted, file, out, wanted, as_json, jobs)
+        for note in outcome.notes:
             typer.echo(f"note: {note}", err=True)
         if out != "-":
-            typer.echo(f"{n_rows:,} rows judged; answers in {out}", err=True)
+            typer.echo(f"{outcome.n_rows:,} rows judged; answers in {out}", err=True)
+        for word, n_rows in outcome.n_abstained.items():
+            typer.echo(_without_answer(word, n_rows, outcome.n_rows, guess), err=True)
 
 
 @app.command()
@@ -296,6 +310,7 @@ def report(
     groups: Annotated[
         str | None, typer.Option(help="Column by whose values accuracy, abstention and error rates are compared.")
     ] = None,
+    decision: DecisionOption = Decision.probable,
     separator: SeparatorOption = None,
     missing: MissingOption = "",
     jobs: JobsOption = -1,
@@ -312,7 +327,14 @@ def report(
         from ferl._cli.report import Wanted, run_report
         from ferl._tables.files import FileForm
 
-        run_report(model, table, out, FileForm(separator, names_in(missing)), Wanted(target, title, groups), jobs)
+        run_report(
+            model,
+            table,
+            out,
+            FileForm(separator, names_in(missing)),
+            Wanted(target, title, groups, decision.value),
+            jobs,
+        )
 
 
 for command in (
@@ -354,6 +376,17 @@ def export(
         Path | None, typer.Option(help="Where to write a scorecard of wide rules: .csv, .txt or .tex.", metavar="FILE")
     ] = None,
     rounded: Annotated[bool, typer.Option("--rounded", help="Whole points in the scorecard.")] = False,
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            "--positive", "--wished", help="Class that the points speak for, of two.  [default: the second class]"
+        ),
+    ] = None,
+    base_points: Annotated[
+        float | None, typer.Option(help="Total of a row whose odds are --base-odds to one.  [default: 600]")
+    ] = None,
+    base_odds: Annotated[float | None, typer.Option(help="See --base-points.  [default: 50]")] = None,
+    points_to_double: Annotated[float | None, typer.Option(help="Points that double the odds.  [default: 20]")] = None,
     novelty: Annotated[bool, typer.Option(help="Whether novelty is an output; it makes most of the file.")] = True,
     dtype: Annotated[Precision, typer.Option(help="Numbers that come in and go out.")] = Precision.float64,
     debug: DebugOption = False,
@@ -362,18 +395,22 @@ def export(
 
     ONNX needs the package onnx: pip install "ferl[onnx]".
 
-    Example: ferl export model.json -o model.onnx --scorecard points.csv
+    Example: ferl export model.json -o model.onnx --scorecard points.csv --rounded
     """
     with plain_errors(debug, "Stopped. No file was written."):
         from ferl._cli.model_files import run_export, run_scorecard
 
         if out is None and scorecard is None:
             raise ValueError("Name a file: -o model.onnx for ONNX, --scorecard points.csv for a scorecard.")
-        if rounded and scorecard is None:
-            raise ValueError("--rounded is about the points of a scorecard; add --scorecard points.csv.")
+        numbers = {"base_points": base_points, "base_odds": base_odds, "points_to_double": points_to_double}
+        counted = {name: value for name, value in numbers.items() if value is not None}
+        asked = [f"--{name.replace('_', '-')}" for name in counted]
+        asked += ["--positive"] * (positive is not None) + ["--rounded"] * rounded
+        if asked and scorecard is None:
+            raise ValueError(f"{asked[0]} is about the points of a scorecard; add --scorecard points.csv.")
         check_outputs(out, scorecard)
         if scorecard is not None:
-            run_scorecard(model, scorecard, rounded)
+            run_scorecard(model, scorecard, positive, {**counted, "rounded": rounded})
         if out is not None:
             run_export(model, out, novelty, dtype.value)
 
@@ -394,16 +431,13 @@ def bench(context: typer.Context) -> None:
     command(context.args, prog_name="ferl bench")
 
 
-def _wished_label(model: Model, n_reasons: int, wished: str | None) -> Any:
-    """The label that text on the command line names."""
-    if wished is None:
-        return None
-    if not n_reasons:
-        raise ValueError(f"--wished {wished} is about reasons; add --reasons 4, say.")
-    by_text = {str(label): label for label in model.classes.tolist()}
-    if wished not in by_text:
-        raise ValueError(f"--wished is {wished!r}; the classes are {', '.join(by_text)}.")
-    return by_text[wished]
+def _without_answer(word: str, n_rows: int, n_all: int, guess: bool) -> str:
+    """How many rows have no answer for one reason, in a sentence."""
+    from ferl._read.judgement import ABSTENTIONS
+
+    rows = "1 row" if n_rows == 1 else f"{n_rows:,} rows"
+    verb = ("is" if n_rows == 1 else "are") + " guessed" if guess else ("has" if n_rows == 1 else "have") + " no label"
+    return f"{rows} ({n_rows / n_all:.1%}) {verb}: {ABSTENTIONS[word]} (abstention: {word})"
 
 
 if __name__ == "__main__":

@@ -9,16 +9,25 @@ import typer
 from ferl._cli.explain import read_row_of
 from ferl._model.files import read_model
 from ferl._read.certificate import certify
+from ferl._read.judgement import AS_FITTED, judge
 from ferl._read.novelty import total_spread
 from ferl._tables.files import FileForm, TableFile
 from ferl._tables.kinds import ColumnKind
 from ferl._util.text import spoken
 
 
-def run_certify(model: Path, table: Path, number: int, form: FileForm) -> None:
-    """Print the certificate of one row, in spreads; rows are counted from 1."""
+def run_certify(model: Path, table: Path, number: int, form: FileForm, guess: bool) -> None:
+    """Print the certificate of one row, in spreads; rows are counted from 1. A row without an answer has no label."""
     fitted, _ = read_model(model)
     row = read_row_of(fitted, TableFile(table, form), number)
+    judged = judge(fitted, row.values, AS_FITTED)
+    if judged.abstains[0] and not guess:
+        probable = spoken(fitted.labels[int(judged.label[0])])
+        typer.echo(
+            f"No answer: every class stays possible for row {number:,}, so that there is no label to prove.\n"
+            f"Add --guess for the proof of {probable}, the most probable class."
+        )
+        return
     spread = total_spread(fitted.tree)[: fitted.n_features]
     found = certify(fitted, row.values, "spread")
     typer.echo(str(found))

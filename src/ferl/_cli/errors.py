@@ -7,10 +7,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from ferl._util.text import one_line
+
+if TYPE_CHECKING:
+    from ferl._model.model import Model
 
 
 class CommandError(ValueError):
@@ -61,6 +65,15 @@ _REMEDIES: dict[type[OSError], str] = {
     NotADirectoryError: "Check the path.",
     PermissionError: "Ask who owns it for the right to, or choose another place.",
 }
+
+
+def check_wide(model: Model, option: str, path: Path) -> None:
+    """Refuse what only wide rules have."""
+    if model.weights is None:
+        raise CommandError(
+            f"{option} is about wide rules, whose evidence adds up; {path.name} holds a tree ({model.variant}). Fit "
+            "with --variant wide or --variant compact."
+        )
 
 
 def check_outputs(*outputs: Path | None) -> None:

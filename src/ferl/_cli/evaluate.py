@@ -9,78 +9,87 @@ from typing import Any
 import numpy as np
 import typer
 
-from ferl._cli.labelled import LabelledRows, Source, read_labelled
+from ferl._cli.labelled import Source, read_labelled
 from ferl._cli.scores import Judged, judge_rows
-from ferl._read.calibration import Calibration, check_alpha, read_calibration
-from ferl._util.text import plain
-from ferl.classifier import FERLClassifier
+from ferl._read.calibration import check_alpha, read_calibration
+from ferl._read.judgement import Rule
 from ferl.metrics import expected_calibration_error
 from ferl.saving import load_model
 
 
-def run_evaluate(source: Source, calibration: Path | None, alpha: float | None, as_json: bool) -> None:
-    """Print accuracy, baseline, recalls and abstentions; with a calibration, what came of its promises."""
+def run_evaluate(source: Source, calibration: Path | None, alpha: float | None, decision: str, as_json: bool) -> None:
+    """Print accuracy, baseline, recalls and abstentions of the answers that ferl predict gives by the same options."""
     estimator = load_model(source.model).set_params(n_jobs=source.jobs)
     promise = None if calibration is None else read_calibration(calibration, estimator.model_, source.model)
     check_alpha(promise, alpha, estimator.model_)
+    rule = Rule(decision, promise, alpha)
+    rule.check()
     rows = read_labelled(estimator, source)
-    judged = judge_rows(estimator, rows.X, rows.codes)
-    kept = {} if promise is None else _kept(estimator, rows, promise, alpha)
+    judged = judge_rows(estimator, rows.X, rows.codes, rule)
     if as_json:
-        typer.echo(json.dumps(_figures(judged) | kept, ensure_ascii=False, allow_nan=False, indent=2))
+        typer.echo(json.dumps(_figures(judged), ensure_ascii=False, allow_nan=False, indent=2))
         return
-    for line in judged.lines("test"):
+    for line in [*judged.lines("test"), *_kept_lines(judged)]:
         typer.echo(line)
     for note in judged.notes():
         typer.echo(f"note: {note}", err=True)
-    for name, (value, meaning) in _SPOKEN.items():
-        if name in kept and kept[name] is not None:
-            typer.echo(f"{value:<18} {kept[name]:{'.1%' if name in _SHARES else '.2f'}} {meaning}".rstrip())
-
-
-_SHARES = ("set_coverage", "answered", "errors_among_answers")
-_SPOKEN = {
-    "set_coverage": ("calibrated sets", "hold the true class"),
-    "classes_per_set": ("classes per set", ""),
-    "answered": ("answered", "of the rows, by the promise on errors"),
-    "errors_among_answers": ("wrong answers", "of the answered rows"),
-    "ece": ("ECE", "of the calibrated probabilities (0: right as often as they say)"),
-}
 
 
 def _figures(judged: Judged) -> dict[str, Any]:
-    known = judged.truth >= 0
-    counts = np.bincount(judged.truth[known], minlength=len(judged.classes))
-    found = np.bincount(judged.truth[known & judged.right], minlength=len(judged.classes))
-    recall = {name: plain(f / n) if n else None for name, f, n in zip(judged.classes, found, counts, strict=True)}
-    return {
+    """All figures, with what came of promises, as plain values."""
+    counts = np.bincount(judged.truth[judged.truth >= 0], minlength=len(judged.classes))
+    figures: dict[str, Any] = {
         "n_rows": len(judged.truth),
+        "decision": judged.rule.decision,
         "accuracy": float(judged.right.mean()),
         "baseline": float(counts.max() / len(judged.truth)),
-        "recall": recall,
+        "recall": judged.recall.shares(),
+        "mean_recall": judged.recall.mean,
         "auc": judged.auc,
         "abstentions": float(judged.abstains.mean()),
     }
-
-
-def _kept(
-    estimator: FERLClassifier, rows: LabelledRows, promise: Calibration, alpha: float | None
-) -> dict[str, float | None]:
-    """What came of the promises on these rows."""
-    evidence, known = estimator.predict_evidence(rows.X), rows.codes >= 0
-    found: dict[str, float | None] = {}
+    promise = judged.rule.calibration
+    if promise is None:
+        return figures
     if promise.conformal is not None:
-        sets = promise.conformal.sets(evidence, promise.conformal.alpha if alpha is None else alpha)
-        found["set_coverage"] = float((known & sets[np.arange(len(sets)), rows.codes]).mean())
-        found["classes_per_set"] = float(sets.sum(axis=1).mean())
-    novelty = estimator.novelty(rows.X) if promise.needs_novelty else None
-    answered = promise.answered(evidence, novelty)
-    if answered is not None:
-        wrong = evidence.probability.argmax(axis=1) != rows.codes
-        found["answered"] = float(answered.mean())
-        found["errors_among_answers"] = float(wrong[answered].mean()) if answered.any() else None
-    if promise.moved is not None and known.any():
-        probability = promise.moved(evidence).probability[known]
-        label, confidence = probability.argmax(axis=1), probability.max(axis=1)
-        found["ece"] = float(expected_calibration_error(rows.codes[known], label, confidence))
-    return found
+        figures["set_coverage"] = float(judged.covered.mean())
+        figures["set_coverage_by_class"] = judged.coverage.shares()
+        figures["classes_per_set"] = float(judged.set_size.mean())
+    if promise.control is not None:
+        figures["answered"] = float((~judged.abstains).mean())
+        figures["errors_among_answers"] = _errors(judged)
+    if promise.moved is not None:
+        figures["ece"] = _calibration_error(judged)
+    return figures
+
+
+def _kept_lines(judged: Judged) -> list[str]:
+    """What came of the promises of a calibration."""
+    promise = judged.rule.calibration
+    found: list[tuple[str, str]] = []
+    if promise is not None and promise.conformal is not None:
+        found.append(("calibrated sets", f"{judged.covered.mean():.1%} hold the true class"))
+        found.append(("sets by class", judged.coverage.text()))
+        found.append(("classes per set", f"{judged.set_size.mean():.2f}"))
+    if promise is not None and promise.control is not None:
+        found.append(("answered", f"{(~judged.abstains).mean():.1%} of the rows, by the promise on errors"))
+        errors = _errors(judged)
+        if errors is not None:
+            found.append(("wrong answers", f"{errors:.1%} of the answered rows"))
+    if promise is not None and promise.moved is not None and (error := _calibration_error(judged)) is not None:
+        found.append(("ECE", f"{error:.2g} of the calibrated probabilities (0: right as often as they say)"))
+    return [f"{title:<18} {text}" for title, text in found]
+
+
+def _errors(judged: Judged) -> float | None:
+    """Share of wrong answers among answered rows; None: no row is answered."""
+    answered = ~judged.abstains
+    return float((~judged.right)[answered].mean()) if answered.any() else None
+
+
+def _calibration_error(judged: Judged) -> float | None:
+    """How far confidence lies from the share of right answers, of rows whose label the model knows; None: none has."""
+    known = judged.truth >= 0
+    if not known.any():
+        return None
+    return float(expected_calibration_error(judged.truth[known], judged.label[known], judged.confidence[known]))

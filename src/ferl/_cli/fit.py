@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import json
 import math
+import re
+import shlex
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +25,8 @@ from sklearn.model_selection import train_test_split
 from ferl._cli.columns import remark_on_categories, remark_on_ids
 from ferl._cli.errors import CommandError, check_outputs, check_place
 from ferl._cli.scores import judge_rows
-from ferl._cli.target import check_target, note_cost
+from ferl._cli.target import check_target, note_cost, note_few_rules
+from ferl._model.settings import Settings
 from ferl._tables import codes_of
 from ferl._tables.describe import ColumnDescription, TableDescription
 from ferl._tables.files import (
@@ -38,6 +42,7 @@ from ferl._tables.files import (
 from ferl._tables.kinds import NUMBERS
 from ferl._tables.recognise import TableWarning, recognise
 from ferl._util.names import near_name
+from ferl._util.text import shown
 from ferl.classifier import FERLClassifier
 from ferl.saving import save_model
 
@@ -56,25 +61,31 @@ class Choice:
         Categories, whatever they look like.
     drop : sequence of str
         Left out.
+    groups : str or None
+        Column whose values say which rows belong together; left out.
     """
 
     target: str
     weights: str | None = None
     categorical: Sequence[str] = ()
     drop: Sequence[str] = ()
+    groups: str | None = None
+
+    @property
+    def left_out(self) -> list[str]:
+        """Columns that are no features."""
+        return [self.target, *self.drop, *filter(None, (self.weights, self.groups))]
 
     def check(self, file: TableFile) -> None:
         """Refuse columns that the file does not have, or that are two things at once."""
-        named = [self.target, *self.drop, *self.categorical, *([self.weights] if self.weights else [])]
-        for name in named:
+        for name in (*self.left_out, *self.categorical):
             if name not in file.names:
                 near = near_name(name, file.names)
                 hint = f" Did you mean {near!r}?" if near else f" It has {', '.join(map(repr, file.names[:8]))}."
                 separator = " Is the separator another one (--separator)?" if len(file.names) == 1 else ""
                 raise CommandError(f"{file.path.name} has no column {name!r}.{hint}{separator}")
-        others = [self.target, *self.drop, *([self.weights] if self.weights else [])]
-        if len(set(others)) < len(others):
-            raise CommandError("Target, weights and dropped columns must be different columns.")
+        if len(set(self.left_out)) < len(self.left_out):
+            raise CommandError("Target, weights, groups and dropped columns must be different columns.")
 
 
 def run_fit(
@@ -103,8 +114,14 @@ def run_fit(
     X, y, weight = _training_rows(table_rows, file, choice, said)
     fitted_on = np.arange(len(y))
     if test is not None:
-        fitted_on, tested_on = _split(y, test, estimator.random_state)
-    note_cost(str(parameters["variant"]), len(fitted_on), X.num_columns, len(np.unique(y)))
+        fitted_on, tested_on = (
+            _split(y, test, estimator.random_state)
+            if choice.groups is None
+            else _split_groups(table_rows[choice.groups], y, choice.groups, test, estimator.random_state)
+        )
+    n_classes = len(np.unique(y))
+    note_cost(str(parameters["variant"]), len(fitted_on), X.num_columns, n_classes)
+    note_few_rules(Settings.of(estimator.get_params()), n_classes)
     with _told_as_notes():
         # scikit-learn asks what has been asked and answered before.
         warnings.filterwarnings("ignore", message="The number of unique classes", category=UserWarning)
@@ -115,7 +132,7 @@ def run_fit(
     learned = judge_rows(estimator, X.take(fitted_on), truth[fitted_on])
     typer.echo(f"training accuracy  {learned.accuracy_text()}")
     if test is None:
-        typer.echo(f"training recall    {learned.recall_text()}")
+        typer.echo(f"training recall    {learned.recall.text()}")
     else:
         learned = judge_rows(estimator, X.take(tested_on), truth[tested_on])
         for line in learned.lines("test"):
@@ -126,7 +143,9 @@ def run_fit(
             with open_sink(str(held_out), form_out, table_rows.schema, separator=separator) as sink:
                 sink.write(sink.prepare(table_rows.take(np.sort(tested_on))))
             typer.echo(f"rows held out      {held_out}")
-    for note in learned.notes():
+    named = map(shlex.quote, () if held_out is None else (str(out), str(held_out), "--target", choice.target))
+    example = "" if held_out is None else f"ferl evaluate {' '.join(named)} --decision balanced"
+    for note in learned.notes(example, is_tested=test is not None):
         typer.echo(f"note: {note}", err=True)
     save_model(estimator.set_params(n_jobs=parameters.get("n_jobs")), out)
     typer.echo(f"model              {out}")
@@ -136,9 +155,7 @@ def _description(path: Path | None, choice: Choice, form: FileForm) -> TableDesc
     """What is said of the table: by a file, by --missing, and by the name of the target."""
     said = TableDescription.of(path)
     target = said.target if said.target.name else replace(said.target, name=choice.target)
-    columns = {
-        name: own for name, own in said.columns.items() if name not in (*choice.drop, choice.target, choice.weights)
-    }
+    columns = {name: own for name, own in said.columns.items() if name not in choice.left_out}
     missing = tuple(dict.fromkeys((*form.missing, *said.missing)))
     return replace(said, target=target, columns=columns, missing=missing)
 
@@ -151,10 +168,22 @@ def _told_as_notes() -> Iterator[None]:
         yield
     for warning in caught:
         if issubclass(warning.category, TableWarning):
-            text = str(warning.message).replace("name it in categorical_features", "add it to --categorical")
-            typer.echo(f"note: {text[0].lower()}{text[1:]}", err=True)
+            typer.echo(f"note: {_in_the_words_of_the_shell(str(warning.message))}", err=True)
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
+def _in_the_words_of_the_shell(text: str) -> str:
+    """What ferl says of a column, with an option that can be pasted instead of a parameter of Python.
+
+    Examples
+    --------
+    >>> _in_the_words_of_the_shell("Column 'debt ratio' is odd. For categories, name it in categorical_features.")
+    "column 'debt ratio' is odd. For categories, add --categorical 'debt ratio'."
+    """
+    named = re.match(r"Column ('(?:[^'\\]|\\.)*'|\"[^\"]*\")", text)
+    option = "--categorical" if named is None else f"--categorical {shlex.quote(ast.literal_eval(named[1]))}"
+    return f"{text[0].lower()}{text[1:]}".replace("name it in categorical_features", f"add {option}")
 
 
 def _estimator(parameters: dict[str, Any]) -> FERLClassifier:
@@ -210,11 +239,10 @@ def _training_rows(
 ) -> tuple[pa.Table, NDArray[Any], NDArray[np.float64] | None]:
     labels = table[choice.target]
     weight = None if choice.weights is None else _weights(table[choice.weights], choice.weights, file.form)
-    left_out = {choice.target, choice.weights, *choice.drop}
     columns = {
         name: _feature(table[name], name, name in choice.categorical, file, said.columns.get(name))
         for name in file.names
-        if name not in left_out
+        if name not in choice.left_out
     }
     if not columns:
         raise CommandError(f"{file.path.name} has no column besides those left out, so there is nothing to learn from.")
@@ -283,3 +311,30 @@ def _split(y: NDArray[Any], share: float, seed: Any) -> tuple[NDArray[np.intp], 
         np.arange(len(y)), test_size=share, stratify=y if can_stratify else None, random_state=seed
     )
     return np.sort(fitted_on), np.sort(tested_on)
+
+
+def _split_groups(
+    column: pa.ChunkedArray, y: NDArray[Any], name: str, share: float, seed: Any
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows to fit and rows to test, no group among both; rows without a group count as a group of their own each."""
+    encoded = column.combine_chunks().dictionary_encode()
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    n_groups = len(encoded.dictionary)
+    is_alone = np.isnan(codes)
+    group = np.where(is_alone, n_groups + np.cumsum(is_alone), codes).astype(np.int64)
+    n_groups += int(is_alone.sum())
+    n_test = math.ceil(share * n_groups)
+    if n_test >= n_groups:
+        raise CommandError(
+            f"--groups {name}: {n_groups:,} groups are too few to hold out a share of {share:g} of them. Choose a "
+            "smaller --test, or another column."
+        )
+    tested = np.random.default_rng(seed).permutation(np.unique(group))[:n_test]
+    is_tested = np.isin(group, tested)
+    absent = np.setdiff1d(y[is_tested], y[~is_tested])
+    if len(absent):
+        raise CommandError(
+            f"--groups {name}: all rows of class {shown(absent[0].item())} are in groups that are held out. Choose "
+            "another --seed, or a smaller --test."
+        )
+    return np.flatnonzero(~is_tested), np.flatnonzero(is_tested)

@@ -9,7 +9,15 @@ from typing import Annotated
 import typer
 
 from ferl._cli.errors import plain_errors
-from ferl._cli.options import DebugOption, JobsOption, MissingOption, SeparatorOption, names_in
+from ferl._cli.options import (
+    DebugOption,
+    Decision,
+    DecisionOption,
+    JobsOption,
+    MissingOption,
+    SeparatorOption,
+    names_in,
+)
 
 ModelArgument = Annotated[Path, typer.Argument(help="Model file, from ferl fit or save_model.")]
 TableArgument = Annotated[Path, typer.Argument(help="CSV or Parquet file of rows that the model was not fitted on.")]
@@ -52,6 +60,7 @@ def evaluate(
     alpha: Annotated[
         float | None, typer.Option(help="How often a set may miss the true class.  [default: as calibrated]")
     ] = None,
+    decision: DecisionOption = Decision.probable,
     as_json: JsonOption = False,
     separator: SeparatorOption = None,
     missing: MissingOption = "",
@@ -60,13 +69,16 @@ def evaluate(
 ) -> None:
     """Tell how right a model is on labelled rows: accuracy beside the baseline, recall of each class, sets, abstention.
 
+    With the options of ferl predict it judges the answers that ferl predict would give.
+
     Example: ferl evaluate model.json held_out.csv --target outcome
     """
     with plain_errors(debug, "Stopped."):
         from ferl._cli.evaluate import run_evaluate
         from ferl._cli.labelled import Source
 
-        run_evaluate(Source.of(model, table, target, separator, names_in(missing), jobs), calibration, alpha, as_json)
+        source = Source.of(model, table, target, separator, names_in(missing), jobs)
+        run_evaluate(source, calibration, alpha, decision.value, as_json)
 
 
 def calibrate(
@@ -124,13 +136,17 @@ def certify(
     model: ModelArgument,
     table: Annotated[Path, typer.Argument(help="CSV or Parquet file with the columns that the model was fitted on.")],
     row: Annotated[int, typer.Option(help="Which row, counted from 1; the header does not count.")],
+    guess: Annotated[
+        bool, typer.Option("--guess", help="Prove the most probable class of a row that has no answer.")
+    ] = False,
     separator: SeparatorOption = None,
     missing: MissingOption = "",
     debug: DebugOption = False,
 ) -> None:
     """Prove how far the numbers of a row may move before its label can change, and name what sets the limit.
 
-    Distances are in spreads: standard deviations over the training rows. ferl predict --radius does it for all rows.
+    Distances are in spreads: standard deviations over the training rows. ferl predict --radius does it for all rows. A
+    row for which every class stays possible has no label to prove.
 
     Example: ferl certify model.json new.csv --row 3
     """
@@ -138,7 +154,7 @@ def certify(
         from ferl._cli.certify import run_certify
         from ferl._tables.files import FileForm
 
-        run_certify(model, table, row, FileForm(separator, names_in(missing)))
+        run_certify(model, table, row, FileForm(separator, names_in(missing)), guess)
 
 
 def drift(

@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ferl._cli.errors import CommandError, check_place
+from ferl._cli.errors import CommandError, check_place, check_wide
+from ferl._cli.options import label_named
 from ferl._model.model import Model
 from ferl._read.rules import Rule, read_rules
 from ferl._sklearn import changed_parameters
@@ -124,7 +125,8 @@ def _kind(model: Model, feature: int, categories: Any) -> dict[str, Any]:
         return {"kind": "category", "categories": categories.tolist()}
     if kind.is_ordered:
         return {"kind": "ordered", "categories": list(kind.order)}
-    return {"kind": "date" if kind.is_date else "number"}
+    meanings = {"meanings": dict(kind.values)} if kind.values else {}
+    return {"kind": "date" if kind.is_date else "number", **meanings}
 
 
 def _weights(model: Model) -> dict[str, Any]:
@@ -156,9 +158,10 @@ def _show(summary: dict[str, Any], model: Model, console: Console, with_weights:
     labels, depth = [spoken(label) for label in model.labels], summary["depth"]
     table = Table(show_header=False, box=None, pad_edge=False)
     kept = summary["training_rows_kept"]
+    conditions = f", with at most {depth} {'condition' if depth == 1 else 'conditions'} each"
     for name, value in (
         ("variant", summary["variant"]),
-        ("rules", f"{summary['n_rules']}, with at most {depth} {'condition' if depth == 1 else 'conditions'} each"),
+        ("rules", f"{summary['n_rules']}{conditions if depth else ''}"),
         ("classes", _listed(labels)),
         ("training weight", f"{summary['training_weight']:,.1f}".removesuffix(".0")),
         ("training rows kept", f"{kept:,}" + (", as exemplars for novelty" if kept else "")),
@@ -174,7 +177,8 @@ def _show(summary: dict[str, Any], model: Model, console: Console, with_weights:
         features.add_column(heading, justify="right" if heading == "conditions" else "left")
     for feature in summary["features"]:
         between = " < " if feature["kind"] == "ordered" else ", "
-        values = _listed(feature["categories"], between) if "categories" in feature else ""
+        meanings = [f"{value}: {words}" for value, words in feature.get("meanings", {}).items()]
+        values = _listed(feature.get("categories", meanings), between)
         features.add_row(Text(spoken(feature["name"])), feature["kind"], Text(values), str(feature["conditions"]))
     console.print(features)
 
@@ -217,13 +221,32 @@ def run_export(model: Path, out: Path, with_novelty: bool, dtype: str) -> None:
     typer.echo(f"{out}: {len(content):,} bytes\ninputs: {inputs}\noutputs: {outputs}")
 
 
-def run_scorecard(model: Path, out: Path, rounded: bool) -> None:
-    """Write the scorecard of a wide model in the form that the name of the file says."""
+def run_scorecard(model: Path, out: Path, positive: str | None, counted: dict[str, Any]) -> None:
+    """Write the scorecard of a wide model in the form that the name of the file says, and say what totals mean.
+
+    Parameters
+    ----------
+    model, out : Path
+        The files.
+    positive : str or None
+        Class that the points speak for; None: the second one.
+    counted : dict
+        How points are counted: further parameters of :class:`ferl.export.Scorecard`.
+    """
     check_place(out, model)
-    card = Scorecard(load_model(model), rounded=rounded)
+    for name in ("base_odds", "points_to_double"):
+        if not counted.get(name, 1.0) > 0:
+            raise CommandError(f"--{name.replace('_', '-')} is {counted[name]:g}; it must be greater than 0.")
+    estimator = load_model(model)
+    check_wide(estimator.model_, "--scorecard", model)
+    if positive is not None and (n_classes := len(estimator.classes_)) != 2:
+        raise CommandError(f"--positive is {positive!r}, but each of {n_classes} classes has points. Leave it out.")
+    label = None if positive is None else label_named(estimator.model_, positive, "--positive")
+    card = Scorecard(estimator, positive=label, **counted)
     forms: dict[str, Callable[[], str | None]] = {".csv": card.csv, ".txt": card.text, ".tex": card.latex}
     if out.suffix.lower() not in forms:
         raise CommandError(f"{out.name} ends in {out.suffix!r}; a scorecard is written to .csv, .txt or .tex.")
     text = forms[out.suffix.lower()]() or ""
     replace_text(out, text if text.endswith("\n") else f"{text}\n")
-    typer.echo(f"{out}: {len(card.frame()):,} lines of points")
+    meaning = card.text().rpartition("\n\n")[2]  # the last part of the text, below the table
+    typer.echo(f"{out}: {len(card.frame()):,} lines of points\n{meaning}")

@@ -41,11 +41,14 @@ class Wanted:
         Heading of the page; None: the name of the model's file.
     groups : str or None
         Column whose values rows are compared by; None: rows are not grouped.
+    decision : {"probable", "balanced"}
+        How the labels that figures are about are chosen.
     """
 
     target: str | None = None
     title: str | None = None
     groups: str | None = None
+    decision: str = "probable"
 
 
 def run_report(model: Path, table: Path, out: Path, form: FileForm, wanted: Wanted, jobs: int) -> None:
@@ -61,7 +64,7 @@ def run_report(model: Path, table: Path, out: Path, form: FileForm, wanted: Want
     if len(names) > fitted.n_features and wanted.groups not in _names_of(fitted):
         names = [name for name in names if name != wanted.groups]  # without names columns are taken in their order
     rows = RowReader(fitted.schema, fitted.missing_features, names, file.path, file.form)
-    reading = TableReading(fitted, n_threads(jobs))
+    reading = TableReading(fitted, n_threads(jobs), decision=wanted.decision)
     held: list[pa.Array] = []
     with file_bar(f"judging {table.name}", file.size) as moved:
         for batch in file.batches(moved):

@@ -9,15 +9,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
+from ferl._cli.by_class import MAX_CLASSES, ByClass
+from ferl._read.judgement import AS_FITTED, Rule, judge
 from ferl._util.arrays import Bools, Floats, Ints
 from ferl._util.text import listed, spoken
+from ferl._util.threads import n_threads
 from ferl.classifier import FERLClassifier
 from ferl.metrics import aurc
 
 _MAX_CELLS = 1 << 24  # of answers in memory at a time: rows x classes
 _MIN_MISSED = 5  # rows of a class that is rarely found; fewer may be missed by chance
 _RARELY = 0.3  # of the rows of a class: few enough to be told of it
-_MAX_CLASSES = 8  # whose recall is printed; of more, the lowest
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,17 @@ class Judged:
     truth : ndarray of shape (n_samples,)
         Index of each row's class; -1: a label that is none of the model's.
     label : ndarray of shape (n_samples,)
-        Index of the most probable class.
+        Index of the class that is chosen; of an abstaining row, of the one that would be.
     confidence : ndarray of shape (n_samples,)
         Its probability.
     abstains : ndarray of bool of shape (n_samples,)
-        Whether every class is in the set.
+        Whether there is no answer.
+    covered : ndarray of bool of shape (n_samples,)
+        Whether the set holds the true class.
+    set_size : ndarray of shape (n_samples,)
+        Number of classes in the set.
+    rule : Rule
+        How answers are chosen.
     """
 
     classes: list[str]
@@ -43,6 +51,9 @@ class Judged:
     label: NDArray[np.intp]
     confidence: Floats
     abstains: Bools
+    covered: Bools
+    set_size: NDArray[np.intp]
+    rule: Rule
 
     @property
     def right(self) -> Bools:
@@ -58,40 +69,57 @@ class Judged:
             f"{counts[most] / len(self.truth):.1%}"
         )
 
-    def recall_text(self) -> str:
-        """Of each class, the share of its rows that are found; of many classes, the lowest."""
-        known = self.truth >= 0
-        n_rows = np.bincount(self.truth[known], minlength=len(self.classes))
-        n_found = np.bincount(self.truth[known & self.right], minlength=len(self.classes))
-        held = np.flatnonzero(n_rows)
-        shares = n_found[held] / n_rows[held]
-        shown = held
-        rest = ""
-        if len(held) > _MAX_CLASSES:
-            shown = held[np.argsort(shares, kind="stable")[:_MAX_CLASSES]]
-            rest = f"; these are the lowest of {len(held):,} classes, whose mean is {shares.mean():.1%}"
-        return ", ".join(f"{self.classes[c]} {n_found[c] / n_rows[c]:.1%} of {n_rows[c]:,}" for c in shown) + rest
+    @property
+    def recall(self) -> ByClass:
+        """Of each class, how many of its rows are found."""
+        return ByClass.of(self.classes, self.truth, self.right)
 
-    def notes(self) -> list[str]:
-        """What a reader of the figures should not miss: classes that are rarely found, and a model of no use."""
-        known = self.truth >= 0
-        n_rows = np.bincount(self.truth[known], minlength=len(self.classes))
-        n_found = np.bincount(self.truth[known & self.right], minlength=len(self.classes))
+    @property
+    def coverage(self) -> ByClass:
+        """Of each class, how many of its rows have it in their set."""
+        return ByClass.of(self.classes, self.truth, self.covered)
+
+    def notes(self, example: str = "", *, is_tested: bool = True) -> list[str]:
+        """What a reader of the figures should not miss: classes that are rarely found, and a model of no use.
+
+        Parameters
+        ----------
+        example : str, default=""
+            A command that shows what balanced decisions find and cost.
+        is_tested : bool, default=True
+            Whether the rows were not learned from, so that AUC and AURC are printed as well.
+        """
+        recall, is_balanced = self.recall, self.rule.decision == "balanced"
+        n_rows, mean = recall.n_rows, recall.mean
         notes = []
-        if len(self.truth) and self.right.sum() <= n_rows.max():
-            notes.append(
-                f"by accuracy the model is no better than always saying {self.classes[int(n_rows.argmax())]}; whether "
-                "its probabilities rank rows, AUC, AURC and recall tell"
-            )
-        lost = np.flatnonzero((n_found < _RARELY * n_rows) & (n_rows >= _MIN_MISSED))
+        if len(self.truth) and not is_balanced and self.right.sum() <= n_rows.max():
+            most = self.classes[int(n_rows.argmax())]
+            tells = "AURC tells" if self.auc is None else "AUC and AURC tell"
+            rest = f"; {tells} whether its probabilities rank rows all the same" if is_tested else ""
+            notes.append(f"by accuracy the model is no better than always saying {most}{rest}")
+        if is_balanced and mean is not None and mean <= 1 / len(recall.held) < 1:
+            guess = f"always saying one class, {1 / len(recall.held):.1%}"
+            notes.append(f"by mean recall, {mean:.1%}, the model is no better than {guess}")
+        lost = np.flatnonzero((recall.n_hit < _RARELY * n_rows) & (n_rows >= _MIN_MISSED))
         if len(lost):
-            told = [f"{self.classes[c]} ({n_rows[c]:,} rows)" for c in lost[:_MAX_CLASSES]]
-            rest = f" and {len(lost) - _MAX_CLASSES:,} more classes" if len(lost) > _MAX_CLASSES else ""
-            notes.append(
-                f"less than {_RARELY:.0%} of {listed(told)}{rest} are found: other classes are more probable. "
-                "ferl predict --decision balanced finds rare classes, at the cost of others"
-            )
+            told = [f"{self.classes[c]} ({n_rows[c]:,} rows)" for c in lost[:MAX_CLASSES]]
+            rest = f" and {len(lost) - MAX_CLASSES:,} more classes" if len(lost) > MAX_CLASSES else ""
+            found = f"less than {_RARELY:.0%} of {listed(told)}{rest} are found"
+            are_rare = 2 * n_rows[lost].max() < n_rows.max()
+            notes.append(f"{found}: other classes are more probable{self._remedy(example) if are_rare else ''}")
         return notes
+
+    def _remedy(self, example: str) -> str:
+        """What may be done about classes that are rarely found, as the end of a sentence."""
+        if self.rule.decision == "balanced":
+            return (
+                ", even compared with their frequency. More rows of such classes, or columns that tell them apart, "
+                "would help"
+            )
+        wish = ". To find rare classes at the cost of others, add --decision balanced to ferl predict and ferl evaluate"
+        if self.rule.calibration is not None and self.rule.calibration.control is not None:
+            return f"{wish}, with a calibration without --risk"
+        return f"{wish}{example and ': ' + example}"
 
     @property
     def auc(self) -> float | None:
@@ -107,7 +135,8 @@ class Judged:
         ranked = "" if self.auc is None else f"{self.auc:.3f} of {self.classes[1]} against {self.classes[0]}"
         found = [
             (f"{name} accuracy", self.accuracy_text()),
-            (f"{name} recall", self.recall_text()),
+            (f"{name} recall", self.recall.text()),
+            *self._mean_recall_line(name),
             *([(f"{name} AUC", f"{ranked} (0.5: ranked by chance, 1: all before the others)")] if ranked else []),
             (
                 f"{name} AURC",
@@ -119,8 +148,15 @@ class Judged:
             abstained += f"; of the other rows {self.right[~self.abstains].mean():.1%} are right"
         return [f"{title:<18} {text}" for title, text in [*found, (f"{name} abstentions", abstained)]]
 
+    def _mean_recall_line(self, name: str) -> list[tuple[str, str]]:
+        """What balanced decisions aim at, instead of accuracy."""
+        recall = self.recall
+        if self.rule.decision != "balanced" or recall.mean is None:
+            return []
+        return [(f"{name} mean recall", f"{recall.mean:.1%}; always saying one class gives {1 / len(recall.held):.1%}")]
 
-def judge_rows(estimator: FERLClassifier, X: pa.Table, truth: Ints) -> Judged:
+
+def judge_rows(estimator: FERLClassifier, X: pa.Table, truth: Ints, rule: Rule = AS_FITTED) -> Judged:
     """The answers of a model to labelled rows, some rows at a time: with thousands of classes answers are large.
 
     Parameters
@@ -131,14 +167,17 @@ def judge_rows(estimator: FERLClassifier, X: pa.Table, truth: Ints) -> Judged:
         Rows.
     truth : ndarray of shape (n_samples,)
         Index of each row's class; -1: none of the model's.
+    rule : Rule, default=Rule()
+        How answers are chosen.
     """
     step = max(_MAX_CELLS // len(estimator.classes_), 1)
-    label, confidence, abstains = [], [], []
+    model, threads = estimator.model_, n_threads(estimator.n_jobs)
+    parts = []
     for start in range(0, X.num_rows, step):
-        evidence = estimator.predict_evidence(X.slice(start, step))
-        probability = evidence.probability
-        label.append(probability.argmax(axis=1))
-        confidence.append(probability.max(axis=1))
-        abstains.append(evidence.prediction_set().all(axis=1))
-    classes = [spoken(own) for own in estimator.model_.labels]
-    return Judged(classes, truth, *map(np.concatenate, (label, confidence, abstains)))
+        found = judge(model, estimator._rows(X.slice(start, step)), rule, n_threads=threads)
+        own = truth[start : start + step]
+        covered = (own >= 0) & found.sets[np.arange(len(own)), own]
+        parts.append((found.label, found.confidence, found.abstains, covered, found.sets.sum(axis=1)))
+    classes = [spoken(own) for own in model.labels]
+    label, confidence, abstains, covered, set_size = map(np.concatenate, zip(*parts, strict=True))
+    return Judged(classes, truth, label, confidence, abstains, covered, set_size, rule)

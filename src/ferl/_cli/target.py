@@ -7,6 +7,7 @@ import typer
 from numpy.typing import NDArray
 
 from ferl._cli.errors import CommandError
+from ferl._model.settings import Settings
 from ferl._tables.files import field_number
 from ferl._util.text import shown
 
@@ -77,6 +78,17 @@ def note_cost(variant: str, n_rows: int, n_columns: int, n_classes: int) -> None
     typer.echo(
         f"note: {n_classes:,} classes in {n_rows:,} rows: a {variant} fit takes roughly {_spoken(seconds)}, since its "
         f"time grows with rows x classes{other}",
+        err=True,
+    )
+
+
+def note_few_rules(settings: Settings, n_classes: int) -> None:
+    """Say before a fit that a tree has fewer rules than there are classes."""
+    if settings.adds_up or settings.max_rules >= n_classes:
+        return
+    typer.echo(
+        f"note: {n_classes:,} classes and at most {settings.max_rules:,} rules: each rule of a tree speaks most for "
+        f"one class, so that the others are hardly found. Add --set max_rules={2 * n_classes}, say",
         err=True,
     )
 

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from ferl._model.model import Model
 from ferl._read.calibration import Calibration
 from ferl._read.certificate import certified_radius
-from ferl._read.decision import decide
-from ferl._read.evidence import Evidence, read_evidence
-from ferl._read.novelty import novelty, total_spread
+from ferl._read.judgement import ABSTENTIONS, Judgement, Rule, judge
+from ferl._read.novelty import total_spread
 from ferl._read.reasons import Reason, read_reasons
 from ferl._tables.file_rows import Batch, RowReader
 from ferl._tables.files import TableFile, format_of, open_sink
-from ferl._util.arrays import Bools, Floats
+from ferl._util.arrays import Floats
 from ferl._util.files import TableFileError
 from ferl._util.progress import file_bar
 from ferl._util.threads import in_order, n_threads
@@ -54,6 +53,8 @@ class Wanted:
         Whether the proven radius is among the answers, in spreads.
     safe_csv : bool
         Whether text that a spreadsheet would take for a formula gets an apostrophe before it, in CSV.
+    with_probabilities : bool
+        The probability of each class as well.
     """
 
     every_class: bool = False
@@ -68,6 +69,19 @@ class Wanted:
     alpha: float | None = None
     with_radius: bool = False
     safe_csv: bool = False
+    with_probabilities: bool = False
+
+    @property
+    def rule(self) -> Rule:
+        """How answers are chosen."""
+        return Rule(self.decision, self.calibration, self.alpha)
+
+    @property
+    def by_class(self) -> tuple[str, ...]:
+        """What is told of every class."""
+        if self.every_class:
+            return ("probability", "belief", "plausibility")
+        return ("probability",) * self.with_probabilities
 
     @property
     def with_p_values(self) -> bool:
@@ -78,13 +92,12 @@ class Wanted:
 def answer_names(model: Model, wanted: Wanted) -> list[str]:
     """Names of the columns that :func:`answer_columns` gives."""
     names = ["label", "probability", "set", "ignorance"] + ["novelty"] * wanted.with_novelty
-    names += ["novelty_p"] * wanted.with_p_values + ["radius"] * wanted.with_radius
-    if wanted.every_class:
-        names += [f"{what}({label})" for what in ("probability", "belief", "plausibility") for label in model.classes]
+    names += ["novelty_p"] * wanted.with_p_values + ["radius"] * wanted.with_radius + ["abstention"]
+    names += [f"{what}({label})" for what in wanted.by_class for label in model.classes]
     return [wanted.prefix + name for name in names]
 
 
-def answer_columns(model: Model, rows: Floats, wanted: Wanted) -> list[pa.Array | pa.ChunkedArray]:
+def answer_columns(model: Model, rows: Floats, judged: Judgement, wanted: Wanted) -> list[pa.Array | pa.ChunkedArray]:
     """Label, its probability, the prediction set as text, ignorance, and what else is wanted.
 
     Parameters
@@ -93,6 +106,8 @@ def answer_columns(model: Model, rows: Floats, wanted: Wanted) -> list[pa.Array 
         The model.
     rows : ndarray of shape (n_samples, n_columns)
         Rows as the tree reads them; there may be none.
+    judged : Judgement
+        What is decided of them.
     wanted : Wanted
         What is to be answered.
 
@@ -101,58 +116,31 @@ def answer_columns(model: Model, rows: Floats, wanted: Wanted) -> list[pa.Array 
     list of pyarrow.Array
         An abstaining row has no label and no probability, unless a guess is wanted.
     """
-    evidence = read_evidence(model, rows) if len(rows) else _nothing(model)
-    best = decide(model, rows, evidence, wanted.decision) if len(rows) else np.zeros(0, dtype=np.intp)
-    calibration = wanted.calibration
-    how_novel = np.zeros(0)
-    if len(rows) and (wanted.with_novelty or (calibration is not None and calibration.needs_novelty)):
-        how_novel = novelty(model, rows)
-    told, sets, abstains = _promised(evidence, how_novel, wanted)
-    probability = told.probability
-    silent = None if wanted.guess else abstains
+    silent = None if wanted.guess else judged.abstains
     columns = [
-        pa.array(model.classes.tolist()).take(pa.array(best, mask=silent)),
-        pa.array(probability[np.arange(len(best)), best], mask=silent),
-        set_texts(sets, model.classes),
-        pa.array(told.ignorance),
+        pa.array(model.classes.tolist()).take(pa.array(judged.label, mask=silent)),
+        pa.array(judged.confidence, mask=silent),
+        set_texts(judged.sets, model.classes),
+        pa.array(judged.evidence.ignorance),
     ]
     if wanted.with_novelty:
-        columns.append(pa.array(how_novel, from_pandas=True))
-    if wanted.with_p_values and calibration is not None:
-        columns.append(pa.array(calibration.novelty_p_values(how_novel)))
+        columns.append(pa.array(judged.novelty, from_pandas=True))
+    if wanted.with_p_values and wanted.calibration is not None and judged.novelty is not None:
+        columns.append(pa.array(wanted.calibration.novelty_p_values(judged.novelty)))
     if wanted.with_radius:
         spread = total_spread(model.tree)[: model.n_features]
         columns.append(pa.array(certified_radius(model, rows, spread) if len(rows) else np.zeros(0), mask=silent))
-    if wanted.every_class:
-        for block in (probability, told.belief, told.plausibility):
-            columns += [pa.array(np.ascontiguousarray(own)) for own in block.T]
+    columns.append(pa.array(list(ABSTENTIONS)).take(pa.array(judged.abstention, mask=~judged.abstains)))
+    for what in wanted.by_class:
+        columns += [pa.array(np.ascontiguousarray(own)) for own in getattr(judged.evidence, what).T]
     return columns
 
 
-def _promised(evidence: Evidence, how_novel: Floats, wanted: Wanted) -> tuple[Evidence, Bools, Bools]:
-    """The evidence that is told, the sets, and which rows abstain: by calibration rows where there are some.
-
-    Sets and abstention compare the evidence itself, as the calibration rows' was; the map is about probabilities.
-    """
-    calibration = wanted.calibration
-    told = evidence
-    if calibration is not None and calibration.moved is not None and len(evidence):
-        told = calibration.moved(evidence)
-    if calibration is not None and calibration.conformal is not None and len(evidence):
-        sets = calibration.conformal.sets(evidence, wanted.alpha or calibration.conformal.alpha)
-    else:
-        sets = told.prediction_set()
-    answered = None if calibration is None else calibration.answered(evidence, how_novel)
-    if answered is not None:
-        return told, sets, ~answered
-    # Of a single class nothing is in doubt.
-    return told, sets, np.asarray(sets.all(axis=1) & (sets.shape[1] > 1))
-
-
-def reason_columns(
-    model: Model, rows: Floats, n_reasons: int, wished: Any = None, decision: str = "probable"
-) -> list[pa.Array]:
+def reason_columns(model: Model, rows: Floats, wanted: Wanted, judged: Judgement) -> list[pa.Array]:
     """What cost each row most on its way to a class, one column of text for each reason; null where there is none.
+
+    Without a wished class it is, of each row, the most probable class but its label: what speaks for the label. A row
+    that has no label has no such reasons.
 
     Parameters
     ----------
@@ -160,37 +148,31 @@ def reason_columns(
         The model, of wide rules.
     rows : ndarray of shape (n_samples, n_columns), float64
         Rows as the model reads them.
-    n_reasons : int
-        How many, at most.
-    wished : label or None, default=None
-        The class. Without one it is, of each row, the most probable class but its label: what speaks for the label.
-    decision : str, default="probable"
-        How the label is chosen.
+    wanted : Wanted
+        How many, of which class, and whether abstaining rows have a label all the same.
+    judged : Judgement
+        What is decided of the rows.
 
     Returns
     -------
     list of pyarrow.Array
     """
     found: list[tuple[Reason, ...]] = [()] * len(rows)
-    classes = model.classes.tolist()
-    if wished is not None:
-        found = read_reasons(model, rows, n_reasons, wished)
+    classes, n_reasons = model.classes.tolist(), wanted.n_reasons
+    if wanted.wished is not None:
+        found = read_reasons(model, rows, n_reasons, wanted.wished)
     elif len(rows) and len(classes) > 1:
-        evidence = read_evidence(model, rows)
-        label, other = decide(model, rows, evidence, decision), evidence.probability.copy()
+        label, other = judged.label, judged.evidence.probability.copy()
         other[np.arange(len(rows)), label] = -1.0
         pairs = np.column_stack([label, other.argmax(axis=1)])
-        for given, towards in np.unique(pairs, axis=0).tolist():
-            own = np.flatnonzero((pairs == (given, towards)).all(axis=1))
+        has_label = ~judged.abstains | wanted.guess
+        for given, towards in np.unique(pairs[has_label], axis=0).tolist():
+            own = np.flatnonzero((pairs == (given, towards)).all(axis=1) & has_label)
             told = read_reasons(model, rows[own], n_reasons, classes[towards], rival=classes[given])
             for row, reasons in zip(own, told, strict=True):
                 found[row] = reasons
     texts = [[own[k].text if k < len(own) else None for own in found] for k in range(n_reasons)]
     return [pa.array(column, pa.string()) for column in texts]
-
-
-def _nothing(model: Model) -> Evidence:
-    return Evidence(np.zeros((0, len(model.classes))), np.zeros(0), np.zeros(0), model.classes)
 
 
 def set_texts(sets: NDArray[np.bool_], classes: NDArray[Any]) -> pa.Array:
@@ -219,9 +201,26 @@ def set_texts(sets: NDArray[np.bool_], classes: NDArray[Any]) -> pa.Array:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def judge_file(
-    model: Model, file: TableFile, out: str, wanted: Wanted, as_json: bool, jobs: int | None
-) -> tuple[int, list[str]]:
+@dataclass(frozen=True)
+class Outcome:
+    """What became of the rows of a file.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows.
+    n_abstained : dict
+        Number of rows without an answer, by the word for why; words of no row are left out.
+    notes : list of str
+        Which categories training did not have.
+    """
+
+    n_rows: int
+    n_abstained: dict[str, int]
+    notes: list[str]
+
+
+def judge_file(model: Model, file: TableFile, out: str, wanted: Wanted, as_json: bool, jobs: int | None) -> Outcome:
     """Write the rows of a file with the answers of a model.
 
     Parameters
@@ -241,32 +240,33 @@ def judge_file(
 
     Returns
     -------
-    n_rows : int
-        Number of rows.
-    notes : list of str
-        Which categories training did not have.
+    Outcome
     """
     threads = n_threads(jobs)  # refused, if at all, before anything is written
-    judge = _Judge(model, file, wanted, format_of(out, as_json))
-    n_rows = 0
+    answerer = _Answerer(model, file, wanted, format_of(out, as_json))
+    n_rows, abstained = 0, np.zeros(len(ABSTENTIONS), dtype=np.int64)
     with (
         file_bar(f"judging {file.path.name}", file.size) as moved,
-        open_sink(out, judge.form, judge.schema, safe_csv=wanted.safe_csv) as sink,
+        open_sink(out, answerer.form, answerer.schema, safe_csv=wanted.safe_csv) as sink,
     ):
 
-        def judged(batch: pa.Table) -> tuple[Batch, Any]:
-            read = judge.rows.read(batch)
-            return read, sink.prepare(judge.answered(batch, read))
+        def judged(batch: pa.Table) -> tuple[Batch, NDArray[np.int64], Any]:
+            read = answerer.rows.read(batch)
+            found = answerer.judged(read)
+            counts = np.bincount(found.abstention[found.abstains], minlength=len(abstained))
+            return read, counts, sink.prepare(answerer.answered(batch, read, found))
 
         # Several batches at a time, each on one thread, and written in their order.
-        for read, prepared in in_order(judged, file.batches(moved), threads):
+        for read, counts, prepared in in_order(judged, file.batches(moved), threads):
             sink.write(prepared)
-            judge.rows.count(read)
+            answerer.rows.count(read)
             n_rows += len(read.rows)
-    return n_rows, judge.rows.unseen_lines()
+            abstained += counts
+    told = {word: n for word, n in zip(ABSTENTIONS, abstained.tolist(), strict=True) if n}
+    return Outcome(n_rows, told, answerer.rows.unseen_lines())
 
 
-class _Judge:
+class _Answerer:
     """Adds answers to batches; all that it returns has one schema."""
 
     def __init__(self, model: Model, file: TableFile, wanted: Wanted, form: str) -> None:
@@ -287,14 +287,19 @@ class _Judge:
                 f"{'ferl_' + double[0]!r} and so on, or --only-answers."
             )
         nothing = file.schema.empty_table()
-        self.schema = self.answered(nothing, self.rows.read(nothing)).schema
+        read = self.rows.read(nothing)
+        self.schema = self.answered(nothing, read, self.judged(read)).schema
 
-    def answered(self, batch: pa.Table, read: Batch) -> pa.Table:
+    def judged(self, read: Batch) -> Judgement:
+        """What is decided of the rows of a batch."""
+        return judge(self.model, read.rows, self.wanted.rule, with_novelty=self.wanted.with_novelty)
+
+    def answered(self, batch: pa.Table, read: Batch, judged: Judgement) -> pa.Table:
         """A batch of the file, with the answers for its rows."""
         wanted = self.wanted
-        answers = answer_columns(self.model, read.rows, wanted)
+        answers = answer_columns(self.model, read.rows, judged, wanted)
         if wanted.n_reasons:
-            answers += reason_columns(self.model, read.rows, wanted.n_reasons, wanted.wished, wanted.decision)
+            answers += reason_columns(self.model, read.rows, wanted, judged)
         numbers = read.numbers if self.as_typed else {}
         kept = [numbers.get(name, own) for name, own in zip(self.kept, batch.columns if self.kept else (), strict=True)]
         return pa.table([*kept, *answers], names=[*self.kept, *self.names])

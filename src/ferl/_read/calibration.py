@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from ferl._model.fields import ModelFileError, Part, as_numbers, as_written, is_plain_text
 from ferl._model.files import file_content, json_text, parsed_json
 from ferl._model.model import Model
-from ferl._read.conformity import SCORES, Reference, groups_of, nonconformity, reference_of, refuse_few_rows
+from ferl._read.conformity import SCORES, Reference, groups_of, least_rows, nonconformity, reference_of
 from ferl._read.evidence import Evidence
 from ferl._read.probability_maps import IsotonicMap, TemperatureMap
 from ferl._read.risk_control import SIGNALS, RiskControl, evidence_signal
 from ferl._util.arrays import Bools, Floats
 from ferl._util.files import replace_text
-from ferl._util.text import shown
+from ferl._util.text import listed, shown
 
 FORMAT = "ferl-calibration"
 VERSION = 1
@@ -64,22 +64,62 @@ class ConformalScores:
         return cls(score, class_conditional, alpha, reference)
 
     def check(self, classes: NDArray[Any], alpha: float) -> None:
-        """Refuse an alpha that these rows are too few for."""
+        """Refuse an alpha that these rows are too few for, in the words of the command line."""
         if not 0 < alpha < 1:
             raise ValueError(f"--alpha is {alpha:g}; it must lie between 0 and 1, such as 0.1 for sets that hold 90 %.")
-        refuse_few_rows(groups_of([self.reference], classes, class_conditional=self.class_conditional), alpha)
+        groups = groups_of([self.reference], classes, class_conditional=self.class_conditional)
+        short = [group for group in groups if group.least_alpha > alpha]
+        if not short:
+            return
+        of_class = " of every class" if self.class_conditional else ""
+        known = listed([f"{group.n_rows:,}" + (f" of {group.label}" if of_class else "") for group in short])
+        others = sum(group.n_unknown for group in short)
+        unknown = f", {others:,} of them with labels that the model does not know" if others else ""
+        worst = max(group.least_alpha for group in short)
+        remedies = ["Add rows"] + [f"choose an --alpha of at least {worst:.3g}"] * (worst < 1)
+        remedies += ["leave --class-conditional out"] * self.class_conditional
+        raise ValueError(
+            f"--alpha {alpha:g} needs at least {least_rows(alpha)} calibration rows{of_class}; there are {known}"
+            f"{unknown}. {listed(remedies, 'or')}."
+        )
 
     def sets(self, evidence: Evidence, alpha: float) -> Bools:
         """Sets that miss the true class with a probability of at most alpha, shape (n_samples, n_classes)."""
-        at_least = self.reference.weight_at_least(
-            nonconformity(evidence, self.score), class_conditional=self.class_conditional
-        )
-        total = self.reference.total(at_least.shape[1], class_conditional=self.class_conditional)
-        sets = np.asarray((at_least + 1) / (total + 1) > alpha)
-        probability = evidence.probability
-        # No set is empty: where no class fits well enough it holds the most probable ones.
-        best = probability == probability.max(axis=1, keepdims=True)
-        return np.asarray(sets | (best & ~sets.any(axis=1, keepdims=True)))
+        at_least, total = self._compared(evidence)
+        return _never_empty((at_least + 1) / (total + 1) > alpha, evidence)
+
+    def left_out_sets(self, evidence: Evidence, alpha: float) -> Bools:
+        """Sets of the calibration rows themselves, each compared with all the others, shape (n_rows, n_classes).
+
+        Which of them hold the true class tells, for rows of any kind, how often sets of new rows will: a row that is
+        compared with itself as well would be in its set more often.
+
+        Parameters
+        ----------
+        evidence : Evidence
+            What the model says of the calibration rows, in their order.
+        alpha : float
+            How often a set may miss the true class.
+        """
+        at_least, total = self._compared(evidence)
+        codes, scores = self.reference.codes, nonconformity(evidence, self.score)
+        is_compared = np.arange(at_least.shape[1]) == codes[:, None] if self.class_conditional else True
+        itself = (self.reference.scores[:, None] >= scores) & is_compared
+        n_others = total - np.broadcast_to(is_compared, at_least.shape)
+        return _never_empty((at_least - itself + 1) / (n_others + 1) > alpha, evidence)
+
+    def _compared(self, evidence: Evidence) -> tuple[Floats, Floats]:
+        """How many calibration rows fit no better than each row and class, and of how many."""
+        scores = nonconformity(evidence, self.score)
+        at_least = self.reference.weight_at_least(scores, class_conditional=self.class_conditional)
+        return at_least, self.reference.total(at_least.shape[1], class_conditional=self.class_conditional)
+
+
+def _never_empty(sets: Bools, evidence: Evidence) -> Bools:
+    """Sets where those without a class that fits well enough hold the most probable classes."""
+    probability = evidence.probability
+    best = probability == probability.max(axis=1, keepdims=True)
+    return np.asarray(sets | (best & ~sets.any(axis=1, keepdims=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,16 +216,19 @@ def read_calibration(path: str | os.PathLike[str], model: Model, model_path: str
     Calibration
     """
     name = Path(path).name
+    digest = digest_of(model_path)
     try:
-        calibration = calibration_from_form(parsed_json(file_content(Path(path))), model.classes)
+        form = parsed_json(file_content(Path(path)))
+        is_calibration = isinstance(form, dict) and form.get("format") == FORMAT
+        if not is_calibration or not isinstance(form.get("model"), str) or form["model"] == digest:
+            return calibration_from_form(form, model.classes)
     except ModelFileError as error:
         raise ModelFileError(f"{name}: {error}") from error
-    if calibration.model != digest_of(model_path):
-        raise ModelFileError(
-            f"{name} belongs to another model than {Path(model_path).name}: what it promises holds for that one alone. "
-            "Run ferl calibrate with this model."
-        )
-    return calibration
+    # Before its content is checked: classes of another model would be the first thing to be wrong.
+    raise ModelFileError(
+        f"{name} belongs to another model than {Path(model_path).name}: what it promises holds for that one alone. "
+        "Run ferl calibrate with this model."
+    )
 
 
 def calibration_to_form(calibration: Calibration) -> dict[str, Any]:

@@ -76,10 +76,19 @@ class RiskControl:
         """Share of the calibration rows that is answered."""
         return self.n_answered / self.n_rows
 
+    @property
+    def _answered_rows(self) -> str:
+        """Which rows are answered; of ignorance and novelty less is better, and the signal is their negative."""
+        if self.threshold == -inf:
+            return "All rows"
+        is_negative = self.signal in ("ignorance", "novelty")
+        limit = f"at most {-self.threshold:.4g}" if is_negative else f"at least {self.threshold:.4g}"
+        return f"Rows with {self.signal} of {limit}"
+
     def __str__(self) -> str:
         wish = f"at most {self.risk:.3g} errors among answered rows, with confidence {self.confidence:.3g}"
         if self.met:
-            rows = "All rows" if self.threshold == -inf else f"Rows with {self.signal} of at least {self.threshold:.4g}"
+            rows = self._answered_rows
             return (
                 f"Promised: {wish}. {rows} are answered: {self.n_answered} of {self.n_rows} calibration rows "
                 f"({self.answered_share:.1%}), {self.n_errors} of them wrong (bound {self.bound:.3g})."

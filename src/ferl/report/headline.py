@@ -56,6 +56,11 @@ def _quality(measures: dict[str, Any], names: list[str]) -> str:
     guess = f"always saying {names[measures['commonest']]} would be right for {100 * baseline:.1f} %"
     known = "" if not measures["n_without_label"] else f" for the {measures['n_rows']:,} rows with a label"
     right = f"{100 * accuracy:.1f} % of the predictions{known} are right"
+    if measures["decision"] == "balanced":
+        # Accuracy is not what they aim at: always saying the commonest class is often right more often.
+        recalls = [own["recall"] for own in measures["by_class"] if own["recall"] is not None]
+        mean = f"the mean recall of the classes is {100 * sum(recalls) / max(len(recalls), 1):.1f} %"
+        return f"{right}; {mean}, where always saying one class has {100 / max(len(recalls), 1):.1f} %"
     return f"{right}, where {guess}" if accuracy > baseline else f"{right}, no better than guessing: {guess}"
 
 

@@ -57,11 +57,12 @@ def summarise(
     Returns
     -------
     dict
-        ``title``, ``version``, ``headline`` (the report in a sentence and a picture), ``table`` (counts), ``model``,
-        ``classes``, ``features``, ``rules``, ``tree`` (None for wide rules), ``shapes`` and ``card`` (charts and the
-        scorecard of wide rules; None for trees), ``words`` (what words of rules mean), ``measures`` (None without
-        labels), ``groups`` (None without a column to group by), ``abstained`` and ``novel`` rows, ``glossary``, and
-        ``page``: the model and the rows for the what-if page. The same model and table give the same dict.
+        ``title``, ``version``, ``headline`` (the report in a sentence and a picture), ``decision`` (how labels are
+        chosen), ``table`` (counts), ``model``, ``classes``, ``features``, ``rules``, ``tree`` (None for wide rules),
+        ``shapes`` and ``card`` (charts and the scorecard of wide rules; None for trees), ``words`` (what words of rules
+        mean), ``measures`` (None without labels), ``groups`` (None without a column to group by), ``abstained`` and
+        ``novel`` rows, ``glossary``, and ``page``: the model and the rows for the what-if page. The same model and
+        table give the same dict.
     """
     from ferl import __version__
 
@@ -76,6 +77,7 @@ def summarise(
         "title": shown_line(title),
         "version": __version__,
         "headline": headline(told, counts, found, classes, view.target),
+        "decision": reading.decision,
         "table": counts,
         "model": told,
         "classes": classes,

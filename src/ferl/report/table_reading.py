@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._model.model import Model
+from ferl._read.decision import decide
 from ferl._read.evidence import Evidence, read_evidence
 from ferl._read.novelty import novelty as how_novel
 from ferl._util.arrays import Bools, Floats, Ints
@@ -87,7 +88,7 @@ class Answers:
     Attributes
     ----------
     truth, label : ndarray of shape (n_samples,), int32
-        True labels, as in :class:`Rows`, and the most probable ones.
+        True labels, as in :class:`Rows`, and those that are chosen.
     confidence : ndarray of shape (n_samples,)
         The probability of the latter.
     abstains : ndarray of bool of shape (n_samples,)
@@ -119,6 +120,8 @@ class TableReading:
         Abstained rows that are kept, those of largest ignorance, and as many of the most novel ones.
     n_first : int, default=50
         Rows from the beginning of the table that are kept.
+    decision : {"probable", "balanced"}, default="probable"
+        How labels are chosen; see :meth:`ferl.FERLClassifier.predict`.
 
     Attributes
     ----------
@@ -128,9 +131,11 @@ class TableReading:
         All rows; those whose set is the whole frame; and those of them for which no rule fires at all.
     """
 
-    def __init__(self, model: Model, n_threads: int = 1, n_listed: int = 25, n_first: int = 50) -> None:
+    def __init__(
+        self, model: Model, n_threads: int = 1, n_listed: int = 25, n_first: int = 50, decision: str = "probable"
+    ) -> None:
         width = model.n_features + len(model.missing_features)
-        self.model, self.n_threads = model, n_threads
+        self.model, self.n_threads, self.decision = model, n_threads, decision
         self.abstained, self.novel = Leading(n_listed, width), Leading(n_listed, width)
         self.first = Leading(n_first, width)
         self.n_rows = self.n_abstained = self.n_unsupported = self.n_covered = 0
@@ -163,7 +168,7 @@ class TableReading:
         everywhere = np.arange(len(rows))
         sets = evidence.prediction_set()
         abstains = sets.all(axis=1) & (sets.shape[1] > 1)
-        self._count(evidence, sets, abstains, labels)
+        self._count(evidence, sets, abstains, labels, decide(self.model, rows, evidence, self.decision))
         self.abstained.offer(evidence.ignorance, np.flatnonzero(abstains), rows_at)
         novelty = how_novel(self.model, rows, n_threads=self.n_threads)
         self.novel.offer(np.nan_to_num(novelty, nan=0.0), everywhere, rows_at)
@@ -174,7 +179,7 @@ class TableReading:
         n_categories = self.model.schema.n_categories
         return np.asarray((n_categories > 0) & (row[: len(n_categories)] >= n_categories))
 
-    def _count(self, evidence: Evidence, sets: Bools, abstains: Bools, truth: Ints) -> None:
+    def _count(self, evidence: Evidence, sets: Bools, abstains: Bools, truth: Ints, label: NDArray[np.intp]) -> None:
         self.n_abstained += int(abstains.sum())
         self.n_unsupported += int((abstains & (evidence.ignorance == 1)).sum())
         self.set_sizes += np.bincount(sets.sum(axis=1), minlength=len(self.set_sizes))
@@ -182,9 +187,8 @@ class TableReading:
         self.conflict += float(evidence.conflict.sum())
         known = np.flatnonzero(truth >= 0)
         self.n_covered += int(sets[known, truth[known]].sum())
-        probability = evidence.probability
-        label = probability.argmax(axis=1)
-        self._blocks.append((truth, label.astype(np.int32), probability[np.arange(len(label)), label], abstains))
+        confidence = evidence.probability[np.arange(len(label)), label]
+        self._blocks.append((truth, label.astype(np.int32), confidence, abstains))
 
     def answers(self) -> Answers:
         """The answers to all rows, in the order of the table."""
@@ -225,6 +229,7 @@ def measures(reading: TableReading, classes: list[str]) -> dict[str, Any] | None
     coverage, risk, _ = risk_coverage_curve(truth, label, confidence)
     return {
         "n_rows": n,
+        "decision": reading.decision,
         "n_without_label": reading.n_rows - n,
         "n_other_labels": int((truth < 0).sum()),
         "accuracy": float(correct.mean()),

@@ -17,6 +17,7 @@ from markupsafe import Markup
 from numpy.typing import ArrayLike, NDArray
 
 from ferl._model.model import Model
+from ferl._read.decision import check_decision
 from ferl._readings import model_of
 from ferl._sklearn import changed_parameters, check_rows, checked_input
 from ferl._tables import codes_of
@@ -147,6 +148,7 @@ def write_report(
     title: str = "Rules, evidence and doubt",
     table: str = "the table",
     groups: str | ArrayLike | None = None,
+    decision: str = "probable",
 ) -> Path:
     """Write a report on a fitted classifier and a table: one HTML file that needs no network.
 
@@ -173,6 +175,9 @@ def write_report(
         A column of ``X``, or values of the rows that the model does not read: the page compares accuracy, abstention
         and error rates of the groups; see :func:`ferl.metrics.metrics_by_group`. A column of ``X`` that is not a
         feature of the model is taken for this alone.
+    decision : {"probable", "balanced"}, default="probable"
+        How the labels that figures are about are chosen; see :meth:`ferl.FERLClassifier.predict`. Lists of rows and
+        the form tell the most probable class.
 
     Returns
     -------
@@ -192,7 +197,7 @@ def write_report(
     ...     path.read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
-    replace_text(path, report_html(estimator, X, y, title=title, table=table, groups=groups))
+    replace_text(path, report_html(estimator, X, y, title=title, table=table, groups=groups, decision=decision))
     return Path(path)
 
 
@@ -204,14 +209,16 @@ def report_html(
     title: str = "Rules, evidence and doubt",
     table: str = "the table",
     groups: str | ArrayLike | None = None,
+    decision: str = "probable",
 ) -> str:
     """The text of :func:`write_report`'s file."""
+    check_decision(decision)
     model, threads = model_of(estimator, "write_report"), n_threads(estimator.n_jobs)
     X, grouping = _grouping(model, X, groups)
     given = checked_input(estimator, X)
     rows = check_rows(estimator, given)
     truth = None if y is None else label_codes(model, y, len(rows))
-    reading = TableReading(model, threads)
+    reading = TableReading(model, threads, decision=decision)
     for first in range(0, len(rows), BLOCK_ROWS):
         block = slice(first, first + BLOCK_ROWS)
         reading.add(rows[block], None if truth is None else truth[block], _cells(model, given, first))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import ceil, floor, log10
-from statistics import fmean
 from typing import Any
 
 from ferl_bench.common_sets import common_sets_section
@@ -12,18 +11,17 @@ from ferl_bench.headline import GOAL, Headline, against_best, against_paper, aga
 from ferl_bench.labels import label_marks
 from ferl_bench.method import Method, all_methods, packages_of
 from ferl_bench.methods.ferl import COMPACT_TREE
-from ferl_bench.published import AUTHORS, FAR, PROTOCOL, SOURCE, Published, why
+from ferl_bench.paper_rows import paper_rows_section
+from ferl_bench.published import AUTHORS, PROTOCOL, SOURCE, Published
 from ferl_bench.render import Report, Section
 from ferl_bench.rows import (
     ANSWERS,
-    PAPER_DATA_SETS,
     SETS,
     Measure,
     Row,
     data_set_section,
     failure_notes,
     method_section,
-    names_of,
     partial_rows,
     rows_json,
     run_notes,
@@ -56,12 +54,14 @@ def make_report(rows: Sequence[Row], facts: Mapping[str, object]) -> Report:
     answers = method_section("Answers", rows, ANSWERS, _answer_notes(rows), AUTHORS)
     with_sets = [row for row in rows if row.values("u65")]
     by_key = {measure.key: measure for measure in ANSWERS}
+    beside = paper_rows_section(rows)
     return Report(
         name="frontier",
         title="Frontier: accuracy, selection and prediction sets against the number of rules",
         facts=facts,
         sections=[
             answers,
+            *beside,
             *common_sets_section(rows, OURS[0], _compared()),
             *([method_section("Prediction sets", with_sets, SETS, authors=AUTHORS)] if with_sets else []),
             *_published_section({row.method.name for row in rows}),
@@ -71,6 +71,7 @@ def make_report(rows: Sequence[Row], facts: Mapping[str, object]) -> Report:
         draw=lambda figure: _draw(figure, rows),
         headlines=_headlines(rows),
         failures=failure_notes(rows),
+        repeated=beside,
     )
 
 
@@ -134,28 +135,9 @@ def _answer_notes(rows: Sequence[Row]) -> list[str]:
         "In brackets: the paper's figure, after a semicolon the one of the authors' published results; ±: standard "
         "deviation over data sets; means over data sets of fold means.",
         f"The authors' published results: {SOURCE}; {PROTOCOL}.",
-        "Fit ms: median over data sets; other jobs may have run at the same time, `ferl bench speed` is the race.",
+        "Fit ms: processor time of one thread, median over data sets; `ferl bench speed` is the race.",
         *run_notes(rows),
-        *_difference_notes(rows),
     ]
-
-
-def _difference_notes(rows: Sequence[Row]) -> list[str]:
-    """Say of each row that is far from the paper's why that is, where all of the paper's data sets were run."""
-    if len(names_of(rows)) != PAPER_DATA_SETS:
-        return []
-    notes = []
-    for row in rows:
-        gaps = [
-            f"{measure.title} {gap:+.2f}"
-            for measure, _ in _compared()
-            if measure.key in row.method.paper
-            and len(row.data_sets) == PAPER_DATA_SETS
-            and abs(gap := measure.scale * fmean(row.values(measure.key)) - row.method.paper[measure.key]) > FAR
-        ]
-        if gaps:
-            notes.append(f"{row.method.name}, ours minus the paper's: {', '.join(gaps)}: {why(row.method.name)}.")
-    return notes
 
 
 def _draw(figure: Any, rows: Sequence[Row]) -> None:

@@ -40,7 +40,7 @@ NOTES = (
 )
 TIME_NOTES = (
     "Sum over the data sets that both have of the median fit time of a fold, and divided by FERL-wide's; one "
-    "thread. Other jobs may have run at the same time: `ferl bench speed` is the race.",
+    "thread, in processor time; `ferl bench speed` is the race.",
 )
 SET_NOTES = (
     "Conformal: split-conformal sets of score 1 - p at 90 %, calibrated on the calibration part. Evidence: FERL's "
