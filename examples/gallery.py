@@ -179,7 +179,7 @@ def curves():
 
 def ranks():
     """The accuracies of docs/results/frontier.md, over its data sets."""
-    page = (DOCS / "frontier.md").read_text(encoding="utf-8")
+    page = (DOCS / "results" / "frontier.md").read_text(encoding="utf-8")
     section = page.partition("## Acc % by data set")[2].partition("\n## ")[0]
     table = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("|")]
     methods, rows = table[0][1:], [row[1:] for row in table[2:]]

@@ -19,10 +19,11 @@ Random = np.random.Generator
 
 
 class RealTable(NamedTuple):
-    """A table and its labels."""
+    """A table and its labels, and what people say of both."""
 
     frame: pd.DataFrame
     y: NDArray[Any]
+    describe: dict[str, Any] | None = None
 
 
 def _chance(rng: Random, log_odds: Any, yes: str = "yes", no: str = "no") -> NDArray[Any]:
@@ -208,6 +209,36 @@ def diabetes() -> RealTable:
     return RealTable(data.data, np.where(data.target > data.target.median(), "fast", "slow"))
 
 
+def bank() -> RealTable:
+    """Customers of a bank, described: dates, ordered grades, 0 and 1 that mean something, units, gaps."""
+    rng, n = np.random.default_rng(8), 600
+    grades = pd.CategoricalDtype(["poor", "fair", "good", "excellent"], ordered=True)
+    frame = pd.DataFrame(
+        {
+            "income": np.exp(rng.normal(8.1, 0.45, n)).round(2),
+            "customer_since": pd.Timestamp("2015-01-01") + pd.to_timedelta(rng.integers(0, 3000, n), unit="D"),
+            "rating": pd.Series(rng.choice(grades.categories, n, p=[0.1, 0.3, 0.4, 0.2])).astype(grades),
+            "debt_ratio": rng.beta(2, 5, n).round(3),
+            "late_payments": rng.poisson(0.6, n),
+            "owns_home": rng.choice([0, 1], n, p=[0.6, 0.4]),
+            "purpose": rng.choice(["car", "home", "holiday"], n, p=[0.5, 0.3, 0.2]),
+        }
+    )
+    odds = 5 * frame["debt_ratio"] + 1.2 * frame["late_payments"] - 0.7 * frame["rating"].cat.codes - 2.6
+    y = np.where(_chance(rng, odds - 1.0 * frame["owns_home"]) == "yes", 1, 0)
+    words = {
+        "target": {"name": "default", "values": {"0": "repaid", "1": "defaulted"}},
+        "columns": {
+            "income": {"label": "monthly income", "unit": "EUR"},
+            "customer_since": {"label": "customer since"},
+            "debt_ratio": {"label": "debt ratio"},
+            "late_payments": {"label": "late payments"},
+            "owns_home": {"label": "owns a home", "values": {"0": "no", "1": "yes"}},
+        },
+    }
+    return RealTable(_with_gaps(rng, frame, {"income": 0.1, "purpose": 0.03}), y, words)
+
+
 TABLES: dict[str, Callable[[], RealTable]] = {
     own.__name__: own for own in (titanic, pbc, hdma, chile, penguins, pima, diamonds, wine, diabetes)
 }
@@ -216,7 +247,7 @@ TABLES: dict[str, Callable[[], RealTable]] = {
 @lru_cache
 def real_table(name: str) -> RealTable:
     """One of the tables, made once."""
-    return TABLES[name]()
+    return bank() if name == "bank" else TABLES[name]()
 
 
 def rows_to_judge(table: RealTable, seed: int, n: int) -> pd.DataFrame:
@@ -228,6 +259,6 @@ def rows_to_judge(table: RealTable, seed: int, n: int) -> pd.DataFrame:
             known = table.frame[name].dropna()
             step = rng.choice([0.0, 0.05, 0.5], size=n, p=[0.6, 0.3, 0.1]) * rng.uniform(-1, 1, size=n)
             rows[name] = rows[name] + step * float(known.max() - known.min())
-        elif not isinstance(rows[name].dtype, pd.CategoricalDtype):
+        elif rows[name].dtype.kind != "M" and not isinstance(rows[name].dtype, pd.CategoricalDtype):
             rows[name] = rows[name].mask(rng.random(n) < 0.02, "never seen")
     return rows.mask(rng.random(rows.shape) < 0.05)

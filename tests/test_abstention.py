@@ -171,7 +171,7 @@ def test_the_outcome_says_what_was_calibrated(data, signal, method) -> None:
     assert (control.n_rows, control.n_answered) == (300, accepted.sum())
     assert control.n_errors == (wrong & accepted).sum()
     assert control.n_errors / control.n_answered <= control.bound <= control.risk
-    assert str(control).startswith("Promised: at most 0.25 errors among answered rows, with confidence 0.8.")
+    assert str(control).startswith("Promised: at most 25 % errors among answered rows, with 80 % confidence.")
     np.testing.assert_array_equal(accepted, model.confidence_signal(X[300:600]) >= control.threshold)
 
 

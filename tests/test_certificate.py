@@ -209,7 +209,7 @@ def test_a_single_rule_is_certified_everywhere() -> None:
     for combination in ("dempster", "vote"):
         model = FERLClassifier("deep", combination=combination).fit(X, y)
         assert (model.certified_radius(X) == np.inf).all()
-        assert str(model.certificate(X[0])).startswith("0, whatever the values\nVerdict: certain.")
+        assert str(model.certificate(X[0])).startswith("The label stays 0, whatever the numbers.\nVerdict: certain.")
         assert model.certificate(X[0]).limits == ()
 
 
@@ -228,7 +228,7 @@ def test_a_row_without_a_margin_has_radius_zero() -> None:
         assert model.predict_evidence(far).ignorance == 1
         assert model.certified_radius(far) == 0
         assert str(model.certificate(far[0])).startswith(
-            "0, without a margin: nothing is certified\nVerdict: no margin"
+            "The label is 0 without a margin: nothing is certified.\nVerdict: no margin"
         )
 
 
@@ -260,7 +260,7 @@ def test_a_certificate_names_the_features_that_limit_it(name: str) -> None:
         assert certificate.limits
         untested = set(X.columns) - set(X.columns[np.unique(model.tree_.feature[1:])])
         assert not untested & set(certificate.limits)
-        assert f"{certificate.label}, as long as" in str(certificate)
+        assert f"The label stays {certificate.label} as long as" in str(certificate)
         assert certificate.limits[0] in str(certificate)
         assert np.isnan(certificate.global_radius) == (name != "deep, vote")
         assert ("Lipschitz" in str(certificate)) == (name == "deep, vote")

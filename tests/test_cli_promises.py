@@ -120,7 +120,7 @@ def test_evaluate_tells_whether_promises_are_kept(folder):
 def test_what_cannot_be_promised_is_said(folder, tmp_path):
     model, held_out = folder / "model.json", folder / "held_out.csv"
     command = ["calibrate", model, held_out, "--target", "kind", "-o", tmp_path / "c.json"]
-    assert "Not promised: at most 0.02 errors" in ferl(*command, "--risk", 0.02).stdout
+    assert "Not promised: at most 2 % errors" in ferl(*command, "--risk", 0.02).stdout
     out = tmp_path / "o.csv"
     ferl("predict", model, folder / "new.csv", "--calibration", tmp_path / "c.json", "-o", out)
     assert set(read_table(out)["label"]) == {""}

@@ -165,12 +165,12 @@ def test_the_summary_gives_answer_and_reason(iris):
     sure = model.explain([5.0, 3.4, 1.5, 0.2])
     assert sure.summary == "setosa (98 %), because petal length < 2.46 ±0.09."
     odd = model.explain([5.0, 3.4, 1.5, 2.4])
-    assert odd.summary.endswith("; but petal width is 2.4, while 0.1 to 0.4 is usual.")
+    assert odd.summary.endswith("; but petal width is 2.4, while 0.1 to 0.4 is usual for such rows.")
     lost = model.explain([60.0, 30.0, 50.0, 20.0])
     assert lost.abstains
-    assert lost.summary.startswith("No answer: no rule fires because")
+    assert lost.summary.startswith("No answer: no rule covers the row, because")
     two = model.explain([6.0, 2.7, 5.1, 1.6])
-    assert two.summary.startswith("virginica (49 %) or versicolor (41 %): no rule fires fully")
+    assert two.summary.startswith("virginica (49 %) or versicolor (41 %): rules fire only in part")
     assert "The support of versicolor reaches up to 60.0 %, and that of virginica begins at 39.4 %." in str(two)
 
 
@@ -182,7 +182,9 @@ def test_no_answer_is_no_label_and_no_proof_of_one(iris):
         assert story.label is story.changes is story.certified is None
         assert "Proven" not in str(story)
         assert "would change" not in str(story)
-    assert torn.summary.startswith("No answer, setosa (35 %), versicolor (33 %) or virginica (33 %): no rule fires")
+    assert torn.summary.startswith(
+        "No answer, setosa (35 %), versicolor (33 %) or virginica (33 %): rules fire only in part"
+    )
 
 
 def test_the_story_agrees_with_the_readings_of_the_model(iris):
@@ -206,16 +208,16 @@ def test_a_row_beyond_the_reach_of_all_rules_has_a_story(combination, sources):
         story = model.explain([far] * 4)
         assert story.abstains
         assert story.rules == ()
-        assert "None: the row fits no rule." in str(story)
+        assert "None: no rule covers the row." in str(story)
 
 
 def test_no_change_is_called_proven_only_where_it_is(iris):
     frame, model = iris
     sure = replace(model.explain(frame.iloc[0]), changes=())
-    assert "Proven: no change of a single value makes it anything but setosa." in sure.to_text(200)
+    assert "Proven: no change of a single value makes the label another one than setosa." in sure.to_text(200)
     searched = replace(sure, unproven=("petal width",))
-    line = "No change of petal width alone was found that makes it anything but setosa; that is searched, not proven."
-    assert line in searched.to_text(200)
+    line = "No change of petal width alone was found that makes the label another one than setosa"
+    assert f"{line}; that is searched, not proven." in searched.to_text(200)
     assert searched.to_dict()["unproven"] == ["petal width"]
     assert "Proven: no change" not in str(searched)
     assert "Proven: no change" not in str(model.explain(frame.iloc[83]))
@@ -223,7 +225,7 @@ def test_no_change_is_called_proven_only_where_it_is(iris):
 
 def test_what_cannot_be_measured_is_said_in_words(iris):
     _, model = iris
-    assert "Nobody can say: all values are missing." in str(model.explain([None] * 4))
+    assert "Nobody can say, since all values are missing." in str(model.explain([None] * 4))
     beyond = model.explain([1e308] * 4)
     assert beyond.novelty == np.inf
     assert "Novelty is too large to be told." in str(beyond)

@@ -15,6 +15,8 @@ from sklearn.datasets import load_breast_cancer, load_iris
 
 from ferl import FERLClassifier, overview
 from ferl._read.evidence import decision_scores, read_evidence
+from real_tables import real_table
+from sentences import fitted
 from table_examples import fit_mixed, mixed_table, rows_beside
 
 NAMES = ["sepal length", "sepal width", "petal length", "petal width"]
@@ -263,7 +265,7 @@ def test_what_if_gives_the_answers_to_both_rows(variant):
     assert found.before == model.explain(row, counterfactual=False)
     assert found.after == model.explain(other, counterfactual=False)
     assert found.summary.startswith(
-        "If petal width were 1.2 instead of 1.8 and petal length were missing instead of 4.8:"
+        "If petal width were 1.2 instead of 1.8 and petal length were missing instead of 4.8, the answer would be"
     )
     assert ("What speaks for" in str(found)) == (variant == "wide")
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["summary"] == found.summary
@@ -313,13 +315,13 @@ def test_the_importance_of_curves_is_the_mean_distance_from_their_mean():
 def test_the_overview_says_what_the_features_say_and_lists_all_rules():
     _, model = iris()
     page = overview(model)
-    assert page.summary.startswith(f"{model.n_rules_} rules on 4 of 4 features tell 3 classes apart; petal length")
+    assert page.summary.startswith(f"{model.n_rules_} rules on all 4 features tell 3 classes apart; petal length")
     assert [rule.number for rule in page.rules] == list(range(1, model.n_rules_ + 1))
     np.testing.assert_allclose([rule.weight for rule in page.rules], np.ptp(model.evidence_weights_, axis=1))
     assert [share for _, share in page.importances] == sorted(model.feature_importances_, reverse=True)
     text = page.to_text(300)
     assert "The higher petal length, from 1 to 6.9, the more it speaks for virginica" in text
-    assert "virginica: 33% of the training rows. petal length at 6.9 speaks most for it before all others (" in text
+    assert "virginica: 33 % of the training rows. What speaks most for this class is petal length at 6.9 (" in text
     assert all(profile.is_answered for profile in page.classes)
 
 
@@ -343,3 +345,14 @@ def test_every_overview_of_wide_rules_is_text_html_and_json():
         assert "None" not in str(page)
     for X, y in (([[0.0], [1.0]] * 5, [1] * 10), ([[0.0]] * 10, [0, 1] * 5)):
         assert "no feature matters" in overview(FERLClassifier("wide", random_state=0).fit(X, y)).summary
+
+
+@pytest.mark.parametrize("kind", ["wide", "deep"])
+def test_what_if_leaves_the_values_that_stay_as_they_are(kind):
+    clf, row = fitted("bank", kind), real_table("bank").frame.iloc[3]
+    found = clf.what_if(row, {"debt_ratio": 0.7, "customer_since": pd.Timestamp("2016-02-01")})
+    there = row.copy()
+    there["debt_ratio"], there["customer_since"] = 0.7, pd.Timestamp("2016-02-01")
+    np.testing.assert_array_equal(found.after.probability, clf.predict_proba(there.to_frame().T.infer_objects())[0])
+    assert found.summary.startswith("default: If debt ratio were 0.7 instead of ")
+    assert "customer since were 2016-02-01" in found.summary

@@ -222,7 +222,7 @@ def test_the_nearest_ordered_category_with_another_label_is_found():
 
 
 def test_orders_can_be_said_and_must_hold_all_categories():
-    table = pd.DataFrame({"x": ["low", "mid", "high", "?"] * 20, "n": np.arange(80)})
+    table = pd.DataFrame({"x": ["low", "mid", "high", "?"] * 20, "n": np.arange(80) % 40})
     said = {"columns": {"x": {"order": SIZES, "missing": ["?"]}}}
     clf = FERLClassifier("medium", random_state=0).fit(table, table.x == "high", describe=said)
     np.testing.assert_array_equal(clf.model_.schema.encode(table)[:4, 0], [0, 1, 2, np.nan])

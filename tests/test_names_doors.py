@@ -83,7 +83,7 @@ def test_onnx_takes_markers_of_missing_text():
     onnxruntime = pytest.importorskip("onnxruntime")
     from ferl.onnx import to_onnx
 
-    table = pd.DataFrame({"x": ["a", "b", "?", "c"] * 30, "n": np.arange(120.0)})
+    table = pd.DataFrame({"x": ["a", "b", "?", "c"] * 30, "n": np.arange(120.0) % 60})
     clf = FERLClassifier("medium", random_state=0).fit(table, table.x == "a", describe={"missing": ["?"]})
     session = onnxruntime.InferenceSession(to_onnx(clf).SerializeToString())
     feed = {"x": np.array([["?"], [""]], dtype=object), "n": np.array([[3.0], [3.0]])}

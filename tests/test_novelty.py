@@ -390,7 +390,7 @@ ODD_TABLES = {
     "one class": (np.random.default_rng(0).normal(size=(30, 3)), np.zeros(30)),
     "constant": (np.full((20, 3), 7.0), np.arange(20) % 2),
     "all zero": (np.zeros((20, 3)), np.arange(20) % 2),
-    "a constant feature": (np.column_stack([np.arange(20.0), np.full(20, 1e-200), np.arange(20.0) % 3]), [0, 1] * 10),
+    "a constant feature": (np.column_stack([np.arange(20) / 2, np.full(20, 1e-200), np.arange(20.0) % 3]), [0, 1] * 10),
     "fewer rows than features": (np.random.default_rng(0).normal(size=(5, 40)), [0, 1, 0, 1, 1]),
     "huge": (np.random.default_rng(0).uniform(-1e150, 1e150, size=(50, 3)), np.arange(50) % 2),
     "tiny": (1e-299 * np.random.default_rng(0).uniform(1, 9, size=(50, 3)), np.arange(50) % 2),

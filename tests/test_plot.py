@@ -96,7 +96,7 @@ def test_bars_are_belief_and_plausibility(ax: Any, medium: FERLClassifier, kind:
     ends = [bar.get_x() + bar.get_width() for bar in bars["plausibility"]]
     assert ends == pytest.approx(evidence.plausibility[0])
     lines = {line.get_label(): line for line in ax.lines}
-    assert lines["pignistic probability"].get_xdata() == pytest.approx(evidence.pignistic[0])
+    assert lines["probability"].get_xdata() == pytest.approx(evidence.pignistic[0])
     assert lines["largest belief"].get_xdata()[0] == pytest.approx(evidence.belief.max())
     assert [text.get_text() for text in ax.get_yticklabels()] == medium.classes_.tolist()
     for bar, inside, colour in zip(bars["belief"], evidence.prediction_set()[0], class_colours(3), strict=True):

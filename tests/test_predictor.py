@@ -81,7 +81,7 @@ def test_a_wrong_row_is_refused(row, message, table):
 
 def test_numbers_for_dates_and_ordered_words_are_refused_as_the_classifier_refuses_them():
     n = 60
-    X = pd.DataFrame({"day": pd.date_range("2021-01-01", periods=n), "size": np.arange(n, dtype=float)})
+    X = pd.DataFrame({"day": pd.date_range("2021-01-01", periods=n), "size": np.arange(n) + 0.5})
     grade = pd.Categorical(np.where(X["size"] > 30, "high", "low"), categories=["low", "high"], ordered=True)
     for table in (X, X[["size"]].assign(grade=grade)):
         clf = FERLClassifier(random_state=0).fit(table, X["size"] > 30)

@@ -64,9 +64,14 @@ def test_metrics_are_those_of_the_library(model, table):
     assert found["aurc"] == aurc(table.y, label, confidence)
     assert found["ece"] == expected_calibration_error(table.y, label, confidence)
     assert found["set_coverage"] == set_coverage(table.y, sets, model.classes_)
-    assert sum(bin_["n_rows"] for bin_ in found["reliability"]) == 300
-    gap = sum(own["share"] * abs(own["accuracy"] - own["confidence"]) for own in found["reliability"])
-    assert gap == pytest.approx(found["ece"])
+    assert [own["name"] for own in found["reliability"]] == ["a", "b", "c"]
+    for own in found["reliability"]:
+        assert sum(bin_["n_rows"] for bin_ in own["bins"]) == 300
+        said = sum(bin_["n_rows"] * bin_["probability"] for bin_ in own["bins"])
+        assert said == pytest.approx(proba[:, own["class"]].sum())
+        assert sum(bin_["n_rows"] * bin_["share"] for bin_ in own["bins"]) == pytest.approx(
+            (table.y == own["class"]).sum()
+        )
     counts = np.array([row["counts"] for row in found["confusion"]["rows"]])
     expected = pd.crosstab(table.y, label).reindex(index=range(3), columns=range(3), fill_value=0)
     np.testing.assert_array_equal(counts, expected)

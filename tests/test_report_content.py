@@ -18,9 +18,12 @@ from ferl.export import export_scorecard, reason_codes
 from ferl.metrics import metrics_by_group
 from ferl.report import report_html
 from ferl.report.glossary import glossary
+from ferl.report.shape_charts import _end_texts
 from ferl.report.summarise import summarise
 from ferl.report.table_reading import TableReading
 from ferl.report.writing import label_codes, percent
+from real_tables import real_table
+from sentences import fitted
 from table_examples import fit_mixed, mixed_table, rare_category_table, rows_beside
 
 
@@ -54,7 +57,7 @@ def test_the_first_sentence_tells_rows_accuracy_baseline_recall_and_abstention(l
     assert f"{100 * (label == y).mean():.1f} % of the predictions are right" in told
     assert f"always saying no would be right for {100 * (y == 'no').mean():.1f} %" in told
     for name in ("no", "yes"):
-        assert f"{100 * (label == y)[y == name].mean():.0f} % of the rows that are {name}" in told
+        assert f"{100 * (label == y)[y == name].mean():.0f} % of the {(y == name).sum()} rows of class {name}" in told
     assert f"{n_open} rows ({100 * n_open / 600:.1f} %) get no answer" in told
 
 
@@ -80,7 +83,7 @@ def test_a_model_that_is_no_better_than_guessing_is_said_to_be_so():
     model = FERLClassifier("wide", random_state=0).fit(X[:, :1] * 0, y)
     told = summary_of(model, X[:, :1] * 0, y)["headline"]["sentence"]
     assert "75.0 % of the predictions are right, no better than guessing: always saying a would be right" in told
-    assert "0 % of the rows that are b" in told
+    assert re.search(r"0 % of the [\d,]+ rows? of class b", told)
 
 
 def test_without_labels_nothing_is_said_of_right_and_wrong(loans):
@@ -94,7 +97,7 @@ def test_of_many_classes_the_best_and_the_worst_are_named():
     table = mixed_table(np.random.default_rng(0), n=300, n_classes=5)
     told = summary_of(fit_mixed(table), table.frame, table.y)["headline"]["sentence"]
     assert "predict one of 5 classes" in told
-    assert re.search(r"they find from \d+ % of the rows that are \d to \d+ % of the rows that are \d;", told)
+    assert re.search(r"they find from \d+ % of the \d+ rows of class \d to \d+ % of the \d+ rows of class \d;", told)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -306,3 +309,19 @@ def test_numbers_of_the_text_have_four_digits_at_most(loans):
     long = [own for own in digits if len(own.rstrip("0")) > 4]
     assert len(digits) > 100
     assert long == []
+
+
+@pytest.mark.parametrize("kind", ["wide", "deep"])
+def test_a_page_of_a_described_table_has_its_words(kind):
+    table, clf = real_table("bank"), fitted("bank", kind)
+    page = report_html(clf, table.frame[:80], table.y[:80], groups="owns_home")
+    text = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+    assert "<h1>Predicting default</h1>" in page
+    assert "<h1>My title</h1>" in report_html(clf, table.frame[:5], title="My title")
+    assert 'id="groups-title">By owns a home' in text
+    assert re.findall(r'<th scope="row">(no|yes)</th>', text) == ["no", "yes"]
+    assert "probability of defaulted" in text
+    assert '"words":["no","yes"]' in page
+    since = table.frame.columns.get_loc("customer_since")
+    assert _end_texts(clf.model_, since, 16436.0, 19430.5) == ["2015-01-01", "2023-03-14"]
+    assert not re.search(r"(?<![\d.])1[6-9]\d{3}(?![\d.])", re.sub(r"<[^>]*>", " ", text))

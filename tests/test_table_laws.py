@@ -172,6 +172,7 @@ def test_columns_of_one_value_or_none_are_never_split(variant: str, table: Mixed
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("kind", ["unique", "many", "pairs", "blocks"])
+@pytest.mark.filterwarnings("ignore::ferl.IdColumnWarning")
 def test_a_category_for_every_row_or_few_rows_is_not_learned(kind: str, n_classes: int) -> None:
     """Identifiers, random levels, and groups that hold every class alike: none says anything about a new row."""
     rng = np.random.default_rng(n_classes)
@@ -200,6 +201,7 @@ def test_a_category_for_every_row_or_few_rows_is_not_learned(kind: str, n_classe
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced", {1: 10.0}])
+@pytest.mark.filterwarnings("ignore::ferl.IdColumnWarning")
 def test_an_identifier_is_not_learned_when_classes_weigh_differently(class_weight: Any) -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=400)

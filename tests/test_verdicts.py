@@ -203,7 +203,7 @@ def test_a_drift_says_what_has_changed_and_nothing_where_nothing_has(variant):
 
     assert verdict() == "Verdict: no sign of drift in 500 rows."
     turned, moved, wide = verdict(turned=0.4), verdict(shift=1.0), verdict(scale=2.5)
-    assert "labels follow the features in another way" in turned
+    assert "the rules fit the labels less well than before" in turned
     assert turned.endswith("Fit anew on recent rows.")
     assert "less frequent" in moved or "more frequent" in moved
     assert "values lie outside the training range" in wide
@@ -218,7 +218,8 @@ def test_a_detector_says_in_sentences_what_is_novel_and_whether_a_batch_has_drif
     odd.iloc[0, 3], odd.iloc[2, 4] = 2.6, "west"
     first, second, third, _ = detector.explain(odd)
     assert first.startswith(
-        "Novel (p = 0.013): more unusual than all 75 rows it was compared with, by petal width (cm) 2.6"
+        "Novel (p = 0.013): more unusual than all 75 rows it was compared with; "
+        "90 % of its novelty is from petal width (cm) 2.6"
     )
     assert second.startswith("Ordinary (p = ")
     assert "garden with a new category" in third or third.startswith("Ordinary")

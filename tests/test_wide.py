@@ -233,7 +233,7 @@ def test_monotone_constraints_hold_for_the_scores():
         (np.array([[1.0, 2.0]]), np.array([4])),
         (np.arange(30.0)[:, None], np.r_[np.zeros(29, dtype=int), 1]),
         (np.repeat(np.arange(10.0), 5)[:, None], np.repeat(np.arange(10) // 5, 5)),
-        (np.column_stack([np.arange(40.0)] * 4), np.arange(40) // 20),
+        (np.column_stack([np.arange(40) / 2] * 4), np.arange(40) // 20),
     ],
     ids=["constant", "one class", "one row", "a class of one row", "separable", "collinear"],
 )

@@ -36,6 +36,11 @@ class BoundSampler {
     sampler_.add(table, first_place, n_threads, monitor);
   }
 
+  void limit(std::uint64_t of_all, const Words& of_class) {
+    require(of_class.shape(0) == static_cast<std::size_t>(n_classes_), "of_class needs one key per class.");
+    sampler_.limit(of_all, copy(of_class));
+  }
+
   nb::dict state() {
     const Turn turn(busy_);
     const Candidates& found = sampler_.candidates();
@@ -159,6 +164,7 @@ void bind_sampler(nb::module_& m) {
       .def(nb::init<const Codes&, int, std::uint64_t, std::size_t, std::size_t, const Codes&>(), "n_categories"_a,
            "n_classes"_a, "seed"_a, "n_rows"_a, "n_class_rows"_a, "columns"_a)
       .def("add", &BoundSampler::add, "x"_a, "y"_a, "weight"_a, "first_place"_a, "n_threads"_a)
+      .def("limit", &BoundSampler::limit, "of_all"_a, "of_class"_a)
       .def("state", &BoundSampler::state)
       .def("merge", &BoundSampler::merge, "state"_a)
       .def("finish", &BoundSampler::finish, "n_threads"_a)

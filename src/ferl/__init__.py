@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from ferl._read.evidence import Evidence
     from ferl._read.explanation import Explanation, Overview
     from ferl._tables.describe import DescriptionError, TableDescription, load_description
+    from ferl._tables.ids import IdColumnWarning
     from ferl._tables.recognise import TableWarning
     from ferl.certified_cache import CertifiedCache
     from ferl.classifier import FERLClassifier
@@ -24,6 +25,7 @@ __all__ = [
     "Explanation",
     "FERLClassifier",
     "FuzzyTree",
+    "IdColumnWarning",
     "ModelFileError",
     "NoveltyDetector",
     "Overview",
@@ -50,6 +52,7 @@ _HOME = {
     "Explanation": "ferl._read.explanation",
     "FERLClassifier": "ferl.classifier",
     "FuzzyTree": "ferl._model.tree",
+    "IdColumnWarning": "ferl._tables.ids",
     "ModelFileError": "ferl.saving",
     "NoveltyDetector": "ferl.detector",
     "export_graphviz": "ferl.export",

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 
 from ferl._tables import Schema, distinct_labels, is_one_row, read_row, refuse_missing_labels, with_indicators
 from ferl._tables.describe import NOTHING_SAID, TableDescription
+from ferl._tables.ids import warn_of_ids
 from ferl._tables.labels import distinct_text
 from ferl._tables.reading import Table, as_array, as_frame, read_table
 from ferl._util.arrays import Floats, Ints, core_ready
@@ -185,7 +186,9 @@ def learn_table(
     classes, codes = learn_labels(estimator, y, table.shape)
     threads = n_threads(getattr(estimator, "n_jobs", None))
     columns = Schema.learn(table, categorical_features, threads, description.with_target_of(y))
-    return core_ready(columns.encode(table, threads)), columns, classes, codes
+    rows = core_ready(columns.encode(table, threads))
+    warn_of_ids(columns, rows)
+    return rows, columns, classes, codes
 
 
 def learn_labels(estimator: Any, y: Any, shape: tuple[int, ...]) -> tuple[NDArray[Any], Ints]:

@@ -62,7 +62,7 @@ class BatchDrift:
         """Whether the batch is unlike the training rows, in a sentence or two."""
         by_chance = self.alpha * self.n_rows
         found = (
-            f"{self.n_novel} of {self.n_rows} rows are unlike the training rows, where chance explains {by_chance:.3g}"
+            f"{self.n_novel} of {self.n_rows} rows are unlike the training rows, where chance explains {by_chance:.2g}"
         )
         if self.p_value > _SURE:
             return f"Verdict: no sign of drift. {found}."
@@ -263,7 +263,10 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         return self.estimator_.novelty_attribution(X, measure=self.measure_)
 
     def explain(self, X: ArrayLike) -> list[str]:
-        """A sentence for each row: whether it is novel, against how many rows, and by which features.
+        r"""A sentence for each row: whether it is novel, against how many rows, and by which features.
+
+        Names, units and meanings of values are those that the classifier inside knows: fit one with ``describe=`` and
+        pass it with ``cv="prefit"``.
 
         Parameters
         ----------
@@ -283,15 +286,17 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         >>> odd = X.iloc[[0, 0]].copy()
         >>> odd.iloc[0, 3] = 2.4
         >>> for sentence in detector.explain(odd):
-        ...     print(sentence)
-        Novel (p = 0.007): more unusual than all 150 rows it was compared with, by petal width (cm) 2.4 (88 %).
-        Ordinary (p = 1.000): as usual as the most usual of the 150 rows it was compared with.
+        ...     print(sentence.replace(";", ";\n "))
+        Novel (p = 0.007): more unusual than all 150 rows it was compared with;
+          88 % of its novelty is from petal width (cm) 2.4.
+        Ordinary (p = 1.000): all 150 rows it was compared with are at least as unusual.
         """
         p_values, parts = self.p_values(X), self.novelty_attribution(X)
         most = self._checked_allowed(self.n_calibration_) / (self.n_calibration_ + 1)
         model, rows, found = self.estimator_.model_, self.estimator_._rows(X), []
         for row, p, own in zip(rows, p_values.tolist(), parts, strict=True):
-            what = f"(p = {p:.3f}): {_rank_text(p, self.n_calibration_)} rows it was compared with"
+            shown = f"p = {p:.3f}" if p >= 0.0005 else "p < 0.001"
+            what = f"({shown}): {_rank_text(p, self.n_calibration_)}"
             found.append(f"Novel {what}{_reasons(model, row, own)}." if p <= most else f"Ordinary {what}.")
         return found
 
@@ -430,9 +435,9 @@ def _rank_text(p_value: float, n_compared: int) -> str:
     """Where a row stands among those it was compared with, from its p-value."""
     n_less = n_compared + 1 - round(p_value * (n_compared + 1))
     if n_less == 0:
-        return f"as usual as the most usual of the {n_compared}"
+        return f"all {n_compared} rows it was compared with are at least as unusual"
     share = f"all {n_compared}" if n_less == n_compared else f"{percent_text(n_less / n_compared)} of the {n_compared}"
-    return f"more unusual than {share}"
+    return f"more unusual than {share} rows it was compared with"
 
 
 def _reasons(model: Model, row: Floats, parts: Floats) -> str:
@@ -442,17 +447,18 @@ def _reasons(model: Model, row: Floats, parts: Floats) -> str:
         return ""
     names, order = model.feature_names(), np.argsort(-parts, kind="stable")[:MAX_NAMED].tolist()
     named = [
-        f"{spoken(names[f])} {_value(model, f, float(row[f]))} ({percent_text(parts[f] / total)})"
+        f"{percent_text(parts[f] / total)}{' of its novelty is' * (f == order[0])} from {spoken(names[f])} "
+        f"{_value(model, f, float(row[f]))}"
         for f in order
         if f == order[0] or parts[f] >= LEAST_NAMED * total
     ]
-    return f", by {listed(named)}"
+    return f"; {listed(named)}"
 
 
 def _value(model: Model, feature: int, value: float) -> str:
     categories = model.category_names.get(feature)
     if categories is None or math.isnan(value):
-        return value_text(None if math.isnan(value) else value)
+        return value_text(None if math.isnan(value) else model.value(feature, value))
     return value_text(categories[int(value)]) if value < len(categories) else "with a new category"
 
 

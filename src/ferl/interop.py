@@ -37,7 +37,7 @@ class PlainClassifier(ClassifierMixin, BaseEstimator):
     >>> import pandas as pd
     >>> from ferl import FERLClassifier
     >>> from ferl.interop import PlainClassifier
-    >>> table = pd.DataFrame({"colour": ["red", "blue"] * 20, "size": range(40)})
+    >>> table = pd.DataFrame({"colour": ["red", "blue"] * 20, "size": [k % 7 for k in range(40)]})
     >>> clf = FERLClassifier(random_state=0).fit(table, ["yes", "no"] * 20)
     >>> plain = PlainClassifier(clf)
     >>> plain.predict(table[:2]).tolist(), hasattr(plain, "n_features_in_")

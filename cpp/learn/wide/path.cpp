@@ -442,6 +442,13 @@ bool Path::step() {
   return true;
 }
 
+void Path::keep_rules_alone() {
+  firing_ = {};
+  score_ = {};
+  probability_ = {};
+  scanner_.set_rows({});
+}
+
 // Rules of the path that is followed, up to n in all, without a weight yet.
 void Path::take_over(std::size_t n) {
   for (std::size_t k = rules_.size(); k < std::min(n, followed_->size()); ++k)

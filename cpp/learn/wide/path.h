@@ -36,6 +36,9 @@ class Path {
   // Adds rules until there are n, or no candidate gains anything: those of the path that is followed, then new ones.
   void grow_to(std::size_t n);
 
+  // Frees what is needed to grow or to fit: the rules stay, to be followed.
+  void keep_rules_alone();
+
   std::size_t size() const { return rules_.size(); }
   const std::vector<Rule>& rules() const { return rules_; }
   const Weights& weights() const { return weights_; }

@@ -306,7 +306,7 @@ def report(
     table: Annotated[Path, typer.Argument(help="CSV or Parquet file with the columns that the model was fitted on.")],
     out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the page, an HTML file.")],
     target: Annotated[str | None, typer.Option(help="Column that holds the labels, for metrics.")] = None,
-    title: Annotated[str | None, typer.Option(help="Heading of the page.  [default: the model's name]")] = None,
+    title: Annotated[str | None, typer.Option(help="Heading of the page.  [default: what is predicted]")] = None,
     groups: Annotated[
         str | None, typer.Option(help="Column by whose values accuracy, abstention and error rates are compared.")
     ] = None,

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import typer
 
 from ferl._tables.categories import spelled_number
+from ferl._tables.ids import LEAST_ROWS, are_ids, are_running_numbers
 from ferl._util.text import shown
 
 _LIKE_NAMES = 0.5  # a column with more categories than this share of its rows looks like names
-_LIKE_IDS = 0.99  # a column of whole numbers with more distinct values than this share of its rows may be ids
-_LEAST_ROWS = 20
-_ID_NAMES = re.compile(r"(^|[^a-z])(id|ids|key|index|idx|nr|no|number|row|uuid|serial)($|[^a-z])|Id$|ID$")
 
 
 def remark_on_categories(text: pa.ChunkedArray, name: str) -> None:
@@ -29,8 +25,8 @@ def remark_on_categories(text: pa.ChunkedArray, name: str) -> None:
             f"that stands for missing values, add --missing {shlex.quote(','.join(others))}",
             err=True,
         )
-    elif len(counts) > max(_LIKE_NAMES * n_rows, _LEAST_ROWS):
-        kind = "ids" if len(counts) >= _LIKE_IDS * n_rows else "names"
+    elif len(counts) > max(_LIKE_NAMES * n_rows, LEAST_ROWS):
+        kind = "ids" if are_ids(len(counts), n_rows) else "names"
         typer.echo(
             f"note: column {name!r} has {len(counts):,} categories in {n_rows:,} rows, as {kind} have; to leave it "
             f"out, add --drop {shlex.quote(name)}",
@@ -39,18 +35,8 @@ def remark_on_categories(text: pa.ChunkedArray, name: str) -> None:
 
 
 def remark_on_ids(numbers: pa.ChunkedArray, name: str) -> None:
-    """Tell the user of a column of whole numbers with another value in nearly every row, as ids have.
-
-    Counts and prices may differ in every row too. So either the name says that it is an id, or the numbers lie close
-    together, as those that are given out one after the other do.
-    """
-    n_rows = len(numbers) - numbers.null_count
-    if n_rows < _LEAST_ROWS or not pc.all(pc.equal(numbers, pc.floor(numbers))).as_py():
-        return
-    if pc.count_distinct(numbers).as_py() < _LIKE_IDS * n_rows:
-        return
-    ends = pc.min_max(numbers).as_py()
-    if _ID_NAMES.search(name) or ends["max"] - ends["min"] < 2 * n_rows:
+    """Tell the user of a column of whole numbers with another value in nearly every row, as ids have."""
+    if are_running_numbers(numbers.drop_null().to_numpy(), name):
         typer.echo(
             f"note: column {name!r} has another whole number in nearly every row, as ids have; a rule on it says "
             f"nothing of new rows. To leave it out, add --drop {shlex.quote(name)}",

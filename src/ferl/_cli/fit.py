@@ -39,6 +39,7 @@ from ferl._tables.files import (
     text_as_numbers,
     with_decimal_points,
 )
+from ferl._tables.ids import IdColumnWarning
 from ferl._tables.kinds import NUMBERS
 from ferl._tables.recognise import TableWarning, recognise
 from ferl._util.names import near_name
@@ -167,6 +168,8 @@ def _told_as_notes() -> Iterator[None]:
         warnings.simplefilter("always", TableWarning)
         yield
     for warning in caught:
+        if issubclass(warning.category, IdColumnWarning):
+            continue  # the columns were told before, with what to add to the command
         if issubclass(warning.category, TableWarning):
             typer.echo(f"note: {_in_the_words_of_the_shell(str(warning.message))}", err=True)
         else:

@@ -38,7 +38,7 @@ class Wanted:
     target : str or None
         Column that holds the labels; None: there is none.
     title : str or None
-        Heading of the page; None: the name of the model's file.
+        Heading of the page; None: what is predicted, or the name of the model's file where it does not know.
     groups : str or None
         Column whose values rows are compared by; None: rows are not grouped.
     decision : {"probable", "balanced"}
@@ -75,7 +75,7 @@ def run_report(model: Path, table: Path, out: Path, form: FileForm, wanted: Want
             held += [] if wanted.groups is None else known_column(batch[wanted.groups], file.form).chunks
     if labels is not None:
         labels.refuse_if_all_are_others()
-    title = wanted.title or model.stem
+    title = wanted.title or (None if fitted.schema.target.name else model.stem)
     groups = None if wanted.groups is None or not held else _groups(wanted.groups, held, file.form)
     replace_text(out, render(summarise(fitted, changed_parameters(estimator), reading, title, table.name, groups)))
     for line in rows.unseen_lines():

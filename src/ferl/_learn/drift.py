@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,12 @@ from ferl._model.tree import FuzzyTree
 from ferl._read.novelty import lost_support, residual_parts, usual_residual
 from ferl._read.verdicts import points_text
 from ferl._util.arrays import Floats
-from ferl._util.text import listed, percent_text, spoken
+from ferl._util.text import listed, number_text, percent_text, spoken
 from ferl._util.threads import n_threads
 
 _STANDARD_ERRORS = 3  # beyond which a figure is a sign of drift
 _LEAST_SUPPORT = 0.02  # a few rows beyond the range of the rows before are no drift
+_MOST_SUPPORT = 0.5  # beyond it the model is silent about most rows
 _LEAST_NOVELTY = 0.1
 _CHUNK_ROWS = 4096  # whose firings are in memory at a time
 
@@ -54,6 +55,8 @@ class Drift:
         NaN where no feature has a spread to compare with.
     class_shift, class_noise : dict
         By label: its share in the block less its share before; and the standard error of that.
+    words : dict
+        By label: what sentences call it.
     """
 
     n_rows: int
@@ -67,6 +70,7 @@ class Drift:
     novelty_error: float
     class_shift: dict[Any, float]
     class_noise: dict[Any, float]
+    words: dict[Any, str] = field(default_factory=dict)
 
     @property
     def z(self) -> float:
@@ -78,11 +82,11 @@ class Drift:
         """What differs by more than three times its noise, in clauses, the most serious first."""
         found = []
         if self.z > _STANDARD_ERRORS:
-            found.append("labels follow the features in another way than before")
-        label = max(self.class_shift, key=lambda own: abs(self.class_shift[own]))
+            found.append("the rules fit the labels less well than before")
+        label, words = self._most_shifted
         shift = self.class_shift[label]
         if abs(shift) > _STANDARD_ERRORS * self.class_noise[label]:
-            found.append(f"{spoken(label)} is {points_text(shift)} {'more' if shift > 0 else 'less'} frequent")
+            found.append(f"{words} is {points_text(shift)} {'more' if shift > 0 else 'less'} frequent")
         if self.routing > _STANDARD_ERRORS * self.routing_noise > 0:
             found.append("rows go to other rules")
         if self.support > max(_STANDARD_ERRORS * self.support_error, _LEAST_SUPPORT):
@@ -90,8 +94,14 @@ class Drift:
                 f"values lie outside the training range ({percent_text(self.support)} of the firing is withheld)"
             )
         if self.novelty - 1 > max(_STANDARD_ERRORS * self.novelty_error, _LEAST_NOVELTY):
-            found.append(f"rows lie {self.novelty:.2g} times as far from the middle of their rules")
+            found.append(f"rows lie {_times(self.novelty)} times as far from the middle of their rules")
         return tuple(found)
+
+    @property
+    def _most_shifted(self) -> tuple[Any, str]:
+        """The label whose share has moved most, and what sentences call it."""
+        label = max(self.class_shift, key=lambda own: abs(self.class_shift[own]))
+        return label, spoken(self.words.get(label, label))
 
     @property
     def verdict(self) -> str:
@@ -99,28 +109,30 @@ class Drift:
         n_rows = f"{self.n_rows} row{'s' * (self.n_rows != 1)}"
         if not self.signs:
             return f"Verdict: no sign of drift in {n_rows}."
-        remedy = (
-            "Fit anew on recent rows." if self.z > _STANDARD_ERRORS else "The rules still fit the labels; watch it."
-        )
-        return f"Verdict: drift. In {n_rows} {listed(self.signs)}. {remedy}"
+        fits = "The rules still fit the labels; look at the next rows before you fit anew."
+        remedy = "Fit anew on recent rows." if self.z > _STANDARD_ERRORS else fits
+        if self.support > _MOST_SUPPORT:
+            remedy = "Check that the values have the units of the training rows; if so, fit anew on recent rows."
+        return f"Verdict: drift in {n_rows}: {listed(self.signs)}. {remedy}"
 
     def __repr__(self) -> str:
-        label = max(self.class_shift, key=lambda own: abs(self.class_shift[own]))
+        label, words = self._most_shifted
         return "\n".join(
             [
                 f"<Drift: {self.n_rows} rows>",
                 f"labels   {self.labels:+.4f} ± {self.labels_error:.4f} less probability for labels, z = {self.z:.1f}",
                 f"routing  {self.routing:.4f} of the weight in other rules; {self.routing_noise:.4f} by chance",
                 f"support  {self.support:.4f} ± {self.support_error:.4f} withheld by gates",
-                f"novelty  {self.novelty:.3f} ± {self.novelty_error:.3f} times that before",
-                f"classes  {label!s} {self.class_shift[label]:+.4f} ± {self.class_noise[label]:.4f}, the largest shift",
+                f"novelty  {_times(self.novelty, 3)} ± {_times(self.novelty_error)} times that before",
+                f"classes  {words} {self.class_shift[label]:+.4f} ± {self.class_noise[label]:.4f}, the largest shift",
                 self.verdict,
             ]
         )
 
     def to_dict(self) -> dict[str, Any]:
         """All figures, ``z`` among them, as numbers of Python, and the verdict."""
-        return asdict(self) | {"z": self.z, "verdict": self.verdict}
+        figures = {name: value for name, value in asdict(self).items() if name != "words"}
+        return figures | {"z": self.z, "verdict": self.verdict}
 
 
 def measure_drift(model: Model, settings: Settings, block: Block, class_weight: Floats) -> Drift:
@@ -144,7 +156,7 @@ def measure_drift(model: Model, settings: Settings, block: Block, class_weight: 
     tree, weight, threads = model.tree, block.weight, n_threads(settings.n_jobs)
     n_rows = float(tree.weight[0]), _effective_rows(weight)
     shift, class_noise = _shift(tree.class_weight[0], class_weight[0], *n_rows)
-    names = model.classes.tolist()
+    names, words = model.classes.tolist(), [spoken(label) for label in model.labels]
     return Drift(
         len(block.X),
         *_labels(_lacking(model, settings, block), weight, *n_rows),
@@ -153,7 +165,13 @@ def measure_drift(model: Model, settings: Settings, block: Block, class_weight: 
         *_mean(_relative_residual(tree, block.X, threads), weight),
         dict(zip(names, shift.tolist(), strict=True)),
         dict(zip(names, class_noise.tolist(), strict=True)),
+        dict(zip(names, words, strict=True)),
     )
+
+
+def _times(factor: float, digits: int = 2) -> str:
+    """A factor with few digits; all those of large whole numbers."""
+    return number_text(factor if factor < 100 else round(factor), digits) if math.isfinite(factor) else f"{factor:.3g}"
 
 
 def _routing(model: Model, block: Block, class_weight: Floats, n_before: float, n_now: float) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from ferl._read.evidence import Evidence, read_evidence
 from ferl._read.novelty import total_spread
 from ferl._read.verdicts import margin_verdict
 from ferl._util.arrays import Floats
-from ferl._util.text import spoken
+from ferl._util.text import number_text, spoken
 
 _CERTIFIED = ("dempster", "vote")  # combinations of the sources of a tree
 
@@ -61,7 +61,7 @@ class Certificate:
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> clf = FERLClassifier(random_state=0).fit(X, y)
     >>> print(clf.certificate(X.iloc[[70]]))
-    2, as long as no number moves by more than 0.02887 in its own unit (next: 1)
+    The label stays 2 as long as no number moves by more than 0.02887 in its own unit; the next label is 1.
       petal width (cm)   may move 0.04977 alone; if it stays, the others may move 0.06877
       petal length (cm)  may move 0.1229 alone; if it stays, the others may move 0.03774
       sepal width (cm)   may move 0.2103 alone; if it stays, the others may move 0.03347
@@ -95,15 +95,17 @@ class Certificate:
         return tuple(self.names[f] for f in order if self.held[f] > self.radius * (1 + _NOTICEABLE))
 
     def __str__(self) -> str:
+        label = spoken(self.label)
         if math.isinf(self.radius):
-            return f"{spoken(self.label)}, whatever the values\n{self.verdict}"
+            return f"The label stays {label}, whatever the numbers.\n{self.verdict}"
         if self.radius == 0:
-            return f"{spoken(self.label)}, without a margin: nothing is certified\n{self.verdict}"
-        lines = [f"{spoken(self.label)}, as long as no number moves by more than {self.radius:.4g} {self.unit}"]
-        if self.runner_up is not None:
-            lines[0] += f" (next: {spoken(self.runner_up)})"
+            return f"The label is {label} without a margin: nothing is certified.\n{self.verdict}"
+        lines = [
+            f"The label stays {label} as long as no number moves by more than {_distance(self.radius)} {self.unit}"
+        ]
+        lines[0] += f"; the next label is {spoken(self.runner_up)}." if self.runner_up is not None else "."
         if not math.isnan(self.global_radius):
-            lines.append(f"by the Lipschitz constant alone: {self.global_radius:.4g}")
+            lines.append(f"By the Lipschitz constant alone it stays for {_distance(self.global_radius)}.")
         width = max((len(spoken(name)) for name in self.limits), default=0)
         for name in self.limits:
             f = self.names.index(name)
@@ -113,7 +115,7 @@ class Certificate:
 
 
 def _distance(radius: float) -> str:
-    return "any distance" if math.isinf(radius) else f"{radius:.4g}"
+    return "any distance" if math.isinf(radius) else number_text(radius)
 
 
 def certified_radius(model: Model, rows: Floats, scale: ArrayLike | str | None = None, n_threads: int = 1) -> Floats:

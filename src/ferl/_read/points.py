@@ -11,6 +11,8 @@ from ferl._read.score_table import ScoreLine
 from ferl._util.arrays import Floats
 from ferl._util.text import number_text
 
+_NOTHING = 1e-9  # points
+
 
 @dataclass(frozen=True)
 class Points:
@@ -59,7 +61,8 @@ class Points:
         if evidence.shape[-1] == 2:
             told = evidence[..., positive : positive + 1] - evidence[..., 1 - positive : 2 - positive]
         points = offset + self.unit * told
-        return np.asarray(np.round(points) + 0.0 if self.rounded else points)
+        # A weight that is rounding is none: 1e-15 points would make a table of powers of ten.
+        return np.asarray(np.round(points) + 0.0 if self.rounded else np.where(np.abs(points) < _NOTHING, 0.0, points))
 
     def texts(self, line: ScoreLine) -> list[str]:
         """The points of a line, one text for each column."""

@@ -86,21 +86,26 @@ class RiskControl:
         return f"Rows with {self.signal} of {limit}"
 
     def __str__(self) -> str:
-        wish = f"at most {self.risk:.3g} errors among answered rows, with confidence {self.confidence:.3g}"
+        wish = f"at most {_percent(self.risk)} errors among answered rows, with {_percent(self.confidence)} confidence"
         if self.met:
             rows = self._answered_rows
             return (
                 f"Promised: {wish}. {rows} are answered: {self.n_answered} of {self.n_rows} calibration rows "
-                f"({self.answered_share:.1%}), {self.n_errors} of them wrong (bound {self.bound:.3g})."
+                f"({_percent(self.answered_share)}), {self.n_errors} of them wrong (bound {_percent(self.bound)})."
             )
         refused = f"Not promised: {wish}. The {self.n_rows} calibration rows do not pass the test, so every row is "
         if self.achievable_risk <= self.risk:
             return (
                 f"{refused}abstained on. The test began at an unlucky place: other thresholds look better than "
-                f"{self.risk:.3g}, but rows that have been looked at prove nothing. Calibrate on fresh rows, or use "
-                'method="bonferroni" there.'
+                f"{_percent(self.risk)}, but rows that have been looked at prove nothing. Calibrate on fresh rows, or "
+                'use method="bonferroni" there.'
             )
         return (
-            f"{refused}abstained on. About {self.achievable_risk:.3g} could be promised, answering "
-            f"{self.achievable_share:.1%}: ask for that on fresh rows, pass more rows, or use a better classifier."
+            f"{refused}abstained on. About {_percent(self.achievable_risk)} could be promised, answering "
+            f"{_percent(self.achievable_share)} of the rows: ask for that on fresh rows, pass more rows, or use a "
+            "better classifier."
         )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"

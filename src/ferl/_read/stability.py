@@ -15,6 +15,7 @@ from ferl._read.novelty import total_spread
 from ferl._read.slopes import lipschitz, slope_bounds
 from ferl._read.verdicts import steadiness_verdict
 from ferl._util.arrays import Floats
+from ferl._util.text import LONG, number_text, spoken
 
 _MOST_PROOFS = 200  # rows whose radius is proven: a wide model may need a millisecond for each
 
@@ -103,11 +104,11 @@ class StabilityReport:
         lines = (
             ("K", f"{self.n_sources}", f"sources combined ({seen})"),
             ("D", f"{self.depth}", "conditions on the longest path"),
-            ("lambda", f"{self.slope:.4g}", "steepest slope of a membership"),
-            ("D lambda", f"{self.firing:.4g}", "bounds the change of a firing"),
-            ("2 K D lambda", f"{self.masses:.4g}", "of the masses before normalisation"),
-            ("4 K D lambda", f"{self.pignistic:.4g}", "of the probabilities, times 1 / (1 - conflict)"),
-            ("L", f"{self.lipschitz:.4g}", "of the soft vote, from each path's own slopes"),
+            ("lambda", _bound(self.slope), "steepest slope of a membership"),
+            ("D lambda", _bound(self.firing), "bounds the change of a firing"),
+            ("2 K D lambda", _bound(self.masses), "of the masses before normalisation"),
+            ("4 K D lambda", _bound(self.pignistic), "of the probabilities, times 1 / (1 - conflict)"),
+            ("L", _bound(self.lipschitz), "of the soft vote, from each path's own slopes"),
         )
         return f"{_table(lines)}\n{self.verdict}"
 
@@ -204,18 +205,23 @@ class WideStabilityReport:
         lines = [
             ("K", f"{self.n_sources}", f"rules that speak ({seen})"),
             ("D", f"{self.depth}", "conditions of the longest rule"),
-            ("lambda", f"{self.slope:.4g}", "steepest slope of a membership"),
-            ("L", f"{self.lipschitz:.4g}", "of the difference of any two scores; half of it, of the probabilities"),
+            ("lambda", _bound(self.slope), "steepest slope of a membership"),
+            ("L", _bound(self.lipschitz), "of the difference of any two scores; half of it, of the probabilities"),
         ]
         told = self.classes[1:] if len(self.classes) == 2 else self.classes
-        moves = {1: "never less", -1: "never more"}
+        moves = {1: "less", -1: "more"}
         proven = [
-            f"proven: the larger {name}, {moves[direction]} probable is {label}"
+            f"Proven: a higher {spoken(name)} never makes {spoken(label)} {moves[direction]} probable."
             for name in self.names
             for label in told
             if (direction := self.direction(name, label)) in moves
         ]
         return "\n".join([_table(lines), *proven, self.verdict])
+
+
+def _bound(value: float) -> str:
+    """A constant that bounds something: four digits, none of them behind a power of ten."""
+    return f"{value:,.0f}" if 1e4 <= value < LONG else number_text(value)
 
 
 def _table(lines: Iterable[tuple[str, str, str]]) -> str:
@@ -249,7 +255,7 @@ def report_stability(model: Model, rows: Floats | None = None) -> StabilityRepor
     constants = n_sources, n_rows, int(tree.depth.max()), float(np.max(tree.slope))
     if model.weights is None:
         return StabilityReport(*constants, tree.lipschitz, _vote_per_spread(model), radius)
-    names, labels, slopes = tuple(model.feature_names()), tuple(model.classes.tolist()), slope_bounds(model)
+    names, labels, slopes = tuple(model.feature_names()), tuple(model.labels), slope_bounds(model)
     per_spread = _wide_per_spread(model, slopes)
     return WideStabilityReport(*constants, lipschitz(model), slopes, names, labels, per_spread, radius)
 

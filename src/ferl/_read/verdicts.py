@@ -43,13 +43,13 @@ def novelty_verdict(rank: float) -> str:
     >>> novelty_verdict(1.0)
     'Very unusual: more unusual than all training rows that were compared'
     >>> novelty_verdict(0.0)
-    'Ordinary: as usual as the most usual training rows'
+    'Ordinary: all training rows that were compared are at least as unusual'
     """
     word = "Very unusual" if rank >= VERY_UNUSUAL else "Unusual" if rank >= UNUSUAL else "Ordinary"
     if rank >= 1:
         return f"{word}: more unusual than all training rows that were compared"
     if rank <= 0:
-        return f"{word}: as usual as the most usual training rows"
+        return f"{word}: all training rows that were compared are at least as unusual"
     return f"{word}: more unusual than {100 * rank:.0f} % of the training rows"
 
 

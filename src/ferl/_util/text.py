@@ -193,8 +193,8 @@ def value_text(value: Any) -> str:
 def share_text(value: float) -> str:
     """A share of one: two decimals, and more only where two would say 0 or 1 of what is neither."""
     if 0 < value < 0.005:
-        return "below 0.01"
-    return "above 0.99" if 0.995 <= value < 1 else f"{value:.2f}"
+        return "less than 0.01"
+    return "more than 0.99" if 0.995 <= value < 1 else f"{value:.2f}"
 
 
 def percent_text(value: float) -> str:

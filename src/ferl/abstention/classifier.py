@@ -90,8 +90,8 @@ class RiskControlledFERL(Wrapper):
     >>> controlled = RiskControlledFERL(FERLClassifier(random_state=0), risk=0.03, random_state=0)
     >>> controlled = controlled.fit(X[:250], y[:250]).calibrate(X[250:500], y[250:500])
     >>> print(controlled.control_)
-    Promised: at most 0.03 errors among answered rows, with confidence 0.95. Rows with margin of at least 0.4138 are
-    answered: 240 of 250 calibration rows (96.0%), 2 of them wrong (bound 0.026).
+    Promised: at most 3 % errors among answered rows, with 95 % confidence. Rows with margin of at least 0.4138 are
+    answered: 240 of 250 calibration rows (96 %), 2 of them wrong (bound 2.6 %).
     >>> controlled.predict(X[505:511])
     array([1, 1, 1, None, 0, 1], dtype=object)
     """

@@ -16,6 +16,7 @@ from ferl._model.fuzzy_set import FuzzySet
 from ferl._model.words import LinguisticVariable
 from ferl._read.explanation import Explanation
 from ferl._read.explanation.page import Readable, Section, Table
+from ferl._read.explanation.unlike import TITLE as NOVELTY_TITLE
 from ferl._util.arrays import Floats
 from ferl._util.text import plain
 
@@ -154,7 +155,7 @@ class ConceptExplanation(Readable):
     def _sections(self) -> list[Section]:
         lead = Section("", (self.summary,), is_lead=True)
         # Novelty is told in concepts already.
-        rest = [one for one in self.head._sections if not one.is_lead and not one.title.startswith("How unlike")]
+        rest = [one for one in self.head._sections if not one.is_lead and one.title != NOVELTY_TITLE]
         return [lead, *self._own_sections(), *rest]
 
     def to_dict(self) -> dict[str, Any]:

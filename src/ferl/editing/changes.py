@@ -15,6 +15,7 @@ from ferl._model.model import Model, RuleWeights
 from ferl._read.shapes import feature_of, kept_rows, mean_firing
 from ferl._read.text import rule_text
 from ferl._util.arrays import Bools, Floats, Ints
+from ferl._util.text import shown
 
 
 def dropped(model: Model, rules: Sequence[int], to_prior: bool, record: dict[str, Any]) -> Model:
@@ -179,7 +180,10 @@ def centred(weight: Any, n_classes: int) -> Floats:
     -------
     ndarray of shape (n_classes,)
     """
-    given = np.asarray(weight, dtype=np.float64)
+    try:
+        given = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"weight is {shown(weight)}; give numbers, one for each of {n_classes} classes.") from error
     if given.shape == () and n_classes == 2:
         given = np.array([-given / 2, given / 2])
     if given.shape != (n_classes,):

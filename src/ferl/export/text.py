@@ -325,4 +325,5 @@ def overview(
         return page
     if X is None or y is None:
         raise ValueError(f"{'X' if X is None else 'y'} is None; give rows and their labels, or neither.")
-    return replace(page, accuracy=read_accuracy(np.asarray(y), estimator.predict(X)))
+    told = [own.label for own in page.classes]
+    return replace(page, accuracy=read_accuracy(np.asarray(y), estimator.predict(X), told))

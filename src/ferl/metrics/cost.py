@@ -44,12 +44,18 @@ class Cost:
 
     def __str__(self) -> str:
         parts = [
-            f"accuracy {self.before.accuracy:.4f} -> {self.after.accuracy:.4f}",
-            f"log-loss {self.before.log_loss:.4f} -> {self.after.log_loss:.4f}",
+            f"accuracy {_figure(self.before.accuracy)} -> {_figure(self.after.accuracy)}",
+            f"log-loss {_figure(self.before.log_loss)} -> {_figure(self.after.log_loss)}",
         ]
         if not np.isnan(self.before.auc):
-            parts.append(f"AUC {self.before.auc:.4f} -> {self.after.auc:.4f}")
-        return f"{', '.join(parts)}; {self.n_changed} of {self.n_rows} rows get another label"
+            parts.append(f"AUC {_figure(self.before.auc)} -> {_figure(self.after.auc)}")
+        get = "gets" if self.n_changed == 1 else "get"
+        return f"{', '.join(parts)}; {self.n_changed} of {self.n_rows} rows {get} another label"
+
+
+def _figure(value: float) -> str:
+    """Four digits."""
+    return f"{value:.4f}" if value < 1 else f"{value:.3f}"
 
 
 def cost_of_change(classes: NDArray[Any], y: ArrayLike, before: Floats, after: Floats) -> Cost:
@@ -73,7 +79,7 @@ def cost_of_change(classes: NDArray[Any], y: ArrayLike, before: Floats, after: F
     >>> import numpy as np
     >>> p = np.array([[0.8, 0.2], [0.4, 0.6], [0.3, 0.7]])
     >>> print(cost_of_change(np.array(["no", "yes"]), ["no", "yes", "yes"], p, p[[0, 0, 2]]))
-    accuracy 1.0000 -> 0.6667, log-loss 0.3635 -> 0.7298, AUC 1.0000 -> 0.7500; 1 of 3 rows get another label
+    accuracy 1.000 -> 0.6667, log-loss 0.3635 -> 0.7298, AUC 1.000 -> 0.7500; 1 of 3 rows gets another label
     """
     labels: NDArray[Any] = np.asarray(y)
     if labels.shape != (len(before),):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -43,12 +44,13 @@ def axes_for(caller: str, ax: Axes | None, size: tuple[float, float]) -> Axes:
     return pyplot.subplots(figsize=size, layout="constrained")[1]
 
 
-def feature_index(feature: int | str, names: list[str]) -> int:
-    """Index of a feature that a caller named, or numbered."""
+def feature_index(feature: int | str, names: list[str], columns: Sequence[str] = ()) -> int:
+    """Index of a feature that a caller named as the picture or as the table does, or numbered."""
     if isinstance(feature, str):
-        if feature not in names:
-            raise ValueError(f"There is no feature {shown(feature)}; the features are {shown(names)}.")
-        return names.index(feature)
+        for known in (names, list(columns)):
+            if feature in known:
+                return known.index(feature)
+        raise ValueError(f"There is no feature {shown(feature)}; the features are {shown(names)}.")
     if not 0 <= feature < len(names):
         raise ValueError(f"feature is {feature}; there are features 0 to {len(names) - 1}.")
     return int(feature)

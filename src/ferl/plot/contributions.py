@@ -210,6 +210,6 @@ def plot_importance(
     hidden = len(order) - len(shown)
     unused = len(importance) - len(order)
     notes = [f"{hidden} that matter less"] * (hidden > 0) + [f"{unused} that no rule asks"] * (unused > 0)
-    if notes:
-        ax.set_xlabel(f"not shown: {' and '.join(notes)}", fontsize=8.5)
+    missing = f" (not shown: {' and '.join(notes)})" if notes else ""
+    ax.set_xlabel(f"importance, of 100 %{missing}", fontsize=8.5)
     return ax

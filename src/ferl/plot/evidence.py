@@ -1,4 +1,4 @@
-"""The evidence of one row: what is proven for each class, and what is not excluded."""
+"""The evidence of one row: what speaks for each class, at least and at most."""
 
 from __future__ import annotations
 
@@ -73,7 +73,9 @@ def plot_evidence(
             f"plot_evidence got a {type(estimator).__name__}; pass the fitted FERLClassifier inside it, for example "
             "pipeline[-1] or search.best_estimator_."
         )
-    labels = checked_class_names(estimator.classes_, class_names)
+    inner = getattr(estimator, "estimator_", estimator)  # a calibrated classifier knows the meaning of labels by it
+    known = inner.model_.labels if hasattr(inner, "model_") else estimator.classes_
+    labels = checked_class_names(known, class_names)
     evidence = _of_one_row(estimator, x)
     names = [shortened(label, _LONGEST_NAME) for label in labels]
     ax = axes_for("plot_evidence", ax, (5.2, 1.1 + 0.36 * len(names)))
@@ -95,7 +97,7 @@ def plot_evidence(
         markersize=4.5,
         markerfacecolor="white",
         markeredgecolor=INK,
-        label="pignistic probability" if evidence.weighed is None else "probability",
+        label="probability",
         clip_on=False,
     )
     _finish(ax, names, in_set, ignorance)

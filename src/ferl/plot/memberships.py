@@ -75,7 +75,7 @@ def plot_memberships(
     if model.partition is None:  # the ramps of wide rules are no splits
         model = tree_model_of(estimator, "plot_memberships", "ferl.plot.plot_shapes")
     names, _ = shown_names(model, feature_names, None)
-    index = feature_index(feature, names[: model.n_features])
+    index = feature_index(feature, names[: model.n_features], model.feature_names())
     tree = model.tree
     variable = model.partition[index] if model.partition is not None else None
     nodes = _conditions_on(tree, index)

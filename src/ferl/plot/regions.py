@@ -34,13 +34,14 @@ _UNKNOWN = "not a class of training"
 
 @dataclass(frozen=True)
 class _Side:
-    """One side of the picture: a feature, the values drawn, and those the classifier is asked for."""
+    """One side of the picture: a feature, the values drawn, those the classifier is asked for, and where rows end."""
 
     feature: int
     name: str
     drawn: Floats
     asked: Floats
     categories: Sequence[Any] | None
+    known: tuple[float, float] | None = None
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -112,12 +113,12 @@ def plot_decision_regions(
     extent = (*right.limits, *up.limits)
     painted = region_colours(evidence, colours).reshape(len(up.drawn), len(right.drawn), 3)
     ax.imshow(painted, origin="lower", extent=extent, aspect="auto", interpolation="nearest")
-    doubtful = _hatch(ax, evidence, right, up)
+    doubtful, has_range = _hatch(ax, evidence, right, up), _draw_range(ax, right, up)
     if y is not None:
         _draw_points(ax, model, rows, np.asarray(y), right, up, colours)
     _finish(ax, model, right, up)
     ax.set_title(plain(_held(model, _middle(model, rows), names, right, up)), loc="left", fontsize=8.5)
-    _legend(ax, labels, colours, doubtful)
+    _legend(ax, labels, colours, doubtful, has_range)
     return ax
 
 
@@ -129,7 +130,7 @@ def region_colours(evidence: Evidence, colours: Sequence[str]) -> Floats:
 
 
 def _side(model: Model, rows: Floats, names: list[str], feature: int | str, n_steps: int) -> _Side:
-    index = feature_index(feature, names[: model.n_features])
+    index = feature_index(feature, names[: model.n_features], model.feature_names())
     categories = model.category_names.get(index)
     if categories is not None:
         drawn = np.linspace(-0.5, len(categories) - 0.5, n_steps)
@@ -139,7 +140,7 @@ def _side(model: Model, rows: Floats, names: list[str], feature: int | str, n_st
         raise ValueError(f"Feature {names[index]!r} is missing in all rows of X; draw another one.")
     margin = _MARGIN * np.ptp(known) or 1.0
     drawn = np.linspace(known.min() - margin, known.max() + margin, n_steps)
-    return _Side(index, names[index], drawn, drawn, None)
+    return _Side(index, names[index], drawn, drawn, None, (float(known.min()), float(known.max())))
 
 
 def _evidence_on_grid(model: Model, rows: Floats, right: _Side, up: _Side) -> Evidence:
@@ -162,19 +163,32 @@ def _middle(model: Model, rows: Floats) -> Floats:
 
 def _held(model: Model, middle: Floats, names: list[str], right: _Side, up: _Side) -> str:
     """What features are held at that matter and are not drawn, the most important first; "" where there are none."""
-    importance, categories = feature_importances(model), model.category_names
+    importance = feature_importances(model)
     order = [f for f in np.argsort(-importance, kind="stable").tolist() if f not in (right.feature, up.feature)]
     told = []
     for f in (f for f in order if importance[f] > 0):
-        is_known = not np.isnan(middle[f])
-        value = (
-            categories[f][int(middle[f])] if f in categories and is_known else float(middle[f]) if is_known else None
-        )
-        told.append(f"{shortened(names[f], 20)} = {shortened(value_text(value), 14)}")
+        value = None if np.isnan(middle[f]) else _value(model, f, float(middle[f]))
+        told.append(f"{shortened(names[f], 20)} = {shortened(value_text(value), 16)}")
     if not told:
         return ""
     more = [f"{len(told) - _MOST_HELD} more at their middle"] * (len(told) > _MOST_HELD)
     return f"held: {', '.join([*told[:_MOST_HELD], *more])}"
+
+
+def _value(model: Model, feature: int, number: float) -> Any:
+    """A value as people write it: a category, a date, a number."""
+    categories = model.category_names.get(feature)
+    return model.value(feature, number) if categories is None else categories[int(number)]
+
+
+def _draw_range(ax: Axes, right: _Side, up: _Side) -> bool:
+    """Lines where the rows end; what is drawn beyond them no row has."""
+    is_drawn = False
+    for side, line in ((right, ax.axvline), (up, ax.axhline)):
+        for end in side.known or ():
+            line(end, color=INK, linewidth=0.8, linestyle=":")
+            is_drawn = True
+    return is_drawn
 
 
 def _hatch(ax: Axes, evidence: Evidence, right: _Side, up: _Side) -> dict[str, str]:
@@ -222,7 +236,8 @@ def _finish(ax: Axes, model: Model, right: _Side, up: _Side) -> None:
     ax.set_ylim(*up.limits)
 
 
-def _legend(ax: Axes, labels: list[Any], colours: list[str], doubtful: dict[str, str]) -> None:
+def _legend(ax: Axes, labels: list[Any], colours: list[str], doubtful: dict[str, str], has_range: bool) -> None:
+    from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     patches = [Patch(color=colour, label=shortened(label, 20)) for label, colour in zip(labels, colours, strict=True)]
@@ -231,4 +246,7 @@ def _legend(ax: Axes, labels: list[Any], colours: list[str], doubtful: dict[str,
     ]
     patches.append(Patch(facecolor="white", edgecolor="#bbbbbb", label="ignorance: fades to white"))
     crosses = [own for own in ax.collections if own.get_label() == _UNKNOWN]
-    ax.legend(handles=[*patches, *crosses], fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0))
+    ends = [Line2D([], [], color=INK, linewidth=0.8, linestyle=":", label="beyond it: no row")] * has_range
+    ax.legend(
+        handles=[*patches, *ends, *crosses], fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0)
+    )

@@ -95,7 +95,8 @@ def plot_shapes(
         raise ValueError(f"max_features is {max_features}; it must be at least 1.")
     shapes = list(read_shapes(model).all)
     if features is not None:
-        wished = {feature_index(feature, names[: model.n_features]) for feature in features}
+        columns = model.feature_names()
+        wished = {feature_index(feature, names[: model.n_features], columns) for feature in features}
         shapes = [shape for shape in shapes if wished & set(shape.features)]
     if not shapes:
         asked = sorted({names[f] for shape in read_shapes(model).all for f in shape.features})

@@ -50,13 +50,14 @@ def group_summary(view: View, reading: TableReading, groups: Groups | None) -> d
         return None
     answers = reading.answers()
     names, codes = group_rows(groups.column)
+    name, names = _in_words(view, groups.name, names)
     positive = positive_index(view.classes)
     found = count_groups(
         answers.truth, answers.label, answers.abstains, shown_names(names), codes, len(view.classes), positive
     )
     rows = [asdict(own) for own in found]
     return {
-        "name": shown_line(groups.name, 60),
+        "name": shown_line(name, 60),
         "rows": rows,
         "positive": None if positive is None else view.classes[positive],
         "recall_of": list(range(len(view.classes))) if len(view.classes) <= MAX_CLASSES else [],
@@ -65,6 +66,16 @@ def group_summary(view: View, reading: TableReading, groups: Groups | None) -> d
         "n_small": sum(own.is_small for own in found),
         "gap": _gap(rows),
     }
+
+
+def _in_words(view: View, name: str, values: list[str]) -> tuple[str, list[str]]:
+    """What people call a column and its values, where it is a feature that came with words."""
+    known = view.model.schema.names or ()
+    if name not in known:
+        return name, values
+    feature = known.index(name)
+    kind = view.model.kind(feature)
+    return view.features[feature], [str(kind.values.get(value, value)) for value in values]
 
 
 def _gap(rows: list[dict[str, Any]]) -> dict[str, Any] | None:

@@ -45,6 +45,11 @@ def headline(
     return {"sentence": sentence, "bars": _bars(measures)}
 
 
+def heading(target: str | None) -> str:
+    """The title of a page that the user has given none: what is predicted, where the model knows its name."""
+    return "Rules, evidence and doubt" if target is None else f"Predicting {target}"
+
+
 def _asked(names: list[str], target: str | None) -> str:
     """What is predicted: the name of the target if it has one, and its classes."""
     told = listed(names, "or") if len(names) <= MAX_NAMED else f"one of {len(names)} classes"
@@ -69,8 +74,12 @@ def _found(measures: dict[str, Any]) -> str:
     known = sorted((own for own in measures["by_class"] if own["recall"] is not None), key=lambda own: own["recall"])
     if not known:
         return "no row, since none has a class of the model"
-    told = [f"{percent_text(own['recall'])} of the rows that are {own['name']}" for own in known]
+    told = [f"{percent_text(own['recall'])} of {_of_class(own)}" for own in known]
     return listed(told) if len(told) <= MAX_NAMED else f"from {told[0]} to {told[-1]}"
+
+
+def _of_class(own: dict[str, Any]) -> str:
+    return f"the {own['n_rows']:,} {'row' if own['n_rows'] == 1 else 'rows'} of class {own['name']}"
 
 
 def _open(table: dict[str, Any]) -> str:

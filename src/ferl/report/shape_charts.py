@@ -106,12 +106,16 @@ def _line_chart(style: WideStyle, curve: Curve, known: Floats, top: float) -> di
         for c in _drawn_classes(said)
     ]
     density = _density(known, low, high)
-    return {"lines": lines, "low": low, "high": high, "ticks": _end_texts(low, high), "density": density}
+    ticks = _end_texts(style.model, curve.feature, low, high)
+    return {"lines": lines, "low": low, "high": high, "ticks": ticks, "density": density}
 
 
-def _end_texts(low: float, high: float) -> list[str]:
-    """The ends of an axis, with the digits that its length gives meaning to, four at most."""
-    return [number_text(float(value_at(end, (high - low) / 50))) for end in (low, high)]
+def _end_texts(model: Model, feature: int, low: float, high: float) -> list[str]:
+    """The ends of an axis as people write them; numbers with the digits that its length gives meaning to."""
+    ends = [float(value_at(end, (high - low) / 50)) for end in (low, high)]
+    if model.kind(feature).is_date:
+        ends = [float(np.floor(low)), float(np.floor(high))]  # days: there is no room for the time of day
+    return [number_text(model.number(feature, end)) for end in ends]
 
 
 def _ends(curve: Curve) -> tuple[float, float]:
@@ -213,7 +217,7 @@ def _axis(model: Model, feature: int) -> tuple[Floats, list[str]]:
         return np.arange(len(names), dtype=np.float64), [names[0], names[-1]]
     low, high = model.rule_weights.seen[feature].tolist()
     edges = np.linspace(low, high, N_CELLS + 1)
-    return (edges[:-1] + edges[1:]) / 2, _end_texts(low, high)
+    return (edges[:-1] + edges[1:]) / 2, _end_texts(model, feature, low, high)
 
 
 def _colour(style: WideStyle, said: Floats, top: float) -> dict[str, Any]:

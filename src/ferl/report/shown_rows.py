@@ -141,6 +141,8 @@ def unusual_text(scale: NoveltyScale, novelty: float) -> str:
     if share is not None:
         if share == 1:
             return "more unusual than all training rows"
+        if share == 0:
+            return "all training rows are at least as unusual"
         return f"more unusual than {100 * share:.0f} % of the training rows"
     if scale.usual is None or not scale.usual > 0:
         return "nothing to compare with"

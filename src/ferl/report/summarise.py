@@ -16,11 +16,11 @@ from ferl._read.text import word_meanings
 from ferl._tables import add_up_indicators
 from ferl._tables.dates import finer_steps
 from ferl._util.arrays import Floats
-from ferl._util.text import shown_line, shown_names
+from ferl._util.text import has_words, shown_line, shown_names
 from ferl.report.card import reason_parts, scorecard
 from ferl.report.glossary import glossary
 from ferl.report.group_view import Groups, group_summary
-from ferl.report.headline import headline
+from ferl.report.headline import heading, headline
 from ferl.report.page_model import corners, numbers, page_model, slider_step, training_range
 from ferl.report.rule_lists import rule_rows, tree_rows
 from ferl.report.shape_charts import shape_charts
@@ -33,7 +33,7 @@ def summarise(
     model: Model,
     parameters: dict[str, Any],
     reading: TableReading,
-    title: str,
+    title: str | None,
     table: str,
     groups: Groups | None = None,
 ) -> dict[str, Any]:
@@ -47,8 +47,8 @@ def summarise(
         Those that differ from the defaults.
     reading : TableReading
         The table, read by this model.
-    title : str
-        Heading of the report.
+    title : str or None
+        Heading of the report; None: what is predicted.
     table : str
         What the table is called.
     groups : Groups, default=None
@@ -74,7 +74,7 @@ def summarise(
     is_wide = model.weights is not None
     words = glossary(is_wide)
     return {
-        "title": shown_line(title),
+        "title": shown_line(heading(view.target) if title is None else title),
         "version": __version__,
         "headline": headline(told, counts, found, classes, view.target),
         "decision": reading.decision,
@@ -100,6 +100,7 @@ def summarise(
             "reasons": reason_parts(view),
             "novelty": {"training": numbers(scale.training), "usual": scale.usual},
             "rows": rows.offered(),
+            "target": view.target,
             "glossary": words,
         },
     }
@@ -190,11 +191,20 @@ def _control(view: View, j: int, feature: dict[str, Any]) -> dict[str, Any]:
         "is_binary": kind.name == "binary",
         "spread": float(total_spread(tree)[j]),
         "corners": numbers(corners(view.model, j)),
-        "words": shown_names(kind.said_order) if kind.is_ordered else None,
+        "words": _words(view.model, j),
         "date": {"has_time": kind.name == "time", "is_zoned": kind.is_zoned, "steps": list(finer_steps())}
         if kind.is_date
         else None,
     }
+
+
+def _words(model: Model, j: int) -> list[str] | None:
+    """What the values 0, 1, ... of a feature mean: ordered categories, and 0 and 1 where people said it."""
+    kind = model.kind(j)
+    if kind.is_ordered:
+        return shown_names(kind.said_order)
+    bits = [model.value(j, bit) for bit in (0.0, 1.0)] if kind.name == "binary" else []
+    return shown_names(bits) if bits and all(map(has_words, bits)) else None
 
 
 def _source(rule: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,8 @@ Cell = Callable[[int, int], Any]
 
 NO_LABEL = -1  # the row's label is missing
 OTHER_LABEL = -2  # it is none of the model's classes
+N_BINS = 15  # of confidence, as in expected_calibration_error
+MAX_LINES = 6  # classes whose calibration is drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +109,57 @@ class Answers:
         return Answers(self.truth[kept], self.label[kept], self.confidence[kept], self.abstains[kept])
 
 
+class Calibration:
+    """How often rows have a class, by the probability that the model gives it: sums over bins, whatever the rows.
+
+    Parameters
+    ----------
+    classes : sequence of int
+        Indices of the classes that are looked at.
+    """
+
+    def __init__(self, classes: Sequence[int]) -> None:
+        self.classes = list(classes)
+        self.counts, self.hits, self.sums = (np.zeros((len(self.classes), N_BINS)) for _ in range(3))
+
+    @classmethod
+    def of(cls, model: Model) -> Calibration:
+        """Of two classes the second, whose probability tells that of the first; else the commonest in training."""
+        if len(model.classes) == 2:
+            return cls([1])
+        commonest = np.argsort(-model.tree.class_weight[0], kind="stable")[:MAX_LINES]
+        return cls(sorted(commonest.tolist()))
+
+    def add(self, probability: Floats, truth: Ints) -> None:
+        """Rows with their labels; those without one are left out."""
+        known = truth != NO_LABEL
+        for k, c in enumerate(self.classes):
+            own, is_true = probability[known, c], truth[known] == c
+            bins = _bins(own)
+            self.counts[k] += np.bincount(bins, minlength=N_BINS)
+            self.hits[k] += np.bincount(bins, is_true, minlength=N_BINS)
+            self.sums[k] += np.bincount(bins, own, minlength=N_BINS)
+
+    def lines(self, names: list[str]) -> list[dict[str, Any]]:
+        """For each class its bins that hold rows: their mean probability, and the share that has the class."""
+        return [
+            {
+                "class": c,
+                "name": names[c],
+                "bins": [
+                    {
+                        "low": bin_ / N_BINS,
+                        "probability": float(self.sums[k, bin_] / self.counts[k, bin_]),
+                        "share": float(self.hits[k, bin_] / self.counts[k, bin_]),
+                        "n_rows": int(self.counts[k, bin_]),
+                    }
+                    for bin_ in np.flatnonzero(self.counts[k]).tolist()
+                ],
+            }
+            for k, c in enumerate(self.classes)
+        ]
+
+
 class TableReading:
     """Judges the rows of a table and keeps what a report needs.
 
@@ -142,6 +195,7 @@ class TableReading:
         self.set_sizes = np.zeros(len(model.classes) + 1, dtype=np.int64)
         self.ignorance = self.conflict = 0.0
         self._blocks: list[tuple[Ints, Ints, Floats, Bools]] = []
+        self.calibration = Calibration.of(model)
 
     def add(self, rows: Floats, truth: Ints | None, cell: Cell = lambda row, feature: "another category") -> None:
         """Judge one more block of rows.
@@ -187,7 +241,9 @@ class TableReading:
         self.conflict += float(evidence.conflict.sum())
         known = np.flatnonzero(truth >= 0)
         self.n_covered += int(sets[known, truth[known]].sum())
-        confidence = evidence.probability[np.arange(len(label)), label]
+        probability = evidence.probability
+        self.calibration.add(probability, truth)
+        confidence = probability[np.arange(len(label)), label]
         self._blocks.append((truth, label.astype(np.int32), confidence, abstains))
 
     def answers(self) -> Answers:
@@ -198,7 +254,6 @@ class TableReading:
         return Answers(*(np.concatenate(own) for own in zip(*self._blocks, strict=True)))
 
 
-N_BINS = 15  # of confidence, as in expected_calibration_error
 MAX_POINTS = 200  # of a curve
 MAX_CLASSES = 40  # of a confusion matrix that can be read
 
@@ -243,7 +298,7 @@ def measures(reading: TableReading, classes: list[str]) -> dict[str, Any] | None
         "set_coverage": reading.n_covered / n,
         "by_class": _by_class(answers, classes),
         "confusion": _confusion(truth, label, classes) if len(classes) <= MAX_CLASSES else None,
-        "reliability": _reliability(correct, confidence),
+        "reliability": reading.calibration.lines(classes),
         "risk_coverage": _thinned(coverage, risk),
     }
 
@@ -297,22 +352,9 @@ def _confusion(truth: Ints, label: Ints, classes: list[str]) -> dict[str, Any]:
     }
 
 
-def _reliability(correct: Bools, confidence: Floats) -> list[dict[str, float]]:
-    """Bins of confidence that hold rows: their mean confidence, accuracy and share of the rows."""
-    bins = np.clip(np.ceil(confidence * N_BINS).astype(np.int64) - 1, 0, N_BINS - 1)
-    counts = np.bincount(bins, minlength=N_BINS)
-    hits = np.bincount(bins, correct, minlength=N_BINS)
-    sure = np.bincount(bins, confidence, minlength=N_BINS)
-    return [
-        {
-            "low": bin_ / N_BINS,
-            "confidence": float(sure[bin_] / counts[bin_]),
-            "accuracy": float(hits[bin_] / counts[bin_]),
-            "share": float(counts[bin_] / len(correct)),
-            "n_rows": int(counts[bin_]),
-        }
-        for bin_ in np.flatnonzero(counts).tolist()
-    ]
+def _bins(probability: Floats) -> NDArray[np.int64]:
+    """Index of the bin of each probability."""
+    return np.clip(np.ceil(probability * N_BINS).astype(np.int64) - 1, 0, N_BINS - 1)
 
 
 def _thinned(coverage: Floats, risk: Floats) -> list[list[float]]:

@@ -89,12 +89,17 @@ def percent(share: float | None, decimals: int = 1) -> str:
 
     Examples
     --------
-    >>> percent(0.8126), percent(1.0), percent(None), percent(0.25, 0)
-    ('81.3 %', '100 %', '-', '25 %')
+    >>> percent(0.8126), percent(1.0), percent(None), percent(0.25, 0), percent(0.996, 0), percent(0.9996)
+    ('81.3 %', '100 %', '-', '25 %', 'above 99 %', 'above 99.9 %')
     """
     if share is None:
         return "-"
-    return f"{100 * share:.0f} %" if share in (0, 1) else f"{100 * share:.{decimals}f} %"
+    if share in (0, 1):
+        return f"{100 * share:.0f} %"
+    least = 10.0**-decimals  # percent that these decimals tell from nothing, and from all
+    if 100 * share < least / 2:
+        return f"below {least:g} %"
+    return f"{100 * share:.{decimals}f} %" if 100 * share < 100 - least / 2 else f"above {100 - least:g} %"
 
 
 def rounded(value: float) -> str:
@@ -145,7 +150,7 @@ def write_report(
     y: ArrayLike | None = None,
     path: str | os.PathLike[str] = "report.html",
     *,
-    title: str = "Rules, evidence and doubt",
+    title: str | None = None,
     table: str = "the table",
     groups: str | ArrayLike | None = None,
     decision: str = "probable",
@@ -167,8 +172,8 @@ def write_report(
         Their labels; None or NaN where one is not known. None: metrics are left out.
     path : str or path-like, default="report.html"
         The file; it is replaced as a whole.
-    title : str, default="Rules, evidence and doubt"
-        Heading of the page.
+    title : str, default=None
+        Heading of the page. None: what is predicted, by the name of the target.
     table : str, default="the table"
         What the page calls the table.
     groups : str or array-like of shape (n_samples,), default=None
@@ -206,7 +211,7 @@ def report_html(
     X: ArrayLike,
     y: ArrayLike | None = None,
     *,
-    title: str = "Rules, evidence and doubt",
+    title: str | None = None,
     table: str = "the table",
     groups: str | ArrayLike | None = None,
     decision: str = "probable",

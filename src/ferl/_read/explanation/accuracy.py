@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,13 +58,15 @@ class Accuracy:
         }
 
 
-def read_accuracy(labels: NDArray[Any], answers: NDArray[Any]) -> Accuracy:
+def read_accuracy(labels: NDArray[Any], answers: NDArray[Any], told: Sequence[Any] = ()) -> Accuracy:
     """How often answers are the labels of their rows.
 
     Parameters
     ----------
     labels, answers : ndarray of shape (n_samples,)
         The true labels, and what a model answers.
+    told : sequence, default=()
+        Labels that know what sentences call them.
 
     Returns
     -------
@@ -74,7 +77,8 @@ def read_accuracy(labels: NDArray[Any], answers: NDArray[Any]) -> Accuracy:
     is_right = np.asarray(labels == answers)
     distinct, index, counts = np.unique(labels, return_inverse=True, return_counts=True)
     right = np.bincount(index, is_right)
-    names = distinct.tolist()
+    words = {label: label for label in told}  # a label equals the one that knows its words
+    names = [words.get(label, label) for label in distinct.tolist()]
     return Accuracy(
         len(labels),
         float(is_right.mean()),

@@ -22,8 +22,8 @@ class Doubt:
     Attributes
     ----------
     weak_firing : float
-        No rule fires fully: the row lies inside bands, values are missing, or no word fits. Of wide rules: what is said
-        for and against the classes nearly balances.
+        Rules fire only in part: the row lies inside bands, values are missing, or no word fits. Of wide rules: what the
+        weights for and against the classes leave open.
     thin_support : float
         Rules are discounted because few training rows are behind them; 0 unless ``discount`` is set.
     lost_support : float

@@ -23,7 +23,7 @@ from ferl._read.text import rule_text, word_meanings
 from ferl._read.wide_text import COMPARED, WideStyle, curve_summary
 from ferl._tables import add_up_indicators
 from ferl._util.arrays import Floats
-from ferl._util.text import listed, plain, share_text, spoken, support_text
+from ferl._util.text import listed, percent_text, plain, share_text, spoken, support_text
 
 
 def feature_importances(model: Model) -> Floats:
@@ -186,24 +186,24 @@ class Overview(Readable):
     >>> from ferl import FERLClassifier, overview
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(X, y)
-    >>> print(overview(clf).to_text(width=110))
-    3 rules on 2 of 4 features tell 3 classes apart; x2 matters most (56%).
+    >>> print(overview(clf).to_text(width=112))
+    3 rules on 2 of 4 features tell 3 classes apart; x2 matters most (56 %).
     Always answering 0 would be right for 33.3 % of the training rows.
     <BLANKLINE>
     What matters
       feature  importance
-      x2              56%
-      x3              44%
+      x2             56 %
+      x3             44 %
     <BLANKLINE>
     Rules, strongest support first
-      1. If x2 > 2.46 ±0.09 and x3 < 1.68 ±0.06, then 1 (0.89). Support 52.6, 35% of the training rows.
-      2. If x2 < 2.46 ±0.09, then 0 (0.98). Support 50.0, 33% of the training rows.
-      3. If x2 > 2.46 ±0.09 and x3 > 1.68 ±0.06, then 2 (0.94). Support 47.4, 32% of the training rows.
+      1. If x2 > 2.46 ±0.09 and x3 < 1.68 ±0.06, then 1 (0.89). Support 52.6, 35 % of the training rows.
+      2. If x2 < 2.46 ±0.09, then 0 (0.98). Support 50.0, 33 % of the training rows.
+      3. If x2 > 2.46 ±0.09 and x3 > 1.68 ±0.06, then 2 (0.94). Support 47.4, 32 % of the training rows.
     <BLANKLINE>
     Classes
-      0: 33% of the training rows. Rule 2 speaks for it; there x2 is usually 1.2 to 1.7 and x3 0.1 to 0.4.
-      1: 33% of the training rows. Rule 1 speaks for it; there x2 is usually 3.5 to 5.1 and x3 1 to 1.6.
-      2: 33% of the training rows. Rule 3 speaks for it; there x2 is usually 4.8 to 6.7 and x3 1.8 to 2.5.
+      0: 33 % of the training rows. Rule 2 speaks for this class; there x2 is usually 1.2 to 1.7 and x3 0.1 to 0.4.
+      1: 33 % of the training rows. Rule 1 speaks for this class; there x2 is usually 3.5 to 5.1 and x3 1 to 1.6.
+      2: 33 % of the training rows. Rule 3 speaks for this class; there x2 is usually 4.8 to 6.7 and x3 1.8 to 2.5.
     """
 
     variant: str
@@ -225,9 +225,17 @@ class Overview(Readable):
         if not self.importances:
             return f"{rules}, and no feature matters: all rows get the same answer."
         name, share = self.importances[0]
-        used = f"{len(self.importances)} of {self.n_features} features"
+        n_used, n_all = len(self.importances), self.n_features
+        used = (
+            f"{n_used} of {n_all} features"
+            if n_used < n_all
+            else "1 feature"
+            if n_all == 1
+            else f"all {n_all} features"
+        )
         tell = "tells" if len(self.rules) == 1 else "tell"
-        return f"{rules} on {used} {tell} {len(self.classes)} classes apart; {spoken(name)} matters most ({share:.0%})."
+        most = f"{spoken(name)} matters most ({percent_text(share)})"
+        return f"{rules} on {used} {tell} {len(self.classes)} classes apart; {most}."
 
     @property
     def _is_tree(self) -> bool:
@@ -280,7 +288,7 @@ class Overview(Readable):
         return [section for section in found if section.lines]
 
     def _what_matters(self) -> Section:
-        rows = tuple((spoken(name), f"{share:.0%}") for name, share in self.importances[:MAX_FEATURES])
+        rows = tuple((spoken(name), percent_text(share)) for name, share in self.importances[:MAX_FEATURES])
         hidden = len(self.importances) - MAX_FEATURES
         lines = (f"... and {hidden} more {'feature' if hidden == 1 else 'features'}.",) if hidden > 0 else ()
         return Section("What matters", lines, Table(("feature", "importance"), rows))
@@ -288,8 +296,8 @@ class Overview(Readable):
     def _rule_lines(self) -> Section:
         lines = [
             f"{rule.number}. {f'If {rule.conditions}, then' if rule.conditions else 'Always'} {spoken(rule.label)} "
-            f"({share_text(rule.confidence)}). Support {support_text(rule.support)}, {rule.share:.0%} of the training "
-            "rows."
+            f"({share_text(rule.confidence)}). Support {support_text(rule.support)}, {percent_text(rule.share)} of "
+            "the training rows."
             for rule in self.rules[: MAX_RULES + 1]
             if rule.confidence is not None
         ]
@@ -404,7 +412,7 @@ def _strongest(model: Model, shapes: Shapes, c: int) -> tuple[str, str, float] |
 
 
 def _joint_line(rule: RuleSummary) -> str:
-    return f"Rule {rule.number}: if {rule.conditions}, it speaks for {spoken(rule.label)}, by {rule.weight or 0.0:.2f}."
+    return f"Rule {rule.number} speaks for {spoken(rule.label)} by {rule.weight or 0.0:.2f} if {rule.conditions}."
 
 
 def _warning(profile: ClassProfile) -> str:
@@ -418,17 +426,17 @@ def _warning(profile: ClassProfile) -> str:
 
 
 def _class_line(profile: ClassProfile) -> str:
-    start = f"{spoken(profile.label)}: {profile.share:.0%} of the training rows."
+    start = f"{spoken(profile.label)}: {percent_text(profile.share)} of the training rows."
     if profile.strongest is not None:
         name, value, weight = profile.strongest
-        return f"{start} {spoken(name)} at {value} speaks most for it before all others ({weight:+.2f})."
+        return f"{start} What speaks most for this class is {spoken(name)} at {value} ({weight:+.2f})."
     if not profile.rules:
-        return f"{start} No rule speaks for it before other classes."
+        return f"{start} No rule speaks for this class before others."
     numbers = [str(number) for number in profile.rules[:MAX_NUMBERS]]
     hidden = len(profile.rules) - MAX_NUMBERS
     numbers += [f"{hidden} more"] * (hidden > 0)
     one = len(profile.rules) == 1
-    rules = f"{'Rule' if one else 'Rules'} {listed(numbers)} {'speaks' if one else 'speak'} for it"
+    rules = f"{'Rule' if one else 'Rules'} {listed(numbers)} {'speaks' if one else 'speak'} for this class"
     typical = [(spoken(name), usual_text(usual)) for name, usual in profile.typical[:MAX_TYPICAL]]
     words = [f"{name} {'is usually ' if index == 0 else ''}{text}" for index, (name, text) in enumerate(typical)]
     return f"{start} {rules}{f'; there {listed(words)}' if words else ''}."

@@ -27,8 +27,9 @@ from ferl._util.text import (
 
 MAX_CLASSES = 12
 MAX_FEATURES = 5
-LEAST_CONFLICT = 0.0005
+LEAST_CONFLICT = LEAST_IGNORANCE = 0.0005  # that three decimals show
 MAX_PROBABLE = 3  # classes that a summary names
+MAX_SILENT = 3  # features of which a line tells where no rule speaks
 
 
 def sections(story: Story) -> list[Section]:
@@ -57,6 +58,8 @@ def summarise(story: Story) -> str:
         return f"{answer}: {_reason_for_doubt(story)}."
     balance, warning = story.balance, unlike(story)
     reason = tree_reasons.reason(story) if balance is None else weight_reasons.reason(story, balance)
+    if warning and warning.named in reason:
+        return f"{answer}{reason}; but {warning.usually}."
     return f"{answer}{reason}{f'; but {warning}' if warning else ''}."
 
 
@@ -125,23 +128,32 @@ def _prediction_set(story: Story) -> Section:
 
 
 def _ignorance(story: Story) -> Section:
-    title, causes = "What is not known", tree_reasons.CAUSES if story.balance is None else weight_reasons.CAUSES
     lines = ["Next to nothing: the rules leave no evidence open."]
-    if story.ignorance >= 0.0005:
-        parts = {name: getattr(story.doubt, name) for name in causes}
-        shown = sorted((name for name in parts if parts[name] >= 0.0005), key=lambda name: -parts[name])
-        because = [f"{parts[name]:.3f} because {causes[name]}" for name in shown]
-        lines = [f"Ignorance is {story.ignorance:.3f}: {listed(because) or 'from many small causes'}."]
+    if story.ignorance >= LEAST_IGNORANCE:
+        lines = [f"Ignorance is {story.ignorance:.3f}, from 0 (settled) to 1 (nothing said): {_open_because(story)}."]
     if story.balance is not None and story.conflict >= LEAST_CONFLICT:
         lines.append(f"Conflict is {story.conflict:.3f}, the share of all weights, for and against, that cancels.")
     if story.missing:
         names = [spoken(name) for name in story.missing[:MAX_FEATURES]]
         more = len(story.missing) - len(names)
         names += [f"{more} more"] * (more > 0)
-        both = "The row goes down both branches where a rule asks for that."
-        usual = "Rules that ask for that fire as they do for the average training row."
+        them = "it" if len(story.missing) == 1 else "them"
+        both = f"The row goes down both branches where a rule asks for {them}."
+        usual = f"Rules on {them} fire as they do for the average training row."
         lines.append(f"Missing: {listed(names)}. {both if story.balance is None else usual}")
-    return Section(title, tuple(lines))
+    return Section("What is not known", tuple(lines))
+
+
+def _open_because(story: Story) -> str:
+    """The causes of the ignorance, the largest first, with the part of each where there are several."""
+    causes = tree_reasons.CAUSES if story.balance is None else weight_reasons.CAUSES
+    parts = {name: getattr(story.doubt, name) for name in causes}
+    shown = sorted((name for name in parts if parts[name] >= LEAST_IGNORANCE), key=lambda name: -parts[name])
+    if story.balance is not None and shown == ["weak_firing"]:
+        return weight_reasons.what_is_open(story, story.balance)
+    if len(shown) == 1:
+        return causes[shown[0]]
+    return listed([f"{parts[name]:.3f} because {causes[name]}" for name in shown]) or "from many small causes"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -168,28 +180,43 @@ def _stability(story: Story) -> Section:
     if story.changes is not None:
         lines += _change_lines(story, story.changes, label)
     if story.missing:
-        lines.append("Values that are missing are taken to stay so.")
+        lines.append("Missing values are taken to stay missing.")
     return Section("What would change the label", tuple(lines))
 
 
 def _change_lines(story: Story, changes: tuple[Change, ...], label: str) -> list[str]:
     searched = listed([spoken(name) for name in story.unproven[:MAX_FEATURES]])
     if not changes and not searched:
-        return [f"Proven: no change of a single value makes it anything but {label}."]
-    lines = [_change_line(change) for change in changes[:MAX_FEATURES]]
-    if len(changes) > MAX_FEATURES:
-        n_more = len(changes) - MAX_FEATURES
+        return [f"Proven: no change of a single value makes the label another one than {label}."]
+    telling = [change for change in changes if not change.is_silent]
+    lines = [_change_line(change) for change in telling[:MAX_FEATURES]]
+    if len(telling) > MAX_FEATURES:
+        n_more = len(telling) - MAX_FEATURES
         lines.append(f"... and {n_more} more {'feature' if n_more == 1 else 'features'}, further away.")
+    if len(telling) < len(changes):
+        lines.append(_silent_line([change for change in changes if change.is_silent]))
     if searched:
         lines.append(
-            f"No change of {searched} alone was found that makes it anything but {label}; that is searched, not proven."
+            f"No change of {searched} alone was found that makes the label another one than {label}; that is searched, "
+            "not proven."
         )
     return lines
 
 
+def _silent_line(changes: list[Change]) -> str:
+    """The nearest values where no rule speaks, so that there is no label any more."""
+    told = [f"{spoken(own.feature)} were {_told(own.to)}" for own in changes[:MAX_SILENT]]
+    more = len(changes) - MAX_SILENT
+    told += [f"one of {more} more features moved as far" if more > 1 else "one more feature moved as far"] * (more > 0)
+    return f"There would be no answer, because no rule speaks there, if {listed(told, 'or')}."
+
+
+def _told(value: Any) -> str:
+    return exact_text(value) if isinstance(value, float) and not is_meaning(value) else value_text(value)
+
+
 def _change_line(change: Change) -> str:
-    name, label = spoken(change.feature), spoken(change.label)
-    answer = f"no rule fires any more ({label} is then the first of equals)" if change.is_silent else label
+    name, answer = spoken(change.feature), spoken(change.label)
     if not isinstance(change.to, float) or is_meaning(change.to):
         return f"If {name} were {value_text(change.to)} instead of {value_text(change.value)}: {answer}."
     # With fewer digits than it has the value might no longer alter the label.

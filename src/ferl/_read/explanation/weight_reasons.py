@@ -14,13 +14,23 @@ MAX_FEATURES = 8  # that are shown; the others are summed
 MAX_RULES = 6
 MAX_OUTSIDE = 3  # features that an answer blames
 LEAST_SHOWN = 0.005  # weight that two decimals show
+RAMP = ".."  # in conditions that values fit by degrees
 SECOND_REASON = 0.5  # of the first one, that a feature weighs which is named beside it
 
 CAUSES = {
-    "weak_firing": "what speaks for and against the classes nearly balances",
+    "weak_firing": "the weights leave it open",
     "lost_support": "values lie outside what training saw",
 }
 """What each part of the ignorance means."""
+
+
+def what_is_open(story: Story, balance: Balance) -> str:
+    """Why so much is left open where all values lie inside what training saw, as a clause."""
+    if len(story.classes) == 2:
+        scores = balance.scores
+        told = f"{abs(scores[1] - scores[0]):.2f} for {spoken(story.classes[story.best])}"
+        return f"the weights add up to {told}, and every 0.69 halves what stays open"
+    return "the more the weights speak for and against classes, the less stays open"
 
 
 def reason(story: Story, balance: Balance) -> str:
@@ -38,10 +48,12 @@ def reason_for_doubt(story: Story, balance: Balance) -> str:
     if story.doubt.main == "lost_support":
         said = "nothing is said" if balance.support == 0 else f"all weights count by {share_text(balance.support)} only"
         return f"{said}, because {_outside(story, balance)}{what_lacks(story)}"
-    clauses = []
-    for c in balance.compared:
+    clauses, base = [], balance.apart(balance.base)
+    for c, sign in zip(balance.compared, (1, -1), strict=True):
         strongest = _speaking_for(balance, c)[:1]
         clauses += [f"{_said(part)}, which speaks for {spoken(story.classes[c])}" for part in strongest]
+        if not strongest and sign * base >= LEAST_SHOWN:
+            clauses.append(f"the average training row speaks for {spoken(story.classes[c])}")
     if not clauses:
         return f"little speaks for any class{what_lacks(story)}"
     return f"{'; '.join(clauses)}{what_lacks(story)}"
@@ -102,6 +114,9 @@ def rules_section(story: Story, balance: Balance) -> Section:
         rest = sum(balance.apart(rule.weight) for rule in hidden)
         lines.append(f"... and {len(hidden)} more, which together add {weight_text(rest)}.")
     lines.append(f"Before any rule the prior says {weight_text(balance.apart(balance.prior))}.")
+    lines.append("Here a rule is compared with its own silence; above, a value with the average training row.")
+    if any(RAMP in rule.conditions for rule in rules[:MAX_RULES]):
+        lines.append("A condition such as above 2..3 fits not at all up to 2 and fully from 3 on.")
     return Section("Rules that fired", tuple(lines))
 
 
@@ -113,7 +128,9 @@ def _rule_line(rule: WideRule, story: Story, balance: Balance) -> str:
     names = [spoken(story.classes[c]) for c in told]
     then, now = ([f"{100 * own[c]:.1f} %" for c in told] for own in (rule.probability_without, story.probability))
     change = f"{names[0]} would have {then[0]} instead of {now[0]}"
-    if len(told) == 2:
+    if then == now:
+        change = f"{listed([f'{name} would still have {share}' for name, share in zip(names, now, strict=True)])}"
+    elif len(told) == 2:
         change = f"{names[0]} would have {then[0]} and {names[1]} {then[1]}, instead of {now[0]} and {now[1]}"
     return (
         f"Rule {rule.number} fires by {share_text(rule.firing)} and adds {weight_text(weight)}, for {favoured}: if "

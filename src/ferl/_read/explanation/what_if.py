@@ -15,7 +15,7 @@ from ferl._read.explanation.page import Readable, Section, Table
 from ferl._read.explanation.sentences import Explanation, answer_text, class_order
 from ferl._read.explanation.weight_reasons import LEAST_SHOWN
 from ferl._read.wide_text import weight_text
-from ferl._tables import OneRow, read_row
+from ferl._tables import OneRow, read_row, with_indicators
 from ferl._util.text import listed, percent_text, plain, spoken, value_text
 
 
@@ -44,7 +44,8 @@ class WhatIf(Readable):
             f"{spoken(name)} were {value_text(to)} instead of {value_text(own)}" for name, own, to in self.changes
         ]
         then, now = answer_text(self.after), answer_text(self.before)
-        return f"If {listed(clauses)}: {f'still {then}' if then == now else f'{then} instead of {now}'}."
+        named = f"{spoken(self.after.target)}: " if self.after.target else ""
+        return f"{named}If {listed(clauses)}, the answer would {_beside(then, now)}."
 
     @cached_property
     def _sections(self) -> list[Section]:
@@ -85,6 +86,12 @@ class WhatIf(Readable):
         }
 
 
+def _beside(then: str, now: str) -> str:
+    """An answer beside the one before it: "be yes (80 %) instead of no (60 %)", "still be yes (80 %)"."""
+    then, now = (f"n{own[1:]}" if own.startswith("No answer") else own for own in (then, now))
+    return f"still be {then}" if then == now else f"be {then} instead of {now}"
+
+
 def _values(now: FeatureWeight, then: FeatureWeight) -> str:
     one, other = value_text(now.value), value_text(then.value)
     return one if one == other else f"{one}, {other}"
@@ -108,17 +115,22 @@ def what_if(model: Model, one: OneRow, changes: Mapping[Any, Any]) -> WhatIf:
     """
     if not changes:
         raise ValueError("changes is empty; give the other values, for example {'age': 50}.")
-    names, values = model.feature_names(), shown_values(model, one)
-    other, said = list(values), []
-    for feature, value in changes.items():
-        index = _index(feature, names)
-        other[index] = value
-        said.append((names[index], values[index], value))
-    there = read_row(model.schema, model.missing_features, other)
+    names = model.feature_names()
+    other = {_index(feature, names): value for feature, value in changes.items()}
+    there = _with_values(model, one, other)
     # As the model reads them: a number of a category column is a category, "7" in a column of numbers is 7.
-    read = dict(zip(names, shown_values(model, there), strict=True))
+    values, read = shown_values(model, one), shown_values(model, there)
     before, after = (explain(model, row, counterfactual=False) for row in (one, there))
-    return WhatIf(tuple((name, own, read[name]) for name, own, _ in said), before, after)
+    return WhatIf(tuple((names[f], values[f], read[f]) for f in other), before, after)
+
+
+def _with_values(model: Model, one: OneRow, other: Mapping[int, Any]) -> OneRow:
+    """The row with other values of some features; those that stay are never told and read again."""
+    read = read_row(model.schema, model.missing_features, [other.get(f) for f in range(model.n_features)])
+    values = one.values[:, : model.n_features].copy()
+    values[:, list(other)] = read.values[:, list(other)]
+    unseen = {f: value for f, value in one.unseen.items() if f not in other} | read.unseen
+    return OneRow(with_indicators(values, model.missing_features), unseen)
 
 
 def _index(feature: Any, names: list[str]) -> int:

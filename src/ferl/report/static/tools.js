@@ -33,8 +33,9 @@ const ferlTools = (() => {
   const fixed = (value, digits = 2) => value.toFixed(digits);
   const amount = (value) =>
     !isFinite(value) ? "beyond all numbers" : value < 100 ? fixed(value) : value < 1e4 ? fixed(value, 0) : value.toPrecision(3);
-  // Four significant digits, or all digits of a whole number.
-  const short = (value) => String(Number.isInteger(value) && Math.abs(value) < 1e15 ? value : Number(value.toPrecision(4)));
+  // Four significant digits, or all digits of a whole number, as number_text in Python.
+  const short = (value) =>
+    String(Math.abs(value) >= 1e15 ? Number(value.toPrecision(4)) : Math.abs(value) >= 1000 ? Math.round(value) : Number(value.toPrecision(4)));
   const signed = (value) => (Math.abs(value) < 0.005 ? "0.00" : `${value < 0 ? "-" : "+"}${fixed(Math.abs(value))}`);
   // 0 and 100 only of what is 0 or 1, as in Python.
   const percent = (value) =>

@@ -184,9 +184,16 @@ const ferlPage = (() => {
   function sentence(answer) {
     const probability = probabilityOf(answer), named = order(answer).filter((c) => answer.set[c]).slice(0, 3)
       .map((c) => `${classes[c]} (${percent(probability[c])})`);
-    if (abstains(answer) && answer.ignorance === 1) return "No answer: nothing is known of such a row.";
-    if (abstains(answer)) return `No answer, ${listed(named, "or")}: what speaks for and against the classes nearly balances.`;
-    return `${listed(named, "or")}${data.usual ? reasonOfWeights(answer) : reasonOfRules(answer)}.`;
+    const about = data.target ? `${data.target}: ` : "";
+    if (abstains(answer) && answer.ignorance === 1) return `${about}No answer: no rule speaks of such a row.`;
+    if (abstains(answer)) return `${about}No answer, ${listed(named, "or")}: ${reasonForDoubt(answer)}.`;
+    return `${about}${listed(named, "or")}${data.usual ? reasonOfWeights(answer) : reasonOfRules(answer)}.`;
+  }
+
+  function reasonForDoubt(answer) {
+    const lost = answer.supportDeficit.reduce((sum, part) => sum + part, 0);
+    if (lost > 0.5) return "values lie outside what training saw";
+    return data.usual ? "what speaks for one class and for another nearly balances" : "rules fire only in part, or contradict each other";
   }
 
   function reasonOfWeights(answer) {
@@ -233,7 +240,7 @@ const ferlPage = (() => {
     const { training, usual } = data.novelty;
     if (training.length) {
       const share = Math.max(training.filter((own) => own < novelty).length - 1, 0) / (training.length - 1); // quantiles
-      const text = share === 1 ? "more unusual than all training rows" : `more unusual than ${Math.round(100 * share)} % of the training rows`;
+      const text = share === 1 ? "more unusual than all training rows" : share === 0 ? "all training rows are at least as unusual" : `more unusual than ${Math.round(100 * share)} % of the training rows`;
       return { share, text, full: "A full bar: more unusual than all training rows." };
     }
     if (!(usual > 0)) return { share: 0, text: "nothing to compare with", full: "" };
@@ -295,7 +302,7 @@ const ferlPage = (() => {
     button.setAttribute("aria-label", `Try ${feature.name} ${words}`);
     button.addEventListener("click", () => change(j, to));
     return [`If ${feature.name} were ${words} instead of ${valueText(j)}${far}: `,
-      element("strong", {}, isSilent ? "no rule says anything any more" : classes[label]), " ", button];
+      element("strong", {}, isSilent ? "no answer, because no rule speaks there" : classes[label]), " ", button];
   }
 
   // What cost the row points on its way to the second most probable class, unless the reader chooses another one.
