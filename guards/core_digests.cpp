@@ -227,7 +227,12 @@ struct Table {
   Doubles x, weight;
   std::vector<Label> y;
 
+  std::size_t n_sampled;  // rows that growth sees, at most
+
   TableView view() const { return {rows_of(x, n_columns), n_categories.data(), y.data(), weight.data(), n_classes}; }
+  Doubles first_rows(std::size_t n) const {
+    return {x.begin(), x.begin() + static_cast<std::ptrdiff_t>(n * n_columns)};
+  }
   std::vector<Column> columns() const {
     std::vector<Column> all(n_columns);
     for (std::size_t j = 0; j < n_columns; ++j) all[j] = static_cast<Column>(j);
@@ -269,9 +274,13 @@ void sum_up(Digest& digest, const Table& table, const Sampler& sampler, const Gr
     for (std::size_t c = 0; c < n_classes; ++c) total += own[c];
     for (std::size_t c = 0; c < n_classes; ++c) own[c] = total > 0 ? own[c] / total : 1.0 / table.n_classes;
   }
-  Doubles few(table.x.begin(), table.x.begin() + static_cast<std::ptrdiff_t>(60 * table.n_columns));
+  Doubles few = table.first_rows(60);
   for (std::size_t i = 0; i < few.size(); i += 3) few[i] *= table.n_categories[i % table.n_columns] > 0 ? 1.0 : 1.3;
   answer_by_tree(digest, tree, sources, rows_of(few, table.n_columns), scale, n_threads);
+  const std::size_t n = table.y.size();
+  Doubles belief(n * n_classes), ignorance(n), conflict(n);
+  combine_evidence(tree, sources, table.view().x, n_threads, {belief.data(), ignorance.data(), conflict.data()});
+  digest.add(belief);
 }
 
 void learn_splits(const Table& table, const Sampler& sampler, const Sample& sample, const std::string& name,
@@ -293,9 +302,8 @@ void learn_splits(const Table& table, const Sampler& sampler, const Sample& samp
   }
 }
 
-void learn_words(const Table& table, const Sampler& sampler, const Sample& sample, const std::string& name,
-                 int n_threads) {
-  Monitor monitor([](std::size_t) {});
+// Two words for every number: low and high.
+std::vector<Term> words_for(const Table& table, const Sampler& sampler) {
   std::vector<Term> terms;
   for (std::size_t j = 0; j < table.n_columns; ++j) {
     if (table.n_categories[j] > 0) continue;
@@ -305,9 +313,15 @@ void learn_words(const Table& table, const Sampler& sampler, const Sample& sampl
     terms.push_back({column, {-kInfinity, -kInfinity, a, b}, false});
     terms.push_back({column, {a, b, kInfinity, kInfinity}, false});
   }
+  return terms;
+}
+
+void learn_words(const Table& table, const Sampler& sampler, const Sample& sample, const std::string& name,
+                 int n_threads) {
+  Monitor monitor([](std::size_t) {});
   WordOptions options;
   options.n_threads = n_threads;
-  const GrownTree grown = grow_words(sample, terms, options, monitor);
+  const GrownTree grown = grow_words(sample, words_for(table, sampler), options, monitor);
   Digest digest(name + " words");
   add_grown(digest, grown);
   sum_up(digest, table, sampler, grown, Rule::cautious, n_threads);
@@ -315,13 +329,17 @@ void learn_words(const Table& table, const Sampler& sampler, const Sample& sampl
 }
 
 void learn_wide(const Table& table, const Sampler& sampler, const Sample& sample, const std::string& name,
-                int n_threads) {
+                bool in_words, int n_threads) {
   Monitor monitor([](std::size_t) {});
   wide::WideOptions options;
   options.max_rules = 30;
   options.n_threads = n_threads;
+  if (in_words) {
+    options.words.emplace();
+    for (const Term& own : words_for(table, sampler)) options.words->push_back({own.column, own.ends, 1.0, {}});
+  }
   const wide::WideRules found = wide::grow_wide(sample, options, monitor);
-  Digest digest(name + " wide");
+  Digest digest(name + (in_words ? " wide in words" : " wide"));
   GrownTree chains;
   chains.add(-1, {}, 0.0);
   Ints rule_node;
@@ -347,8 +365,11 @@ void learn_wide(const Table& table, const Sampler& sampler, const Sample& sample
     supports.n_categories.push_back(table.n_categories[j]);
   }
   list_columns(tree, supports, weights);
-  const Doubles few(table.x.begin(), table.x.begin() + static_cast<std::ptrdiff_t>(60 * table.n_columns));
+  const Doubles few = table.first_rows(60);
   answer_by_weights(digest, tree, weights, supports, rows_of(few, table.n_columns), scale, n_threads);
+  Doubles scores(table.y.size() * static_cast<std::size_t>(table.n_classes));
+  add_scores(tree, weights, supports, table.view().x, n_threads, scores.data());
+  digest.add(scores);
   digest.print();
 }
 
@@ -357,16 +378,17 @@ void learn(Inputs& from, const std::string& name, int n_threads) {
   table.n_categories = from.ints();
   table.n_columns = table.n_categories.size();
   table.n_classes = static_cast<int>(from.number());
+  table.n_sampled = static_cast<std::size_t>(from.number());
   table.x = from.doubles();
   table.y = from.array<Label>();
   table.weight = from.doubles();
   Monitor monitor([](std::size_t) {});
-  Sampler sampler({table.n_columns, table.n_classes, 1, 400, 20, table.n_categories, table.columns()});
+  Sampler sampler({table.n_columns, table.n_classes, 1, table.n_sampled, 20, table.n_categories, table.columns()});
   sampler.add(table.view(), 0, n_threads, monitor);
   const Sample sample = sampler.finish(n_threads);
   learn_splits(table, sampler, sample, name, n_threads);
   learn_words(table, sampler, sample, name, n_threads);
-  learn_wide(table, sampler, sample, name, n_threads);
+  for (const bool in_words : {false, true}) learn_wide(table, sampler, sample, name, in_words, n_threads);
 }
 
 }  // namespace

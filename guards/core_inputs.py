@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from ferl._model.model import Model
 from golden_vectors import load, names
 
+LARGE = (3, True, 9000, 6000)  # as many rows as threads need to share the work of every stage among them
 RULES = ("dempster", "cautious", "chain", "vote")  # in the order of the core
 
 
@@ -79,10 +80,9 @@ def write_model(file: BinaryIO, name: str, model: Model, rows: NDArray[np.float6
     return digest(scores, *masses, ignorance, conflict, radius)
 
 
-def write_table(file: BinaryIO, n_classes: int, weighted: bool) -> None:
+def write_table(file: BinaryIO, n_classes: int, weighted: bool, n: int, n_sampled: int) -> None:
     """Write a random table with categories, missing values, ties and equal rows."""
-    rng = np.random.default_rng([n_classes, weighted])
-    n = 600
+    rng = np.random.default_rng([n_classes, weighted, n])
     X = np.column_stack([rng.normal(size=(n, 4)), rng.integers(0, 5, n), rng.normal(size=n).round(1)])
     X = np.column_stack([X, rng.integers(0, 4, (n, 2))]).astype(float)
     score = X[:, 0] + np.abs(X[:, 1]) + (X[:, 6] == 2) + 0.4 * rng.normal(size=n)
@@ -90,8 +90,8 @@ def write_table(file: BinaryIO, n_classes: int, weighted: bool) -> None:
     X[::7, 2], X[3::11, 6] = np.nan, np.nan
     X[-50:], y[-50:] = X[:50], y[:50]
     weight = rng.uniform(0.3, 3.0, n) if weighted else np.ones(n)
-    write(file, "table", f"table {n_classes} {'weighted' if weighted else 'plain'}")
-    write(file, np.array([0, 0, 0, 0, 0, 0, 4, 4], dtype=np.int32), float(n_classes), X, y, weight)
+    write(file, "table", f"table {n} {n_classes} {'weighted' if weighted else 'plain'}")
+    write(file, np.array([0, 0, 0, 0, 0, 0, 4, 4], dtype=np.int32), float(n_classes), float(n_sampled), X, y, weight)
 
 
 if __name__ == "__main__":
@@ -99,5 +99,5 @@ if __name__ == "__main__":
         for own in names():
             vectors = load(own)
             print(own, write_model(inputs, own, vectors.classifier.model_, vectors.rows))
-        for classes, has_weights in ((2, False), (2, True), (3, True), (11, False)):
-            write_table(inputs, classes, has_weights)
+        for table in ((2, False, 600, 400), (2, True, 600, 400), (3, True, 600, 400), (11, False, 600, 400), LARGE):
+            write_table(inputs, *table)

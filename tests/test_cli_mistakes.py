@@ -45,7 +45,7 @@ def test_mistakes_in_tables_are_one_line_with_the_remedy(tmp_path, folder, chang
     [
         (b"", "table.csv is empty"),
         (b"\n\n", "It needs a header and rows."),
-        (b"age,city,code,x\n1,2\n", "table.csv cannot be read: CSV parse error: Expected 4 columns, got 2"),
+        (b"age,city,code,x\n1,2\n", "Expected 4 columns, got 2: 1,2. Check the separator (--separator)"),
         (b"age,age,city,code,x\n1,1,2,3,4\n", "several columns called 'age'"),
         (b"age,city,code,x\n1,\xff\xfe,101,3\n", "Save it as UTF-8"),
         ("age,city,code,x\n1,2,3,4\n".encode("utf-16-le"), "iconv -f UTF-16LE -t UTF-8 table.csv"),

@@ -107,6 +107,22 @@ def test_a_header_without_a_new_line_is_a_table_without_rows(tmp_path, folder, s
     assert (tmp_path / "out.csv").read_text() == "x,group,label,probability,set,ignorance,novelty,abstention\n"
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("end", ["\r", "\n", "\r\n"])
+@pytest.mark.parametrize("last", ["", "end"])
+def test_lines_may_end_as_on_any_system(tmp_path, encoding, end, last):
+    path = tmp_path / "t.csv"
+    path.write_bytes((end.join(["x;group", "0,5;a", "7;b"]) + end * bool(last)).encode(encoding))
+    table = TableFile(path, FileForm())
+    assert [own.to_pydict() for own in table.batches()] == [{"x": ["0,5", "7"], "group": ["a", "b"]}]
+
+
+def test_a_long_name_is_read_without_rows_too(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"x," + b"y" * 200_000)
+    assert TableFile(path, FileForm()).names == ["x", "y" * 200_000]
+
+
 def test_utf16_as_spreadsheets_write_it_is_read(tmp_path, folder):
     rows = ["x\tgroup", "0.5\ta", "-2\tb", "0.5\tä", ""]
     for encoding in ("utf-16", "utf-8"):

@@ -190,12 +190,45 @@ def test_sums_do_not_overflow():
     own.merge(state)
     with pytest.raises(ValueError, match=r"2,147,483,647 rows"):
         own.merge(state)
-    largest = np.full_like(state["first"], 2**64 - 1)
-    largest[1::2] = 2**63 - 1
+
+
+@pytest.mark.parametrize("name", ["of_class", "first", "second", "known"])
+def test_sums_that_no_rows_have_are_refused(name):
+    state = summed()
+    for high in (2**63 - 1, 2**63, 2**42):  # the largest, the smallest, and more than 200 rows can have
+        words = np.zeros_like(state[name])
+        words[1::2] = high
+        with pytest.raises(ValueError, match="larger than those of any rows"):
+            moments().merge(state | {name: words})
+    if name != "first":
+        with pytest.raises(ValueError, match="or negative"):
+            moments().merge(state | {name: np.full_like(state[name], 2**64 - 1)})
+
+
+def test_sides_whose_sums_are_too_large_together_are_refused():
+    state = summed()
+    words = np.zeros_like(state["first"])
+    words[1::2] = (2**31 - 1) << 32
     own = moments()
-    own.merge(state | {"first": largest})
+    own.merge(state | {"first": words, "n_rows": 2**31 - 1})
     with pytest.raises(ValueError, match="larger than those of any rows"):
-        own.merge(state | {"first": largest})
+        own.finish()
+
+
+def test_a_call_while_another_is_at_work_is_refused():
+    own, refused = moments(), []
+
+    def report(progress):  # stands for another thread: it runs in the middle of add
+        for call in (own.state, own.finish, lambda: own.merge({}), lambda: own.add(X, Y, WEIGHT, 1, None)):
+            with pytest.raises(ValueError, match="Another call is at work on this object"):
+                call()
+            refused.append(call)
+
+    n = 20_000
+    while not refused:  # a report comes where the work takes more than a tenth of a second
+        n *= 4
+        own.add(np.broadcast_to(X[0], (n, 2)), np.zeros(n, dtype=np.int32), np.ones(n), 1, report)
+    own.state()
 
 
 def test_what_learners_of_wide_rules_are_given_is_checked():

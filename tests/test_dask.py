@@ -26,6 +26,7 @@ from sklearn.exceptions import NotFittedError
 
 import stream_examples
 from ferl import FERLClassifier, load_model, save_model
+from ferl._learn.rows import Sampling
 from ferl.dask import DaskFERLClassifier
 from stream_examples import CASES, people, same_tree
 
@@ -74,6 +75,33 @@ def test_a_fit_on_a_cluster_is_the_fit_in_memory(client: Client, case: str) -> N
     model = DaskFERLClassifier(**CASES[case], random_state=0, client=client)
     same_model(whole, model.fit(*people_in_parts(len(y), [700, 750, 1600])))
     assert model.feature_names_in_.tolist() == FEATURES
+
+
+@pytest.mark.parametrize(("n_distinct", "is_enough"), [(6000, True), (300, False)])
+def test_partitions_tell_of_few_rows_where_rows_differ_and_the_sample_is_the_same(
+    client: Client, n_distinct: int, is_enough: bool
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_distinct, 3))[np.arange(6000) % n_distinct]
+    y = np.where(X[:, 0] > 1.8, "rare", "usual")
+    codes = (y == "usual").astype(np.int32)
+    sampling = Sampling(np.zeros(3, np.int32), 2, 5, 400, 30, np.arange(3, dtype=np.int32), {})
+    limited = sampling.limited(np.bincount(codes))
+    assert limited is not None
+    whole, part = sampling.start(), limited.start()
+    for sampler in (whole, part):
+        sampler.add(X, codes, np.ones(len(X)), 0, 1)
+    state = part.state()
+    assert limited.has_enough(state) == is_enough
+    if is_enough:
+        assert (whole.finish(1).x == part.finish(1).x).all()
+    of_half = limited.start()
+    of_half.add(X[:600], codes[:600], np.ones(600), 0, 1)
+    assert len(of_half.state()["key"]) < 150  # of 400 that are wanted of all
+    options: dict[str, Any] = {"growth_rows": 400, "random_state": 0}
+    on_cluster = DaskFERLClassifier("deep", **options, client=client)
+    on_cluster.fit(da.from_array(X, chunks=(700, 3)), da.from_array(y, chunks=700))
+    same_model(FERLClassifier("deep", **options).fit(X, y), on_cluster)
 
 
 @pytest.mark.parametrize("cuts", [[], [0, 0, 1, 1, 2, 590, 600], list(range(0, 600, 60))])

@@ -12,10 +12,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from ferl import FERLClassifier, NoveltyDetector, _core, load_model, save_model
 from ferl._learn.grow import n_candidates
+from ferl._model.neighbours import Neighbours
 from ferl._model.settings import Settings
 from ferl._read.novelty import entropy, novelty, novelty_attribution
 from ferl.streaming import fit_batches
@@ -262,3 +264,56 @@ def test_bad_arguments_of_the_cover_are_refused() -> None:
     assert _core.cover(rows, ones, ones, numbers, 2).tolist() == [0, 1], "equal rows are chosen in their order"
     assert _core.cover(rows, ones, ones, numbers, 0).tolist() == []
     assert _core.cover(rows, ones, ones, numbers, 9).tolist() == [0, 1, 2]
+
+
+def _hard_rows(kind: str, rng: np.random.Generator, n_rows: int) -> tuple[Floats, NDArray[np.int32]]:
+    """Rows, and the number of categories of each column, that are hard for codes of one byte."""
+    n_columns = {"more columns than are coded": 300, "one column": 1}.get(kind, 11)
+    X, n_categories = rng.normal(size=(n_rows, n_columns)), np.zeros(n_columns, dtype=np.int32)
+    if kind == "heavy tails":
+        X = rng.standard_cauchy(size=X.shape) ** 3
+    if kind == "far away":
+        X[::3] += 1e4
+        X[1::50] = 1e300
+    if kind == "almost constant":
+        X = 1e-9 * X + (rng.random(size=X.shape) < 0.001)
+    if kind in {"categories", "categories alone"}:
+        n_categories[4 if kind == "categories" else 0 :] = 5
+        X = np.where(n_categories > 0, rng.integers(0, 6, size=X.shape), X)
+    if kind in {"missing", "categories"}:
+        X[rng.random(size=X.shape) < 0.1] = np.nan
+    return X, n_categories
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "numbers",
+        "one column",
+        "more columns than are coded",
+        "heavy tails",
+        "far away",
+        "almost constant",
+        "categories",
+        "categories alone",
+        "missing",
+    ],
+)
+def test_the_first_look_at_codes_loses_no_neighbour(kind: str) -> None:
+    """A search among many rows looks at codes first; among few it measures all of them."""
+    rng = np.random.default_rng(len(kind))
+    X, n_categories = _hard_rows(kind, rng, 1400)
+    kept, rows = np.ascontiguousarray(X[:1100]), X[1000:]  # some of the rows are kept ones
+    unit = np.exp(rng.normal(size=X.shape[1]))
+    among_all = Neighbours(kept, np.zeros(X.shape[1]), unit, n_categories)
+    found = np.empty((len(rows), 1))
+    among_all.search.distance(rows, 1, found)
+    of_parts = []
+    for first in range(0, len(kept), 100):
+        few = Neighbours(kept[first : first + 100], among_all.centre, unit, n_categories)
+        of_parts.append(np.empty((len(rows), 1)))
+        few.search.distance(rows, 1, of_parts[-1])
+    # Exemplars that are equally near in single precision may differ in the last bits.
+    np.testing.assert_allclose(found, np.min(of_parts, axis=0), rtol=1e-6, atol=1e-12)
+    if kind in {"numbers", "missing", "more columns than are coded"}:
+        np.testing.assert_array_equal(found, np.min(of_parts, axis=0))

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from ferl import FERLClassifier, load_model, save_model
 from ferl._cli.app import app
-from ferl._tables import Schema, read_row
+from ferl._tables import Schema, files, read_row
 from ferl._tables.file_rows import RowReader
 from ferl._tables.files import FileForm, TableFile
 from ferl.abstention import RiskControlledFERL
@@ -236,6 +236,34 @@ def test_thousands_of_columns_are_judged(tmp_path):
     result = CliRunner().invoke(app, ["predict", *arguments, "-o", str(tmp_path / "out.parquet"), "--only-answers"])
     assert result.exit_code == 0
     assert pq.read_table(tmp_path / "out.parquet")["label"].to_pylist() == model.predict(X).tolist()
+
+
+def n_calls_of_predict(folder, n_columns, monkeypatch):
+    """How many calls, of Python's functions and of others, judging 40 rows of a CSV file takes."""
+    monkeypatch.setattr(files, "BLOCK_BYTES", 1 << 13)  # far less than the file, as with 100,000 columns
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, n_columns)).round(3)).rename(columns="c{}".format)
+    model = FERLClassifier("deep", random_state=0, max_rules=3, n_exemplars=0).fit(X, X["c7"] > 0)
+    save_model(model, folder / "m.json")
+    X.to_csv(folder / "new.csv", index=False)
+    n_calls = 0
+
+    def count(frame, event, argument):
+        nonlocal n_calls
+        n_calls += event in ("call", "c_call")
+
+    arguments = ["predict", str(folder / "m.json"), str(folder / "new.csv"), "-o", str(folder / "out.csv")]
+    assert CliRunner().invoke(app, arguments).exit_code == 0  # what is imported late is imported now
+    sys.setprofile(count)
+    try:
+        CliRunner().invoke(app, arguments)
+    finally:
+        sys.setprofile(None)
+    return n_calls
+
+
+def test_the_work_for_a_file_grows_with_its_columns_and_not_with_their_square(tmp_path, monkeypatch):
+    n_calls = [n_calls_of_predict(tmp_path, n_columns, monkeypatch) for n_columns in (100, 300, 900)]
+    assert n_calls[2] - n_calls[1] < 5 * (n_calls[1] - n_calls[0])  # 3 times in proportion, 9 times by the square
 
 
 # ---------------------------------------------------------------------------------------------------------------------

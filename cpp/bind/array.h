@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <initializer_list>
 #include <stdexcept>
@@ -80,6 +81,21 @@ template <class T>
 nb::object vector_of(const std::vector<T>& values) {
   return to_numpy(values, {values.size()});
 }
+
+// One call at a time for an object that takes rows in: it changes while other threads of Python run.
+class Turn {
+ public:
+  explicit Turn(std::atomic_flag& busy) : busy_(busy) {
+    require(!busy_.test_and_set(std::memory_order_acquire),
+            "Another call is at work on this object. Give each thread an object of its own, and merge their states.");
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() { busy_.clear(std::memory_order_release); }
+
+ private:
+  std::atomic_flag& busy_;
+};
 
 // Shows progress and lets Ctrl-C through, from code that runs without the GIL.
 inline Monitor python_monitor(nb::object report) {

@@ -39,6 +39,7 @@ class BoundMoments {
         moments_(tree_, checked(n_exemplars, key_bound, seed, columns)) {}
 
   void add(const Matrix& x, const Codes& y, const Vector& weight, int n_threads, const nb::object& report) {
+    const Turn turn(busy_);
     require(x.shape(1) == n_columns_, "X must have the columns of the tree.");
     const auto table = table_view(x, n_categories_, y, weight, n_classes_, n_threads);
     check_ranges(table, low_, high_, most_weight_, n_threads);
@@ -48,6 +49,7 @@ class BoundMoments {
   }
 
   nb::dict state() {
+    const Turn turn(busy_);
     const MomentSums& sums = moments_.sums();
     const ExemplarTable kept = moments_.exemplars();
     nb::dict out;
@@ -66,6 +68,7 @@ class BoundMoments {
   }
 
   void merge(const nb::dict& state) {
+    const Turn turn(busy_);
     check_state_version(state);
     const std::size_t n = tree_.size();
     const auto low = entry<Vector>(state, "low"), high = entry<Vector>(state, "high");
@@ -88,6 +91,7 @@ class BoundMoments {
   }
 
   nb::dict finish() {
+    const Turn turn(busy_);
     const std::size_t n = tree_.size(), d = n_columns_;
     std::vector<double> support;
     for (std::size_t o = 0; o < n; ++o)
@@ -129,6 +133,7 @@ class BoundMoments {
   std::vector<double> low_, high_;
   double most_weight_;
   Moments moments_;
+  std::atomic_flag busy_;
 };
 
 }  // namespace

@@ -28,6 +28,7 @@ class BoundSampler {
         sampler_(checked(n_categories, n_classes, seed, n_rows, n_class_rows, columns)) {}
 
   void add(const Matrix& x, const Codes& y, const Vector& weight, std::uint64_t first_place, int n_threads) {
+    const Turn turn(busy_);
     require(x.shape(1) == n_columns_, "X must have one column per entry of n_categories.");
     const auto table = table_view(x, n_categories_, y, weight, n_classes_, n_threads);
     auto monitor = python_monitor(nb::none());
@@ -35,7 +36,13 @@ class BoundSampler {
     sampler_.add(table, first_place, n_threads, monitor);
   }
 
+  void limit(std::uint64_t of_all, const Words& of_class) {
+    require(of_class.shape(0) == static_cast<std::size_t>(n_classes_), "of_class needs one key per class.");
+    sampler_.limit(of_all, copy(of_class));
+  }
+
   nb::dict state() {
+    const Turn turn(busy_);
     const Candidates& found = sampler_.candidates();
     nb::dict out;
     out["version"] = kStateVersion;
@@ -52,6 +59,7 @@ class BoundSampler {
   }
 
   void merge(const nb::dict& state) {
+    const Turn turn(busy_);
     check_state_version(state);
     const auto key = entry<Words>(state, "key"), place = entry<Words>(state, "place");
     const auto count = entry<Words>(state, "count");
@@ -80,13 +88,23 @@ class BoundSampler {
   }
 
   Sample finish(int n_threads) {
+    const Turn turn(busy_);
     nb::gil_scoped_release no_gil;
     return sampler_.finish(n_threads);
   }
 
-  nb::object low() const { return vector_of(sampler_.low); }
-  nb::object high() const { return vector_of(sampler_.high); }
-  double most_weight() const { return sampler_.most_weight; }
+  nb::object low() {
+    const Turn turn(busy_);
+    return vector_of(sampler_.low);
+  }
+  nb::object high() {
+    const Turn turn(busy_);
+    return vector_of(sampler_.high);
+  }
+  double most_weight() {
+    const Turn turn(busy_);
+    return sampler_.most_weight;
+  }
 
  private:
   static constexpr std::uint64_t kMostRows = std::uint64_t{1} << 48;  // so that sums of counts do not overflow
@@ -103,6 +121,7 @@ class BoundSampler {
   int n_classes_;
   Codes n_categories_;
   Sampler sampler_;
+  std::atomic_flag busy_;
 };
 
 // A number that rows, their classes and their weights have in any order and in any pieces: the sum of their hashes.
@@ -145,6 +164,7 @@ void bind_sampler(nb::module_& m) {
       .def(nb::init<const Codes&, int, std::uint64_t, std::size_t, std::size_t, const Codes&>(), "n_categories"_a,
            "n_classes"_a, "seed"_a, "n_rows"_a, "n_class_rows"_a, "columns"_a)
       .def("add", &BoundSampler::add, "x"_a, "y"_a, "weight"_a, "first_place"_a, "n_threads"_a)
+      .def("limit", &BoundSampler::limit, "of_all"_a, "of_class"_a)
       .def("state", &BoundSampler::state)
       .def("merge", &BoundSampler::merge, "state"_a)
       .def("finish", &BoundSampler::finish, "n_threads"_a)

@@ -59,7 +59,29 @@ struct ExemplarQuery {
   const float* mismatch;  // [feature]; not read for numbers
   std::size_t n_numbers, n_features;
   bool has_missing;  // some features of x, which do not count
+  // Features in bytes, a group of them in each word, and the bytes that are not of missing ones.
+  const std::uint64_t *code, *known;
+  double slack;  // what distances between codes may exceed true ones by, in steps, for x's part in it
 };
+
+// Exemplars in bytes: a distance between codes, less what they may be wrong by, is never above the true one. So it tells
+// of most exemplars that they are not the nearest, in a fraction of the time.
+inline constexpr int kCodesInGroup = 8;
+inline constexpr double kMostSteps = 127;  // that a code counts on either side of the centre, whose code is:
+inline constexpr std::uint8_t kCodeOfZero = 128;
+struct CodeView {
+  const std::uint8_t* code;    // [vector of exemplars][group of features][code_place(lane) + feature in the group]
+  const std::uint16_t* slack;  // [vector of exemplars][lane], in steps
+  std::size_t n_groups;        // no sum over their features has more than 16 bits
+  double per_step;             // one over the distance that a step of a code stands for
+  double rounding;             // of distances in single precision, relative
+};
+
+// Sums of eight bytes take 64 bits, of which 16 are used: where the codes of a lane must lie for the sums of four
+// registers to make one register of 16-bit sums, lane by lane.
+inline std::size_t code_place(std::size_t lane) { return (lane % 4 * 4 + lane / 4) * kCodesInGroup; }
+
+inline constexpr std::uint64_t kNoExemplar = ~std::uint64_t{0};
 
 struct Kernels {
   // Gini-optimal cut of each resample with at least `min_weight` on either side; NaN where nothing separates.
@@ -84,9 +106,14 @@ struct Kernels {
   // values - centre, times per_unit, no further than `farthest` from zero.
   void (*to_units)(const double* values, std::ptrdiff_t stride, std::size_t n, const double* centre,
                    const double* per_unit, double farthest, float* out);
-  // The nearest of the exemplars in the vectors [begin, begin + n) of `lanes`: the bits of its distance, which order as
-  // it does, above its index, vector * kFloatLanes + lane. Smaller is nearer.
-  std::uint64_t (*nearest_exemplar)(const ExemplarQuery& query, const float* lanes, std::size_t begin, std::size_t n);
+  // Codes of n numbers in units, [group], the rest of the last groups that of zero; what distances from them may be wrong
+  // by, in steps. Numbers beyond kMostSteps are farther away than their codes say, from all that a code reaches.
+  // `units` can be read up to a whole number of vectors. What is missing gets any code.
+  double (*encode)(const float* units, std::size_t n, double per_step, std::size_t n_groups, std::uint64_t* code);
+  // The nearest of the exemplars in the vectors [begin, begin + n) of `lanes` and of `best`, which may be kNoExemplar: the
+  // bits of its distance, which order as it does, above its index, vector * kFloatLanes + lane. Smaller is nearer.
+  std::uint64_t (*nearest_exemplar)(const ExemplarQuery& query, const float* lanes, const CodeView& codes,
+                                    std::size_t begin, std::size_t n, std::uint64_t best);
   // Sums of own, own * z and own * z^2, each rounded to an integer by itself, with z = (value - centre) * scale;
   // missing values add nothing. n is a whole number of vectors; no product may exceed 2^50.
   void (*sum_powers)(std::size_t n, const double* value, const double* own, double centre, double scale,

@@ -22,10 +22,23 @@ double power_of_two_above(double value) {
   return std::ldexp(1.0, exponent);
 }
 
+[[noreturn]] void refuse_sums() {
+  throw std::invalid_argument("The sums of a state are larger than those of any rows, or negative.");
+}
+
+void add_to(Sum& sum, Sum other) {
+  if (add_overflows(sum, other, &sum)) refuse_sums();
+}
+
 void add_to(std::vector<Sum>& sums, const std::vector<Sum>& others) {
-  for (std::size_t i = 0; i < sums.size(); ++i)
-    if (add_overflows(sums[i], others[i], &sums[i]))
-      throw std::invalid_argument("The sums of a state are larger than those of any rows.");
+  for (std::size_t i = 0; i < sums.size(); ++i) add_to(sums[i], others[i]);
+}
+
+// Sums that come from elsewhere: each of so many rows adds from `least` to `most` times the largest firing and weight.
+void check_sums(const std::vector<Sum>& sums, std::uint64_t n_rows, double least, double most) {
+  const double row = static_cast<double>(n_rows) * kPerFiringUnit * std::ldexp(1.0, kWeightBits);
+  for (const Sum sum : sums)
+    if (!(to_double(sum) >= least * row && to_double(sum) <= most * row)) refuse_sums();
 }
 
 }  // namespace
@@ -210,6 +223,11 @@ void Moments::count_rows(std::uint64_t n_more) {
 }
 
 void Moments::add(const MomentSums& sums, const ExemplarTable& exemplars, std::uint64_t n_rows) {
+  // A value in units of half its range, from its centre, is 1 at most; where the range is one rounding step, 2.
+  check_sums(sums.of_class, n_rows, 0, 1);
+  check_sums(sums.known, n_rows, 0, 1);
+  check_sums(sums.first, n_rows, -2, 2);
+  check_sums(sums.second, n_rows, 0, 4);
   count_rows(n_rows);
   add(sums);
   tally_.exemplars.merge(exemplars);
@@ -243,9 +261,9 @@ MomentSums Moments::with_splits() const {
     if (!is_sum_of_sides(o)) continue;
     for (const std::size_t child : {o + 1, tree_.nodes[o + 1].end})
       for (std::size_t j = 0; j < d; ++j) {
-        sums.first[o * d + j] += sums.first[child * d + j];
-        sums.second[o * d + j] += sums.second[child * d + j];
-        sums.known[o * d + j] += sums.known[child * d + j];
+        add_to(sums.first[o * d + j], sums.first[child * d + j]);
+        add_to(sums.second[o * d + j], sums.second[child * d + j]);
+        add_to(sums.known[o * d + j], sums.known[child * d + j]);
       }
   }
   return sums;

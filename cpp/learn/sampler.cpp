@@ -84,9 +84,21 @@ void Sampler::add(const TableView& table, std::uint64_t first_place, int n_threa
   });
   // With fewer rows most would enter whatever the bounds.
   if (n >= 2 * options_.n_rows) lower_bounds(table, keys, n_of_class, over_pieces);
+  else reserve(std::accumulate(n_of_class.begin(), n_of_class.end(), std::size_t{0}));
   over_pieces([&](std::size_t first, std::size_t size) {
     take_piece(table, first_place, first, size, keys.data() + first);
   });
+}
+
+// Memory for so many candidates more: arrays that double as they grow hold the rows twice each time. Not a little more
+// than what is there, which would copy all for every block of a stream.
+void Sampler::reserve(std::size_t n) {
+  const std::size_t wanted = std::min(held_.size() + n, compact_above_);
+  if (wanted <= held_.key.capacity() || wanted < 2 * held_.size()) return;
+  for (auto* own : {&held_.key, &held_.place, &held_.count}) own->reserve(wanted);
+  held_.y.reserve(wanted);
+  held_.weight.reserve(wanted);
+  held_.x.reserve(wanted * options_.n_columns);
 }
 
 // Keys of rows, and what counts however the sample turns out.
@@ -170,6 +182,11 @@ void Sampler::add(const Candidates& candidates) {
   }
 }
 
+void Sampler::limit(std::uint64_t of_all, const std::vector<std::uint64_t>& of_class) {
+  bound_ = std::min(bound_.load(), of_all);
+  for (std::size_t c = 0; c < class_bound_.size(); ++c) class_bound_[c] = std::min(class_bound_[c].load(), of_class[c]);
+}
+
 bool Sampler::may_enter(std::uint64_t key, Label y) const {
   return key <= bound_.load(std::memory_order_relaxed) || key <= class_bound_[y].load(std::memory_order_relaxed);
 }
@@ -192,6 +209,7 @@ std::vector<std::size_t> Sampler::by_key() const {
   for (std::size_t i = 0; i < sorted.size(); ++i) sorted[i] = {held_.key[i], static_cast<Row>(i)};
   RowSorter{}(sorted);
   std::vector<std::size_t> order;
+  order.reserve(sorted.size());
   for (const KeyedRow& own : sorted) order.push_back(own.row);
   for (std::size_t from = 0, to; from < order.size(); from = to) {  // few share a key
     for (to = from + 1; to < order.size() && sorted[to].key == sorted[from].key;) ++to;
@@ -209,6 +227,7 @@ std::vector<std::size_t> Sampler::by_key() const {
 std::vector<Sampler::Kept> Sampler::choose() {
   const std::vector<std::size_t> order = by_key();
   std::vector<Kept> kept;
+  kept.reserve(order.size());
   std::vector<std::size_t> of_class(options_.n_classes, 0);
   std::size_t n_distinct = 0;
   bool keeps = false;
@@ -255,14 +274,18 @@ const Candidates& Sampler::candidates() {
 }
 
 Sample Sampler::finish(int n_threads) {
-  const std::vector<Kept> kept = choose();
+  std::vector<Kept> kept = choose();
   if (kept.empty()) throw std::invalid_argument("No row has a positive weight.");
   const std::size_t d = options_.n_columns;
   Sample sample;
   sample.n_columns = d;
   sample.n_classes = options_.n_classes;
   sample.n_categories = options_.n_categories;
-  std::vector<std::size_t> first;  // of each distinct row among the candidates
+  std::vector<Row> first;  // of each distinct row among the candidates
+  for (auto* own : {&sample.key, &sample.place}) own->reserve(kept.size());
+  sample.y.reserve(kept.size());
+  sample.weight.reserve(kept.size());
+  first.reserve(kept.size());
   for (const auto& [own, count, place] : kept) {
     const double weight = held_.weight[own] * static_cast<double>(count);
     if (!first.empty() && same_row(own, first.back())) {  // by ascending weight: the sum is the same however they came
@@ -270,19 +293,24 @@ Sample Sampler::finish(int n_threads) {
       sample.place.back() = std::min(sample.place.back(), place);
       continue;
     }
-    first.push_back(own);
+    first.push_back(static_cast<Row>(own));
     sample.key.push_back(held_.key[own]);
     sample.place.push_back(place);
     sample.y.push_back(held_.y[own]);
     sample.weight.push_back(weight);
   }
   const std::size_t n = sample.n_rows = first.size();
+  // The values are most of the memory, and here they are twice: all else goes before.
+  kept = {};
+  held_.key = held_.place = held_.count = {};
+  held_.weight = {};
+  held_.y = {};
   sample.x.resize(n * d);
   constexpr std::size_t kTile = 64;  // rows that stay in the cache while their columns are written
   const auto turn = [&](std::size_t from, std::size_t to) {
     for (; from < to; from += kTile)
       for (std::size_t j = 0; j < d; ++j)
-        for (std::size_t i = from; i < std::min(from + kTile, to); ++i) sample.x[j * n + i] = held_.x[first[i] * d + j];
+        for (std::size_t i = from; i < std::min(from + kTile, to); ++i) sample.x[j * n + i] = held_.x[std::size_t{first[i]} * d + j];
   };
   parallel_for(
       (n + kPieceRows - 1) / kPieceRows, n_threads,

@@ -46,6 +46,8 @@ class Sampler {
   // `first_place`: of the table's first row among all rows. Rows of weight zero are left out.
   void add(const TableView& table, std::uint64_t first_place, int n_threads, Monitor& monitor);
   void add(const Candidates& candidates);
+  // Larger keys are not let in, for the sake of all rows and of a class: who sets limits looks whether enough got in.
+  void limit(std::uint64_t of_all, const std::vector<std::uint64_t>& of_class);
 
   // What another sampler has to be told of the rows seen so far, by ascending key.
   const Candidates& candidates();
@@ -68,6 +70,7 @@ class Sampler {
   template <class OverPieces>
   void lower_bounds(const TableView& table, const std::vector<std::uint64_t>& keys,
                     const std::vector<std::size_t>& n_of_class, const OverPieces& over_pieces);
+  void reserve(std::size_t n);
   void take_piece(const TableView& table, std::uint64_t first_place, std::size_t first, std::size_t n,
                   const std::uint64_t* keys);
   bool may_enter(std::uint64_t key, Label y) const;

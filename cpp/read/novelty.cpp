@@ -12,7 +12,8 @@ namespace ferl {
 
 namespace {
 
-constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
+// Vectors of exemplars, of which a first look at codes spares less than it takes.
+constexpr std::size_t kFewVectors = 8;
 
 bool fits_a_child(const Tree& tree, std::size_t node, const Block& block, Row row) {
   for (std::size_t child = node + 1; child < tree.nodes[node].end; child = tree.nodes[child].end)
@@ -44,11 +45,16 @@ Exemplars::Exemplars(std::vector<double> row, const NodeId* exemplar, std::size_
         to_units(row_.data() + static_cast<std::size_t>(index_.back()) * d, 1, units.data());
         for (std::size_t k = 0; k < d; ++k) {
           const float lacking = k < n_numbers_ ? 0.0F : -1.0F;  // the centre, or a category like no other
-          lanes_[at + k * kFloatLanes + lane] = std::isnan(units[k]) ? lacking : units[k];
+          const float unit = std::isnan(units[k]) ? lacking : units[k];
+          lanes_[at + k * kFloatLanes + lane] = unit;
         }
       }
     }
   }
+  const auto has_many = [](const Group& own) { return own.n > kFewVectors; };
+  if (std::any_of(group_.begin(), group_.end(), has_many)) codes_ = ExemplarCodes(lanes_, n_numbers_, mismatch_);
+  for (std::size_t k = 0; k < row_.size(); ++k)
+    if (is_missing(row_[k]) && is_number(k % d)) row_[k] = scale_.centre[k % d];
 }
 
 // In the order of column_; whether a value is missing.
@@ -67,28 +73,42 @@ bool Exemplars::to_units(const double* values, std::ptrdiff_t stride, float* out
 }
 
 void Exemplars::distance(const Tree& tree, const MatrixView& x, int n_threads, std::size_t n_out, double* out) const {
-  const std::size_t d = n_features();
+  const std::size_t d = n_features(), n_groups = codes_.n_groups();
+  const std::size_t stride = (d + kFloatLanes - 1) / kFloatLanes * kFloatLanes;  // whole vectors
+  const CodeView codes = codes_.view();
   const auto nearest = kernels().nearest_exemplar;
   over_blocks(x, n_threads, [&](const Block& block, Levels& level) {
-    std::vector<float> units(block.size * d);
-    std::vector<char> has_missing(block.size);
-    std::vector<std::uint64_t> best(block.size, kNowhere);
-    for (std::size_t i = 0; i < block.size; ++i)
-      has_missing[i] = to_units(x.row(block.first + i), x.column_stride, units.data() + i * d);
+    AlignedVector<float> units(block.size * stride);
+    std::vector<std::uint64_t> code(2 * block.size * n_groups), best(block.size, kNoExemplar);
+    std::vector<ExemplarQuery> query(block.size);
+    for (std::size_t i = 0; i < block.size; ++i) {
+      float* own = units.data() + i * stride;
+      std::uint64_t *own_code = code.data() + 2 * i * n_groups, *known = own_code + n_groups;
+      const bool has_missing = to_units(x.row(block.first + i), x.column_stride, own);
+      const double slack = codes_.encode(own, own_code, has_missing ? known : nullptr);
+      query[i] = {own, mismatch_.data(), n_numbers_, d, has_missing, own_code, known, slack};
+    }
     walk(tree, block, false, level, [&](std::size_t o, const Firing& firing) {
       if (group_[o].n == 0) return;
       for (std::size_t k = 0; k < firing.size; ++k) {
         const Row i = firing.row[k];
         if (!tree.is_leaf(o) && fits_a_child(tree, o, block, i)) continue;
         const auto [begin, n] = group_[o];
-        const ExemplarQuery query{units.data() + i * d, mismatch_.data(), n_numbers_, d, has_missing[i] != 0};
-        best[i] = std::min(best[i], nearest(query, lanes_.data(), begin, n));
+        best[i] = nearest(query[i], lanes_.data(), codes, begin, n, best[i]);
       }
     });
+    const auto fetch = [&](std::size_t i) {  // exemplars lie anywhere in more memory than a cache has
+      if (i >= block.size || best[i] == kNoExemplar) return;
+      const double* row = row_.data() + static_cast<std::size_t>(index_[best[i] & 0xffffffff]) * d;
+      for (std::size_t j = 0; j < d; j += 8) __builtin_prefetch(row + j);
+    };
+    constexpr std::size_t kAhead = 8;
+    for (std::size_t i = 0; i < kAhead; ++i) fetch(i);
     for (std::size_t i = 0; i < block.size; ++i) {
+      fetch(i + kAhead);
       double* own = out + (block.first + i) * n_out;
-      if (best[i] == kNowhere) std::fill_n(own, n_out, kNaN);
-      else if (n_out == 1 && !has_missing[i] && n_numbers_ == d)
+      if (best[i] == kNoExemplar) std::fill_n(own, n_out, kNaN);
+      else if (n_out == 1 && !query[i].has_missing && n_numbers_ == d)
         *own = sum_of_numbers(x.row(block.first + i), x.column_stride, index_[best[i] & 0xffffffff]);
       else measure(x.row(block.first + i), x.column_stride, index_[best[i] & 0xffffffff], n_out, own);
     }
@@ -111,15 +131,19 @@ void Exemplars::measure(const double* x, std::ptrdiff_t stride, NodeId exemplar,
   if (n_out == 1) *out = sum;
 }
 
-// The same sum, term by term, for the rows that nearly all are: nothing but numbers, none of them missing.
+// The same sum, term by term, for the rows that nearly all are: nothing but numbers, none of them missing. The terms
+// first, which need not wait for each other.
 double Exemplars::sum_of_numbers(const double* x, std::ptrdiff_t stride, NodeId exemplar) const {
+  constexpr std::size_t kAtOnce = 32;
   const std::size_t d = n_features();
-  const double* row = row_.data() + static_cast<std::size_t>(exemplar) * d;
+  const double *row = row_.data() + static_cast<std::size_t>(exemplar) * d, *per_unit = scale_.per_unit.data();
   const double share = 1.0 / static_cast<double>(d);
-  double sum = 0;
-  for (std::size_t j = 0; j < d; ++j) {
-    const double other = is_missing(row[j]) ? scale_.centre[j] : row[j];
-    sum += std::abs(x[static_cast<std::ptrdiff_t>(j) * stride] - other) * scale_.per_unit[j] * share;
+  double sum = 0, part[kAtOnce];
+  for (std::size_t first = 0; first < d; first += kAtOnce) {
+    const std::size_t n = std::min(kAtOnce, d - first);
+    for (std::size_t k = 0; k < n; ++k) part[k] = x[static_cast<std::ptrdiff_t>(first + k) * stride] - row[first + k];
+    for (std::size_t k = 0; k < n; ++k) part[k] = std::abs(part[k]) * per_unit[first + k] * share;
+    for (std::size_t k = 0; k < n; ++k) sum += part[k];
   }
   return sum;
 }
@@ -127,7 +151,7 @@ double Exemplars::sum_of_numbers(const double* x, std::ptrdiff_t stride, NodeId 
 double Exemplars::away(double value, double exemplar, std::size_t j) const {
   if (is_missing(value)) return 0;
   if (!is_number(j)) return value != exemplar;
-  return std::abs(value - (is_missing(exemplar) ? scale_.centre[j] : exemplar));
+  return std::abs(value - exemplar);
 }
 
 void residual(const Tree& tree, const MatrixView& x, const double* mean, const double* precision, int n_threads,

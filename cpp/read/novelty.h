@@ -5,6 +5,7 @@
 
 #include "core/tree.h"
 #include "core/types.h"
+#include "read/exemplar_codes.h"
 
 namespace ferl {
 
@@ -44,13 +45,14 @@ class Exemplars {
   double away(double value, double exemplar, std::size_t j) const;
   bool to_units(const double* values, std::ptrdiff_t stride, float* out) const;
 
-  std::vector<double> row_;
+  std::vector<double> row_;          // [exemplar][feature]; the centre where a number is missing
   Scale scale_;
   std::size_t n_numbers_ = 0;
   std::vector<std::size_t> column_;  // numbers first
   std::vector<float> mismatch_;      // in this order
   std::vector<Group> group_;         // [node]
-  std::vector<float> lanes_;         // [vector of exemplars][feature][lane], in units
+  AlignedVector<float> lanes_;           // [vector of exemplars][feature][lane], in units
+  ExemplarCodes codes_;              // of the same
   std::vector<NodeId> index_;        // [vector of exemplars][lane], of a row
 };
 

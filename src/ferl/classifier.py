@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import Bunch, Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,7 +23,16 @@ from ferl._learn.updating_wide import with_curvature_of
 from ferl._model.settings import MAX_CONDITIONS, Settings, is_wide
 from ferl._model.words import LinguisticVariable
 from ferl._readings import Readings
-from ferl._sklearn import Interval, StrOptions, check_parameters, check_rows, fit_context, learn_labels, learn_table
+from ferl._sklearn import (
+    Interval,
+    RemembersValidParameters,
+    StrOptions,
+    check_parameters,
+    check_rows,
+    fit_context,
+    learn_labels,
+    learn_table,
+)
 from ferl._tables import weights_and_factors, with_indicators
 from ferl._tables.describe import NOTHING_SAID, TableDescription
 from ferl._util.threads import n_threads
@@ -35,7 +44,7 @@ def _parameter_names(cls: Any) -> tuple[str, ...]:
     return tuple(super(FERLClassifier, cls)._get_param_names())
 
 
-class FERLClassifier(Readings, ClassifierMixin, BaseEstimator):
+class FERLClassifier(Readings, ClassifierMixin, RemembersValidParameters):
     """Fuzzy rules whose every answer carries its evidence.
 
     The default, wide, has short rules of one to three conditions. Each speaks for and against every class with a weight

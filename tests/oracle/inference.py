@@ -85,6 +85,11 @@ def children_of(tree: Any, node: int) -> list[int]:
     return [int(o) for o in np.flatnonzero(tree.parent == node)]
 
 
+def leaves_of(tree: Any) -> list[int]:
+    parents = set(tree.parent.tolist())
+    return [o for o in range(len(tree.parent)) if o not in parents]
+
+
 def support_deficit(tree: Any, x: Floats, margin: float = 1.0) -> Floats:
     """Firing that the gate of each node withholds, booked to the node's feature; shape of ``x``."""
     firing, lost = fire(tree, x, True, margin), np.zeros_like(x)
@@ -198,18 +203,17 @@ def combine(
 ) -> Masses:
     """Combined evidence for the rows of ``x``; arguments as in ferl._read.evidence.read_evidence."""
     firing = fire(tree, x, gated, margin)
-    trust = reliability(tree.class_weight.sum(axis=1), discount)
-    rows = [_combine_row(tree, own, trust, combination, sources) for own in firing]
+    trust, leaves = reliability(tree.class_weight.sum(axis=1), discount), leaves_of(tree)
+    rows = [_combine_row(tree, leaves, own, trust, combination, sources) for own in firing]
     belief, ignorance, conflict = zip(*rows, strict=True)
     return Masses(np.array(belief), np.array(ignorance), np.array(conflict))
 
 
 def _combine_row(
-    tree: Any, firing: Floats, trust: Floats, combination: str, sources: str
+    tree: Any, leaves: list[int], firing: Floats, trust: Floats, combination: str, sources: str
 ) -> tuple[Floats, float, float]:
     phi = firing * trust
     n_nodes, n_classes = tree.consequent.shape
-    leaves = [o for o in range(n_nodes) if not children_of(tree, o)]
     # The root says nothing that its children do not say better, unless it is the whole tree.
     nodes = leaves if sources == "leaves" or n_nodes == 1 else list(range(1, n_nodes))
 

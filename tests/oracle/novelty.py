@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oracle.growth import Sample
-from oracle.inference import children_of, fire, support_deficit
+from oracle.inference import children_of, fire, leaves_of, support_deficit
 
 Floats = NDArray[np.float64]
 
@@ -122,10 +122,6 @@ def unit_of_distance(tree: Any, rows: Sample) -> Floats:
 # --- Judging rows ----------------------------------------------------------------------------------------------------
 
 
-def leaves_of(tree: Any) -> list[int]:
-    return [o for o in range(len(tree.parent)) if not children_of(tree, o)]
-
-
 def path_ends(tree: Any, x: Floats) -> NDArray[np.bool_]:
     """Where the paths of a row end, shape (n_rows, n_nodes): leaves, and words below which it fits none."""
     reached = fire(tree, x, gated=False) > 0
@@ -143,16 +139,17 @@ def neighbour_candidates(tree: Any, rows: Sample, x: Floats, n_exemplars: int) -
     smallest counts.
     """
     profile = learn_profile(tree, rows, n_exemplars)
-    compared = _compared(tree, profile, x)
-    return [_distances(tree, profile, value, own) for value, own in zip(x, compared, strict=True)]
+    compared, unit = _compared(tree, profile, x), profile.unit_of_distance(leaves_of(tree))
+    return [_distances(profile, unit, value, own) for value, own in zip(x, compared, strict=True)]
 
 
 def neighbour_parts(tree: Any, profile: Profile, x: Floats) -> Floats:
     """Distance to the nearest of the exemplars that a row is compared with, by feature."""
     compared = _compared(tree, profile, x)
-    scale = profile.mean[0], profile.unit_of_distance(leaves_of(tree)), np.asarray(profile.n_categories) > 0
+    unit = profile.unit_of_distance(leaves_of(tree))
+    scale = profile.mean[0], unit, np.asarray(profile.n_categories) > 0
     parts = [
-        _distances(tree, profile, value, own)[nearest_candidate(value, own, *scale)]
+        _distances(profile, unit, value, own)[nearest_candidate(value, own, *scale)]
         for value, own in zip(x, compared, strict=True)
     ]
     return np.array(parts)
@@ -166,12 +163,12 @@ def _compared(tree: Any, profile: Profile, x: Floats) -> list[Floats]:
     ]
 
 
-def _distances(tree: Any, profile: Profile, value: Floats, candidates: Floats) -> Floats:
+def _distances(profile: Profile, unit: Floats, value: Floats, candidates: Floats) -> Floats:
     is_category = np.asarray(profile.n_categories) > 0
     filled = np.where(np.isnan(candidates) & ~is_category, profile.mean[0], candidates)
     away = np.where(is_category, value != candidates, np.abs(value - filled))
     known = ~np.isnan(value)
-    return np.where(known, away, 0.0) / profile.unit_of_distance(leaves_of(tree)) / max(known.sum(), 1)
+    return np.where(known, away, 0.0) / unit / max(known.sum(), 1)
 
 
 def nearest_candidate(

@@ -58,9 +58,9 @@ def ramp(x: Floats, low: float, high: float, weight: Floats) -> Floats:
     return np.where(known, membership, np.average(membership[known], weights=weight[known]))
 
 
-def inside(code: Floats, categories: list[int], weight: Floats) -> Floats:
-    """Membership of a set of categories; a missing value has the share of the set."""
-    membership, known = np.isin(code, categories).astype(float), ~np.isnan(code)
+def inside(code: Floats, categories: list[int], present: list[int], weight: Floats) -> Floats:
+    """Membership of a set of categories; a missing value, and a category that is not present, has the set's share."""
+    membership, known = np.isin(code, categories).astype(float), np.isin(code, present)
     return np.where(known, membership, np.average(membership[known], weights=weight[known]))
 
 
@@ -113,9 +113,14 @@ def best_word(
     return best
 
 
+def present_categories(code: Floats, base: Floats) -> list[int]:
+    """Categories that a row has for which the conditions before hold."""
+    return [int(k) for k in np.unique(code[(base > 0) & ~np.isnan(code)])]
+
+
 def category_sets(code: Floats, gradient: Floats, hessian: Floats, base: Floats) -> Iterator[tuple[list[int], bool]]:
     """Sets that are looked at, and whether they were put together by residuals."""
-    present = [int(k) for k in np.unique(code[(base > 0) & ~np.isnan(code)])]
+    present = present_categories(code, base)
     for k in present:
         yield [k], False
     if len(present) < 4:
@@ -131,12 +136,12 @@ def category_sets(code: Floats, gradient: Floats, hessian: Floats, base: Floats)
 
 def best_set(code: Floats, weight: Floats, n_classes: int, gradient: Floats, hessian: Floats, base: Floats) -> float:
     """The largest gain of a set of categories or its complement, less what ordered sets gain by luck."""
-    n_present = len(np.unique(code[(base > 0) & ~np.isnan(code)]))
+    present = present_categories(code, base)
     best = -1.0
-    for categories, is_ordered in category_sets(code, gradient, hessian, base) if n_present > 1 else ():
-        freedom = (n_classes - 1) * (n_present - 2)
+    for categories, is_ordered in category_sets(code, gradient, hessian, base) if len(present) > 1 else ():
+        freedom = (n_classes - 1) * (len(present) - 2)
         luck = freedom + 2 * np.sqrt(2 * freedom) if is_ordered else 0.0
-        phi = inside(code, categories, weight)
+        phi = inside(code, categories, present, weight)
         gains = [gain(base * side, gradient, hessian) for side in (phi, 1 - phi)]
         if min(gains) >= 0:  # both sides have rows enough
             best = max(best, max(gains) - luck)

@@ -98,6 +98,8 @@ class InnerValidation {
       for (std::size_t s = 0; s < starts_.size(); ++s)
         if (!progress_[s].is_done()) judge(s, losses);
       give_up();
+      for (std::size_t p = 0; p < paths_.size(); ++p)
+        if (progress_[p / n_folds_].is_done()) paths_[p]->keep_rules_alone();
     }
     std::stable_sort(tried_.begin(), tried_.end(), [](const Choice& a, const Choice& b) { return a.loss < b.loss; });
     const std::size_t best = tried_.front().start;

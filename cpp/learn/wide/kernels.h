@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/ramp.h"
 #include "core/types.h"
 
 namespace ferl::wide {
@@ -11,6 +12,8 @@ namespace ferl::wide {
 inline constexpr std::size_t kMaxKnots = 24;  // of a feature; 48 were no better
 inline constexpr std::size_t kWidth = 8;      // rows come in multiples of it; those added have no weight
 inline constexpr std::size_t kBlock = 256;    // rows whose scores stay in the first-level cache
+
+inline constexpr std::size_t kTriangle = 8;   // rows of a triangular matrix come in multiples of it
 
 inline std::size_t padded(std::size_t n) { return (n + kWidth - 1) / kWidth * kWidth; }
 
@@ -25,6 +28,7 @@ struct BinSums {
   const double *share_below, *share_below_x;           // [knot]: of the weight of known rows; null: none is missing
   double sum_h, smoothing, least_weight;               // what the gain needs besides
   int sign_up, sign_down;                              // of the gradient, 0: any; kNever: no candidate
+  double bound_up = -1, bound_down = -1;               // less gain is not looked for
 };
 inline constexpr int kNever = 2;
 
@@ -50,6 +54,23 @@ struct Kernels {
   // the last of which stands for x^2.
   void (*fill_bins)(const std::uint8_t* bin, const float* x, const Row* index, std::size_t n, const float* row,
                     std::size_t n_channels, float* sum);
+  // row: [i][n_channels] of all rows, times the firing of those listed into out, the last channels twice: h w and h w^2.
+  void (*weigh_rows)(const float* row, const Row* index, std::size_t n, const float* firing, std::size_t n_channels,
+                     std::size_t n_gradients, float* out);
+  // Sums over the bins of fill_bins, up to each of n_knots: below and below_x as in BinSums, of all n_channels.
+  void (*add_bins)(const float* sum, std::size_t n_knots, std::size_t n_channels, const double* knot, double* below,
+                   double* below_x);
+  // Turns the upper half of a symmetric matrix, [n][n], into U with U' U equal to it. Below the diagonal anything
+  // may be left. column: room for n numbers.
+  void (*factor)(double* a, std::size_t n, double* column);
+  // Solves U' U x = b in place of b, whose elements before `first` are zero. lower: U', zero on the diagonal and above.
+  void (*solve)(const double* upper, const double* lower, const double* diagonal, std::size_t n, std::size_t first,
+                double* b);
+  void (*solve_several)(const double* upper, const double* lower, const double* diagonal, std::size_t n,
+                        std::size_t width, double* b);  // b: [n][width], width a multiple of four
+  // firing[i] *= membership of x[row[i]], or share where that is missing.
+  void (*multiply_trapezoid)(const double* x, const Row* row, std::size_t n, const Trapezoid& trapezoid, double share,
+                             float* firing);
   // The best ramp between two knots, rising and falling.
   void (*best_pairs)(const BinSums& sums, BestPair& up, BestPair& down);
 };

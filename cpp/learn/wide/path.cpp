@@ -125,7 +125,7 @@ int Path::sign_with(int sign, const Condition& condition) const {
 }
 
 void Path::append(Rule rule, int sign) {
-  std::vector<float> firing(rows_.size(), 1.0f);
+  AlignedVector<float> firing(rows_.size(), 1.0f);
   for (const Condition& condition : rule) multiply_membership(sample_, condition, rows_, firing.data());
   moments_.push_back(firing_moments(firing.data(), weight_.data(), n_fit_padded_));
   path_moments_.push_back(n_path_ == n_fit_padded_ ? moments_.back()
@@ -249,7 +249,7 @@ void Path::set_residuals() {
   GainTerms terms;
   terms.scale = scan_scale_;
   const double unit = n_classes_ == 2 ? 2.0 : 1.0;  // the residuals of the other class are the same
-  scanner_.set_residuals(std::move(gradient), channels, std::move(hessian), unit, n_classes_, terms);
+  scanner_.set_residuals(gradient, channels, hessian, unit, n_classes_, terms);
 }
 
 namespace {
@@ -321,7 +321,7 @@ void Path::extend(const Candidate& from, std::size_t n_best, std::vector<Candida
   std::vector<std::size_t> features;
   for (const std::size_t f : active_)
     if (!asks(from.rule, grid_.features[f].column)) features.push_back(f);
-  const std::vector<Found> found = scanner_.scan(base, from.sign, features, pool_);
+  const std::vector<Found> found = scanner_.scan(base, from.sign, features, n_best, pool_);
   for (const bool up : {true, false})
     for (const std::size_t f : best_features(found, n_best, up)) {
       Rule rule = from.rule;
@@ -336,9 +336,9 @@ void Path::extend(const Candidate& from, std::size_t n_best, std::vector<Candida
 std::vector<Found> Path::scan_features() {
   const double work = static_cast<double>(scanner_.n_rows() * std::min(n_channels_, kMaxGradients) + 400);
   const std::size_t n_active = std::max(kMinActive, static_cast<std::size_t>(kMostWork / work));
-  if (features_.size() <= n_active) return scanner_.scan({}, 0, features_, pool_);
-  if (n_steps_ % kRefitEvery != 0) return scanner_.scan({}, 0, active_, pool_);
-  std::vector<Found> found = scanner_.scan({}, 0, features_, pool_);
+  if (features_.size() <= n_active) return scanner_.scan({}, 0, features_, kBeam, pool_);
+  if (n_steps_ % kRefitEvery != 0) return scanner_.scan({}, 0, active_, kBeam, pool_);
+  std::vector<Found> found = scanner_.scan({}, 0, features_, n_active, pool_);
   active_ = best_features(found, n_active, true);
   std::sort(active_.begin(), active_.end());
   return found;
@@ -440,6 +440,13 @@ bool Path::step() {
     break;
   }
   return true;
+}
+
+void Path::keep_rules_alone() {
+  firing_ = {};
+  score_ = {};
+  probability_ = {};
+  scanner_.set_rows({});
 }
 
 // Rules of the path that is followed, up to n in all, without a weight yet.

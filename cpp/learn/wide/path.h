@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/aligned.h"
 #include "core/thread_pool.h"
 #include "learn/sample.h"
 #include "learn/wide/knots.h"
@@ -35,6 +36,9 @@ class Path {
 
   // Adds rules until there are n, or no candidate gains anything: those of the path that is followed, then new ones.
   void grow_to(std::size_t n);
+
+  // Frees what is needed to grow or to fit: the rules stay, to be followed.
+  void keep_rules_alone();
 
   std::size_t size() const { return rules_.size(); }
   const std::vector<Rule>& rules() const { return rules_; }
@@ -89,11 +93,11 @@ class Path {
   std::vector<Row> rows_;
   std::size_t n_fit_, n_fit_padded_, n_other_padded_, n_other_;
   std::size_t n_path_;  // rows that the path itself is fitted on: the first ones
-  std::vector<float> weight_;
-  std::vector<Label> label_;
+  AlignedVector<float> weight_;
+  AlignedVector<Label> label_;
   std::vector<Rule> rules_;
   std::vector<int> sign_;
-  std::vector<std::vector<float>> firing_;  // [rule][row]
+  std::vector<AlignedVector<float>> firing_;  // [rule][row]
   std::vector<FiringMoments> moments_, path_moments_;
   Weights weights_;
   std::vector<float> score_;  // [channel][row of the path]

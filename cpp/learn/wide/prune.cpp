@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/exponential.h"
+#include "learn/wide/cholesky.h"
 
 namespace ferl::wide {
 
@@ -25,6 +26,10 @@ class Pruner {
     rows_.label = nullptr;
     rows_.target = target_.data();
     for (std::size_t i = 0; i < rows_.n; ++i) total_ += rows_.weight[i];
+    for (const float own : target_) {
+      log_target_.push_back(log_of(own));
+      if (n_channels_ == 1) log_other_.push_back(log_of(1.0 - static_cast<double>(own)));
+    }
     state_.kept.resize(rules.size());
     std::iota(state_.kept.begin(), state_.kept.end(), 0);
     state_.weights = weights;
@@ -40,7 +45,7 @@ class Pruner {
       else if (options_.tolerance <= 0) break;
       Pruned next = without(n_drop);
       if (n_over > 0 || next.divergence <= options_.tolerance) {
-        state_ = std::move(next);
+        take(std::move(next));
       } else {
         if (n_drop == 1) break;
         n_drop /= 2;
@@ -61,7 +66,7 @@ class Pruner {
     };
     Pruned best = state_;
     while (!state_.kept.empty()) {
-      state_ = without(1);
+      take(without(1));
       if (cost(state_) < cost(best)) best = state_;
     }
     state_ = std::move(best);
@@ -74,16 +79,19 @@ class Pruner {
     return probabilities(rules, weights, n_channels_, 0, rows_.n);
   }
 
+  static double log_of(double p) { return natural_log(std::max(p, 1e-12)); }
+
   double divergence(const std::vector<float>& q) const {
-    const auto term = [](double a, double b) {
-      return a * (natural_log(std::max(a, 1e-12)) - natural_log(std::max(b, 1e-12)));
-    };
+    const auto term = [](double a, double log_a, double b) { return a * (log_a - log_of(b)); };
     double sum = 0;
     for (std::size_t i = 0; i < rows_.n; ++i) {
       if (rows_.weight[i] == 0) continue;
       double own = 0;
-      for (std::size_t c = 0; c < n_channels_; ++c) own += term(target_[c * rows_.n + i], q[c * rows_.n + i]);
-      if (n_channels_ == 1) own += term(1.0 - target_[i], 1.0 - q[i]);
+      for (std::size_t c = 0; c < n_channels_; ++c) {
+        const std::size_t at = c * rows_.n + i;
+        own += term(target_[at], log_target_[at], q[at]);
+      }
+      if (n_channels_ == 1) own += term(1.0 - target_[i], log_other_[i], 1.0 - q[i]);
       sum += rows_.weight[i] * own;
     }
     return sum / total_;
@@ -103,10 +111,11 @@ class Pruner {
 
   // Drops rules one by one, the one whose loss costs least first; the others take over in closed form, and are
   // refitted at the end.
-  Pruned without(std::size_t n_drop) const {
+  Pruned without(std::size_t n_drop) {
     const std::size_t n = state_.kept.size(), e = n_channels_;
     const std::vector<RuleColumn> rules = columns(state_.kept);
-    std::vector<double> inverse = inverse_curvature(rules), w(n * e);
+    if (inverse_.empty()) inverse_ = inverse_curvature(rules);
+    std::vector<double> inverse = inverse_, w(n * e);
     for (std::size_t k = 0; k < n; ++k)
       for (std::size_t c = 0; c < e; ++c) w[k * e + c] = state_.weights.v[k * e + c] * rules[k].moments.deviation;
     std::vector<char> is_alive(n, 1);
@@ -153,6 +162,11 @@ class Pruner {
     return out;
   }
 
+  void take(Pruned next) {
+    state_ = std::move(next);
+    inverse_.clear();
+  }
+
   std::vector<RuleColumn> columns(const std::vector<std::size_t>& kept) const {
     std::vector<RuleColumn> out;
     for (const std::size_t k : kept) out.push_back(rules_[k]);
@@ -170,11 +184,7 @@ class Pruner {
       for (std::size_t l = 0; l < n; ++l)
         a[k * n + l] = full[(k + 1) * (n + 1) + l + 1] - full[(k + 1) * (n + 1)] * full[l + 1] / full[0] +
                        (k == l ? unit * rules[k].ridge_share + 1e-6 : 0.0);
-    cholesky(a, n);
-    std::vector<double> inverse(n * n, 0.0);
-    for (std::size_t k = 0; k < n; ++k) inverse[k * n + k] = 1;
-    solve_cholesky(a, n, inverse.data(), n);
-    return inverse;
+    return Cholesky(a, n).inverse();
   }
 
   FitRows rows_;
@@ -183,6 +193,8 @@ class Pruner {
   ThreadPool& pool_;
   std::size_t n_channels_;
   std::vector<float> target_;
+  std::vector<double> log_target_, log_other_;  // of the target, and of the other one of two classes
+  std::vector<double> inverse_;                 // of the state's curvature; empty: not needed yet
   double total_ = 0;
   Pruned state_;
 };

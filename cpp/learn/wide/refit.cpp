@@ -5,6 +5,8 @@
 #include <deque>
 #include <numeric>
 
+#include "learn/wide/cholesky.h"
+
 namespace ferl::wide {
 
 namespace {
@@ -62,7 +64,7 @@ void score_rows(const std::vector<RuleColumn>& rules, const Weights& weights, st
   std::vector<const float*> firing;
   for (const RuleColumn& rule : rules) firing.push_back(rule.firing);
   const std::vector<float> v(weights.v.begin(), weights.v.end()), b(weights.b.begin(), weights.b.end());
-  std::vector<float> block(n_channels * kBlock);
+  AlignedVector<float> block(n_channels * kBlock);
   for (std::size_t from = 0; from < n; from += kBlock) {
     const std::size_t size = std::min(kBlock, n - from);
     kernels().scores(firing.data(), firing.size(), n_channels, v.data(), b.data(), first + from, size, block.data());
@@ -85,35 +87,6 @@ double spread_of(const float* p, std::size_t i, std::size_t n, std::size_t n_cha
     sum += own * (1 - own);
   }
   return n_channels == 1 ? 2 * sum : sum / static_cast<double>(n_channels - 1);
-}
-
-void cholesky(std::vector<double>& a, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j <= i; ++j) {
-      double* row = a.data() + i * n;
-      const double* other = a.data() + j * n;
-      double sum = row[j];
-      for (std::size_t k = 0; k < j; ++k) sum -= row[k] * other[k];
-      // A pivot lost to rounding: any positive number keeps the steps finite.
-      row[j] = i == j ? std::sqrt(sum > 0 ? sum : 1.0) : sum / other[j];
-    }
-}
-
-void solve_cholesky(const std::vector<double>& l, std::size_t n, double* b, std::size_t width) {
-  const auto subtract = [&](std::size_t to, std::size_t from, double factor) {
-    for (std::size_t c = 0; c < width; ++c) b[to * width + c] -= factor * b[from * width + c];
-  };
-  const auto divide = [&](std::size_t to, double by) {
-    for (std::size_t c = 0; c < width; ++c) b[to * width + c] /= by;
-  };
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t k = 0; k < i; ++k) subtract(i, k, l[i * n + k]);
-    divide(i, l[i * n + i]);
-  }
-  for (std::size_t i = n; i-- > 0;) {
-    divide(i, l[i * n + i]);
-    for (std::size_t k = 0; k < i; ++k) subtract(k, i, l[i * n + k]);
-  }
 }
 
 Refit::Refit(const FitRows& rows, std::vector<RuleColumn> rules, ThreadPool& pool)
@@ -160,16 +133,15 @@ void Refit::add_offset(float* score, std::size_t stride, std::size_t first, std:
     for (std::size_t i = 0; i < n; ++i) score[c * stride + i] += rows_.offset[c * rows_.n + first + i];
 }
 
-double Refit::evaluate(const std::vector<double>& w, std::vector<double>& gradient) const {
+// The loss of all rows, and its slopes in the weights.
+void Refit::sum_rows(const std::vector<float>& v, const std::vector<float>& b) {
+  if (v == last_.v && b == last_.b) return;
   const std::size_t e = n_channels_, size = (1 + n_rules_) * e;
-  Weights weights;
-  restore(w, weights);
-  const std::vector<float> v(weights.v.begin(), weights.v.end()), b(weights.b.begin(), weights.b.end());
   const float* const ones = ones_.data();
   const std::size_t n_pieces = (rows_.n + kPiece - 1) / kPiece;
-  std::vector<double> sums(n_pieces * (size + 1), 0.0);  // of each piece: the loss, then the gradient
+  std::vector<double> sums(n_pieces * (size + 1), 0.0);  // of each piece: the loss, then the slopes
   pool_.run(n_pieces, rows_.n * size > 500'000, [&](std::size_t piece) {
-    std::vector<float> score(e * kBlock);
+    AlignedVector<float> score(e * kBlock);
     double* sum = sums.data() + piece * (size + 1);
     for (std::size_t first = piece * kPiece; first < std::min((piece + 1) * kPiece, rows_.n); first += kBlock) {
       const std::size_t n = std::min(kBlock, rows_.n - first);
@@ -182,12 +154,18 @@ double Refit::evaluate(const std::vector<double>& w, std::vector<double>& gradie
       kernels().products(firing_.data(), n_rules_, e, first, n, score.data(), sum + 1 + e);
     }
   });
-  double value = 0;
-  gradient.assign(size, 0.0);
-  for (std::size_t piece = 0; piece < n_pieces; ++piece) {
-    value += sums[piece * (size + 1)];
-    for (std::size_t k = 0; k < size; ++k) gradient[k] += sums[piece * (size + 1) + 1 + k];
-  }
+  last_ = {v, b, std::vector<double>(size + 1, 0.0)};
+  for (std::size_t piece = 0; piece < n_pieces; ++piece)
+    for (std::size_t k = 0; k <= size; ++k) last_.sums[k] += sums[piece * (size + 1) + k];
+}
+
+double Refit::evaluate(const std::vector<double>& w, std::vector<double>& gradient) {
+  const std::size_t e = n_channels_;
+  Weights weights;
+  restore(w, weights);
+  sum_rows({weights.v.begin(), weights.v.end()}, {weights.b.begin(), weights.b.end()});
+  double value = last_.sums[0];
+  gradient.assign(last_.sums.begin() + 1, last_.sums.end());
   for (std::size_t k = 0; k <= n_rules_; ++k)
     for (std::size_t c = 0; c < e; ++c) {
       double& g = gradient[k * e + c];
@@ -217,11 +195,11 @@ const std::vector<double>& Refit::curvature(const Weights& weights) {
   // Products of the firings, h among them, tile by tile below the diagonal.
   constexpr std::size_t kTile = 32;
   std::vector<const float*> columns{nullptr};
-  const std::vector<float> ones(n, 1.0f);
+  const AlignedVector<float> ones(n, 1.0f);
   columns[0] = ones.data();
   columns.insert(columns.end(), firing_.begin(), firing_.end());
   std::vector<double> a(size * size, 0.0);
-  std::vector<float> weighted(kTile * kBlock);
+  AlignedVector<float> weighted(kTile * kBlock);
   std::vector<double> tile;
   for (std::size_t from = 0; from < size; from += kTile) {
     const std::size_t width = std::min(kTile, size - from);
@@ -252,7 +230,7 @@ const std::vector<double>& Refit::curvature(const Weights& weights) {
 
 // Halves the step until the objective falls enough. Not moved: it does not fall any more.
 double Refit::search(const std::vector<double>& direction, const std::vector<double>& gradient,
-                     std::vector<double>& w, std::vector<double>& new_gradient, double value, bool& moved) const {
+                     std::vector<double>& w, std::vector<double>& new_gradient, double value, bool& moved) {
   const double slope = dot(direction, gradient);
   std::vector<double> trial(w.size());
   double step = 1;
@@ -274,7 +252,7 @@ double Refit::fit_free(const RefitOptions& options, std::vector<double>& w) {
   const std::size_t size = 1 + n_rules_, e = n_channels_;
   std::vector<double> l = curvature_;
   for (std::size_t k = 0; k < size; ++k) l[k * size + k] += ridge(k);
-  cholesky(l, size);
+  const Cholesky metric(l, size);
   std::vector<double> gradient, next, direction;
   struct Memory {
     std::vector<double> step, change;
@@ -289,7 +267,7 @@ double Refit::fit_free(const RefitOptions& options, std::vector<double>& w) {
       alpha[k] = memory[k].rho * dot(memory[k].step, direction);
       for (std::size_t i = 0; i < direction.size(); ++i) direction[i] -= alpha[k] * memory[k].change[i];
     }
-    solve_cholesky(l, size, direction.data(), e);
+    metric.solve(direction.data(), e);
     for (std::size_t k = 0; k < memory.size(); ++k) {
       const double beta = memory[k].rho * dot(memory[k].change, direction);
       for (std::size_t i = 0; i < direction.size(); ++i) direction[i] += (alpha[k] - beta) * memory[k].step[i];

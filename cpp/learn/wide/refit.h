@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/aligned.h"
 #include "core/thread_pool.h"
 #include "core/types.h"
 #include "learn/wide/kernels.h"
@@ -63,11 +64,12 @@ class Refit {
 
  private:
   void add_offset(float* score, std::size_t stride, std::size_t first, std::size_t n) const;
-  double evaluate(const std::vector<double>& w, std::vector<double>& gradient) const;
+  double evaluate(const std::vector<double>& w, std::vector<double>& gradient);
+  void sum_rows(const std::vector<float>& v, const std::vector<float>& b);
   std::vector<double> standardised(const Weights& weights) const;
   void restore(const std::vector<double>& w, Weights& weights) const;
   double search(const std::vector<double>& direction, const std::vector<double>& gradient, std::vector<double>& w,
-                std::vector<double>& new_gradient, double value, bool& moved) const;
+                std::vector<double>& new_gradient, double value, bool& moved);
   double fit_free(const RefitOptions& options, std::vector<double>& w);
   double fit_bounded(const RefitOptions& options, std::vector<double>& w);
   double ridge(std::size_t k) const;
@@ -75,11 +77,17 @@ class Refit {
   FitRows rows_;
   std::vector<RuleColumn> rules_;
   std::vector<const float*> firing_;
-  std::vector<float> ones_;
+  AlignedVector<float> ones_;
   ThreadPool& pool_;
   std::size_t n_rules_, n_channels_;
   double ridge_ = 0;
   std::vector<double> curvature_;
+  // What was evaluated last, in single precision, and the loss and slopes it had: the next fit, by another ridge, begins
+  // where the last one ended.
+  struct {
+    std::vector<float> v, b;
+    std::vector<double> sums;  // the loss, then the slopes
+  } last_;
 };
 
 // Scores of rows, a multiple of kWidth, into out[channel][row]; and what probabilities they mean.
@@ -93,10 +101,5 @@ double spread_of(const float* p, std::size_t i, std::size_t n, std::size_t n_cha
 
 // One score of two classes becomes a weight for each; weights are centred over the classes. [rule][class]
 std::vector<double> per_class(const std::vector<double>& v, int n_classes);
-
-// In place: lower triangle L of a = L L'; and solution of L L' x = b for `width` right sides, in
-// place of b: [n][width].
-void cholesky(std::vector<double>& a, std::size_t n);
-void solve_cholesky(const std::vector<double>& l, std::size_t n, double* b, std::size_t width);
 
 }  // namespace ferl::wide

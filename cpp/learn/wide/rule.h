@@ -6,6 +6,7 @@
 
 #include "core/tree.h"
 #include "learn/sample.h"
+#include "learn/wide/kernels.h"
 
 namespace ferl::wide {
 
@@ -54,11 +55,15 @@ inline int direction(const Condition& own) {
 // Multiplies `firing` by the membership of rows, as inference will.
 inline void multiply_membership(const Sample& sample, const Condition& condition, const std::vector<Row>& rows,
                                 float* firing) {
+  const double* x = sample.column(static_cast<std::size_t>(condition.column));
+  if (condition.category.empty()) {
+    const Trapezoid trapezoid(condition.ends[0], condition.ends[1], condition.ends[2], condition.ends[3]);
+    kernels().multiply_trapezoid(x, rows.data(), rows.size(), trapezoid, condition.share, firing);
+    return;
+  }
   Node node;
-  node.membership = Trapezoid(condition.ends[0], condition.ends[1], condition.ends[2], condition.ends[3]);
   node.share = condition.share;
   node.category = condition.category;
-  const double* x = sample.column(condition.column);
   for (std::size_t i = 0; i < rows.size(); ++i) firing[i] *= static_cast<float>(node.fits(x[rows[i]]));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 namespace ferl::wide {
@@ -72,34 +73,40 @@ void Scanner::set_rows(const std::vector<Row>& rows) {
   }
 }
 
-void Scanner::set_residuals(std::vector<float> gradient, std::size_t n_channels, std::vector<float> hessian,
-                            double unit, int n_classes, const GainTerms& terms) {
-  gradient_ = std::move(gradient);
-  hessian_ = std::move(hessian);
+void Scanner::set_residuals(const std::vector<float>& gradient, std::size_t n_channels,
+                            const std::vector<float>& hessian, double unit, int n_classes, const GainTerms& terms) {
   n_gradients_ = n_channels;
   n_padded_ = (n_channels + 3 + 3) / 4 * 4;
   unit_ = unit;
   n_classes_ = n_classes;
   terms_ = terms;
   sum_h_ = 0;
-  for (const float h : hessian_) sum_h_ += static_cast<double>(h);
+  value_.assign(hessian.size() * n_padded_, 0.0f);
+  for (std::size_t i = 0; i < hessian.size(); ++i) {
+    float* to = value_.data() + i * n_padded_;
+    std::copy_n(gradient.data() + i * n_channels, n_channels, to);
+    to[n_channels] = to[n_channels + 1] = to[n_padded_ - 1] = hessian[i];
+    sum_h_ += static_cast<double>(hessian[i]);
+  }
 }
 
 Scanner::Rows Scanner::weigh(const std::vector<float>& base) const {
-  Rows out;
-  const std::size_t n = rows_.size(), g = n_gradients_;
-  out.all = base.empty();
-  for (std::size_t i = 0; i < n; ++i)
-    if (out.all || base[i] > 0) out.index.push_back(static_cast<Row>(i));
-  out.value.assign(out.index.size() * n_padded_, 0.0f);
-  for (std::size_t k = 0; k < out.index.size(); ++k) {
-    const std::size_t i = out.index[k];
-    const float w = out.all ? 1.0f : base[i];
-    float* value = out.value.data() + k * n_padded_;
-    for (std::size_t c = 0; c < g; ++c) value[c] = gradient_[i * g + c] * w;
-    value[g] = hessian_[i] * w;
-    value[g + 1] = value[n_padded_ - 1] = value[g] * w;
+  const std::size_t n = rows_.size();
+  Rows out{std::vector<Row>(n), value_.data(), {}, base.empty()};
+  if (out.all) {
+    std::iota(out.index.begin(), out.index.end(), 0);
+    return out;
   }
+  std::size_t n_firing = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    out.index[n_firing] = static_cast<Row>(i);
+    n_firing += base[i] > 0 ? 1 : 0;
+  }
+  out.index.resize(n_firing);
+  out.weighed.resize(n_firing * n_padded_);
+  kernels().weigh_rows(value_.data(), out.index.data(), n_firing, base.data(), n_padded_, n_gradients_,
+                       out.weighed.data());
+  out.value = out.weighed.data();
   return out;
 }
 
@@ -108,27 +115,19 @@ Scanner::Bins Scanner::fill(std::size_t f, const Rows& rows, std::size_t n_bins)
   sum.assign(n_bins * 2 * n_padded_, 0.0f);
   const std::size_t first = f * rows_.size();
   kernels().fill_bins(bin_.data() + first, offset_.data() + first, rows.all ? nullptr : rows.index.data(),
-                      rows.index.size(), rows.value.data(), n_padded_, sum.data());
+                      rows.index.size(), rows.value, n_padded_, sum.data());
   return {sum.data(), n_padded_};
 }
 
-Found Scanner::best_ramp(std::size_t f, const Rows& rows, int sign) const {
+Found Scanner::best_ramp(std::size_t f, const Rows& rows, int sign, const Bounds& bounds) const {
   const Feature& feature = grid_.features[f];
   const std::size_t n_knots = feature.knots.size(), used = n_gradients_ + 2;
   const Bins bins = fill(f, rows, n_knots);
-  double below[(kMaxGradients + 2) * kMaxKnots], below_x[(kMaxGradients + 2) * kMaxKnots];
+  constexpr std::size_t kMost = (kMaxGradients + 2 + 3) / 4 * 4 + 4;  // channels, with those that pad them
+  double below[kMost * kMaxKnots], below_x[kMost * kMaxKnots];
   double below_x2[kMaxKnots] = {}, at[kMaxKnots], share[kMaxKnots] = {}, share_x[kMaxKnots] = {};
   for (std::size_t q = 0; q < kMaxKnots; ++q) at[q] = q < n_knots ? feature.position[q] : static_cast<double>(q) + 1;
-  for (std::size_t c = 0; c < used; ++c) {
-    double *v = below + c * kMaxKnots, *vx = below_x + c * kMaxKnots;
-    std::fill_n(v, kMaxKnots, 0.0);
-    std::fill_n(vx, kMaxKnots, 0.0);
-    for (std::size_t q = 0; q + 1 < n_knots; ++q) {
-      const double own = bins.sum(q, c);
-      v[q + 1] = v[q] + own;
-      vx[q + 1] = vx[q] + (at[q] * own + (at[q + 1] - at[q]) * bins.sum_x(q, c));
-    }
-  }
+  kernels().add_bins(bins.at, n_knots, n_padded_, at, below, below_x);
   for (std::size_t q = 0; q + 1 < n_knots; ++q) {
     const double v = bins.sum(q, used - 1), vx = bins.sum_x(q, used - 1), vx2 = bins.sum_x2(q), gap = at[q + 1] - at[q];
     below_x2[q + 1] = below_x2[q] + (at[q] * at[q] * v + 2 * at[q] * gap * vx + gap * gap * vx2);
@@ -146,7 +145,8 @@ Found Scanner::best_ramp(std::size_t f, const Rows& rows, int sign) const {
   };
   const BinSums sums{n_knots, used, at, below, below_x, below_x2, total, missing,
                      feature.has_missing ? share : nullptr, share_x, sum_h_,
-                     terms_.smoothing / terms_.scale, terms_.least_weight / terms_.scale, needed(own), needed(-own)};
+                     terms_.smoothing / terms_.scale, terms_.least_weight / terms_.scale, needed(own), needed(-own),
+                     bounds.up / (unit_ * terms_.scale), bounds.down / (unit_ * terms_.scale)};
   Found found;
   kernels().best_pairs(sums, found.up, found.down);
   found.up.gain *= unit_ * terms_.scale;
@@ -293,19 +293,43 @@ Found Scanner::best_set(std::size_t f, const Rows& rows, int sign) const {
   return best;
 }
 
+namespace {
+
+// The n-th best gain of the features so far; -1 as long as there are fewer.
+class BestGains {
+ public:
+  explicit BestGains(std::size_t n) : n_(n) {}
+  double bound() const { return n_ <= kMost && best_.size() == n_ ? best_.back() : -1.0; }
+  void meet(double gain) {
+    if (n_ > kMost || (best_.size() == n_ && gain <= best_.back())) return;
+    best_.insert(std::upper_bound(best_.begin(), best_.end(), gain, std::greater<>()), gain);
+    if (best_.size() > n_) best_.pop_back();
+  }
+
+ private:
+  static constexpr std::size_t kMost = 8;  // a bound that few features reach spares nothing
+  std::size_t n_;
+  std::vector<double> best_;
+};
+
+}  // namespace
+
 std::vector<Found> Scanner::scan(const std::vector<float>& base, int sign, const std::vector<std::size_t>& features,
-                                 ThreadPool& pool) const {
+                                 std::size_t n_best, ThreadPool& pool) const {
   const Rows rows = weigh(base);
   std::vector<Found> found(grid_.features.size());
   const std::size_t chunk = std::max<std::size_t>(1, 20'000 / (rows.index.size() * n_padded_ + 1));
   pool.run((features.size() + chunk - 1) / chunk, rows.index.size() * features.size() * n_padded_ > kWorthSharing,
            [&](std::size_t task) {
+             BestGains up(n_best), down(n_best);
              for (std::size_t k = task * chunk; k < std::min((task + 1) * chunk, features.size()); ++k) {
                const std::size_t f = features[k];
                const Feature& feature = grid_.features[f];
                found[f] = feature.has_words()        ? best_word(f, rows, sign)
                           : feature.is_categorical() ? best_set(f, rows, sign)
-                                                     : best_ramp(f, rows, sign);
+                                                     : best_ramp(f, rows, sign, {up.bound(), down.bound()});
+               up.meet(found[f].up.gain);
+               down.meet(found[f].down.gain);
              }
            });
   return found;

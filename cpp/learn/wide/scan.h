@@ -43,22 +43,28 @@ class Scanner {
   void set_rows(const std::vector<Row>& rows);  // of the sample
   // gradient: [row][channel], weighted, sums zero over the rows; several channels are classes or projections of them.
   // unit: by what squares of the gradient count.
-  void set_residuals(std::vector<float> gradient, std::size_t n_channels, std::vector<float> hessian, double unit,
-                     int n_classes, const GainTerms& terms);
+  void set_residuals(const std::vector<float>& gradient, std::size_t n_channels, const std::vector<float>& hessian,
+                     double unit, int n_classes, const GainTerms& terms);
 
   std::size_t n_rows() const { return rows_.size(); }
   const std::vector<Row>& rows() const { return rows_; }
 
   // For rules that begin with conditions that fire by `base` ([row]; empty: no condition yet) and whose weight must
-  // have `sign` (0: any). Features not listed are not scanned.
+  // have `sign` (0: any). Features not listed are not scanned. Of the features only the n_best ones are asked for, the
+  // first of equals first, by "up" and by "down": of the others what is found may be less than the best.
   std::vector<Found> scan(const std::vector<float>& base, int sign, const std::vector<std::size_t>& features,
-                          ThreadPool& pool) const;
+                          std::size_t n_best, ThreadPool& pool) const;
 
  private:
   struct Rows {  // those with a firing, and what they add to sums
     std::vector<Row> index;
-    std::vector<float> value;  // [row][channel], padded to a multiple of four channels
+    const float* value;  // [row][channel], padded to a multiple of four channels
+    std::vector<float> weighed;  // what value points to, unless all rows fire fully
     bool all = false;
+  };
+  // Gains below which a feature is none of the best, as those before it say.
+  struct Bounds {
+    double up = -1, down = -1;
   };
   struct Bins {  // sums of a feature's bins, as the kernel lays them out: [bin][four channels][v, v x]
     const float* at;
@@ -69,7 +75,7 @@ class Scanner {
   };
   Rows weigh(const std::vector<float>& base) const;
   Bins fill(std::size_t feature, const Rows& rows, std::size_t n_bins) const;
-  Found best_ramp(std::size_t feature, const Rows& rows, int sign) const;
+  Found best_ramp(std::size_t feature, const Rows& rows, int sign, const Bounds& bounds) const;
   Found best_word(std::size_t feature, const Rows& rows, int sign) const;
   Found best_set(std::size_t feature, const Rows& rows, int sign) const;
 
@@ -80,7 +86,7 @@ class Scanner {
   std::vector<float> offset_;
   std::vector<std::int32_t> code_;
   std::vector<std::size_t> code_of_feature_;
-  std::vector<float> gradient_, hessian_;
+  std::vector<float> value_;  // [row][channel], padded: the gradient, h twice, and h again at the end
   std::size_t n_gradients_ = 0, n_padded_ = 0;
   double sum_h_ = 0, unit_ = 1;
   int n_classes_ = 2;

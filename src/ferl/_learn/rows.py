@@ -204,6 +204,22 @@ def weight_scale(total: float, n_rows: int) -> float:
     return n_rows / total if total < n_rows else 1.0
 
 
+ANY_KEY = 2**64 - 1
+
+
+class KeyLimits(NamedTuple):
+    """The largest keys with which a row may enter a sample, and with which for the sake of its class."""
+
+    of_all: int
+    of_class: NDArray[np.uint64]
+
+
+def _likely_limit(n_rows: int, n_wanted: int) -> int:
+    """A key below which ``n_wanted`` of ``n_rows`` keys lie, almost surely."""
+    most = n_wanted + 8 * math.sqrt(n_wanted)
+    return int(most / n_rows * 2**64) if most < n_rows else ANY_KEY
+
+
 @dataclass(frozen=True)
 class Sampling:
     """Takes the rows that a tree is grown on.
@@ -224,6 +240,8 @@ class Sampling:
         Columns that keys are made of.
     orders : dict
         Of categorical columns: their categories in an order that does not depend on their names.
+    limits : KeyLimits, optional
+        Keys above which no row is let in.
     """
 
     n_categories: Ints
@@ -233,10 +251,37 @@ class Sampling:
     n_class_rows: int
     columns: Ints
     orders: Orders
+    limits: KeyLimits | None = None
 
     def start(self) -> _core.Sampler:
         """No row yet."""
-        return _core.Sampler(self.n_categories, self.n_classes, self.seed, self.n_rows, self.n_class_rows, self.columns)
+        own = _core.Sampler(self.n_categories, self.n_classes, self.seed, self.n_rows, self.n_class_rows, self.columns)
+        if self.limits is not None:
+            own.limit(self.limits.of_all, self.limits.of_class)
+        return own
+
+    def limited(self, n_of_class: NDArray[np.intp]) -> Sampling | None:
+        """The same, of few rows more than are wanted; ``n_of_class``: how many rows there are. None: most are wanted.
+
+        Rows have the smallest keys, and keys are as good as uniform. So those that can be among them are known before
+        any is seen, and where rows are far apart no part has to tell of as many rows as are wanted of all.
+        """
+        of_all = _likely_limit(int(n_of_class.sum()), self.n_rows)
+        if of_all == ANY_KEY:
+            return None
+        of_class = [_likely_limit(int(n), self.n_class_rows) for n in n_of_class]
+        return replace(self, limits=KeyLimits(of_all, np.array(of_class, dtype=np.uint64)))
+
+    def has_enough(self, state: dict[str, Any]) -> bool:
+        """Whether limits have let in all rows that are wanted; not so where many rows are equal."""
+        limits = self.limits
+        if limits is None:
+            return True
+        key, first = np.unique(state["key"], return_index=True)
+        of_all, y = np.uint64(limits.of_all), state["y"][first]
+        n_of_class = np.bincount(y[key <= np.maximum(of_all, limits.of_class[y])], minlength=self.n_classes)
+        is_enough = (n_of_class >= self.n_class_rows) | (limits.of_class == ANY_KEY)
+        return int((key <= of_all).sum()) >= self.n_rows and bool(is_enough.all())
 
     def add(self, state: _core.Sampler, block: Block, n_threads: int, report: Any = None) -> None:
         """Take in a block."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from pathlib import Path
 
 from ferl._util.files import TableFileError
@@ -12,6 +13,7 @@ SEPARATORS = (",", ";", "\t", "|")
 _SPOKEN = {"\t": "a tab", ",": "a comma", ";": "';'", "|": "'|'"}
 _MAX_HEADER = 1 << 24  # bytes
 _TAIL_BYTES = 1 << 16
+_LINE_END = re.compile("[\r\n]")
 
 
 def encoding_of(path: Path) -> str:
@@ -32,18 +34,22 @@ def encoding_of(path: Path) -> str:
 
 
 def header_of(path: Path, encoding: str) -> str:
-    """The first line of a file."""
+    """The first line of a file, which ends with a line feed, a carriage return or both."""
+    return _LINE_END.split(_beginning(path, encoding), maxsplit=1)[0].rstrip("\0\ufffd")
+
+
+def has_lines(path: Path, encoding: str) -> bool:
+    """Whether the first line of a file ends, so that others may follow."""
+    return path.stat().st_size > _MAX_HEADER or _LINE_END.search(_beginning(path, encoding)) is not None
+
+
+def _beginning(path: Path, encoding: str) -> str:
+    """The text up to the first line feed."""
     with path.open("rb") as file:
         content = file.readline(_MAX_HEADER)
         if encoding == "utf-16":
             content += file.read(1)  # the second byte of the new line, where it comes last
-    return content.decode("utf-8-sig" if encoding == "utf8" else encoding, errors="replace").rstrip("\r\n\0\ufffd")
-
-
-def has_lines(path: Path) -> bool:
-    """Whether the first line of a file ends, so that others may follow."""
-    with path.open("rb") as file:
-        return file.readline(_MAX_HEADER).rstrip(b"\0")[-1:] in (b"\n", b"\r") or bool(file.read(1))
+    return content.decode("utf-8-sig" if encoding == "utf8" else encoding, errors="replace")
 
 
 def separator_of(path: Path, header: str, given: str | None) -> str:

@@ -100,7 +100,7 @@ class TableFile:
             self.encoding = encoding_of(path)
             header = header_of(path, self.encoding)
             form = replace(form, separator=separator_of(path, header, form.separator))
-            self._has_rows = has_lines(path)
+            self._has_rows = has_lines(path, self.encoding)
         self.form = form if not self.is_parquet else replace(form, separator=None)
         with _named_errors(self):
             self.schema = pq.read_schema(path) if self.is_parquet else self._csv_schema()
@@ -159,17 +159,14 @@ class TableFile:
             )
 
     def _csv_schema(self) -> pa.Schema:
-        if not self._has_rows:
-            return pa.schema([(name, pa.string()) for name in self._header_names()])
-        with self._open_csv(str(self.path), []) as reader:
+        source: Any = str(self.path)
+        if not self._has_rows:  # Arrow takes a header without a new line for nothing
+            header = header_of(self.path, self.encoding)
+            if not header:
+                raise TableFileError(f"{self.path.name} is empty. It needs a header and rows.")
+            source = pa.BufferReader(f"{header}\n".encode(self.encoding))
+        with self._open_csv(source, []) as reader:
             return pa.schema([(name, pa.string()) for name in reader.schema.names])
-
-    def _header_names(self) -> list[str]:
-        """The names of a file that is a header without a new line, which Arrow takes for nothing."""
-        header = header_of(self.path, self.encoding)
-        if not header:
-            raise TableFileError(f"{self.path.name} is empty. It needs a header and rows.")
-        return next(python_csv.reader([header], delimiter=str(self.form.separator)))
 
     def _open_csv(self, source: Any, names: list[str]) -> Any:
         n_bytes = len(header_of(self.path, self.encoding).encode(self.encoding))

@@ -17,9 +17,10 @@ import numpy as np
 import pandas as pd
 from dask import delayed
 from distributed import default_client
+from numpy.typing import NDArray
 
 from ferl._learn.batches import Digest, FirstLook, tallied_names, tally_batch, weighed
-from ferl._learn.rows import Batch, CategoryNames, Facts, Fold, State
+from ferl._learn.rows import Batch, CategoryNames, Facts, Fold, Sampling, State
 from ferl._learn.survey import RowForm, Survey, Tally
 from ferl._model.settings import Settings
 from ferl._tables.describe import NOTHING_SAID, TableDescription
@@ -241,6 +242,8 @@ class RowsOnCluster:
         Number of rows of each partition.
     labels : tuple of int
         Of each partition: the digest of labels and weights, when they were counted.
+    n_of_class : ndarray of shape (n_classes,)
+        Number of rows of each class that have weight.
     """
 
     facts: Facts
@@ -249,6 +252,7 @@ class RowsOnCluster:
     form: RowForm
     sizes: tuple[int, ...]
     labels: tuple[int, ...]
+    n_of_class: NDArray[np.intp]
     _rows: list[int] = field(default_factory=list)  # digests of whole rows, from the first fold
 
     def fold(self, step: Fold[State], n_threads: int, report: Any = None) -> State:
@@ -256,6 +260,16 @@ class RowsOnCluster:
 
         Exact sums and samples do not depend on that order; it is fixed all the same.
         """
+        limited = step.limited(self.n_of_class) if isinstance(step, Sampling) else None
+        total = self._folded(step if limited is None else limited)
+        if limited is not None and not limited.has_enough(total.state):
+            total = self._folded(step)
+        self._rows[:] = total.rows
+        state = step.start()
+        state.merge(total.state)
+        return state
+
+    def _folded(self, step: Fold[Any]) -> _Folded:
         told, form = constant(step), constant(self.form)
         task = delayed(_folded, pure=False)
         firsts = [0, *accumulate(self.sizes)]
@@ -265,10 +279,7 @@ class RowsOnCluster:
             for index, part in enumerate(self.parts.delayed())
         ]
         total: _Folded = computed(self.client, reduced(folded, _merged_folds, told))
-        self._rows[:] = total.rows
-        state = step.start()
-        state.merge(total.state)
-        return state
+        return total
 
 
 def rows_on_cluster(
@@ -301,7 +312,7 @@ def rows_on_cluster(
     form = replace(form, columns=look.all_columns(form.columns, description))
     counted = _tally(parts, client, form, form.facts.categories, found.sizes)
     form, facts = weighed(form, counted.tally)
-    return RowsOnCluster(facts, client, parts, form, found.sizes, counted.labels)
+    return RowsOnCluster(facts, client, parts, form, found.sizes, counted.labels, counted.n_of_class)
 
 
 @dataclass
@@ -314,10 +325,11 @@ class _Found:
 
 @dataclass
 class _Counted:
-    """The tally of some partitions, and of each of them the digest of labels and weights."""
+    """The tally of some partitions, of each of them the digest of labels and weights, and rows of each class."""
 
     tally: Tally
     labels: tuple[int, ...]
+    n_of_class: NDArray[np.intp]
 
 
 @dataclass
@@ -373,18 +385,23 @@ def _merged_surveys(one: _Found, other: _Found) -> _Found:
 
 def _tallied(part: Part, index: int, form: RowForm, categories: CategoryNames, size: int) -> _Counted:
     batch = _same_rows(part, index, size)
-    tally, labels = Tally.start(form, categories), Digest()
+    tally, labels, n_of_class = Tally.start(form, categories), Digest(), np.zeros(len(form.classes), dtype=np.intp)
     with _named(index):
         if size:
             tally_batch(tally, batch, form, categories)
-            labels = labels.of_labels(form.codes(batch), batch)
-    return _Counted(tally, (labels.total,))
+            codes = form.codes(batch)
+            labels = labels.of_labels(codes, batch)
+            has_weight = (
+                np.ones(size, dtype=bool) if batch.sample_weight is None else np.asarray(batch.sample_weight) > 0
+            )
+            n_of_class = np.bincount(codes[has_weight], minlength=len(form.classes))
+    return _Counted(tally, (labels.total,), n_of_class)
 
 
 def _merged_tallies(one: _Counted, other: _Counted) -> _Counted:
     tally = deepcopy(one.tally)
     tally.merge(other.tally)
-    return _Counted(tally, one.labels + other.labels)
+    return _Counted(tally, one.labels + other.labels, one.n_of_class + other.n_of_class)
 
 
 def _folded(
