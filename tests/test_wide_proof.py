@@ -286,7 +286,7 @@ def test_the_report_says_what_is_proven() -> None:
     assert report.n_rows == 120
     assert 1 <= report.n_sources <= model.n_rules_ == model.stability_report().n_sources
     assert report.direction("x0", 1) == 1
-    assert "proven: the larger x0, never less probable is 1" in str(report)
+    assert "Proven: a higher x0 never makes 1 less probable." in str(report)
     assert report.direction("x1", 1) is None
     assert "x1" not in str(report)
     with pytest.raises(ValueError, match="no feature 'x9'; the features are"):
