@@ -59,9 +59,15 @@ def seconds(work: Callable[[], Any], times: int, repeats: int) -> float:
 
 def measure(package: str) -> dict[str, float]:
     """Measure ferl or the tree: seconds, and bytes at the peak of a process that does all of it."""
+    # The finder of an editable install comes before PYTHONPATH and would give its own ferl instead of the commit's.
+    sys.meta_path[:] = [finder for finder in sys.meta_path if "ferl" not in getattr(finder, "known_source_files", ())]
     start = time.process_time()
     if package == "ferl":
         from ferl import FERLClassifier
+        from ferl import __file__ as found_at
+
+        if not Path(found_at).is_relative_to(os.environ["PYTHONPATH"]):
+            raise SystemExit(f"{found_at} is not the commit's: run this with a Python that has no ferl installed")
     else:
         from sklearn.tree import DecisionTreeClassifier
     found = {"import": time.process_time() - start}
