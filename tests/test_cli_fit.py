@@ -90,12 +90,28 @@ def test_rows_of_one_group_are_fitted_on_or_tested_but_not_both(tmp_path, folder
     assert "--groups clinic is about the rows that --test holds out" in ferl("fit", table, *options, code=2).stderr
     told = ferl("fit", table, *options, "--test", "0.99", code=2).stderr
     assert "--groups clinic: 30 groups are too few to hold out a share of 0.99 of them" in told
+    marked = write_table(tmp_path / "marked.csv", rows | {"clinic": [own or "NA" for own in rows["clinic"]]})
+    assert "21 groups" in ferl("fit", marked, *options, "--test", "0.99", code=2).stderr
+    assert "30 groups" in ferl("fit", marked, *options, "--test", "0.99", "--missing", "NA", code=2).stderr
+    told = ferl("fit", table, *options, "--test", "0.3", "--categorical", "clinic", code=2).stderr
+    assert "--categorical clinic: the model does not read the column of the groups" in told
     rows["y"][10] = "other"  # its group is one of 30, so that some seed holds it out
     write_table(table, rows)
     told = [
         ferl("fit", table, *options, "--test", "0.9", "--seed", seed, "--set", "max_rules=1", code=2) for seed in (0, 1)
     ]
     assert all("all rows of class 'other' are in groups that are held out" in own.stderr for own in told)
+
+
+def test_categories_that_no_row_has_are_no_groups(tmp_path):
+    rows = {name: own for name, own in people(60).items() if name in ("x", "y")}
+    clinics = pa.DictionaryArray.from_arrays(pa.array([i % 4 for i in range(60)]), [f"c{k}" for k in range(40)])
+    pq.write_table(pa.table(rows | {"clinic": clinics}), tmp_path / "t.parquet")
+    options = ["--target", "y", "--groups", "clinic", "-o", tmp_path / "m.json"]
+    done = ferl("fit", tmp_path / "t.parquet", *options, "--test", "0.25", "--set", "max_rules=3")
+    assert "of 15 rows" in done.output
+    told = ferl("fit", tmp_path / "t.parquet", *options, "--test", "0.99", code=2).stderr
+    assert "--groups clinic: 4 groups are too few" in told
 
 
 def test_a_tree_with_fewer_rules_than_classes_says_so_before_the_fit(tmp_path):

@@ -36,6 +36,11 @@ def test_help_has_an_example(command):
     assert f"Example: ferl {command} " in help_of(command)
 
 
+def test_help_says_what_is_counted():
+    assert "with --groups, share of the groups" in help_of("fit")
+    assert "accuracy and recall count the guess for abstaining rows" in help_of("evaluate")
+
+
 def test_help_shows_what_stands_in_brackets():
     assert 'pip install "ferl[onnx]"' in help_of("export")
     assert "[default: a comma; .tsv: a tab]" in help_of("predict")

@@ -192,6 +192,13 @@ def test_ids_are_told_with_a_hint_that_can_be_pasted(tmp_path):
     assert "'count'" not in told
     drops = [shlex.split(line.rpartition("add ")[2]) for line in told.splitlines() if "--drop" in line]
     assert drops == [["--drop", "patient id"], ["--drop", "code"]]
+    # What the shell does not see before the fit is told by the fit.
+    write_table(table, noisy(60, 0) | {"k": rows["count"]})
+    told = ferl("fit", table, "--target", "kind", "--categorical", "k", "-o", tmp_path / "m.json").stderr
+    assert told.count("--drop") == told.count("column 'k' has another value in nearly every row and may be ids") == 1
+    write_table(table, noisy(20, 0) | {"code": rows["code"][:20]})
+    told = ferl("fit", table, "--target", "kind", "-o", tmp_path / "m.json").stderr
+    assert told.count("to leave it out, add --drop code") == 1
 
 
 def test_the_nearest_name_is_offered_whatever_its_case(tmp_path, folder):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from typing import Any
 
 import numpy as np
@@ -229,6 +230,24 @@ def test_a_call_while_another_is_at_work_is_refused():
         n *= 4
         own.add(np.broadcast_to(X[0], (n, 2)), np.zeros(n, dtype=np.int32), np.ones(n), 1, report)
     own.state()
+
+
+def test_a_sampler_takes_no_limit_while_it_takes_rows_in():
+    own, n, refused = sampler(), 100_000, []
+    every_key = np.full(2, 2**64 - 1, dtype=np.uint64)
+    while not refused:  # the more rows, the longer the other thread is at work
+        n *= 2
+        rows, y, weight = np.broadcast_to(X[0], (n, 2)), np.zeros(n, dtype=np.int32), np.ones(n)
+        worker = threading.Thread(target=own.add, args=(rows, y, weight, 0, 1))
+        worker.start()
+        while worker.is_alive() and not refused:
+            try:
+                own.limit(2**64 - 1, every_key)
+            except ValueError as error:
+                refused.append(str(error))
+        worker.join()
+    assert "Another call is at work on this object" in refused[0]
+    own.limit(2**64 - 1, every_key)
 
 
 def test_what_learners_of_wide_rules_are_given_is_checked():

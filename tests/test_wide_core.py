@@ -353,15 +353,20 @@ def test_a_set_of_categories_is_found_and_luck_is_not() -> None:
 
 
 def test_progress_is_reported_and_an_exception_stops_the_work() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(4000, 30))
-    y = (X[:, :3].prod(axis=1) + rng.normal(size=4000) > 0).astype(np.int32)
+    rng, n, is_stopped = np.random.default_rng(0), 4000, False
 
     def stop(_: int) -> None:
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        _core.grow_wide(sample_of(X, y), OPTIONS, stop)
+    while not is_stopped:  # a report comes where the work takes more than a tenth of a second
+        X = rng.normal(size=(n, 30))
+        y = (X[:, :3].prod(axis=1) + rng.normal(size=n) > 0).astype(np.int32)
+        try:
+            _core.grow_wide(sample_of(X, y), OPTIONS, stop)
+        except KeyboardInterrupt:
+            is_stopped = True
+        n *= 2
+        assert n < 10**6
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -217,6 +217,8 @@ def test_all_keeps_reports_of_earlier_runs_and_says_their_day(folder: Path, tmp_
     assert "| counted | rows | 60 | 61 | the goal |" in page
     assert "- Slow: not installed (counted)" in page
     assert (docs / "counted.md").read_bytes() == (out / "counted.md").read_bytes()
+    few = invoke("all", "--data", folder, "--datasets", "two", "--jobs", 1, "--out", tmp_path / "out", "--keep")
+    assert "counted: 2.0 min, kept" not in few.output  # a report of other data sets is none of these
     assert "simple: 0 s, 0 s in all" in done.output
     assert json.loads((out / "simple.json").read_text())["title"]
 

@@ -37,6 +37,7 @@ class BoundSampler {
   }
 
   void limit(std::uint64_t of_all, const Words& of_class) {
+    const Turn turn(busy_);
     require(of_class.shape(0) == static_cast<std::size_t>(n_classes_), "of_class needs one key per class.");
     sampler_.limit(of_all, copy(of_class));
   }

@@ -143,7 +143,8 @@ nb::dict wide_scan(const Sample& sample, const CMatrix& gradient, const Vector& 
   scanner.set_rows(rows);
   scanner.set_residuals(std::vector<float>(gradient.data(), gradient.data() + n * n_channels), n_channels,
                         std::vector<float>(hessian.data(), hessian.data() + n), 1.0, sample.n_classes, {});
-  const auto found = scanner.scan(std::vector<float>(base.data(), base.data() + n), sign, features, features.size() + 1, pool);
+  const std::vector<float> firing(base.data(), base.data() + n);
+  const auto found = scanner.scan(firing, sign, features, features.size() + 1, pool);
   std::vector<Rule> rules;
   std::vector<double> gain;
   for (const std::size_t f : features)

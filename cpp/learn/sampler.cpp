@@ -310,7 +310,8 @@ Sample Sampler::finish(int n_threads) {
   const auto turn = [&](std::size_t from, std::size_t to) {
     for (; from < to; from += kTile)
       for (std::size_t j = 0; j < d; ++j)
-        for (std::size_t i = from; i < std::min(from + kTile, to); ++i) sample.x[j * n + i] = held_.x[std::size_t{first[i]} * d + j];
+        for (std::size_t i = from; i < std::min(from + kTile, to); ++i)
+          sample.x[j * n + i] = held_.x[std::size_t{first[i]} * d + j];
   };
   parallel_for(
       (n + kPieceRows - 1) / kPieceRows, n_threads,

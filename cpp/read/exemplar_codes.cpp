@@ -14,6 +14,7 @@ constexpr double kRoundingOfOne = 0x1p-23;  // of one addition in single precisi
 // The length of a step, one over it; 0 where the exemplars' values tell none.
 double steps_per_unit(const AlignedVector<float>& lanes, std::size_t n_numbers, std::size_t n_features) {
   std::vector<float> sizes;
+  sizes.reserve(lanes.size());
   for (std::size_t at = 0; at < lanes.size(); at += n_features * kFloatLanes)
     for (std::size_t k = 0; k < n_numbers * kFloatLanes; ++k) sizes.push_back(std::fabs(lanes[at + k]));
   if (sizes.empty()) return 0;

@@ -144,7 +144,8 @@ def _run_one(name: str, options: Options) -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     start = perf_counter()
     report = table.run(request)
-    publish(report, options.out, console, seconds=perf_counter() - start, docs=options.docs)
+    seconds = perf_counter() - start
+    publish(report, options.out, console, seconds=seconds, conditions=request.conditions(), docs=options.docs)
 
 
 def _run_all(options: Options) -> None:

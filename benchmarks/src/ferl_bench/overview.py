@@ -83,7 +83,8 @@ def run_all(
     docs : Path, optional
         Folder that gets the pages as well.
     keep : bool, default=False
-        Run no table whose report is in `out`; the page of all results says of which day it is.
+        Run no table whose report, of the same data sets and repetitions, is in `out`; the page of all results says of
+        which day it is.
 
     Returns
     -------
@@ -95,7 +96,7 @@ def run_all(
     start = perf_counter()
     for number, (name, (table, request)) in enumerate(requests.items(), start=1):
         console.rule(f"{number} of {len(requests)}: {name}")
-        known = _kept(name, table, out, docs) if keep else None
+        known = _kept(name, table, request, docs) if keep else None
         outcomes[name] = _attempt(name, table, request, docs) if known is None else known
         made = "" if known is None else f", kept from {known.day}"
         console.print(f"{name}: {_duration(outcomes[name].seconds)}{made}, {_duration(perf_counter() - start)} in all")
@@ -117,13 +118,15 @@ def run_all(
     return [name for name, outcome in outcomes.items() if outcome.error is not None]
 
 
-def _kept(name: str, table: Table, out: Path, docs: Path | None) -> Outcome | None:
-    """Return what an earlier run wrote of a table; None if there is nothing, or nothing that can be read."""
-    stem = name.replace("-", "_")
+def _kept(name: str, table: Table, request: Request, docs: Path | None) -> Outcome | None:
+    """Return what an earlier run under the same conditions wrote of a table; None if nothing that can be read."""
+    stem, out = name.replace("-", "_"), request.out
     try:
         stored = json.loads((out / f"{stem}.json").read_bytes())
         headlines = [Headline.from_json(entry) for entry in stored["headlines"]]
         run = stored["run"]
+        if run["conditions"] != request.conditions():
+            return None
         repeated = [Section(**section) for section in run["repeated"]]
         report = Report(
             stem, stored["title"], stored["facts"], (), headlines=headlines, failures=run["failures"], repeated=repeated
@@ -140,7 +143,8 @@ def _attempt(name: str, table: Table, request: Request, docs: Path | None) -> Ou
     start = perf_counter()
     try:
         report = table.run(request)
-        publish(report, request.out, request.console, seconds=perf_counter() - start, docs=docs)
+        seconds = perf_counter() - start
+        publish(report, request.out, request.console, seconds=seconds, conditions=request.conditions(), docs=docs)
     except Exception as error:
         message = " ".join(f"{type(error).__name__}: {error}".split())
         if not isinstance(error, BenchError):

@@ -122,7 +122,15 @@ def show(report: Report, console: Console) -> None:
                 console.print(_indented(note))
 
 
-def publish(report: Report, out: Path, console: Console, *, seconds: float = 0.0, docs: Path | None = None) -> None:
+def publish(
+    report: Report,
+    out: Path,
+    console: Console,
+    *,
+    seconds: float = 0.0,
+    conditions: Mapping[str, object] | None = None,
+    docs: Path | None = None,
+) -> None:
     """Write a report, then print it: in this order a closed terminal costs nothing.
 
     Parameters
@@ -135,10 +143,12 @@ def publish(report: Report, out: Path, console: Console, *, seconds: float = 0.0
         Where it is printed.
     seconds : float, default=0
         How long it took.
+    conditions : mapping, optional
+        What it was run with (`Request.conditions`), for a run that wants to keep it.
     docs : Path, optional
         Folder that gets the page and the picture as well.
     """
-    messages = [write(report, out, seconds=seconds)]
+    messages = [write(report, out, seconds=seconds, conditions=conditions)]
     if docs is not None:
         messages.append(f"Copied to {docs}: {', '.join(copy_pages(report.name, out, docs))}")
     show(report, console)
@@ -155,7 +165,7 @@ def copy_pages(name: str, out: Path, docs: Path) -> list[str]:
     return pages
 
 
-def write(report: Report, folder: Path, *, seconds: float = 0.0) -> str:
+def write(report: Report, folder: Path, *, seconds: float = 0.0, conditions: Mapping[str, object] | None = None) -> str:
     """Write ``<name>.json``, ``<name>.md`` and, if there is a picture, ``<name>.png``; return what to tell the user."""
     content = {
         "title": report.title,
@@ -164,6 +174,7 @@ def write(report: Report, folder: Path, *, seconds: float = 0.0) -> str:
         "run": {
             "day": datetime.now(UTC).date().isoformat(),
             "seconds": seconds,
+            "conditions": dict(conditions or {}),
             "failures": list(report.failures),
             "repeated": [asdict(section) for section in report.repeated],
         },

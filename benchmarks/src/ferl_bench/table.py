@@ -66,6 +66,11 @@ class Request:
     limits: Limits = field(default_factory=Limits)
     names: Sequence[str] = ()
 
+    def conditions(self) -> dict[str, object]:
+        """Return what the figures depend on and a user chooses: a report is kept only for the same."""
+        names = sorted(data.name for data in self.data_sets)
+        return {"data_sets": names, "tables": list(self.names), "repetitions": self.repetitions}
+
     def require_concepts(self) -> Path:
         """Return the folder of image features with concepts; refuse to go on without one."""
         if self.concepts is None or not self.concepts.is_dir():

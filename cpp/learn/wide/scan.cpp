@@ -299,9 +299,9 @@ namespace {
 class BestGains {
  public:
   explicit BestGains(std::size_t n) : n_(n) {}
-  double bound() const { return n_ <= kMost && best_.size() == n_ ? best_.back() : -1.0; }
+  double bound() const { return n_ > 0 && n_ <= kMost && best_.size() == n_ ? best_.back() : -1.0; }
   void meet(double gain) {
-    if (n_ > kMost || (best_.size() == n_ && gain <= best_.back())) return;
+    if (n_ == 0 || n_ > kMost || (best_.size() == n_ && gain <= best_.back())) return;
     best_.insert(std::upper_bound(best_.begin(), best_.end(), gain, std::greater<>()), gain);
     if (best_.size() > n_) best_.pop_back();
   }

@@ -106,7 +106,10 @@ def fit(
     categorical: Annotated[str, typer.Option(help="Columns of numbers that are categories, commas between.")] = "",
     drop: Annotated[str, typer.Option(help="Columns to leave out, with commas between.")] = "",
     weights: Annotated[str | None, typer.Option(help="Column that says how often each row counts.")] = None,
-    test: Annotated[float | None, typer.Option(help="Share of the rows to hold out and test the model on.")] = None,
+    test: Annotated[
+        float | None,
+        typer.Option(help="Share of the rows to hold out and test the model on; with --groups, share of the groups."),
+    ] = None,
     groups: Annotated[
         str | None,
         typer.Option(

@@ -18,7 +18,10 @@ from ferl.saving import load_model
 
 
 def run_evaluate(source: Source, calibration: Path | None, alpha: float | None, decision: str, as_json: bool) -> None:
-    """Print accuracy, baseline, recalls and abstentions of the answers that ferl predict gives by the same options."""
+    """Print accuracy, baseline, recalls and abstentions of the answers that ferl predict gives by the same options.
+
+    Accuracy and recall count the guess for abstaining rows.
+    """
     estimator = load_model(source.model).set_params(n_jobs=source.jobs)
     promise = None if calibration is None else read_calibration(calibration, estimator.model_, source.model)
     check_alpha(promise, alpha, estimator.model_)

@@ -22,13 +22,14 @@ import typer
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from ferl._cli.columns import remark_on_categories, remark_on_ids
+from ferl._cli.columns import note_ids, remark_on_categories, remark_on_ids
 from ferl._cli.errors import CommandError, check_outputs, check_place
 from ferl._cli.scores import judge_rows
 from ferl._cli.target import check_target, note_cost, note_few_rules
 from ferl._model.settings import Settings
 from ferl._tables import codes_of
 from ferl._tables.describe import ColumnDescription, TableDescription
+from ferl._tables.file_rows import known_column
 from ferl._tables.files import (
     FileForm,
     TableFile,
@@ -87,6 +88,11 @@ class Choice:
                 raise CommandError(f"{file.path.name} has no column {name!r}.{hint}{separator}")
         if len(set(self.left_out)) < len(self.left_out):
             raise CommandError("Target, weights, groups and dropped columns must be different columns.")
+        if self.groups in self.categorical:
+            raise CommandError(
+                f"--categorical {self.groups}: the model does not read the column of the groups. Leave it out of "
+                "--categorical, or out of --groups."
+            )
 
 
 def run_fit(
@@ -112,18 +118,21 @@ def run_fit(
     estimator = _estimator(parameters).set_params(n_jobs=jobs)
     table_rows = _labelled_rows(file, choice.target)
     check_target(_labels(table_rows[choice.target]), choice.target, allow_many)
-    X, y, weight = _training_rows(table_rows, file, choice, said)
+    noted: set[str] = set()
+    X, y, weight = _training_rows(table_rows, file, choice, said, noted)
     fitted_on = np.arange(len(y))
     if test is not None:
         fitted_on, tested_on = (
             _split(y, test, estimator.random_state)
             if choice.groups is None
-            else _split_groups(table_rows[choice.groups], y, choice.groups, test, estimator.random_state)
+            else _split_groups(
+                known_column(table_rows[choice.groups], file.form), y, choice.groups, test, estimator.random_state
+            )
         )
     n_classes = len(np.unique(y))
     note_cost(str(parameters["variant"]), len(fitted_on), X.num_columns, n_classes)
     note_few_rules(Settings.of(estimator.get_params()), n_classes)
-    with _told_as_notes():
+    with _told_as_notes(noted):
         # scikit-learn asks what has been asked and answered before.
         warnings.filterwarnings("ignore", message="The number of unique classes", category=UserWarning)
         own_weight = None if weight is None else weight[fitted_on]
@@ -162,15 +171,17 @@ def _description(path: Path | None, choice: Choice, form: FileForm) -> TableDesc
 
 
 @contextmanager
-def _told_as_notes() -> Iterator[None]:
-    """Print what ferl says of columns as notes."""
+def _told_as_notes(noted: set[str]) -> Iterator[None]:
+    """Print what ferl says of columns as notes; that a column may be ids only where it was not noted before."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TableWarning)
         yield
     for warning in caught:
-        if issubclass(warning.category, IdColumnWarning):
-            continue  # the columns were told before, with what to add to the command
-        if issubclass(warning.category, TableWarning):
+        if isinstance(warning.message, IdColumnWarning):
+            for name in warning.message.columns:
+                if name not in noted:
+                    note_ids(name)
+        elif issubclass(warning.category, TableWarning):
             typer.echo(f"note: {_in_the_words_of_the_shell(str(warning.message))}", err=True)
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
@@ -238,12 +249,13 @@ def _labelled_rows(file: TableFile, target: str) -> pa.Table:
 
 
 def _training_rows(
-    table: pa.Table, file: TableFile, choice: Choice, said: TableDescription
+    table: pa.Table, file: TableFile, choice: Choice, said: TableDescription, noted: set[str]
 ) -> tuple[pa.Table, NDArray[Any], NDArray[np.float64] | None]:
+    """Features, labels and weights; the columns of which the user was told are added to ``noted``."""
     labels = table[choice.target]
     weight = None if choice.weights is None else _weights(table[choice.weights], choice.weights, file.form)
     columns = {
-        name: _feature(table[name], name, name in choice.categorical, file, said.columns.get(name))
+        name: _feature(table[name], name, name in choice.categorical, file, said.columns.get(name), noted)
         for name in file.names
         if name not in choice.left_out
     }
@@ -253,7 +265,12 @@ def _training_rows(
 
 
 def _feature(
-    column: pa.ChunkedArray, name: str, is_category: bool, file: TableFile, said: ColumnDescription | None = None
+    column: pa.ChunkedArray,
+    name: str,
+    is_category: bool,
+    file: TableFile,
+    said: ColumnDescription | None,
+    noted: set[str],
 ) -> pa.ChunkedArray:
     """A column with a type that says what it is: numbers, or categories."""
     if file.is_parquet:
@@ -271,10 +288,12 @@ def _feature(
         found = recognise(name, [own for own in pointed.unique().to_pylist() if own is not None])
         if found.name in NUMBERS:  # numbers with decimal commas, and markers among them
             return pointed
-        if found.name == "category" and not found.note:  # else the fit will say what the column is taken for
-            remark_on_categories(text, name)
+        # Where there is a note, the fit will say what the column is taken for.
+        if found.name == "category" and not found.note and remark_on_categories(text, name):
+            noted.add(name)
         return text
-    remark_on_ids(numbers, name)
+    if remark_on_ids(numbers, name):
+        noted.add(name)
     return numbers
 
 
@@ -322,17 +341,17 @@ def _split_groups(
     """Rows to fit and rows to test, no group among both; rows without a group count as a group of their own each."""
     encoded = column.combine_chunks().dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False)
-    n_groups = len(encoded.dictionary)
     is_alone = np.isnan(codes)
-    group = np.where(is_alone, n_groups + np.cumsum(is_alone), codes).astype(np.int64)
-    n_groups += int(is_alone.sum())
+    group = np.where(is_alone, len(encoded.dictionary) + np.cumsum(is_alone), codes).astype(np.int64)
+    groups = np.unique(group)
+    n_groups = len(groups)
     n_test = math.ceil(share * n_groups)
     if n_test >= n_groups:
         raise CommandError(
             f"--groups {name}: {n_groups:,} groups are too few to hold out a share of {share:g} of them. Choose a "
             "smaller --test, or another column."
         )
-    tested = np.random.default_rng(seed).permutation(np.unique(group))[:n_test]
+    tested = np.random.default_rng(seed).permutation(groups)[:n_test]
     is_tested = np.isin(group, tested)
     absent = np.setdiff1d(y[is_tested], y[~is_tested])
     if len(absent):

@@ -69,7 +69,8 @@ def evaluate(
 ) -> None:
     """Tell how right a model is on labelled rows: accuracy beside the baseline, recall of each class, sets, abstention.
 
-    With the options of ferl predict it judges the answers that ferl predict would give.
+    With the options of ferl predict it judges the answers that ferl predict would give; accuracy and recall count the
+    guess for abstaining rows.
 
     Example: ferl evaluate model.json held_out.csv --target outcome
     """
