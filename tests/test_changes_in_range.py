@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -118,3 +119,19 @@ def test_what_if_says_that_a_value_lies_outside_the_range() -> None:
     assert f"a -0.86 lies outside the range seen in training, {low:g} to {high:g}." in found.to_text(200)
     assert found.to_dict()["outside"] == [{"feature": "a", "to": -0.86, "low": low, "high": high}]
     assert clf.what_if(frame.iloc[0], {"a": 0.5, "b": None}).outside == ()
+
+
+@pytest.mark.parametrize("tree", [{"variant": "deep"}, {"variant": "compact", "criterion": "consistent"}])
+def test_trees_do_not_say_of_training_values_that_training_never_saw_them(tree: dict[str, Any]) -> None:
+    """They know the range at their splits and of the rows they keep, which may be smaller."""
+    frame, _ = three_equal_features()
+    clf = FERLClassifier(**tree, n_exemplars=2, max_rules=2, random_state=0).fit(frame, frame["a"] > 0.5)
+    column = next(own for f, own in enumerate(frame) if clf.model_.training_range(f)[1] < frame[own].max())
+    found = clf.what_if(frame.iloc[0], {column: frame[column].max()})
+    (outside,) = found.outside
+    assert outside[:2] == (column, frame[column].max())
+    said = found.to_text(200)
+    assert f"{column} {frame[column].max():g} lies outside the range that the model remembers.\n" in said
+    stories = "".join(clf.explain(frame.iloc[index]).to_text(200) for index in range(20))
+    assert "within the range that the model remembers" in stories
+    assert "seen in training" not in said + stories

@@ -171,10 +171,19 @@ def test_certify_does_not_prove_a_guess_unless_asked(folder):
     label = answers(folder, "--guess")[0]["label"][row - 1]
     command = ["certify", folder / "model.json", folder / "new.csv", "--row", row]
     told = ferl(*command).stdout
-    assert told.startswith(f"No answer: every class stays possible for row {row}, ")
+    assert told.startswith(f"No answer for row {row}: every class stays possible, ")
     assert f"Add --guess for the proof of {label}, " in told
     assert "spreads" not in told
     assert ferl(*command, "--guess").stdout.startswith(f"The label stays {label} ")
+
+
+def test_certify_says_why_there_is_no_answer_as_predict_does(folder, tmp_path):
+    rows = rare(3, 0)
+    write_table(tmp_path / "far.csv", rows | {"x": [1e6] * 3})
+    predict = ferl("predict", folder / "model.json", tmp_path / "far.csv", "-o", tmp_path / "o.csv")
+    assert "3 rows (100.0%) have no label: no rule says anything (abstention: no_evidence)" in predict.stderr
+    told = ferl("certify", folder / "model.json", tmp_path / "far.csv", "--row", 2).stdout
+    assert told.startswith("No answer for row 2: no rule says anything, so that there is no label to prove.")
 
 
 def test_what_only_wide_rules_have_is_refused_in_the_words_of_the_shell(folder, tmp_path):

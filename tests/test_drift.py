@@ -128,5 +128,12 @@ def test_few_rows_get_no_verdict_but_are_told_how_many_would_do() -> None:
     assert one.verdict == f"Verdict: 1 row is too few to tell drift; 57 would do. {outside}"
     enough = copy.deepcopy(model).partial_fit(X, y).drift_
     assert enough.verdict == "Verdict: no sign of drift in 57 rows."
+    flipped = copy.deepcopy(model).partial_fit(X[:56], 1 - y[:56]).drift_
+    assert flipped.z > 4
+    assert flipped.verdict.startswith("Verdict: drift in 56 rows: the rules fit the labels less well than before")
+    # The noise of a handful is not known, whatever their figures say.
+    assert one.signs
+    assert copy.deepcopy(model).partial_fit(X[:9] + 100, y[:9]).drift_.verdict.startswith("Verdict: 9 rows are too few")
+    assert copy.deepcopy(model).partial_fit(X[:10] + 100, y[:10]).drift_.verdict.startswith("Verdict: drift in 10 rows")
     # The number is that of the rule: three standard errors of a share are 20 points, or nearly so.
     assert 3 * 0.5 / np.sqrt(57) <= 0.2 < 3 * 0.5 / np.sqrt(56)

@@ -215,12 +215,12 @@ def test_no_change_is_called_proven_only_where_it_is(iris):
     frame, model = iris
     sure = replace(model.explain(frame.iloc[0]), changes=())
     assert (
-        "Proven: no change of a single value within the range seen in training makes the label another"
+        "Proven: no change of a single value within the range that the model remembers makes the label another"
         in sure.to_text(200)
     )
     searched = replace(sure, unproven=("petal width",))
-    line = "No change of petal width alone within the range seen in training was found that makes the label another one"
-    assert f"{line} than setosa; that is searched, not proven." in searched.to_text(200)
+    line = "No change of petal width alone within the range that the model remembers was found that makes the label"
+    assert f"{line} another one than setosa; that is searched, not proven." in searched.to_text(200)
     assert searched.to_dict()["unproven"] == ["petal width"]
     assert "Proven: no change" not in str(searched)
     assert "Proven: no change" not in str(model.explain(frame.iloc[83]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from functools import lru_cache
 from io import StringIO
@@ -138,7 +139,7 @@ def test_the_summary_leads_with_the_probability_and_with_what_matters_most():
             continue
         percent = 100 * max(story.probability)
         assert story.summary.startswith(f"{story.label} (")
-        assert f"({percent:.0f} %)" in story.summary or "(above 99 %)" in story.summary
+        assert f"({percent:.0f} %)" in story.summary or "(more than 99 %)" in story.summary
         balance, sign = story.balance, 1 if story.label == "malignant" else -1
         speaking = [part for part in balance.features if sign * balance.moves(part) > 0]
         strongest = max(speaking, key=lambda part: abs(balance.moves(part)))
@@ -282,6 +283,33 @@ def test_what_if_takes_categories_and_refuses_what_is_no_feature():
         model.what_if(row, {"c0 ": "level 1"})
     with pytest.raises(ValueError, match="changes is empty"):
         model.what_if(row, {})
+    first = rows.columns[0]
+    with pytest.raises(ValueError, match=rf"changes has '{first}' twice, as 0 and as '{first}'; give it one value"):
+        model.what_if(row, {0: row[first], first: None})
+
+
+def test_what_if_tells_abstention_by_the_row_and_not_by_the_name_of_a_label():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(300, 1))
+    y = np.where(X[:, 0] + 0.2 * rng.normal(size=300) > 0.5, "Yes", "No answer given")
+    model = FERLClassifier(random_state=0).fit(X, y)
+    found = model.what_if([0.99], {0: 0.01})
+    no, yes = (own.summary for own in (found, model.what_if([0.01], {0: 0.99})))
+    assert re.fullmatch(r"If .*, the answer would be No answer given \(.*\) instead of Yes \(.*\)\.", no)
+    assert re.fullmatch(r"If .*, the answer would be Yes \(.*\) instead of No answer given \(.*\)\.", yes)
+    doubt = {"in_set": (True, True), "ignorance": 0.5}
+    unsure, other = replace(found.after, **doubt), replace(found.before, **doubt)
+    low, high = (rf"\({a} .* %, {b} .* %\)" for a, b in (("No answer given", "Yes"), ("Yes", "No answer given")))
+    for before, after, said in (
+        (found.before, unsure, rf"there would be no answer {low}; now it is Yes \(.* %\)"),
+        (unsure, found.before, rf"the answer would be Yes \(.* %\); now there is no answer {low}"),
+        (unsure, unsure, rf"there would still be no answer {low}"),
+        (other, unsure, rf"there would still be no answer {low}; now there is no answer {high}"),
+        (found.before, replace(unsure, ignorance=1), r"there would be no answer; now it is Yes \(.* %\)"),
+    ):
+        assert re.fullmatch(
+            rf"If .* were .* instead of [\d.]+, {said}\.", replace(found, before=before, after=after).summary
+        )
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
@@ -213,6 +215,13 @@ def test_novelty_is_told_by_the_training_rows(browser, loans):
     far = [1e9 if kind == "number" else 0 for kind in ("number",) * 5] + [0] * 4
     browser.execute_script("ferlPage.load(arguments[0])", far)
     assert "More unusual than all training rows" in text_of(browser, "unusual")
+    # A share of 0 leaves up to one row in a hundred that is less unusual.
+    browser.execute_script(
+        "ferlPage.data.novelty.training = [0, ...Array(100).fill(1e300)]; ferlPage.load(arguments[0])", far
+    )
+    told = unusual_text(replace(scale, training=np.array([0] + [1e300] * 100)), 1.0)
+    assert told == "at least 99 % of the training rows are at least as unusual"
+    assert told in text_of(browser, "unusual").lower()
 
 
 def test_without_scripts_all_but_the_form_can_be_read(loans):

@@ -334,7 +334,7 @@ class Readings(FittedModel):
     ) -> Explanation:
         """One row's story: rules, evidence, doubt, novelty, and the nearest change that would alter the label.
 
-        Changes stay within the range seen in training.
+        Changes stay within the range seen in training, as far as the model remembers it.
 
         Parameters
         ----------

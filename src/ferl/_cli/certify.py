@@ -9,7 +9,7 @@ import typer
 from ferl._cli.explain import read_row_of
 from ferl._model.files import read_model
 from ferl._read.certificate import certify
-from ferl._read.judgement import AS_FITTED, judge
+from ferl._read.judgement import ABSTENTIONS, AS_FITTED, judge
 from ferl._read.novelty import total_spread
 from ferl._tables.files import FileForm, TableFile
 from ferl._tables.kinds import ColumnKind
@@ -23,8 +23,9 @@ def run_certify(model: Path, table: Path, number: int, form: FileForm, guess: bo
     judged = judge(fitted, row.values, AS_FITTED)
     if judged.abstains[0] and not guess:
         probable = spoken(fitted.labels[int(judged.label[0])])
+        why = list(ABSTENTIONS.values())[judged.abstention[0]]
         typer.echo(
-            f"No answer: every class stays possible for row {number:,}, so that there is no label to prove.\n"
+            f"No answer for row {number:,}: {why}, so that there is no label to prove.\n"
             f"Add --guess for the proof of {probable}, the most probable class."
         )
         return

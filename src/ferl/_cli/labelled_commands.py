@@ -147,7 +147,7 @@ def certify(
     """Prove how far the numbers of a row may move before its label can change, and name what sets the limit.
 
     Distances are in spreads: standard deviations over the training rows. ferl predict --radius does it for all rows. A
-    row for which every class stays possible has no label to prove.
+    row without an answer has no label to prove.
 
     Example: ferl certify model.json new.csv --row 3
     """

@@ -26,6 +26,8 @@ _MOST_SUPPORT = 0.5  # beyond it the model is silent about most rows
 _LEAST_NOVELTY = 0.1
 _LEAST_SHIFT = 0.2  # of the share of a class, that a block must be large enough to show
 LEAST_ROWS = math.ceil((_STANDARD_ERRORS * 0.5 / _LEAST_SHIFT) ** 2)  # a share has a standard error of 0.5 / sqrt(n)
+# With fewer the noise is not known: n equal figures lie sqrt(n) standard errors from 0, and those of one row have none.
+_LEAST_ROWS_OF_SIGNS = _STANDARD_ERRORS**2 + 1
 _CHUNK_ROWS = 4096  # whose firings are in memory at a time
 
 
@@ -109,11 +111,12 @@ class Drift:
     def verdict(self) -> str:
         """Whether the block differs from the rows before, and what to do, in a sentence or two.
 
-        A block of fewer than 57 rows gets none: 57 show that a class is 20 points more frequent.
+        A block of fewer than 57 rows without a sign of drift is too small to tell: 57 show that a class is 20 points
+        more frequent. A block of fewer than 10 always is, since the noise of its figures is not known.
         """
         n_rows = f"{self.n_rows} row{'s' * (self.n_rows != 1)}"
-        if self.n_rows < LEAST_ROWS:
-            # Of so few rows the other signs are chance; where the values lie is seen in each row.
+        if self.n_rows < (_LEAST_ROWS_OF_SIGNS if self.signs else LEAST_ROWS):
+            # Where the values lie is seen in each row.
             share = f"{percent_text(self.support)} of the firing is withheld"
             so_far = f" Values lie outside the training range ({share})." if self.support > _LEAST_SUPPORT else ""
             return f"Verdict: {n_rows} {_are(self.n_rows)} too few to tell drift; {LEAST_ROWS} would do.{so_far}"

@@ -18,7 +18,7 @@ from ferl._util.arrays import Bools, Floats
 # Why a row has no answer, in words that programs may rely on, and in those that people read.
 ABSTENTIONS: Mapping[str, str] = {
     "all_classes": "every class stays possible",
-    "no_evidence": "no rule says anything of them",
+    "no_evidence": "no rule says anything",
     "risk": "the promise on errors does not cover their answer",
     "novelty": "they are too novel for the promise on errors",
     "no_promise": "the promise on errors could not be made",

@@ -28,7 +28,7 @@ def novelty_verdict(rank: float) -> str:
     Parameters
     ----------
     rank : float
-        Share of the training rows that are less novel.
+        Share of the training rows that are less novel, in whole percents, rounded down.
 
     Returns
     -------
@@ -43,13 +43,13 @@ def novelty_verdict(rank: float) -> str:
     >>> novelty_verdict(1.0)
     'Very unusual: more unusual than all training rows that were compared'
     >>> novelty_verdict(0.0)
-    'Ordinary: all training rows that were compared are at least as unusual'
+    'Ordinary: at least 99 % of the training rows are at least as unusual'
     """
     word = "Very unusual" if rank >= VERY_UNUSUAL else "Unusual" if rank >= UNUSUAL else "Ordinary"
     if rank >= 1:
         return f"{word}: more unusual than all training rows that were compared"
     if rank <= 0:
-        return f"{word}: all training rows that were compared are at least as unusual"
+        return f"{word}: at least 99 % of the training rows are at least as unusual"
     return f"{word}: more unusual than {100 * rank:.0f} % of the training rows"
 
 

@@ -203,11 +203,11 @@ def percent_text(value: float) -> str:
     Examples
     --------
     >>> percent_text(0.234), percent_text(0.999), percent_text(1.0)
-    ('23 %', 'above 99 %', '100 %')
+    ('23 %', 'more than 99 %', '100 %')
     """
     if 0 < value < 0.005:
-        return "below 1 %"
-    return "above 99 %" if 0.995 <= value < 1 else f"{100 * value:.0f} %"
+        return "less than 1 %"
+    return "more than 99 %" if 0.995 <= value < 1 else f"{100 * value:.0f} %"
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:

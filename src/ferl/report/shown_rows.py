@@ -134,6 +134,8 @@ def unusual_text(scale: NoveltyScale, novelty: float) -> str:
     --------
     >>> unusual_text(NoveltyScale(np.linspace(0, 1, 101), None), 0.975)
     'more unusual than 97 % of the training rows'
+    >>> unusual_text(NoveltyScale(np.linspace(0, 1, 101), None), 0.005)
+    'at least 99 % of the training rows are at least as unusual'
     >>> unusual_text(NoveltyScale(np.zeros(0), 2.0), 5.0)
     '2.5 times the usual novelty'
     """
@@ -142,7 +144,7 @@ def unusual_text(scale: NoveltyScale, novelty: float) -> str:
         if share == 1:
             return "more unusual than all training rows"
         if share == 0:
-            return "all training rows are at least as unusual"
+            return "at least 99 % of the training rows are at least as unusual"  # shares are rounded down
         return f"more unusual than {100 * share:.0f} % of the training rows"
     if scale.usual is None or not scale.usual > 0:
         return "nothing to compare with"

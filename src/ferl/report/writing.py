@@ -90,7 +90,7 @@ def percent(share: float | None, decimals: int = 1) -> str:
     Examples
     --------
     >>> percent(0.8126), percent(1.0), percent(None), percent(0.25, 0), percent(0.996, 0), percent(0.9996)
-    ('81.3 %', '100 %', '-', '25 %', 'above 99 %', 'above 99.9 %')
+    ('81.3 %', '100 %', '-', '25 %', 'more than 99 %', 'more than 99.9 %')
     """
     if share is None:
         return "-"
@@ -98,8 +98,8 @@ def percent(share: float | None, decimals: int = 1) -> str:
         return f"{100 * share:.0f} %"
     least = 10.0**-decimals  # percent that these decimals tell from nothing, and from all
     if 100 * share < least / 2:
-        return f"below {least:g} %"
-    return f"{100 * share:.{decimals}f} %" if 100 * share < 100 - least / 2 else f"above {100 - least:g} %"
+        return f"less than {least:g} %"
+    return f"{100 * share:.{decimals}f} %" if 100 * share < 100 - least / 2 else f"more than {100 - least:g} %"
 
 
 def rounded(value: float) -> str:

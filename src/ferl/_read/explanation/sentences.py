@@ -30,7 +30,6 @@ MAX_FEATURES = 5
 LEAST_CONFLICT = LEAST_IGNORANCE = 0.0005  # that three decimals show
 MAX_PROBABLE = 3  # classes that a summary names
 MAX_SILENT = 3  # features of which a line tells where no rule speaks
-IN_RANGE = "within the range seen in training"
 
 
 def sections(story: Story) -> list[Section]:
@@ -193,24 +192,30 @@ def _stability(story: Story) -> Section:
     return Section("What would change the label", tuple(lines))
 
 
+def range_text(story: Story) -> str:
+    """What the range is called that values are compared with: a tree knows its splits and the rows it keeps alone."""
+    return "range that the model remembers" if story.balance is None else "range seen in training"
+
+
 def _change_lines(story: Story, changes: tuple[Change, ...], label: str) -> list[str]:
     searched = listed([spoken(name) for name in story.unproven[:MAX_FEATURES]])
+    within = f"within the {range_text(story)}"
     if not changes and not searched:
-        return [f"Proven: no change of a single value {IN_RANGE} makes the label another one than {label}."]
+        return [f"Proven: no change of a single value {within} makes the label another one than {label}."]
     telling = [change for change in changes if not change.is_silent]
     lines = [_change_line(change) for change in telling[:MAX_FEATURES]]
     if len(telling) > MAX_FEATURES:
         n_more = len(telling) - MAX_FEATURES
         lines.append(f"... and {n_more} more {'feature' if n_more == 1 else 'features'}, further away.")
     if any(isinstance(change.to, float) for change in telling):
-        lines.append(f"Each number is the nearest {IN_RANGE}, rounded to few digits.")
+        lines.append(f"Each number is the nearest {within}, rounded to few digits.")
     if changes and not telling:
-        lines.append(f"No change of a single value {IN_RANGE} makes the label another one than {label}.")
+        lines.append(f"No change of a single value {within} makes the label another one than {label}.")
     if len(telling) < len(changes):
         lines.append(_silent_line([change for change in changes if change.is_silent]))
     if searched:
         lines.append(
-            f"No change of {searched} alone {IN_RANGE} was found that makes the label another one than {label}; that "
+            f"No change of {searched} alone {within} was found that makes the label another one than {label}; that "
             "is searched, not proven."
         )
     return lines

@@ -12,7 +12,7 @@ from ferl._model.model import Model
 from ferl._read.explanation.balance import FeatureWeight
 from ferl._read.explanation.explain import explain, shown_values
 from ferl._read.explanation.page import Readable, Section, Table
-from ferl._read.explanation.sentences import Explanation, answer_text, class_order
+from ferl._read.explanation.sentences import MAX_PROBABLE, Explanation, answer_text, class_order, range_text
 from ferl._read.explanation.weight_reasons import LEAST_SHOWN
 from ferl._read.wide_text import weight_text
 from ferl._tables import OneRow, read_row, with_indicators
@@ -32,7 +32,9 @@ class WhatIf(Readable):
     before, after : Explanation
         The story of the row, and of the other; neither has nearest changes.
     outside : tuple of (str, object, object, object)
-        Features whose other value training never saw: the value, and the lowest and highest that it saw.
+        Features whose other value lies outside the range that the model remembers: the value, and the range's ends.
+        Wide rules remember that of all training rows; trees that of their splits and of the rows they keep, which may
+        be smaller.
     """
 
     changes: tuple[tuple[str, Any, Any], ...]
@@ -46,9 +48,8 @@ class WhatIf(Readable):
         clauses = [
             f"{spoken(name)} were {value_text(to)} instead of {value_text(own)}" for name, own, to in self.changes
         ]
-        then, now = answer_text(self.after), answer_text(self.before)
         named = f"{spoken(self.after.target)}: " if self.after.target else ""
-        return f"{named}If {listed(clauses)}, the answer would {_beside(then, now)}."
+        return f"{named}If {listed(clauses)}, {_beside(self.after, self.before)}."
 
     @cached_property
     def _sections(self) -> list[Section]:
@@ -56,13 +57,15 @@ class WhatIf(Readable):
         return [lead, *self._beyond(), self._probabilities(), *self._weights()]
 
     def _beyond(self) -> list[Section]:
-        """The values that training never saw: an answer to such a row is a guess."""
+        """The values that lie outside what is known of training: an answer to such a row is a guess."""
+        is_tree = self.before.balance is None
         lines = [
-            f"{spoken(name)} {value_text(to)} lies outside the range seen in training, {value_text(low)} to "
-            f"{value_text(high)}."
+            f"{spoken(name)} {value_text(to)} lies outside the {range_text(self.before)}"
+            + ("." if is_tree else f", {value_text(low)} to {value_text(high)}.")
             for name, to, low, high in self.outside
         ]
-        return [Section("Outside training", tuple(lines))] if lines else []
+        title = "Outside what the model remembers" if is_tree else "Outside training"
+        return [Section(title, tuple(lines))] if lines else []
 
     def _probabilities(self) -> Section:
         before, after = self.before, self.after
@@ -103,10 +106,27 @@ class WhatIf(Readable):
         }
 
 
-def _beside(then: str, now: str) -> str:
-    """An answer beside the one before it: "be yes (80 %) instead of no (60 %)", "still be yes (80 %)"."""
-    then, now = (f"n{own[1:]}" if own.startswith("No answer") else own for own in (then, now))
-    return f"still be {then}" if then == now else f"be {then} instead of {now}"
+def _beside(after: Explanation, before: Explanation) -> str:
+    """An answer beside the one before it: "the answer would be yes (80 %) instead of no (60 %)"."""
+    then, now = (_no_answer(own) if own.abstains else answer_text(own) for own in (after, before))
+    is_same = after.abstains == before.abstains and then == now
+    if after.abstains:
+        still = " still" if before.abstains else ""
+        beside = "" if is_same else f"; now there is {now}" if before.abstains else f"; now it is {now}"
+        return f"there would{still} be {then}{beside}"
+    if before.abstains:
+        return f"the answer would be {then}; now there is {now}"
+    return f"the answer would still be {then}" if is_same else f"the answer would be {then} instead of {now}"
+
+
+def _no_answer(story: Explanation) -> str:
+    """That there is no answer, and the classes that are most probable, if anything is known of them."""
+    probable = [
+        f"{spoken(story.classes[c])} {percent_text(story.probability[c])}"
+        for c in class_order(story)[:MAX_PROBABLE]
+        if story.in_set[c]
+    ]
+    return "no answer" if story.ignorance == 1 or not probable else f"no answer ({', '.join(probable)})"
 
 
 def _values(now: FeatureWeight, then: FeatureWeight) -> str:
@@ -133,7 +153,13 @@ def what_if(model: Model, one: OneRow, changes: Mapping[Any, Any]) -> WhatIf:
     if not changes:
         raise ValueError("changes is empty; give the other values, for example {'age': 50}.")
     names = model.feature_names()
-    other = {_index(feature, names): value for feature, value in changes.items()}
+    other: dict[int, Any] = {}
+    called: dict[int, Any] = {}
+    for feature, value in changes.items():
+        f = _index(feature, names)
+        if f in other:
+            raise ValueError(f"changes has {names[f]!r} twice, as {called[f]!r} and as {feature!r}; give it one value.")
+        other[f], called[f] = value, feature
     there = _with_values(model, one, other)
     # As the model reads them: a number of a category column is a category, "7" in a column of numbers is 7.
     values, read = shown_values(model, one), shown_values(model, there)
@@ -147,7 +173,7 @@ def what_if(model: Model, one: OneRow, changes: Mapping[Any, Any]) -> WhatIf:
 
 
 def _is_outside(model: Model, feature: int, value: float) -> bool:
-    """Whether a number lies outside the range seen in training; a missing value does not."""
+    """Whether a number lies outside the training range that the model remembers; a missing value does not."""
     if feature in model.category_names or model.kind(feature).is_ordered:
         return False
     low, high = model.training_range(feature)

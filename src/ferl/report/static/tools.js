@@ -39,7 +39,7 @@ const ferlTools = (() => {
   const signed = (value) => (Math.abs(value) < 0.005 ? "0.00" : `${value < 0 ? "-" : "+"}${fixed(Math.abs(value))}`);
   // 0 and 100 only of what is 0 or 1, as in Python.
   const percent = (value) =>
-    value > 0 && value < 0.005 ? "below 1 %" : value >= 0.995 && value < 1 ? "above 99 %" : `${fixed(100 * value, 0)} %`;
+    value > 0 && value < 0.005 ? "less than 1 %" : value >= 0.995 && value < 1 ? "more than 99 %" : `${fixed(100 * value, 0)} %`;
   const listed = (words, last = "and") =>
     words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} ${last} ${words[words.length - 1]}`;
   const tint = (c) => `c${c % 8}`;

@@ -45,7 +45,7 @@ const ferlPage = (() => {
     box.setAttribute("aria-label", `${feature.name}, value`);
     const lacks = element("input", { type: "checkbox" });
     const field = control(feature, j, element("div", { className: "line" }, slider, box), lacks,
-      `${told(j, feature.low)} to ${told(j, feature.high)} in training`);
+      `${told(j, feature.low)} to ${told(j, feature.high)} ${engine.model.weights === null ? "remembered" : "in training"}`);
     const digits = Math.max(0, Math.min(12, Math.ceil(-Math.log10(feature.step))));
     const known = { value: (feature.low + feature.high) / 2 }; // what an unticked box returns to
     slider.addEventListener("input", () => change(j, Number(Number(slider.value).toFixed(digits))));
@@ -245,7 +245,7 @@ const ferlPage = (() => {
     const { training, usual } = data.novelty;
     if (training.length) {
       const share = Math.max(training.filter((own) => own < novelty).length - 1, 0) / (training.length - 1); // quantiles
-      const text = share === 1 ? "more unusual than all training rows" : share === 0 ? "all training rows are at least as unusual" : `more unusual than ${Math.round(100 * share)} % of the training rows`;
+      const text = share === 1 ? "more unusual than all training rows" : share === 0 ? "at least 99 % of the training rows are at least as unusual" : `more unusual than ${Math.round(100 * share)} % of the training rows`;
       return { share, text, full: "A full bar: more unusual than all training rows." };
     }
     if (!(usual > 0)) return { share: 0, text: "nothing to compare with", full: "" };
@@ -292,7 +292,7 @@ const ferlPage = (() => {
       found.slice(0, MOST_CHANGES).forEach((change) => say(...changeLine(change)));
       const nMore = found.length - MOST_CHANGES;
       if (nMore > 0) say(`... and ${nMore} more ${nMore === 1 ? "feature" : "features"}, further away.`);
-      if (!found.length) say(`No change of a single value within the range seen in training was found that makes the label another one than ${label}.`);
+      if (!found.length) say(`No change of a single value within the range ${engine.model.weights === null ? "that the model remembers" : "seen in training"} was found that makes the label another one than ${label}.`);
     }
     byId("changes").replaceChildren(...lines);
   }
