@@ -1,10 +1,27 @@
-"""Probabilities of several lists or models, one for each class against the others."""
+"""Methods of two classes on more: a model for each class against the others, and their probabilities."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.multiclass import OneVsRestClassifier
 
 from ferl._util.arrays import Floats
+
+
+def fit_two_or_each(own: Any, X: Floats, y: NDArray[np.int64]) -> Any:
+    """Fit a classifier of two classes; one for each class when there are more.
+
+    Two classes go to it directly: scikit-learn's one-vs-rest would compare its scores with a threshold of its own.
+    """
+    return (own if len(np.unique(y)) == 2 else OneVsRestClassifier(own)).fit(X, y)
+
+
+def models_of(fitted: Any) -> list[Any]:
+    """Return the models that `fit_two_or_each` fitted."""
+    return list(fitted.estimators_) if isinstance(fitted, OneVsRestClassifier) else [fitted]
 
 
 def divide_by_sum(share: Floats) -> Floats:

@@ -11,25 +11,23 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.multiclass import OneVsRestClassifier
 
 from ferl_bench.errors import require
 from ferl_bench.method import Method
+from ferl_bench.one_vs_rest import fit_two_or_each, models_of
 from ferl_bench.seeding import global_seed
 
 
 def fit(X: NDArray[np.float64], y: NDArray[np.int64], seed: int) -> Any:
     """Fit the package's classifier with its defaults; one for each class when there are more than two."""
     figs = require("imodels").FIGSClassifier(random_state=seed)
-    # Two classes go to FIGS directly: scikit-learn's one-vs-rest would compare its scores with the wrong threshold.
     with global_seed(seed):  # the package breaks ties by the global generator, whatever its random_state
-        return (figs if len(np.unique(y)) == 2 else OneVsRestClassifier(figs)).fit(X, y)
+        return fit_two_or_each(figs, X, y)
 
 
 def size(fitted: Any) -> int:
     """Return the number of leaves of all trees of all classes."""
-    sums = fitted.estimators_ if isinstance(fitted, OneVsRestClassifier) else [fitted]
-    return sum(_n_leaves(tree) for one in sums for tree in one.trees_)
+    return sum(_n_leaves(tree) for one in models_of(fitted) for tree in one.trees_)
 
 
 def _n_leaves(node: Any) -> int:
@@ -42,7 +40,7 @@ METHODS = (
         fit=fit,
         size=size,
         packages=("numpy", "scikit-learn", "imodels"),
-        code=("ferl_bench/methods/figs.py", "ferl_bench/seeding.py"),
+        code=("ferl_bench/methods/figs.py", "ferl_bench/one_vs_rest.py", "ferl_bench/seeding.py"),
         paper={"accuracy": 80.63, "aurc": 15.22, "size": 28},
     ),
 )

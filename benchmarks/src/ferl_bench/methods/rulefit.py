@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.multiclass import OneVsRestClassifier
 
 from ferl_bench.errors import require
 from ferl_bench.method import Method
+from ferl_bench.one_vs_rest import fit_two_or_each, models_of
 from ferl_bench.seeding import global_seed
 
 N_TERMS = 30
@@ -79,15 +79,13 @@ class RuleFit(ClassifierMixin, BaseEstimator):
 
 def fit(X: NDArray[np.float64], y: NDArray[np.int64], seed: int) -> Any:
     """Fit one model, or one for each class when there are more than two."""
-    own = RuleFit(N_TERMS, N_TREES, seed)
     with global_seed(seed):
-        return (own if len(np.unique(y)) == 2 else OneVsRestClassifier(own)).fit(X, y)
+        return fit_two_or_each(RuleFit(N_TERMS, N_TREES, seed), X, y)
 
 
 def size(fitted: Any) -> int:
     """Return the number of rules and linear terms of all classes."""
-    models = fitted.estimators_ if isinstance(fitted, OneVsRestClassifier) else [fitted]
-    return sum(one.n_terms_ for one in models)
+    return sum(one.n_terms_ for one in models_of(fitted))
 
 
 METHODS = (
@@ -97,6 +95,6 @@ METHODS = (
         size=size,
         parameters={"n_terms": N_TERMS, "n_trees": N_TREES},
         packages=("numpy", "scikit-learn", "imodels"),
-        code=("ferl_bench/methods/rulefit.py", "ferl_bench/seeding.py"),
+        code=("ferl_bench/methods/rulefit.py", "ferl_bench/one_vs_rest.py", "ferl_bench/seeding.py"),
     ),
 )

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
-from sklearn.multiclass import OneVsRestClassifier
 
 from ferl_bench.errors import require
 from ferl_bench.method import Method
+from ferl_bench.one_vs_rest import fit_two_or_each, models_of
 
 
 class Scorecard(ClassifierMixin, BaseEstimator):
@@ -59,14 +59,12 @@ class Scorecard(ClassifierMixin, BaseEstimator):
 
 def fit(X: NDArray[np.float64], y: NDArray[np.int64], seed: int) -> Any:
     """Fit one scorecard, or one for each class when there are more than two; nothing in it is random."""
-    own = Scorecard()
-    return (own if len(np.unique(y)) == 2 else OneVsRestClassifier(own)).fit(X, y)
+    return fit_two_or_each(Scorecard(), X, y)
 
 
 def size(fitted: Any) -> int:
     """Return the number of lines of all cards."""
-    cards = fitted.estimators_ if isinstance(fitted, OneVsRestClassifier) else [fitted]
-    return sum(one.n_lines_ for one in cards)
+    return sum(one.n_lines_ for one in models_of(fitted))
 
 
 METHODS = (
@@ -75,6 +73,6 @@ METHODS = (
         fit=fit,
         size=size,
         packages=("numpy", "scikit-learn", "optbinning"),
-        code=("ferl_bench/methods/scorecard.py",),
+        code=("ferl_bench/methods/scorecard.py", "ferl_bench/one_vs_rest.py"),
     ),
 )
