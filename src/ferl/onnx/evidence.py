@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,39 +23,75 @@ from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree, nodes_by_depth
 from ferl._util.arrays import Floats
 from ferl.onnx.graph import Graph, Value
+from ferl.onnx.walk import Ends, category_lists
 
 _LARGEST = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows to judge, as the tree reads them; all values have the shape (n_columns, n_rows).
+    """The rows to judge, column by column, as the tree reads them.
 
     Attributes
     ----------
-    values : Value
-        Numbers and codes of categories; 0 where they are missing.
-    is_missing : Value
+    graph : Graph
         Where they are.
-    n_columns : int
-        Number of columns, indicators among them.
+    taken : Value
+        The columns that are needed, NaN where a value is missing, shape (n_taken, n_rows).
+    index : ndarray of shape (n_columns,)
+        Which of the taken columns each column is, indicators among them.
     """
 
-    values: Value
-    is_missing: Value
-    n_columns: int
+    graph: Graph
+    taken: Value
+    index: NDArray[np.intp]
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns, taken or not."""
+        return len(self.index)
+
+    @cached_property
+    def n_rows(self) -> Value:
+        """Number of rows, shape (1,)."""
+        return self.graph.take(self.graph("Shape", self.taken), [1])
+
+    @cached_property
+    def values(self) -> Value:
+        """Numbers and codes of categories, shape (n_taken, n_rows); where one is missing, any number or NaN."""
+        # Infinity, which Python refuses, is far away; it would otherwise make NaN of a shoulder, which has slope 0.
+        return self.graph.between(self.taken, -_LARGEST, _LARGEST)
+
+    @cached_property
+    def is_missing(self) -> Value:
+        """Where values are missing, shape (n_taken, n_rows)."""
+        return self.graph("IsNaN", self.taken)
+
+    def values_of(self, columns: NDArray[Any]) -> Value:
+        """Values of some columns, one after the other."""
+        return self.graph.take(self.values, self.index[columns])
+
+    def missing_in(self, columns: NDArray[Any]) -> Value:
+        """Where values of some columns are missing."""
+        return self.graph.take(self.is_missing, self.index[columns])
 
 
-def add_rows(graph: Graph, encoded: Value, n_features: int, missing_features: Sequence[int]) -> Rows:
-    """Rows from encoded columns, with an indicator for each of the ``missing_features``."""
-    is_missing = graph("IsNaN", encoded)
-    # Infinity, which Python refuses, is far away here; it would otherwise make NaN of a shoulder, which has slope 0.
-    values = graph.between(graph("Where", is_missing, 0.0, encoded), -_LARGEST, _LARGEST)
-    if missing_features:
-        indicators = graph.take(is_missing, missing_features)
-        values = graph.join([values, graph.cast(indicators, "float64")])
-        is_missing = graph.join([is_missing, graph("Xor", indicators, indicators)])  # never missing themselves
-    return Rows(values, is_missing, n_features + len(missing_features))
+def add_table(graph: Graph, encoded: Value, missing_features: Sequence[int]) -> Value:
+    """An encoded table with an indicator for each of the ``missing_features``, shape (n_rows, n_columns)."""
+    if not missing_features:
+        return encoded
+    indicators = graph.cast(graph("IsNaN", graph.take(encoded, missing_features, axis=1)), "float64")
+    return graph.join([encoded, indicators], axis=1)
+
+
+def add_rows(graph: Graph, table: Value, n_columns: int, asked: NDArray[Any] | None = None) -> Rows:
+    """Rows from a table; ``asked``: the columns to take, default=all of them."""
+    index, taken = np.arange(n_columns), graph("Transpose", table, perm=[1, 0])
+    if asked is not None and len(np.unique(asked)) < n_columns:
+        columns = np.unique(asked) if len(asked) else np.array([0])  # one, since it tells how many rows there are
+        index[columns] = np.arange(len(columns))
+        taken = graph.take(taken, columns)
+    return Rows(graph, taken, index)
 
 
 class Side(NamedTuple):
@@ -126,7 +163,7 @@ def add_conditions(graph: Graph, tree: FuzzyTree, rows: Rows, gate_margin: float
 def number_fit(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.intp]) -> Value:
     """Memberships in the conditions of some nodes that ask for numbers, shape (n_nodes, n_rows)."""
     feature = tree.feature[nodes]
-    x = graph.take(rows.values, feature)
+    x = rows.values_of(feature)
     rise, fall = _side(tree.core.rise[nodes], -1), _side(tree.core.fall[nodes], 1)
     if (rise.is_there & fall.is_there).any():
         known = graph("Min", _side_fit(graph, x, rise), _side_fit(graph, x, fall))
@@ -135,7 +172,7 @@ def number_fit(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.intp
             graph, x, Side(*(np.where(rise.is_there, up, down) for up, down in zip(rise, fall, strict=True)))
         )
     share = tree.share[nodes][:, None]
-    return graph("Where", graph.take(rows.is_missing, feature), share, known)
+    return graph("Where", rows.missing_in(feature), share, known)
 
 
 def _side_fit(graph: Graph, x: Value, own: Side) -> Value:
@@ -153,31 +190,24 @@ def _number_gate(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.in
     low, high = np.where(is_empty, _LARGEST, low), np.where(is_empty, -_LARGEST, high)
     slope = np.where(is_empty, 1.0, slope)
     own, which = np.unique(np.stack([tree.feature[nodes], low, high, slope]), axis=1, return_inverse=True)
-    return graph.take(gate_openness(graph, rows, own[0], own[1:, :, None]), which.ravel())
+    return graph.take(gate_openness(graph, rows, own[0].astype(np.intp), own[1:, :, None]), which.ravel())
 
 
 def gate_openness(graph: Graph, rows: Rows, columns: NDArray[Any], gates: Floats) -> Value:
     """How open some gates are; ``gates``: low end, high end and slope of each, shape (3, n_gates, 1)."""
-    x, (low, high, slope) = graph.take(rows.values, columns), gates
+    x, (low, high, slope) = rows.values_of(columns), gates
     outside = graph("Max", graph("Sub", low, x), graph("Sub", x, high))
     known = graph.between(graph("Sub", 1.0, graph("Mul", outside, slope)), 0.0, 1.0)
-    return graph("Where", graph.take(rows.is_missing, columns), 1.0, known)
+    return graph("Where", rows.missing_in(columns), 1.0, known)
 
 
 def category_tables(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.intp]) -> tuple[Floats, Floats, Value]:
     """Memberships and gates as tables, and where each row looks: a node's categories, then unseen, then missing."""
-    fits, gates, share = [], [], tree.share
-    for node in nodes:
-        own = tree.memberships(int(node))
-        is_seen = ~np.isnan(own)
-        fits.append([*np.where(is_seen, own, share[node]), share[node], share[node]])
-        gates.append([*np.where(is_seen, 1.0, _core.UNSEEN_GATE), _core.UNSEEN_GATE, 1.0])
+    fits, gates = category_lists(tree, nodes)
     sizes = np.array([len(own) for own in fits])
     begin = np.cumsum(sizes) - sizes
     feature = tree.feature[nodes]
-    code = graph(
-        "Where", graph.take(rows.is_missing, feature), (sizes - 1.0)[:, None], graph.take(rows.values, feature)
-    )
+    code = graph("Where", rows.missing_in(feature), (sizes - 1.0)[:, None], rows.values_of(feature))
     at = graph("Add", graph.cast(code, "int64"), begin[:, None])
     return np.concatenate(fits), np.concatenate(gates), at
 
@@ -204,8 +234,7 @@ class Firings:
 
 def add_firings(graph: Graph, tree: FuzzyTree, rows: Rows, conditions: Conditions | None, gated: bool) -> Firings:
     """Firings of all nodes: that of the parent, times membership, times gate. No ``conditions``: the root alone."""
-    n_rows = graph("Shape", graph.take(rows.values, [0]))
-    found = [graph("Expand", np.ones((1, 1)), n_rows)]
+    found = [graph("Expand", np.ones((1, 1)), graph.join([graph.constant(np.array([1])), rows.n_rows]))]
     index = np.zeros(tree.n_nodes, dtype=np.int64)
     if conditions is None:
         return Firings(found[0], index)
@@ -223,6 +252,7 @@ def add_firings(graph: Graph, tree: FuzzyTree, rows: Rows, conditions: Condition
     return Firings(graph.join(found), index)
 
 
+_LEAST_PRODUCT = -500.0  # the logarithm of what is far from underflow
 _LEAST_SUM = float(np.finfo(np.float64).tiny)
 
 
@@ -248,6 +278,38 @@ def add_evidence(graph: Graph, model: Model, firings: Firings) -> tuple[Value, V
     return combine(graph, model.tree, firings, np.flatnonzero(model.is_source), model.reliability)
 
 
+def speaks_at_ends(model: Model) -> bool:
+    """Whether leaves alone speak, and :func:`add_evidence_of_ends` knows how they are combined."""
+    return model.reading.combination in ("dempster", "vote") and bool((model.is_source == model.tree.is_leaf).all())
+
+
+def add_evidence_of_ends(graph: Graph, model: Model, ends: Ends) -> tuple[Value, Value]:
+    """Belief and ignorance as :func:`add_evidence` gives them, of the pairs of a row and a leaf that it reaches alone.
+
+    Splits share a row between their sides, so the firings of its leaves sum to one at most. Then ``max Q >= 1 / C``,
+    and nothing underflows.
+    """
+    tree, leaves = model.tree, model.tree.leaves
+    trust, phi = model.reliability[leaves], ends.phi
+    if not (trust == 1).all():
+        phi = graph("Mul", phi, graph.look_up(trust, ends.leaf))
+    is_vote = model.reading.combination == "vote"
+    # The last row is that of the frame: of Dempster's rule no class's mass, in a vote the sum of the firings.
+    table = np.vstack([tree.consequent[leaves].T, np.full(len(leaves), float(is_vote))])
+    n_lists = graph.constant(np.array([len(table)]))
+    shape = graph.join([n_lists, graph("Shape", phi)])
+    leaf, row = (graph("Expand", graph.insert_axis(own, 0), shape) for own in (ends.leaf, ends.row))
+    said = graph("Mul", graph("GatherElements", table, leaf, axis=1), phi)
+    if not is_vote:
+        said = graph("Add", said, graph("Sub", 1.0, phi))
+    start = graph("Expand", np.full((1, 1), float(not is_vote)), graph.join([n_lists, ends.n_rows]))
+    combined = graph("ScatterElements", start, row, said, axis=1, reduction="add" if is_vote else "mul")
+    if not is_vote:
+        return _of_products(graph, combined, tree.n_classes)
+    votes, total = graph.several("Split", 2, combined, np.array([tree.n_classes, 1]))
+    return _mixture(graph, votes, total)
+
+
 def _phi(graph: Graph, firings: Firings, nodes: NDArray[np.intp], trust: Floats) -> Value:
     phi = firings.of(graph, nodes)
     return phi if (trust[nodes] == 1).all() else graph("Mul", phi, trust[nodes][:, None])
@@ -262,10 +324,34 @@ def _dempster(
     graph: Graph, tree: FuzzyTree, firings: Firings, sources: NDArray[np.intp], trust: Floats
 ) -> tuple[Value, Value]:
     phi = graph.insert_axis(_phi(graph, firings, sources, trust), 1)
+    consequent = tree.consequent[sources]
+    if consequent.min() > 0 and np.log(consequent).sum(axis=0).max() > _LEAST_PRODUCT:
+        return _of_products(graph, _product_of_commonalities(graph, phi, consequent), tree.n_classes)
     masses = Masses(graph("Mul", phi, tree.consequent[sources][:, :, None]), graph("Sub", 1.0, phi))
     # Leaves of splits share a row, so the firings sum to one at most. Then max Q >= 1 / C, and nothing underflows.
     shares_rows = not tree.word and len(sources) == len(tree.leaves)
     return _normalised(graph, _combined(graph, masses, len(sources), rescale=not shares_rows))
+
+
+def _product_of_commonalities(graph: Graph, phi: Value, consequent: Floats) -> Value:
+    """Products over the sources of what each leaves to a class, and last to the frame, (n_classes + 1, n_rows).
+
+    A source leaves ``1 - phi (1 - p(c)) >= p(c)``, so that no product is below that of the consequents.
+    """
+    table = np.column_stack([consequent, np.zeros(len(consequent))])
+    left = graph("Add", graph("Mul", phi, table[:, :, None]), graph("Sub", 1.0, phi))
+    return graph.remove_axis(graph.product(left, len(table)), 0)
+
+
+def _of_products(graph: Graph, products: Value, n_classes: int) -> tuple[Value, Value]:
+    """Belief and ignorance of the products Q(c) and, in the last row, T, of which the largest is far from underflow.
+
+    T is no larger than any Q(c), so that what cancels in ``Q(c) - T`` is rounding beside the largest.
+    """
+    classes, frame = graph.several("Split", 2, products, np.array([n_classes, 1]))
+    mass = graph("Max", graph("Sub", classes, frame), 0.0)
+    total = graph("Add", frame, graph.total(mass, 0))
+    return graph("Div", mass, total), graph("Div", frame, total)
 
 
 def _combined(graph: Graph, masses: Masses, n_sources: int, rescale: bool) -> Masses:
@@ -356,6 +442,10 @@ def _vote(
     # Trust is part of the constants: onnxruntime takes a single factor into the product behind it as a float32.
     total = graph("MatMul", own[None], phi)
     votes = graph("MatMul", (own[:, None] * tree.consequent[sources]).T, phi)
+    return _mixture(graph, votes, total)
+
+
+def _mixture(graph: Graph, votes: Value, total: Value) -> tuple[Value, Value]:
     return graph("Div", votes, graph("Max", total, 1.0)), graph("Max", graph("Sub", 1.0, total), 0.0)
 
 

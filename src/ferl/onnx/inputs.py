@@ -172,15 +172,14 @@ def check_dtype(dtype: str) -> None:
 
 
 def add_inputs(graph: Graph, model: Model, dtype: str) -> tuple[list[Any], Value]:
-    """The declared inputs, and their values as numbers: the transpose of :meth:`ferl._tables.Schema.encode`."""
+    """The declared inputs, and their values as numbers: what :meth:`ferl._tables.Schema.encode` gives."""
     inputs = column_inputs(model)
     if inputs is None:
         declared = [_declared_input(graph, MATRIX, dtype, model.n_features, "numbers; missing: NaN")]
-        return declared, graph("Transpose", _as_double(graph, MATRIX, dtype), perm=[1, 0])
+        return declared, _as_double(graph, MATRIX, dtype)
     types = {"number": dtype, "code": "float64", "text": "object"}
     declared = [_declared_input(graph, own.name, types[own.kind], 1, own.form) for own in inputs]
-    encoded = graph.join([_encoded(graph, own, dtype) for own in inputs], axis=1)
-    return declared, graph("Transpose", encoded, perm=[1, 0])
+    return declared, graph.join([_encoded(graph, own, dtype) for own in inputs], axis=1)
 
 
 def _declared_input(graph: Graph, name: str, dtype: str, width: int, form: str) -> Any:

@@ -10,13 +10,26 @@ from numpy.typing import NDArray
 
 from ferl import _core
 from ferl._model.model import Model
+from ferl._read.novelty import chosen_measure
 from ferl._readings import model_of
 from ferl._util.text import shown
 from ferl.classifier import FERLClassifier
-from ferl.onnx.evidence import Rows, add_conditions, add_evidence, add_firings, add_rows
+from ferl.onnx.evidence import (
+    Conditions,
+    Firings,
+    Rows,
+    add_conditions,
+    add_evidence,
+    add_evidence_of_ends,
+    add_firings,
+    add_rows,
+    add_table,
+    speaks_at_ends,
+)
 from ferl.onnx.graph import IR_VERSION, ML_OPSET, OPSET, Graph, Value
 from ferl.onnx.inputs import add_inputs, check_dtype, column_inputs, output_names
-from ferl.onnx.novelty import add_novelty, add_wide_novelty
+from ferl.onnx.novelty import Pairs, add_neighbour_distance, add_novelty, add_wide_novelty
+from ferl.onnx.walk import Splits, add_ends
 from ferl.onnx.wide import add_contributions, add_masses, add_scores
 
 if TYPE_CHECKING:
@@ -119,31 +132,69 @@ def _add_answers(
     graph: Graph, model: Model, encoded: Value, novelty: bool | str, contributions: bool
 ) -> dict[str, Value]:
     """All outputs by their names, rows first."""
-    rows = add_rows(graph, encoded, model.n_features, model.missing_features)
-    if model.weights is None:
-        found = _tree_answers(graph, model, rows, novelty)
+    table = add_table(graph, encoded, model.missing_features)
+    n_columns = model.n_features + len(model.missing_features)
+    asked = None if novelty else model.tree.feature[1:]  # novelty compares in all columns
+    if model.weights is not None:
+        found = _wide_answers(graph, model, add_rows(graph, table, n_columns, asked), novelty, contributions)
+    elif (splits := _splits(model)) is not None:
+        found = _answers_of_ends(graph, model, splits, table, novelty)
     else:
-        found = _wide_answers(graph, model, rows, novelty, contributions)
+        found = _tree_answers(graph, model, add_rows(graph, table, n_columns, asked), novelty)
     return {name: found[name] for name in output_names(model) if name in found}
 
 
+def _gate_margin(model: Model) -> float | None:
+    return model.reading.gate_margin if model.reading.support_gate else None
+
+
+def _splits(model: Model) -> Splits | None:
+    """The splits of a tree of which nothing but where paths end is needed."""
+    return Splits.of(model.tree, _gate_margin(model)) if speaks_at_ends(model) else None
+
+
+def _answers_of_ends(graph: Graph, model: Model, splits: Splits, table: Value, novelty: bool | str) -> dict[str, Value]:
+    """Outputs of a tree by the leaves that a row reaches; only the residual asks all nodes."""
+    tree, measure = model.tree, None if novelty is True else novelty
+    ends = add_ends(graph, tree, splits, table)
+    found = _tree_outputs(graph, model, *add_evidence_of_ends(graph, model, ends))
+    if measure is False:
+        return found
+    rows = add_rows(graph, table, model.n_features + len(model.missing_features))
+    if chosen_measure(model, measure) == "neighbour":
+        return found | {"novelty": add_neighbour_distance(graph, tree, rows, Pairs(ends.row, ends.leaf))}
+    conditions = add_conditions(graph, tree, rows, _gate_margin(model))
+    firings = add_firings(graph, tree, rows, conditions, model.reading.support_gate)
+    return found | {"novelty": _tree_novelty(graph, model, rows, conditions, firings, measure)}
+
+
 def _tree_answers(graph: Graph, model: Model, rows: Rows, novelty: bool | str) -> dict[str, Value]:
+    """Outputs of a tree by the firings of all nodes."""
     tree, gated = model.tree, model.reading.support_gate
-    margin = model.reading.gate_margin if gated else None
-    conditions = add_conditions(graph, tree, rows, margin) if tree.n_nodes > 1 else None
+    conditions = add_conditions(graph, tree, rows, _gate_margin(model)) if tree.n_nodes > 1 else None
     firings = add_firings(graph, tree, rows, conditions, gated)
-    belief, ignorance = add_evidence(graph, model, firings)
+    found = _tree_outputs(graph, model, *add_evidence(graph, model, firings))
+    if novelty is False:
+        return found
+    measure = None if novelty is True else novelty
+    return found | {"novelty": _tree_novelty(graph, model, rows, conditions, firings, measure)}
+
+
+def _tree_novelty(
+    graph: Graph, model: Model, rows: Rows, conditions: Conditions | None, firings: Firings, measure: str | None
+) -> Value:
+    gated = model.reading.support_gate
+    ungated = add_firings(graph, model.tree, rows, conditions, False) if gated else firings
+    return add_novelty(graph, model, rows, conditions, firings, ungated, measure)
+
+
+def _tree_outputs(graph: Graph, model: Model, belief: Value, ignorance: Value) -> dict[str, Value]:
     matrices = {
-        "pignistic": graph("Add", belief, graph("Div", ignorance, float(tree.n_classes))),
+        "pignistic": graph("Add", belief, graph("Div", ignorance, float(model.tree.n_classes))),
         "belief": belief,
         "plausibility": graph("Add", belief, ignorance),
     }
-    found = _judged(graph, model, matrices, "pignistic") | {"ignorance": graph.remove_axis(ignorance, 0)}
-    if novelty is not False:
-        measure = None if novelty is True else novelty
-        ungated = add_firings(graph, tree, rows, conditions, False) if gated else firings
-        found["novelty"] = add_novelty(graph, model, rows, conditions, firings, ungated, measure)
-    return found
+    return _judged(graph, model, matrices, "pignistic") | {"ignorance": graph.remove_axis(ignorance, 0)}
 
 
 def _wide_answers(graph: Graph, model: Model, rows: Rows, novelty: bool | str, contributions: bool) -> dict[str, Value]:

@@ -59,18 +59,21 @@ class Pairs:
     group: Value
 
 
-def add_neighbour_distance(
-    graph: Graph, tree: FuzzyTree, rows: Rows, conditions: Conditions | None, ungated: Firings
-) -> Value:
+def pairs_of_firings(graph: Graph, tree: FuzzyTree, conditions: Conditions | None, ungated: Firings) -> Pairs:
+    """Where paths end, by the firings of all nodes."""
+    groups = np.flatnonzero(tree.exemplar_group >= 0)
+    is_end = graph("Transpose", _is_end(graph, tree, groups, conditions, ungated), perm=[1, 0])
+    row, group = graph.several("Split", 2, graph("NonZero", is_end), np.array([1, 1]))
+    return Pairs(graph.remove_axis(row, 0), graph.remove_axis(group, 0))
+
+
+def add_neighbour_distance(graph: Graph, tree: FuzzyTree, rows: Rows, pairs: Pairs) -> Value:
     """Distance from the nearest exemplar of the nodes where a row's paths end, shape (n_samples,)."""
     kept, groups = tree.profile.exemplar_row, np.flatnonzero(tree.exemplar_group >= 0)
     scale = Scale.of(tree, tree.unit_of_distance)
     exemplar = _exemplars(tree, groups)
-    is_end = graph("Transpose", _is_end(graph, tree, groups, conditions, ungated), perm=[1, 0])
-    ends = graph("NonZero", is_end)
-    row, group = (graph.remove_axis(own, 0) for own in graph.several("Split", 2, ends, np.array([1, 1])))
-    distance = _search(graph, rows, scale, kept, exemplar, Pairs(row, group))
-    nearest, is_any = _nearest(graph, distance, exemplar, group, graph("Transpose", ends, perm=[1, 0]), is_end)
+    distance = _search(graph, rows, scale, kept, exemplar, pairs)
+    nearest, is_any = _nearest(graph, distance, exemplar, pairs, rows.n_rows)
     return graph("Where", is_any, _measured(graph, rows, scale, kept, nearest), np.nan)
 
 
@@ -110,9 +113,8 @@ def _nearest_kept(graph: Graph, model: Model, rows: Rows) -> Value:
     """Distance from the nearest of all rows that wide rules keep, shape (n_samples,)."""
     own = model.neighbours
     scale, exemplar = Scale.of(model.tree, own.unit), np.arange(len(own.rows))[None]
-    everywhere = graph("Shape", graph.remove_axis(graph.take(rows.values, [0]), 0))
-    index = graph("Range", np.array(0), graph.remove_axis(everywhere, 0), np.array(1))
-    first = graph("Expand", np.zeros(1, dtype=np.int64), everywhere)
+    index = graph("Range", np.array(0), graph.remove_axis(rows.n_rows, 0), np.array(1))
+    first = graph("Expand", np.zeros(1, dtype=np.int64), rows.n_rows)
     distance = _search(graph, rows, scale, own.rows, exemplar, Pairs(index, first))
     return _measured(graph, rows, scale, own.rows, graph("ArgMin", distance, axis=1, keepdims=0))
 
@@ -171,6 +173,8 @@ def _search(graph: Graph, rows: Rows, scale: Scale, kept: Floats, exemplar: NDAr
     if len(scale.numbers):
         away = graph("Sub", graph.take(rows.values, scale.numbers), scale.centre[scale.numbers][:, None])
         units = graph("Mul", away, scale.per_unit[scale.numbers][:, None])
+        # What is missing counts nothing, but NaN would stay NaN.
+        units = graph("Where", graph.take(rows.is_missing, scale.numbers), 0.0, units)
         units = graph.cast(graph.between(units, -_core.FAR_AWAY, _core.FAR_AWAY), "float32")
         known, lanes = graph.take(is_known, scale.numbers), scale.units(kept)[:, exemplar]
 
@@ -217,14 +221,15 @@ def _category_parts(body: Graph, exemplars: Value, x: Value) -> Value:
 
 
 def _nearest(
-    graph: Graph, distance: Value, exemplar: NDArray[np.int64], group: Value, ends: Value, is_end: Value
+    graph: Graph, distance: Value, exemplar: NDArray[np.int64], pairs: Pairs, n_rows: Value
 ) -> tuple[Value, Value]:
     """The nearest exemplar of each row, the first of equals, and whether there is any; shape (n_samples,) each."""
     least = graph("ReduceMin", distance, axes=[1], keepdims=0)
     lane = graph("ArgMin", distance, axis=1, keepdims=0)
-    at = graph("Add", graph("Mul", group, np.array(exemplar.shape[1])), lane)
-    number = graph("Gather", exemplar.ravel(), at)
-    shape = graph("Shape", is_end)
+    at = graph("Add", graph("Mul", pairs.group, np.array(exemplar.shape[1])), lane)
+    number = graph.look_up(exemplar.ravel(), at)
+    ends = graph.join([graph.insert_axis(own, 1) for own in (pairs.row, pairs.group)], axis=1)
+    shape = graph.join([n_rows, graph.constant(np.array([len(exemplar)]))])
     by_group = graph("ScatterND", graph("Expand", np.full((1, 1), np.inf, dtype=np.float32), shape), ends, least)
     numbers = graph("ScatterND", graph("Expand", np.zeros((1, 1), dtype=np.int64), shape), ends, number)
     best = graph("ArgMin", by_group, axis=1, keepdims=1)
@@ -288,7 +293,7 @@ def add_novelty(
     """
     tree = model.tree
     if chosen_measure(model, measure) == "neighbour":
-        return add_neighbour_distance(graph, tree, rows, conditions, ungated)
+        return add_neighbour_distance(graph, tree, rows, pairs_of_firings(graph, tree, conditions, ungated))
     residual = _residual(graph, tree, rows, ungated)
     if conditions is None or conditions.gate is None:
         return residual

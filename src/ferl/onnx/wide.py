@@ -60,8 +60,7 @@ def add_scores(graph: Graph, model: Model, rows: Rows) -> Scores:
 
 def _shape(graph: Graph, rows: Rows, n: int) -> Value:
     """The shape (n, n_rows)."""
-    n_rows = graph.take(graph("Shape", rows.values), [1])
-    return graph.join([graph.constant(np.array([n])), n_rows])
+    return graph.join([graph.constant(np.array([n])), rows.n_rows])
 
 
 def _rule_firings(
@@ -113,20 +112,10 @@ def _add_support(graph: Graph, model: Model, rows: Rows) -> Value | None:
         gates.append(gate_openness(graph, rows, columns[holds_numbers], own))
     if not holds_numbers.all():
         columns, n_categories = columns[~holds_numbers], n_categories[~holds_numbers]
-        is_seen = graph("Less", graph.take(rows.values, columns), n_categories.astype(np.float64)[:, None])
-        is_open = graph("Or", is_seen, graph.take(rows.is_missing, columns))
+        is_seen = graph("Less", rows.values_of(columns), n_categories.astype(np.float64)[:, None])
+        is_open = graph("Or", is_seen, rows.missing_in(columns))
         gates.append(graph("Where", is_open, 1.0, _core.UNSEEN_GATE))
-    return _product(graph, graph.join(gates), len(model.gated_columns))
-
-
-def _product(graph: Graph, factors: Value, n: int) -> Value:
-    """The product along the first axis, by halves: onnxruntime's ReduceProd takes one number after the other."""
-    while n > 1:
-        half = n // 2
-        sizes = [half, half, 1] if n % 2 else [half, half]
-        parts = graph.several("Split", len(sizes), factors, np.array(sizes))
-        factors, n = graph.join([graph("Mul", parts[0], parts[1]), *parts[2:]]), half + n % 2
-    return factors
+    return graph.product(graph.join(gates), len(model.gated_columns))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -159,7 +148,7 @@ def add_masses(graph: Graph, own: Scores, n_classes: int) -> WeighedMasses:
     power = _exponential(graph, graph("Sub", weight, most))
     total = graph("Add", unit, graph.total(graph("Where", speaks_for, graph("Sub", power, unit), 0.0), 0))
     stays = graph("Where", is_against, graph("Sub", 1.0, _exponential(graph, graph("Min", weight, 0.0))), 1.0)
-    excluded = _product(graph, stays, n_classes)
+    excluded = graph.product(stays, n_classes)
     # That all other classes are excluded is a mass on this one; two classes that nothing speaks against exclude it.
     is_alone = graph("Equal", n_against, float(n_classes - 1))
     rest = graph("Where", is_alone, graph("Mul", unit, graph("Sub", 1.0, excluded)), unit)
