@@ -3,9 +3,11 @@
 Values lie as (nodes, rows): a condition is a row of memory, so that taking some of them copies whole rows. Every number
 is computed by the same operations as in the compiled core, in the same order, up to that of the factors of a product.
 
-Dempster's rule is associative, so sources are combined in pairs, then pairs of pairs, and so on: as many steps as the
-logarithm of their number. With ``A(c) = Q(c) - T`` two blocks give ``A = A1 (A2 + T2) + T1 A2`` and ``T = T1 T2``:
-every term is non-negative, and nothing cancels.
+Trees of splits whose leaves alone speak are read from the leaves that a row reaches (``walk.py``), without the others.
+
+Dempster's rule is a product of what each source leaves to a class, Q(c), less what they leave to the frame, T. Where such
+a product could underflow, sources are combined in pairs, then pairs of pairs, and scaled up: with ``A(c) = Q(c) - T`` two
+blocks give ``A = A1 (A2 + T2) + T1 A2`` and ``T = T1 T2``.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 OPSET = 16
 """Version of the operators of ai.onnx: the oldest that has all that is used, so that old runtimes read the file."""
 ML_OPSET = 2
-"""Version of the operators of ai.onnx.ml, of which categories that are text need one."""
+"""Version of the operators of ai.onnx.ml: one for categories that are text, one for learned splits."""
 IR_VERSION = 8
 """Version of the file format, that of the same release as ``OPSET``."""
 
