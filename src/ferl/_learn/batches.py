@@ -20,7 +20,6 @@ from ferl._model.settings import Settings
 from ferl._tables import Schema
 from ferl._tables.categories import chosen_features
 from ferl._tables.describe import NOTHING_SAID, TableDescription
-from ferl._tables.labels import labels_of
 from ferl._util.arrays import Floats, Ints, arrow, core_ready
 
 BATCH_ROWS = 65_536  # of a Parquet file
@@ -187,7 +186,7 @@ class ParquetBatches:
             if record.num_rows:
                 table = pa.Table.from_batches([record])
                 weight = None if self.weights is None else _numbers(table[self.weights], self.weights)
-                yield Batch(table.select(chosen), labels_of(table[self.target]), weight)
+                yield Batch(table.select(chosen), table[self.target], weight)
 
 
 def _check_files(dataset: Any, wanted: list[str]) -> None:
@@ -330,8 +329,7 @@ def rows_in_batches(
     tally = Tally.start(form, facts.categories)
     labels = Digest()
     for batch in _read(batches, moved, "weighing categories", tallied_names(form, facts.categories)):
-        tally_batch(tally, batch, form, facts.categories)
-        labels = labels.of_labels(form.codes(batch), batch)
+        labels = labels.of_labels(tally_batch(tally, batch, form, facts.categories), batch)
     form, facts = weighed(form, tally)
     return RowsInBatches(facts, batches, form, moved, labels)
 
@@ -408,7 +406,7 @@ def _read(batches: Batches, moved: Moved, title: str, features: list[str] | None
     n_rows = 0
     for batch in batches.read(features):
         yield batch
-        n_rows += len(np.asarray(batch.y))
+        n_rows += len(batch.y)
         moved(title, n_rows)
 
 
@@ -418,10 +416,11 @@ def tallied_names(form: RowForm, category_names: CategoryNames) -> list[str] | N
     return None if names is None else [names[j] for j in _tallied(form, category_names)] or [names[0]]
 
 
-def tally_batch(tally: Tally, batch: Batch, form: RowForm, category_names: CategoryNames) -> None:
-    """Take the rows of a batch into a tally."""
+def tally_batch(tally: Tally, batch: Batch, form: RowForm, category_names: CategoryNames) -> Ints:
+    """Take the rows of a batch into a tally, and return the codes of their labels."""
     codes = form.codes(batch)
     tally.add(form, _category_codes(batch, form, category_names), codes, form.weight(batch, codes))
+    return codes
 
 
 def _tallied(form: RowForm, category_names: CategoryNames) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -16,13 +17,11 @@ from ferl._tables import (
     check_weight_span,
     checked_sample_weight,
     class_factors,
-    codes_of,
-    distinct_labels,
     merge_columns,
     with_indicators,
 )
 from ferl._tables.describe import NOTHING_SAID, TableDescription
-from ferl._tables.labels import labels_of
+from ferl._tables.labels import batch_codes, distinct_of
 from ferl._tables.merging import first_that_has_values
 from ferl._tables.reading import read_table
 from ferl._util.arrays import Bools, Floats, Ints
@@ -63,6 +62,9 @@ class ExactSums:
             self._add(cells[first : first + _EXACT_VALUES], values[first : first + _EXACT_VALUES])
 
     def _add(self, cells: NDArray[np.intp], values: Floats) -> None:
+        if len(values) and values.min() == values.max():  # as of rows without weights, which count once each
+            self._add_equal(np.bincount(cells, minlength=self.n_cells), float(values[0]))
+            return
         mantissa, exponent = np.frexp(values)
         whole = (mantissa * 2.0**53).astype(np.int64)
         for own in np.unique(exponent[whole > 0]).tolist():
@@ -71,6 +73,14 @@ class ExactSums:
             for half, bits in enumerate((whole[chosen] >> _LOW_BITS, whole[chosen] & (2**_LOW_BITS - 1))):
                 # Below 2^53 doubles are exact.
                 parts[half] += np.bincount(cells[chosen], bits, minlength=self.n_cells).astype(np.int64)
+
+    def _add_equal(self, n_of_cell: NDArray[np.intp], value: float) -> None:
+        mantissa, exponent = math.frexp(value)
+        whole = int(mantissa * 2.0**53)
+        if whole:
+            parts = self._parts.setdefault(exponent, np.zeros((2, self.n_cells), dtype=np.int64))
+            for half, bits in enumerate((whole >> _LOW_BITS, whole & (2**_LOW_BITS - 1))):
+                parts[half] += n_of_cell * bits
 
     def merge(self, other: ExactSums) -> None:
         """Add the sums of another one."""
@@ -135,7 +145,7 @@ class Survey:
         description: TableDescription = NOTHING_SAID,
     ) -> Survey:
         """Of one batch."""
-        classes, codes = distinct_labels(labels_of(batch.y))
+        classes, codes = distinct_of(batch.y)
         weight = batch_weight(batch)
         table = read_table(batch.X)
         said = description.with_target_of(batch.y)
@@ -249,7 +259,7 @@ class RowForm:
 
     def codes(self, batch: Batch) -> Ints:
         """Labels of a batch as indices of the classes."""
-        codes = codes_of(labels_of(batch.y), self.classes)
+        codes = batch_codes(batch.y, self.classes)
         if (codes < 0).any():
             raise ValueError("The batches have other labels than when they were read before. Give the same every time.")
         return codes

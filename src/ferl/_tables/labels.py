@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from numbers import Real
 from typing import Any
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ferl import _core
 from ferl._tables.categories import is_missing
+from ferl._tables.column import is_text
 from ferl._util.arrays import Floats, arrow
 
 _FEW_LABELS = 1000  # below which it is not worth while to import pyarrow
@@ -52,6 +54,40 @@ def labels_of(y: Any) -> NDArray[Any]:
     return labels
 
 
+def distinct_of(y: Any) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    """As :func:`distinct_labels` of :func:`labels_of`; text of Arrow does not become Python's, row by row."""
+    text = _arrow_text(y)
+    if text is None:
+        return distinct_labels(labels_of(y))
+    texts, indices = _in_order(text)
+    return np.array(texts, dtype=object), indices
+
+
+def _arrow_text(y: Any) -> Any | None:
+    """Labels that Arrow holds as text, in pandas or not, none of them missing; otherwise None."""
+    pa, pandas = sys.modules.get("pyarrow"), sys.modules.get("pandas")  # not imported: then labels are not theirs
+    if pandas is not None and isinstance(y, pandas.Series):
+        storage = getattr(y.dtype, "storage", "")
+        if isinstance(y.dtype, pandas.ArrowDtype) or (isinstance(storage, str) and storage.startswith("pyarrow")):
+            y = y.array.__arrow_array__()
+    if pa is None or not isinstance(y, pa.Array | pa.ChunkedArray):
+        return None
+    if not len(y) or not is_text(y.type) or y.null_count:
+        return None
+    y = y.cast(pa.large_string())  # Arrow does not encode all its kinds of text
+    return y.combine_chunks() if isinstance(y, pa.ChunkedArray) else y
+
+
+def _in_order(text: Any) -> tuple[list[str], NDArray[np.int32]]:
+    """The distinct texts of an Arrow array without missing values, sorted, and each row's index among them."""
+    encoded = text.dictionary_encode()
+    texts = encoded.dictionary.to_pylist()
+    ascending = sorted(range(len(texts)), key=texts.__getitem__)
+    order = np.empty(len(texts), dtype=np.int32)
+    order[ascending] = np.arange(len(texts))
+    return [texts[index] for index in ascending], order[encoded.indices.to_numpy()]
+
+
 def distinct_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """The distinct labels, sorted, and each row's index among them: `numpy.unique`, without a sort where it can be."""
     if y.dtype.kind in "iu" and len(y) > 0:
@@ -70,12 +106,25 @@ def distinct_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
 def codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int32]:
     """Index of each label in the classes; -1 for a label that is none of them. Text is never a number, nor "1" 1."""
     refuse_other_kind(labels, "y", classes, "classes_")
-    index = {label: code for code, label in enumerate(classes.tolist())}
     try:
         found, inverse = distinct_labels(labels)
     except TypeError:  # objects without an order: text and None, say
         found, inverse = labels, np.arange(len(labels), dtype=np.int32)
-    return np.array([index.get(label, -1) for label in found.tolist()], dtype=np.int32)[inverse]
+    return _index_among(found.tolist(), classes)[inverse]
+
+
+def batch_codes(y: Any, classes: NDArray[Any]) -> NDArray[np.int32]:
+    """As :func:`codes_of` of :func:`labels_of`; text of Arrow does not become Python's, row by row."""
+    text = _arrow_text(y)
+    if text is None:
+        return codes_of(labels_of(y), classes)
+    encoded = text.dictionary_encode()
+    return np.asarray(_index_among(encoded.dictionary.to_pylist(), classes)[encoded.indices.to_numpy()])
+
+
+def _index_among(labels: list[Any], classes: NDArray[Any]) -> NDArray[np.int32]:
+    index = {label: code for code, label in enumerate(classes.tolist())}
+    return np.array([index.get(label, -1) for label in labels], dtype=np.int32)
 
 
 def refuse_other_kind(first: NDArray[Any], first_name: str, second: NDArray[Any], second_name: str) -> None:
@@ -97,16 +146,11 @@ def distinct_text(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]] | N
         return None
     if not isinstance(array, pa.Array) or not pa.types.is_string(array.type) or array.null_count:
         return None
-    encoded = array.dictionary_encode()
-    texts = encoded.dictionary.to_pylist()
-    ascending = sorted(range(len(texts)), key=texts.__getitem__)
-    order = np.empty(len(texts), dtype=np.int32)
-    order[ascending] = np.arange(len(texts))
+    texts, indices = _in_order(array)
     # A text's row of first occurrence: its label keeps the type it has there.
-    indices = encoded.indices.to_numpy()
     first = np.empty(len(texts), dtype=np.intp)
     first[indices[::-1]] = np.arange(len(y) - 1, -1, -1)
-    return y[first[ascending]], order[indices]
+    return y[first], indices
 
 
 # ---------------------------------------------------------------------------------------------------------------------

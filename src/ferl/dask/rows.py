@@ -388,8 +388,7 @@ def _tallied(part: Part, index: int, form: RowForm, categories: CategoryNames, s
     tally, labels, n_of_class = Tally.start(form, categories), Digest(), np.zeros(len(form.classes), dtype=np.intp)
     with _named(index):
         if size:
-            tally_batch(tally, batch, form, categories)
-            codes = form.codes(batch)
+            codes = tally_batch(tally, batch, form, categories)
             labels = labels.of_labels(codes, batch)
             has_weight = (
                 np.ones(size, dtype=bool) if batch.sample_weight is None else np.asarray(batch.sample_weight) > 0

@@ -5,9 +5,9 @@ is computed by the same operations as in the compiled core, in the same order, u
 
 Trees of splits whose leaves alone speak are read from the leaves that a row reaches (``walk.py``), without the others.
 
-Dempster's rule is a product of what each source leaves to a class, Q(c), less what they leave to the frame, T. Where such
-a product could underflow, sources are combined in pairs, then pairs of pairs, and scaled up: with ``A(c) = Q(c) - T`` two
-blocks give ``A = A1 (A2 + T2) + T1 A2`` and ``T = T1 T2``.
+Dempster's rule is a product of what each source leaves to a class, Q(c), less what they leave to the frame, T. Where
+such a product could underflow, sources are combined in pairs, then pairs of pairs, and scaled up: with
+``A(c) = Q(c) - T`` two blocks give ``A = A1 (A2 + T2) + T1 A2`` and ``T = T1 T2``.
 """
 
 from __future__ import annotations
