@@ -152,6 +152,15 @@ def test_exact_sums_are_those_of_fsum(values: list[float], cut: int) -> None:
     assert first.totals()[0] == first.total() == math.fsum(values)
 
 
+@pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 5e-324, 1e9 / 3])
+def test_exact_sums_of_one_value_are_those_of_fsum(value: float) -> None:
+    cells, sums = np.array([0, 2, 2, 0, 2, 2, 2]), ExactSums(4)
+    sums.add(cells, np.full(7, value))
+    sums.add(cells[:3], np.array([value, 0.3, 0.7]))
+    expected = [[value] * 3, [], [value] * 5 + [0.3, 0.7], []]
+    assert sums.totals().tolist() == [math.fsum(own) for own in expected]
+
+
 @pytest.mark.parametrize("variant", ["deep", "wide"])
 def test_answers_in_batches(tmp_path: Path, variant: str) -> None:
     X, y, _ = people(800)
