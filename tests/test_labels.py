@@ -36,7 +36,7 @@ def test_text_is_coded_alike_whatever_holds_it(n):
     fewer = classes[1:]
     for name, held in held_as(texts).items():
         found, indices = distinct_of(held)
-        assert found.dtype == object and set(map(type, found.tolist())) == {str}, name
+        assert (found.dtype, set(map(type, found.tolist()))) == (object, {str}), name
         assert found.tolist() == classes.tolist(), name
         assert (indices.dtype, indices.tolist()) == (np.int32, codes.tolist()), name
         assert batch_codes(held, fewer).tolist() == codes_of(np.array(texts, dtype=object), fewer).tolist(), name
