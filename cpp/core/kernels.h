@@ -81,6 +81,13 @@ struct CodeView {
 // registers to make one register of 16-bit sums, lane by lane.
 inline std::size_t code_place(std::size_t lane) { return (lane % 4 * 4 + lane / 4) * kCodesInGroup; }
 
+// Rows of which each is compared with one of them; what is beyond the last one is never looked at by who asks.
+struct LaneTable {
+  const float* value;     // [vector of rows][column][lane]
+  const float* mismatch;  // [column]: how far categories that differ are apart; below zero: the column holds numbers
+  std::size_t n_columns, n_vectors;
+};
+
 inline constexpr std::uint64_t kNoExemplar = ~std::uint64_t{0};
 
 struct Kernels {
@@ -114,6 +121,9 @@ struct Kernels {
   // the bits of its distance, which order as it does, above its index, vector * kFloatLanes + lane. Smaller is nearer.
   std::uint64_t (*nearest_exemplar)(const ExemplarQuery& query, const float* lanes, const CodeView& codes,
                                     std::size_t begin, std::size_t n, std::uint64_t best);
+  // nearest[row] = min(nearest[row], distance of the row from x), a sum over the columns in their order; largest[vector] is
+  // the largest of what is then nearest in it.
+  void (*approach)(const LaneTable& rows, const float* x, float* nearest, float* largest);
   // Sums of own, own * z and own * z^2, each rounded to an integer by itself, with z = (value - centre) * scale;
   // missing values add nothing. n is a whole number of vectors; no product may exceed 2^50.
   void (*sum_powers)(std::size_t n, const double* value, const double* own, double centre, double scale,
