@@ -47,7 +47,7 @@ def test_the_scale_table_measures_what_it_says(small: Request) -> None:
     assert all(race[name]["rules"] <= n_rules for name, n_rules in zip(smaller, (50, 15, 10), strict=True))
     assert race["FERL-wide, one thread"]["accuracy"] == race["FERL-wide, all cores"]["accuracy"]
     ratio = race["FERL-wide, all cores"]["seconds"] / race["FERL-deep, all cores"]["seconds"]
-    assert [(one.ours, one.theirs) for one in report.headlines if "FERL-wide" in one.what] == [(ratio, scale.WIDE_TARGET)]
+    assert (ratio, scale.WIDE_TARGET) in [(one.ours, one.theirs) for one in report.headlines if "wide" in one.what]
     # Threads, files and rows in memory lead to the same tree.
     assert race["FERL-deep, one thread"]["accuracy"] == race["FERL-deep, all cores"]["accuracy"]
     deep = streams["deep"]
