@@ -134,7 +134,7 @@ nb::dict wide_scan(const Sample& sample, const CMatrix& gradient, const Vector& 
   require(n_channels <= wide::kMaxGradients, "gradient may have at most 32 columns.");
   ThreadPool pool(1, [] {});
   const auto words = words_of(given_words, sample);
-  const wide::Grid grid = words ? wide::make_word_grid(sample, *words, pool) : wide::make_grid(sample, pool);
+  const wide::Grid grid = words ? wide::make_word_grid(sample, *words, n, pool) : wide::make_grid(sample, n, pool);
   wide::Scanner scanner(grid, copy(monotone));
   std::vector<Row> rows(n);
   std::vector<std::size_t> features(grid.features.size());
@@ -165,7 +165,7 @@ nb::dict wide_path(const Sample& sample, bool linear, double tau, std::size_t ma
   std::vector<Row> rows(sample.n_rows);
   std::iota(rows.begin(), rows.end(), 0);
   ThreadPool pool(1, [] {});
-  const wide::Grid grid = wide::make_grid(sample, pool);
+  const wide::Grid grid = wide::make_grid(sample, sample.n_rows, pool);
   wide::Path path(sample, grid, rows, {}, {{linear, tau}, max_conditions, {}, 0}, pool);
   path.grow_to(n_rules);
   return chains(path.rules());

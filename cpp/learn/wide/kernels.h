@@ -71,6 +71,10 @@ struct Kernels {
   // firing[i] *= membership of x[row[i]], or share where that is missing.
   void (*multiply_trapezoid)(const double* x, const Row* row, std::size_t n, const Trapezoid& trapezoid, double share,
                              float* firing);
+  // Firings of n rows, a multiple of kWidth, from bits of kWidth rows each and the values of those that are between 0
+  // and 1; kWidth values may be read from where the last ones begin.
+  void (*unpack)(const std::uint8_t* is_between, const std::uint8_t* is_one, const float* value, std::size_t n,
+                 float* out);
   // The best ramp between two knots, rising and falling.
   void (*best_pairs)(const BinSums& sums, BestPair& up, BestPair& down);
 };

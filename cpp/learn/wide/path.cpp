@@ -22,6 +22,8 @@ constexpr std::size_t kPairsAfter = 30;     // rules; then a second one joins in
 constexpr double kMostCorrelation = 0.8, kLeastOfBest = 0.3;
 constexpr double kPathRidge = 10, kMostStep = 4;
 constexpr std::size_t kPathRows = 4096;     // the path is fitted on; checkpoints are on all rows
+static_assert(kPathRows <= kPlainRows);
+constexpr std::size_t kPackAbove = 20'000;  // rows whose firings are packed, where none is for validation
 constexpr std::size_t kScanWork = 600'000;  // rows x features x channels of a scan, as long as enough rows remain
 constexpr std::size_t kMinScanRows = 1200, kMaxScanRows = 3000;
 constexpr double kMostWork = 2e5;           // of most scans: features that gain little are left out
@@ -39,7 +41,8 @@ Path::Path(const Sample& sample, const Grid& grid, const std::vector<Row>& fit_r
     : sample_(sample), grid_(grid), options_(options), pool_(pool), n_classes_(sample.n_classes),
       n_channels_(n_channels(sample.n_classes)), n_fit_(fit_rows.size()), n_fit_padded_(padded(fit_rows.size())),
       n_other_padded_(padded(other_rows.size())), n_other_(other_rows.size()),
-      n_path_(std::min(n_fit_padded_, kPathRows)), scanner_(grid, options.monotone), followed_(followed) {
+      n_path_(std::min(n_fit_padded_, kPathRows)), is_packed_(n_fit_padded_ > kPackAbove && n_other_ == 0),
+      scanner_(grid, options.monotone), followed_(followed) {
   rows_ = fit_rows;
   rows_.resize(n_fit_padded_, fit_rows.front());
   rows_.insert(rows_.end(), other_rows.begin(), other_rows.end());
@@ -91,7 +94,8 @@ double Path::ridge_share(const FiringMoments& moments) const {
 std::vector<RuleColumn> Path::columns() const {
   std::vector<RuleColumn> out;
   for (std::size_t k = 0; k < rules_.size(); ++k)
-    out.push_back({firing_[k].data(), moments_[k], sign_[k], k < n_linear_ ? linear_ridge_ : 1e300, ridge_share(moments_[k])});
+    out.push_back({firing_[k].data(), moments_[k], sign_[k], k < n_linear_ ? linear_ridge_ : 1e300,
+                   ridge_share(moments_[k]), is_packed_ ? &packed_[k] : nullptr});
   return out;
 }
 
@@ -130,7 +134,12 @@ void Path::append(Rule rule, int sign) {
   moments_.push_back(firing_moments(firing.data(), weight_.data(), n_fit_padded_));
   path_moments_.push_back(n_path_ == n_fit_padded_ ? moments_.back()
                                                    : firing_moments(firing.data(), weight_.data(), n_path_));
-  firing_.push_back(std::move(firing));
+  if (is_packed_) {
+    packed_.emplace_back(firing.data(), n_fit_padded_);
+    firing_.emplace_back(firing.begin(), firing.begin() + kPlainRows);
+  } else {
+    firing_.push_back(std::move(firing));
+  }
   rules_.push_back(std::move(rule));
   sign_.push_back(sign);
 }
@@ -435,6 +444,7 @@ bool Path::step() {
     append(other->rule, other->sign);
     const bool is_different = std::fabs(correlation(rules_.size() - 1, rules_.size() - 2)) < kMostCorrelation;
     firing_.pop_back(), moments_.pop_back(), path_moments_.pop_back(), rules_.pop_back(), sign_.pop_back();
+    if (is_packed_) packed_.pop_back();
     if (!is_different) continue;
     join(other->rule, other->sign);
     break;
@@ -444,6 +454,7 @@ bool Path::step() {
 
 void Path::keep_rules_alone() {
   firing_ = {};
+  packed_ = {};
   score_ = {};
   probability_ = {};
   scanner_.set_rows({});

@@ -143,15 +143,24 @@ void Refit::sum_rows(const std::vector<float>& v, const std::vector<float>& b) {
   pool_.run(n_pieces, rows_.n * size > 500'000, [&](std::size_t piece) {
     AlignedVector<float> score(e * kBlock);
     double* sum = sums.data() + piece * (size + 1);
+    thread_local AlignedVector<float> unpacked;
+    std::vector<const float*> firing = firing_;
+    if (is_packed()) {
+      unpacked.resize(n_rules_ * kBlock);
+      for (std::size_t k = 0; k < n_rules_; ++k) firing[k] = unpacked.data() + k * kBlock;
+    }
     for (std::size_t first = piece * kPiece; first < std::min((piece + 1) * kPiece, rows_.n); first += kBlock) {
       const std::size_t n = std::min(kBlock, rows_.n - first);
-      kernels().scores(firing_.data(), n_rules_, e, v.data(), b.data(), first, n, score.data());
+      for (std::size_t k = 0; is_packed() && k < n_rules_; ++k)
+        rules_[k].packed->unpack(first, n, unpacked.data() + k * kBlock);
+      const std::size_t at = is_packed() ? 0 : first;
+      kernels().scores(firing.data(), n_rules_, e, v.data(), b.data(), at, n, score.data());
       add_offset(score.data(), kBlock, first, n);
       const Label* label = rows_.label ? rows_.label + first : nullptr;
       const float* target = rows_.target ? rows_.target + first : nullptr;
       sum[0] += kernels().residuals(score.data(), e, n, rows_.weight + first, label, target, rows_.n);
       kernels().products(&ones, 1, e, 0, n, score.data(), sum + 1);
-      kernels().products(firing_.data(), n_rules_, e, first, n, score.data(), sum + 1 + e);
+      kernels().products(firing.data(), n_rules_, e, at, n, score.data(), sum + 1 + e);
     }
   });
   last_ = {v, b, std::vector<double>(size + 1, 0.0)};
