@@ -7,6 +7,7 @@
 
 #include "learn/hash.h"
 #include "core/exponential.h"
+#include "core/free_memory.h"
 
 namespace ferl::wide {
 
@@ -453,10 +454,7 @@ bool Path::step() {
 }
 
 void Path::keep_rules_alone() {
-  firing_ = {};
-  packed_ = {};
-  score_ = {};
-  probability_ = {};
+  free_memory(firing_, packed_, score_, probability_);
   scanner_.set_rows({});
 }
 
