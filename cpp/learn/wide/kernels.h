@@ -37,6 +37,12 @@ struct BestPair {
   int low = -1, high = -1;  // knots
 };
 
+struct BinsToFill {  // of a feature
+  const std::uint8_t* bin;  // [row]
+  const float* x;           // [row]
+  float* sum;               // [bin][four channels][8]: sums, then sums of v x
+};
+
 struct Kernels {
   // out[c][i] = bias[c] + sum_k firing[k][first + i] v[k][c] for n rows, a multiple of kWidth and at most kBlock.
   void (*scores)(const float* const* firing, std::size_t n_rules, std::size_t n_channels, const float* v,
@@ -50,10 +56,10 @@ struct Kernels {
                       const float* target, std::size_t stride);
   // Turns scores into probabilities, [channel][stride], n a multiple of kWidth; one score: of the second of two classes.
   void (*probabilities)(float* score, std::size_t n_channels, std::size_t n, std::size_t stride);
-  // Adds rows to their bins, [bin][four channels][8]: sums, then sums of v x. row: [i][n_channels], a multiple of four,
-  // the last of which stands for x^2.
-  void (*fill_bins)(const std::uint8_t* bin, const float* x, const Row* index, std::size_t n, const float* row,
-                    std::size_t n_channels, float* sum);
+  // Adds rows to their bins of some features. row: [i][n_channels], a multiple of four, the last of which stands for
+  // x^2.
+  void (*fill_bins)(const BinsToFill* feature, std::size_t n_features, const Row* index, std::size_t n,
+                    const float* row, std::size_t n_channels);
   // row: [i][n_channels] of all rows, times the firing of those listed into out, the last channels twice: h w and h w^2.
   void (*weigh_rows)(const float* row, const Row* index, std::size_t n, const float* firing, std::size_t n_channels,
                      std::size_t n_gradients, float* out);

@@ -74,9 +74,10 @@ class Scanner {
     double sum_x2(std::size_t q) const { return sum_x(q, n_padded - 1); }  // of h w^2
   };
   Rows weigh(const std::vector<float>& base) const;
-  Bins fill(std::size_t feature, const Rows& rows, std::size_t n_bins) const;
-  Found best_ramp(std::size_t feature, const Rows& rows, int sign, const Bounds& bounds) const;
-  Found best_word(std::size_t feature, const Rows& rows, int sign) const;
+  // Of some features, none of them with categories.
+  std::vector<Bins> fill(const std::size_t* features, std::size_t n_features, const Rows& rows) const;
+  Found best_ramp(std::size_t feature, const Bins& bins, int sign, const Bounds& bounds) const;
+  Found best_word(std::size_t feature, const Bins& bins, int sign) const;
   Found best_set(std::size_t feature, const Rows& rows, int sign) const;
 
   const Grid& grid_;
