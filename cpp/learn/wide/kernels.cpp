@@ -20,7 +20,7 @@ constexpr ValueOfRow kValueOfRow;
 #define FERL_KERNELS_FILE "learn/wide/kernels.inc"
 #define FERL_KERNELS(isa) \
   {isa::scores,   isa::products, isa::residuals, isa::probabilities, isa::fill_bins,          isa::weigh_rows, \
-   isa::add_bins, isa::factor,   isa::solve,     isa::solve_several, isa::multiply_trapezoid, isa::unpack,     \
+   isa::add_bins, isa::add_word, isa::factor,   isa::solve,     isa::solve_several, isa::multiply_trapezoid, isa::unpack,     \
    isa::best_pairs}
 #include "core/instruction_sets.inc"
 

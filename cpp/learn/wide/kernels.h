@@ -66,6 +66,10 @@ struct Kernels {
   // Sums over the bins of fill_bins, up to each of n_knots: below and below_x as in BinSums, of all n_channels.
   void (*add_bins)(const float* sum, std::size_t n_knots, std::size_t n_channels, const double* knot, double* below,
                    double* below_x);
+  // Of all n_channels of the bins of fill_bins: share times the sum of bin n_bins, then for each bin before it
+  // base times the sum plus slope times the sum of v x.
+  void (*add_word)(const float* sum, std::size_t n_bins, std::size_t n_channels, const double* base,
+                   const double* slope, double share, double* out);
   // Turns the upper half of a symmetric matrix, [n][n], into U with U' U equal to it. Below the diagonal anything
   // may be left. column: room for n numbers.
   void (*factor)(double* a, std::size_t n, double* column);

@@ -141,11 +141,13 @@ void Refit::sum_rows(const std::vector<float>& v, const std::vector<float>& b) {
   const std::size_t n_pieces = (rows_.n + kPiece - 1) / kPiece;
   std::vector<double> sums(n_pieces * (size + 1), 0.0);  // of each piece: the loss, then the slopes
   pool_.run(n_pieces, rows_.n * size > 500'000, [&](std::size_t piece) {
-    AlignedVector<float> score(e * kBlock);
+    thread_local AlignedVector<float> score;
+    if (score.size() < e * kBlock) score.resize(e * kBlock);
     double* sum = sums.data() + piece * (size + 1);
     thread_local AlignedVector<float> unpacked;
-    std::vector<const float*> firing = firing_;
+    std::vector<const float*> firing;
     if (is_packed()) {
+      firing = firing_;
       unpacked.resize(n_rules_ * kBlock);
       for (std::size_t k = 0; k < n_rules_; ++k) firing[k] = unpacked.data() + k * kBlock;
     }
@@ -154,13 +156,14 @@ void Refit::sum_rows(const std::vector<float>& v, const std::vector<float>& b) {
       for (std::size_t k = 0; is_packed() && k < n_rules_; ++k)
         rules_[k].packed->unpack(first, n, unpacked.data() + k * kBlock);
       const std::size_t at = is_packed() ? 0 : first;
-      kernels().scores(firing.data(), n_rules_, e, v.data(), b.data(), at, n, score.data());
+      const float* const* rules = is_packed() ? firing.data() : firing_.data();
+      kernels().scores(rules, n_rules_, e, v.data(), b.data(), at, n, score.data());
       add_offset(score.data(), kBlock, first, n);
       const Label* label = rows_.label ? rows_.label + first : nullptr;
       const float* target = rows_.target ? rows_.target + first : nullptr;
       sum[0] += kernels().residuals(score.data(), e, n, rows_.weight + first, label, target, rows_.n);
       kernels().products(&ones, 1, e, 0, n, score.data(), sum + 1);
-      kernels().products(firing.data(), n_rules_, e, at, n, score.data(), sum + 1 + e);
+      kernels().products(rules, n_rules_, e, at, n, score.data(), sum + 1 + e);
     }
   });
   last_ = {v, b, std::vector<double>(size + 1, 0.0)};
@@ -238,9 +241,8 @@ const std::vector<double>& Refit::curvature(const Weights& weights) {
 }
 
 // Halves the step until the objective falls enough. Not moved: it does not fall any more.
-double Refit::search(const std::vector<double>& direction, const std::vector<double>& gradient,
-                     std::vector<double>& w, std::vector<double>& new_gradient, double value, bool& moved) {
-  const double slope = dot(direction, gradient);
+double Refit::search(const std::vector<double>& direction, double slope, std::vector<double>& w,
+                     std::vector<double>& new_gradient, double value, bool& moved) {
   std::vector<double> trial(w.size());
   double step = 1;
   for (int halving = 0; halving < 20; ++halving, step *= 0.5) {
@@ -282,10 +284,11 @@ double Refit::fit_free(const RefitOptions& options, std::vector<double>& w) {
       for (std::size_t i = 0; i < direction.size(); ++i) direction[i] += (alpha[k] - beta) * memory[k].step[i];
     }
     for (double& d : direction) d = -d;
-    if (-0.5 * dot(direction, gradient) < options.tolerance * value) break;
+    const double slope = dot(direction, gradient);
+    if (-0.5 * slope < options.tolerance * value) break;
     const std::vector<double> before = w;
     bool moved = false;
-    value = search(direction, gradient, w, next, value, moved);
+    value = search(direction, slope, w, next, value, moved);
     if (!moved) break;
     Memory made{w, next, 0};
     for (std::size_t i = 0; i < w.size(); ++i) made.step[i] -= before[i], made.change[i] -= gradient[i];
@@ -324,9 +327,10 @@ double Refit::fit_bounded(const RefitOptions& options, std::vector<double>& w) {
       }
       if (most < 1e-3 * options.tolerance * value) break;
     }
-    if (-0.5 * dot(direction, gradient) < options.tolerance * value) break;
+    const double along = dot(direction, gradient);
+    if (-0.5 * along < options.tolerance * value) break;
     bool moved = false;
-    value = search(direction, gradient, w, next, value, moved);
+    value = search(direction, along, w, next, value, moved);
     if (!moved) break;
     gradient.swap(next);
   }

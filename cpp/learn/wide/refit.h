@@ -74,7 +74,7 @@ class Refit {
   void sum_rows(const std::vector<float>& v, const std::vector<float>& b);
   std::vector<double> standardised(const Weights& weights) const;
   void restore(const std::vector<double>& w, Weights& weights) const;
-  double search(const std::vector<double>& direction, const std::vector<double>& gradient, std::vector<double>& w,
+  double search(const std::vector<double>& direction, double slope, std::vector<double>& w,
                 std::vector<double>& new_gradient, double value, bool& moved);
   double fit_free(const RefitOptions& options, std::vector<double>& w);
   double fit_bounded(const RefitOptions& options, std::vector<double>& w);
