@@ -24,7 +24,7 @@ constexpr double kMostCorrelation = 0.8, kLeastOfBest = 0.3;
 constexpr double kPathRidge = 10, kMostStep = 4;
 constexpr std::size_t kPathRows = 4096;     // the path is fitted on; checkpoints are on all rows
 static_assert(kPathRows <= kPlainRows);
-constexpr std::size_t kPackAbove = 20'000;  // rows whose firings are packed, where none is for validation
+constexpr std::size_t kPackAbove = 65'536;  // rows whose firings are packed, which takes up to a tenth more time for fewer
 constexpr std::size_t kScanWork = 600'000;  // rows x features x channels of a scan, as long as enough rows remain
 constexpr std::size_t kMinScanRows = 1200, kMaxScanRows = 3000;
 constexpr double kMostWork = 2e5;           // of most scans: features that gain little are left out
