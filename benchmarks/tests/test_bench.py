@@ -21,6 +21,7 @@ from ferl_bench.command import app
 from ferl_bench.data import encode, load_csv, load_folder
 from ferl_bench.errors import BenchError
 from ferl_bench.instruction_race import available
+from ferl_bench.memory import DEEP_ON_ALL, WIDE_ON_ALL
 from ferl_bench.method import Method, all_methods, get_method
 from ferl_bench.protocol import evaluate, make_folds
 from ferl_bench.race import growth_exponent, race
@@ -431,24 +432,30 @@ def test_ferl_rows_offer_every_measure(folder: Path, tmp_path: Path) -> None:
 def test_speed_report_has_every_section_with_its_target(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ferl_bench.wide_race.TARGETS", {"XGBoost": 3.0})  # EBM takes its time
-    sizes = Sizes(6, 300, 500, 300, 2_000, growth_rows=(100, 200), growth_features=(6, 8), growth_features_rows=100)
+    monkeypatch.setattr("ferl_bench.wide_race.BOOSTED", {"XGBoost": 1.0})  # EBM takes its time
+    sizes = Sizes(
+        6, 300, 500, 200, 300, 2_000, growth_rows=(100, 200), growth_features=(6, 8), growth_features_rows=100
+    )
     report = run_speed(Request(load_folder(folder), tmp_path, quiet(), repetitions=1), sizes)
     data = json.loads(json.dumps(report.data))
     assert {name: part.get("error") for name, part in data.items()} == dict.fromkeys(
-        ("fit", "instruction sets", "boosting", "predict", "one row", "memory", "growth", "wide growth")
+        ("fit", "instruction sets", "boosting", "predict", "ONNX", "one row", "memory", "growth", "wide growth")
     )
     assert set(data["fit"]["seconds"]) == {"blobs", "mixed"}
     boosting = data["boosting"]
-    assert list(boosting["sum_seconds"]) == ["FERL-wide", *SMALLER, *boosting["ratio_of_sums"]]
-    for name, ratio in boosting["ratio_of_sums"].items():
-        assert ratio == pytest.approx(boosting["sum_seconds"]["FERL-wide"] / boosting["sum_seconds"][name])
+    assert set(boosting["sum_seconds"]) >= {"FERL-wide", SMALLER, "FERL-compact", "CART"}
+    assert "FERL-compact / CART" in boosting["ratio_of_sums"]
+    for pair, ratio in boosting["ratio_of_sums"].items():
+        ours, other = pair.split(" / ")
+        assert ratio == pytest.approx(boosting["sum_seconds"][ours] / boosting["sum_seconds"][other])
     assert list(data["wide growth"]["rows"]["seconds"]) == ["100", "200"]
     sets = data["instruction sets"]
     assert list(sets["sum_seconds"]["all"]) == [*available(), "CART"]
     assert sets["small"] == []  # tables of 62 and 50 rows are smaller than small ones
-    n_ratios = len(sets["ratio_of_sums"]) + len(boosting["ratio_of_sums"])
-    assert render.markdown(report).count("target <=") == 16 + n_ratios
+    assert data["ONNX"]["ratios"].keys() == {"FERL-deep", "FERL-medium", "FERL-wide"}
+    assert data["memory"]["multiples"].keys() == {"CART", "FERL-deep", DEEP_ON_ALL, WIDE_ON_ALL}
+    n_ratios = len(sets["ratio_of_sums"]) + len(boosting["ratio_of_sums"]) + len(data["ONNX"]["ratios"])
+    assert render.markdown(report).count("target <=") == 18 + n_ratios
 
 
 @pytest.mark.parametrize("command", ["frontier", "speed"])

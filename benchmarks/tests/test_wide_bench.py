@@ -190,10 +190,11 @@ def test_a_rival_that_is_not_installed_is_named_and_the_others_are_raced(
     monkeypatch.setitem(sys.modules, "interpret.glassbox", None)
     monkeypatch.setitem(sys.modules, "xgboost", None)
     finding = wide_race.boosting_section(request_of.data_sets, 1, 0, lambda text: None)
-    assert finding.section.header == ["Data set", "FERL-wide ms", *(f"{name} ms" for name in wide_race.SMALLER)]
-    assert [note.partition(":")[0] for note in finding.section.notes] == ["XGBoost", "EBM"]
+    raced = ("FERL-wide", wide_race.SMALLER, "FERL-compact", "CART")
+    assert finding.section.header == ["Data set", *(f"{name} ms" for name in raced), "FERL-compact / CART"]
+    assert [note.partition(":")[0] for note in finding.section.notes[:2]] == ["XGBoost", "EBM"]
     assert set(finding.data["seconds"]) == {"blobs", "pets"}
-    assert finding.headlines == []
+    assert [headline.what for headline in finding.headlines] == ["FERL-compact / CART, fit"]
 
 
 def test_smaller_tables_of_the_growth_race_are_parts_of_the_largest() -> None:

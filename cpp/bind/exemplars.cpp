@@ -1,6 +1,7 @@
 // The door to exemplars: rows that cover others, and distances from them, laid out for a search of the nearest one.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "bind/tree.h"
 #include "learn/cover.h"
@@ -37,21 +38,23 @@ nb::object cover(const CMatrix& row, const Vector& centre, const Vector& per_uni
   require(centre.shape(0) == d && per_unit.shape(0) == d && n_categories.shape(0) == d,
           "centre, per_unit and n_categories must have one entry per column of the rows.");
   check_category_counts(n_categories);
-  CoverRows rows{n, std::vector<float>(n * d), std::vector<float>(d)};
+  std::vector<float> mismatch(d);
+  for (std::size_t j = 0; j < d; ++j)
+    mismatch[j] = n_categories.data()[j] == 0 ? -1.0F : static_cast<float>(per_unit.data()[j]);
+  CoverRows rows(n, std::move(mismatch));
   for (std::size_t j = 0; j < d; ++j) {
     const bool is_number = n_categories.data()[j] == 0;
-    rows.mismatch[j] = is_number ? -1.0F : static_cast<float>(per_unit.data()[j]);
     for (std::size_t i = 0; i < n; ++i) {
       const double value = row.data()[i * d + j];
       double units = is_number ? (value - centre.data()[j]) * per_unit.data()[j] : value;
       if (is_number) units = std::clamp(units, -kFarAway, kFarAway);
-      rows.value[j * n + i] = static_cast<float>(std::isnan(units) ? (is_number ? 0.0 : -1.0) : units);
+      rows.set(i, j, static_cast<float>(std::isnan(units) ? (is_number ? 0.0 : -1.0) : units));
     }
   }
   std::vector<std::int32_t> chosen;
   {
     nb::gil_scoped_release no_gil;
-    chosen = choose_cover(rows, n_kept);
+    chosen = rows.choose(n_kept);
   }
   return vector_of(chosen);
 }

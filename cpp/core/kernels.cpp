@@ -20,7 +20,8 @@ namespace {
 #define FERL_KERNELS_FILE "core/kernels.inc"
 #define FERL_KERNELS(isa)                                                                                           \
   {isa::cuts_two_classes, isa::cuts_many_classes, isa::tally_absent, isa::fire, isa::add_weighted,                  \
-   isa::tally_term, isa::judge_term, isa::to_units, isa::encode, isa::nearest_exemplar, isa::sum_powers}
+   isa::tally_term, isa::judge_term, isa::to_units, isa::encode, isa::nearest_exemplar,         \
+   isa::approach, isa::add_to_runs, isa::take_from_runs, isa::sum_powers}
 #include "core/instruction_sets.inc"
 
 }  // namespace

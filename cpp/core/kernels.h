@@ -81,7 +81,22 @@ struct CodeView {
 // registers to make one register of 16-bit sums, lane by lane.
 inline std::size_t code_place(std::size_t lane) { return (lane % 4 * 4 + lane / 4) * kCodesInGroup; }
 
+// Rows of which each is compared with one of them; what is beyond the last one is never looked at by who asks.
+struct LaneTable {
+  const float* value;     // [vector of rows][column][lane]
+  const float* mismatch;  // [column]: how far categories that differ are apart; below zero: the column holds numbers
+  std::size_t n_columns, n_vectors;
+};
+
 inline constexpr std::uint64_t kNoExemplar = ~std::uint64_t{0};
+
+// Numbers in runs of one length; what belongs to a run is added to all of it, what belongs to a place to that place of
+// all runs.
+struct RunTable {
+  double* value;  // [run][place]
+  std::size_t n_runs, n_places;
+  const double *of_run, *of_place;
+};
 
 struct Kernels {
   // Gini-optimal cut of each resample with at least `min_weight` on either side; NaN where nothing separates.
@@ -115,6 +130,13 @@ struct Kernels {
   // [vector of exemplars][feature][lane] where there are no codes, [exemplar][feature] where there are.
   std::uint64_t (*nearest_exemplar)(const ExemplarQuery& query, const float* units, const CodeView& codes,
                                     std::size_t begin, std::size_t n, std::uint64_t best);
+  // nearest[row] = min(nearest[row], distance of the row from x), a sum over the columns in their order; largest[vector] is
+  // the largest of what is then nearest in it.
+  void (*approach)(const LaneTable& rows, const float* x, float* nearest, float* largest);
+  // value += of_run + of_place; then the least of each run, and the least of each place and of what `least_of_place` has.
+  void (*add_to_runs)(const RunTable& table, double* least_of_run, double* least_of_place);
+  // value -= of_run + of_place; the least and the largest of all.
+  void (*take_from_runs)(const RunTable& table, double* least, double* largest);
   // Sums of own, own * z and own * z^2, each rounded to an integer by itself, with z = (value - centre) * scale;
   // missing values add nothing. n is a whole number of vectors; no product may exceed 2^50.
   void (*sum_powers)(std::size_t n, const double* value, const double* own, double centre, double scale,

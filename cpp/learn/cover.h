@@ -5,21 +5,33 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/aligned.h"
 #include "core/types.h"
 
 namespace ferl {
 
 // Values of rows that are compared, in units of distance: numbers are as far apart as they differ, categories that
 // differ are `mismatch` apart.
-struct CoverRows {
-  std::size_t n = 0;
-  std::vector<float> value;     // [column][row], no NaN: what is missing counts as the centre, or as a category of its own
-  std::vector<float> mismatch;  // [column]; below zero: the column holds numbers
-};
+class CoverRows {
+ public:
+  // mismatch: of each column; below zero: the column holds numbers.
+  CoverRows(std::size_t n_rows, std::vector<float> mismatch);
 
-// Indices, ascending, of `n_kept` rows: the first, and then again and again the row that is farthest from all chosen
-// ones (the first of equals). No other choice of as many rows has less than half of its largest distance to a row
-// (Gonzalez, 1985).
-std::vector<std::int32_t> choose_cover(const CoverRows& rows, std::size_t n_kept);
+  std::size_t size() const { return n_; }
+  // No NaN: what is missing counts as the centre, or as a category of its own.
+  void set(std::size_t row, std::size_t column, float value) { value_[place(row, column)] = value; }
+
+  // Indices, ascending, of `n_kept` rows: the first, and then again and again the row that is farthest from all chosen
+  // ones (the first of equals). No other choice of as many rows has less than half of its largest distance to a row
+  // (Gonzalez, 1985).
+  std::vector<std::int32_t> choose(std::size_t n_kept) const;
+
+ private:
+  std::size_t place(std::size_t row, std::size_t column) const;
+
+  std::size_t n_, n_vectors_;
+  std::vector<float> mismatch_;
+  AlignedVector<float> value_;  // [vector of rows][column][lane]
+};
 
 }  // namespace ferl

@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "core/kernels.h"
+
 namespace ferl {
 
 namespace {
@@ -110,38 +112,46 @@ bool CornerGrid::proves(double bound, std::size_t& work) {
   return true;
 }
 
+// What the variables but the last one say to each run of the last.
+const std::vector<double>& CornerGrid::said_of_runs(const Term& term) {
+  said_.assign(1, 0.0);
+  for (std::size_t i = 0; i + 1 < term.variable.size(); ++i) {
+    longer_.clear();
+    for (const double before : said_)
+      for (const double own : own_[term.variable[i]]) longer_.push_back(before + own);
+    said_.swap(longer_);
+  }
+  return said_;
+}
+
 // Gives to each variable of a term an equal share of the least that the term, and all that depends on these variables
 // alone, sums to for each value of the variable. The lower bound never falls, but for rounding, which is counted.
 void CornerGrid::pass(Term& term) {
   const std::size_t n_variables = term.variable.size(), n_last = own_[term.variable.back()].size();
+  const std::size_t n_runs = term.value.size() / n_last;
   std::vector<std::vector<double>> share;
   for (const std::size_t v : term.variable) share.emplace_back(own_[v].size(), std::numeric_limits<double>::infinity());
-  const double* last = own_[term.variable.back()].data();
-  double* share_last = share.back().data();
-  over_runs(term, [&](std::size_t offset, const Choice& prefix) {
-    double own = 0, smallest = std::numeric_limits<double>::infinity();
-    for (std::size_t i = 0; i < prefix.size(); ++i) own += own_[term.variable[i]][prefix[i]];
-    double* value = term.value.data() + offset;
-    for (std::size_t k = 0; k < n_last; ++k) value[k] += own + last[k];
-    for (std::size_t k = 0; k < n_last; ++k) share_last[k] = std::min(share_last[k], value[k]);
-    for (std::size_t k = 0; k < n_last; ++k) smallest = std::min(smallest, value[k]);
-    for (std::size_t i = 0; i < prefix.size(); ++i) share[i][prefix[i]] = std::min(share[i][prefix[i]], smallest);
-  });
+  least_of_run_.resize(n_runs);
+  const auto table = [&] {
+    return RunTable{term.value.data(), n_runs, n_last, said_of_runs(term).data(), own_[term.variable.back()].data()};
+  };
+  kernels().add_to_runs(table(), least_of_run_.data(), share.back().data());
+  for (std::size_t i = 0, step = n_runs; i + 1 < n_variables; ++i) {
+    step /= share[i].size();  // runs between neighbouring values of the variable
+    for (auto run = least_of_run_.begin(); run != least_of_run_.end();)
+      for (double& own : share[i])
+        for (const auto end = run + static_cast<std::ptrdiff_t>(step); run != end; ++run) own = std::min(own, *run);
+  }
   double size = 0;
   for (std::size_t i = 0; i < n_variables; ++i) {
     for (double& value : share[i]) value /= static_cast<double>(n_variables);
     own_[term.variable[i]] = std::move(share[i]);
     size += largest_size(own_[term.variable[i]]);
   }
-  last = own_[term.variable.back()].data();
-  over_runs(term, [&](std::size_t offset, const Choice& prefix) {
-    double own = 0;
-    for (std::size_t i = 0; i < prefix.size(); ++i) own += own_[term.variable[i]][prefix[i]];
-    for (std::size_t k = 0; k < n_last; ++k) term.value[offset + k] -= own + last[k];
-  });
-  const Extremes extremes(term.value);
-  term.least = extremes.least();
-  rounding_ += 8 * kEpsilon * static_cast<double>(n_variables + 1) * (size + extremes.largest_size());
+  double largest;
+  kernels().take_from_runs(table(), &term.least, &largest);
+  rounding_ += 8 * kEpsilon * static_cast<double>(n_variables + 1) *
+               (size + std::max(std::abs(term.least), std::abs(largest)));
 }
 
 double CornerGrid::lower_bound() const {

@@ -35,6 +35,7 @@ class CornerGrid {
 
   bool proves(double bound, std::size_t& work);
   void pass(Term& term);
+  const std::vector<double>& said_of_runs(const Term& term);
   double lower_bound() const;
   Choice best_of_each() const;
   double value_at(const Term& term, const Choice& chosen) const;
@@ -49,6 +50,7 @@ class CornerGrid {
   double base_, rounding_ = 0;
   std::vector<std::vector<double>> own_;  // [variable][value]: what depends on one variable alone
   std::vector<Term> terms_;
+  std::vector<double> said_, longer_, least_of_run_;  // of a pass
 };
 
 }  // namespace ferl

@@ -163,6 +163,13 @@ void ScoreProof::settle() {
   n_moving_rules_ = 0;
   still_ = weights_.prior;
   for (std::size_t r = 0; r < rules_.size(); ++r) settle_rule(r);
+  if (asking_.size() < moving_.size()) asking_.resize(moving_.size());
+  for (auto& own : asking_) own.clear();
+  for (std::size_t r = 0; r < n_moving_rules_; ++r) {
+    const MovingRule& own = moving_rules_[r];
+    for (std::size_t i = 0; i < own.axis.size(); ++i)
+      if (i == 0 || own.axis[i] != own.axis[i - 1]) asking_[own.axis[i]].push_back({r, own.membership[i]});
+  }
 }
 
 Interval ScoreProof::support() const {
@@ -217,43 +224,41 @@ double ScoreProof::least_lead(Label other) const {
   return tolerance_[label_] + tolerance_[other] + (label_ > 0 ? kLeastLead / support_.low : 0.0);
 }
 
-bool ScoreProof::may_stay_ahead(Label other) const {
+bool ScoreProof::may_stay_ahead(Label other) {
   const double bound = least_lead(other);
   return std::isfinite(bound) && !is_behind_somewhere(other, bound);
 }
 
-bool ScoreProof::stays_ahead(Label other) const {
+bool ScoreProof::stays_ahead(Label other) {
   return may_stay_ahead(other) && advantage(other).exceeds(least_lead(other));
 }
 
 // A search that moves one column at a time to where the label is weakest: most boxes that are too large are found to be
 // so by it, without tables.
-bool ScoreProof::is_behind_somewhere(Label other, double bound) const {
-  std::vector<std::size_t> point;
-  std::vector<std::vector<double>> ahead;
-  for (const std::size_t a : moving_) {
-    point.push_back(axes_[a].n_points / 2);
-    ahead.emplace_back(axes_[a].n_points);
-  }
-  auto rest_of = [&](const MovingRule& own, std::size_t without) {
-    double product = own.still * (weights_of(own.rule)[label_] - weights_of(own.rule)[other]);
+bool ScoreProof::is_behind_somewhere(Label other, double bound) {
+  const auto rules = moving_rules();
+  at_.clear(), ahead_of_.clear();
+  for (const std::size_t a : moving_) at_.push_back(axes_[a].n_points / 2);
+  for (const MovingRule& own : rules)
+    ahead_of_.push_back(own.still * (weights_of(own.rule)[label_] - weights_of(own.rule)[other]));
+  auto rest_of = [&](std::size_t rule, std::size_t without) {
+    const MovingRule& own = rules[rule];
+    double product = ahead_of_[rule];
     for (std::size_t i = 0; i < own.axis.size(); ++i)
-      if (own.axis[i] != without) product *= own.membership[i][point[own.axis[i]]];
+      if (own.axis[i] != without) product *= own.membership[i][at_[own.axis[i]]];
     return product;
   };
   for (std::size_t step = 0; step < kSweeps * moving_.size(); ++step) {
     const std::size_t a = step % moving_.size();
-    std::fill(ahead[a].begin(), ahead[a].end(), 0.0);
-    for (const MovingRule& own : moving_rules()) {
-      const auto at = std::find(own.axis.begin(), own.axis.end(), a);
-      if (at == own.axis.end()) continue;
-      const double rest = rest_of(own, a), *membership = own.membership[static_cast<std::size_t>(at - own.axis.begin())];
-      for (std::size_t k = 0; k < ahead[a].size(); ++k) ahead[a][k] += rest * membership[k];
+    said_.assign(axes_[moving_[a]].n_points, 0.0);
+    for (const Asking& asking : asking_[a]) {
+      const double rest = rest_of(asking.rule, a);
+      for (std::size_t k = 0; k < said_.size(); ++k) said_[k] += rest * asking.membership[k];
     }
-    point[a] = static_cast<std::size_t>(std::min_element(ahead[a].begin(), ahead[a].end()) - ahead[a].begin());
+    at_[a] = static_cast<std::size_t>(std::min_element(said_.begin(), said_.end()) - said_.begin());
   }
   double sum = still_[label_] - still_[other];
-  for (const MovingRule& own : moving_rules()) sum += rest_of(own, moving_.size());
+  for (std::size_t r = 0; r < rules.size(); ++r) sum += rest_of(r, moving_.size());
   return !(sum > bound);
 }
 

@@ -41,9 +41,9 @@ class ScoreProof : public RowProof {
   // Whether no row of the box has any support, so that the label is the first class.
   bool is_silent() const { return label_ == 0 && support_.high == 0; }
   // Whether a quick search finds no row of the box in which the other class has caught up.
-  bool may_stay_ahead(Label other) const;
+  bool may_stay_ahead(Label other);
   // Whether no row of the box is one: a proof.
-  bool stays_ahead(Label other) const;
+  bool stays_ahead(Label other);
 
   Corners corners(Column column) override;
   bool keeps_label(Column column, Interval values) override;
@@ -91,7 +91,7 @@ class ScoreProof : public RowProof {
   void settle_rule(std::size_t rule);
   const double* memberships(Factor factor) const;
   const double* weights_of(std::size_t rule) const;
-  bool is_behind_somewhere(Label other, double bound) const;
+  bool is_behind_somewhere(Label other, double bound);
   CornerGrid advantage(Label other) const;
   double least_lead(Label other) const;
   void stand_along(Column column);
@@ -105,7 +105,9 @@ class ScoreProof : public RowProof {
   std::vector<std::size_t> gated_axis_;  // [column of supports]
   std::vector<double> tolerance_;  // [class]: how far a computed score may lie from what the corners say
   std::vector<double> row_, row_score_;
-  std::vector<double> said_;  // scratch memory of move
+  std::vector<double> said_;  // scratch memory of move and of the search for a row that is behind, as these two
+  std::vector<double> ahead_of_;
+  std::vector<std::size_t> at_;
   Label label_ = 0;
 
   // Of the box as it is:
@@ -114,6 +116,11 @@ class ScoreProof : public RowProof {
   std::vector<MovingRule> moving_rules_;   // those of earlier boxes behind them, whose memory serves again
   std::size_t n_moving_rules_ = 0;
   std::span<const MovingRule> moving_rules() const { return {moving_rules_.data(), n_moving_rules_}; }
+  struct Asking {
+    std::size_t rule;  // as index in moving_rules_
+    const double* membership;
+  };
+  std::vector<std::vector<Asking>> asking_;  // [moving axis]: rules that ask it, by its first condition
   std::vector<double> still_;              // [class]: what the prior and the rules that stay say
 
   // Of the column along which the row moves alone:

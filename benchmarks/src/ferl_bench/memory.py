@@ -9,11 +9,16 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+DEEP_ON_ALL, WIDE_ON_ALL = "FERL-deep, growth_rows=None", "FERL-wide, growth_rows=None"
+ON_ALL_ROWS = {DEEP_ON_ALL: "deep", WIDE_ON_ALL: "wide"}
+"""Variants that choose their conditions on all rows and not on a sample."""
 
 
 def peak_multiple(method_name: str, X: NDArray[np.float64], y: NDArray[np.int64]) -> float:
@@ -22,7 +27,7 @@ def peak_multiple(method_name: str, X: NDArray[np.float64], y: NDArray[np.int64]
     Parameters
     ----------
     method_name : str
-        A registered method.
+        A registered method, or one of `ON_ALL_ROWS`.
     X : ndarray of shape (n_rows, n_features)
         Features.
     y : ndarray of shape (n_rows,)
@@ -48,15 +53,24 @@ def peak_multiple(method_name: str, X: NDArray[np.float64], y: NDArray[np.int64]
 
 def measure(method_name: str, X_path: Path, y_path: Path) -> int:
     """Return the growth in bytes of this process's high-water mark during one fit."""
-    from ferl_bench.method import get_method
-
-    fit = get_method(method_name).fit
+    fit = _fit_of(method_name)
     X, y = np.load(X_path), np.load(y_path)
     fit(X[:200].copy(), y[:200].copy(), 0)  # loads code that would otherwise count as memory of the fit
     forget_peak()
     before = peak_bytes()
     fit(X, y, 0)
     return peak_bytes() - before
+
+
+def _fit_of(method_name: str) -> Callable[[NDArray[np.float64], NDArray[np.int64], int], object]:
+    if method_name not in ON_ALL_ROWS:
+        from ferl_bench.method import get_method
+
+        return get_method(method_name).fit
+    from ferl import FERLClassifier
+
+    variant = ON_ALL_ROWS[method_name]
+    return lambda X, y, seed: FERLClassifier(variant, growth_rows=None, random_state=seed, n_jobs=1).fit(X, y)
 
 
 def forget_peak() -> None:

@@ -37,6 +37,7 @@ def thread_gains(
     *,
     n_few: int,
     n_whole: int,
+    n_small: int,
     n_predicted: int,
     seed: int = 0,
 ) -> dict[str, Gain]:
@@ -54,6 +55,8 @@ def thread_gains(
         Rows of a smaller fit with categories.
     n_whole : int
         Rows of the fit whose splits are chosen on all of them.
+    n_small : int
+        Rows of a small fit of wide rules.
     n_predicted : int
         Rows to answer.
     seed : int
@@ -83,6 +86,8 @@ def thread_gains(
         f"Fit, {len(y):,} rows, {mixed}": lambda n: fit(frame, y, n),
         f"Fit, {n_few:,} rows, {mixed}": lambda n: fit(few, few_y, n),
         f"Fit, {n_whole:,} rows, splits chosen on all": lambda n: fit(whole, whole_y, n, growth_rows=None),
+        f"Fit of wide rules, {n_whole:,} rows": lambda n: fit(whole, whole_y, n, variant="wide"),
+        f"Fit of wide rules, {n_small:,} rows": lambda n: fit(whole[:n_small], whole_y[:n_small], n, variant="wide"),
         f"predict_proba, {n_predicted:,} rows": lambda n: model.set_params(n_jobs=n).predict_proba(rows),
         YARDSTICK: partial(_digest, [bytes([fill]) * 50_000_000 for fill in (1, 2)]),
     }

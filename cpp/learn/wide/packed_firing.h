@@ -12,6 +12,7 @@ namespace ferl::wide {
 
 class PackedFiring {
  public:
+  PackedFiring() = default;  // of no rows
   // n: a multiple of kWidth.
   PackedFiring(const float* firing, std::size_t n);
 

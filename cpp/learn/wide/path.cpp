@@ -130,19 +130,31 @@ int Path::sign_with(int sign, const Condition& condition) const {
 }
 
 void Path::append(Rule rule, int sign) {
-  AlignedVector<float> firing(rows_.size(), 1.0f);
-  for (const Condition& condition : rule) multiply_membership(sample_, condition, rows_, firing.data());
-  moments_.push_back(firing_moments(firing.data(), weight_.data(), n_fit_padded_));
-  path_moments_.push_back(n_path_ == n_fit_padded_ ? moments_.back()
-                                                   : firing_moments(firing.data(), weight_.data(), n_path_));
-  if (is_packed_) {
-    packed_.emplace_back(firing.data(), n_fit_padded_);
-    firing_.emplace_back(firing.begin(), firing.begin() + kPlainRows);
-  } else {
-    firing_.push_back(std::move(firing));
-  }
   rules_.push_back(std::move(rule));
   sign_.push_back(sign);
+  fire_from(rules_.size() - 1);
+}
+
+// The firings of the rules from the first that has none.
+void Path::fire_from(std::size_t first) {
+  firing_.resize(rules_.size());
+  if (is_packed_) packed_.resize(rules_.size());
+  moments_.resize(rules_.size());
+  path_moments_.resize(rules_.size());
+  pool_.run(rules_.size() - first, rows_.size() > kWorthSharing, [&](std::size_t task) {
+    const std::size_t k = first + task;
+    AlignedVector<float> firing(rows_.size(), 1.0f);
+    for (const Condition& condition : rules_[k]) multiply_membership(sample_, condition, rows_, firing.data());
+    moments_[k] = firing_moments(firing.data(), weight_.data(), n_fit_padded_);
+    path_moments_[k] =
+        n_path_ == n_fit_padded_ ? moments_[k] : firing_moments(firing.data(), weight_.data(), n_path_);
+    if (is_packed_) {
+      packed_[k] = PackedFiring(firing.data(), n_fit_padded_);
+      firing.resize(kPlainRows);
+      firing.shrink_to_fit();
+    }
+    firing_[k] = std::move(firing);
+  });
 }
 
 // With half a Newton step for each class, by the residuals of the scanned rows.
@@ -460,8 +472,12 @@ void Path::keep_rules_alone() {
 
 // Rules of the path that is followed, up to n in all, without a weight yet.
 void Path::take_over(std::size_t n) {
-  for (std::size_t k = rules_.size(); k < std::min(n, followed_->size()); ++k)
-    append(followed_->rules_[k], followed_->sign_[k]);
+  const std::size_t first = rules_.size();
+  for (std::size_t k = first; k < std::min(n, followed_->size()); ++k) {
+    rules_.push_back(followed_->rules_[k]);
+    sign_.push_back(followed_->sign_[k]);
+  }
+  fire_from(first);
   weights_.v.resize(rules_.size() * n_channels_, 0.0);
 }
 

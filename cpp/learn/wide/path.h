@@ -70,6 +70,7 @@ class Path {
   std::vector<Candidate> search();
   void extend(const Candidate& from, std::size_t n_best, std::vector<Candidate>& out);
   void append(Rule rule, int sign);
+  void fire_from(std::size_t first);
   void take_over(std::size_t n);
   void join(Rule rule, int sign);
   void correct();

@@ -14,6 +14,7 @@ namespace {
 constexpr double kInterceptRidge = 1e-3;     // finite where a class has no row
 constexpr std::size_t kPiece = 8 * kBlock;   // rows a task: fixed, so that sums do not depend on the threads
 constexpr std::size_t kCurvatureRows = 1024; // the normal matrix only guides steps: some rows are enough
+constexpr std::size_t kWorthSharing = 500'000;  // rows times weights
 constexpr std::size_t kMemory = 6;           // steps that L-BFGS remembers
 constexpr double kLeastDeviation = 1e-6;
 
@@ -140,7 +141,7 @@ void Refit::sum_rows(const std::vector<float>& v, const std::vector<float>& b) {
   const float* const ones = ones_.data();
   const std::size_t n_pieces = (rows_.n + kPiece - 1) / kPiece;
   std::vector<double> sums(n_pieces * (size + 1), 0.0);  // of each piece: the loss, then the slopes
-  pool_.run(n_pieces, rows_.n * size > 500'000, [&](std::size_t piece) {
+  pool_.run(n_pieces, rows_.n * size > kWorthSharing, [&](std::size_t piece) {
     thread_local AlignedVector<float> score;
     if (score.size() < e * kBlock) score.resize(e * kBlock);
     double* sum = sums.data() + piece * (size + 1);

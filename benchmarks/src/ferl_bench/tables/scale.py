@@ -15,6 +15,7 @@ import numpy as np
 from ferl_bench.big_table import N_NUMBERS, TARGET, draw, write_parts
 from ferl_bench.facts import n_cores, versions
 from ferl_bench.headline import goal
+from ferl_bench.race import verdict
 from ferl_bench.render import Finding, Report, Section, Step, shown_steps
 from ferl_bench.subprocess_call import Measured, subprocess_call
 from ferl_bench.table import Request, Table
@@ -22,6 +23,7 @@ from ferl_bench.thread_gain import ROUNDS, YARDSTICK, Gain, thread_gains
 
 SEED = 0
 WIDE_TARGET = 10.0  # times the fit of deep
+MOST_DASK = 1.4  # times the stream, on as many cores
 TEST_PART = 1_000_000  # no table has so many parts
 
 
@@ -35,6 +37,7 @@ class Sizes:
     threaded: int = 500_000
     few: int = 120_000
     whole: int = 200_000
+    small: int = 10_000
     predicted: int = 1_000_000
     tested: int = 100_000
 
@@ -50,8 +53,11 @@ def run_scale(request: Request, sizes: Sizes | None = None) -> Report:
             _samples(files[sizes.raced], sizes, step),
             _streams({n: files[n] for n in sizes.streamed}, sizes, step),
             _threads(files[sizes.raced], sizes, step),
-            *([_cluster(files[max(sizes.streamed)], step)] if find_spec("distributed") else []),
         ]
+        if find_spec("distributed"):
+            most = max(sizes.streamed)
+            streamed = {variant: own[str(most)]["seconds"] for variant, own in findings[2].data.items()}
+            findings.append(_cluster(files[most], streamed, step))
     facts = {
         **versions(("numpy", "scikit-learn", "lightgbm", "pyarrow", "dask")),
         "cores": n_cores(),
@@ -68,7 +74,7 @@ def run_scale(request: Request, sizes: Sizes | None = None) -> Report:
         data={finding.section.title: finding.data for finding in findings},
         headlines=[headline for finding in findings for headline in finding.headlines],
         failures=missing,
-        draw=partial(_draw, findings[2].data),
+        draw=partial(_draw, findings[2].data["deep"]),
     )
 
 
@@ -147,13 +153,13 @@ def fit_lightgbm(folder: Path, n_tested: int) -> dict[str, float]:
     return {"seconds": seconds, "accuracy": float((model.predict(X_test) == y_test).mean())}
 
 
-def fit_stream(folder: Path, n_tested: int) -> dict[str, float]:
-    """Fit FERL-deep from files, on all cores."""
+def fit_stream(folder: Path, n_tested: int, variant: str = "deep") -> dict[str, float]:
+    """Fit from files, on all cores."""
     from ferl import FERLClassifier
     from ferl.streaming import fit_parquet
 
     started = perf_counter()
-    model = fit_parquet(folder, TARGET, estimator=FERLClassifier("deep", random_state=SEED, n_jobs=-1))
+    model = fit_parquet(folder, TARGET, estimator=FERLClassifier(variant, random_state=SEED, n_jobs=-1))
     seconds = perf_counter() - started
     X_test, y_test = held_out_rows(n_tested)
     return {"seconds": seconds, "accuracy": model.score(X_test, y_test)}
@@ -163,11 +169,12 @@ def gain_by_threads(folder: Path, sizes: Sizes) -> dict[str, Gain]:
     """Time fits and answers on one thread and on two."""
     X, y = read_rows(folder, sizes.threaded)
     numbers = np.asfortranarray(X[[f"x{j}" for j in range(N_NUMBERS)]].to_numpy(dtype=np.float64))
-    return thread_gains(X, numbers, y, n_few=sizes.few, n_whole=sizes.whole, n_predicted=sizes.predicted, seed=SEED)
+    chosen = {"n_few": sizes.few, "n_whole": sizes.whole, "n_small": sizes.small, "n_predicted": sizes.predicted}
+    return thread_gains(X, numbers, y, **chosen, seed=SEED)
 
 
-def fit_cluster(folder: Path, n_workers: int) -> dict[str, float]:
-    """Fit FERL-deep on a cluster of single-threaded workers on this machine."""
+def fit_cluster(folder: Path, n_workers: int, variant: str = "deep") -> dict[str, float]:
+    """Fit on a cluster of single-threaded workers on this machine."""
     import dask.dataframe as dd
     from distributed import Client, LocalCluster
 
@@ -179,7 +186,7 @@ def fit_cluster(folder: Path, n_workers: int) -> dict[str, float]:
     ):
         table = dd.read_parquet(folder)
         started = perf_counter()
-        DaskFERLClassifier("deep", random_state=SEED, client=client).fit(table.drop(columns=TARGET), table[TARGET])
+        DaskFERLClassifier(variant, random_state=SEED, client=client).fit(table.drop(columns=TARGET), table[TARGET])
         return {"seconds": perf_counter() - started}
 
 
@@ -247,23 +254,30 @@ def _streams(files: dict[int, Path], sizes: Sizes, step: Step) -> Finding:
     found = {}
     for n_rows, folder in files.items():
         step(f"from files, {n_rows:,} rows")
-        own = subprocess_call(fit_stream, folder, sizes.tested)
-        found[n_rows] = {**own.value, "gigabytes": own.peak / 1e9}
+        found[n_rows] = _streamed(folder, sizes.tested)
     least, most = min(found), max(found)
+    step(f"wide rules from files, {most:,} rows")
+    wide = _streamed(files[most], sizes.tested, "wide")
     growth = found[most]["seconds"] / found[least]["seconds"]
     goals = [
         goal(f"Time of {most:,} rows / {least:,}", growth, 1.1 * most / least),
         goal(f"Resident memory at {most:,} rows, GB", found[most]["gigabytes"], 1.5),
     ]
+    lines = [("FERL-deep", n, own) for n, own in found.items()] + [("FERL-wide", most, wide)]
     rows = [
-        [f"{n:,}", f"{own['seconds']:.1f}", f"{own['gigabytes']:.2f}", f"{100 * own['accuracy']:.2f}"]
-        for n, own in found.items()
+        [name, f"{n:,}", f"{own['seconds']:.1f}", f"{own['gigabytes']:.2f}", f"{100 * own['accuracy']:.2f}"]
+        for name, n, own in lines
     ]
     notes = [
         "`ferl.streaming.fit_parquet` on all cores; reading is included, four times: labels, categories, all, all."
     ]
-    section = Section("Fit from Parquet files", ["Rows", "s", "Peak GB", "Accuracy %"], rows, notes)
-    return Finding(section, {str(n): own for n, own in found.items()}, goals)
+    section = Section("Fit from Parquet files", ["Method", "Rows", "s", "Peak GB", "Accuracy %"], rows, notes)
+    return Finding(section, {"deep": {str(n): own for n, own in found.items()}, "wide": {str(most): wide}}, goals)
+
+
+def _streamed(folder: Path, n_tested: int, variant: str = "deep") -> dict[str, float]:
+    own = subprocess_call(fit_stream, folder, n_tested, variant)
+    return {**own.value, "gigabytes": own.peak / 1e9}
 
 
 def _threads(folder: Path, sizes: Sizes, step: Step) -> Finding:
@@ -283,16 +297,28 @@ def _threads(folder: Path, sizes: Sizes, step: Step) -> Finding:
     return Finding(Section("Threads", ["What", "One, s", "Two, s", "Gain"], rows, notes), data, goals)
 
 
-def _cluster(folder: Path, step: Step) -> Finding:
-    found = {}
-    for n_workers in (1, 2):
-        step(f"cluster of {n_workers}")
-        found[n_workers] = subprocess_call(fit_cluster, folder, n_workers).value["seconds"]
-    gain = found[1] / found[2]
-    rows = [[str(n), f"{seconds:.1f}"] for n, seconds in found.items()]
-    goals = [goal("Dask, speed-up by a second worker", gain, 1.6, more_is_better=True)]
+def _cluster(folder: Path, streamed: Mapping[str, float], step: Step) -> Finding:
+    """Fits on workers; `streamed`: seconds of each variant from the same files, on as many cores as two workers."""
+    found: dict[str, float] = {}
+    for variant, n_workers in (("deep", 1), ("deep", 2), ("wide", 2)):
+        step(f"cluster of {n_workers}, {variant}")
+        own = subprocess_call(fit_cluster, folder, n_workers, variant).value
+        found[f"FERL-{variant}, {n_workers} workers" if n_workers > 1 else f"FERL-{variant}, one worker"] = own[
+            "seconds"
+        ]
+    gain = found["FERL-deep, one worker"] / found["FERL-deep, 2 workers"]
+    dearer = {variant: found[f"FERL-{variant}, 2 workers"] / seconds for variant, seconds in streamed.items()}
+    rows = [[name, f"{seconds:.1f}"] for name, seconds in found.items()]
+    goals = [
+        goal("Dask, speed-up by a second worker", gain, 1.6, more_is_better=True),
+        *(goal(f"FERL-{name}: two Dask workers / stream", ratio, MOST_DASK) for name, ratio in dearer.items()),
+    ]
     title = f"Fit on a Dask cluster, the rows of {folder.name.rsplit('-', 1)[1]}"
-    return Finding(Section(title, ["Workers", "s"], rows, [f"Gain: {gain:.2f}"]), {"seconds": found}, goals)
+    notes = [
+        f"Gain of FERL-deep by a second worker: {gain:.2f}.",
+        *(f"FERL-{name}, two workers / stream on all cores: {verdict(own, MOST_DASK)}" for name, own in dearer.items()),
+    ]
+    return Finding(Section(title, ["Method", "s"], rows, notes), {"seconds": found, "per_stream": dearer}, goals)
 
 
 def _draw(streams: Mapping[str, Any], figure: Any) -> None:
