@@ -315,6 +315,10 @@ for n_classes in (2, 3, 11):
         grown = _core.grow_wide(sample, options | {"words": conditions}, None)
         for name in ("feature", "trapezoid", "share", "weight", "prior"):
             digest.update(grown[name].tobytes())
+phi = np.where(rng.random((5000, 9)) < 0.6, rng.integers(0, 2, (5000, 9)), rng.random((5000, 9)))
+target, sign = np.eye(3)[rng.integers(0, 3, 5000)], np.zeros(9, np.int32)
+found = _core.wide_refit(phi, target, np.ones(5000), sign, np.ones(9), np.zeros((5000, 3)), 1, is_packed=True)
+digest.update(found["weight"].tobytes())
 print(digest.hexdigest())
 """
 
@@ -326,6 +330,23 @@ def test_the_instruction_set_changes_no_bit() -> None:
         command = [sys.executable, "-c", PROGRAM]
         digests.add(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
     assert len(digests) == 1
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 8])
+@pytest.mark.parametrize("share_between", [0.0, 0.2, 1.0])
+def test_packed_firings_are_the_same_firings(n_classes: int, share_between: float) -> None:
+    rng, n = np.random.default_rng(n_classes), 4490  # more rows than those that are never packed, no whole blocks
+    is_between = rng.random((n, 11)) < share_between
+    firing = np.where(is_between, rng.random((n, 11)), rng.random((n, 11)) < 0.3)
+    target = np.eye(n_classes)[rng.integers(0, n_classes, n)]
+    plain, packed = (
+        _core.wide_refit(
+            firing, target, np.ones(n), np.zeros(11, np.int32), np.ones(11), np.zeros((n, n_classes)), 2, is_packed=own
+        )
+        for own in (False, True)
+    )
+    for name in ("weight", "prior"):
+        np.testing.assert_array_equal(plain[name], packed[name])
 
 
 def test_scores_are_monotone_where_they_must_be() -> None:

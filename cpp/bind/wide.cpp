@@ -134,7 +134,7 @@ nb::dict wide_scan(const Sample& sample, const CMatrix& gradient, const Vector& 
   require(n_channels <= wide::kMaxGradients, "gradient may have at most 32 columns.");
   ThreadPool pool(1, [] {});
   const auto words = words_of(given_words, sample);
-  const wide::Grid grid = words ? wide::make_word_grid(sample, *words, pool) : wide::make_grid(sample, pool);
+  const wide::Grid grid = words ? wide::make_word_grid(sample, *words, n, pool) : wide::make_grid(sample, n, pool);
   wide::Scanner scanner(grid, copy(monotone));
   std::vector<Row> rows(n);
   std::vector<std::size_t> features(grid.features.size());
@@ -165,7 +165,7 @@ nb::dict wide_path(const Sample& sample, bool linear, double tau, std::size_t ma
   std::vector<Row> rows(sample.n_rows);
   std::iota(rows.begin(), rows.end(), 0);
   ThreadPool pool(1, [] {});
-  const wide::Grid grid = wide::make_grid(sample, pool);
+  const wide::Grid grid = wide::make_grid(sample, sample.n_rows, pool);
   wide::Path path(sample, grid, rows, {}, {{linear, tau}, max_conditions, {}, 0}, pool);
   path.grow_to(n_rules);
   return chains(path.rules());
@@ -207,6 +207,13 @@ class FitArrays {
         offset_[c * n_ + i] = static_cast<float>(n_classes_ == 2 ? own[1] - own[0] : own[c]);
     }
   }
+  void pack() {
+    packed_.reserve(firing_.size());
+    for (std::size_t k = 0; k < firing_.size(); ++k) {
+      packed_.emplace_back(firing_[k].data(), n_);
+      columns[k].packed = &packed_[k];
+    }
+  }
   wide::FitRows rows() const {
     return {n_, n_classes_, weight_.data(), nullptr, target_.data(), offset_.empty() ? nullptr : offset_.data()};
   }
@@ -217,6 +224,7 @@ class FitArrays {
   std::size_t n_;
   std::vector<float> weight_, target_, offset_;
   std::vector<std::vector<float>> firing_;
+  std::vector<wide::PackedFiring> packed_;
 };
 
 nb::dict weights_by_class(const wide::Weights& weights, std::size_t n_rules, int n_classes) {
@@ -226,10 +234,11 @@ nb::dict weights_by_class(const wide::Weights& weights, std::size_t n_rules, int
   return out;
 }
 
-// ridge: of each rule's standardised weight.
+// ridge: of each rule's standardised weight. is_packed: whether firings are packed, as those of many rows are in a fit.
 nb::dict wide_refit(const CMatrix& firing, const CMatrix& target, const Vector& weight, const Codes& sign,
-                    const Vector& ridge, const CMatrix& offset, int n_threads) {
+                    const Vector& ridge, const CMatrix& offset, int n_threads, bool is_packed) {
   FitArrays given(firing, target, weight, sign);
+  if (is_packed) given.pack();
   require(ridge.shape(0) == firing.shape(1) && offset.shape(0) == firing.shape(0),
           "ridge needs one number per rule, and offset one row per row of firing.");
   given.set_offset(offset);
@@ -281,7 +290,7 @@ void bind_wide(nb::module_& m) {
         "words"_a.none() = nb::none());
   m.def("wide_path", &wide_path, "sample"_a, "linear"_a, "tau"_a, "max_conditions"_a, "n_rules"_a);
   m.def("wide_refit", &wide_refit, "firing"_a, "target"_a, "weight"_a, "sign"_a, "ridge"_a,
-        "offset"_a, "n_threads"_a);
+        "offset"_a, "n_threads"_a, "is_packed"_a = false);
   m.def("wide_prune", &wide_prune, "firing"_a, "row_weight"_a, "weight"_a, "prior"_a, "tolerance"_a, "max_rules"_a,
         "ridge"_a, "worth"_a = 0.0);
 }

@@ -125,9 +125,10 @@ struct Kernels {
   // by, in steps. Numbers beyond kMostSteps are farther away than their codes say, from all that a code reaches.
   // `units` can be read up to a whole number of vectors. What is missing gets any code.
   double (*encode)(const float* units, std::size_t n, double per_step, std::size_t n_groups, std::uint64_t* code);
-  // The nearest of the exemplars in the vectors [begin, begin + n) of `lanes` and of `best`, which may be kNoExemplar:
-  // the bits of its distance, which order as it does, above its index, vector * kFloatLanes + lane. Smaller is nearer.
-  std::uint64_t (*nearest_exemplar)(const ExemplarQuery& query, const float* lanes, const CodeView& codes,
+  // The nearest of the exemplars in the vectors [begin, begin + n) and of `best`, which may be kNoExemplar: the bits of
+  // its distance, which order as it does, above its index, vector * kFloatLanes + lane. Smaller is nearer. `units`:
+  // [vector of exemplars][feature][lane] where there are no codes, [exemplar][feature] where there are.
+  std::uint64_t (*nearest_exemplar)(const ExemplarQuery& query, const float* units, const CodeView& codes,
                                     std::size_t begin, std::size_t n, std::uint64_t best);
   // nearest[row] = min(nearest[row], distance of the row from x), a sum over the columns in their order; largest[vector] is
   // the largest of what is then nearest in it.

@@ -18,7 +18,8 @@ constexpr std::size_t kWorthBanding = 300;      // pairs of row and feature that
 constexpr std::size_t kWorthSplitting = 1'500;  // rows that go to two sides
 
 // A node while the tree grows. Its rows are held as a sparse list; its sorted orders are made from its parent's only
-// when it is scored, which nodes that cannot reach the top of the queue never are.
+// when it is scored, which nodes that cannot reach the top of the queue never are. Where the parent's are large they
+// are made when it is split, list by list, and the parent's freed: they would stay as long as one of its children waits.
 struct GrowingNode {
   NodeId parent = -1;
   std::size_t depth = 0;
@@ -28,7 +29,8 @@ struct GrowingNode {
   std::vector<double> weights;
   std::vector<double> class_weight;
   double weight = 0;
-  std::shared_ptr<const Orders> parent_orders, orders;
+  std::shared_ptr<const Orders> parent_orders;
+  std::shared_ptr<Orders> orders;
   Candidate best;
   std::uint64_t key_bound = kAnyKey;  // of exemplars
 };
@@ -82,7 +84,7 @@ class Grower {
     root.rows.resize(sample_.n_rows);
     std::iota(root.rows.begin(), root.rows.end(), 0);
     root.weights = sample_.weight;
-    root.parent_orders = std::make_shared<Orders>(presort(sample_, pool_));
+    root.orders = std::make_shared<Orders>(presort(sample_, pool_));
     finish(root);
     nodes_.push_back(std::move(root));
     enqueue(0);
@@ -106,61 +108,77 @@ class Grower {
     return kAnyKey;
   }
 
+  // Whether a node may be split.
+  bool is_open(const GrowingNode& node, const Gain& most) const {
+    const double weight_of_all = nodes_.empty() ? node.weight : nodes_[0].weight;
+    return node.depth < options_.max_depth && node.weight >= 2 * options_.band.min_leaf_weight &&
+           node.weight >= options_.min_coverage * weight_of_all &&
+           std::max(most.first, most.second) > 1e-12 * node.weight;
+  }
+
+  Gain most_gain_of(const GrowingNode& node) const {
+    return most_gain(node.class_weight, node.weight, options_.band.criterion);
+  }
+
   void enqueue(std::size_t index) {
     GrowingNode& node = nodes_[index];
-    const Gain most = most_gain(node.class_weight, node.weight, options_.band.criterion);
-    const bool open = node.depth < options_.max_depth && node.weight >= 2 * options_.band.min_leaf_weight &&
-                      node.weight >= options_.min_coverage * nodes_[0].weight &&
-                      std::max(most.first, most.second) > 1e-12 * node.weight;
+    const Gain most = most_gain_of(node);
     // A hair more, so that no gain exceeds it by rounding: then the tree does not depend on which nodes are scored
     // before they need to be.
     const Gain bound{most.first * (1 + 1e-9) + 1e-12 * node.weight, most.second};
-    if (open) queue_.push({bound, false, index});
+    if (is_open(node, most)) queue_.push({bound, false, index});
     else release(node);
   }
 
   static void release(GrowingNode& node) {
-    node.rows = {};
-    node.weights = {};
+    free_memory(node.rows, node.weights);
     node.parent_orders.reset();
     node.orders.reset();
   }
 
-  // The node's part of its parent's orders, and the crisp cut of each feature. Features that no longer vary are
-  // dropped.
+  // The node's orders, its part of its parent's where it has none yet, and the crisp cut of each feature. Features that
+  // no longer vary are dropped.
   std::vector<Cut> cut_features(GrowingNode& node, const NodeView& view) {
-    const Orders& from = *node.parent_orders;
-    const std::size_t n = node.rows.size(), n_columns = from.columns.size();
-    Orders all{n, from.columns, std::vector<Row>(n * n_columns)};
+    const Orders* from = node.parent_orders.get();
+    const std::size_t n = node.rows.size();
+    if (!node.orders) node.orders = std::make_shared<Orders>(n, from->columns);
+    Orders& all = *node.orders;
+    const std::size_t n_columns = all.columns.size(), n_read = from ? from->n_rows : n;
     std::vector<Cut> cuts(n_columns);
     // Several columns a task where they are short. Categories take longer than numbers, so where lists are long, one.
     const std::size_t chunk = n < 2000 ? 4 : 1;
     auto task = [&](std::size_t t) {
-      // Compaction writes one past the end, where the next list lies, perhaps filled by another thread: so in private,
-      // and then copied.
-      thread_local std::vector<Row> list;
-      list.resize(n + 1);
       for (std::size_t k = t * chunk; k < std::min((t + 1) * chunk, n_columns); ++k) {
-        const Row* source = from.list(k);
-        std::size_t size = 0;
-        for (std::size_t i = 0; i < from.n_rows; ++i) {
-          list[size] = source[i];
-          size += view.row[source[i]].weight > 0;
-        }
-        std::copy_n(list.data(), n, all.list(k));
-        const double* x = sample_.column(from.columns[k]);
-        const std::size_t n_known = count_known(list.data(), n, x);
+        if (from) take_rows(from->list(k), from->n_rows, [&](Row r) { return view.row[r].weight > 0; }, n, all.list(k));
+        const Row* list = all.list(k);
+        const double* x = sample_.column(all.columns[k]);
+        const std::size_t n_known = count_known(list, n, x);
         if (n_known == 0 || x[list[0]] == x[list[n_known - 1]]) {
           all.columns[k] = -1;
           continue;
         }
-        const KnownRows known(view, list.data(), n_known, n);
-        cuts[k] = cut_column(known.view(), from.columns[k], list.data(), n_known);
+        const KnownRows known(view, list, n_known, n);
+        cuts[k] = cut_column(known.view(), all.columns[k], list, n_known);
       }
     };
-    pool_.run((n_columns + chunk - 1) / chunk, from.n_rows * n_columns >= kWorthScoring, task);
-    node.orders = std::make_shared<Orders>(drop_constant(std::move(all), cuts));
+    pool_.run((n_columns + chunk - 1) / chunk, n_read * n_columns >= kWorthScoring, task);
+    drop_constant(all, cuts);
     return cuts;
+  }
+
+  // The rows of a list that are wanted, n of them, into `out`.
+  template <class IsWanted>
+  static void take_rows(const Row* list, std::size_t n_rows, const IsWanted& is_wanted, std::size_t n, Row* out) {
+    // Compaction writes one past the end, where the next list lies, perhaps filled by another thread: so in private,
+    // and then copied.
+    thread_local std::vector<Row> taken;
+    taken.resize(n + 1);
+    std::size_t size = 0;
+    for (std::size_t i = 0; i < n_rows; ++i) {
+      taken[size] = list[i];
+      size += is_wanted(list[i]);
+    }
+    std::copy_n(taken.data(), n, out);
   }
 
   // Rows without a value are last in an order.
@@ -202,7 +220,7 @@ class Grower {
     return cut;
   }
 
-  static Orders drop_constant(Orders orders, std::vector<Cut>& cuts) {
+  static void drop_constant(Orders& orders, std::vector<Cut>& cuts) {
     std::size_t kept = 0;
     for (std::size_t k = 0; k < orders.columns.size(); ++k) {
       if (orders.columns[k] < 0) continue;
@@ -213,10 +231,8 @@ class Grower {
       }
       ++kept;
     }
-    orders.columns.resize(kept);
-    orders.rows.resize(kept * orders.n_rows);
+    orders.keep(kept);
     cuts.resize(kept);
-    return orders;
   }
 
   // Gain by which features are ranked: that of the crisp cut, under the criterion in use.
@@ -323,11 +339,18 @@ class Grower {
       for (std::size_t k = 0; k < left.size(); ++k) left[k] = node.best.left(x[node.rows[k]], ramp);
       pool_.run(2, left.size() >= kWorthSplitting, [&](std::size_t side) {
         GrowingNode& child = children[side];
+        const auto weight_of = [&](std::size_t k) { return node.weights[k] * (side == 0 ? left[k] : 1 - left[k]); };
+        const auto counts = [&](std::size_t k) {
+          return weight_of(k) > kNegligibleFiring * sample_.weight[node.rows[k]];
+        };
+        std::size_t n_rows = 0;
+        for (std::size_t k = 0; k < left.size(); ++k) n_rows += counts(k);
+        child.rows.reserve(n_rows);
+        child.weights.reserve(n_rows);
         for (std::size_t k = 0; k < left.size(); ++k) {
-          const double weight = node.weights[k] * (side == 0 ? left[k] : 1 - left[k]);
-          if (weight <= kNegligibleFiring * sample_.weight[node.rows[k]]) continue;
+          if (!counts(k)) continue;
           child.rows.push_back(node.rows[k]);
-          child.weights.push_back(weight);
+          child.weights.push_back(weight_of(k));
         }
         child.parent = static_cast<NodeId>(index);
         child.depth = node.depth + 1;
@@ -335,6 +358,7 @@ class Grower {
         child.parent_orders = node.orders;
         finish(child);
       });
+      if (node.orders->is_large()) pass_on(*node.orders, children);
       node.left_child = static_cast<NodeId>(nodes_.size());
       release(node);
     }
@@ -342,6 +366,27 @@ class Grower {
       nodes_.push_back(std::move(child));
       enqueue(nodes_.size() - 1);
     }
+  }
+
+  // Gives the children of a node their part of its orders, which are freed.
+  void pass_on(Orders& orders, GrowingNode (&children)[2]) {
+    std::vector<std::uint8_t> sides(sample_.n_rows, 0);
+    for (std::size_t side = 0; side < 2; ++side) {
+      GrowingNode& child = children[side];
+      child.parent_orders.reset();
+      if (!is_open(child, most_gain_of(child))) continue;
+      child.orders = std::make_shared<Orders>(child.rows.size(), orders.columns);
+      for (const Row r : child.rows) sides[r] |= static_cast<std::uint8_t>(1 << side);
+    }
+    pool_.run(orders.columns.size(), true, [&](std::size_t k) {
+      for (std::size_t side = 0; side < 2; ++side)
+        if (const auto& own = children[side].orders) {
+          own->make_list(k);
+          take_rows(orders.list(k), orders.n_rows, [&](Row r) { return (sides[r] >> side & 1) != 0; }, own->n_rows,
+                    own->list(k));
+        }
+      orders.free_list(k);
+    });
   }
 
   void undo_last_split() {

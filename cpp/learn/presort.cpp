@@ -7,12 +7,28 @@
 
 namespace ferl {
 
+namespace {
+
+constexpr std::size_t kLarge = 200'000;  // pairs of row and feature: 800 kB of orders
+
+}  // namespace
+
+Orders::Orders(std::size_t n, std::vector<Column> of) : n_rows(n), columns(std::move(of)) {
+  per_piece_ = n * columns.size() < kLarge ? std::max<std::size_t>(2, columns.size()) : 1;
+  piece_.resize((columns.size() + per_piece_ - 1) / per_piece_);
+  for (auto& own : piece_)
+    if (!is_large()) own.resize(n_rows * columns.size());
+}
+
+void Orders::keep(std::size_t n_lists) {
+  columns.resize(n_lists);
+  if (is_large()) piece_.resize(n_lists);
+}
+
 Orders presort(const Sample& sample, ThreadPool& pool) {
-  Orders orders;
-  orders.n_rows = sample.n_rows;
-  orders.columns.resize(sample.n_columns);
-  std::iota(orders.columns.begin(), orders.columns.end(), 0);
-  orders.rows.resize(sample.n_rows * sample.n_columns);
+  std::vector<Column> columns(sample.n_columns);
+  std::iota(columns.begin(), columns.end(), 0);
+  Orders orders(sample.n_rows, std::move(columns));
 
   // Columns a task: several where they are short, so that the sorter's buffers are reused, one where they are long, so
   // that an interrupt is noticed soon.
@@ -25,6 +41,7 @@ Orders presort(const Sample& sample, ThreadPool& pool) {
       const double* x = sample.column(j);
       for (std::size_t i = 0; i < sample.n_rows; ++i) keyed[i] = {sortable_bits(x[i]), static_cast<Row>(i)};
       sort(keyed);
+      orders.make_list(j);
       Row* list = orders.list(j);
       for (std::size_t i = 0; i < sample.n_rows; ++i) list[i] = keyed[i].row;
     }

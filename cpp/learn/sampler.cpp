@@ -5,6 +5,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "core/free_memory.h"
 #include "core/ramp.h"
 #include "learn/sort.h"
 
@@ -32,7 +33,7 @@ class KeyLimit {
   void add(const std::vector<KeyedRow>& below_guess) {
     // Far more than were to be expected: equal rows. They would fill the memory and tell little.
     if (below_.size() > 4 * n_wanted_ + 1000) is_useless_ = true;
-    if (is_useless_) below_ = {};
+    if (is_useless_) free_memory(below_);
     else append(below_, below_guess);
   }
 
@@ -301,10 +302,7 @@ Sample Sampler::finish(int n_threads) {
   }
   const std::size_t n = sample.n_rows = first.size();
   // The values are most of the memory, and here they are twice: all else goes before.
-  kept = {};
-  held_.key = held_.place = held_.count = {};
-  held_.weight = {};
-  held_.y = {};
+  free_memory(kept, held_.key, held_.place, held_.count, held_.weight, held_.y);
   sample.x.resize(n * d);
   constexpr std::size_t kTile = 64;  // rows that stay in the cache while their columns are written
   const auto turn = [&](std::size_t from, std::size_t to) {

@@ -13,7 +13,7 @@ namespace ferl {
 namespace {
 
 // Vectors of exemplars, of which a first look at codes spares less than it takes.
-constexpr std::size_t kFewVectors = 8;
+constexpr std::size_t kFewVectors = 3;
 
 bool fits_a_child(const Tree& tree, std::size_t node, const Block& block, Row row) {
   for (std::size_t child = node + 1; child < tree.nodes[node].end; child = tree.nodes[child].end)
@@ -38,21 +38,29 @@ Exemplars::Exemplars(std::vector<double> row, const NodeId* exemplar, std::size_
     const auto n = static_cast<std::size_t>(std::find(own, own + per_node, -1) - own);
     group_[o] = {index_.size() / kFloatLanes, (n + kFloatLanes - 1) / kFloatLanes};
     for (std::size_t first = 0; first < n; first += kFloatLanes) {
-      const std::size_t at = lanes_.size();
-      lanes_.resize(at + kFloatLanes * d);
+      const std::size_t at = units_.size();
+      units_.resize(at + kFloatLanes * d);
       for (std::size_t lane = 0; lane < kFloatLanes; ++lane) {
         index_.push_back(own[std::min(first + lane, n - 1)]);  // the last one fills up the vector
         to_units(row_.data() + static_cast<std::size_t>(index_.back()) * d, 1, units.data());
         for (std::size_t k = 0; k < d; ++k) {
           const float lacking = k < n_numbers_ ? 0.0F : -1.0F;  // the centre, or a category like no other
           const float unit = std::isnan(units[k]) ? lacking : units[k];
-          lanes_[at + k * kFloatLanes + lane] = unit;
+          units_[at + k * kFloatLanes + lane] = unit;
         }
       }
     }
   }
   const auto has_many = [](const Group& own) { return own.n > kFewVectors; };
-  if (std::any_of(group_.begin(), group_.end(), has_many)) codes_ = ExemplarCodes(lanes_, n_numbers_, mismatch_);
+  if (std::any_of(group_.begin(), group_.end(), has_many)) codes_ = ExemplarCodes(units_, n_numbers_, mismatch_);
+  if (codes_.n_groups() > 0) {  // few exemplars are measured, one by one
+    AlignedVector<float> by_exemplar(units_.size());
+    for (std::size_t v = 0; v < index_.size() / kFloatLanes; ++v)
+      for (std::size_t k = 0; k < d; ++k)
+        for (std::size_t lane = 0; lane < kFloatLanes; ++lane)
+          by_exemplar[(v * kFloatLanes + lane) * d + k] = units_[(v * d + k) * kFloatLanes + lane];
+    units_ = std::move(by_exemplar);
+  }
   for (std::size_t k = 0; k < row_.size(); ++k)
     if (is_missing(row_[k]) && is_number(k % d)) row_[k] = scale_.centre[k % d];
 }
@@ -94,7 +102,7 @@ void Exemplars::distance(const Tree& tree, const MatrixView& x, int n_threads, s
         const Row i = firing.row[k];
         if (!tree.is_leaf(o) && fits_a_child(tree, o, block, i)) continue;
         const auto [begin, n] = group_[o];
-        best[i] = nearest(query[i], lanes_.data(), codes, begin, n, best[i]);
+        best[i] = nearest(query[i], units_.data(), codes, begin, n, best[i]);
       }
     });
     const auto fetch = [&](std::size_t i) {  // exemplars lie anywhere in more memory than a cache has
@@ -141,7 +149,10 @@ double Exemplars::sum_of_numbers(const double* x, std::ptrdiff_t stride, NodeId 
   double sum = 0, part[kAtOnce];
   for (std::size_t first = 0; first < d; first += kAtOnce) {
     const std::size_t n = std::min(kAtOnce, d - first);
-    for (std::size_t k = 0; k < n; ++k) part[k] = x[static_cast<std::ptrdiff_t>(first + k) * stride] - row[first + k];
+    if (stride == 1)  // as nearly all tables have it: several at once
+      for (std::size_t k = 0; k < n; ++k) part[k] = x[first + k] - row[first + k];
+    else
+      for (std::size_t k = 0; k < n; ++k) part[k] = x[static_cast<std::ptrdiff_t>(first + k) * stride] - row[first + k];
     for (std::size_t k = 0; k < n; ++k) part[k] = std::abs(part[k]) * per_unit[first + k] * share;
     for (std::size_t k = 0; k < n; ++k) sum += part[k];
   }

@@ -51,7 +51,7 @@ class Exemplars {
   std::vector<std::size_t> column_;  // numbers first
   std::vector<float> mismatch_;      // in this order
   std::vector<Group> group_;         // [node]
-  AlignedVector<float> lanes_;           // [vector of exemplars][feature][lane], in units
+  AlignedVector<float> units_;       // as the kernel nearest_exemplar wants them
   ExemplarCodes codes_;              // of the same
   std::vector<NodeId> index_;        // [vector of exemplars][lane], of a row
 };

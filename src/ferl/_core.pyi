@@ -98,7 +98,14 @@ def wide_scan(
 ) -> dict[str, Any]: ...
 def wide_path(sample: Sample, linear: bool, tau: float, max_conditions: int, n_rules: int) -> dict[str, Any]: ...
 def wide_refit(
-    firing: Floats, target: Floats, weight: Floats, sign: Ints, ridge: Floats, offset: Floats, n_threads: int
+    firing: Floats,
+    target: Floats,
+    weight: Floats,
+    sign: Ints,
+    ridge: Floats,
+    offset: Floats,
+    n_threads: int,
+    is_packed: bool = False,
 ) -> dict[str, Any]: ...
 def wide_prune(
     firing: Floats,

@@ -19,7 +19,6 @@ constexpr double kLinearSlack = 16;
 constexpr double kScales[] = {1, 1.2, 1.44, 1.73, 2.07, 2.49, 2.99};
 constexpr double kTolerance = 2e-4;       // of refits
 constexpr int kIterations = 12;
-constexpr std::size_t kMaxRows = 20'000;  // of inner validation
 constexpr double kBetter = 0.999;         // loss below this part of the best is an improvement
 constexpr int kPatience = 2;              // sizes without improvement
 // A start is given up when another one has this part of its loss with no more rules. With that, and the rules of one
@@ -193,7 +192,7 @@ class InnerValidation {
 
 Choices choose(const Sample& sample, const Grid& grid, const PathOptions& options, std::size_t max_rules,
                ThreadPool& pool) {
-  const std::size_t n = std::min(sample.n_rows, kMaxRows);
+  const std::size_t n = std::min(sample.n_rows, kValidationRows);
   const auto end = sample.weight.begin() + static_cast<std::ptrdiff_t>(n);
   const double weight = std::accumulate(sample.weight.begin(), end, 0.0);
   const int parts = std::min<int>(n_parts(weight), static_cast<int>(n));

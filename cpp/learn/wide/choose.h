@@ -12,6 +12,8 @@
 
 namespace ferl::wide {
 
+inline constexpr std::size_t kValidationRows = 20'000;  // more are not looked at before the last path
+
 struct Choice {
   double loss;  // mean log-loss of validation rows
   std::size_t start, n_rules;

@@ -40,8 +40,10 @@ Weights averaged(Path& path, const std::vector<Choice>& chosen, std::size_t n_ch
 }
 
 Grid make_candidates(const Sample& sample, const WideOptions& options, ThreadPool& pool) {
-  if (!options.words) return make_grid(sample, pool);
-  return make_word_grid(sample, options.max_conditions == 1 ? without_opposites(*options.words) : *options.words, pool);
+  // Paths scan the first rows of those that they are fitted on, which are among these.
+  if (!options.words) return make_grid(sample, kValidationRows, pool);
+  const auto& words = *options.words;
+  return make_word_grid(sample, options.max_conditions == 1 ? without_opposites(words) : words, kValidationRows, pool);
 }
 
 }  // namespace

@@ -37,6 +37,12 @@ struct BestPair {
   int low = -1, high = -1;  // knots
 };
 
+struct BinsToFill {  // of a feature
+  const std::uint8_t* bin;  // [row]
+  const float* x;           // [row]
+  float* sum;               // [bin][four channels][8]: sums, then sums of v x
+};
+
 struct Kernels {
   // out[c][i] = bias[c] + sum_k firing[k][first + i] v[k][c] for n rows, a multiple of kWidth and at most kBlock.
   void (*scores)(const float* const* firing, std::size_t n_rules, std::size_t n_channels, const float* v,
@@ -50,16 +56,20 @@ struct Kernels {
                       const float* target, std::size_t stride);
   // Turns scores into probabilities, [channel][stride], n a multiple of kWidth; one score: of the second of two classes.
   void (*probabilities)(float* score, std::size_t n_channels, std::size_t n, std::size_t stride);
-  // Adds rows to their bins, [bin][four channels][8]: sums, then sums of v x. row: [i][n_channels], a multiple of four,
-  // the last of which stands for x^2.
-  void (*fill_bins)(const std::uint8_t* bin, const float* x, const Row* index, std::size_t n, const float* row,
-                    std::size_t n_channels, float* sum);
+  // Adds rows to their bins of some features. row: [i][n_channels], a multiple of four, the last of which stands for
+  // x^2.
+  void (*fill_bins)(const BinsToFill* feature, std::size_t n_features, const Row* index, std::size_t n,
+                    const float* row, std::size_t n_channels);
   // row: [i][n_channels] of all rows, times the firing of those listed into out, the last channels twice: h w and h w^2.
   void (*weigh_rows)(const float* row, const Row* index, std::size_t n, const float* firing, std::size_t n_channels,
                      std::size_t n_gradients, float* out);
   // Sums over the bins of fill_bins, up to each of n_knots: below and below_x as in BinSums, of all n_channels.
   void (*add_bins)(const float* sum, std::size_t n_knots, std::size_t n_channels, const double* knot, double* below,
                    double* below_x);
+  // Of all n_channels of the bins of fill_bins: share times the sum of bin n_bins, then for each bin before it
+  // base times the sum plus slope times the sum of v x.
+  void (*add_word)(const float* sum, std::size_t n_bins, std::size_t n_channels, const double* base,
+                   const double* slope, double share, double* out);
   // Turns the upper half of a symmetric matrix, [n][n], into U with U' U equal to it. Below the diagonal anything
   // may be left. column: room for n numbers.
   void (*factor)(double* a, std::size_t n, double* column);
@@ -71,6 +81,10 @@ struct Kernels {
   // firing[i] *= membership of x[row[i]], or share where that is missing.
   void (*multiply_trapezoid)(const double* x, const Row* row, std::size_t n, const Trapezoid& trapezoid, double share,
                              float* firing);
+  // Firings of n rows, a multiple of kWidth, from bits of kWidth rows each and the values of those that are between 0
+  // and 1; kWidth values may be read from where the last ones begin.
+  void (*unpack)(const std::uint8_t* is_between, const std::uint8_t* is_one, const float* value, std::size_t n,
+                 float* out);
   // The best ramp between two knots, rising and falling.
   void (*best_pairs)(const BinSums& sums, BestPair& up, BestPair& down);
 };

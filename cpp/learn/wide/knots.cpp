@@ -132,7 +132,7 @@ std::vector<double> choose_knots(const Sample& sample, Column column, std::size_
   return knots;
 }
 
-Grid make_grid(const Sample& sample, ThreadPool& pool) {
+Grid make_grid(const Sample& sample, std::size_t n_located, ThreadPool& pool) {
   const std::size_t n = sample.n_rows, most = knots_per_feature(sample);
   std::vector<Feature> found(sample.n_columns);
   const std::size_t chunk = std::max<std::size_t>(1, 20'000 / n);  // columns a task
@@ -147,7 +147,7 @@ Grid make_grid(const Sample& sample, ThreadPool& pool) {
     }
   });
   Grid grid;
-  grid.n_rows = n;
+  const std::size_t n_kept = grid.n_rows = std::min(n_located, n);
   for (Feature& f : found)
     if (f.column >= 0) grid.features.push_back(std::move(f));
   const std::size_t n_features = grid.features.size();
@@ -155,30 +155,30 @@ Grid make_grid(const Sample& sample, ThreadPool& pool) {
   std::size_t n_codes = 0;
   for (std::size_t f = 0; f < n_features; ++f) {
     grid.code_of_feature[f] = n_codes;
-    if (grid.features[f].is_categorical()) n_codes += n;
+    if (grid.features[f].is_categorical()) n_codes += n_kept;
   }
   grid.code.resize(n_codes);
-  grid.bin.resize(n_features * n);
-  grid.offset.resize(n_features * n);
-  pool.run((n_features + chunk - 1) / chunk, n * n_features > 20'000, [&](std::size_t task) {
+  grid.bin.resize(n_features * n_kept);
+  grid.offset.resize(n_features * n_kept);
+  pool.run((n_features + chunk - 1) / chunk, n_kept * n_features > 20'000, [&](std::size_t task) {
     for (std::size_t j = task * chunk; j < std::min((task + 1) * chunk, n_features); ++j) {
       const Feature& f = grid.features[j];
       const double* x = sample.column(f.column);
       if (f.is_categorical()) {
         std::int32_t* code = grid.code.data() + grid.code_of_feature[j];
-        for (std::size_t i = 0; i < n; ++i) code[i] = is_missing(x[i]) ? -1 : static_cast<std::int32_t>(x[i]);
+        for (std::size_t i = 0; i < n_kept; ++i) code[i] = is_missing(x[i]) ? -1 : static_cast<std::int32_t>(x[i]);
         continue;
       }
       const auto last = f.knots.size() - 1;
-      for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t i = 0; i < n_kept; ++i) {
         std::size_t q = last;
         double offset = 0;
         if (!is_missing(x[i])) {
           q = bin_of(f.knots, x[i]);
           offset = std::min(1.0, std::max(0.0, (x[i] - f.knots[q]) / (f.knots[q + 1] - f.knots[q])));
         }
-        grid.bin[j * n + i] = static_cast<std::uint8_t>(q);
-        grid.offset[j * n + i] = static_cast<float>(offset);
+        grid.bin[j * n_kept + i] = static_cast<std::uint8_t>(q);
+        grid.offset[j * n_kept + i] = static_cast<float>(offset);
       }
     }
   });

@@ -38,7 +38,7 @@ struct Feature {
 };
 
 struct Grid {
-  std::size_t n_rows = 0;
+  std::size_t n_rows = 0;  // that scans may ask for
   std::vector<Feature> features;
   std::vector<std::uint8_t> bin;   // [feature][row]: the knot below; the last one where the value is missing
   std::vector<float> offset;       // [feature][row]: from the knot below (0) to the one above (1)
@@ -53,6 +53,7 @@ std::size_t knots_per_feature(const Sample& sample);
 // column is constant.
 std::vector<double> choose_knots(const Sample& sample, Column column, std::size_t most);
 
-Grid make_grid(const Sample& sample, ThreadPool& pool);
+// n_located: of so many rows, the first ones, the grid says where they lie.
+Grid make_grid(const Sample& sample, std::size_t n_located, ThreadPool& pool);
 
 }  // namespace ferl::wide

@@ -7,6 +7,7 @@
 
 #include "learn/hash.h"
 #include "core/exponential.h"
+#include "core/free_memory.h"
 
 namespace ferl::wide {
 
@@ -22,6 +23,8 @@ constexpr std::size_t kPairsAfter = 30;     // rules; then a second one joins in
 constexpr double kMostCorrelation = 0.8, kLeastOfBest = 0.3;
 constexpr double kPathRidge = 10, kMostStep = 4;
 constexpr std::size_t kPathRows = 4096;     // the path is fitted on; checkpoints are on all rows
+static_assert(kPathRows <= kPlainRows);
+constexpr std::size_t kPackAbove = 65'536;  // rows whose firings are packed, which takes up to a tenth more time for fewer
 constexpr std::size_t kScanWork = 600'000;  // rows x features x channels of a scan, as long as enough rows remain
 constexpr std::size_t kMinScanRows = 1200, kMaxScanRows = 3000;
 constexpr double kMostWork = 2e5;           // of most scans: features that gain little are left out
@@ -39,7 +42,8 @@ Path::Path(const Sample& sample, const Grid& grid, const std::vector<Row>& fit_r
     : sample_(sample), grid_(grid), options_(options), pool_(pool), n_classes_(sample.n_classes),
       n_channels_(n_channels(sample.n_classes)), n_fit_(fit_rows.size()), n_fit_padded_(padded(fit_rows.size())),
       n_other_padded_(padded(other_rows.size())), n_other_(other_rows.size()),
-      n_path_(std::min(n_fit_padded_, kPathRows)), scanner_(grid, options.monotone), followed_(followed) {
+      n_path_(std::min(n_fit_padded_, kPathRows)), is_packed_(n_fit_padded_ > kPackAbove && n_other_ == 0),
+      scanner_(grid, options.monotone), followed_(followed) {
   rows_ = fit_rows;
   rows_.resize(n_fit_padded_, fit_rows.front());
   rows_.insert(rows_.end(), other_rows.begin(), other_rows.end());
@@ -91,7 +95,8 @@ double Path::ridge_share(const FiringMoments& moments) const {
 std::vector<RuleColumn> Path::columns() const {
   std::vector<RuleColumn> out;
   for (std::size_t k = 0; k < rules_.size(); ++k)
-    out.push_back({firing_[k].data(), moments_[k], sign_[k], k < n_linear_ ? linear_ridge_ : 1e300, ridge_share(moments_[k])});
+    out.push_back({firing_[k].data(), moments_[k], sign_[k], k < n_linear_ ? linear_ridge_ : 1e300,
+                   ridge_share(moments_[k]), is_packed_ ? &packed_[k] : nullptr});
   return out;
 }
 
@@ -133,6 +138,7 @@ void Path::append(Rule rule, int sign) {
 // The firings of the rules from the first that has none.
 void Path::fire_from(std::size_t first) {
   firing_.resize(rules_.size());
+  if (is_packed_) packed_.resize(rules_.size());
   moments_.resize(rules_.size());
   path_moments_.resize(rules_.size());
   pool_.run(rules_.size() - first, rows_.size() > kWorthSharing, [&](std::size_t task) {
@@ -142,6 +148,11 @@ void Path::fire_from(std::size_t first) {
     moments_[k] = firing_moments(firing.data(), weight_.data(), n_fit_padded_);
     path_moments_[k] =
         n_path_ == n_fit_padded_ ? moments_[k] : firing_moments(firing.data(), weight_.data(), n_path_);
+    if (is_packed_) {
+      packed_[k] = PackedFiring(firing.data(), n_fit_padded_);
+      firing.resize(kPlainRows);
+      firing.shrink_to_fit();
+    }
     firing_[k] = std::move(firing);
   });
 }
@@ -446,6 +457,7 @@ bool Path::step() {
     append(other->rule, other->sign);
     const bool is_different = std::fabs(correlation(rules_.size() - 1, rules_.size() - 2)) < kMostCorrelation;
     firing_.pop_back(), moments_.pop_back(), path_moments_.pop_back(), rules_.pop_back(), sign_.pop_back();
+    if (is_packed_) packed_.pop_back();
     if (!is_different) continue;
     join(other->rule, other->sign);
     break;
@@ -454,9 +466,7 @@ bool Path::step() {
 }
 
 void Path::keep_rules_alone() {
-  firing_ = {};
-  score_ = {};
-  probability_ = {};
+  free_memory(firing_, packed_, score_, probability_);
   scanner_.set_rows({});
 }
 

@@ -98,7 +98,9 @@ class Path {
   AlignedVector<Label> label_;
   std::vector<Rule> rules_;
   std::vector<int> sign_;
-  std::vector<AlignedVector<float>> firing_;  // [rule][row]
+  std::vector<AlignedVector<float>> firing_;  // [rule][row]; of the first rows alone, where all are packed
+  bool is_packed_;
+  std::vector<PackedFiring> packed_;          // [rule]
   std::vector<FiringMoments> moments_, path_moments_;
   Weights weights_;
   std::vector<float> score_;  // [channel][row of the path]

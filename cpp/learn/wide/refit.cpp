@@ -142,17 +142,29 @@ void Refit::sum_rows(const std::vector<float>& v, const std::vector<float>& b) {
   const std::size_t n_pieces = (rows_.n + kPiece - 1) / kPiece;
   std::vector<double> sums(n_pieces * (size + 1), 0.0);  // of each piece: the loss, then the slopes
   pool_.run(n_pieces, rows_.n * size > kWorthSharing, [&](std::size_t piece) {
-    AlignedVector<float> score(e * kBlock);
+    thread_local AlignedVector<float> score;
+    if (score.size() < e * kBlock) score.resize(e * kBlock);
     double* sum = sums.data() + piece * (size + 1);
+    thread_local AlignedVector<float> unpacked;
+    std::vector<const float*> firing;
+    if (is_packed()) {
+      firing = firing_;
+      unpacked.resize(n_rules_ * kBlock);
+      for (std::size_t k = 0; k < n_rules_; ++k) firing[k] = unpacked.data() + k * kBlock;
+    }
     for (std::size_t first = piece * kPiece; first < std::min((piece + 1) * kPiece, rows_.n); first += kBlock) {
       const std::size_t n = std::min(kBlock, rows_.n - first);
-      kernels().scores(firing_.data(), n_rules_, e, v.data(), b.data(), first, n, score.data());
+      for (std::size_t k = 0; is_packed() && k < n_rules_; ++k)
+        rules_[k].packed->unpack(first, n, unpacked.data() + k * kBlock);
+      const std::size_t at = is_packed() ? 0 : first;
+      const float* const* rules = is_packed() ? firing.data() : firing_.data();
+      kernels().scores(rules, n_rules_, e, v.data(), b.data(), at, n, score.data());
       add_offset(score.data(), kBlock, first, n);
       const Label* label = rows_.label ? rows_.label + first : nullptr;
       const float* target = rows_.target ? rows_.target + first : nullptr;
       sum[0] += kernels().residuals(score.data(), e, n, rows_.weight + first, label, target, rows_.n);
       kernels().products(&ones, 1, e, 0, n, score.data(), sum + 1);
-      kernels().products(firing_.data(), n_rules_, e, first, n, score.data(), sum + 1 + e);
+      kernels().products(rules, n_rules_, e, at, n, score.data(), sum + 1 + e);
     }
   });
   last_ = {v, b, std::vector<double>(size + 1, 0.0)};
@@ -230,9 +242,8 @@ const std::vector<double>& Refit::curvature(const Weights& weights) {
 }
 
 // Halves the step until the objective falls enough. Not moved: it does not fall any more.
-double Refit::search(const std::vector<double>& direction, const std::vector<double>& gradient,
-                     std::vector<double>& w, std::vector<double>& new_gradient, double value, bool& moved) {
-  const double slope = dot(direction, gradient);
+double Refit::search(const std::vector<double>& direction, double slope, std::vector<double>& w,
+                     std::vector<double>& new_gradient, double value, bool& moved) {
   std::vector<double> trial(w.size());
   double step = 1;
   for (int halving = 0; halving < 20; ++halving, step *= 0.5) {
@@ -274,10 +285,11 @@ double Refit::fit_free(const RefitOptions& options, std::vector<double>& w) {
       for (std::size_t i = 0; i < direction.size(); ++i) direction[i] += (alpha[k] - beta) * memory[k].step[i];
     }
     for (double& d : direction) d = -d;
-    if (-0.5 * dot(direction, gradient) < options.tolerance * value) break;
+    const double slope = dot(direction, gradient);
+    if (-0.5 * slope < options.tolerance * value) break;
     const std::vector<double> before = w;
     bool moved = false;
-    value = search(direction, gradient, w, next, value, moved);
+    value = search(direction, slope, w, next, value, moved);
     if (!moved) break;
     Memory made{w, next, 0};
     for (std::size_t i = 0; i < w.size(); ++i) made.step[i] -= before[i], made.change[i] -= gradient[i];
@@ -316,9 +328,10 @@ double Refit::fit_bounded(const RefitOptions& options, std::vector<double>& w) {
       }
       if (most < 1e-3 * options.tolerance * value) break;
     }
-    if (-0.5 * dot(direction, gradient) < options.tolerance * value) break;
+    const double along = dot(direction, gradient);
+    if (-0.5 * along < options.tolerance * value) break;
     bool moved = false;
-    value = search(direction, gradient, w, next, value, moved);
+    value = search(direction, along, w, next, value, moved);
     if (!moved) break;
     gradient.swap(next);
   }

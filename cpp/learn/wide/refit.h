@@ -9,6 +9,7 @@
 #include "core/thread_pool.h"
 #include "core/types.h"
 #include "learn/wide/kernels.h"
+#include "learn/wide/packed_firing.h"
 
 namespace ferl::wide {
 
@@ -37,13 +38,17 @@ struct FiringMoments {
 };
 FiringMoments firing_moments(const float* firing, const float* weight, std::size_t n);
 
+// So many rows have their firings as they are, all further ones may have them packed.
+inline constexpr std::size_t kPlainRows = 4096;
+
 // A rule as a refit sees it.
 struct RuleColumn {
-  const float* firing;  // [row]
+  const float* firing;  // [row]; where the firings of all rows are packed, of the first kPlainRows
   FiringMoments moments;
   int sign = 0;               // of the second class's weight, 0: any; two classes if not
   double max_ridge = 1e300;   // whatever the others get
   double ridge_share = 1;     // times the ridge: 1 for a ridge on standardised weights
+  const PackedFiring* packed = nullptr;  // of all rows; null: none is
 };
 
 struct RefitOptions {
@@ -63,12 +68,13 @@ class Refit {
   const std::vector<double>& curvature(const Weights& weights);
 
  private:
+  bool is_packed() const { return rows_.n > kPlainRows && n_rules_ > 0 && rules_[0].packed; }
   void add_offset(float* score, std::size_t stride, std::size_t first, std::size_t n) const;
   double evaluate(const std::vector<double>& w, std::vector<double>& gradient);
   void sum_rows(const std::vector<float>& v, const std::vector<float>& b);
   std::vector<double> standardised(const Weights& weights) const;
   void restore(const std::vector<double>& w, Weights& weights) const;
-  double search(const std::vector<double>& direction, const std::vector<double>& gradient, std::vector<double>& w,
+  double search(const std::vector<double>& direction, double slope, std::vector<double>& w,
                 std::vector<double>& new_gradient, double value, bool& moved);
   double fit_free(const RefitOptions& options, std::vector<double>& w);
   double fit_bounded(const RefitOptions& options, std::vector<double>& w);

@@ -10,6 +10,8 @@ namespace ferl::wide {
 namespace {
 
 constexpr std::size_t kWorthSharing = 200'000;  // rows times features times channels
+constexpr std::size_t kFilledAtOnce = 4;        // features
+constexpr std::size_t kMostPadded = (kMaxGradients + 2 + 3) / 4 * 4 + 4;  // channels, with those that pad them
 constexpr std::size_t kOrderings = 4;           // classes by whose residuals the categories are put in order
 
 }  // namespace
@@ -110,21 +112,29 @@ Scanner::Rows Scanner::weigh(const std::vector<float>& base) const {
   return out;
 }
 
-Scanner::Bins Scanner::fill(std::size_t f, const Rows& rows, std::size_t n_bins) const {
+void Scanner::fill(const std::size_t* features, std::size_t n_features, const Rows& rows, Bins* bins) const {
   thread_local std::vector<float> sum;
-  sum.assign(n_bins * 2 * n_padded_, 0.0f);
-  const std::size_t first = f * rows_.size();
-  kernels().fill_bins(bin_.data() + first, offset_.data() + first, rows.all ? nullptr : rows.index.data(),
-                      rows.index.size(), rows.value, n_padded_, sum.data());
-  return {sum.data(), n_padded_};
+  std::size_t begin[kFilledAtOnce + 1] = {0};
+  for (std::size_t k = 0; k < n_features; ++k) {
+    const Feature& feature = grid_.features[features[k]];
+    const std::size_t n_bins = feature.knots.size() + (feature.has_words() ? 2 : 0);  // the last holds missing values
+    begin[k + 1] = begin[k] + n_bins * 2 * n_padded_;
+  }
+  sum.assign(begin[n_features], 0.0f);
+  BinsToFill to_fill[kFilledAtOnce];
+  for (std::size_t k = 0; k < n_features; ++k) {
+    const std::size_t first = features[k] * rows_.size();
+    to_fill[k] = {bin_.data() + first, offset_.data() + first, sum.data() + begin[k]};
+    bins[k] = {sum.data() + begin[k], n_padded_};
+  }
+  kernels().fill_bins(to_fill, n_features, rows.all ? nullptr : rows.index.data(), rows.index.size(), rows.value,
+                      n_padded_);
 }
 
-Found Scanner::best_ramp(std::size_t f, const Rows& rows, int sign, const Bounds& bounds) const {
+Found Scanner::best_ramp(std::size_t f, const Bins& bins, int sign, const Bounds& bounds) const {
   const Feature& feature = grid_.features[f];
   const std::size_t n_knots = feature.knots.size(), used = n_gradients_ + 2;
-  const Bins bins = fill(f, rows, n_knots);
-  constexpr std::size_t kMost = (kMaxGradients + 2 + 3) / 4 * 4 + 4;  // channels, with those that pad them
-  double below[kMost * kMaxKnots], below_x[kMost * kMaxKnots];
+  double below[kMostPadded * kMaxKnots], below_x[kMostPadded * kMaxKnots];
   double below_x2[kMaxKnots] = {}, at[kMaxKnots], share[kMaxKnots] = {}, share_x[kMaxKnots] = {};
   for (std::size_t q = 0; q < kMaxKnots; ++q) at[q] = q < n_knots ? feature.position[q] : static_cast<double>(q) + 1;
   kernels().add_bins(bins.at, n_knots, n_padded_, at, below, below_x);
@@ -154,10 +164,9 @@ Found Scanner::best_ramp(std::size_t f, const Rows& rows, int sign, const Bounds
   return found;
 }
 
-Found Scanner::best_word(std::size_t f, const Rows& rows, int sign) const {
+Found Scanner::best_word(std::size_t f, const Bins& bins, int sign) const {
   const Feature& feature = grid_.features[f];
   const std::size_t n_bins = feature.knots.size() + 1, h = n_gradients_, h2 = h + 1;
-  const Bins bins = fill(f, rows, n_bins + 1);  // the last one holds missing values
   const double smoothing = terms_.smoothing / terms_.scale, least = terms_.least_weight / terms_.scale;
   const int monotone = monotone_.empty() ? 0 : monotone_[static_cast<std::size_t>(feature.column)];
   Found found;
@@ -167,17 +176,14 @@ Found Scanner::best_word(std::size_t f, const Rows& rows, int sign) const {
     if (monotone != 0 && (own == 0 || (sign != 0 && sign != own))) continue;
     const int needed = sign != 0 ? sign : own;
     const double share = word.condition.share;
-    const auto firing = [&](std::size_t c) {  // sum of v times the membership
-      double total = share * bins.sum(n_bins, c);
-      for (std::size_t q = 0; q < n_bins; ++q) total += word.base[q] * bins.sum(q, c) + word.slope[q] * bins.sum_x(q, c);
-      return total;
-    };
+    double firing[kMostPadded];  // sums of v times the membership
+    kernels().add_word(bins.at, n_bins, n_padded_, word.base.data(), word.slope.data(), share, firing);
     double up = 0;
     for (std::size_t c = 0; c < n_gradients_; ++c) {
-      const double z = firing(c);
+      const double z = firing[c];
       up += needed == 0 || z * needed > 0 ? z * z : 0;
     }
-    const double s1 = firing(h);
+    const double s1 = firing[h];
     double s2 = share * share * bins.sum(n_bins, h2);
     for (std::size_t q = 0; q < n_bins; ++q)
       s2 += word.base[q] * (word.base[q] * bins.sum(q, h2) + 2 * word.slope[q] * bins.sum_x(q, h2)) +
@@ -318,19 +324,35 @@ std::vector<Found> Scanner::scan(const std::vector<float>& base, int sign, const
                                  std::size_t n_best, ThreadPool& pool) const {
   const Rows rows = weigh(base);
   std::vector<Found> found(grid_.features.size());
-  const std::size_t chunk = std::max<std::size_t>(1, 20'000 / (rows.index.size() * n_padded_ + 1));
+  const std::size_t chunk = std::max<std::size_t>(kFilledAtOnce, 20'000 / (rows.index.size() * n_padded_ + 1));
   pool.run((features.size() + chunk - 1) / chunk, rows.index.size() * features.size() * n_padded_ > kWorthSharing,
            [&](std::size_t task) {
              BestGains up(n_best), down(n_best);
+             std::size_t filled[kFilledAtOnce], n_filled = 0;  // features whose bins are filled at the same time
+             const auto find_best = [&] {
+               Bins bins[kFilledAtOnce];
+               fill(filled, n_filled, rows, bins);
+               for (std::size_t k = 0; k < n_filled; ++k) {
+                 const std::size_t f = filled[k];
+                 found[f] = grid_.features[f].has_words() ? best_word(f, bins[k], sign)
+                                                          : best_ramp(f, bins[k], sign, {up.bound(), down.bound()});
+                 up.meet(found[f].up.gain);
+                 down.meet(found[f].down.gain);
+               }
+               n_filled = 0;
+             };
              for (std::size_t k = task * chunk; k < std::min((task + 1) * chunk, features.size()); ++k) {
                const std::size_t f = features[k];
-               const Feature& feature = grid_.features[f];
-               found[f] = feature.has_words()        ? best_word(f, rows, sign)
-                          : feature.is_categorical() ? best_set(f, rows, sign)
-                                                     : best_ramp(f, rows, sign, {up.bound(), down.bound()});
+               if (grid_.features[f].has_words() || !grid_.features[f].is_categorical()) {
+                 filled[n_filled++] = f;
+                 if (n_filled == kFilledAtOnce) find_best();
+                 continue;
+               }
+               found[f] = best_set(f, rows, sign);
                up.meet(found[f].up.gain);
                down.meet(found[f].down.gain);
              }
+             if (n_filled > 0) find_best();
            });
   return found;
 }

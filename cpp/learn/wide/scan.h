@@ -67,16 +67,17 @@ class Scanner {
     double up = -1, down = -1;
   };
   struct Bins {  // sums of a feature's bins, as the kernel lays them out: [bin][four channels][v, v x]
-    const float* at;
-    std::size_t n_padded;
+    const float* at = nullptr;
+    std::size_t n_padded = 0;
     double sum(std::size_t q, std::size_t c) const { return at[2 * (q * n_padded + c / 4 * 4) + c % 4]; }
     double sum_x(std::size_t q, std::size_t c) const { return at[2 * (q * n_padded + c / 4 * 4) + 4 + c % 4]; }
     double sum_x2(std::size_t q) const { return sum_x(q, n_padded - 1); }  // of h w^2
   };
   Rows weigh(const std::vector<float>& base) const;
-  Bins fill(std::size_t feature, const Rows& rows, std::size_t n_bins) const;
-  Found best_ramp(std::size_t feature, const Rows& rows, int sign, const Bounds& bounds) const;
-  Found best_word(std::size_t feature, const Rows& rows, int sign) const;
+  // Of some features, none of them with sets of categories; the sums stay until the next call.
+  void fill(const std::size_t* features, std::size_t n_features, const Rows& rows, Bins* bins) const;
+  Found best_ramp(std::size_t feature, const Bins& bins, int sign, const Bounds& bounds) const;
+  Found best_word(std::size_t feature, const Bins& bins, int sign) const;
   Found best_set(std::size_t feature, const Rows& rows, int sign) const;
 
   const Grid& grid_;

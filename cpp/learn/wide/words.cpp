@@ -102,7 +102,8 @@ std::vector<Condition> without_opposites(const std::vector<Condition>& words) {
   return out;
 }
 
-Grid make_word_grid(const Sample& sample, const std::vector<Condition>& words, ThreadPool& pool) {
+Grid make_word_grid(const Sample& sample, const std::vector<Condition>& words, std::size_t n_located,
+                    ThreadPool& pool) {
   std::vector<std::vector<Condition>> of_column(sample.n_columns);
   for (const Condition& own : words) of_column[static_cast<std::size_t>(own.column)].push_back(own);
   const std::size_t n = sample.n_rows;
@@ -111,20 +112,20 @@ Grid make_word_grid(const Sample& sample, const std::vector<Condition>& words, T
     if (!of_column[j].empty()) found[j] = word_feature(sample, static_cast<Column>(j), of_column[j]);
   });
   Grid grid;
-  grid.n_rows = n;
+  const std::size_t n_kept = grid.n_rows = std::min(n_located, n);
   for (Feature& f : found)
     if (f.column >= 0) grid.features.push_back(std::move(f));
   const std::size_t n_features = grid.features.size();
   grid.code_of_feature.assign(n_features, 0);
-  grid.bin.resize(n_features * n);
-  grid.offset.resize(n_features * n);
-  pool.run(n_features, n * n_features > kWorthSharing, [&](std::size_t j) {
+  grid.bin.resize(n_features * n_kept);
+  grid.offset.resize(n_features * n_kept);
+  pool.run(n_features, n_kept * n_features > kWorthSharing, [&](std::size_t j) {
     const std::vector<double>& knots = grid.features[j].knots;
     const double* x = sample.column(static_cast<std::size_t>(grid.features[j].column));
-    for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t i = 0; i < n_kept; ++i) {
       const std::size_t bin = is_missing(x[i]) ? knots.size() + 1 : bin_of(knots, x[i]);
-      grid.bin[j * n + i] = static_cast<std::uint8_t>(bin);
-      grid.offset[j * n + i] = bin > knots.size() ? 0.0f : static_cast<float>(offset_in(knots, bin, x[i]));
+      grid.bin[j * n_kept + i] = static_cast<std::uint8_t>(bin);
+      grid.offset[j * n_kept + i] = bin > knots.size() ? 0.0f : static_cast<float>(offset_in(knots, bin, x[i]));
     }
   });
   return grid;

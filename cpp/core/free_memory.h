@@ -1,0 +1,11 @@
+// Gives the memory of vectors back. To assign {} does not: it empties a vector, which keeps its memory.
+#pragma once
+
+namespace ferl {
+
+template <class... Vector>
+void free_memory(Vector&... own) {
+  (Vector().swap(own), ...);
+}
+
+}  // namespace ferl
