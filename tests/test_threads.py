@@ -54,3 +54,13 @@ def test_threads_that_fit_at_a_time_find_what_one_finds(variant: str) -> None:
     table = mixed_table(np.random.default_rng(2), n=2500)
     expected = fitted(table, variant).predict_proba(table.frame).tobytes()
     assert at_a_time(lambda: fitted(table, variant).predict_proba(table.frame).tobytes()) == {expected}
+
+
+def test_rows_so_many_that_firings_are_packed_give_the_same_rules_on_any_threads() -> None:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=66_000), rng.integers(0, 50, 66_000) / 50])  # packed from 65,536 rows on
+    y = (X[:, 0] > 0) ^ (X[:, 1] > 0.5) ^ (rng.random(len(X)) < 0.1)
+    options = {"growth_rows": None, "max_rules": 8, "random_state": 0}
+    one, two = (FERLClassifier(n_jobs=n_jobs, **options).fit(X, y) for n_jobs in (1, 2))
+    assert one.score(X, y) > 0.88  # of 0.9 that noise leaves
+    assert np.array_equal(one.predict_proba(X), two.predict_proba(X))
