@@ -195,5 +195,5 @@ TABLE = Table(
     summary="Accuracy, selection and prediction sets against the number of rules.",
     run=run_frontier,
     chapter="Answers",
-    minutes=90,
+    minutes=180,
 )

@@ -155,7 +155,7 @@ TABLE = Table(
     summary="FERL-wide and its rivals on tables of PyPI packages, as they come.",
     run=run_second,
     chapter="Answers",
-    minutes=240,
+    minutes=80,
     needs_data=False,
     needs_suite=True,
 )
