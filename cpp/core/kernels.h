@@ -81,7 +81,7 @@ struct CodeView {
 // registers to make one register of 16-bit sums, lane by lane.
 inline std::size_t code_place(std::size_t lane) { return (lane % 4 * 4 + lane / 4) * kCodesInGroup; }
 
-// Rows of which each is compared with one of them; what is beyond the last one is never looked at by who asks.
+// Rows of which each is compared with one of them. Callers ignore the lanes after the last row.
 struct LaneTable {
   const float* value;     // [vector of rows][column][lane]
   const float* mismatch;  // [column]: how far categories that differ are apart; below zero: the column holds numbers
@@ -130,8 +130,8 @@ struct Kernels {
   // [vector of exemplars][feature][lane] where there are no codes, [exemplar][feature] where there are.
   std::uint64_t (*nearest_exemplar)(const ExemplarQuery& query, const float* units, const CodeView& codes,
                                     std::size_t begin, std::size_t n, std::uint64_t best);
-  // nearest[row] = min(nearest[row], distance of the row from x), a sum over the columns in their order; largest[vector] is
-  // the largest of what is then nearest in it.
+  // nearest[row] = min(nearest[row], distance of the row from x), a sum over the columns in their order; largest[vector]
+  // is the largest of what is then nearest in it.
   void (*approach)(const LaneTable& rows, const float* x, float* nearest, float* largest);
   // value += of_run + of_place; then the least of each run, and the least of each place and of what `least_of_place` has.
   void (*add_to_runs)(const RunTable& table, double* least_of_run, double* least_of_place);

@@ -17,7 +17,6 @@ class CoverRows {
   // mismatch: of each column; below zero: the column holds numbers.
   CoverRows(std::size_t n_rows, std::vector<float> mismatch);
 
-  std::size_t size() const { return n_; }
   // No NaN: what is missing counts as the centre, or as a category of its own.
   void set(std::size_t row, std::size_t column, float value) { value_[place(row, column)] = value; }
 

@@ -105,8 +105,8 @@ class ScoreProof : public RowProof {
   std::vector<std::size_t> gated_axis_;  // [column of supports]
   std::vector<double> tolerance_;  // [class]: how far a computed score may lie from what the corners say
   std::vector<double> row_, row_score_;
-  std::vector<double> said_;  // scratch memory of move and of the search for a row that is behind, as these two
-  std::vector<double> ahead_of_;
+  // Scratch memory of move and of the search for a row that is behind.
+  std::vector<double> said_, ahead_of_;
   std::vector<std::size_t> at_;
   Label label_ = 0;
 

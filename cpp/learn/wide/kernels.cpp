@@ -15,13 +15,13 @@ struct ValueOfRow {
       for (unsigned row = 0, next = 0; row < 8; next += bits >> row++ & 1) at[bits][row] = static_cast<std::uint8_t>(next % 8);
   }
 };
-constexpr ValueOfRow kValueOfRow;
+[[maybe_unused]] constexpr ValueOfRow kValueOfRow;  // the baseline does without
 
 #define FERL_KERNELS_FILE "learn/wide/kernels.inc"
 #define FERL_KERNELS(isa) \
   {isa::scores,   isa::products, isa::residuals, isa::probabilities, isa::fill_bins,          isa::weigh_rows, \
-   isa::add_bins, isa::add_word, isa::factor,   isa::solve,     isa::solve_several, isa::multiply_trapezoid, isa::unpack,     \
-   isa::best_pairs}
+   isa::add_bins, isa::add_word, isa::factor,    isa::solve,         isa::solve_several,                       \
+   isa::multiply_trapezoid,      isa::unpack,    isa::best_pairs}
 #include "core/instruction_sets.inc"
 
 }  // namespace

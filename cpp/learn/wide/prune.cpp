@@ -15,6 +15,7 @@ constexpr double kRidgeShare = 0.25;      // soft targets have less noise than l
 constexpr double kMaxRidge = 15;          // a stronger one alone would change the answers too much
 constexpr double kLeastPivot = 1e-12;     // of the inverse normal matrix
 constexpr std::size_t kMaxRows = 4096;    // that answers are compared on
+static_assert(kMaxRows <= kPlainRows);    // packed rules have no others
 
 class Pruner {
  public:

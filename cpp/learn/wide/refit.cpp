@@ -15,6 +15,7 @@ constexpr double kInterceptRidge = 1e-3;     // finite where a class has no row
 constexpr std::size_t kPiece = 8 * kBlock;   // rows a task: fixed, so that sums do not depend on the threads
 constexpr std::size_t kCurvatureRows = 1024; // the normal matrix only guides steps: some rows are enough
 constexpr std::size_t kWorthSharing = 500'000;  // rows times weights
+static_assert(kCurvatureRows <= kPlainRows);
 constexpr std::size_t kMemory = 6;           // steps that L-BFGS remembers
 constexpr double kLeastDeviation = 1e-6;
 

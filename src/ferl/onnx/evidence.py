@@ -91,6 +91,7 @@ def add_rows(graph: Graph, table: Value, n_columns: int, asked: NDArray[Any] | N
     index, taken = np.arange(n_columns), graph("Transpose", table, perm=[1, 0])
     if asked is not None and len(np.unique(asked)) < n_columns:
         columns = np.unique(asked) if len(asked) else np.array([0])  # one, since it tells how many rows there are
+        index[:] = n_columns  # where there is nothing: a graph that asks for another column does not run
         index[columns] = np.arange(len(columns))
         taken = graph.take(taken, columns)
     return Rows(graph, taken, index)

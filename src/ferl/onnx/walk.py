@@ -89,7 +89,7 @@ class Splits:
         inner = np.flatnonzero(~tree.is_leaf)
         if not len(inner) or not core.is_split[inner].all():
             return None
-        left, right = _children(tree, inner)
+        left, right = _children(tree)
         is_category = np.array([len(tree.memberships(int(node))) > 0 for node in left])
         high, slope, _ = np.where(is_category[:, None], 0.0, core.fall[left]).T
         low = np.where(is_category, 0.0, core.rise[right][:, 0])
@@ -118,8 +118,8 @@ class Splits:
         return len(self.column)
 
 
-def _children(tree: FuzzyTree, inner: _Nodes) -> tuple[_Nodes, _Nodes]:
-    """The left and the right child of nodes that have two."""
+def _children(tree: FuzzyTree) -> tuple[_Nodes, _Nodes]:
+    """The left and the right children of all inner nodes, in the order of these."""
     nodes = np.arange(1, tree.n_nodes)
     by_parent = nodes[np.argsort(tree.parent[nodes], kind="stable")]
     return by_parent[::2], by_parent[1::2]
@@ -360,7 +360,7 @@ def _with_categories(
     factors: list[Value],
 ) -> list[_Side]:
     """Sides of which some ask for categories, and then look them up: those of the node, then unseen, then missing."""
-    left, right = _children(tree, np.flatnonzero(~tree.is_leaf))
+    left, right = _children(tree)
     asked = np.flatnonzero(splits.is_category)
     sizes = np.zeros(splits.n_splits, dtype=np.int64)
     sizes[asked] = [len(tree.memberships(int(own))) + 2 for own in left[asked]]
