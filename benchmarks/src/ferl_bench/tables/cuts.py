@@ -76,7 +76,7 @@ def measure(n_resamples: int, n_rows: int, flipped: float, repetitions: int) -> 
         rng = np.random.default_rng([n_rows, round(100 * flipped), draw])
         X = rng.random((n_rows, 1))
         y = ((X[:, 0] > CUT) ^ (rng.random(n_rows) < flipped)).astype(np.int64)
-        tree = fit({"max_rules": 2, "n_resamples": n_resamples}, X, y, draw).tree_
+        tree = fit({"variant": "deep", "max_rules": 2, "n_resamples": n_resamples}, X, y, draw).tree_
         if tree.cuts is None or tree.n_nodes == 1:
             continue
         low, high = tree.cuts.interval[0]
