@@ -11,25 +11,20 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pytest
-from rich.console import Console
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from typer.testing import CliRunner
 
+from bench_examples import quiet, small_data_sets
 from ferl_bench import render
 from ferl_bench.cache import Result, ResultFile, fingerprint
 from ferl_bench.command import app
 from ferl_bench.data import encode, load_csv, load_folder
 from ferl_bench.errors import BenchError
-from ferl_bench.instruction_race import available
-from ferl_bench.memory import DEEP_ON_ALL, WIDE_ON_ALL
 from ferl_bench.method import Method, all_methods, get_method
 from ferl_bench.protocol import evaluate, make_folds
-from ferl_bench.race import growth_exponent, race
 from ferl_bench.runner import Job, plan, run
 from ferl_bench.table import Request
 from ferl_bench.tables.frontier import run_frontier
-from ferl_bench.tables.speed import Sizes, run_speed
-from ferl_bench.wide_race import SMALLER
 
 CART = get_method("CART")
 
@@ -73,27 +68,9 @@ METHODS = [
 ]
 
 
-def write_csv(path: Path, header: str, rows: list[list[object]]) -> None:
-    path.write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n")
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """``blobs``: three numeric classes, one of them with two rows. ``mixed``: a number and a category, two classes."""
-    data = tmp_path / "data"
-    data.mkdir()
-    rng = np.random.default_rng(0)
-    labels = ["a"] * 30 + ["b"] * 30 + ["rare"] * 2
-    blobs: list[list[object]] = [[*rng.normal(ord(label[0]) % 7, 1.5, 2).round(3), label] for label in labels]
-    write_csv(data / "blobs.csv", "x0,x1,class", blobs)
-    colours = rng.choice(["red", "green", "blue"], 50)
-    mixed: list[list[object]] = [[round(rng.normal(), 3), c, int(c == "red" or rng.random() < 0.2)] for c in colours]
-    write_csv(data / "mixed.csv", "x0,x1,class", mixed)
-    return data
-
-
-def quiet() -> Console:
-    return Console(file=StringIO(), width=200)
+    return small_data_sets(tmp_path)
 
 
 def frontier(folder: Path, out: Path, methods: list[Method], *, fresh: bool = False) -> tuple[render.Report, str]:
@@ -366,17 +343,6 @@ def test_markdown_rows_are_complete_and_escaped() -> None:
     assert "- n" in text
 
 
-def test_race_takes_turns_and_drops_the_warm_up() -> None:
-    order: list[str] = []
-    times = race({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, repeats=2)
-    assert order == ["a", "b"] * 3
-    assert all(seconds >= 0 for seconds in times.values())
-
-
-def test_growth_exponent_of_a_power_law() -> None:
-    assert growth_exponent([5, 10, 40], [2 * n**1.5 for n in (5, 10, 40)]) == pytest.approx(1.5)
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # The commands
 # ---------------------------------------------------------------------------------------------------------------------
@@ -427,35 +393,6 @@ def test_ferl_rows_offer_every_measure(folder: Path, tmp_path: Path) -> None:
         assert all(0 <= measures[key] <= 1 for key in ("accuracy", "aurc", "augrc", "ece", "u65", "u80"))
         assert measures["size"] >= 1
     assert [row[0] for row in report.sections[1].rows] == OURS
-
-
-def test_speed_report_has_every_section_with_its_target(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ferl_bench.wide_race.BOOSTED", {"XGBoost": 1.0})  # EBM takes its time
-    sizes = Sizes(
-        6, 300, 500, 200, 300, 2_000, growth_rows=(100, 200), growth_features=(6, 8), growth_features_rows=100
-    )
-    report = run_speed(Request(load_folder(folder), tmp_path, quiet(), repetitions=1), sizes)
-    data = json.loads(json.dumps(report.data))
-    assert {name: part.get("error") for name, part in data.items()} == dict.fromkeys(
-        ("fit", "instruction sets", "boosting", "predict", "ONNX", "one row", "memory", "growth", "wide growth")
-    )
-    assert set(data["fit"]["seconds"]) == {"blobs", "mixed"}
-    boosting = data["boosting"]
-    assert set(boosting["sum_seconds"]) >= {"FERL-wide", SMALLER, "FERL-compact", "CART"}
-    assert "FERL-compact / CART" in boosting["ratio_of_sums"]
-    for pair, ratio in boosting["ratio_of_sums"].items():
-        ours, other = pair.split(" / ")
-        assert ratio == pytest.approx(boosting["sum_seconds"][ours] / boosting["sum_seconds"][other])
-    assert list(data["wide growth"]["rows"]["seconds"]) == ["100", "200"]
-    sets = data["instruction sets"]
-    assert list(sets["sum_seconds"]["all"]) == [*available(), "CART"]
-    assert sets["small"] == []  # tables of 62 and 50 rows are smaller than small ones
-    assert data["ONNX"]["ratios"].keys() == {"FERL-deep", "FERL-medium", "FERL-wide"}
-    assert data["memory"]["multiples"].keys() == {"CART", "FERL-deep", DEEP_ON_ALL, WIDE_ON_ALL}
-    n_ratios = len(sets["ratio_of_sums"]) + len(boosting["ratio_of_sums"]) + len(data["ONNX"]["ratios"])
-    assert render.markdown(report).count("target <=") == 18 + n_ratios
 
 
 @pytest.mark.parametrize("command", ["frontier", "speed"])

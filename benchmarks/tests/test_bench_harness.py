@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from bench_examples import quiet
 from ferl_bench import table as registry
 from ferl_bench.command import app
 from ferl_bench.data import DataSet, load_folder
@@ -36,10 +37,6 @@ def folder(tmp_path: Path) -> Path:
         rows = [f"{rng.normal(2 * k):.3f},{k}" for k in [0, 1] * 15]
         (data / f"{name}.csv").write_text("\n".join(["x0,class", *rows]) + "\n")
     return data
-
-
-def quiet() -> Console:
-    return Console(file=StringIO(), width=200)
 
 
 def said(console: Console) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-from io import BytesIO, StringIO
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
@@ -13,9 +13,9 @@ from urllib.error import HTTPError, URLError
 import numpy as np
 import pandas
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
+from bench_examples import quiet
 from ferl_bench.command import app
 from ferl_bench.errors import BenchError
 from ferl_bench.openml import PAPER_SETS, WITHOUT_COPY, from_frame, load_openml
@@ -94,10 +94,6 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
     monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "cache"))
     monkeypatch.setattr("sklearn.datasets._openml.urlopen", site.open)
     return site
-
-
-def quiet() -> Console:
-    return Console(file=StringIO(), width=200)
 
 
 @pytest.mark.parametrize("name", ["balance", "scale", str(NUMBER)])

@@ -13,30 +13,31 @@ from ferl_bench.methods.fuzzy_ucs import MIN_EXPERIENCE, SETTINGS, FuzzyUCS
 
 pytest.importorskip("numba", reason="numba is not installed: pip install './benchmarks[numba]'")
 
-from ferl_bench import fuzzy_ucs_loop as loop  # it needs numba
+from ferl_bench import fuzzy_ucs_loop as loop  # they need numba
+from ferl_bench import fuzzy_ucs_population as rules
 
 Masses = dict[frozenset[int], float]
 
 
 def table_of(row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Memberships of a row's values in all sets of terms, and the row's terms in words."""
-    table = np.empty((len(row), loop.EVERY_TERM + 1))
-    support, words = np.empty(len(row), np.uint8), np.empty(-(-len(row) // loop.FEATURES_PER_WORD), np.uint64)
-    loop.membership_table(row, table, support)
-    loop.pack(support, words)
+    table = np.empty((len(row), rules.EVERY_TERM + 1))
+    support, words = np.empty(len(row), np.uint8), np.empty(-(-len(row) // rules.FEATURES_PER_WORD), np.uint64)
+    rules.membership_table(row, table, support)
+    rules.pack(support, words)
     return table, words
 
 
 def parameters(**changes: float) -> Any:
-    return loop.Parameters(**({"n_rules": 30} | SETTINGS | changes))
+    return rules.Parameters(**({"n_rules": 30} | SETTINGS | changes))
 
 
 def population_of(terms: list[list[int]], class_mass: list[list[float]], numerosity: list[int]) -> Any:
-    population = loop.empty_population(len(terms), len(terms[0]), len(class_mass[0]))
+    population = rules.empty_population(len(terms), len(terms[0]), len(class_mass[0]))
     population.n_macro[0] = len(terms)
     for rule, own in enumerate(terms):
         population.terms[rule] = own
-        loop.pack(population.terms[rule], population.words[rule])
+        rules.pack(population.terms[rule], population.words[rule])
         population.class_mass[rule] = class_mass[rule]
         population.experience[rule] = sum(class_mass[rule])
         population.label[rule] = int(np.argmax(class_mass[rule]))
@@ -49,25 +50,25 @@ def population_of(terms: list[list[int]], class_mass: list[list[float]], numeros
 def test_the_terms_are_a_partition() -> None:
     row = np.append(np.linspace(0, 1, 41), np.random.default_rng(0).random(20))
     table, _ = table_of(row)
-    np.testing.assert_allclose(sum(table[:, 1 << term] for term in range(loop.N_TERMS)), 1)
-    np.testing.assert_array_equal(table[:, loop.EVERY_TERM], 1)
-    for term in range(loop.N_TERMS):
-        top = table_of(np.array([term / (loop.N_TERMS - 1)]))[0]
+    np.testing.assert_allclose(sum(table[:, 1 << term] for term in range(rules.N_TERMS)), 1)
+    np.testing.assert_array_equal(table[:, rules.EVERY_TERM], 1)
+    for term in range(rules.N_TERMS):
+        top = table_of(np.array([term / (rules.N_TERMS - 1)]))[0]
         assert top[0, 1 << term] == 1
 
 
 def test_a_set_of_both_neighbours_holds_fully_between_them() -> None:
-    for lower in range(loop.N_TERMS - 1):
-        between = (lower + np.linspace(0, 1, 9)) / (loop.N_TERMS - 1)
+    for lower in range(rules.N_TERMS - 1):
+        between = (lower + np.linspace(0, 1, 9)) / (rules.N_TERMS - 1)
         table, _ = table_of(between)
         np.testing.assert_array_equal(table[:, 3 << lower], 1)
-        np.testing.assert_array_equal(table[:, loop.EVERY_TERM & ~(3 << lower)][1:-1], 0)
+        np.testing.assert_array_equal(table[:, rules.EVERY_TERM & ~(3 << lower)][1:-1], 0)
 
 
 def test_a_set_of_terms_holds_as_much_as_its_terms_together() -> None:
     table, _ = table_of(np.random.default_rng(1).random(30))
-    for terms in range(loop.EVERY_TERM + 1):
-        own = [table[:, 1 << term] for term in range(loop.N_TERMS) if terms >> term & 1]
+    for terms in range(rules.EVERY_TERM + 1):
+        own = [table[:, 1 << term] for term in range(rules.N_TERMS) if terms >> term & 1]
         np.testing.assert_allclose(table[:, terms], np.sum(own, axis=0) if own else np.zeros(30), atol=1e-12)
 
 
@@ -78,9 +79,9 @@ def test_the_bits_reject_only_rules_that_do_not_match(n_features: int) -> None:
         table, row_words = table_of(rng.integers(0, 9, n_features) / 8)
         terms = np.where(rng.random(n_features) < 0.1, rng.integers(1, 32, n_features), 31).astype(np.uint8)
         words = np.empty_like(row_words)
-        loop.pack(terms, words)
+        rules.pack(terms, words)
         product = np.prod(table[np.arange(n_features), terms])
-        assert loop.membership(terms, words, table, row_words) == pytest.approx(product, abs=1e-15)
+        assert rules.membership(terms, words, table, row_words) == pytest.approx(product, abs=1e-15)
 
 
 def combine(one: Masses, other: Masses) -> Masses:
@@ -132,7 +133,7 @@ def test_a_population_keeps_its_laws_row_by_row(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows, labels = rng.random((150, 14)), rng.integers(0, 3, 150)
     labels[:100] = (rows[:100, 0] * 3).astype(int)
-    population = loop.empty_population(30, 14, 3)
+    population = rules.empty_population(30, 14, 3)
     for row, label in zip(rows, labels, strict=True):
         before = int(population.n_macro[0])
         loop.learn(row[None], np.array([label]), 1, population, parameters(ga_age=-1000.0), rng)
@@ -144,10 +145,10 @@ def test_a_population_keeps_its_laws_row_by_row(seed: int) -> None:
         assert numerosity.min() >= 1
         assert numerosity.sum() <= 30
         assert terms.min() >= 1
-        assert terms.max() <= loop.EVERY_TERM
+        assert terms.max() <= rules.EVERY_TERM
         packed = np.empty_like(words)
         for one, target in zip(terms, packed, strict=True):
-            loop.pack(one, target)
+            rules.pack(one, target)
         np.testing.assert_array_equal(words, packed)
         np.testing.assert_allclose(mass.sum(axis=1), experience)
         seen = experience > 0
@@ -161,7 +162,7 @@ def test_generality_is_inclusion_of_every_set() -> None:
     for _ in range(500):
         one, other = rng.choice([1, 3, 7, 15, 31, 2, 6], (2, 2)).astype(np.uint8)
         contains = all(int(b) | int(a) == int(a) for a, b in zip(one, other, strict=True))
-        assert loop.is_more_general(one, other) == (contains and one.tolist() != other.tolist())
+        assert rules.is_more_general(one, other) == (contains and one.tolist() != other.tolist())
 
 
 @pytest.mark.parametrize(
@@ -184,11 +185,11 @@ def test_a_new_rule_matches_its_row_fully_and_has_its_class() -> None:
     rng = np.random.default_rng(0)
     for _ in range(20):
         row = rng.random(5)
-        population = loop.empty_population(30, 5, 3)
+        population = rules.empty_population(30, 5, 3)
         loop.learn(row[None], np.array([2]), 1, population, parameters(), rng)
         table, words = table_of(row)
         assert population.n_macro[0] == 1
-        assert loop.membership(population.terms[0], population.words[0], table, words) == 1
+        assert rules.membership(population.terms[0], population.words[0], table, words) == 1
         assert population.label[0] == 2
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from rich.console import Console
 from typer.testing import CliRunner
 
+from bench_examples import quiet
 from ferl.metrics import aurc
 from ferl_bench import shift
 from ferl_bench.command import app
@@ -41,10 +40,6 @@ def folder(tmp_path: Path) -> Path:
     mixed = [f"{rng.normal(k):.3f},{rng.choice(['red', 'blue'])},{k}" for k in [0, 1] * 30]
     (data / "mixed.csv").write_text("\n".join(["x0,x1,class", *mixed]) + "\n")
     return data
-
-
-def quiet() -> Console:
-    return Console(file=StringIO(), width=200)
 
 
 @pytest.fixture

@@ -157,9 +157,14 @@ void Path::fire_from(std::size_t first) {
   });
 }
 
-// With half a Newton step for each class, by the residuals of the scanned rows.
 void Path::join(Rule rule, int sign) {
   append(std::move(rule), sign);
+  weigh_last();
+}
+
+// With half a Newton step for each class, by the residuals of the scanned rows.
+void Path::weigh_last() {
+  const int sign = sign_.back();
   const float* phi = firing_.back().data();
   const double mean = path_moments_.back().mean;
   const std::size_t n = padded(scanned_.size());
@@ -456,11 +461,12 @@ bool Path::step() {
       continue;
     append(other->rule, other->sign);
     const bool is_different = std::fabs(correlation(rules_.size() - 1, rules_.size() - 2)) < kMostCorrelation;
+    if (is_different) {
+      weigh_last();
+      break;
+    }
     firing_.pop_back(), moments_.pop_back(), path_moments_.pop_back(), rules_.pop_back(), sign_.pop_back();
     if (is_packed_) packed_.pop_back();
-    if (!is_different) continue;
-    join(other->rule, other->sign);
-    break;
   }
   return true;
 }

@@ -73,6 +73,7 @@ class Path {
   void fire_from(std::size_t first);
   void take_over(std::size_t n);
   void join(Rule rule, int sign);
+  void weigh_last();
   void correct();
   void rescore();
   double ridge_share(const FiringMoments& moments) const;

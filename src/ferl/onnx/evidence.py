@@ -24,10 +24,9 @@ from ferl import _core
 from ferl._model.model import Model
 from ferl._model.tree import FuzzyTree, nodes_by_depth
 from ferl._util.arrays import Floats
+from ferl.onnx.gates import bounded, closed_if_empty, openness
 from ferl.onnx.graph import Graph, Value
 from ferl.onnx.walk import Ends, category_lists
-
-_LARGEST = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True)
@@ -61,8 +60,7 @@ class Rows:
     @cached_property
     def values(self) -> Value:
         """Numbers and codes of categories, shape (n_taken, n_rows); where one is missing, any number or NaN."""
-        # Infinity, which Python refuses, is far away; it would otherwise make NaN of a shoulder, which has slope 0.
-        return self.graph.between(self.taken, -_LARGEST, _LARGEST)
+        return bounded(self.graph, self.taken)
 
     @cached_property
     def is_missing(self) -> Value:
@@ -188,20 +186,14 @@ def _side_fit(graph: Graph, x: Value, own: Side) -> Value:
 
 def _number_gate(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.intp], margin: float) -> Value:
     """Gates; the two sides of a split have the same one, which is computed once."""
-    low, high, slope = tree.compiled(margin).gate[nodes].T
-    is_empty = ~(low <= high)  # no row came here: closed to all values
-    low, high = np.where(is_empty, _LARGEST, low), np.where(is_empty, -_LARGEST, high)
-    slope = np.where(is_empty, 1.0, slope)
-    own, which = np.unique(np.stack([tree.feature[nodes], low, high, slope]), axis=1, return_inverse=True)
+    gates = closed_if_empty(tree.compiled(margin).gate[nodes])
+    own, which = np.unique(np.column_stack([tree.feature[nodes], gates]).T, axis=1, return_inverse=True)
     return graph.take(gate_openness(graph, rows, own[0].astype(np.intp), own[1:, :, None]), which.ravel())
 
 
 def gate_openness(graph: Graph, rows: Rows, columns: NDArray[Any], gates: Floats) -> Value:
     """How open some gates are; ``gates``: low end, high end and slope of each, shape (3, n_gates, 1)."""
-    x, (low, high, slope) = rows.values_of(columns), gates
-    outside = graph("Max", graph("Sub", low, x), graph("Sub", x, high))
-    known = graph.between(graph("Sub", 1.0, graph("Mul", outside, slope)), 0.0, 1.0)
-    return graph("Where", rows.missing_in(columns), 1.0, known)
+    return openness(graph, rows.values_of(columns), rows.missing_in(columns), *gates)
 
 
 def category_tables(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.intp]) -> tuple[Floats, Floats, Value]:

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from ferl import _core
 from ferl._model.tree import FuzzyTree
 from ferl._util.arrays import Floats
+from ferl.onnx.gates import bounded, closed_if_empty, openness
 from ferl.onnx.graph import Graph, Value
 
-_LARGEST = float(np.finfo(np.float64).max)
 _Nodes = NDArray[np.intp]
 
 
@@ -98,8 +98,6 @@ class Splits:
             return None  # a step, or two gates
         number = np.zeros(tree.n_nodes, dtype=np.int64)
         number[np.concatenate([inner, tree.leaves])] = np.arange(tree.n_nodes)
-        is_empty = ~(gate[:, 0] <= gate[:, 1])  # no row came here: closed to all values
-        gate[is_empty] = _LARGEST, -_LARGEST, 1.0
         return cls(
             tree.feature[left],
             number[np.stack([left, right])],
@@ -107,7 +105,7 @@ class Splits:
             high,
             low,
             slope,
-            None if gate_margin is None else gate.T,
+            None if gate_margin is None else closed_if_empty(gate).T,
             is_category,
             int(tree.depth.max()),
         )
@@ -327,8 +325,7 @@ def _sides(
     at = body("Add", body("Mul", row, width), body.look_up(splits.column.astype(np.int64), node))
     raw = body.look_up(values, at)
     is_missing = body("IsNaN", raw)
-    # Infinity, which Python refuses, is far away; it would make NaN of a gate with slope 0.
-    x = body.between(raw, -_LARGEST, _LARGEST)
+    x = bounded(body, raw)
 
     def of_node(array: Floats) -> Value:
         return body.look_up(array, node)
@@ -339,10 +336,7 @@ def _sides(
     fits = [body("Where", is_missing, of_node(own), fit) for own, fit in zip(splits.share, fits, strict=True)]
     factors = fits
     if splits.gate is not None:
-        low, high, steepness = (of_node(own) for own in splits.gate)
-        outside = body("Max", body("Sub", low, x), body("Sub", x, high))
-        gate = body.between(body("Sub", 1.0, body("Mul", outside, steepness)), 0.0, 1.0)
-        gate = body("Where", is_missing, 1.0, gate)
+        gate = openness(body, x, is_missing, *(of_node(own) for own in splits.gate))
         factors = [body("Mul", fit, gate) for fit in fits]
     if splits.is_category.any():
         return _with_categories(body, tree, splits, node, raw, is_missing, fits, factors)

@@ -50,12 +50,12 @@ SETTINGS = {
 TIE = 1e-12
 
 
-def _loop() -> Any:
-    """Return the compiled loop, once numba is known to be there."""
+def _compiled() -> tuple[Any, Any]:
+    """Return the modules of the population and of the loop, once numba is known to be there."""
     require("numba", "numba")
-    from ferl_bench import fuzzy_ucs_loop
+    from ferl_bench import fuzzy_ucs_loop, fuzzy_ucs_population
 
-    return fuzzy_ucs_loop
+    return fuzzy_ucs_population, fuzzy_ucs_loop
 
 
 class FuzzyUCS:
@@ -74,7 +74,7 @@ class FuzzyUCS:
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels.
-    population_ : ferl_bench.fuzzy_ucs_loop.Population
+    population_ : ferl_bench.fuzzy_ucs_population.Population
         The rules.
     """
 
@@ -90,14 +90,14 @@ class FuzzyUCS:
             raise ValueError(
                 f"n_rules and n_epochs must be at least 1. Got {self.n_rules} and {self.n_epochs} instead."
             )
-        loop = _loop()
+        population, loop = _compiled()
         self.classes_, label = np.unique(y, return_inverse=True)
         self.low_, high = X.min(axis=0), X.max(axis=0)
         self.width_ = np.where(high > self.low_, high - self.low_, 1.0)
         rng = np.random.default_rng(self.seed)
         order = rng.permutation(len(X))
-        self.population_ = loop.empty_population(self.n_rules, X.shape[1], len(self.classes_))
-        parameters = loop.Parameters(n_rules=self.n_rules, **SETTINGS)
+        self.population_ = population.empty_population(self.n_rules, X.shape[1], len(self.classes_))
+        parameters = population.Parameters(n_rules=self.n_rules, **SETTINGS)
         rows = self._scale(X)[order]
         loop.learn(rows, label[order].astype(np.int64), self.n_epochs, self.population_, parameters, rng)
         return self
@@ -116,7 +116,8 @@ class FuzzyUCS:
         ignorance : ndarray of shape (n_rows,)
         """
         classes, ignorance = np.empty((len(X), len(self.classes_))), np.empty(len(X))
-        _loop().combine(self._scale(X), self.population_, MIN_EXPERIENCE, classes, ignorance)
+        _, loop = _compiled()
+        loop.combine(self._scale(X), self.population_, MIN_EXPERIENCE, classes, ignorance)
         return classes, ignorance
 
     def predict_proba(self, X: Floats) -> Floats:
@@ -167,7 +168,11 @@ METHODS = (
         prediction_set=prediction_set,
         parameters={"n_rules": N_RULES, "n_epochs": N_EPOCHS, "min_experience": MIN_EXPERIENCE, **SETTINGS},
         packages=("numpy", "scikit-learn", "numba"),
-        code=("ferl_bench/methods/fuzzy_ucs.py", "ferl_bench/fuzzy_ucs_loop.py"),
+        code=(
+            "ferl_bench/methods/fuzzy_ucs.py",
+            "ferl_bench/fuzzy_ucs_loop.py",
+            "ferl_bench/fuzzy_ucs_population.py",
+        ),
         paper={"accuracy": 78.59, "aurc": 17.08, "size": 1483},
     ),
 )

@@ -300,16 +300,15 @@ def _threads(folder: Path, sizes: Sizes, step: Step) -> Finding:
 
 def _cluster(folder: Path, streamed: Mapping[str, float], step: Step) -> Finding:
     """Fits on workers; `streamed`: seconds of each variant from the same files, on as many cores as two workers."""
-    found: dict[str, float] = {}
+    found: dict[tuple[str, int], float] = {}
     for variant, n_workers in (("deep", 1), ("deep", N_WORKERS), ("wide", N_WORKERS)):
         step(f"cluster of {n_workers}, {variant}")
-        own = subprocess_call(fit_cluster, folder, n_workers, variant).value
-        found[f"FERL-{variant}, {n_workers} workers" if n_workers > 1 else f"FERL-{variant}, one worker"] = own[
-            "seconds"
-        ]
-    gain = found["FERL-deep, one worker"] / found["FERL-deep, 2 workers"]
-    dearer = {variant: found[f"FERL-{variant}, 2 workers"] / seconds for variant, seconds in streamed.items()}
-    rows = [[name, f"{seconds:.1f}"] for name, seconds in found.items()]
+        found[variant, n_workers] = subprocess_call(fit_cluster, folder, n_workers, variant).value["seconds"]
+    gain = found["deep", 1] / found["deep", N_WORKERS]
+    dearer = {variant: found[variant, N_WORKERS] / seconds for variant, seconds in streamed.items()}
+    named = {1: "one worker", N_WORKERS: f"{N_WORKERS} workers"}
+    seconds_of = {f"FERL-{variant}, {named[n_workers]}": own for (variant, n_workers), own in found.items()}
+    rows = [[name, f"{own:.1f}"] for name, own in seconds_of.items()]
     goals = [
         goal("Dask, speed-up by a second worker", gain, 1.6, more_is_better=True),
         *(goal(f"FERL-{name}: two Dask workers / stream", ratio, MOST_DASK) for name, ratio in dearer.items()),
@@ -322,7 +321,7 @@ def _cluster(folder: Path, streamed: Mapping[str, float], step: Step) -> Finding
             for name, own in dearer.items()
         ),
     ]
-    return Finding(Section(title, ["Method", "s"], rows, notes), {"seconds": found, "per_stream": dearer}, goals)
+    return Finding(Section(title, ["Method", "s"], rows, notes), {"seconds": seconds_of, "per_stream": dearer}, goals)
 
 
 def _draw(streams: Mapping[str, Any], figure: Any) -> None:
