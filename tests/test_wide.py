@@ -59,6 +59,14 @@ def test_masses_are_those_of_dempsters_rule_over_all_subsets(scores):
 
 
 @LAW
+@given(st.lists(st.floats(-2000, 2000), min_size=2, max_size=8).map(np.array))
+def test_masses_are_those_of_the_closed_form_however_large_the_scores(scores):
+    belief, plausibility, _, ignorance, _ = weighed(scores)
+    for found, closed in zip((belief, plausibility, ignorance), oracle.closed_form(scores), strict=True):
+        np.testing.assert_allclose(found, closed, rtol=0, atol=1e-11)
+
+
+@LAW
 @given(st.lists(st.floats(-2000, 2000), min_size=1, max_size=8).map(np.array))
 def test_masses_stay_in_order_however_large_the_scores(scores):
     belief, plausibility, probability, ignorance, conflict = weighed(scores)

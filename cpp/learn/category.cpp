@@ -13,6 +13,7 @@ namespace {
 constexpr int kParts = 3;          // of the rows, each judged by a subset that was found on the others
 constexpr double kPriorRows = 5;   // that every category is taken to have more, with the class shares of the node
 constexpr int kPowerSteps = 12;
+constexpr double kNoSpread = 1e-9;  // along a direction, as a share of all spread
 constexpr std::size_t kMostSteps = 256;  // between which a cut is looked for
 
 // Class weights of each category that occurs in a node.
@@ -54,6 +55,9 @@ double product(const std::vector<double>& a, const double* b) {
   return std::inner_product(a.begin(), a.end(), b, 0.0);
 }
 
+// By more than rounding.
+bool is_less(double a, double b) { return a < b * (1 - 1e-9); }
+
 // Of the class shares of two sides; zero where one is empty.
 std::vector<double> difference(const std::vector<double>& left, const std::vector<double>& right) {
   const double left_weight = std::accumulate(left.begin(), left.end(), 0.0);
@@ -64,30 +68,65 @@ std::vector<double> difference(const std::vector<double>& left, const std::vecto
   return out;
 }
 
-// The direction in which the class shares of categories differ most, by a few steps of the power method. Its sign is
-// that of its largest part, so that it does not depend on the order of the categories.
-std::vector<double> principal_direction(const Tally& tally) {
-  const std::size_t n_classes = tally.n_classes;
-  if (n_classes == 2) return {0.0, 1.0};
-  const auto total = tally.total();
-  const double weight = std::accumulate(total.begin(), total.end(), 0.0);
-  std::vector<double> direction(n_classes, 0.0), next(n_classes), away(n_classes);
-  for (std::size_t c = 0; c < n_classes; ++c) direction[c] = (c % 2 ? -1.0 : 1.0) * (1.0 + total[c] / weight);
-  for (int step = 0; step < kPowerSteps; ++step) {
-    std::fill(next.begin(), next.end(), 0.0);
+// How the class shares of each category that occurs differ from those of all.
+class Differences {
+ public:
+  explicit Differences(const Tally& tally) {
+    const auto total = tally.total();
+    const double weight = std::accumulate(total.begin(), total.end(), 0.0);
+    for (std::size_t c = 0; c < tally.n_classes; ++c) share_.push_back(total[c] / weight);
     for (std::size_t i = 0; i < tally.size(); ++i) {
       const double w = tally.weight(i);
       if (!(w > 0)) continue;
-      for (std::size_t c = 0; c < n_classes; ++c) away[c] = tally.of(i)[c] / w - total[c] / weight;
-      const double along = w * product(direction, away.data());
-      for (std::size_t c = 0; c < n_classes; ++c) next[c] += along * away[c];
+      std::vector<double> away(tally.n_classes);
+      for (std::size_t c = 0; c < away.size(); ++c) away[c] = tally.of(i)[c] / w - share_[c];
+      spread_.push_back(w * product(away, away.data()));
+      away_.push_back(std::move(away));
+      weight_.push_back(w);
     }
+  }
+
+  // What the power method begins with. Where two classes mirror each other, it may be that no category differs along the
+  // usual direction: then the category that differs most, by its weight.
+  std::vector<double> first_direction() const {
+    std::vector<double> direction;
+    for (std::size_t c = 0; c < share_.size(); ++c) direction.push_back((c % 2 ? -1.0 : 1.0) * (1.0 + share_[c]));
+    const double all = std::accumulate(spread_.begin(), spread_.end(), 0.0);
+    const auto next = step(direction);
+    if (!(std::sqrt(product(next, next.data())) < kNoSpread * all)) return direction;
+    const auto most = std::max_element(spread_.begin(), spread_.end(), is_less);
+    return away_[static_cast<std::size_t>(most - spread_.begin())];
+  }
+
+  // One step of the power method.
+  std::vector<double> step(const std::vector<double>& direction) const {
+    std::vector<double> next(direction.size(), 0.0);
+    for (std::size_t i = 0; i < away_.size(); ++i) {
+      const double along = weight_[i] * product(direction, away_[i].data());
+      for (std::size_t c = 0; c < next.size(); ++c) next[c] += along * away_[i][c];
+    }
+    return next;
+  }
+
+ private:
+  std::vector<double> share_, weight_, spread_;  // of all; of each category
+  std::vector<std::vector<double>> away_;
+};
+
+// The direction in which the class shares of categories differ most, by a few steps of the power method. Its sign is
+// that of its largest part, so that it does not depend on the order of the categories.
+std::vector<double> principal_direction(const Tally& tally) {
+  if (tally.n_classes == 2) return {0.0, 1.0};
+  const Differences differences(tally);
+  auto direction = differences.first_direction();
+  for (int k = 0; k < kPowerSteps; ++k) {
+    const auto next = differences.step(direction);
     const double length = std::sqrt(product(next, next.data()));
     if (!(length > 0)) break;
-    for (std::size_t c = 0; c < n_classes; ++c) direction[c] = next[c] / length;
+    for (std::size_t c = 0; c < direction.size(); ++c) direction[c] = next[c] / length;
   }
   const auto largest = std::max_element(direction.begin(), direction.end(),
-                                        [](double a, double b) { return std::abs(a) < std::abs(b) * (1 - 1e-9); });
+                                        [](double a, double b) { return is_less(std::abs(a), std::abs(b)); });
   if (*largest < 0)
     for (double& d : direction) d = -d;
   return direction;

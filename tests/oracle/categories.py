@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,13 @@ BETTER = 1 + 1e-10
 PRIOR_ROWS = 5.0  # that every category is taken to have more, with the class shares of all
 N_PARTS = 3
 POWER_STEPS = 12
+NO_SPREAD = 1e-9  # along a direction, as a share of all spread
 SAME_SCORE = 1e-12  # categories whose scores differ by less, as a share, are one step
+
+
+def is_heavy(weight: Any, least: float) -> Any:
+    """Whether a weight reaches the least: two whole rows weigh 2, however their sum was rounded."""
+    return weight >= least * (1 - 1e-10)
 
 
 def tally(code: Floats, y: Ints, weight: Floats, n_categories: int, n_classes: int) -> Floats:
@@ -42,7 +49,11 @@ def category_order(table: Floats) -> NDArray[np.intp]:
 
 
 def principal_direction(table: Floats) -> Floats:
-    """Two classes: the share of the second. More: some steps of the power method, its largest part positive."""
+    """Two classes: the share of the second. More: some steps of the power method, its largest part positive.
+
+    Where two classes mirror each other, it may be that no category differs along the direction that the steps begin
+    with. Then they begin with the category that differs most, by its weight.
+    """
     n_classes = table.shape[1]
     if n_classes == 2:
         return np.array([0.0, 1.0])
@@ -51,6 +62,9 @@ def principal_direction(table: Floats) -> Floats:
     away = table[known] / own[known, None] - total
     spread = (away * own[known, None]).T @ away
     direction = np.where(np.arange(n_classes) % 2, -1.0, 1.0) * (1.0 + total)
+    if np.linalg.norm(spread @ direction) < NO_SPREAD * np.trace(spread):
+        size = own[known] * (away**2).sum(axis=1)
+        direction = away[np.flatnonzero(size >= size.max() * (1 - 1e-9))[0]]
     for _ in range(POWER_STEPS):
         step = spread @ direction
         if not step.any():  # all have the same shares
@@ -63,7 +77,7 @@ def principal_direction(table: Floats) -> Floats:
 def best_subset(table: Floats, direction: Floats, min_leaf_weight: float) -> Floats | None:
     """For each category 1 (left), 0 (right) or NaN (absent): the best cut of their order; None: nothing separates."""
     total, own = table.sum(axis=0), table.sum(axis=1)
-    if own.sum() < 2 * min_leaf_weight:
+    if not is_heavy(own.sum(), 2 * min_leaf_weight):
         return None
     score = np.where(own > 0, smoothed_share(table) @ direction, np.nan)
     values = np.unique(score[own > 0])
@@ -71,7 +85,7 @@ def best_subset(table: Floats, direction: Floats, min_leaf_weight: float) -> Flo
     for value, above in pairwise(values):
         left = table[score <= value].sum(axis=0)
         right = total - left
-        if above - value <= SAME_SCORE * abs(above) or min(left.sum(), right.sum()) < min_leaf_weight:
+        if above - value <= SAME_SCORE * abs(above) or not is_heavy(min(left.sum(), right.sum()), min_leaf_weight):
             continue
         quality = float((left**2).sum() / left.sum() + (right**2).sum() / right.sum())
         if quality > best * BETTER:

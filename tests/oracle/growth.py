@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ferl import _core
 from ferl._learn.rows import weight_scale
-from oracle.categories import category_band, cross_fitted_left, parts_of_rows, tally
+from oracle.categories import category_band, cross_fitted_left, is_heavy, parts_of_rows, tally
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -174,11 +174,6 @@ def gain_of(left: Floats, total: Floats, criterion: str) -> Gain:
     cci = float(left.max() + (total - left).max() - total.max())
     # Where the majority does not change CCI is zero, and Gini decides: rounding must not.
     return Gain(cci if cci > 1e-12 * total.sum() else 0.0, gini)
-
-
-def is_heavy(weight: Any, least: float) -> Any:
-    """Whether a weight reaches the least: two whole rows weigh 2, however their sum was rounded."""
-    return weight >= least * (1 - 1e-10)
 
 
 def first_best(gains: list[Gain]) -> int:
@@ -402,7 +397,7 @@ def category_split(
     category = category_band(table, resampled, options.min_leaf_weight)
     own = np.where(np.isnan(category), 0.0, table.sum(axis=1))
     left = float((own * np.nan_to_num(category)).sum())
-    if min(left, own.sum() - left) < options.min_leaf_weight:
+    if not is_heavy(min(left, own.sum() - left), options.min_leaf_weight):
         return None
     nowhere = Band(-np.inf, np.inf)
     return Split(feature, nowhere, NO_SPREAD, gain, rank, False, left / float(own.sum()), category)

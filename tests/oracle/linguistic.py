@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from oracle.best_first import Tree
-from oracle.growth import NEGLIGIBLE_FIRING, Floats, Sample, is_heavy
+from oracle.categories import is_heavy
+from oracle.growth import NEGLIGIBLE_FIRING, Floats, Sample
 
 MOST_FIRING = 1 - 1e-9  # of a node that has joined: it leaves something open, so that it can be taken out again
 PRIOR_ROWS = 1.0  # what a node's distribution is drawn towards the class frequencies by

@@ -34,13 +34,19 @@ def net_weights(scores: Floats) -> Floats:
 
 
 def closed_form(scores: Floats) -> tuple[Floats, Floats, float]:
-    """Belief, plausibility and ignorance of one row from its scores; for scores that do not overflow."""
+    """Belief, plausibility and ignorance of one row from its scores.
+
+    All is divided by the power of the largest weight, so that no weight is too large.
+    """
     w = net_weights(scores)
-    e = np.exp(-np.maximum(-w, 0.0))
+    largest, weight_for, weight_against = w.max(), np.maximum(w, 0.0), np.maximum(-w, 0.0)
+    e = np.exp(-weight_against)
     others = np.array([np.prod(np.delete(1 - e, c)) for c in range(len(w))])
-    eta = 1 / (np.sum(e * np.expm1(np.maximum(w, 0.0))) + 1 - np.prod(1 - e))
-    belief = eta * e * (np.expm1(np.maximum(w, 0.0)) + others)
-    return belief, eta * np.exp(w), float(eta * np.exp(-np.maximum(-w, 0.0).sum()))
+    alone = -np.exp(weight_for - largest) * np.expm1(-weight_for)  # exp(w) - 1 where it is positive
+    one = np.exp(-largest)
+    eta = 1 / (np.sum(e * alone) + one * (1 - np.prod(1 - e)))
+    belief = eta * e * (alone + one * others)
+    return belief, eta * np.exp(w - largest), float(eta * np.exp(-weight_against.sum() - largest))
 
 
 def brute_force(scores: Floats) -> Masses:
