@@ -28,7 +28,7 @@ from oracle_examples import (
     rows_to_judge,
     tied_case,
 )
-from tree_examples import judge
+from tree_examples import bare_tree, judge
 
 RULES = ["dempster", "cautious", "chain", "vote"]
 
@@ -259,6 +259,22 @@ def test_firings_agree(seed: int, gated: bool) -> None:
     X = rows_to_judge(case, seed, 300)  # more than one block
     firing = case.tree.fire(X, gated=gated, gate_margin=0.6)
     np.testing.assert_allclose(firing, oracle.fire(case.tree, X, gated, 0.6), rtol=0, atol=1e-12)
+
+
+def test_a_gate_that_no_value_came_to_is_closed_to_all_but_missing_ones() -> None:
+    whole = [-np.inf, -np.inf, np.inf, np.inf]
+    tree = bare_tree(
+        parent=np.array([-1, 0, 0], dtype=np.int32),
+        feature=np.array([-1, 0, 0], dtype=np.int32),
+        trapezoid=np.array([whole, [-np.inf, -np.inf, 0.0, 1.0], [0.0, 1.0, np.inf, np.inf]]),
+        support=np.array([[-1.0, 1.0], [-1.0, 1.0], [np.inf, -np.inf]]),
+        class_weight=np.array([[2.0, 1.0], [1.0, 1.0], [1.0, 0.0]]),
+        consequent=np.array([[0.6, 0.4], [0.5, 0.5], [0.9, 0.1]]),
+    )
+    X = np.array([[-1.0], [0.5], [3.0], [np.nan]])
+    expected = oracle.fire(tree, X)
+    np.testing.assert_allclose(expected[:, 2], [0.0, 0.0, 0.0, 1 / 3])
+    np.testing.assert_allclose(tree.fire(X), expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(N_TABLES))

@@ -35,8 +35,13 @@ def _climb(x: Floats, low: float, high: float) -> Floats:
 
 
 def gate(support: Floats, x: Floats, margin: float = 1.0) -> Floats:
-    """One inside the range seen in training, falling linearly to zero over ``margin`` such ranges on either side."""
+    """One inside the range seen in training, falling linearly to zero over ``margin`` such ranges on either side.
+
+    Zero where no row with a value came: then the range is empty, from infinity down to minus infinity.
+    """
     low, high = support
+    if low > high:
+        return np.zeros_like(x)
     outside = np.maximum(0.0, np.maximum(low - x, x - high))
     if low == high:
         return np.where(outside == 0, 1.0, 0.0)
