@@ -24,7 +24,8 @@ from tree_examples import judge
 
 Floats = NDArray[np.float64]
 N_TABLES = 60
-FOUND_BY_CAMPAIGNS = (10_031_245, 10_043_005)  # a side as heavy as it must be, in other roundings; mirrored classes
+# A side that is as heavy as it must be but for rounding; mirrored classes; ramps of two features that gain the same.
+FOUND_BY_CAMPAIGNS = (10_031_245, 10_043_005, 10_050_589, 10_052_929)
 
 
 @dataclass(frozen=True, eq=False)

@@ -320,7 +320,8 @@ def best_split(sample: Sample, weight: Floats, options: GrowthOptions) -> Split 
     """The best candidate of a node.
 
     Features are ranked by their crisp cut. The first ``n_banded_features`` get a band and compete by the gain of the
-    realised ramp; further ones get their turn only while none of them is valid.
+    realised ramp; further ones get their turn only while none of them is valid. Where all get a band, they need no
+    ranking: of equal ramps the first feature's is taken, and not that of the better cut.
     """
     n_features = sample.x.shape[1]
     ranking: list[tuple[Gain, int, float | Floats]] = []
@@ -338,9 +339,11 @@ def best_split(sample: Sample, weight: Floats, options: GrowthOptions) -> Split 
             left = sample.class_weight(own * (x <= cut))
             ranking.append((gain_of(left, total, options.criterion), feature, cut))
     best: Split | None = None
-    rank = 0
-    while ranking and (rank < (options.n_banded_features or n_features) or best is None):
-        gain, feature, found = ranking.pop(first_best([gain for gain, _, _ in ranking]))
+    rank, n_banded = 0, options.n_banded_features or n_features
+    are_all_banded = n_banded >= len(ranking)
+    while ranking and (rank < n_banded or best is None):
+        place = 0 if are_all_banded else first_best([gain for gain, _, _ in ranking])
+        gain, feature, found = ranking.pop(place)
         known, own = known_rows(sample, weight, feature)
         if isinstance(found, float):
             split = number_split(known, own, feature, found, rank, options)
