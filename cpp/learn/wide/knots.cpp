@@ -36,6 +36,7 @@ Feature number_feature(const Sample& sample, Column column, std::vector<double> 
   f.column = column;
   const double low = knots.front(), range = knots.back() - low;
   for (const double knot : knots) f.position.push_back((knot - low) / range);
+  for (std::size_t q = knots.size(); q < kMaxKnots; ++q) f.position.push_back(static_cast<double>(q) + 1);
   f.knots = std::move(knots);
   const double* x = sample.column(column);
   std::vector<double> weight(f.knots.size(), 0.0), weight_x(f.knots.size(), 0.0);
@@ -56,6 +57,8 @@ Feature number_feature(const Sample& sample, Column column, std::vector<double> 
     f.share_below.push_back(weight[q] / known);
     f.share_below_x.push_back(weight_x[q] / known);
   }
+  f.share_below.resize(std::max(weight.size(), kMaxKnots), 0.0);
+  f.share_below_x.resize(f.share_below.size(), 0.0);
   return f;
 }
 

@@ -135,26 +135,26 @@ Found Scanner::best_ramp(std::size_t f, const Bins& bins, int sign, const Bounds
   const Feature& feature = grid_.features[f];
   const std::size_t n_knots = feature.knots.size(), used = n_gradients_ + 2;
   double below[kMostPadded * kMaxKnots], below_x[kMostPadded * kMaxKnots];
-  double below_x2[kMaxKnots] = {}, at[kMaxKnots], share[kMaxKnots] = {}, share_x[kMaxKnots] = {};
-  for (std::size_t q = 0; q < kMaxKnots; ++q) at[q] = q < n_knots ? feature.position[q] : static_cast<double>(q) + 1;
+  double below_x2[kMaxKnots];
+  below_x2[0] = 0;
+  const double* at = feature.position.data();
   kernels().add_bins(bins.at, n_knots, n_padded_, at, below, below_x);
   for (std::size_t q = 0; q + 1 < n_knots; ++q) {
     const double v = bins.sum(q, used - 1), vx = bins.sum_x(q, used - 1), vx2 = bins.sum_x2(q), gap = at[q + 1] - at[q];
     below_x2[q + 1] = below_x2[q] + (at[q] * at[q] * v + 2 * at[q] * gap * vx + gap * gap * vx2);
   }
+  for (std::size_t q = n_knots; q < kMaxKnots; ++q) below_x2[q] = 0;
   double total[kMaxGradients + 2], missing[kMaxGradients + 2];
   for (std::size_t c = 0; c < used; ++c) {
     missing[c] = bins.sum(n_knots - 1, c);
     total[c] = below[c * kMaxKnots + n_knots - 1] + missing[c];
   }
-  std::copy(feature.share_below.begin(), feature.share_below.end(), share);
-  std::copy(feature.share_below_x.begin(), feature.share_below_x.end(), share_x);
   const int own = monotone_.empty() ? 0 : monotone_[static_cast<std::size_t>(feature.column)];
   const auto needed = [&](int by_column) {
     return sign != 0 && by_column != 0 && sign != by_column ? kNever : sign != 0 ? sign : by_column;
   };
   const BinSums sums{n_knots, used, at, below, below_x, below_x2, total, missing,
-                     feature.has_missing ? share : nullptr, share_x, sum_h_,
+                     feature.has_missing ? feature.share_below.data() : nullptr, feature.share_below_x.data(), sum_h_,
                      terms_.smoothing / terms_.scale, terms_.least_weight / terms_.scale, needed(own), needed(-own),
                      bounds.up / (unit_ * terms_.scale), bounds.down / (unit_ * terms_.scale)};
   Found found;
