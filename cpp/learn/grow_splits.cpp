@@ -345,13 +345,16 @@ class Grower {
         };
         std::size_t n_rows = 0;
         for (std::size_t k = 0; k < left.size(); ++k) n_rows += counts(k);
-        child.rows.reserve(n_rows);
-        child.weights.reserve(n_rows);
-        for (std::size_t k = 0; k < left.size(); ++k) {
-          if (!counts(k)) continue;
-          child.rows.push_back(node.rows[k]);
-          child.weights.push_back(weight_of(k));
+        // Without a branch, which could not be foreseen: a row that does not count is written over by the next one.
+        child.rows.resize(n_rows + 1);
+        child.weights.resize(n_rows + 1);
+        for (std::size_t k = 0, n = 0; k < left.size(); ++k) {
+          child.rows[n] = node.rows[k];
+          child.weights[n] = weight_of(k);
+          n += counts(k);
         }
+        child.rows.resize(n_rows);
+        child.weights.resize(n_rows);
         child.parent = static_cast<NodeId>(index);
         child.depth = node.depth + 1;
         child.condition = condition_of(node.best, side == 0);
