@@ -1,61 +1,16 @@
 #include "read/certify.h"
 
 #include <algorithm>
-#include <cmath>
-#include <vector>
 
 #include "core/parallel.h"
 #include "read/box_walk.h"
 #include "read/label_proof.h"
+#include "read/radius_search.h"
 #include "read/score_proof.h"
 
 namespace ferl {
 
 namespace {
-
-// The largest radius that `holds`, from below and to 9 digits. What holds for a box holds for every smaller one, so any
-// radius that was tried with success is a right answer. The exponent is searched first, so that no unit needs a guess.
-template <class Holds>
-double largest_radius(double limit, const Holds& holds) {
-  constexpr int kLeast = -1075, kBits = 30;
-  if (holds(limit)) return limit;
-  int low = kLeast, high = std::isfinite(limit) ? std::ilogb(limit) + 1 : 1024;
-  while (high - low > 1) {
-    const int middle = low + (high - low) / 2;
-    (holds(std::ldexp(1.0, middle)) ? low : high) = middle;
-  }
-  if (low == kLeast) return 0;
-  double radius = std::ldexp(1.0, low);
-  for (int bit = 1; bit <= kBits; ++bit) {
-    const double larger = radius + std::ldexp(1.0, low - bit);
-    if (larger > radius && larger < limit && holds(larger)) radius = larger;
-  }
-  return radius;
-}
-
-// As above, where a radius holds that `may` hold, which is cheap to ask, and that `proves` proves, which is dear. The
-// search goes by what may hold, and proves what it ends at. If that fails, a bisection of the radii that the search took
-// on its way finds the first one without a proof; the search is repeated below it. So a few radii are proven, not all.
-template <class May, class Proves>
-double largest_radius(double limit, const May& may, const Proves& proves) {
-  double proven = 0, refused = kInfinity;  // what is known: a repeated search asks nothing twice
-  bool is_refused = false;                 // infinity too is a radius
-  while (true) {
-    std::vector<double> taken{proven};
-    const double radius = largest_radius(limit, [&](double r) {
-      const bool holds = r <= proven || (!(is_refused && r >= refused) && may(r));
-      if (holds && r > proven) taken.push_back(r);
-      return holds;
-    });
-    if (radius <= proven || proves(radius)) return radius;
-    std::size_t first = 0, last = taken.size() - 1;
-    while (last - first > 1) {
-      const std::size_t middle = first + (last - first) / 2;
-      (proves(taken[middle]) ? first : last) = middle;
-    }
-    proven = taken[first], refused = taken[last], is_refused = true;
-  }
-}
 
 double radius_of_row(LabelProof& proof, const Certified& model, const MatrixView& x, std::size_t row, Label label) {
   proof.stand_at(x, row);
@@ -65,7 +20,7 @@ double radius_of_row(LabelProof& proof, const Certified& model, const MatrixView
     radius = largest_radius(radius, [&](double r) {
       proof.box.set_box(x, row, r, model.scale);
       proof.walk();
-      return proof.stays_ahead(label, other);
+      return proof.stays_ahead(label, other) ? 1.0 : -1.0;
     });
   }
   return radius;
@@ -90,8 +45,8 @@ double radius_of_row(ScoreProof& proof, const CertifiedScores& model) {
       proof.set_box(r, model.scale);
       return proof.is_still() || proof.is_silent();
     };
-    radius = largest_radius(
-        radius, [&](double r) { return is_trivial(r) || proof.may_stay_ahead(other); },
+    radius = largest_proven_radius(
+        radius, [&](double r) { return is_trivial(r) ? kInfinity : proof.margin(other); },
         [&](double r) { return is_trivial(r) || proof.stays_ahead(other); });
   }
   return radius;
@@ -141,7 +96,7 @@ void open_radius(const Tree& tree, const MatrixView& x, const double* scale, int
       radius[i] = largest_radius(kInfinity, [&](double r) {
         walk.set_box(x, i, r, scale);
         walk.run(true);
-        return walk.all_open;
+        return walk.all_open ? 1.0 : -1.0;
       });
     };
   });
