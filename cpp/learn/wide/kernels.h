@@ -10,6 +10,8 @@
 namespace ferl::wide {
 
 inline constexpr std::size_t kMaxKnots = 24;  // of a feature; 48 were no better
+inline constexpr std::size_t kKnotsAtOnce = 8;  // at most, that an instruction set looks at: arrays are padded to it
+static_assert(kMaxKnots % kKnotsAtOnce == 0);
 inline constexpr std::size_t kWidth = 8;      // rows come in multiples of it; those added have no weight
 inline constexpr std::size_t kBlock = 256;    // rows whose scores stay in the first-level cache
 
@@ -17,8 +19,8 @@ inline constexpr std::size_t kTriangle = 8;   // rows of a triangular matrix com
 
 inline std::size_t padded(std::size_t n) { return (n + kWidth - 1) / kWidth * kWidth; }
 
-// Sums over a feature's bins (values between two knots), and below each knot; positions run from 0 to 1. Arrays of knots
-// have kMaxKnots entries; those of no knot are finite.
+// Sums over a feature's bins (values between two knots), and below each knot; positions run from 0 to 1. In arrays of
+// knots the entries up to the next multiple of kKnotsAtOnce, which are of no knot, are finite.
 struct BinSums {
   std::size_t n_knots, n_channels;                     // channels: those of the gradient, then h w and h w^2
   const double* knot;                                  // [knot]

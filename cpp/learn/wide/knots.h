@@ -24,7 +24,7 @@ struct Feature {
   bool has_missing = false;
   // Numbers:
   std::vector<double> knots;                       // ascending; values beyond the first and the last count as these
-  // The next three have kMaxKnots entries at least, as the kernels read them; those of no knot are finite.
+  // The next three are padded to kMaxKnots, as the kernels read them: entries of no knot are finite.
   std::vector<double> position;                    // of the knots, from 0 to 1
   std::vector<double> share_below, share_below_x;  // of the known weight; sums of weight times position
   // Categories:

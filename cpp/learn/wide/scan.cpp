@@ -143,7 +143,7 @@ Found Scanner::best_ramp(std::size_t f, const Bins& bins, int sign, const Bounds
     const double v = bins.sum(q, used - 1), vx = bins.sum_x(q, used - 1), vx2 = bins.sum_x2(q), gap = at[q + 1] - at[q];
     below_x2[q + 1] = below_x2[q] + (at[q] * at[q] * v + 2 * at[q] * gap * vx + gap * gap * vx2);
   }
-  for (std::size_t q = n_knots; q < kMaxKnots; ++q) below_x2[q] = 0;
+  for (std::size_t q = n_knots; q % kKnotsAtOnce != 0; ++q) below_x2[q] = 0;
   double total[kMaxGradients + 2], missing[kMaxGradients + 2];
   for (std::size_t c = 0; c < used; ++c) {
     missing[c] = bins.sum(n_knots - 1, c);
