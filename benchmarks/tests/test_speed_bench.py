@@ -10,7 +10,7 @@ import pytest
 from bench_examples import quiet, small_data_sets
 from ferl_bench import render
 from ferl_bench.data import load_folder
-from ferl_bench.instruction_race import available
+from ferl_bench.instruction_race import ENTRIES
 from ferl_bench.memory import DEEP_ON_ALL, WIDE_ON_ALL
 from ferl_bench.race import growth_exponent, race
 from ferl_bench.table import Request
@@ -37,7 +37,7 @@ def test_speed_report_has_every_section_with_its_target(tmp_path: Path, monkeypa
     report = run_speed(Request(load_folder(small_data_sets(tmp_path)), tmp_path, quiet(), repetitions=1), sizes)
     data = json.loads(json.dumps(report.data))
     assert {name: part.get("error") for name, part in data.items()} == dict.fromkeys(
-        ("fit", "instruction sets", "boosting", "predict", "ONNX", "one row", "memory", "growth", "wide growth")
+        ("fit", *ENTRIES, "boosting", "predict", "ONNX", "one row", "memory", "growth", "wide growth")
     )
     assert set(data["fit"]["seconds"]) == {"blobs", "mixed"}
     boosting = data["boosting"]
@@ -47,10 +47,14 @@ def test_speed_report_has_every_section_with_its_target(tmp_path: Path, monkeypa
         ours, other = pair.split(" / ")
         assert ratio == pytest.approx(boosting["sum_seconds"][ours] / boosting["sum_seconds"][other])
     assert list(data["wide growth"]["rows"]["seconds"]) == ["100", "200"]
-    sets = data["instruction sets"]
-    assert list(sets["sum_seconds"]["all"]) == [*available(), "CART"]
-    assert sets["small"] == []  # tables of 62 and 50 rows are smaller than small ones
+    for name, entry in ENTRIES.items():
+        sets = data[name]
+        assert list(sets["sum_seconds"]["all"]) == entry.names + ([entry.peer] if entry.peer else [])
+        assert list(sets["gains"]) == entry.names[1:]
+        assert sets["small"] == []  # tables of 62 and 50 rows are smaller than small ones
     assert data["ONNX"]["ratios"].keys() == {"FERL-deep", "FERL-medium", "FERL-wide"}
     assert data["memory"]["multiples"].keys() == {"CART", "FERL-deep", DEEP_ON_ALL, WIDE_ON_ALL}
-    n_ratios = len(sets["ratio_of_sums"]) + len(boosting["ratio_of_sums"]) + len(data["ONNX"]["ratios"])
-    assert render.markdown(report).count("target <=") == 18 + n_ratios
+    text = render.markdown(report)
+    n_ratios = len(boosting["ratio_of_sums"]) + len(data["ONNX"]["ratios"])
+    assert text.count("target <=") == 20 + n_ratios  # two of them: deep on folds and on whole data sets
+    assert text.count("target >=") == sum(len(entry.names) - 1 for entry in ENTRIES.values())

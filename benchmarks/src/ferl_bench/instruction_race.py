@@ -1,4 +1,4 @@
-"""Fits of the deep tree with every instruction set of the machine, in turns, on folds; small tables apart.
+"""Fits with every instruction set of the machine, in turns; small tables apart.
 
 An instruction set is chosen once for each process, so each has a process of its own, which fits what it is sent. They
 wait for each other: at any time one of them works.
@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Iterator, Sequence
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import cache, partial
 from multiprocessing.connection import Connection
 from statistics import median
 from typing import Any
@@ -19,67 +23,147 @@ from numpy.typing import NDArray
 
 from ferl import _core
 from ferl_bench.data import DataSet, encode
-from ferl_bench.headline import goal
+from ferl_bench.headline import GOAL, Headline, goal
 from ferl_bench.method import get_method
 from ferl_bench.protocol import make_folds
 from ferl_bench.race import race, verdict
 from ferl_bench.render import Finding, Section, Step
 from ferl_bench.threads import one_thread
 
-OURS, PEER = "FERL-deep", "CART"
 VARIABLE = "FERL_INSTRUCTION_SET"
-INSTRUCTION_SETS = {"baseline": 0, "x86-64-v3": 3}
-"""Names as the environment variable takes them, and how the core counts them. Trees have no loops in x86-64-v4."""
+LEVELS = {"baseline": 0, "x86-64-v3": 3, "x86-64-v4": 4}
+"""Names as the environment variable takes them, and how the core counts them."""
 SMALL_ROWS = (150, 700)
 """Number of rows of what counts as a small table, before the fold is taken."""
-TARGETS = {"all": 0.6, "small": 1.3}
 SEED = 0
 
 
-def available() -> list[str]:
-    """Names of the instruction sets that the core can use here."""
-    return [name for name, level in INSTRUCTION_SETS.items() if level <= _core.instruction_set()]
+@dataclass(frozen=True)
+class Entry:
+    """What is raced: fits of a method, on folds or on whole data sets, and what is wanted of them.
+
+    Attributes
+    ----------
+    method : str
+        Fitted with each instruction set.
+    level : int
+        The highest one that the method has loops in.
+    is_whole : bool
+        Whether whole data sets are fitted; else the fitting part of the first fold of each.
+    peer : str, optional
+        Runs in turns with them.
+    targets : dict
+        The largest ratio wanted of the highest instruction set and the peer: of the sum, and of that of small tables.
+    gain : float, optional
+        How many times as fast x86-64-v3 should be as the baseline.
+    repeats : int, optional
+        Rounds of each fit after a warm-up, where not those of the table; 0: one round, without a warm-up.
+    """
+
+    method: str
+    level: int
+    is_whole: bool
+    peer: str | None = None
+    targets: dict[str, float] = field(default_factory=dict)
+    gain: float | None = None
+    repeats: int | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """Of the instruction sets that the core can use here."""
+        return [name for name, level in LEVELS.items() if level <= min(self.level, _level_of_machine())]
 
 
-def instruction_section(data_sets: Sequence[DataSet], repeats: int, step: Step) -> Finding:
-    """Time the fits of the first fold of each data set, with each instruction set and by the peer."""
-    names = available()
+# The baseline takes half a minute for all wide rules, so they have one round.
+ENTRIES = {
+    "instruction sets, folds": Entry("FERL-deep", 3, False, "CART", {"all": 0.6, "small": 1.3}, 1.6),
+    "instruction sets, whole": Entry("FERL-deep", 3, True, "CART", {"all": 0.6}, 1.6),
+    "instruction sets, wide folds": Entry("FERL-wide", 4, False, gain=1.6, repeats=0),
+    "instruction sets, wide whole": Entry("FERL-wide", 4, True, gain=1.6, repeats=0),
+}
+
+
+@cache
+def _level_of_machine() -> int:
+    """The highest instruction set that the core can use here, whatever this process was told to use."""
+    ask = "from ferl import _core; print(_core.instruction_set())"
+    free = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    return int(subprocess.run([sys.executable, "-c", ask], env=free, capture_output=True, check=True, text=True).stdout)
+
+
+def in_use() -> str:
+    """The name of the instruction set that this process uses."""
+    return [name for name, level in LEVELS.items() if level <= _core.instruction_set()][-1]
+
+
+def instruction_sections(data_sets: Sequence[DataSet], repeats: int) -> dict[str, Callable[[Step], Finding]]:
+    """The races, by their names."""
+    return {name: partial(_section, entry, data_sets, repeats) for name, entry in ENTRIES.items()}
+
+
+def _section(entry: Entry, data_sets: Sequence[DataSet], repeats: int, step: Step) -> Finding:
+    """Time the fits of each data set, with each instruction set and by the peer."""
     times: dict[str, dict[str, float]] = {}
+    repeats = repeats if entry.repeats is None else entry.repeats
     with ExitStack() as stack:
-        ask = {name: stack.enter_context(_fitter(OURS, name)) for name in names}
-        ask[PEER] = stack.enter_context(_fitter(PEER, names[-1]))
+        ask = {name: stack.enter_context(_fitter(entry.method, name)) for name in entry.names}
+        if entry.peer is not None:
+            ask[entry.peer] = stack.enter_context(_fitter(entry.peer, entry.names[-1]))
         for number, data in enumerate(data_sets, start=1):
-            step(f"instruction sets: {data.name} ({number} of {len(data_sets)})")
-            rows = make_folds(data.y)[0].fitting
+            step(f"instruction sets, {entry.method}: {data.name} ({number} of {len(data_sets)})")
+            rows = np.arange(data.n_rows) if entry.is_whole else make_folds(data.y)[0].fitting
             (X,) = encode(data, rows)
-            rounds = [{name: _seconds(there, X, data.y[rows]) for name, there in ask.items()} for _ in range(repeats)]
+            rounds = [
+                {name: _seconds(there, X, data.y[rows], min(repeats, 1)) for name, there in ask.items()}
+                for _ in range(max(repeats, 1))
+            ]
             times[data.name] = {name: median(own[name] for own in rounds) for name in ask}
     small = [data.name for data in data_sets if SMALL_ROWS[0] <= data.n_rows <= SMALL_ROWS[1]]
     groups = {"all": list(times), "small": small}
-    sums = {key: {name: sum(times[one][name] for one in members) for name in ask} for key, members in groups.items()}
-    ratios = {key: {name: own[name] / own[PEER] for name in names} for key, own in sums.items() if own[PEER] > 0}
-    label = {"all": "sum", "small": f"sum of tables of {SMALL_ROWS[0]} to {SMALL_ROWS[1]} rows"}
-    header = ["Data set", f"{PEER} ms", *(f"{name} ms" for name in names), *(f"{name} / {PEER}" for name in names)]
-    body = [_row(name, own, names) for name, own in times.items()]
-    body += [_row(label[key], sums[key], names) for key in ratios]
-    best = names[-1]
-    notes = [f"{label[key]}: {best} / {PEER} {verdict(ratios[key][best], TARGETS[key])}" for key in ratios]
-    notes += [
-        f"{label['all']}: baseline / {name} {sums['all']['baseline'] / sums['all'][name]:.2f}" for name in names[1:]
-    ]
-    goals = [goal(f"{OURS} / {PEER}, fit, {label[key]}", ratios[key][best], TARGETS[key]) for key in ratios]
-    data_out = {"seconds": times, "sum_seconds": sums, "ratio_of_sums": ratios, "targets": TARGETS, "small": small}
-    title = f"Fit of {OURS} on the fitting part of a fold, by instruction set"
-    return Finding(Section(title, header, body, notes), data_out, goals)
+    sums = {
+        key: {name: sum(times[one][name] for one in members) for name in ask}
+        for key, members in groups.items()
+        if members
+    }
+    return _finding(entry, times, sums, small)
 
 
-def _row(name: str, seconds: dict[str, float], names: Sequence[str]) -> list[str]:
-    own = [f"{1000 * seconds[one]:.1f}" for one in (PEER, *names)]
-    return [name, *own, *(f"{seconds[one] / seconds[PEER]:.2f}" for one in names)]
+def _finding(
+    entry: Entry, times: dict[str, dict[str, float]], sums: dict[str, dict[str, float]], small: list[str]
+) -> Finding:
+    names, label = entry.names, {"all": "sum", "small": f"sum of tables of {SMALL_ROWS[0]} to {SMALL_ROWS[1]} rows"}
+    best, columns = names[-1], ([entry.peer] if entry.peer is not None else []) + names
+    pairs = [(name, entry.peer or "baseline") for name in (names if entry.peer is not None else names[1:])]
+    header = ["Data set", *(f"{name} ms" for name in columns), *(f"{one} / {other}" for one, other in pairs)]
+
+    def row(title: str, seconds: dict[str, float]) -> list[str]:
+        ratios = [f"{seconds[one] / seconds[other]:.2f}" for one, other in pairs]
+        return [title, *(f"{1000 * seconds[name]:.1f}" for name in columns), *ratios]
+
+    notes, goals = [], list[Headline]()
+    where = "whole data sets" if entry.is_whole else "the fitting part of a fold"
+    for key, most in entry.targets.items():
+        if key in sums and entry.peer is not None:
+            ratio = sums[key][best] / sums[key][entry.peer]
+            notes.append(f"{label[key]}: {best} / {entry.peer} {verdict(ratio, most)}")
+            goals.append(goal(f"{entry.method} / {entry.peer}, fit of {where}, {label[key]}", ratio, most))
+    gains = {name: sums["all"]["baseline"] / sums["all"][name] for name in names[1:]}
+    for name, gain in gains.items():
+        wanted = f" (target >= {entry.gain:g}: {'met' if gain >= entry.gain else 'not met'})" if entry.gain else ""
+        notes.append(f"{label['all']}: {name} is {gain:.2f} times as fast as the baseline{wanted}")
+        if entry.gain:
+            goals.append(Headline(f"{entry.method}, fit of {where}: baseline / {name}", gain, entry.gain, GOAL))
+    if entry.repeats == 0:
+        notes.append("One round, without a warm-up.")
+    ratios = {key: {one: own[one] / own[other] for one, other in pairs} for key, own in sums.items()}
+    data = {"seconds": times, "sum_seconds": sums, "ratio_of_sums": ratios, "targets": entry.targets, "small": small}
+    title = f"Fit of {entry.method} on {where}, by instruction set"
+    body = [row(name, own) for name, own in times.items()] + [row(label[key], own) for key, own in sums.items()]
+    return Finding(Section(title, header, body, notes), data | {"gains": gains}, goals)
 
 
-def _seconds(there: Connection, X: NDArray[np.float64], y: NDArray[np.int64]) -> float:
-    there.send((X, y))
+def _seconds(there: Connection, X: NDArray[np.float64], y: NDArray[np.int64], repeats: int) -> float:
+    there.send((X, y, repeats))
     found: float | Exception = there.recv()
     if isinstance(found, Exception):
         raise found
@@ -112,16 +196,16 @@ def _fitter(method: str, instruction_set: str) -> Iterator[Connection]:
 def _fit_what_comes(there: Connection, method: str) -> None:
     fit = get_method(method).fit
 
-    def timed(X: Any, y: Any) -> float:
-        return race({method: lambda: fit(X, y, SEED)}, 1)[method]  # after a warm-up
+    def timed(X: Any, y: Any, repeats: int) -> float:
+        return race({method: lambda: fit(X, y, SEED)}, repeats)[method]
 
     with one_thread():
         while True:
             try:
-                X, y = there.recv()
+                X, y, repeats = there.recv()
             except EOFError:
                 return
             try:
-                there.send(timed(X, y))
+                there.send(timed(X, y, repeats))
             except Exception as error:
                 there.send(RuntimeError(f"{type(error).__name__}: {error}"))

@@ -20,7 +20,7 @@ from ferl_bench.data import DataSet, encode
 from ferl_bench.errors import require
 from ferl_bench.facts import n_cores, versions
 from ferl_bench.headline import goal
-from ferl_bench.instruction_race import available, instruction_section
+from ferl_bench.instruction_race import in_use, instruction_sections
 from ferl_bench.memory import DEEP_ON_ALL, WIDE_ON_ALL, peak_multiple
 from ferl_bench.method import get_method
 from ferl_bench.methods.ferl import COMPACT_TREE
@@ -80,7 +80,7 @@ def run_speed(request: Request, sizes: Sizes | None = None) -> Report:
     sizes = Sizes() if sizes is None else sizes
     parts: dict[str, Callable[[Step], Finding]] = {
         "fit": partial(_fit_section, data_sets, repeats),
-        "instruction sets": partial(instruction_section, data_sets, repeats),
+        **instruction_sections(data_sets, repeats),
         "boosting": partial(boosting_section, data_sets, repeats, SEED),
         "predict": partial(_predict_section, sizes, repeats),
         "ONNX": partial(_onnx_section, sizes, repeats),
@@ -98,7 +98,7 @@ def run_speed(request: Request, sizes: Sizes | None = None) -> Report:
         "cores": n_cores(),
         "protocol": f"one process, one thread; median of {repeats} rounds in turn after a warm-up; seed {SEED}",
         "peer": "DecisionTreeClassifier(random_state=0)",
-        "instruction set": available()[-1],
+        "instruction set": in_use(),
     }
     return Report(
         name="speed",
