@@ -225,6 +225,59 @@ def test_categories_of_classes_that_mirror_each_other_are_split() -> None:
     np.testing.assert_allclose(model.predict_proba(frame)[[0, -1]], [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]], atol=0.05)
 
 
+MIRRORED = [
+    [[20, 20, 0], [0, 20, 20]],
+    [[20, 20, 0], [0, 20, 20], [10, 20, 10], [10, 21, 10]],
+    [[20, 20, 0], [0, 20, 20], [12, 16, 12], [8, 24, 8]],
+    [[40, 40, 0], [0, 40, 40], [3, 7, 3]],
+    [[40, 40, 0], [0, 40, 40], [8, 4, 8]],
+    [[20, 10, 0, 10], [0, 10, 20, 10], [10, 20, 10, 0], [10, 0, 10, 20]],
+]
+
+
+def largest_spread(table: Floats) -> tuple[float, Floats]:
+    """The most that the class shares of categories differ along any direction, and what their products sum to."""
+    own, total = table.sum(axis=1), table.sum(axis=0) / table.sum()
+    away = table / own[:, None] - total
+    spread = (away * own[:, None]).T @ away
+    return float(np.linalg.eigvalsh(spread)[-1]), spread
+
+
+@pytest.mark.parametrize("counts", MIRRORED)
+def test_classes_that_mirror_each_other_do_not_hide_what_differs(counts: list[list[int]]) -> None:
+    table = np.array(counts, dtype=float)
+    most, spread = largest_spread(table)
+    direction = oracle.principal_direction(table)
+    assert direction @ spread @ direction > 0.999 * most
+    side = oracle.best_subset(table, direction, 1.0)
+    assert side is not None
+    assert side[0] != side[1]
+
+
+def test_the_direction_found_has_most_of_the_spread() -> None:
+    rng = np.random.default_rng(0)
+    shares = []
+    for _ in range(300):
+        p, q, r, s, t = rng.integers(1, 40, 5)
+        table = np.array([[p, q, r], [r, q, p], [s, t, s]], dtype=float)
+        most, spread = largest_spread(table)
+        direction = oracle.principal_direction(table)
+        shares.append(direction @ spread @ direction / max(most, 1e-300) if most > 1e-12 else 1.0)
+    assert min(shares) > 0.79
+
+
+@pytest.mark.parametrize("counts", MIRRORED[:-1])  # in the last one two directions have equal spread
+def test_a_tree_splits_mirrored_categories(counts: list[list[int]]) -> None:
+    frame = pd.DataFrame({"c0": [f"k{k}" for k, row in enumerate(counts) for _ in range(sum(row))]})
+    y = np.array([c for row in counts for c, n in enumerate(row) for _ in range(n)])
+    options = {"max_rules": 4, "max_depth": 4, "min_gain": 0.0, "criterion": "gini"}
+    case = make_case(Mixed(frame, y), np.ones(len(y)), FERLClassifier("deep", random_state=0, **options), 0)
+    expected = oracle.grow(case.growth, case.options)
+    np.testing.assert_allclose(case.tree.gain[0], expected.gain[0], rtol=1e-9)  # below, mirrored sides tie
+    first, second = case.model.predict_proba(pd.DataFrame({"c0": ["k0", "k1"]}))
+    assert np.abs(first - second).max() > 0.2
+
+
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 def test_the_best_cut_of_the_order_is_the_best_subset_or_near_it(n_classes: int) -> None:
     """With two classes and equally heavy categories it is the best of all subsets, as Breiman et al. proved."""

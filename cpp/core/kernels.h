@@ -16,6 +16,9 @@ namespace ferl {
 // lower cut, whatever order the sums were taken in.
 inline constexpr double kBetter = 1 + 1e-10;
 
+// Sorted rows lie anywhere in memory: what belongs to one so far ahead is fetched meanwhile.
+inline constexpr std::size_t kRowsAhead = 16;
+
 // A node's rows by ascending value, and their multiplicities in eight resamples.
 struct LaneRows {
   std::size_t n;

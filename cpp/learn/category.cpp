@@ -13,7 +13,8 @@ namespace {
 constexpr int kParts = 3;          // of the rows, each judged by a subset that was found on the others
 constexpr double kPriorRows = 5;   // that every category is taken to have more, with the class shares of the node
 constexpr int kPowerSteps = 12;
-constexpr double kNoSpread = 1e-9;  // along a direction, as a share of all spread
+constexpr double kRightAngle = 1e-9;  // cosines below it may be rounding
+constexpr double kClearlyMore = 1.25;  // times the spread: of steps that found their aim, what is left to gain is less
 constexpr std::size_t kMostSteps = 256;  // between which a cut is looked for
 
 // Class weights of each category that occurs in a node.
@@ -55,9 +56,6 @@ double product(const std::vector<double>& a, const double* b) {
   return std::inner_product(a.begin(), a.end(), b, 0.0);
 }
 
-// By more than rounding.
-bool is_less(double a, double b) { return a < b * (1 - 1e-9); }
-
 // Of the class shares of two sides; zero where one is empty.
 std::vector<double> difference(const std::vector<double>& left, const std::vector<double>& right) {
   const double left_weight = std::accumulate(left.begin(), left.end(), 0.0);
@@ -68,65 +66,87 @@ std::vector<double> difference(const std::vector<double>& left, const std::vecto
   return out;
 }
 
-// How the class shares of each category that occurs differ from those of all.
+// How the class shares of each category that occurs differ from those of all, and in which direction they differ most.
 class Differences {
  public:
-  explicit Differences(const Tally& tally) {
+  explicit Differences(const Tally& tally) : n_classes_(tally.n_classes) {
     const auto total = tally.total();
     const double weight = std::accumulate(total.begin(), total.end(), 0.0);
-    for (std::size_t c = 0; c < tally.n_classes; ++c) share_.push_back(total[c] / weight);
+    for (std::size_t c = 0; c < n_classes_; ++c) share_.push_back(total[c] / weight);
     for (std::size_t i = 0; i < tally.size(); ++i) {
       const double w = tally.weight(i);
       if (!(w > 0)) continue;
-      std::vector<double> away(tally.n_classes);
-      for (std::size_t c = 0; c < away.size(); ++c) away[c] = tally.of(i)[c] / w - share_[c];
-      spread_.push_back(w * product(away, away.data()));
-      away_.push_back(std::move(away));
       weight_.push_back(w);
+      for (std::size_t c = 0; c < n_classes_; ++c) away_.push_back(tally.of(i)[c] / w - share_[c]);
     }
   }
 
-  // What the power method begins with. Where two classes mirror each other, it may be that no category differs along the
-  // usual direction: then the category that differs most, by its weight.
-  std::vector<double> first_direction() const {
-    std::vector<double> direction;
-    for (std::size_t c = 0; c < share_.size(); ++c) direction.push_back((c % 2 ? -1.0 : 1.0) * (1.0 + share_[c]));
-    const double all = std::accumulate(spread_.begin(), spread_.end(), 0.0);
-    const auto next = step(direction);
-    if (!(std::sqrt(product(next, next.data())) < kNoSpread * all)) return direction;
-    const auto most = std::max_element(spread_.begin(), spread_.end(), is_less);
-    return away_[static_cast<std::size_t>(most - spread_.begin())];
-  }
-
-  // One step of the power method.
-  std::vector<double> step(const std::vector<double>& direction) const {
-    std::vector<double> next(direction.size(), 0.0);
-    for (std::size_t i = 0; i < away_.size(); ++i) {
-      const double along = weight_[i] * product(direction, away_[i].data());
-      for (std::size_t c = 0; c < next.size(); ++c) next[c] += along * away_[i][c];
-    }
-    return next;
+  // By a few steps of the power method from a fixed direction. Where two classes mirror each other that may be at a right
+  // angle to what is sought, and the steps lead elsewhere, or wherever rounding leads. So they are also taken from what
+  // they leave most of; what they find then is taken if it is clearly better, and at a right angle unless it is worse.
+  std::vector<double> principal() const {
+    std::vector<double> fixed;
+    for (std::size_t c = 0; c < n_classes_; ++c) fixed.push_back((c % 2 ? -1.0 : 1.0) * (1.0 + share_[c]));
+    const auto usual = refined(fixed), other = refined(most_left(usual));
+    const bool is_at_right_angle =
+        std::abs(product(fixed, other.data())) < kRightAngle * std::sqrt(product(fixed, fixed.data()));
+    const double wanted = is_at_right_angle ? 1 - kRightAngle : kClearlyMore;
+    return spread_along(other) > wanted * spread_along(usual) ? other : usual;
   }
 
  private:
-  std::vector<double> share_, weight_, spread_;  // of all; of each category
-  std::vector<std::vector<double>> away_;
+  const double* away(std::size_t i) const { return away_.data() + i * n_classes_; }
+
+  std::vector<double> refined(std::vector<double> direction) const {
+    std::vector<double> next(n_classes_);
+    for (int step = 0; step < kPowerSteps; ++step) {
+      std::fill(next.begin(), next.end(), 0.0);
+      for (std::size_t i = 0; i < weight_.size(); ++i) {
+        const double along = weight_[i] * product(direction, away(i));
+        for (std::size_t c = 0; c < n_classes_; ++c) next[c] += along * away(i)[c];
+      }
+      const double length = std::sqrt(product(next, next.data()));
+      if (!(length > 0)) break;
+      for (std::size_t c = 0; c < n_classes_; ++c) direction[c] = next[c] / length;
+    }
+    return direction;
+  }
+
+  // Of the category that differs most, by its weight, without what lies along a direction.
+  std::vector<double> most_left(const std::vector<double>& direction) const {
+    std::vector<double> most(n_classes_, 0.0), own(n_classes_);
+    const double square = product(direction, direction.data());
+    double size_of_most = 0;
+    for (std::size_t i = 0; i < weight_.size(); ++i) {
+      const double along = product(direction, away(i)) / square;
+      for (std::size_t c = 0; c < n_classes_; ++c) own[c] = away(i)[c] - along * direction[c];
+      const double size = weight_[i] * product(own, own.data());
+      if (size > size_of_most * kBetter) size_of_most = size, most = own;
+    }
+    return most;
+  }
+
+  double spread_along(const std::vector<double>& direction) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < weight_.size(); ++i) {
+      const double along = product(direction, away(i));
+      sum += weight_[i] * along * along;
+    }
+    return sum;
+  }
+
+  std::size_t n_classes_;
+  std::vector<double> share_, weight_;  // of the classes in all; of each category
+  std::vector<double> away_;            // [category][class]
 };
 
-// The direction in which the class shares of categories differ most, by a few steps of the power method. Its sign is
-// that of its largest part, so that it does not depend on the order of the categories.
+// The direction in which the class shares of categories differ most. Its sign is that of its largest part, so that it
+// does not depend on the order of the categories.
 std::vector<double> principal_direction(const Tally& tally) {
   if (tally.n_classes == 2) return {0.0, 1.0};
-  const Differences differences(tally);
-  auto direction = differences.first_direction();
-  for (int k = 0; k < kPowerSteps; ++k) {
-    const auto next = differences.step(direction);
-    const double length = std::sqrt(product(next, next.data()));
-    if (!(length > 0)) break;
-    for (std::size_t c = 0; c < direction.size(); ++c) direction[c] = next[c] / length;
-  }
+  auto direction = Differences(tally).principal();
   const auto largest = std::max_element(direction.begin(), direction.end(),
-                                        [](double a, double b) { return is_less(std::abs(a), std::abs(b)); });
+                                        [](double a, double b) { return std::abs(a) < std::abs(b) * (1 - 1e-9); });
   if (*largest < 0)
     for (double& d : direction) d = -d;
   return direction;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/kernels.h"
+
 namespace ferl {
 
 double purity(const std::vector<double>& class_weight, double weight) {
@@ -23,6 +25,8 @@ double gini_gain(const std::vector<double>& class_weight, double weight, const s
 }
 
 namespace {
+
+constexpr std::size_t kWorthFetching = 4'000;  // rows of the sample, over which those of a node are spread
 
 // Quality of the current cut is numerator() / denominator(): larger is better, and comparing two needs no division.
 
@@ -85,7 +89,8 @@ class ManyClassTally {
   double parent_, left_squares_ = 0, right_squares_;
 };
 
-template <class Tally>
+// Rows come in the order of their values, which is any order in memory. kFetch: what later ones need is fetched ahead.
+template <bool kFetch, class Tally>
 Cut sweep(const NodeView& node, const Row* order, std::size_t n_rows, const double* x, double min_leaf_weight) {
   Tally tally(node);
   const double most_left = node.weight - min_leaf_weight;
@@ -94,6 +99,11 @@ Cut sweep(const NodeView& node, const Row* order, std::size_t n_rows, const doub
   std::size_t n_left = 0;  // of the best cut; 0: none
   double previous = x[order[0]];
   for (std::size_t k = 0; k < n_rows; ++k) {
+    if constexpr (kFetch) {
+      const Row ahead = order[std::min(k + kRowsAhead, n_rows - 1)];
+      __builtin_prefetch(&node.row[ahead]);
+      __builtin_prefetch(x + ahead);
+    }
     const double value = x[order[k]];
     if (value > previous) {
       if (tally.left >= min_leaf_weight && tally.left <= most_left) {
@@ -116,8 +126,10 @@ Cut sweep(const NodeView& node, const Row* order, std::size_t n_rows, const doub
 }  // namespace
 
 Cut best_cut(const NodeView& node, const Row* order, std::size_t n_rows, const double* x, double min_leaf_weight) {
-  if (node.class_weight.size() == 2) return sweep<TwoClassTally>(node, order, n_rows, x, min_leaf_weight);
-  return sweep<ManyClassTally>(node, order, n_rows, x, min_leaf_weight);
+  const bool is_far = node.row.size() >= kWorthFetching, are_two = node.class_weight.size() == 2;
+  const auto best = are_two ? (is_far ? sweep<true, TwoClassTally> : sweep<false, TwoClassTally>)
+                            : (is_far ? sweep<true, ManyClassTally> : sweep<false, ManyClassTally>);
+  return best(node, order, n_rows, x, min_leaf_weight);
 }
 
 }  // namespace ferl

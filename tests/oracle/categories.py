@@ -15,7 +15,8 @@ BETTER = 1 + 1e-10
 PRIOR_ROWS = 5.0  # that every category is taken to have more, with the class shares of all
 N_PARTS = 3
 POWER_STEPS = 12
-NO_SPREAD = 1e-9  # along a direction, as a share of all spread
+RIGHT_ANGLE = 1e-9  # cosines below it may be rounding
+CLEARLY_MORE = 1.25  # times the spread along another direction
 SAME_SCORE = 1e-12  # categories whose scores differ by less, as a share, are one step
 
 
@@ -49,10 +50,11 @@ def category_order(table: Floats) -> NDArray[np.intp]:
 
 
 def principal_direction(table: Floats) -> Floats:
-    """Two classes: the share of the second. More: some steps of the power method, its largest part positive.
+    """Two classes: the share of the second. More: the direction in which shares differ most, its largest part positive.
 
-    Where two classes mirror each other, it may be that no category differs along the direction that the steps begin
-    with. Then they begin with the category that differs most, by its weight.
+    Some steps of the power method from a fixed direction. Where two classes mirror each other that may be at a right
+    angle to what is sought, and the steps lead where rounding leads. So the same steps are taken from what they leave
+    most of; what they find then is taken if it is clearly better, and at a right angle unless it is worse.
     """
     n_classes = table.shape[1]
     if n_classes == 2:
@@ -61,17 +63,33 @@ def principal_direction(table: Floats) -> Floats:
     known = own > 0
     away = table[known] / own[known, None] - total
     spread = (away * own[known, None]).T @ away
-    direction = np.where(np.arange(n_classes) % 2, -1.0, 1.0) * (1.0 + total)
-    if np.linalg.norm(spread @ direction) < NO_SPREAD * np.trace(spread):
-        size = own[known] * (away**2).sum(axis=1)
-        direction = away[np.flatnonzero(size >= size.max() * (1 - 1e-9))[0]]
+    fixed = np.where(np.arange(n_classes) % 2, -1.0, 1.0) * (1.0 + total)
+    usual = power_steps(spread, fixed)
+    left = away - np.outer(away @ usual / (usual @ usual), usual)
+    other = power_steps(spread, left[first_largest(own[known] * (left**2).sum(axis=1))])
+    is_at_right_angle = abs(fixed @ other) < RIGHT_ANGLE * np.linalg.norm(fixed)
+    wanted = 1 - RIGHT_ANGLE if is_at_right_angle else CLEARLY_MORE
+    direction = other if other @ spread @ other > wanted * (usual @ spread @ usual) else usual
+    size = np.abs(direction)  # with two classes left, two parts are equal: the first of them, whatever the rounding
+    return np.asarray(direction * np.sign(direction[np.argmax(size > (1 - 1e-9) * size.max())]))
+
+
+def first_largest(values: Floats) -> int:
+    """Place of the largest; the first of equals."""
+    best = 0
+    for place, value in enumerate(values):
+        if value > values[best] * BETTER:
+            best = place
+    return best
+
+
+def power_steps(spread: Floats, direction: Floats) -> Floats:
     for _ in range(POWER_STEPS):
         step = spread @ direction
         if not step.any():  # all have the same shares
             break
         direction = step / np.linalg.norm(step)
-    size = np.abs(direction)  # with two classes left, two parts are equal: the first of them, whatever the rounding
-    return np.asarray(direction * np.sign(direction[np.argmax(size > (1 - 1e-9) * size.max())]))
+    return direction
 
 
 def best_subset(table: Floats, direction: Floats, min_leaf_weight: float) -> Floats | None:
