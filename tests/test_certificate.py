@@ -220,6 +220,32 @@ def test_a_single_class_is_certified_everywhere() -> None:
     assert certificate.runner_up is None
 
 
+@EVERY_MODEL
+@pytest.mark.parametrize("power", [-900, -300, -1, 40, 300, 900])
+def test_radii_are_the_same_in_any_unit(name: str, power: int) -> None:
+    """Their digits are those of a power of two and its parts: a unit that is a power of two changes none of them."""
+    X, y = load_iris(return_X_y=True)
+    model = fit((X, y), **MODELS[name])
+    unit = X.std(axis=0)
+    radius = model.certified_radius(X, scale=unit)
+    assert len(np.unique(radius)) > 20
+    np.testing.assert_array_equal(model.certified_radius(X, scale=unit * 2.0**power) * 2.0**power, radius)
+
+
+def test_a_radius_of_wide_rules_is_told_to_nine_digits() -> None:
+    """Along one column, the proof ends where the label does."""
+    X, y = load_iris(return_X_y=True)
+    model = fit((X[:, 2:3], y), variant="wide", max_rules=3)
+    rows = np.linspace(1.2, 6.5, 41)[:, None]
+    radius, label = model.certified_radius(rows), model.predict(rows)
+    assert (radius > 0).any()
+    for side in (-1, 1):
+        inside = rows + side * radius[:, None] * (1 - 2.0**-29)
+        np.testing.assert_array_equal(model.predict(inside), label)
+    beyond = [model.predict(rows + side * radius[:, None] * (1 + 2e-9)) != label for side in (-1, 1)]
+    assert np.mean(beyond[0] | beyond[1]) > 0.9
+
+
 def test_a_row_without_a_margin_has_radius_zero() -> None:
     X, y = load_iris(return_X_y=True)
     far = np.full((1, 4), 1e6)

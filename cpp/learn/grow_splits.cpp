@@ -339,22 +339,19 @@ class Grower {
       for (std::size_t k = 0; k < left.size(); ++k) left[k] = node.best.left(x[node.rows[k]], ramp);
       pool_.run(2, left.size() >= kWorthSplitting, [&](std::size_t side) {
         GrowingNode& child = children[side];
-        const auto weight_of = [&](std::size_t k) { return node.weights[k] * (side == 0 ? left[k] : 1 - left[k]); };
-        const auto counts = [&](std::size_t k) {
-          return weight_of(k) > kNegligibleFiring * sample_.weight[node.rows[k]];
-        };
-        std::size_t n_rows = 0;
-        for (std::size_t k = 0; k < left.size(); ++k) n_rows += counts(k);
-        // Without a branch, which could not be foreseen: a row that does not count is written over by the next one.
-        child.rows.resize(n_rows + 1);
-        child.weights.resize(n_rows + 1);
-        for (std::size_t k = 0, n = 0; k < left.size(); ++k) {
-          child.rows[n] = node.rows[k];
-          child.weights[n] = weight_of(k);
-          n += counts(k);
+        thread_local std::vector<Row> rows;
+        thread_local std::vector<double> weights;
+        rows.resize(left.size());
+        weights.resize(left.size());
+        std::size_t n = 0;
+        for (std::size_t k = 0; k < left.size(); ++k) {
+          // Without a branch, which could not be foreseen: a row that does not count is written over by the next one.
+          rows[n] = node.rows[k];
+          weights[n] = node.weights[k] * (side == 0 ? left[k] : 1 - left[k]);
+          n += weights[n] > kNegligibleFiring * sample_.weight[node.rows[k]];
         }
-        child.rows.resize(n_rows);
-        child.weights.resize(n_rows);
+        child.rows.assign(rows.data(), rows.data() + n);
+        child.weights.assign(weights.data(), weights.data() + n);
         child.parent = static_cast<NodeId>(index);
         child.depth = node.depth + 1;
         child.condition = condition_of(node.best, side == 0);

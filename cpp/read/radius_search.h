@@ -1,10 +1,12 @@
 // The largest radius that holds, by few questions: each is about all rows of a box, and dear.
 //
-// What holds for a box holds for every smaller one, so any radius that was tried with success is a right answer. Answers
-// are powers of two and their 2^30 equal parts up to the next power: 9 digits, and no unit needs a guess.
+// What holds for a box holds for every smaller one, so any radius that was tried with success is a right answer. Radii are
+// told to 9 digits, as a power of two and 2^-30 parts of it: so no unit needs a guess. The limit, which may be infinite,
+// and 0 are answers too.
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -13,8 +15,8 @@
 
 namespace ferl {
 
-// margin(radius): how clearly it holds, above zero if it does. Where the margin falls steadily it is as good as followed to
-// where it is zero; where it says no more than its sign, the search is a bisection.
+// margin(radius): how clearly it holds, above zero if it does. Where it falls steadily, a dozen questions lead to where it
+// vanishes; where it is no more than a sign, the search is a bisection, and takes three times as many.
 template <class Margin>
 class RadiusSearch {
  public:
@@ -30,10 +32,10 @@ class RadiusSearch {
 
  private:
   static constexpr int kLeastPower = -1075, kMostPower = 1024;
-  static constexpr int kUsualPower = -2;
+  static constexpr int kUsualPower = -2;  // a guess, which costs a question for every doubling that it is wrong by
   static constexpr std::int64_t kParts = std::int64_t{1} << 30;
 
-  // The largest power of two that holds, where most are: then by steps that double, and at last by halves.
+  // The largest power of two that holds: from the usual one by steps that double, then by halves.
   void find_power() {
     power_ = kLeastPower;
     const int most = std::isfinite(limit_) ? std::ilogb(limit_) + 1 : kMostPower;
@@ -53,14 +55,15 @@ class RadiusSearch {
     return std::ldexp(1.0 + std::ldexp(static_cast<double>(part), -30), power_);
   }
 
-  // How many parts hold, by the ITP method (Oliveira and Takahashi, 2020): the line through both ends of what is open,
-  // moved a little towards the middle, and never so far from it that more steps are needed than by halves and one.
+  // How many parts hold, by the ITP method (Oliveira and Takahashi, 2020): where the line through both ends of what is
+  // open vanishes, moved a little towards the middle, and at most one step more than by halves.
   double find_part() {
     std::int64_t low = 0, high = kParts;
     if (limit_ < radius(high)) high = std::clamp(parts_below_limit(), std::int64_t{1}, kParts);
-    double at_low = margin_at_, at_high = std::isfinite(margin_above_) ? margin_above_ : -at_low;
+    double at_low = margin_at_, at_high = finite_or(margin_above_, -at_low);
     const double first_width = static_cast<double>(high - low);
-    for (double most_width = std::exp2(std::ceil(std::log2(first_width)) + 1); high - low > 1; most_width /= 2) {
+    auto most_width = 2.0 * static_cast<double>(std::bit_ceil(static_cast<std::uint64_t>(high - low)));
+    for (; high - low > 1; most_width /= 2) {
       const double width = static_cast<double>(high - low), middle = width / 2;
       const double share = at_low / (at_low - at_high), line = share >= 0 && share <= 1 ? width * share : middle;
       const double towards = line < middle ? 1 : -1, shift = 0.2 / first_width * width * width;
@@ -70,10 +73,13 @@ class RadiusSearch {
       const std::int64_t part = low + std::clamp(std::llround(wanted), 1LL, static_cast<long long>(high - low) - 1);
       const double margin = margin_(radius(part));
       if (margin > 0) low = part, at_low = margin;
-      else high = part, at_high = std::isfinite(margin) ? margin : -at_low;
+      else high = part, at_high = finite_or(margin, -at_low);
     }
     return radius(low);
   }
+
+  // Where a margin has no size, the line through it and the other end goes through the middle.
+  static double finite_or(double margin, double instead) { return std::isfinite(margin) ? margin : instead; }
 
   // The first part that is not below the limit.
   std::int64_t parts_below_limit() const {

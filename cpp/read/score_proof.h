@@ -40,8 +40,8 @@ class ScoreProof : public RowProof {
   bool is_still() const;
   // Whether no row of the box has any support, so that the label is the first class.
   bool is_silent() const { return label_ == 0 && support_.high == 0; }
-  // By how much more than it must the label is ahead of the other class, in the worst row of the box that a quick search
-  // finds; not above zero, or no number: the other class has caught up there.
+  // By how much more than a proof needs the label is ahead of the other class, in the worst row of the box that a quick
+  // search finds. Not above zero, or no number: there is no proof.
   double margin(Label other);
   // Whether the other class has caught up in no row of the box: a proof.
   bool stays_ahead(Label other);

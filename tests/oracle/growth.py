@@ -110,7 +110,7 @@ class Split:
     band: Band
     spread: CutSpread
     gain: Gain
-    rank: int  # of the feature, by its crisp cut; 0 is the best
+    rank: int  # how many features had their turn before; by their crisp cuts, unless all get a band
     is_one_mode: bool  # whether the two-mode rule chose the band
     missing: float  # share of the weight with a value that goes left: where a missing value goes
     category: Floats | None = None  # how much of each category goes left

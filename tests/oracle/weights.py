@@ -36,13 +36,13 @@ def net_weights(scores: Floats) -> Floats:
 def closed_form(scores: Floats) -> tuple[Floats, Floats, float]:
     """Belief, plausibility and ignorance of one row from its scores.
 
-    All is divided by the power of the largest weight, so that no weight is too large.
+    All is divided by ``exp`` of the largest weight, so that no weight is too large.
     """
     w = net_weights(scores)
     largest, weight_for, weight_against = w.max(), np.maximum(w, 0.0), np.maximum(-w, 0.0)
     e = np.exp(-weight_against)
     others = np.array([np.prod(np.delete(1 - e, c)) for c in range(len(w))])
-    alone = -np.exp(weight_for - largest) * np.expm1(-weight_for)  # exp(w) - 1 where it is positive
+    alone = -np.exp(weight_for - largest) * np.expm1(-weight_for)  # exp(w) - 1, so divided
     one = np.exp(-largest)
     eta = 1 / (np.sum(e * alone) + one * (1 - np.prod(1 - e)))
     belief = eta * e * (alone + one * others)

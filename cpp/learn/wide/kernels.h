@@ -10,7 +10,7 @@
 namespace ferl::wide {
 
 inline constexpr std::size_t kMaxKnots = 24;  // of a feature; 48 were no better
-inline constexpr std::size_t kKnotsAtOnce = 8;  // at most, that an instruction set looks at: arrays are padded to it
+inline constexpr std::size_t kKnotsAtOnce = 8;  // the most that an instruction set takes together: arrays are padded so far
 static_assert(kMaxKnots % kKnotsAtOnce == 0);
 inline constexpr std::size_t kWidth = 8;      // rows come in multiples of it; those added have no weight
 inline constexpr std::size_t kBlock = 256;    // rows whose scores stay in the first-level cache

@@ -57,8 +57,8 @@ Feature number_feature(const Sample& sample, Column column, std::vector<double> 
     f.share_below.push_back(weight[q] / known);
     f.share_below_x.push_back(weight_x[q] / known);
   }
-  f.share_below.resize(std::max(weight.size(), kMaxKnots), 0.0);
-  f.share_below_x.resize(f.share_below.size(), 0.0);
+  f.share_below.resize(kMaxKnots, 0.0);
+  f.share_below_x.resize(kMaxKnots, 0.0);
   return f;
 }
 

@@ -96,7 +96,7 @@ def run_speed(request: Request, sizes: Sizes | None = None) -> Report:
     facts = {
         **versions(),
         "cores": n_cores(),
-        "protocol": f"one process, one thread; median of {repeats} rounds in turn after a warm-up; seed {SEED}",
+        "protocol": f"one thread; median of {repeats} rounds in turn after a warm-up, but where noted; seed {SEED}",
         "peer": "DecisionTreeClassifier(random_state=0)",
         "instruction set": in_use(),
     }
