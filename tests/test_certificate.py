@@ -232,6 +232,15 @@ def test_radii_are_the_same_in_any_unit(name: str, power: int) -> None:
     np.testing.assert_array_equal(model.certified_radius(X, scale=unit * 2.0**power) * 2.0**power, radius)
 
 
+@EVERY_MODEL
+@pytest.mark.parametrize("unit", [1e-305, 1e305])
+def test_units_may_be_of_any_size(name: str, unit: float) -> None:
+    X, y = load_iris(return_X_y=True)
+    model = fit((X * 1e-5, y), **MODELS[name])
+    radius = model.certified_radius(X[:9] * 1e-5, scale=np.full(4, unit))
+    assert (radius >= 0).all()
+
+
 def test_a_radius_of_wide_rules_is_told_to_one_part_in_4096() -> None:
     """Along one column, the proof ends where the label does, but for the digits that are not told."""
     X, y = load_iris(return_X_y=True)

@@ -214,8 +214,9 @@ def lipschitz_radius(model: Model, evidence: Evidence, scale: Floats) -> Floats:
 def path_slopes(tree: FuzzyTree, scale: Floats) -> Floats:
     """Sum of the steepest slopes on the path to each node, each feature in its unit, shape (n_nodes,)."""
     total = np.zeros(tree.n_nodes)
-    for nodes in nodes_by_depth(tree.parent):
-        total[nodes] = total[tree.parent[nodes]] + tree.slope[nodes] * scale[tree.feature[nodes]]
+    with np.errstate(over="ignore"):  # in units so large a slope is infinite, and the radius 0
+        for nodes in nodes_by_depth(tree.parent):
+            total[nodes] = total[tree.parent[nodes]] + tree.slope[nodes] * scale[tree.feature[nodes]]
     return total
 
 
