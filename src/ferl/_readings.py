@@ -285,8 +285,8 @@ class Readings(FittedModel):
 
         Sound, rounding included, for ``combination`` "dempster" and "vote" and for wide rules; the largest such radius
         may be larger. Of wide rules it seldom is: the worst row of a box is at corners of ramps, which are searched
-        for a proof. A row without a margin has 0: where nothing fires, say. A tree of one rule has infinity everywhere,
-        and so has any row whose label no movement can change.
+        for a proof. It is told from below, to one part in 4,096. A row without a margin has 0: where nothing fires,
+        say. A tree of one rule has infinity everywhere, and so has any row whose label no movement can change.
 
         Parameters
         ----------
