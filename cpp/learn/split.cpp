@@ -26,8 +26,6 @@ double gini_gain(const std::vector<double>& class_weight, double weight, const s
 
 namespace {
 
-constexpr std::size_t kWorthFetching = 4'000;  // rows of the sample, over which those of a node are spread
-
 // Quality of the current cut is numerator() / denominator(): larger is better, and comparing two needs no division.
 
 // Two classes: the gain is 2 d^2 / (W W_left W_right), d = W l_1 - W_left t_1, so two running sums suffice.
@@ -89,8 +87,7 @@ class ManyClassTally {
   double parent_, left_squares_ = 0, right_squares_;
 };
 
-// Rows come in the order of their values, which is any order in memory. kFetch: what later ones need is fetched ahead.
-template <bool kFetch, class Tally>
+template <class Tally>
 Cut sweep(const NodeView& node, const Row* order, std::size_t n_rows, const double* x, double min_leaf_weight) {
   Tally tally(node);
   const double most_left = node.weight - min_leaf_weight;
@@ -99,11 +96,9 @@ Cut sweep(const NodeView& node, const Row* order, std::size_t n_rows, const doub
   std::size_t n_left = 0;  // of the best cut; 0: none
   double previous = x[order[0]];
   for (std::size_t k = 0; k < n_rows; ++k) {
-    if constexpr (kFetch) {
-      const Row ahead = order[std::min(k + kRowsAhead, n_rows - 1)];
-      __builtin_prefetch(&node.row[ahead]);
-      __builtin_prefetch(x + ahead);
-    }
+    const Row ahead = order[std::min(k + kRowsAhead, n_rows - 1)];
+    __builtin_prefetch(&node.row[ahead]);
+    __builtin_prefetch(x + ahead);
     const double value = x[order[k]];
     if (value > previous) {
       if (tally.left >= min_leaf_weight && tally.left <= most_left) {
@@ -126,10 +121,8 @@ Cut sweep(const NodeView& node, const Row* order, std::size_t n_rows, const doub
 }  // namespace
 
 Cut best_cut(const NodeView& node, const Row* order, std::size_t n_rows, const double* x, double min_leaf_weight) {
-  const bool is_far = node.row.size() >= kWorthFetching, are_two = node.class_weight.size() == 2;
-  const auto best = are_two ? (is_far ? sweep<true, TwoClassTally> : sweep<false, TwoClassTally>)
-                            : (is_far ? sweep<true, ManyClassTally> : sweep<false, ManyClassTally>);
-  return best(node, order, n_rows, x, min_leaf_weight);
+  if (node.class_weight.size() == 2) return sweep<TwoClassTally>(node, order, n_rows, x, min_leaf_weight);
+  return sweep<ManyClassTally>(node, order, n_rows, x, min_leaf_weight);
 }
 
 }  // namespace ferl

@@ -20,7 +20,7 @@ double radius_of_row(LabelProof& proof, const Certified& model, const MatrixView
     radius = largest_radius(radius, [&](double r) {
       proof.box.set_box(x, row, r, model.scale);
       proof.walk();
-      return proof.stays_ahead(label, other) ? 1.0 : -1.0;
+      return proof.stays_ahead(label, other);
     });
   }
   return radius;
@@ -45,8 +45,8 @@ double radius_of_row(ScoreProof& proof, const CertifiedScores& model) {
       proof.set_box(r, model.scale);
       return proof.is_still() || proof.is_silent();
     };
-    radius = largest_proven_radius(
-        radius, [&](double r) { return is_trivial(r) ? kInfinity : proof.margin(other); },
+    radius = largest_radius(
+        radius, [&](double r) { return is_trivial(r) || proof.may_stay_ahead(other); },
         [&](double r) { return is_trivial(r) || proof.stays_ahead(other); });
   }
   return radius;
@@ -96,7 +96,7 @@ void open_radius(const Tree& tree, const MatrixView& x, const double* scale, int
       radius[i] = largest_radius(kInfinity, [&](double r) {
         walk.set_box(x, i, r, scale);
         walk.run(true);
-        return walk.all_open ? 1.0 : -1.0;
+        return walk.all_open;
       });
     };
   });

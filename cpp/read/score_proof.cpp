@@ -220,22 +220,22 @@ const double* ScoreProof::weights_of(std::size_t rule) const {
   return weights_.weight.data() + rule * static_cast<std::size_t>(weights_.n_classes);
 }
 
-double ScoreProof::lead_needed(Label other) const {
+double ScoreProof::least_lead(Label other) const {
   return tolerance_[label_] + tolerance_[other] + (label_ > 0 ? kLeastLead / support_.low : 0.0);
 }
 
-double ScoreProof::margin(Label other) {
-  const double needed = lead_needed(other);
-  return std::isfinite(needed) ? least_lead_found(other) - needed : -kInfinity;
+bool ScoreProof::may_stay_ahead(Label other) {
+  const double bound = least_lead(other);
+  return std::isfinite(bound) && !is_behind_somewhere(other, bound);
 }
 
 bool ScoreProof::stays_ahead(Label other) {
-  return margin(other) > 0 && advantage(other).exceeds(lead_needed(other));
+  return may_stay_ahead(other) && advantage(other).exceeds(least_lead(other));
 }
 
 // A search that moves one column at a time to where the label is weakest: most boxes that are too large are found to be
 // so by it, without tables.
-double ScoreProof::least_lead_found(Label other) {
+bool ScoreProof::is_behind_somewhere(Label other, double bound) {
   const auto rules = moving_rules();
   at_.clear(), ahead_of_.clear();
   for (const std::size_t a : moving_) at_.push_back(axes_[a].n_points / 2);
@@ -259,7 +259,7 @@ double ScoreProof::least_lead_found(Label other) {
   }
   double sum = still_[label_] - still_[other];
   for (std::size_t r = 0; r < rules.size(); ++r) sum += rest_of(r, moving_.size());
-  return sum;
+  return !(sum > bound);
 }
 
 CornerGrid ScoreProof::advantage(Label other) const {
@@ -315,7 +315,7 @@ void ScoreProof::stand_along(Column column) {
 // As stays_ahead for all classes, where one column moves alone: the least lead is at one of its points.
 bool ScoreProof::stays_ahead_along(const Axis& axis) {
   for (const Label other : line_.others) {
-    const double bound = lead_needed(other);
+    const double bound = least_lead(other);
     if (!std::isfinite(bound)) return false;
     for (std::size_t k = 0; k < axis.n_points; ++k) {
       double lead = line_.still[label_] - line_.still[other];

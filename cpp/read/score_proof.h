@@ -40,10 +40,9 @@ class ScoreProof : public RowProof {
   bool is_still() const;
   // Whether no row of the box has any support, so that the label is the first class.
   bool is_silent() const { return label_ == 0 && support_.high == 0; }
-  // By how much more than a proof needs the label is ahead of the other class, in the worst row of the box that a quick
-  // search finds. Not above zero, or no number: there is no proof.
-  double margin(Label other);
-  // Whether the other class has caught up in no row of the box: a proof.
+  // Whether a quick search finds no row of the box in which the other class has caught up.
+  bool may_stay_ahead(Label other);
+  // Whether no row of the box is one: a proof.
   bool stays_ahead(Label other);
 
   Corners corners(Column column) override;
@@ -92,9 +91,9 @@ class ScoreProof : public RowProof {
   void settle_rule(std::size_t rule);
   const double* memberships(Factor factor) const;
   const double* weights_of(std::size_t rule) const;
-  double least_lead_found(Label other);
+  bool is_behind_somewhere(Label other, double bound);
   CornerGrid advantage(Label other) const;
-  double lead_needed(Label other) const;
+  double least_lead(Label other) const;
   void stand_along(Column column);
   bool stays_ahead_along(const Axis& axis);
 

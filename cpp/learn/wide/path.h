@@ -61,6 +61,9 @@ class Path {
     int sign;
   };
 
+  static constexpr std::size_t kRefitEvery = 5;      // rules; scanned rows are redrawn as often
+  static constexpr std::size_t kWorthSharing = 10'000;  // rows times features times channels
+
   void add_linear();
   bool step();
   void draw_rows();
