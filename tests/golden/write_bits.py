@@ -7,8 +7,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from bits import EMBEDDED, FOLDER, VARIANTS, digest_of  # noqa: E402
+from bits import KINDS, cases, digest_of, update_digest  # noqa: E402
 
-names = [*EMBEDDED, *sorted(path.stem for path in FOLDER.glob("*.csv"))]
-digests = {name: {variant: digest_of(name, variant) for variant in VARIANTS} for name in names}
+digests: dict[str, dict[str, str]] = {}
+for name, kind in cases():
+    digests.setdefault(name, {})[kind] = digest_of(name, kind)
+digests["partial_fit"] = {kind: update_digest(kind) for kind in KINDS}
 (HERE / "bits.json").write_text(json.dumps(digests, indent=1) + "\n", encoding="utf-8")
