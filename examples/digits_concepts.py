@@ -19,7 +19,7 @@ X_test, y_test = digits.X[test], digits.y[test]
 is_novel = y_test == LEFT_OUT
 
 # The detector: a logistic regression for each stroke, on the pixels. The head: rules in the words absent and present.
-in_words = FERLClassifier("compact", partition=concept_words(digits.concept_names))
+in_words = FERLClassifier(words=concept_words(digits.concept_names), max_rules=15, min_rule_worth=0.05)
 model = ConceptBottleneckFERL(
     head=in_words, class_concepts=digits.class_concepts, concept_names=digits.concept_names, random_state=0
 )

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification
 
-from ferl import FERLClassifier
+from estimators import classifier
 
 N_ROWS = 40
 
@@ -32,7 +32,7 @@ def tables():
 
 for name, X, y in tables():
     for variant in ("wide", "deep"):
-        clf = FERLClassifier(variant, max_rules=50, random_state=0).fit(X, y)
+        clf = classifier(variant, max_rules=50, random_state=0).fit(X, y)
         rows = [X.iloc[i] for i in range(0, len(X), len(X) // N_ROWS)][:N_ROWS]
         start = time.process_time()
         clf.explain(rows[0])

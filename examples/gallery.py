@@ -16,7 +16,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.model_selection import cross_val_predict
 from sklearn.tree import DecisionTreeClassifier
 
-from ferl import FERLClassifier, export_graphviz, plot_tree
+from ferl import FERLClassifier, FERLTreeClassifier, export_graphviz, plot_tree
 from ferl.plot import (
     average_ranks,
     plot_contributions,
@@ -70,20 +70,20 @@ def trees():
     wine = load_wine()
     names = [name.replace("_", " ").replace("/", " / ") for name in wine.feature_names]
     labels = np.array(["cultivar 1", "cultivar 2", "cultivar 3"])[wine.target]
-    learned = FERLClassifier("medium", random_state=0).fit(wine.data, labels)
+    learned = FERLTreeClassifier("medium", random_state=0).fit(wine.data, labels)
     save(plot_tree(learned, feature_names=names).figure, "tree")
     digits = load_digits()
     pixels = [f"row {pixel // 8} column {pixel % 8}" for pixel in range(64)]
-    fifty = FERLClassifier("medium", max_rules=50, random_state=0).fit(digits.data, digits.target)
+    fifty = FERLTreeClassifier("medium", max_rules=50, random_state=0).fit(digits.data, digits.target)
     save(plot_tree(fifty, feature_names=pixels, min_weight=0.06).figure, "tree_folded", dpi=60)
-    words = FERLClassifier("compact", criterion="consistent", random_state=0).fit(FLOWERS, KINDS)
+    words = FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(FLOWERS, KINDS)
     save(plot_tree(words, feature_names=PARTS).figure, "tree_words")
     table, ill, columns = patients()
-    mixed = FERLClassifier("medium", max_rules=9, random_state=0).fit(table, ill)
+    mixed = FERLTreeClassifier("medium", max_rules=9, random_state=0).fit(table, ill)
     save(plot_tree(mixed, feature_names=columns).figure, "tree_categories")
     if shutil.which("dot"):
         dot = export_graphviz(
-            FERLClassifier("medium", max_rules=4, random_state=0).fit(FLOWERS, KINDS), feature_names=PARTS
+            FERLTreeClassifier("medium", max_rules=4, random_state=0).fit(FLOWERS, KINDS), feature_names=PARTS
         )
         subprocess.run(["dot", "-Tpng", "-Gdpi=70", "-o", FOLDER / "graphviz.png"], input=dot, text=True, check=True)
 
@@ -91,12 +91,12 @@ def trees():
 def shapes():
     """Curves and maps of wide rules: two classes with categories and gaps, three kinds of flowers."""
     table, ill, columns = patients()
-    clf = FERLClassifier("wide", random_state=0).fit(table, ill)
+    clf = FERLClassifier(random_state=0).fit(table, ill)
     save(plot_shapes(clf, feature_names=columns, max_features=4), "shapes")
     data = load_breast_cancer()
-    tumours = FERLClassifier("wide", random_state=0).fit(data.data, data.target_names[data.target])
+    tumours = FERLClassifier(random_state=0).fit(data.data, data.target_names[data.target])
     save(plot_shapes(tumours, feature_names=data.feature_names, max_features=4), "shapes_tumours")
-    flowers = FERLClassifier("wide", max_rules=6, random_state=0).fit(FLOWERS, KINDS)
+    flowers = FERLClassifier(max_rules=6, random_state=0).fit(FLOWERS, KINDS)
     save(plot_shapes(flowers, feature_names=PARTS), "shapes_classes")
 
 
@@ -104,7 +104,7 @@ def contributions():
     """What leads to the answer for one tumour, and which features matter for all of them."""
     data = load_breast_cancer(as_frame=True)
     labels = np.array(["malignant", "benign"])[data.target]
-    clf = FERLClassifier("wide", random_state=0).fit(data.data, labels)
+    clf = FERLClassifier(random_state=0).fit(data.data, labels)
     chosen = int(np.abs(clf.predict_proba(data.data)[:, 1] - 0.85).argmin())
     figure, panels = sheet(11, 4.2, 2)
     plot_contributions(clf, data.data.iloc[chosen], max_features=9, ax=panels[0])
@@ -117,7 +117,7 @@ def novelty():
     wine = load_wine(as_frame=True)
     X, y = wine.data.rename(columns=lambda name: name.replace("_", " ").replace("/", " / ")), wine.target
     fitted, other = (y != 2) & (y.index % 2 == 0), (y != 2) & (y.index % 2 == 1)
-    clf = FERLClassifier("wide", random_state=0).fit(X[fitted], y[fitted])
+    clf = FERLClassifier(random_state=0).fit(X[fitted], y[fitted])
     odd = X[other].iloc[3].copy()
     odd["flavanoids"], odd["proline"] = 0.5, 300.0
     figure, panels = sheet(11, 3.8, 2)
@@ -129,7 +129,7 @@ def novelty():
 
 def evidence():
     """Three flowers: one clear, one between two kinds, one that is none."""
-    clf = FERLClassifier("medium", random_state=0).fit(FLOWERS, KINDS)
+    clf = FERLTreeClassifier("medium", random_state=0).fit(FLOWERS, KINDS)
     between = FLOWERS[np.argmax(clf.predict_set(FLOWERS).sum(axis=1) == 2)]
     figure, panels = sheet(11, 2.6, 3)
     for ax, flower, title in zip(panels, (FLOWERS[0], between, [9, 1, 2.5, 6]), "abc", strict=True):
@@ -141,9 +141,9 @@ def evidence():
 def memberships():
     """Words of compact rules, and bands of a learned tree."""
     figure, panels = sheet(11, 3.2, 2)
-    words = FERLClassifier("compact", random_state=0).fit(FLOWERS, KINDS)
+    words = FERLClassifier(words=True, random_state=0).fit(FLOWERS, KINDS)
     plot_memberships(words, "petal length", feature_names=PARTS, ax=panels[0])
-    bands = FERLClassifier("medium", random_state=0).fit(FLOWERS, KINDS)
+    bands = FERLTreeClassifier("medium", random_state=0).fit(FLOWERS, KINDS)
     plot_memberships(bands, "petal length", feature_names=PARTS, max_splits=4, ax=panels[1])
     save(figure, "memberships")
 
@@ -151,11 +151,11 @@ def memberships():
 def regions():
     """The two features of iris that matter."""
     figure, ax = sheet(6.2, 4.0)
-    clf = FERLClassifier("medium", random_state=0).fit(FLOWERS[:, 2:], KINDS)
+    clf = FERLTreeClassifier("medium", random_state=0).fit(FLOWERS[:, 2:], KINDS)
     plot_decision_regions(clf, FLOWERS[:, 2:], KINDS, feature_names=PARTS[2:], n_steps=150, ax=ax)
     save(figure, "regions")
     figure, ax = sheet(6.2, 4.0)
-    wide = FERLClassifier("wide", random_state=0).fit(FLOWERS, KINDS)
+    wide = FERLClassifier(random_state=0).fit(FLOWERS, KINDS)
     plot_decision_regions(wide, FLOWERS, KINDS, features=(2, 0), feature_names=PARTS, n_steps=120, ax=ax)
     save(figure, "regions_held", dpi=80)
 
@@ -164,7 +164,7 @@ def curves():
     """FERL and CART on rows left out of training."""
     data = load_breast_cancer()
     models = {
-        "FERL-deep": FERLClassifier("deep", random_state=0),
+        "FERL-deep": FERLTreeClassifier("deep", random_state=0),
         "CART, leaves of 5": DecisionTreeClassifier(min_samples_leaf=5, random_state=0),
     }
     risk, reliability = sheet(5.6, 3.8), sheet(4.6, 4.4)

@@ -8,7 +8,7 @@ import time
 from sklearn.datasets import make_classification, make_hastie_10_2
 from sklearn.tree import DecisionTreeClassifier
 
-from ferl import FERLClassifier
+from ferl import FERLTreeClassifier
 
 N_TRAIN, N_TEST = 400_000, 20_000
 PROBLEMS = {
@@ -21,10 +21,10 @@ PROBLEMS = {
 for name, (X, y) in PROBLEMS.items():
     models = {"CART, 150 leaves": DecisionTreeClassifier(max_leaf_nodes=150, random_state=0)}
     for growth_rows in (10_000, 30_000, 50_000, 100_000, None):
-        models[f"FERL-deep, {growth_rows or 'all'} rows"] = FERLClassifier(
+        models[f"FERL-deep, {growth_rows or 'all'} rows"] = FERLTreeClassifier(
             "deep", growth_rows=growth_rows, random_state=0
         )
-    models["FERL-deep, depth 12"] = FERLClassifier("deep", max_depth=12, random_state=0)
+    models["FERL-deep, depth 12"] = FERLTreeClassifier("deep", max_depth=12, random_state=0)
     for label, model in models.items():
         start = time.perf_counter()
         model.fit(X[:N_TRAIN], y[:N_TRAIN])

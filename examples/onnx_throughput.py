@@ -13,6 +13,7 @@ import numpy as np
 import onnxruntime
 from sklearn.datasets import make_classification
 
+from estimators import classifier
 from ferl import FERLClassifier
 from ferl.onnx import to_onnx
 
@@ -70,7 +71,7 @@ def main() -> None:
     n_rows = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     X, y = make_classification(20_000 + n_rows, n_features=20, n_informative=10, n_classes=3, random_state=0)
     for variant, measures in (("deep", (False, "residual", "neighbour")), ("wide", (False,))):
-        clf = FERLClassifier(variant, random_state=0, n_jobs=1).fit(X[:20_000], y[:20_000])
+        clf = classifier(variant, random_state=0, n_jobs=1).fit(X[:20_000], y[:20_000])
         race(clf, X[20_000:], measures)
 
 

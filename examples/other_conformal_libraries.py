@@ -11,7 +11,7 @@ from mapie.classification import SplitConformalClassifier
 from sklearn.datasets import load_wine
 from sklearn.model_selection import train_test_split
 
-from ferl import FERLClassifier
+from ferl import FERLTreeClassifier
 from ferl.conformal import ConformalFERL
 from ferl.metrics import mean_set_size, set_coverage
 
@@ -22,7 +22,7 @@ X_train, X_rest, y_train, y_rest = train_test_split(X, y, test_size=0.6, random_
 X_calibration, X_test, y_calibration, y_test = train_test_split(X_rest, y_rest, test_size=0.5, random_state=0)
 
 ours = (
-    ConformalFERL(FERLClassifier("deep", random_state=0))
+    ConformalFERL(FERLTreeClassifier("deep", random_state=0))
     .fit(X_train, y_train)
     .conformalize(X_calibration, y_calibration)
 )

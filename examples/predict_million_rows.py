@@ -19,7 +19,7 @@ import pandas as pd
 from sklearn.datasets import make_classification
 from sklearn.tree import DecisionTreeClassifier
 
-from ferl import FERLClassifier, save_model
+from ferl import FERLTreeClassifier, save_model
 
 CART = """
 import pickle, sys
@@ -34,7 +34,7 @@ def write_tables(folder: Path, n_rows: int) -> None:
     """Ten columns of numbers, and models of 20,000 of them."""
     X, y = make_classification(20_000, n_features=10, n_informative=8, n_classes=3, random_state=0)
     train = pd.DataFrame(X.round(6), columns=[f"x{j}" for j in range(10)])
-    save_model(FERLClassifier("deep", random_state=0).fit(train, y), folder / "model.json")
+    save_model(FERLTreeClassifier("deep", random_state=0).fit(train, y), folder / "model.json")
     cart = DecisionTreeClassifier(max_leaf_nodes=150, random_state=0).fit(train, y)
     (folder / "cart.pickle").write_bytes(pickle.dumps(cart))
     places = np.random.default_rng(0).integers(len(train), size=n_rows)

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ferl import FERLClassifier, load_model, save_model
+from estimators import classifier
+from ferl import load_model, save_model
 
 WARM_UP = 5  # rounds after which caches are full
 MOST_GROWTH_MB = 30.0
@@ -36,7 +37,7 @@ def one_round(number: int, folder: Path) -> None:
     X[rng.random(X.shape) < 0.05] = np.nan
     y = (np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) ** 2 + 0.3 * rng.normal(size=400) > 0.8).astype(int)
     variant = ("wide", "deep", "medium", "compact")[number % 4]
-    model = FERLClassifier(variant, max_rules=20, random_state=number).fit(X[:300], y[:300])
+    model = classifier(variant, max_rules=20, random_state=number).fit(X[:300], y[:300])
     save_model(model, folder / "model.json")
     loaded = load_model(folder / "model.json")
     assert (loaded.predict_proba(X) == model.predict_proba(X)).all()
@@ -45,9 +46,7 @@ def one_round(number: int, folder: Path) -> None:
     loaded.certified_radius(X[:5])
     loaded.explain(X[300])
     if variant != "compact":
-        FERLClassifier(variant, max_rules=10, random_state=0).partial_fit(X[:200], y[:200]).partial_fit(
-            X[200:], y[200:]
-        )
+        classifier(variant, max_rules=10, random_state=0).partial_fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
 
 
 def main(minutes: float) -> int:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from ferl._model.model import Model
+
 from golden_vectors import load, names
 
 LARGE = (3, True, 9000, 6000)  # as many rows as threads need to share the work of every stage among them

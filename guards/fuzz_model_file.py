@@ -26,9 +26,9 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "tests"), str(HERE)]
 
 import campaign  # noqa: E402
+from ferl._model.files import parsed_model  # noqa: E402
 
 from ferl import FERLClassifier, ModelFileError  # noqa: E402
-from ferl._model.files import parsed_model  # noqa: E402
 from ferl._tables.files import FileForm, TableFile  # noqa: E402
 from ferl._util.files import TableFileError  # noqa: E402
 from ferl.saving import _estimator  # noqa: E402

@@ -11,21 +11,20 @@ import numpy as np
 import pyarrow as pa
 from sklearn import datasets
 
-from ferl import FERLClassifier
+from ferl import FERLClassifier, FERLTreeClassifier
 
 N_CERTIFIED = 20  # rows whose radius is taken in: certificates cost the most
 TREE = ("parent", "feature", "trapezoid", "support", "class_weight", "consequent", "gain", "share")
 PROFILE = ("mean", "variance", "exemplar", "exemplar_row")
-WEIGHTS = ("node", "weight", "prior", "seen", "ridge", "novelty")
 
 KINDS = {
     "rules": lambda **given: FERLClassifier(**given),
-    "words": lambda **given: FERLClassifier("compact", **given),
-    "quantile words": lambda **given: FERLClassifier(partition="quantile", n_sets=4, max_rules=25, **given),
-    "deep": lambda **given: FERLClassifier("deep", **given),
-    "medium": lambda **given: FERLClassifier("medium", criterion="entropy", combination="vote", **given),
-    "compact": lambda **given: FERLClassifier("compact", criterion="consistent", **given),
-    "compact cci": lambda **given: FERLClassifier("compact", criterion="cci", partition="mdlp", **given),
+    "words": lambda **given: FERLClassifier(words=True, **given),
+    "quantile words": lambda **given: FERLClassifier(words="quantile", n_sets=4, max_rules=25, **given),
+    "deep": lambda **given: FERLTreeClassifier("deep", **given),
+    "medium": lambda **given: FERLTreeClassifier("medium", criterion="entropy", combination="vote", **given),
+    "compact": lambda **given: FERLTreeClassifier("compact", **given),
+    "compact cci": lambda **given: FERLTreeClassifier("compact", criterion="cci", words="mdlp", **given),
 }
 
 
@@ -91,14 +90,15 @@ def _arrays(clf, X):
         yield from (tree.cuts.interval, tree.cuts.share)
     if tree.categories is not None:
         yield from (tree.categories.start, tree.categories.membership)
-    if model.weights is not None:
-        found = (getattr(model.weights, own) for own in WEIGHTS)
+    if isinstance(clf, FERLClassifier):
+        rules = model.rules
+        found = (rules.node, rules.weight, model.prior, model.ranges, rules.ridge, model.novelty_scale)
         yield from (array for array in found if array is not None)
     first = X.slice(0, N_CERTIFIED) if isinstance(X, pa.Table) else X[:N_CERTIFIED]
     yield from (evidence.belief, evidence.plausibility, evidence.pignistic, evidence.ignorance, evidence.conflict)
     yield from (clf.predict_proba(X), clf.predict_set(X), clf.novelty(X), clf.support_deficit(X))
     yield from (clf.novelty_attribution(first), clf.novelty_rank(X), clf.feature_importances_, clf.predict(X))
-    if model.weights is not None:
+    if isinstance(clf, FERLClassifier):
         yield from (clf.decision_function(X), clf.contributions(first), clf.feature_contributions(first))
     yield from (np.asarray(clf.lipschitz_), clf.certified_radius(first, scale="spread"))
 

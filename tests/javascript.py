@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import ferl.report
-from ferl._model.model import Model
+from ferl._models.model import Model
 from ferl.report.page_model import numbers, page_model
 from ferl.report.writing import ENGINE
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ferl import FERLClassifier, FuzzyTree
-from ferl._model.tree import Categories, Cuts, Profile
+from ferl._models.tree import Categories, Cuts, Profile
 from tree_examples import tree_classifier
 
 Floats = NDArray[np.float64]

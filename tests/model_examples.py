@@ -70,5 +70,5 @@ def assert_same(model: FERLClassifier, loaded: FERLClassifier, rows) -> None:
     assert loaded.model_.history == model.model_.history
     assert str(loaded.get_params()) == str(model.get_params())
     assert loaded.columns_ == model.columns_
-    assert loaded.partition_ == model.partition_
+    assert loaded.words_ == model.words_
     assert set(vars(loaded)) == set(vars(model))

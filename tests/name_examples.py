@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ferl import FERLClassifier, export_text, overview, rules_frame
+from estimators import classifier
+from ferl import export_text, overview, rules_frame
 from ferl.export import export_scorecard, reason_codes
 
-VARIANTS = ["wide", "medium", "compact"]
+VARIANTS = ["rules", "medium", "words"]
 SIZES = ["low", "mid", "high"]
 SAID = {
     "target": {"name": "deny", "values": {"0": "no", "1": "yes"}},
@@ -38,7 +39,7 @@ def loans(n=300):
 @pytest.fixture(scope="module", params=VARIANTS)
 def fitted(request):
     table, y = loans()
-    return FERLClassifier(request.param, random_state=0).fit(table, y, describe=SAID)
+    return classifier(request.param, random_state=0).fit(table, y, describe=SAID)
 
 
 def texts(clf, row):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 import oracle
-from ferl import FERLClassifier, FuzzyTree
+from ferl import FERLClassifier, FERLTreeClassifier, FuzzyTree
 
 Floats = NDArray[np.float64]
 
@@ -103,10 +103,8 @@ def random_options(rng: np.random.Generator) -> dict[str, object]:
 
 
 def fit_case(X: Floats, y: NDArray[np.int64], weight: Floats | None, seed: int, **options: object) -> Case:
-    model = FERLClassifier(
-        "deep",
-        random_state=seed,
-        **({"max_rules": 20, "max_depth": 12, "min_gain": 0.0, "criterion": "gini"} | options),
+    model = FERLTreeClassifier(
+        "deep", random_state=seed, **{"max_rules": 20, "max_depth": 12, "min_gain": 0.0, "criterion": "gini"} | options
     ).fit(X, y, weight)
     weight = np.ones(len(X)) if weight is None else weight
     codes = np.searchsorted(model.classes_, y).astype(np.int32)

@@ -42,7 +42,7 @@ N_STORIES = 6
 @lru_cache
 def fitted(name: str, kind: str) -> FERLClassifier:
     table = real_table(name)
-    return FERLClassifier(**MODELS[kind], random_state=0).fit(table.frame, table.y, describe=table.describe)
+    return FERLClassifier(random_state=0, **MODELS[kind]).fit(table.frame, table.y, describe=table.describe)
 
 
 @lru_cache

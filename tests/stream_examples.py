@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ferl._model.model import Model
-from ferl._model.tree import FuzzyTree
+from ferl._models.model import Model
+from ferl._models.tree import FuzzyTree
 
 
 def people(n_rows: int = 3000, seed: int = 0, n_classes: int = 3) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:

@@ -19,7 +19,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ferl import FERLClassifier
+from ferl import FERLClassifier, FERLTreeClassifier
 from ferl.abstention import (
     RiskControlledFERL,
     UnmetRiskWarning,
@@ -48,7 +48,7 @@ def data():
 @pytest.fixture(scope="module")
 def fitted(data):
     X, y = data
-    return FERLClassifier("medium", random_state=0).fit(X[:300], y[:300])
+    return FERLTreeClassifier("medium", random_state=0).fit(X[:300], y[:300])
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def test_promises_are_broken_as_rarely_as_allowed(case: str) -> None:
 def test_the_outcome_says_what_was_calibrated(data, signal, method) -> None:
     X, y = data
     model = RiskControlledFERL(
-        FERLClassifier("medium", random_state=0),
+        FERLTreeClassifier("medium", random_state=0),
         risk=0.25,
         confidence=0.8,
         signal=signal,
@@ -179,7 +179,9 @@ def test_the_fixed_sequence_is_less_wasteful(data) -> None:
     X, y = data
     shares = {}
     for method in ("fixed_sequence", "bonferroni"):
-        model = RiskControlledFERL(FERLClassifier("medium", random_state=0), risk=0.15, method=method, random_state=0)
+        model = RiskControlledFERL(
+            FERLTreeClassifier("medium", random_state=0), risk=0.15, method=method, random_state=0
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnmetRiskWarning)
             shares[method] = model.fit(X[:300], y[:300]).calibrate(X[300:600], y[300:600]).control_.answered_share
@@ -222,7 +224,7 @@ def test_signals_by_hand(fitted, data) -> None:
 @pytest.fixture(scope="module")
 def controlled(data):
     X, y = data
-    model = RiskControlledFERL(FERLClassifier("medium", random_state=0), risk=0.15, random_state=0)
+    model = RiskControlledFERL(FERLTreeClassifier("medium", random_state=0), risk=0.15, random_state=0)
     return model.fit(X[:300], y[:300]).calibrate(X[300:600], y[300:600])
 
 
@@ -262,7 +264,7 @@ def test_another_mark_for_abstention(data, classes, abstain_label, kind) -> None
     codes = np.unique(y, return_inverse=True)[1]
     labels = classes[codes] if classes.dtype.kind != "f" else np.array(["a", "b", "c"])[codes]
     model = RiskControlledFERL(
-        FERLClassifier("medium", random_state=0), risk=0.15, abstain_label=abstain_label, random_state=0
+        FERLTreeClassifier("medium", random_state=0), risk=0.15, abstain_label=abstain_label, random_state=0
     )
     model.fit(X[:300], labels[:300]).calibrate(X[300:600], labels[300:600])
     answered, answers = model.accept(X[600:]), model.predict(X[600:])
@@ -280,7 +282,7 @@ def test_it_is_a_scikit_learn_estimator(controlled, data) -> None:
     again = pickle.loads(pickle.dumps(controlled))
     np.testing.assert_array_equal(again.predict(X[600:]), controlled.predict(X[600:]))
     frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(6)])
-    scaled = make_pipeline(StandardScaler(), FERLClassifier("medium", random_state=0))
+    scaled = make_pipeline(StandardScaler(), FERLTreeClassifier("medium", random_state=0))
     model = RiskControlledFERL(scaled, risk=0.3, confidence=0.8, signal="learned", random_state=0)
     model.fit(frame[:300], pd.Series(y[:300]), np.ones(300)).calibrate(frame[300:600], pd.Series(y[300:600]))
     assert model.predict(frame[600:]).shape == (300,)
@@ -295,7 +297,7 @@ def test_it_is_a_scikit_learn_estimator(controlled, data) -> None:
 def test_an_unmet_wish_says_so_and_what_could_be(data) -> None:
     X, y = data
     noise = np.random.default_rng(0).permutation(y)
-    model = RiskControlledFERL(FERLClassifier("medium", random_state=0), risk=0.05, random_state=0).fit(
+    model = RiskControlledFERL(FERLTreeClassifier("medium", random_state=0), risk=0.05, random_state=0).fit(
         X[:300], y[:300]
     )
     with pytest.warns(UnmetRiskWarning, match=r"Not promised: .* could be promised, answering \d+"):
@@ -311,19 +313,19 @@ def test_an_unmet_wish_says_so_and_what_could_be(data) -> None:
 def test_the_wrong_order_of_calls_names_the_right_one(data, fitted) -> None:
     X, y = data
     with pytest.raises(NotFittedError, match=r"calibrate needs a fitted classifier. Call fit\(X, y\) first"):
-        RiskControlledFERL(FERLClassifier("deep")).calibrate(X, y)
+        RiskControlledFERL(FERLTreeClassifier("deep")).calibrate(X, y)
     with pytest.raises(NotFittedError, match=r"predict needs a threshold. Call fit\(X, y\) and then calibrate"):
-        RiskControlledFERL(FERLClassifier("deep")).predict(X)
+        RiskControlledFERL(FERLTreeClassifier("deep")).predict(X)
     with pytest.raises(NotFittedError, match=r"accept needs a threshold. Call calibrate\(X, y\) first"):
-        RiskControlledFERL(FERLClassifier("medium")).fit(X, y).accept(X)
-    model = RiskControlledFERL(FERLClassifier("medium", random_state=0), risk=0.3).fit(X[:300], y[:300])
+        RiskControlledFERL(FERLTreeClassifier("medium")).fit(X, y).accept(X)
+    model = RiskControlledFERL(FERLTreeClassifier("medium", random_state=0), risk=0.3).fit(X[:300], y[:300])
     with pytest.raises(ValueError, match=r"signal was 'margin' in fit and is 'learned' now. Call fit"):
         model.set_params(signal="learned").calibrate(X[300:], y[300:])
 
 
 def test_too_few_rows_are_an_error_that_says_how_many_are_needed(data, fitted) -> None:
     X, y = data
-    model = RiskControlledFERL(FERLClassifier("medium", random_state=0)).fit(X[:300], y[:300])
+    model = RiskControlledFERL(FERLTreeClassifier("medium", random_state=0)).fit(X[:300], y[:300])
     with pytest.raises(
         ValueError, match=r"risk=0.05 with confidence=0.95 needs at least 59 calibration rows.*are 58\."
     ):
@@ -340,7 +342,7 @@ def test_too_few_rows_are_an_error_that_says_how_many_are_needed(data, fitted) -
 def test_parameters_are_checked(data, wrong) -> None:
     (name,) = wrong
     with pytest.raises(ValueError, match=f"'{name}' parameter"):
-        RiskControlledFERL(FERLClassifier("medium"), **wrong).fit(*data)
+        RiskControlledFERL(FERLTreeClassifier("medium"), **wrong).fit(*data)
 
 
 def test_other_misuse_is_named(controlled, data) -> None:
@@ -353,7 +355,7 @@ def test_other_misuse_is_named(controlled, data) -> None:
         controlled.calibrate(X[300:600], y[:1])
     if not hasattr(FERLClassifier, "novelty"):
         with pytest.raises(TypeError, match=r"FERLClassifier has no novelty\(X\)"):
-            RiskControlledFERL(FERLClassifier("medium"), signal="novelty").fit(X, y)
+            RiskControlledFERL(FERLTreeClassifier("medium"), signal="novelty").fit(X, y)
 
 
 def test_unknown_labels_count_as_errors(fitted, data) -> None:

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 import scipy.sparse
 
-from ferl import FERLClassifier
+from ferl import FERLClassifier, FERLTreeClassifier
 from ferl.partition import PartitionError, quantile_partition
 from tree_examples import tree_classifier
 
@@ -54,7 +54,7 @@ def with_value(row: int, column: int, value: float) -> np.ndarray:
 )
 def test_unusable_tables_are_refused(table, labels, message):
     with pytest.raises(ValueError, match=message):
-        FERLClassifier("deep").fit(table, labels)
+        FERLTreeClassifier("deep").fit(table, labels)
 
 
 @pytest.mark.parametrize("chosen", [None, ["a"], [0], [True, False]])
@@ -62,12 +62,12 @@ def test_unusable_tables_are_refused(table, labels, message):
 def test_text_that_is_not_among_the_categorical_features_is_refused(frame, chosen):
     table = frame({"a": Y, "city": ["Oslo", "Rome"] * 30})
     with pytest.raises(ValueError, match=r"Column 'city' holds text .*'Oslo'.*not among categorical_features"):
-        FERLClassifier("deep", categorical_features=chosen).fit(table, Y)
+        FERLTreeClassifier("deep", categorical_features=chosen).fit(table, Y)
 
 
 def test_sparse_tables_are_refused_with_the_remedy():
     with pytest.raises(TypeError, match=r"(?s)[Ss]parse.*toarray"):
-        FERLClassifier("deep").fit(scipy.sparse.csr_matrix(X), Y)
+        FERLTreeClassifier("deep").fit(scipy.sparse.csr_matrix(X), Y)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_sparse_tables_are_refused_with_the_remedy():
 )
 def test_unusable_weights_are_refused(weight, message):
     with pytest.raises(ValueError, match=message):
-        FERLClassifier("deep").fit(X, Y, sample_weight=weight)
+        FERLTreeClassifier("deep").fit(X, Y, sample_weight=weight)
 
 
 @pytest.mark.parametrize("variant", ["deep", "compact"])
@@ -114,7 +114,7 @@ def test_the_lightest_row_that_is_not_refused_counts(variant, n_equal):
 )
 def test_unusable_class_weights_are_refused(class_weight, message):
     with pytest.raises(ValueError, match=message):
-        FERLClassifier("deep", class_weight=class_weight).fit(X, Y)
+        FERLTreeClassifier("deep", class_weight=class_weight).fit(X, Y)
 
 
 @pytest.mark.parametrize(
@@ -151,12 +151,12 @@ def test_parameters_out_of_range_are_named_with_their_value(parameter, value):
 
 def test_weights_that_cancel_each_other_are_refused():
     with pytest.raises(ValueError, match="together leave every row a weight of zero"):
-        FERLClassifier("deep", class_weight={0: 0}).fit(X, Y, sample_weight=(Y == 0).astype(float))
+        FERLTreeClassifier("deep", class_weight={0: 0}).fit(X, Y, sample_weight=(Y == 0).astype(float))
 
 
 @pytest.mark.parametrize(("parameter", "value"), [("sources", "root"), ("discount", -1.0), ("gate_margin", 0.0)])
 def test_another_reading_is_checked_as_a_fit_is(parameter, value):
-    clf = FERLClassifier("deep", random_state=0).fit(X, Y)
+    clf = FERLTreeClassifier("deep", random_state=0).fit(X, Y)
     with pytest.raises(ValueError, match=f"{parameter}.*{value}"):
         clf.reading(**{parameter: value})
 
@@ -166,47 +166,47 @@ def test_tables_with_odd_memory_are_copied():
     records["x"] = X
     view = records["x"]
     assert any(stride % 8 for stride in view.strides)
-    base = FERLClassifier("deep", random_state=0).fit(X, Y)
-    odd = FERLClassifier("deep", random_state=0).fit(view, Y)
+    base = FERLTreeClassifier("deep", random_state=0).fit(X, Y)
+    odd = FERLTreeClassifier("deep", random_state=0).fit(view, Y)
     np.testing.assert_array_equal(odd.predict_proba(view), base.predict_proba(X))
     broadcast = np.broadcast_to(X[:1], (60, 3))
-    assert FERLClassifier("deep", random_state=0).fit(broadcast, Y).n_rules_ == 1
+    assert FERLTreeClassifier("deep", random_state=0).fit(broadcast, Y).n_rules_ == 1
     read_only = X.copy()
     read_only.setflags(write=False)
     np.testing.assert_array_equal(
-        FERLClassifier("deep", random_state=0).fit(read_only, Y).predict(read_only), base.predict(X)
+        FERLTreeClassifier("deep", random_state=0).fit(read_only, Y).predict(read_only), base.predict(X)
     )
 
 
 @pytest.mark.filterwarnings("ignore:pandas.DataFrame with sparse columns found:UserWarning")
 def test_sparse_columns_of_pandas_are_numbers():
     frame = pd.DataFrame({"a": pd.arrays.SparseArray(X[:, 0]), "b": X[:, 1]})
-    assert FERLClassifier("deep", random_state=0).fit(frame, Y).n_features_in_ == 2
+    assert FERLTreeClassifier("deep", random_state=0).fit(frame, Y).n_features_in_ == 2
 
 
 def test_words_and_learned_splits_refuse_each_others_options():
     with pytest.raises(ValueError, match=r'deep model learns its own conditions.*variant="compact"'):
-        FERLClassifier("deep", partition="mdlp").fit(X, Y)
+        FERLTreeClassifier("deep", words="mdlp").fit(X, Y)
     with pytest.raises(ValueError, match="medium model learns its own conditions"):
-        FERLClassifier("medium", partition=quantile_partition(X)).fit(X, Y)
+        FERLTreeClassifier("medium", words=quantile_partition(X)).fit(X, Y)
     with pytest.raises(ValueError, match="criterion is 'gini'; a compact model can be grown by 'consistent' or 'cci'"):
-        FERLClassifier("compact", criterion="gini").fit(X, Y)
+        FERLTreeClassifier("compact", criterion="gini").fit(X, Y)
     with pytest.raises(
         ValueError, match="criterion is 'consistent'; a deep model can be grown by 'gini' or 'entropy' or 'cci'"
     ):
-        FERLClassifier("deep", criterion="consistent").fit(X, Y)
+        FERLTreeClassifier("deep", criterion="consistent").fit(X, Y)
 
 
 def test_given_words_must_be_those_of_the_features():
     words = quantile_partition(X, [f"feature {j}" for j in range(np.shape(X)[1])])
     with pytest.raises(PartitionError, match="'feature 0' is not a feature of the table"):
-        FERLClassifier("compact", criterion="consistent", partition=words).fit(X, Y)
+        FERLTreeClassifier("compact", criterion="consistent", words=words).fit(X, Y)
     with pytest.raises(PartitionError, match="partition holds 'low'; it must hold"):
-        FERLClassifier("compact", criterion="consistent", partition=["low", "high"]).fit(X, Y)
+        FERLTreeClassifier("compact", criterion="consistent", words=["low", "high"]).fit(X, Y)
 
 
 def test_rows_that_do_not_fit_the_model_are_refused():
-    clf = FERLClassifier("deep", random_state=0).fit(X, Y)
+    clf = FERLTreeClassifier("deep", random_state=0).fit(X, Y)
     with pytest.raises(ValueError, match=r"2 features.*3 features.*columns of the training table"):
         clf.predict(X[:, :2])
     with pytest.raises(ValueError, match=r"Feature 0 holds text .*in training it held numbers"):
@@ -216,32 +216,32 @@ def test_rows_that_do_not_fit_the_model_are_refused():
 
 
 def test_one_row_one_class_and_constant_features_give_one_rule():
-    assert FERLClassifier("deep").fit(X[:1], ["a"]).predict(X[:2]).tolist() == ["a", "a"]
-    one_class = FERLClassifier("deep").fit(X, np.zeros(60))
+    assert FERLTreeClassifier("deep").fit(X[:1], ["a"]).predict(X[:2]).tolist() == ["a", "a"]
+    one_class = FERLTreeClassifier("deep").fit(X, np.zeros(60))
     assert one_class.n_rules_ == 1
     np.testing.assert_array_equal(one_class.predict_proba(X), np.ones((60, 1)))
-    constant = FERLClassifier("deep").fit(np.ones((60, 3)), Y)
+    constant = FERLTreeClassifier("deep").fit(np.ones((60, 3)), Y)
     assert constant.n_rules_ == 1
     np.testing.assert_allclose(constant.predict_proba(X)[0], np.bincount(Y) / 60)
 
 
 def test_a_hundred_thousand_columns_of_noise():
     wide = RNG.normal(size=(50, 100_000))
-    clf = FERLClassifier("deep", random_state=0).fit(wide, Y[:50])
+    clf = FERLTreeClassifier("deep", random_state=0).fit(wide, Y[:50])
     assert 1 < clf.n_rules_ <= 50
     assert clf.predict_proba(wide).shape == (50, 2)
 
 
 @pytest.mark.parametrize("parameter", ["max_rules", "max_depth", "patience", "growth_rows", "n_banded_features"])
 def test_numbers_beyond_any_integer_type_mean_no_limit(parameter):
-    base = FERLClassifier("deep", random_state=0, **{parameter: 10_000}).fit(X, Y)
-    huge = FERLClassifier("deep", random_state=0, **{parameter: 10**30}).fit(X, Y)
+    base = FERLTreeClassifier("deep", random_state=0, **{parameter: 10_000}).fit(X, Y)
+    huge = FERLTreeClassifier("deep", random_state=0, **{parameter: 10**30}).fit(X, Y)
     np.testing.assert_array_equal(base.predict_proba(X), huge.predict_proba(X))
 
 
 @pytest.mark.parametrize("scale", [1e140, 1e-299])
 def test_extreme_scales_give_finite_answers(scale):
-    clf = FERLClassifier("deep", random_state=0).fit(X * scale, Y)
+    clf = FERLTreeClassifier("deep", random_state=0).fit(X * scale, Y)
     extremes = np.vstack([X * scale, np.full((1, 3), 1.7e308), np.full((1, 3), -1.7e308)])
     proba = clf.predict_proba(extremes)
     assert np.isfinite(proba).all()
@@ -251,7 +251,7 @@ def test_extreme_scales_give_finite_answers(scale):
 def test_time_stamps_split_although_their_spread_is_near_rounding():
     # Seconds since 1970 with microseconds: the band is narrower than the distance between neighbouring numbers.
     stamps = 1.7e9 + np.arange(60)[:, None] * 1e-6
-    clf = FERLClassifier("deep", random_state=0).fit(stamps, np.arange(60) >= 30)
+    clf = FERLTreeClassifier("deep", random_state=0).fit(stamps, np.arange(60) >= 30)
     assert clf.score(stamps, np.arange(60) >= 30) == 1.0
     assert np.isfinite(clf.predict_proba(stamps)).all()
 
@@ -260,13 +260,13 @@ def test_neighbouring_numbers_are_told_apart():
     # No number lies halfway between them, so the cut must not round up to the larger one.
     low, high = 1.0, np.nextafter(1.0, 2.0)
     table = np.array([[low]] * 10 + [[high]] * 10)
-    clf = FERLClassifier("deep", random_state=0, two_mode=False).fit(table, table[:, 0] == high)
+    clf = FERLTreeClassifier("deep", random_state=0, two_mode=False).fit(table, table[:, 0] == high)
     assert clf.tree_.trapezoid[1, 3] <= high
     assert clf.score(table, table[:, 0] == high) == 1.0
 
 
 def test_more_classes_than_rules():
-    clf = FERLClassifier("medium", random_state=0, max_rules=3)
+    clf = FERLTreeClassifier("medium", random_state=0, max_rules=3)
     labels = np.arange(60) % 30
     clf.fit(X, labels)
     assert clf.predict_proba(X).shape == (60, 30)
@@ -274,7 +274,7 @@ def test_more_classes_than_rules():
 
 
 def test_a_tree_that_is_not_a_tree_is_refused():
-    tree = FERLClassifier("deep", random_state=0).fit(X, Y).tree_
+    tree = FERLTreeClassifier("deep", random_state=0).fit(X, Y).tree_
     for parent in ([0, 0, 0], [-1, 2, 0], [-1, 0, 5], [-1, -1, 0]):
         arrays = {field.name: getattr(tree, field.name) for field in fields(tree)}
         cut = {name: value[:3].copy() for name, value in arrays.items() if isinstance(value, np.ndarray)}

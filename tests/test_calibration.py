@@ -19,8 +19,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ferl import Evidence, FERLClassifier
-from ferl._read.evidence import evidence_of_scores
+from estimators import classifier
+from ferl import Evidence, FERLClassifier, FERLTreeClassifier
+from ferl._models.evidence import evidence_of_scores
 from ferl.abstention import RiskControlledFERL
 from ferl.calibration import CalibratedFERL, IsotonicMap, TemperatureMap, fit_map
 from ferl.conformal import ConformalFERL
@@ -105,10 +106,10 @@ def test_temperature_one_changes_nothing_and_others_flatten_or_sharpen() -> None
     np.testing.assert_allclose(IsotonicMap(np.array([0.0, 1.0]), np.array([0.0, 1.0]))(row).belief, row.belief)
 
 
-@pytest.mark.parametrize("variant", ["deep", "wide"])
+@pytest.mark.parametrize("variant", ["deep", "rules"])
 def test_temperature_and_sharing_are_the_best_of_a_list(data, variant) -> None:
     X, y = data
-    evidence = FERLClassifier(variant, max_rules=50, random_state=0).fit(X[:500], y[:500]).predict_evidence(X[500:1500])
+    evidence = classifier(variant, max_rules=50, random_state=0).fit(X[:500], y[:500]).predict_evidence(X[500:1500])
     found = fit_map(evidence, y[500:1500], "temperature")
     losses = [
         log_loss(y[500:1500], TemperatureMap(temperature, sharing)(evidence).probability)
@@ -121,7 +122,7 @@ def test_temperature_and_sharing_are_the_best_of_a_list(data, variant) -> None:
 @METHODS
 def test_wide_rules_that_are_too_sure_are_calibrated(data, method) -> None:
     X, y = data
-    model = FERLClassifier("wide", random_state=0).fit(X[:300], y[:300])
+    model = FERLClassifier(random_state=0).fit(X[:300], y[:300])
     weights = model.model_.weights
     loud = replace(weights, weight=4 * weights.weight, prior=4 * weights.prior)
     model.model_ = replace(model.model_, weights=loud)
@@ -140,7 +141,7 @@ def test_wide_rules_that_are_too_sure_are_calibrated(data, method) -> None:
 @pytest.mark.parametrize("separate", [True, False])
 def test_calibration_brings_probabilities_nearer_to_frequencies(data, method, separate) -> None:
     X, y = data
-    raw = FERLClassifier("deep", random_state=0)
+    raw = FERLTreeClassifier("deep", random_state=0)
     model = CalibratedFERL(raw, method=method, cv=None if separate else 5, random_state=0).fit(X[:600], y[:600])
     if separate:
         model.calibrate(X[600:1500], y[600:1500])
@@ -154,7 +155,7 @@ def test_calibration_brings_probabilities_nearer_to_frequencies(data, method, se
 
 
 @parametrize_with_checks(
-    [CalibratedFERL(FERLClassifier(variant, random_state=0), cv=2, random_state=0) for variant in ("medium", "wide")]
+    [CalibratedFERL(classifier(variant, random_state=0), cv=2, random_state=0) for variant in ("medium", "rules")]
 )
 def test_scikit_learn_estimator_checks_pass(estimator, check) -> None:
     check(estimator)
@@ -162,11 +163,11 @@ def test_scikit_learn_estimator_checks_pass(estimator, check) -> None:
 
 def small(variant: str) -> FERLClassifier:
     """A classifier of few short rules."""
-    options = {"max_conditions": 1} if variant == "wide" else {}
-    return FERLClassifier(variant, max_rules=15, random_state=0, **options)
+    options = {"max_conditions": 1} if variant == "rules" else {}
+    return classifier(variant, max_rules=15, random_state=0, **options)
 
 
-@pytest.mark.parametrize("variant", ["medium", "wide"])
+@pytest.mark.parametrize("variant", ["medium", "rules"])
 def test_it_can_be_wrapped_in_turn(data, variant) -> None:
     X, y = data
     inner = CalibratedFERL(small(variant), cv=2, random_state=0)
@@ -176,7 +177,7 @@ def test_it_can_be_wrapped_in_turn(data, variant) -> None:
     assert controlled.calibrate(X[400:600], y[400:600]).control_.met
 
 
-@pytest.mark.parametrize("variant", ["medium", "wide"])
+@pytest.mark.parametrize("variant", ["medium", "rules"])
 def test_frames_pipelines_weights_and_pickles(data, variant) -> None:
     X, y = data
     frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(8)])
@@ -196,11 +197,11 @@ def test_frames_pipelines_weights_and_pickles(data, variant) -> None:
     )
 
 
-@pytest.mark.parametrize("variant", ["medium", "wide"])
+@pytest.mark.parametrize("variant", ["medium", "rules"])
 def test_a_class_that_a_fold_has_not_seen(variant) -> None:
     X, y = load_iris(return_X_y=True)
     labels = np.append(y[:100], 7)
-    model = CalibratedFERL(FERLClassifier(variant, random_state=0), cv=3, random_state=0).fit(X[:101], labels)
+    model = CalibratedFERL(classifier(variant, random_state=0), cv=3, random_state=0).fit(X[:101], labels)
     assert model.predict_proba(X).shape == (150, 3)
 
 
@@ -209,14 +210,14 @@ def test_misuse_is_named(data) -> None:
     with pytest.raises(NotFittedError, match=r"needs a map. Call fit\(X, y\) first"):
         CalibratedFERL().predict_proba(X)
     with pytest.raises(NotFittedError, match=r"needs a map. Call calibrate\(X, y\) first"):
-        CalibratedFERL(FERLClassifier("medium"), cv=None).fit(X, y).predict(X)
+        CalibratedFERL(FERLTreeClassifier("medium"), cv=None).fit(X, y).predict(X)
     with pytest.raises(NotFittedError, match=r"Call fit\(X, y\) and then calibrate\(X, y\) first"):
         CalibratedFERL(cv=None).predict(X)
     with pytest.raises(NotFittedError, match=r"calibrate needs a fitted classifier"):
         CalibratedFERL().calibrate(X, y)
     with pytest.raises(ValueError, match="'method' parameter"):
         CalibratedFERL(method="platt").fit(X, y)
-    fitted = FERLClassifier("medium", random_state=0).fit(X[:200], y[:200])
+    fitted = FERLTreeClassifier("medium", random_state=0).fit(X[:200], y[:200])
     with pytest.raises(
         ValueError, match="None of the 10 calibration rows has a label that the classifier was fitted on"
     ):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import NotFittedError
 
-from ferl import CertifiedCache, FERLClassifier
+from ferl import CertifiedCache, FERLClassifier, FERLTreeClassifier
 from ferl._read.certificate import global_radius, local_radius
 from ferl_bench.attack import Attacker
 from law_examples import LAW, Floats, Table, fit, rows_near, tables
@@ -207,7 +207,7 @@ def test_a_single_rule_is_certified_everywhere() -> None:
     X = np.zeros((10, 2))
     y = np.array([0, 1] * 5)  # even though its two classes tie
     for combination in ("dempster", "vote"):
-        model = FERLClassifier("deep", combination=combination).fit(X, y)
+        model = FERLTreeClassifier("deep", combination=combination).fit(X, y)
         assert (model.certified_radius(X) == np.inf).all()
         assert str(model.certificate(X[0])).startswith("The label stays 0, whatever the numbers.\nVerdict: certain.")
         assert model.certificate(X[0]).limits == ()
@@ -347,7 +347,7 @@ def test_the_cache_answers_as_predict_does(table: Table, seed: int, name: str, m
 
 def iris_cache(**options: Any) -> tuple[CertifiedCache, FERLClassifier, Floats]:
     X, y = load_iris(return_X_y=True)
-    model = FERLClassifier("deep", random_state=0).fit(X, np.array(["a", "b", "c"])[y])
+    model = FERLTreeClassifier("deep", random_state=0).fit(X, np.array(["a", "b", "c"])[y])
     return CertifiedCache(model, **options), model, X
 
 
@@ -376,7 +376,7 @@ def test_features_that_no_rule_tests_may_have_any_value() -> None:
 
 
 def test_the_cache_of_a_single_rule_knows_everything_after_one_row() -> None:
-    cache = CertifiedCache(FERLClassifier("deep").fit(np.zeros((10, 2)), np.array([0, 1] * 5)))
+    cache = CertifiedCache(FERLTreeClassifier("deep").fit(np.zeros((10, 2)), np.array([0, 1] * 5)))
     assert cache.predict([[1.0, 2.0]]).tolist() == [0]
     assert cache.predict([[-1e300, 1e300], [3.0, 4.0]]).tolist() == [0, 0]
     assert (cache.hits, cache.misses) == (2, 1)
@@ -462,11 +462,11 @@ def test_wrong_arguments_say_what_is_wrong() -> None:
     with pytest.raises(ValueError, match="max_size is 0"):
         CertifiedCache(model, max_size=0)
     for ask in (
-        FERLClassifier("deep").certified_radius,
-        FERLClassifier("deep").certificate,
-        FERLClassifier("deep").stability_report,
+        FERLTreeClassifier("deep").certified_radius,
+        FERLTreeClassifier("deep").certificate,
+        FERLTreeClassifier("deep").stability_report,
     ):
         with pytest.raises(NotFittedError):
             ask(X[:1])
     with pytest.raises(NotFittedError):
-        CertifiedCache(FERLClassifier("deep"))
+        CertifiedCache(FERLTreeClassifier("deep"))

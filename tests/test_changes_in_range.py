@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from ferl import FERLClassifier
-from ferl._read.evidence import read_evidence
+from estimators import classifier
+from ferl import FERLClassifier, FERLTreeClassifier
 from ferl._read.explanation.counterfactual import nearest_changes
 from real_tables import real_table, rows_to_judge
 
@@ -22,16 +22,16 @@ TABLES = ("hdma", "pima", "pbc", "titanic", "bank")
 @lru_cache
 def fitted(name: str, variant: str) -> FERLClassifier:
     table = real_table(name)
-    return FERLClassifier(variant, random_state=0).fit(table.frame, table.y, describe=table.describe)
+    return classifier(variant, random_state=0).fit(table.frame, table.y, describe=table.describe)
 
 
 def label_of(clf: FERLClassifier, rows: NDArray[np.float64]) -> NDArray[np.intp]:
     """Indices of the labels of rows as the model reads them."""
-    return np.asarray(read_evidence(clf.model_, rows).probability.argmax(axis=1))
+    return np.asarray(clf.model_.evidence(rows).probability.argmax(axis=1))
 
 
 @pytest.mark.filterwarnings("ignore::ferl.TableWarning")
-@pytest.mark.parametrize("variant", ["wide", "medium"])
+@pytest.mark.parametrize("variant", ["rules", "medium"])
 @pytest.mark.parametrize("name", TABLES)
 def test_changes_are_values_that_the_columns_can_have(name: str, variant: str) -> None:
     clf, frame, n_numbers = fitted(name, variant), real_table(name).frame, 0
@@ -46,7 +46,7 @@ def test_changes_are_values_that_the_columns_can_have(name: str, variant: str) -
             low, high = clf.model_.training_range(column)
             assert low <= change.to <= high
             assert change.to.is_integer() or not clf.model_.is_whole(column)
-            assert not (change.is_silent and variant == "wide")
+            assert not (change.is_silent and variant == "rules")
             if pd.api.types.is_numeric_dtype(frame[str(change.feature)]):
                 assert frame[str(change.feature)].min() <= change.to <= frame[str(change.feature)].max()
             n_numbers += 1
@@ -94,7 +94,7 @@ def test_whole_numbers_are_tried_where_the_label_comes_back_between_two_of_them(
     n = np.arange(400)
     frame = pd.DataFrame({"n": n % 40, "x": (n * 7 % 13) / 13})
     y = np.where((frame["n"] % 8 == 3) | (frame["n"] > 33), "odd", "even")
-    clf = FERLClassifier("deep", random_state=0).fit(frame, y)
+    clf = FERLTreeClassifier("deep", random_state=0).fit(frame, y)
     n_changes = 0
     for index in range(40):
         row = clf.model_.schema.encode(frame.iloc[[index]])
@@ -121,11 +121,11 @@ def test_what_if_says_that_a_value_lies_outside_the_range() -> None:
     assert clf.what_if(frame.iloc[0], {"a": 0.5, "b": None}).outside == ()
 
 
-@pytest.mark.parametrize("tree", [{"variant": "deep"}, {"variant": "compact", "criterion": "consistent"}])
+@pytest.mark.parametrize("tree", [{"variant": "deep"}, {"variant": "words", "criterion": "consistent"}])
 def test_trees_do_not_say_of_training_values_that_training_never_saw_them(tree: dict[str, Any]) -> None:
     """They know the range at their splits and of the rows they keep, which may be smaller."""
     frame, _ = three_equal_features()
-    clf = FERLClassifier(**tree, n_exemplars=2, max_rules=2, random_state=0).fit(frame, frame["a"] > 0.5)
+    clf = FERLClassifier(n_exemplars=2, max_rules=2, random_state=0, **tree).fit(frame, frame["a"] > 0.5)
     column = next(own for f, own in enumerate(frame) if clf.model_.training_range(f)[1] < frame[own].max())
     found = clf.what_if(frame.iloc[0], {column: frame[column].max()})
     (outside,) = found.outside

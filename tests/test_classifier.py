@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ferl import FERLClassifier, export_text
+from ferl import FERLClassifier, FERLTreeClassifier, export_text
 from ferl._read.rules import Bound, read_rules
 from ferl._util.threads import n_threads
 from law_examples import assert_identical
@@ -37,10 +37,10 @@ def cancer():
 
 @parametrize_with_checks(
     [
-        FERLClassifier("deep", random_state=0),
-        FERLClassifier("medium", random_state=0, combination="vote"),
-        FERLClassifier("compact", criterion="consistent", random_state=0),
-        FERLClassifier("wide", random_state=0),
+        FERLTreeClassifier("deep", random_state=0),
+        FERLTreeClassifier("medium", random_state=0, combination="vote"),
+        FERLTreeClassifier("compact", criterion="consistent", random_state=0),
+        FERLClassifier(random_state=0),
     ]
 )
 def test_scikit_learn_estimator_checks_pass(estimator, check):
@@ -49,7 +49,7 @@ def test_scikit_learn_estimator_checks_pass(estimator, check):
 
 def test_the_answers_are_one_story(cancer):
     X, y = cancer
-    clf = FERLClassifier("deep", random_state=0).fit(X[:400], y[:400])
+    clf = FERLTreeClassifier("deep", random_state=0).fit(X[:400], y[:400])
     evidence = clf.predict_evidence(X[400:])
     proba = clf.predict_proba(X[400:])
     np.testing.assert_array_equal(proba, evidence.pignistic)
@@ -62,19 +62,19 @@ def test_the_answers_are_one_story(cancer):
 
 def test_presets_give_the_budgets_and_every_value_can_be_overridden(cancer):
     X, y = cancer
-    medium = FERLClassifier("medium", random_state=0, min_leaf_weight=1e-6).fit(X, y)
-    deep = FERLClassifier("deep", random_state=0, min_leaf_weight=1e-6).fit(X, y)
+    medium = FERLTreeClassifier("medium", random_state=0, min_leaf_weight=1e-6).fit(X, y)
+    deep = FERLTreeClassifier("deep", random_state=0, min_leaf_weight=1e-6).fit(X, y)
     assert medium.n_rules_ <= 50 < deep.n_rules_ <= 150
     assert medium.tree_.depth.max() <= 12
-    small = FERLClassifier("deep", max_rules=7, max_depth=3, random_state=0).fit(X, y)
+    small = FERLTreeClassifier("deep", max_rules=7, max_depth=3, random_state=0).fit(X, y)
     assert small.n_rules_ == 7
     assert small.tree_.depth.max() == 3
 
 
 def test_the_larger_budget_only_adds_splits(cancer):
     X, y = cancer
-    small = FERLClassifier("deep", max_rules=5, random_state=0).fit(X, y).tree_
-    large = FERLClassifier("deep", max_rules=20, random_state=0).fit(X, y).tree_
+    small = FERLTreeClassifier("deep", max_rules=5, random_state=0).fit(X, y).tree_
+    large = FERLTreeClassifier("deep", max_rules=20, random_state=0).fit(X, y).tree_
     conditions = {(f, *t) for f, t in zip(large.feature.tolist(), large.trapezoid.tolist(), strict=True)}
     assert {(f, *t) for f, t in zip(small.feature.tolist(), small.trapezoid.tolist(), strict=True)} <= conditions
 
@@ -111,8 +111,8 @@ def test_the_larger_budget_only_adds_splits(cancer):
 def test_no_parameter_is_ignored(change):
     X, y = make_classification(600, 8, n_informative=5, n_classes=3, weights=[0.6, 0.3], random_state=3)
     rows = np.vstack([X, 1.1 * X, 1.5 * X])  # some outside the support
-    base = FERLClassifier("medium", random_state=0).fit(X, y)
-    changed = FERLClassifier("medium", **{"random_state": 0, **change}).fit(X, y)
+    base = FERLTreeClassifier("medium", random_state=0).fit(X, y)
+    changed = FERLTreeClassifier("medium", **{"random_state": 0, **change}).fit(X, y)
     assert not np.array_equal(base.predict_proba(rows), changed.predict_proba(rows))
 
 
@@ -120,8 +120,8 @@ def test_two_mode_splits_where_the_cuts_are_and_not_between_them():
     # Both ends of a feature hold the same class: resampled cuts fall near -1 and near 1, their mean near 0.
     x = np.random.default_rng(0).normal(size=(4000, 1))
     y = np.abs(x[:, 0]) > 1
-    with_rule = FERLClassifier("deep", random_state=0, max_rules=3).fit(x, y)
-    without = FERLClassifier("deep", random_state=0, max_rules=3, two_mode=False).fit(x, y)
+    with_rule = FERLTreeClassifier("deep", random_state=0, max_rules=3).fit(x, y)
+    without = FERLTreeClassifier("deep", random_state=0, max_rules=3, two_mode=False).fit(x, y)
     assert with_rule.score(x, y) > 0.99
     assert abs(without.tree_.trapezoid[1, 2:].mean()) < 0.6
     assert abs(abs(with_rule.tree_.trapezoid[1, 2:].mean()) - 1) < 0.05
@@ -132,8 +132,8 @@ def test_patience_goes_through_weak_splits_to_a_strong_one():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(400, 2))
     y = (X[:, 0] > 0) ^ (X[:, 1] > 0)
-    stubborn = FERLClassifier("deep", random_state=0, min_gain=0.05, patience=0).fit(X, y)
-    patient = FERLClassifier("deep", random_state=0, min_gain=0.05, patience=8).fit(X, y)
+    stubborn = FERLTreeClassifier("deep", random_state=0, min_gain=0.05, patience=0).fit(X, y)
+    patient = FERLTreeClassifier("deep", random_state=0, min_gain=0.05, patience=8).fit(X, y)
     assert stubborn.n_rules_ == 1
     assert patient.score(X, y) > 0.9
 
@@ -141,14 +141,16 @@ def test_patience_goes_through_weak_splits_to_a_strong_one():
 def test_weak_splits_that_led_nowhere_are_taken_back():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
-    assert FERLClassifier("deep", random_state=0, min_gain=0.5, patience=5).fit(X, y).n_rules_ == 1
+    assert FERLTreeClassifier("deep", random_state=0, min_gain=0.5, patience=5).fit(X, y).n_rules_ == 1
 
 
 def test_class_weight_is_a_factor_on_sample_weight(iris):
     X, y = iris
     weight = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
-    by_class = FERLClassifier("deep", random_state=0, class_weight={0: 1, 1: 2, 2: 4}).fit(X, y, sample_weight=weight)
-    by_row = FERLClassifier("deep", random_state=0).fit(X, y, sample_weight=weight * 2.0**y)
+    by_class = FERLTreeClassifier("deep", random_state=0, class_weight={0: 1, 1: 2, 2: 4}).fit(
+        X, y, sample_weight=weight
+    )
+    by_row = FERLTreeClassifier("deep", random_state=0).fit(X, y, sample_weight=weight * 2.0**y)
     assert_identical(by_class.tree_, by_row.tree_)
 
 
@@ -157,7 +159,7 @@ def test_row_order_changes_no_bit_and_duplication_only_rounding_with_class_weigh
     rng = np.random.default_rng(0)
     X, y = make_classification(400, 5, weights=[0.8], random_state=0)
     weight, order = rng.uniform(0.5, 3, 400), rng.permutation(400)
-    clf = FERLClassifier("deep", random_state=0, class_weight="balanced", growth_rows=growth_rows)
+    clf = FERLTreeClassifier("deep", random_state=0, class_weight="balanced", growth_rows=growth_rows)
     base = clf.fit(X, y, sample_weight=weight).tree_
     assert_identical(base, clf.fit(X[order], y[order], sample_weight=weight[order]).tree_)
     twice = rng.integers(1, 3, 400)
@@ -175,13 +177,13 @@ def test_row_order_changes_no_bit_and_duplication_only_rounding_with_class_weigh
 
 def test_balanced_classes_carry_equal_weight():
     X, y = make_classification(500, 5, weights=[0.9], random_state=0)
-    clf = FERLClassifier("deep", random_state=0, class_weight="balanced").fit(X, y)
+    clf = FERLTreeClassifier("deep", random_state=0, class_weight="balanced").fit(X, y)
     np.testing.assert_allclose(clf.tree_.class_weight[0], [250, 250])
 
 
 def test_pruning_follows_its_path(cancer):
     X, y = cancer
-    clf = FERLClassifier("deep", random_state=0)
+    clf = FERLTreeClassifier("deep", random_state=0)
     path = clf.cost_complexity_pruning_path(X, y)
     with pytest.raises(NotFittedError):
         clf.predict(X)  # asking for the path does not fit
@@ -195,12 +197,12 @@ def test_pruning_follows_its_path(cancer):
 
 def test_splits_come_from_a_sample_and_distributions_from_all_rows():
     X, y = make_classification(3000, 6, random_state=0)
-    clf = FERLClassifier("deep", growth_rows=500, random_state=0).fit(X, y)
+    clf = FERLTreeClassifier("deep", growth_rows=500, random_state=0).fit(X, y)
     assert clf.n_growth_rows_ == 500
     assert clf.tree_.weight[0] == pytest.approx(3000)
-    assert FERLClassifier("deep", growth_rows=None, random_state=0).fit(X, y).n_growth_rows_ == 3000
+    assert FERLTreeClassifier("deep", growth_rows=None, random_state=0).fit(X, y).n_growth_rows_ == 3000
     shuffled = np.random.default_rng(0).permutation(3000)
-    again = FERLClassifier("deep", growth_rows=500, random_state=0).fit(X[shuffled], y[shuffled])
+    again = FERLTreeClassifier("deep", growth_rows=500, random_state=0).fit(X[shuffled], y[shuffled])
     np.testing.assert_array_equal(again.tree_.trapezoid, clf.tree_.trapezoid)
     np.testing.assert_allclose(again.tree_.class_weight, clf.tree_.class_weight, rtol=1e-12)
 
@@ -208,9 +210,9 @@ def test_splits_come_from_a_sample_and_distributions_from_all_rows():
 def test_memory_order_and_dtype_of_the_table_do_not_matter(cancer):
     X, y = cancer
     X = X.astype(np.float32)
-    base = FERLClassifier("deep", random_state=0).fit(X, y)
+    base = FERLTreeClassifier("deep", random_state=0).fit(X, y)
     for table in (np.asfortranarray(X), X.astype(float), X[::-1][::-1], np.repeat(X, 2, axis=1)[:, ::2]):
-        other = FERLClassifier("deep", random_state=0).fit(table, y)
+        other = FERLTreeClassifier("deep", random_state=0).fit(table, y)
         assert_identical(base.tree_, other.tree_)
         np.testing.assert_array_equal(base.predict_proba(X), base.predict_proba(table))
 
@@ -218,14 +220,14 @@ def test_memory_order_and_dtype_of_the_table_do_not_matter(cancer):
 def test_labels_of_any_kind():
     X, y = make_classification(100, 4, random_state=0)
     for labels in (np.array(["no", "yes"]), np.array([-5, 10**12]), np.array([False, True])):
-        clf = FERLClassifier("deep", random_state=0).fit(X, labels[y])
+        clf = FERLTreeClassifier("deep", random_state=0).fit(X, labels[y])
         assert clf.classes_.tolist() == sorted(labels.tolist())
         assert set(clf.predict(X)) <= set(labels.tolist())
 
 
 def test_pickle_joblib_and_clone_keep_the_model(iris, tmp_path):
     X, y = iris
-    clf = FERLClassifier("deep", random_state=0).fit(X, y)
+    clf = FERLTreeClassifier("deep", random_state=0).fit(X, y)
     joblib.dump(clf, tmp_path / "model.joblib")
     for copy in (pickle.loads(pickle.dumps(clf)), joblib.load(tmp_path / "model.joblib")):
         np.testing.assert_array_equal(copy.predict_proba(X), clf.predict_proba(X))
@@ -236,14 +238,14 @@ def test_pipeline_grid_search_and_parallel_cross_validation(iris):
     X, y = iris
     search = GridSearchCV(
         make_pipeline(
-            StandardScaler().set_output(transform="pandas"), FERLClassifier("deep", random_state=0, n_jobs=2)
+            StandardScaler().set_output(transform="pandas"), FERLTreeClassifier("deep", random_state=0, n_jobs=2)
         ),
         {"ferlclassifier__max_rules": [2, 10]},
         cv=3,
         n_jobs=2,
     ).fit(X, y)
     assert search.best_params_ == {"ferlclassifier__max_rules": 10}
-    assert cross_val_score(FERLClassifier("deep", random_state=0), X, y).mean() > 0.9
+    assert cross_val_score(FERLTreeClassifier("deep", random_state=0), X, y).mean() > 0.9
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
@@ -251,31 +253,31 @@ def test_column_names_are_kept_and_checked(frame, iris):
     X, y = iris
     names = ["sepal length", "sepal width", "petal length", "petal width"]
     table = frame(dict(zip(names, X.T, strict=True)))
-    clf = FERLClassifier("deep", random_state=0).fit(table, y)
+    clf = FERLTreeClassifier("deep", random_state=0).fit(table, y)
     assert clf.feature_names_in_.tolist() == names
     assert "petal length < 2" in export_text(clf)
     np.testing.assert_array_equal(
-        clf.predict_proba(table), FERLClassifier("deep", random_state=0).fit(X, y).predict_proba(X)
+        clf.predict_proba(table), FERLTreeClassifier("deep", random_state=0).fit(X, y).predict_proba(X)
     )
     with pytest.raises(ValueError, match=r"(?s)feature names should match.*petals"):
         clf.predict(frame(dict(zip([*names[:3], "petals"], X.T, strict=True))))
 
 
 def test_html_repr_in_notebooks(iris):
-    clf = FERLClassifier("deep", max_rules=9)
+    clf = FERLTreeClassifier("deep", max_rules=9)
     assert "FERLClassifier" in clf._repr_html_()
     assert "fitted" in clf.fit(*iris)._repr_html_()
 
 
 def test_verbose_shows_how_many_rules_have_grown(capsys, iris):
-    FERLClassifier("deep", random_state=0, verbose=1, max_rules=5).fit(*iris)
+    FERLTreeClassifier("deep", random_state=0, verbose=1, max_rules=5).fit(*iris)
     assert "growing rules" in capsys.readouterr().out
-    FERLClassifier("deep", random_state=0).fit(*iris)
+    FERLTreeClassifier("deep", random_state=0).fit(*iris)
     assert capsys.readouterr().out == ""
 
 
 def test_export_text_reads_as_rules(iris):
-    clf = FERLClassifier("deep", random_state=0, max_rules=3).fit(*iris)
+    clf = FERLTreeClassifier("deep", random_state=0, max_rules=3).fit(*iris)
     text = export_text(clf, feature_names=["a", "b", "c", "d"], decimals=1)
     assert text.count("if ") == text.count("then ") == 3
     assert "support" in text
@@ -289,14 +291,14 @@ def test_export_text_reads_as_rules(iris):
     with pytest.raises(ValueError, match=r"2 names.*4 features"):
         export_text(clf, feature_names=["a", "b"])
     with pytest.raises(NotFittedError):
-        export_text(FERLClassifier("deep"))
+        export_text(FERLTreeClassifier("deep"))
 
 
 def test_printed_rules_say_how_strongly_a_rule_fires(cancer):
     # The conditions of a rule, multiplied out, give its firing. Where several splits of a feature are said as one
     # interval, they agree on where the rule fires fully and where it does not.
     X, y = cancer
-    clf = FERLClassifier("deep", random_state=0).fit(X, y)
+    clf = FERLTreeClassifier("deep", random_state=0).fit(X, y)
     fired = clf.tree_.fire(X, gated=False)
     n_merged = n_exact = 0
     for rule in read_rules(clf.model_):
@@ -337,19 +339,19 @@ def test_thresholds_have_the_digits_their_band_gives_meaning_to(bound, text):
 
 
 def test_evidence_and_trees_are_short_to_print_and_evidence_can_be_sliced(iris):
-    clf = FERLClassifier("deep", random_state=0).fit(*iris)
+    clf = FERLTreeClassifier("deep", random_state=0).fit(*iris)
     evidence = clf.predict_evidence(iris[0])
     assert repr(evidence).startswith("<Evidence: 150 rows, 3 classes")
     assert f"{clf.n_rules_} rules" in repr(clf.tree_)
     assert len(evidence[3]) == 1
     np.testing.assert_array_equal(evidence[10:20].plausibility, evidence.plausibility[10:20])
     with pytest.raises(NotFittedError):
-        _ = FERLClassifier("deep").n_rules_
+        _ = FERLTreeClassifier("deep").n_rules_
 
 
 def test_far_away_rows_are_abstained_on_and_the_feature_is_named(iris):
     X, y = iris
-    clf = FERLClassifier("deep", random_state=0).fit(X, y)
+    clf = FERLTreeClassifier("deep", random_state=0).fit(X, y)
     far = X[:1].copy()
     far[0, 2] = 1000.0
     evidence = clf.predict_evidence(far)
@@ -357,7 +359,7 @@ def test_far_away_rows_are_abstained_on_and_the_feature_is_named(iris):
     assert clf.predict_set(far).all()
     assert clf.support_deficit(far)[0].argmax() == 2
     assert not clf.support_deficit(X).any()
-    ungated = FERLClassifier("deep", random_state=0, support_gate=False).fit(X, y)
+    ungated = FERLTreeClassifier("deep", random_state=0, support_gate=False).fit(X, y)
     assert not ungated.support_deficit(far).any()
     assert ungated.predict_set(far).sum() == 1
 
@@ -375,7 +377,7 @@ def interrupts_arrive():
 def test_ctrl_c_stops_a_long_fit_and_leaves_the_estimator_unfitted(n_jobs):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100_000, 60)), rng.integers(0, 2, 100_000)
-    clf = FERLClassifier("deep", random_state=0, growth_rows=None, n_banded_features=None, n_jobs=n_jobs).fit(
+    clf = FERLTreeClassifier("deep", random_state=0, growth_rows=None, n_banded_features=None, n_jobs=n_jobs).fit(
         X[:200], y[:200]
     )
     sent = []
@@ -395,7 +397,7 @@ def test_ctrl_c_stops_a_long_fit_and_leaves_the_estimator_unfitted(n_jobs):
 
 def test_a_refused_fit_leaves_no_old_model_behind(iris):
     X, y = iris
-    clf = FERLClassifier("deep", random_state=0).fit(X, y)
+    clf = FERLTreeClassifier("deep", random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="inconsistent"):
         clf.fit(X, y[:-1])
     with pytest.raises(NotFittedError):
@@ -414,7 +416,7 @@ def test_n_jobs_counts_threads_as_scikit_learn_does(monkeypatch):
     assert n_threads(8) == 8
     assert n_threads(2**40) <= 1024
     with pytest.raises(ValueError, match=r"n_jobs is 0.*-1"):
-        FERLClassifier("deep", n_jobs=0).fit([[0.0], [1.0]], [0, 1])
+        FERLTreeClassifier("deep", n_jobs=0).fit([[0.0], [1.0]], [0, 1])
 
 
 def _predict_in_child(args):
@@ -426,7 +428,7 @@ def _predict_in_child(args):
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_processes_started_after_a_threaded_fit_work(method):
     X, y = make_classification(20_000, 12, random_state=0)
-    clf = FERLClassifier("deep", random_state=0, n_jobs=2).fit(X, y)
+    clf = FERLTreeClassifier("deep", random_state=0, n_jobs=2).fit(X, y)
     with multiprocessing.get_context(method).Pool(1) as pool:
         result = pool.apply_async(_predict_in_child, ((clf, X[:6000]),)).get(timeout=60)
     np.testing.assert_array_equal(result, clf.predict_proba(X[:6000]))

@@ -187,7 +187,7 @@ def test_certify_says_why_there_is_no_answer_as_predict_does(folder, tmp_path):
 
 
 def test_what_only_wide_rules_have_is_refused_in_the_words_of_the_shell(folder, tmp_path):
-    ferl("fit", folder / "train.csv", "--target", "kind", "--variant", "deep", "-o", tmp_path / "deep.json")
+    ferl("fit", folder / "train.csv", "--target", "kind", "--model", "deep", "-o", tmp_path / "deep.json")
     predict = ["predict", tmp_path / "deep.json", folder / "new.csv", "--reasons", 2, "-o", tmp_path / "o.csv"]
     export = ["export", tmp_path / "deep.json", "--scorecard", tmp_path / "s.csv"]
     for command, option in ((predict, "--reasons"), (export, "--scorecard")):

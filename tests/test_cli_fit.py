@@ -19,7 +19,7 @@ def test_fit_takes_a_raw_table_and_says_how_good_the_model_is(tmp_path, folder):
     options = [
         "--target",
         "y",
-        "--variant",
+        "--model",
         "medium",
         "--categorical",
         "code",
@@ -117,11 +117,11 @@ def test_categories_that_no_row_has_are_no_groups(tmp_path):
 def test_a_tree_with_fewer_rules_than_classes_says_so_before_the_fit(tmp_path):
     table = write_table(tmp_path / "t.csv", {"x": list(range(80)), "y": [f"k{i // 4}" for i in range(80)]})
     fit = ["fit", table, "--target", "y", "-o", tmp_path / "m.json"]
-    told = ferl(*fit, "--variant", "deep", "--set", "max_rules=5").stderr
+    told = ferl(*fit, "--model", "deep", "--set", "max_rules=5").stderr
     assert "note: 20 classes and at most 5 rules" in told
     assert "--set max_rules=40" in told
     assert "rare classes" not in told  # none is rarer than the others
-    assert "at most" not in ferl(*fit, "--variant", "deep", "--set", "max_rules=40").stderr
+    assert "at most" not in ferl(*fit, "--model", "deep", "--set", "max_rules=40").stderr
 
 
 @pytest.mark.parametrize(

@@ -131,11 +131,11 @@ def test_answers_do_not_overwrite_columns(tmp_path, folder):
 
 
 def test_a_model_without_names_takes_columns_by_their_places(tmp_path):
-    from ferl import FERLClassifier, save_model
+    from ferl import FERLTreeClassifier, save_model
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 2))
-    save_model(FERLClassifier("deep", random_state=0).fit(X, X[:, 0] > 0), tmp_path / "model.json")
+    save_model(FERLTreeClassifier("deep", random_state=0).fit(X, X[:, 0] > 0), tmp_path / "model.json")
     table = write_table(tmp_path / "table.csv", {"a": ["-2.0", "2.0"], "b": ["0", "0"]})
     ferl("predict", tmp_path / "model.json", table, "-o", tmp_path / "out.csv")
     assert read_table(tmp_path / "out.csv")["label"] == ["false", "true"]

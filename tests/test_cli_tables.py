@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from cli_examples import ferl, noisy, read_table, refused, write_lines, write_table
-from ferl import FERLClassifier, load_model, save_model
+from ferl import FERLTreeClassifier, load_model, save_model
 from ferl._learn.categories import category_order
 from ferl._tables.csv_form import unclosed_quote
 from ferl._tables.files import FileForm, TableFile, text_as_numbers
@@ -24,7 +24,7 @@ from ferl._util.names import near_name
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tables")
     write_table(folder / "train.csv", noisy(300, 0))
-    ferl("fit", folder / "train.csv", "--target", "kind", "--variant", "medium", "-o", folder / "model.json")
+    ferl("fit", folder / "train.csv", "--target", "kind", "--model", "medium", "-o", folder / "model.json")
     return folder
 
 
@@ -150,14 +150,14 @@ def test_targets_that_are_hardly_classes_are_asked_about_and_can_be_fitted_all_t
     assert "is this a name or an id?" in refused(*fit, "name")
     assert "same is 'a' in all 120 rows: is this the right column?" in refused(*fit, "same")
     assert "same is 'a'" in refused(*fit, "same", "--allow-many-classes")
-    ferl(*fit, "name", "--allow-many-classes", "--variant", "deep")
+    ferl(*fit, "name", "--allow-many-classes", "--model", "deep")
     assert len(load_model(tmp_path / "m.json").classes_) == 120
 
 
 def test_few_numbers_and_many_names_of_kinds_are_classes(tmp_path):
     rng = np.random.default_rng(0)
     table = write_table(tmp_path / "t.csv", {"x": rng.normal(size=200).tolist(), "y": (np.arange(200) % 40).tolist()})
-    ferl("fit", table, "--target", "y", "--variant", "deep", "-o", tmp_path / "m.json")
+    ferl("fit", table, "--target", "y", "--model", "deep", "-o", tmp_path / "m.json")
 
 
 def test_the_cost_of_many_classes_is_told_before_it_is_paid(capsys):
@@ -248,7 +248,7 @@ def test_an_abstaining_row_has_no_label_unless_a_guess_is_asked_for(tmp_path, fo
 
 def test_json_has_null_for_what_is_no_number(tmp_path):
     X = pa.table({"x": np.arange(40.0)})
-    save_model(FERLClassifier("medium", random_state=0).fit(X, np.arange(40) > 19), tmp_path / "m.json")
+    save_model(FERLTreeClassifier("medium", random_state=0).fit(X, np.arange(40) > 19), tmp_path / "m.json")
     write_lines(tmp_path / "t.csv", "x,note", "NaN,inf", ",NaN", "3,b", "")
 
     def refuse(constant):

@@ -18,7 +18,7 @@ __all__ = ["folder"]  # a fixture
 
 
 def test_a_wide_model_is_fitted_and_judges_as_in_python(tmp_path, folder):
-    options = ["--target", "y", "--drop", "name", "--categorical", "code", "--variant", "wide", "--set", "max_rules=20"]
+    options = ["--target", "y", "--drop", "name", "--categorical", "code", "--model", "rules", "--set", "max_rules=20"]
     path = tmp_path / "wide.json"
     assert "test accuracy" in ferl("fit", folder / "train.csv", *options, "--test", "0.2", "-o", path).output
     model = load_model(path)
@@ -34,7 +34,7 @@ def test_a_wide_model_is_fitted_and_judges_as_in_python(tmp_path, folder):
 
 
 def test_inspect_shows_prior_weights_and_history(tmp_path, folder):
-    edited = FERLClassifier("wide", random_state=0).fit([[0.0], [1.0], [2.0], [3.0]] * 9, [0, 0, 1, 1] * 9)
+    edited = FERLClassifier(random_state=0).fit([[0.0], [1.0], [2.0], [3.0]] * 9, [0, 0, 1, 1] * 9)
     edited.model_ = replace(edited.model_, history=({"dropped": 7},))
     save_model(edited, tmp_path / "wide.json")
     assert "Evidence for 1: begin with" in ferl("inspect", tmp_path / "wide.json", "--rules").output
@@ -52,14 +52,14 @@ def test_inspect_shows_prior_weights_and_history(tmp_path, folder):
     assert summary["prior"] == edited.prior_.tolist()
     assert sorted(own["weight"] for own in summary["weights"]) == sorted(edited.evidence_weights_.tolist())
     assert summary["history"] == [{"dropped": 7}]
-    many = FERLClassifier("wide", random_state=0).fit(np.arange(120.0)[:, None], np.arange(120) // 20)
+    many = FERLClassifier(random_state=0).fit(np.arange(120.0)[:, None], np.arange(120) // 20)
     save_model(many, tmp_path / "many.json")
     assert "most against" in ferl("inspect", tmp_path / "many.json").output
 
 
 def test_explain_tells_the_story_of_a_row_of_a_wide_model(tmp_path, folder):
     path = tmp_path / "wide.json"
-    options = ["--target", "y", "--drop", "name", "--categorical", "code", "--variant", "wide", "--set", "max_rules=20"]
+    options = ["--target", "y", "--drop", "name", "--categorical", "code", "--model", "rules", "--set", "max_rules=20"]
     ferl("fit", folder / "train.csv", *options, "-o", path)
     text = ferl("explain", path, folder / "new.csv", "--row", "1", "--plain").output
     assert "What speaks for yes (+) and for no (-)" in text
@@ -73,7 +73,7 @@ def test_explain_tells_the_story_of_a_row_of_a_wide_model(tmp_path, folder):
 
 def test_reasons_and_scorecards_are_those_of_python(tmp_path, folder):
     path = tmp_path / "wide.json"
-    options = ["--target", "y", "--drop", "name", "--categorical", "code", "--variant", "wide", "--set", "max_rules=20"]
+    options = ["--target", "y", "--drop", "name", "--categorical", "code", "--model", "rules", "--set", "max_rules=20"]
     ferl("fit", folder / "train.csv", *options, "-o", path)
     model = load_model(path)
     rows = pd.read_csv(folder / "new.csv", usecols=["age", "city", "code", "x"])

@@ -9,7 +9,6 @@ import pytest
 from cli_examples import ferl
 from ferl import export_text, load_model, overview
 from ferl._cli.explain import read_row_of
-from ferl._read.evidence import read_evidence
 from ferl._read.explanation.counterfactual import nearest_changes
 from ferl._tables.files import FileForm, TableFile
 
@@ -153,7 +152,7 @@ def test_a_column_of_0_and_1_is_changed_to_0_or_1_only(bank):
     file, changes = TableFile(folder / "bank.csv", FileForm()), []
     for number in range(1, 40):
         row = read_row_of(model, file, number).values
-        label = int(read_evidence(model, row).probability.argmax())
+        label = int(model.evidence(row).probability.argmax())
         changes += nearest_changes(model, row, label, {}).found
     changed = [{change.value, change.to} for change in changes if change.feature == "home"]
     assert changed

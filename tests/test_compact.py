@@ -12,8 +12,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
-from ferl import FERLClassifier, NoveltyDetector, load_model, save_model
-from ferl._model.settings import PRESETS, TREE_OF_WORDS, preset
+from ferl import FERLClassifier, FERLTreeClassifier, NoveltyDetector, load_model, save_model
+from ferl._models.settings import PRESETS, TREE_OF_WORDS, preset
 from ferl.export import export_latex, export_scorecard, export_text, rules_frame
 from ferl.onnx import onnx_inputs, to_onnx
 from ferl.plot import plot_memberships, plot_shapes
@@ -30,7 +30,7 @@ BOTH = pytest.mark.parametrize("n_classes", [2, 4])
 @lru_cache
 def example(n_classes: int) -> tuple[Mixed, FERLClassifier]:
     table = mixed_table(np.random.default_rng(n_classes), n=400, n_numbers=3, n_classes=n_classes)
-    return table, FERLClassifier("compact", random_state=0).fit(table.frame, table.y)
+    return table, FERLClassifier(words=True, random_state=0).fit(table.frame, table.y)
 
 
 @BOTH
@@ -38,8 +38,8 @@ def test_rules_are_few_short_and_in_words(n_classes: int) -> None:
     table, clf = example(n_classes)
     assert 0 < clf.n_rules_ <= 15
     assert clf.score(table.frame, table.y) > 1.3 / n_classes
-    assert clf.partition_ is not None
-    words = {word for own in clf.partition_ if own is not None for word in (one.name for one in own.sets)}
+    assert clf.words_ is not None
+    words = {word for own in clf.words_ if own is not None for word in (one.name for one in own.sets)}
     assert words == {"low", "medium", "high"}
     text = export_text(clf)
     assert "is medium" in text
@@ -99,14 +99,14 @@ def test_far_away_rows_are_novel_and_nothing_is_said_of_them() -> None:
     far = table.frame[:5].assign(**dict.fromkeys(numbers, 1e6))
     assert (clf.novelty(far) > clf.novelty(table.frame).max()).all()
     assert (clf.predict_evidence(far).ignorance == 1).all()
-    detector = NoveltyDetector(FERLClassifier("compact", random_state=0)).fit(table.frame, table.y)
+    detector = NoveltyDetector(FERLClassifier(words=True, random_state=0)).fit(table.frame, table.y)
     assert (detector.predict(far) == -1).all()
 
 
 def test_batches_give_the_same_model_and_files_the_same_answers(tmp_path: Path) -> None:
     table, clf = example(4)
     pieces = [(table.frame[i : i + 150], table.y[i : i + 150]) for i in range(0, 400, 150)]
-    streamed = fit_batches(pieces, estimator=FERLClassifier("compact", random_state=0))
+    streamed = fit_batches(pieces, estimator=FERLClassifier(words=True, random_state=0))
     save_model(streamed, tmp_path / "model.json")
     loaded = load_model(tmp_path / "model.json")
     assert loaded.get_params() == clf.get_params()
@@ -125,9 +125,11 @@ def test_the_criterion_chooses_between_wide_rules_and_a_tree() -> None:
     for criterion in ("consistent", "cci"):
         assert preset("compact", criterion) == TREE_OF_WORDS
     X, y = load_iris(return_X_y=True)
-    default, named = (FERLClassifier("compact", criterion=own, random_state=0).fit(X, y) for own in (None, "evidence"))
+    default, named = (
+        FERLTreeClassifier("compact", criterion=own, random_state=0).fit(X, y) for own in (None, "evidence")
+    )
     np.testing.assert_array_equal(default.predict_proba(X), named.predict_proba(X))
-    tree = FERLClassifier("compact", criterion="consistent", random_state=0).fit(X, y)
+    tree = FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(X, y)
     assert tree.model_.weights is None
     assert tree.partial_fit(X, y).drift_ is not None
 
@@ -151,7 +153,7 @@ def test_a_file_of_a_tree_from_before_says_so_and_is_kept(path: Path, tmp_path: 
 def test_a_criterion_that_was_set_after_the_fit_is_not_that_of_the_model(tmp_path: Path) -> None:
     X, y = load_iris(return_X_y=True)
     for own, later in ((None, "consistent"), ("consistent", None), ("cci", "evidence")):
-        fitted = FERLClassifier("compact", criterion=own, random_state=0).fit(X, y)
+        fitted = FERLTreeClassifier("compact", criterion=own, random_state=0).fit(X, y)
         expected = fitted.predict_proba(X)
         save_model(fitted.set_params(criterion=later), tmp_path / "model.json")
         loaded = load_model(tmp_path / "model.json")

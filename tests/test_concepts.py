@@ -13,7 +13,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from ferl import FERLClassifier, NoveltyDetector, export_text, rules_frame
+from ferl import FERLTreeClassifier, NoveltyDetector, export_text, rules_frame
 from ferl._wrapper import folds_of
 from ferl.concepts import ConceptBottleneckFERL, ConceptCalibrator, ConceptDetector, intervene, see_concepts
 
@@ -273,7 +273,7 @@ def test_reason_codes_name_the_concepts_that_cost_a_row_a_class(fitted):
 def test_a_tree_over_concepts_has_no_reason_codes_and_says_so():
     X, y, _ = birds(n_rows=60)
     with pytest.raises(ValueError, match="no weights of evidence"):
-        bottleneck(head=FERLClassifier("deep")).fit(X, y).reason_codes(X, positive="swan")
+        bottleneck(head=FERLTreeClassifier("deep")).fit(X, y).reason_codes(X, positive="swan")
 
 
 def test_a_story_names_the_anomalous_concept():
@@ -283,7 +283,11 @@ def test_a_story_names_the_anomalous_concept():
         np.array([[1, 1, 0] if bird == "magpie" else [1, 0, 1] for bird in y]) + rng.normal(0, 0.02, (200, 3)), 0, 1
     )
     model = ConceptBottleneckFERL(
-        "precomputed", FERLClassifier("deep", max_rules=2), calibration=None, concept_names=NAMES, class_concepts=TABLE
+        "precomputed",
+        FERLTreeClassifier("deep", max_rules=2),
+        calibration=None,
+        concept_names=NAMES,
+        class_concepts=TABLE,
     ).fit(X, y)
     story = model.explain([[0.0, 1.0, 0.0]])  # a magpie without white
     assert [one.concept for one in story.anomalies] == ["has white"]
@@ -319,7 +323,7 @@ def test_a_novelty_detector_is_fitted_on_the_concepts_of_training(fitted):
 
 def test_the_estimator_keeps_the_conventions_of_scikit_learn(fitted):
     X, y, _ = birds()
-    detector, head = DecisionTreeClassifier(max_depth=3), FERLClassifier("medium")
+    detector, head = DecisionTreeClassifier(max_depth=3), FERLTreeClassifier("medium")
     model = bottleneck(detector=detector, head=head, cv=3)
     assert model.detector is detector
     assert clone(model).get_params()["head__variant"] == "medium"

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ferl import Evidence, FERLClassifier
+from ferl import Evidence, FERLTreeClassifier
 from ferl._read.conformity import Group, chance_of, least_rows, rank
 from ferl.conformal import ConformalFERL, nonconformity
 from ferl_bench.simulation import make_population
@@ -45,7 +45,7 @@ def data():
 @pytest.fixture(scope="module")
 def fitted(data):
     X, y = data
-    return FERLClassifier("medium", random_state=0).fit(X[:200], y[:200])
+    return FERLTreeClassifier("medium", random_state=0).fit(X[:200], y[:200])
 
 
 def conformal(fitted, data, **options) -> ConformalFERL:
@@ -140,7 +140,7 @@ def test_sets_do_not_depend_on_the_batch_or_the_order(fitted, data, score) -> No
 @pytest.mark.parametrize("options", [{}, {"class_conditional": True}, {"cv": 4}, {"cv": 4, "class_conditional": True}])
 def test_sets_shrink_with_alpha_and_several_alphas_are_the_single_ones(data, options) -> None:
     X, y = data
-    model = ConformalFERL(FERLClassifier("medium", random_state=0), random_state=0, **options).fit(X[:200], y[:200])
+    model = ConformalFERL(FERLTreeClassifier("medium", random_state=0), random_state=0, **options).fit(X[:200], y[:200])
     if "cv" not in options:
         model.conformalize(X[200:400], y[200:400])
     alphas = [0.05, 0.1, 0.3]
@@ -184,7 +184,7 @@ def test_class_conditional_thresholds_come_from_the_class_alone(fitted, data) ->
 
 def test_cross_conformal_counts_are_those_of_a_loop(data) -> None:
     X, y = data
-    model = ConformalFERL(FERLClassifier("medium", random_state=0), cv=3, allow_empty=True, random_state=0)
+    model = ConformalFERL(FERLTreeClassifier("medium", random_state=0), cv=3, allow_empty=True, random_state=0)
     model.fit(X[:90], y[:90])
     assert len(model.fold_estimators_) == 3
     assert model.n_calibration_rows_ == 90
@@ -246,7 +246,7 @@ def test_coverage_in_repeated_draws_is_what_was_asked_for(options, coverage) -> 
     population = make_population(1000, 1)
     random = np.random.default_rng(0)
     fitting = population.draw(150, random)
-    fitted = FERLClassifier("medium", random_state=0).fit(population.X[fitting], population.y[fitting])
+    fitted = FERLTreeClassifier("medium", random_state=0).fit(population.X[fitting], population.y[fitting])
     covered = []
     for seed in range(200):
         rows = population.draw(39, random) if "class_conditional" not in options else population.draw(260, random)
@@ -265,14 +265,16 @@ def test_coverage_in_repeated_draws_is_what_was_asked_for(options, coverage) -> 
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-@parametrize_with_checks([ConformalFERL(FERLClassifier("medium", random_state=0, n_resamples=8), cv=2, random_state=0)])
+@parametrize_with_checks(
+    [ConformalFERL(FERLTreeClassifier("medium", random_state=0, n_resamples=8), cv=2, random_state=0)]
+)
 def test_scikit_learn_estimator_checks_pass(estimator, check) -> None:
     check(estimator)
 
 
 def test_it_can_be_cloned_pickled_and_searched(data) -> None:
     X, y = data
-    model = ConformalFERL(FERLClassifier("medium", random_state=0), nonconformity="raps", cv=3, random_state=0)
+    model = ConformalFERL(FERLTreeClassifier("medium", random_state=0), nonconformity="raps", cv=3, random_state=0)
     copy = clone(model)
     assert copy.get_params()["estimator__variant"] == "medium"
     copy.set_params(estimator__variant="compact", nonconformity="aps").fit(X[:200], y[:200])
@@ -286,19 +288,21 @@ def test_it_can_be_cloned_pickled_and_searched(data) -> None:
 
 def test_frames_pipelines_and_frozen_estimators(data, fitted) -> None:
     X, y = data
-    expected = ConformalFERL(FERLClassifier("deep", random_state=0), random_state=0).fit(X[:200], y[:200])
+    expected = ConformalFERL(FERLTreeClassifier("deep", random_state=0), random_state=0).fit(X[:200], y[:200])
     expected = expected.conformalize(X[200:400], y[200:400]).predict_set(X[400:])
     names = [f"f{i}" for i in range(6)]
     for frame in (pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names)):
-        model = ConformalFERL(FERLClassifier("deep", random_state=0), random_state=0).fit(
+        model = ConformalFERL(FERLTreeClassifier("deep", random_state=0), random_state=0).fit(
             frame[:200], pd.Series(y[:200])
         )
         model.conformalize(frame[200:400], pd.Series(y[200:400]))
         np.testing.assert_array_equal(model.predict_set(frame[400:]), expected)
         assert list(model.feature_names_in_) == names
-        cross = ConformalFERL(FERLClassifier("medium", random_state=0), cv=3, random_state=0).fit(frame[:90], y[:90])
+        cross = ConformalFERL(FERLTreeClassifier("medium", random_state=0), cv=3, random_state=0).fit(
+            frame[:90], y[:90]
+        )
         assert cross.predict_set(frame[400:]).shape == (200, 3)
-    scaled = make_pipeline(StandardScaler(), FERLClassifier("medium", random_state=0))
+    scaled = make_pipeline(StandardScaler(), FERLTreeClassifier("medium", random_state=0))
     options = {"nonconformity": "aps", "randomised": True, "random_state": 0}
     model = ConformalFERL(scaled, **options).fit(X[:200], y[:200], np.ones(200)).conformalize(X[200:400], y[200:400])
     assert model.predict_set(X[400:]).any(axis=1).all()
@@ -311,7 +315,9 @@ def test_frames_pipelines_and_frozen_estimators(data, fitted) -> None:
 
 def test_leave_one_out_is_the_jackknife_plus() -> None:
     X, y = load_iris(return_X_y=True)
-    model = ConformalFERL(FERLClassifier("medium", random_state=0, n_resamples=8), cv=LeaveOneOut()).fit(X[::5], y[::5])
+    model = ConformalFERL(FERLTreeClassifier("medium", random_state=0, n_resamples=8), cv=LeaveOneOut()).fit(
+        X[::5], y[::5]
+    )
     assert len(model.fold_estimators_) == 30
     assert model.guaranteed_coverage(0.1) == pytest.approx(0.8)
 
@@ -320,7 +326,7 @@ def test_a_class_that_a_fold_has_not_seen_counts_as_fitting_worst(data) -> None:
     X, y = data
     few = np.concatenate([np.flatnonzero(y == "low")[:40], np.flatnonzero(y == "mid")[:40], [0]])
     labels = np.append(y[few[:-1]], "only once")
-    model = ConformalFERL(FERLClassifier("medium", random_state=0), cv=4, random_state=0).fit(X[few], labels)
+    model = ConformalFERL(FERLTreeClassifier("medium", random_state=0), cv=4, random_state=0).fit(X[few], labels)
     assert list(model.classes_) == ["low", "mid", "only once"]
     assert sum(np.isinf(part.scores).sum() for part in model._references) == 1
     assert model.predict_set(X[400:], 0.1).shape == (200, 3)
@@ -333,7 +339,7 @@ def test_a_class_that_a_fold_has_not_seen_counts_as_fitting_worst(data) -> None:
 
 def test_the_wrong_order_of_calls_names_the_right_one(data) -> None:
     X, y = data
-    model = ConformalFERL(FERLClassifier("deep"))
+    model = ConformalFERL(FERLTreeClassifier("deep"))
     with pytest.raises(NotFittedError, match=r"conformalize needs a fitted classifier. Call fit\(X, y\) first"):
         model.conformalize(X, y)
     with pytest.raises(NotFittedError, match=r"Call fit\(X, y\) and then conformalize\(X, y\) first"):
@@ -343,7 +349,7 @@ def test_the_wrong_order_of_calls_names_the_right_one(data) -> None:
     with pytest.raises(NotFittedError, match=r"Call fit\(X, y\) first: with cv it also calibrates"):
         ConformalFERL(cv=5).predict_set(X)
     with pytest.raises(ValueError, match=r"cv=5: fit\(X, y\) has calibrated already"):
-        ConformalFERL(FERLClassifier("medium"), cv=5).fit(X, y).conformalize(X, y)
+        ConformalFERL(FERLTreeClassifier("medium"), cv=5).fit(X, y).conformalize(X, y)
     with pytest.raises(NotFittedError):
         model.fit(X, y).conformalize(X, y).fit(X, y).predict_set(X)
 
@@ -354,7 +360,7 @@ def test_changing_how_rows_are_compared_needs_a_new_calibration(fitted, data) ->
     with pytest.raises(ValueError, match=r"nonconformity was 'probability' in conformalize and is 'aps' now.*again"):
         model.set_params(nonconformity="aps").predict_set(X[400:])
     model.conformalize(X[200:400], y[200:400]).predict_set(X[400:])
-    cross = ConformalFERL(FERLClassifier("medium", random_state=0), cv=3).fit(X[:90], y[:90])
+    cross = ConformalFERL(FERLTreeClassifier("medium", random_state=0), cv=3).fit(X[:90], y[:90])
     with pytest.raises(ValueError, match=r"class_conditional was False in fit and is True now"):
         cross.set_params(class_conditional=True).predict_set(X[400:])
 
@@ -418,9 +424,9 @@ def test_other_misuse_is_named(fitted, data) -> None:
     with pytest.raises(ValueError, match=r"sample_weight\[0\] is -1.0; weights must be finite and not negative"):
         ConformalFERL(fitted).conformalize(X[200:400], y[200:400], -np.ones(200))
     with pytest.raises(ValueError, match="every row must be left out exactly once"):
-        ConformalFERL(FERLClassifier("medium"), cv=ShuffleSplit(3, random_state=0)).fit(X, y)
+        ConformalFERL(FERLTreeClassifier("medium"), cv=ShuffleSplit(3, random_state=0)).fit(X, y)
     with pytest.raises(ValueError, match="cv=5 folds need at least 5 rows; got n_samples=4"):
-        ConformalFERL(FERLClassifier("medium"), cv=5).fit(X[:4], ["a", "b", "a", "b"])
+        ConformalFERL(FERLTreeClassifier("medium"), cv=5).fit(X[:4], ["a", "b", "a", "b"])
     with pytest.raises(TypeError, match="GaussianNB has no predict_evidence; pass a FERLClassifier"):
         ConformalFERL(GaussianNB().fit(X, y)).conformalize(X, y)
 
@@ -444,7 +450,7 @@ def test_mapie_around_the_fitted_estimator_gives_the_same_sets(data, fitted) -> 
 def test_mapie_gives_the_same_cross_conformal_sets(data) -> None:
     classification = pytest.importorskip("mapie.classification", reason="MAPIE is not installed")
     X, y = data
-    classifier = FERLClassifier("medium", random_state=0)
+    classifier = FERLTreeClassifier("medium", random_state=0)
     ours = ConformalFERL(classifier, cv=KFold(4), allow_empty=True).fit(X[:200], y[:200])
     mapie = classification.CrossConformalClassifier(
         classifier, confidence_level=[0.8, 0.9], conformity_score="lac", cv=KFold(4)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ferl import FERLClassifier, _core
+from estimators import classifier
+from ferl import FERLTreeClassifier, _core
 
 N_CATEGORIES = np.array([0, 3], dtype=np.int32)
 COLUMNS = np.array([0, 1], dtype=np.int32)
@@ -277,9 +278,9 @@ def test_what_learners_of_wide_rules_are_given_is_checked():
             _core.resample(sample, n_resamples)
 
 
-@pytest.mark.parametrize("variant", ["deep", "wide"])
+@pytest.mark.parametrize("variant", ["deep", "rules"])
 def test_a_pickle_of_changed_arrays_is_refused_or_answers(variant):
-    model = FERLClassifier(variant, categorical_features=[1], random_state=0).fit(X, Y).model_
+    model = classifier(variant, categorical_features=[1], random_state=0).fit(X, Y).model_
     for part in ("tree", "weights"):
         own = getattr(model, part)
         if own is None:
@@ -296,7 +297,7 @@ def test_a_pickle_of_changed_arrays_is_refused_or_answers(variant):
                 try:
                     prover = changed.prover
                     outputs = np.zeros((5, 2)), np.zeros(5), np.zeros(5)
-                    if variant == "wide":
+                    if variant == "rules":
                         prover.scores(X[:5], 1, outputs[0])
                     else:
                         prover.combine(X[:5], 1, *outputs)
@@ -305,7 +306,7 @@ def test_a_pickle_of_changed_arrays_is_refused_or_answers(variant):
 
 
 def test_a_pickle_of_another_version_says_what_to_do():
-    model = FERLClassifier("deep", random_state=0).fit(X, Y).model_
+    model = FERLTreeClassifier("deep", random_state=0).fit(X, Y).model_
     state = model.tree.__getstate__()
     del state["gain"]
     with pytest.raises(ValueError, match=r"FuzzyTree was made by another version of ferl.*save_model"):

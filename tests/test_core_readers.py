@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ferl import FERLClassifier, _core
-from ferl._model.tree import FuzzyTree
+from ferl._models.tree import FuzzyTree
 from tree_examples import tree_classifier
 
 COMBINATIONS = ("dempster", "cautious", "chain", "vote")

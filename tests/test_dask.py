@@ -21,9 +21,9 @@ from distributed import Client, LocalCluster
 from sklearn.exceptions import NotFittedError
 
 from dask_examples import FEATURES, client, cluster, in_parts, people_in_parts, same_model
-from ferl import FERLClassifier
+from ferl import FERLClassifier, FERLTreeClassifier
 from ferl._learn.rows import Sampling
-from ferl.dask import DaskFERLClassifier
+from ferl.dask import DaskFERLClassifier, DaskFERLTreeClassifier
 from stream_examples import CASES, people
 
 __all__ = ["client", "cluster"]  # fixtures
@@ -35,8 +35,8 @@ __all__ = ["client", "cluster"]  # fixtures
 )
 def test_a_fit_on_a_cluster_is_the_fit_in_memory(client: Client, case: str) -> None:
     X, y, weight = people()
-    whole = FERLClassifier(**CASES[case], random_state=0).fit(X, y, weight)
-    model = DaskFERLClassifier(**CASES[case], random_state=0, client=client)
+    whole = FERLClassifier(random_state=0, **CASES[case]).fit(X, y, weight)
+    model = DaskFERLClassifier(random_state=0, client=client, **CASES[case])
     same_model(whole, model.fit(*people_in_parts(len(y), [700, 750, 1600])))
     assert model.feature_names_in_.tolist() == FEATURES
 
@@ -63,9 +63,9 @@ def test_partitions_tell_of_few_rows_where_rows_differ_and_the_sample_is_the_sam
     of_half.add(X[:600], codes[:600], np.ones(600), 0, 1)
     assert len(of_half.state()["key"]) < 150  # of 400 that are wanted of all
     options: dict[str, Any] = {"growth_rows": 400, "random_state": 0}
-    on_cluster = DaskFERLClassifier("deep", **options, client=client)
+    on_cluster = DaskFERLTreeClassifier("deep", client=client, **options)
     on_cluster.fit(da.from_array(X, chunks=(700, 3)), da.from_array(y, chunks=700))
-    same_model(FERLClassifier("deep", **options).fit(X, y), on_cluster)
+    same_model(FERLTreeClassifier("deep", **options).fit(X, y), on_cluster)
 
 
 @pytest.mark.parametrize("cuts", [[], [0, 0, 1, 1, 2, 590, 600], list(range(0, 600, 60))])
@@ -73,7 +73,7 @@ def test_empty_and_unequal_partitions_change_nothing(client: Client, cuts: list[
     X, y, _ = people(600)
     own_X, own_y, _ = people_in_parts(600, cuts)
     options = {"variant": "deep", "growth_rows": 200, "random_state": 0, "missing_conditions": True}
-    same_model(FERLClassifier(**options).fit(X, y), DaskFERLClassifier(**options, client=client).fit(own_X, own_y))
+    same_model(FERLClassifier(**options).fit(X, y), DaskFERLClassifier(client=client, **options).fit(own_X, own_y))
 
 
 def test_categories_and_labels_may_be_in_one_partition_only_and_columns_without_value_in_another(
@@ -89,7 +89,7 @@ def test_categories_and_labels_may_be_in_one_partition_only_and_columns_without_
     options = {"variant": "deep", "growth_rows": 300, "random_state": 0}
     with dask.config.set({"dataframe.convert-string": False}):
         frame = in_parts(X.assign(label=y, weight=weight), [300, 600])
-        model = DaskFERLClassifier(**options, client=client).fit(frame[FEATURES], frame["label"], frame["weight"])
+        model = DaskFERLClassifier(client=client, **options).fit(frame[FEATURES], frame["label"], frame["weight"])
     same_model(FERLClassifier(**options).fit(X, y, weight), model)
     assert model.classes_.tolist() == ["a", "b", "c", "d"]
     assert "Tromsø" in model.categories_[2]
@@ -100,8 +100,8 @@ def test_declared_categories_with_other_categories_in_every_partition(client: Cl
     frame = dd.from_pandas(X.assign(label=y), npartitions=3)
     frame["city"] = frame["city"].astype("category")  # each partition finds its own
     frame["label"] = frame["label"].astype("category")
-    model = DaskFERLClassifier("deep", random_state=0, client=client).fit(frame[FEATURES], frame["label"])
-    same_model(FERLClassifier("deep", random_state=0).fit(X.astype({"city": "category"}), y), model)
+    model = DaskFERLTreeClassifier("deep", random_state=0, client=client).fit(frame[FEATURES], frame["label"])
+    same_model(FERLTreeClassifier("deep", random_state=0).fit(X.astype({"city": "category"}), y), model)
 
 
 @pytest.mark.filterwarnings("ignore::ferl.TableWarning")
@@ -113,8 +113,10 @@ def test_dates_ordered_categories_markers_and_names_are_those_of_the_fit_in_memo
     y = pd.Series(np.where((X["day"] > "2019-02-10") ^ (X["size"] == "low"), "yes", "no"), name="deny")
     said = {"columns": {"code": {"unit": "points"}}}
     frame = dd.from_pandas(X.assign(deny=y), npartitions=4)
-    model = DaskFERLClassifier("deep", random_state=0, client=client).fit(frame[list(X)], frame["deny"], describe=said)
-    local = FERLClassifier("deep", random_state=0).fit(X, y, describe=said)
+    model = DaskFERLTreeClassifier("deep", random_state=0, client=client).fit(
+        frame[list(X)], frame["deny"], describe=said
+    )
+    local = FERLTreeClassifier("deep", random_state=0).fit(X, y, describe=said)
     same_model(local, model)
     assert model.columns_.target.name == "deny"
     assert [kind.name for kind in model.columns_.kinds] == [kind.name for kind in local.columns_.kinds]
@@ -127,15 +129,15 @@ def test_arrays_with_chunks_across_columns_and_of_unknown_size(client: Client) -
     X, y, weight = rng.normal(size=(500, 4)), rng.integers(0, 3, 500), rng.choice([0.0, 0.5, 2.0], 500)
     X[rng.random(X.shape) < 0.1] = np.nan
     X[:, 2] = np.nan  # a column without any value must not change what is drawn
-    whole = FERLClassifier("deep", growth_rows=100, random_state=3).fit(X, y, weight)
+    whole = FERLTreeClassifier("deep", growth_rows=100, random_state=3).fit(X, y, weight)
     own_X, own_y, own_weight = (da.from_array(own, chunks=(170, 3)[: own.ndim]) for own in (X, y, weight))
-    model = DaskFERLClassifier("deep", growth_rows=100, random_state=3, client=client).fit(own_X, own_y, own_weight)
+    model = DaskFERLTreeClassifier("deep", growth_rows=100, random_state=3, client=client).fit(own_X, own_y, own_weight)
     same_model(whole, model)
     assert not hasattr(model, "feature_names_in_")
     chosen = own_X[:, 0] < 0.5  # how many rows that leaves is known in the end only
     less = X[:, 0] < 0.5
     model.fit(own_X[chosen], own_y[chosen])
-    same_model(FERLClassifier("deep", growth_rows=100, random_state=3).fit(X[less], y[less]), model)
+    same_model(FERLTreeClassifier("deep", growth_rows=100, random_state=3).fit(X[less], y[less]), model)
 
 
 @pytest.mark.parametrize("filesystem", [None, "arrow"])
@@ -148,17 +150,17 @@ def test_files_that_dask_would_read_together_are_partitions_of_their_own(
         whole.iloc[first : first + 100].to_parquet(tmp_path / f"part{first}.parquet")
     table = dd.read_parquet(tmp_path, filesystem=filesystem)
     table = table[table["row"] >= 250]
-    model = DaskFERLClassifier("deep", random_state=0, client=client).fit(
+    model = DaskFERLTreeClassifier("deep", random_state=0, client=client).fit(
         table[FEATURES], table["label"], table["weight"]
     )
-    same_model(FERLClassifier("deep", random_state=0).fit(X[250:], y[250:], weight[250:]), model)
+    same_model(FERLTreeClassifier("deep", random_state=0).fit(X[250:], y[250:], weight[250:]), model)
 
 
 def test_the_path_of_pruning_is_that_in_memory(client: Client) -> None:
     X, y, _ = people(600)
     own_X, own_y, _ = people_in_parts(600, [100])
-    path = DaskFERLClassifier("deep", random_state=0, client=client).cost_complexity_pruning_path(own_X, own_y)
-    whole = FERLClassifier("deep", random_state=0).cost_complexity_pruning_path(X, y)
+    path = DaskFERLTreeClassifier("deep", random_state=0, client=client).cost_complexity_pruning_path(own_X, own_y)
+    whole = FERLTreeClassifier("deep", random_state=0).cost_complexity_pruning_path(X, y)
     np.testing.assert_array_equal(path.ccp_alphas, whole.ccp_alphas)
     np.testing.assert_array_equal(path.impurities, whole.impurities)
 
@@ -185,7 +187,7 @@ def test_a_worker_that_is_killed_during_the_fit_costs_time_only(
 
     X, y, weight = people(600)
     options = {"variant": variant, "max_rules": 20, "growth_rows": 200, "random_state": 0}
-    model = DaskFERLClassifier(**options, client=client)
+    model = DaskFERLClassifier(client=client, **options)
     model.fit(*people_in_parts(600, [200, 400], change=deadly))
     killed = int(log.read_text().split()[look - 1])
     assert killed not in client.run(os.getpid).values()
@@ -202,7 +204,7 @@ def test_a_client_that_goes_away_during_the_fit_leaves_no_model_behind(cluster: 
         return part
 
     own = Client(cluster, set_as_default=False)
-    model = DaskFERLClassifier("deep", random_state=0, client=own).fit(*people_in_parts(300, [100]))
+    model = DaskFERLTreeClassifier("deep", random_state=0, client=own).fit(*people_in_parts(300, [100]))
 
     def leave() -> None:
         while not started.exists():
@@ -222,16 +224,16 @@ def test_a_client_that_goes_away_during_the_fit_leaves_no_model_behind(cluster: 
 
 def test_without_a_client_the_error_says_how_to_start_one() -> None:
     with pytest.raises(RuntimeError, match=r"There is no Dask client. Start one with distributed.Client\("):
-        DaskFERLClassifier("deep").fit(*people_in_parts(300, [100]))
+        DaskFERLTreeClassifier("deep").fit(*people_in_parts(300, [100]))
     with pytest.raises(ValueError, match="The 'client' parameter of DaskFERLClassifier must be"):
-        DaskFERLClassifier("deep", client="tcp://127.0.0.1:8786").fit(*people_in_parts(300, [100]))
+        DaskFERLTreeClassifier("deep", client="tcp://127.0.0.1:8786").fit(*people_in_parts(300, [100]))
 
 
 def test_the_default_client_is_taken(cluster: LocalCluster) -> None:
     with Client(cluster):
-        model = DaskFERLClassifier("deep", random_state=0).fit(*people_in_parts(300, [100]))
+        model = DaskFERLTreeClassifier("deep", random_state=0).fit(*people_in_parts(300, [100]))
     X, y, weight = people(300)
-    same_model(FERLClassifier("deep", random_state=0).fit(X, y, weight), model)
+    same_model(FERLTreeClassifier("deep", random_state=0).fit(X, y, weight), model)
 
 
 def test_rows_that_are_others_at_the_second_look_are_noticed(client: Client, tmp_path: Path) -> None:
@@ -246,7 +248,7 @@ def test_rows_that_are_others_at_the_second_look_are_noticed(client: Client, tmp
 
     X, y, _ = people_in_parts(300, [100], change=changing)
     with pytest.raises(ValueError, match=r"Partition 0 of X had 100 rows and now has 99.* persist X and y first"):
-        DaskFERLClassifier("deep", client=client).fit(X, y)
+        DaskFERLTreeClassifier("deep", client=client).fit(X, y)
 
 
 @pytest.mark.parametrize(
@@ -277,7 +279,7 @@ def test_values_labels_and_weights_that_are_others_at_a_later_look_are_noticed(
 
     X, y, weight = people_in_parts(300, [100], change=changing)
     with pytest.raises(ValueError, match=rf"{message}\. .* persist X and y first"):
-        DaskFERLClassifier("deep", client=client).fit(X, y, weight)
+        DaskFERLTreeClassifier("deep", client=client).fit(X, y, weight)
     assert len(seen.read_text()) == look
 
 
@@ -288,7 +290,7 @@ def test_without_dask_the_error_names_the_extra() -> None:
 
 
 def test_bad_input_says_what_to_do(client: Client) -> None:
-    model = DaskFERLClassifier("deep", client=client)
+    model = DaskFERLTreeClassifier("deep", client=client)
     X, y, weight = people_in_parts(300, [100])
     with pytest.raises(TypeError, match=r"X is of type pandas.DataFrame; it must be a dask DataFrame.*from_pandas"):
         model.fit(people(300)[0], y)

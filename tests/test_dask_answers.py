@@ -15,8 +15,9 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from dask_examples import FEATURES, client, cluster, in_parts, people_in_parts, same_model
+from estimators import classifier
 from ferl import FERLClassifier, load_model, save_model
-from ferl.dask import DaskFERLClassifier
+from ferl.dask import DaskFERLClassifier, DaskFERLTreeClassifier
 from stream_examples import people, same_tree
 
 __all__ = ["client", "cluster"]  # fixtures
@@ -34,15 +35,15 @@ ANSWERS = (
 
 
 def answers_of(model: FERLClassifier) -> tuple[str, ...]:
-    return ANSWERS if model.variant != "wide" else (*ANSWERS[:-1], "decision_function")
+    return ANSWERS if model.variant != "rules" else (*ANSWERS[:-1], "decision_function")
 
 
-@pytest.fixture(scope="module", params=["deep", "wide"])
+@pytest.fixture(scope="module", params=["deep", "rules"])
 def fitted(request: pytest.FixtureRequest, client: Client) -> tuple[DaskFERLClassifier, FERLClassifier]:
     X, y, weight = people(600)
     options = {"variant": request.param, "max_rules": 20, "random_state": 0}
     options |= {"combination": "vote"} if request.param == "deep" else {}
-    model = DaskFERLClassifier(**options, client=client, n_jobs=2).fit(*people_in_parts(600, [100]))
+    model = DaskFERLClassifier(client=client, n_jobs=2, **options).fit(*people_in_parts(600, [100]))
     return model, FERLClassifier(**options).fit(X, y, weight)
 
 
@@ -71,14 +72,14 @@ def test_answers_for_data_frames_keep_the_index(
     ("variant", "n_classes", "answer"),
     [
         *(("deep", 3, answer) for answer in ANSWERS),
-        *(("wide", 3, answer) for answer in ("predict_proba", "support_deficit", "decision_function")),
-        ("wide", 2, "decision_function"),
+        *(("rules", 3, answer) for answer in ("predict_proba", "support_deficit", "decision_function")),
+        ("rules", 2, "decision_function"),
     ],
 )
 def test_answers_for_arrays_have_their_chunks(client: Client, variant: str, n_classes: int, answer: str) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 4)), rng.integers(0, n_classes, 300)
-    whole = FERLClassifier(variant, max_rules=20, random_state=0).fit(X, y)
+    whole = classifier(variant, max_rules=20, random_state=0).fit(X, y)
     model = DaskFERLClassifier(variant, random_state=0)
     model.__dict__.update({name: own for name, own in vars(whole).items() if name.endswith("_")})
     lazy = getattr(model, answer)(da.from_array(X, chunks=((120, 0, 180), (1, 3))))
@@ -125,7 +126,7 @@ def test_balanced_decisions_are_lazy_too(client: Client, fitted: tuple[DaskFERLC
 def test_answers_before_the_fit_are_refused() -> None:
     for answer in (*ANSWERS, "predict_evidence"):
         with pytest.raises(NotFittedError):
-            getattr(DaskFERLClassifier("deep"), answer)(da.zeros((3, 2)))
+            getattr(DaskFERLTreeClassifier("deep"), answer)(da.zeros((3, 2)))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -159,11 +160,11 @@ def test_local_copies_have_the_model_and_no_client(
     assert sent.client is None
     assert model.client is not None
     same_model(whole, sent)
-    assert not hasattr(DaskFERLClassifier("deep").to_local(), "tree_")
+    assert not hasattr(DaskFERLTreeClassifier("deep").to_local(), "tree_")
 
 
 def test_a_clone_shares_the_client(client: Client) -> None:
-    model = DaskFERLClassifier("deep", max_rules=7, class_weight={"a": 2.0}, client=client)
+    model = DaskFERLTreeClassifier("deep", max_rules=7, class_weight={"a": 2.0}, client=client)
     other = clone(model)
     assert other.get_params() == model.get_params()
     assert other.client is client
@@ -172,4 +173,4 @@ def test_a_clone_shares_the_client(client: Client) -> None:
 
 def test_partial_fit_points_to_the_local_model() -> None:
     with pytest.raises(NotImplementedError, match=r"to_local\(\)\.partial_fit"):
-        DaskFERLClassifier("deep").partial_fit([[1.0]], [0])
+        DaskFERLTreeClassifier("deep").partial_fit([[1.0]], [0])

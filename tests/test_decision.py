@@ -8,17 +8,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from ferl._learn.grow import prior_of_all_rows
 from sklearn.metrics import balanced_accuracy_score, recall_score
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from typer.testing import CliRunner
 
-from ferl import FERLClassifier, save_model
+from estimators import classifier
+from ferl import FERLClassifier, FERLTreeClassifier, save_model
 from ferl._cli.app import app
-from ferl._learn.grow import prior_of_all_rows
 from ferl.streaming import predict_parquet
 from oracle import wide as oracle
 
-VARIANTS = pytest.mark.parametrize("variant", ["wide", "deep", "medium", "compact"])
+VARIANTS = pytest.mark.parametrize("variant", ["rules", "deep", "medium", "words"])
 
 
 @cache
@@ -33,7 +34,7 @@ def rare_table(n_rows: int = 4000):
 @cache
 def fitted(variant: str, **parameters) -> FERLClassifier:
     X, y = rare_table()
-    return FERLClassifier(variant, max_rules=30, random_state=0, **parameters).fit(X[:2000], y[:2000])
+    return classifier(variant, max_rules=30, random_state=0, **parameters).fit(X[:2000], y[:2000])
 
 
 @VARIANTS
@@ -51,7 +52,7 @@ def test_balanced_decisions_find_more_of_the_rare_classes(variant: str) -> None:
 def test_the_frequencies_are_those_of_the_training_weights() -> None:
     X, y = rare_table()
     weight = np.where(y[:2000] == "ill", 3.0, 1.0)
-    model = FERLClassifier("medium", random_state=0).fit(X[:2000], y[:2000], weight).model_
+    model = FERLTreeClassifier("medium", random_state=0).fit(X[:2000], y[:2000], weight).model_
     expected = [weight[y[:2000] == label].sum() for label in model.classes]
     np.testing.assert_allclose(model.class_frequency, np.array(expected) / weight.sum())
 
@@ -60,7 +61,7 @@ def test_wide_rules_are_read_by_probability_and_trees_by_belief_over_frequency()
     X, y = rare_table()
     rows = X[:2000]  # where all gates are open
     frequency = np.array([(y[:2000] == label).mean() for label in ("ill", "odd", "well")])
-    for variant, of in (("wide", "probability"), ("compact", "probability"), ("deep", "belief")):
+    for variant, of in (("rules", "probability"), ("words", "probability"), ("deep", "belief")):
         clf = fitted(variant)
         lift = getattr(clf.predict_evidence(rows), of) / frequency
         assert (clf.predict(rows, decision="balanced") == clf.classes_[lift.argmax(axis=1)]).all()
@@ -76,9 +77,9 @@ def test_of_nothing_said_no_rare_class_is_made(variant: str) -> None:
 
 
 def test_half_closed_gates_count_frequencies_by_half() -> None:
-    clf = fitted("wide")
+    clf = fitted("rules")
     asked = int(clf.model_.gated_columns[0])
-    low, high = clf.model_.weights.seen[asked]
+    low, high = clf.model_.ranges[asked]
     row = np.zeros((1, 4))
     row[0, asked] = high + 0.5 * (high - low)
     lift = np.log(clf.predict_proba(row)) - 0.5 * np.log(clf.model_.class_frequency)
@@ -87,7 +88,7 @@ def test_half_closed_gates_count_frequencies_by_half() -> None:
 
 def test_after_balanced_weights_both_decisions_are_one() -> None:
     X, _ = rare_table()
-    clf = fitted("wide", class_weight="balanced")
+    clf = fitted("rules", class_weight="balanced")
     np.testing.assert_allclose(clf.model_.class_frequency, 1 / 3)
     assert (clf.predict(X) == clf.predict(X, decision="balanced")).mean() > 0.999
 
@@ -95,7 +96,7 @@ def test_after_balanced_weights_both_decisions_are_one() -> None:
 def test_of_two_classes_it_is_the_threshold_at_the_frequency() -> None:
     X, y = rare_table()
     ill = y == "ill"
-    clf = FERLClassifier("wide", max_rules=20, random_state=0).fit(X[:2000], ill[:2000])
+    clf = FERLClassifier(max_rules=20, random_state=0).fit(X[:2000], ill[:2000])
     fixed = FixedThresholdClassifier(clf, threshold=ill[:2000].mean(), pos_label=True).fit(X[:2000], ill[:2000])
     assert (fixed.predict(X[:2000]) == clf.predict(X[:2000], decision="balanced")).all()  # where all gates are open
 
@@ -104,7 +105,7 @@ def test_of_two_classes_it_is_the_threshold_at_the_frequency() -> None:
 def test_scikit_learn_tunes_a_threshold(method: str) -> None:
     X, y = rare_table()
     ill = (y == "ill").astype(int)
-    clf = FERLClassifier("wide", max_rules=10, random_state=0)
+    clf = FERLClassifier(max_rules=10, random_state=0)
     tuned = TunedThresholdClassifierCV(clf, scoring="balanced_accuracy", response_method=method, cv=2)
     tuned.fit(X[:2000], ill[:2000])
     usual = balanced_accuracy_score(ill[2000:], tuned.estimator_.predict(X[2000:]))
@@ -114,7 +115,7 @@ def test_scikit_learn_tunes_a_threshold(method: str) -> None:
 def test_files_are_judged_by_the_same_decision(tmp_path) -> None:
     X, y = rare_table()
     table = pa.table({f"x{j}": X[:, j] for j in range(4)})
-    clf = FERLClassifier("wide", max_rules=5, random_state=0).fit(table[:1000], y[:1000])
+    clf = FERLClassifier(max_rules=5, random_state=0).fit(table[:1000], y[:1000])
     expected = clf.predict(table, decision="balanced")
     source, model = tmp_path / "new.parquet", tmp_path / "model.json"
     pq.write_table(table, source)
@@ -141,9 +142,9 @@ def test_files_are_judged_by_the_same_decision(tmp_path) -> None:
 
 def test_another_decision_is_refused(tmp_path) -> None:
     with pytest.raises(ValueError, match="decision is 'fair'; it must be 'probable' or 'balanced'"):
-        fitted("wide").predict(rare_table()[0], decision="fair")
+        fitted("rules").predict(rare_table()[0], decision="fair")
     with pytest.raises(ValueError, match="decision is 'fair'"):
-        predict_parquet(fitted("wide"), tmp_path / "no.parquet", tmp_path / "out.parquet", decision="fair")
+        predict_parquet(fitted("rules"), tmp_path / "no.parquet", tmp_path / "out.parquet", decision="fair")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -166,6 +167,6 @@ def test_probabilities_after_a_sample_are_those_of_all_rows() -> None:
     X = rng.normal(size=(20_000, 3))
     y = (np.arange(20_000) < 100).astype(int)
     X[:100, 0] += 1.5
-    clf = FERLClassifier("wide", growth_rows=1000, max_rules=5, random_state=0).fit(X, y)
+    clf = FERLClassifier(growth_rows=1000, max_rules=5, random_state=0).fit(X, y)
     assert clf.n_growth_rows_ < 1200
     assert clf.predict_proba(X)[:, 1].mean() == pytest.approx(0.005, rel=0.3)  # 0.035 by the frequencies of the sample

@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ferl import FERLClassifier, NoveltyDetector
+from ferl import FERLTreeClassifier, NoveltyDetector
 
 Floats = NDArray[np.float64]
 
@@ -99,7 +99,7 @@ def test_rows_of_infinite_novelty_are_outliers(measure: str, value: float) -> No
 def test_a_row_above_alpha_is_no_outlier_however_novel() -> None:
     """Calibration rows of the same kind, all of them far away."""
     rng = np.random.default_rng(0)
-    classifier = FERLClassifier("deep", random_state=0).fit(rng.normal(size=(50, 2)), np.zeros(50))
+    classifier = FERLTreeClassifier("deep", random_state=0).fit(rng.normal(size=(50, 2)), np.zeros(50))
     far = 1e25 * (1 + rng.random((99, 2)))
     detector = NoveltyDetector(classifier, cv="prefit", alpha=0.05).fit(far)
     new = 1e25 * (1 + rng.random((20_000, 2)))
@@ -115,7 +115,7 @@ def test_a_row_above_alpha_is_no_outlier_however_novel() -> None:
 
 def test_a_p_value_is_the_share_of_calibration_rows_that_are_as_novel() -> None:
     X, y, other = known_wines()
-    classifier = FERLClassifier("deep", random_state=0).fit(X[::2], y[::2])
+    classifier = FERLTreeClassifier("deep", random_state=0).fit(X[::2], y[::2])
     detector = NoveltyDetector(classifier, cv="prefit").fit(X[1::2])
     assert detector.estimator_ is not classifier  # which may be fitted again
     new = np.vstack([X, other])
@@ -126,7 +126,7 @@ def test_a_p_value_is_the_share_of_calibration_rows_that_are_as_novel() -> None:
 
 def test_cross_fitted_p_values_count_each_part_under_the_classifier_that_did_not_see_it() -> None:
     X, y, other = known_wines()
-    estimator = FERLClassifier("medium", random_state=3)
+    estimator = FERLTreeClassifier("medium", random_state=3)
     detector = NoveltyDetector(estimator, cv=4, random_state=7).fit(X, y)
     assert detector.n_calibration_ == len(X)
     n_as_novel = np.ones(len(other))
@@ -158,11 +158,11 @@ def held_out(X: Floats) -> NoveltyDetector:
 
 
 def held_out_with_labels(X: Floats) -> NoveltyDetector:
-    return NoveltyDetector(FERLClassifier("medium", random_state=0), cv=0.5, random_state=0).fit(X, labelled(X))
+    return NoveltyDetector(FERLTreeClassifier("medium", random_state=0), cv=0.5, random_state=0).fit(X, labelled(X))
 
 
 def prefit(X: Floats) -> NoveltyDetector:
-    classifier = FERLClassifier("deep", random_state=0, max_rules=4).fit(X[:30], labelled(X[:30]))
+    classifier = FERLTreeClassifier("deep", random_state=0, max_rules=4).fit(X[:30], labelled(X[:30]))
     return NoveltyDetector(classifier, cv="prefit", measure="residual").fit(X[30:])
 
 
@@ -188,7 +188,7 @@ def test_with_ties_p_values_are_larger_never_smaller(detector: Any) -> None:
 
 def test_cross_fitted_false_alarms_are_close_to_the_stated_rate() -> None:
     rng = np.random.default_rng(0)
-    detector = NoveltyDetector(FERLClassifier("medium", random_state=0, max_rules=4), cv=5, random_state=0)
+    detector = NoveltyDetector(FERLTreeClassifier("medium", random_state=0, max_rules=4), cv=5, random_state=0)
     p = p_value_samples(lambda n: rng.standard_t(3, size=(n, 3)), lambda X: detector.fit(X, labelled(X)), 120)
     for alpha in (0.05, 0.1, 0.3):
         assert (p <= alpha).mean() == pytest.approx(alpha, rel=0.25)  # proven: at most twice
@@ -294,7 +294,7 @@ def test_a_kind_of_wine_that_was_never_seen_is_found() -> None:
 def test_the_feature_that_was_spoiled_is_named(labels: bool) -> None:
     X, y = load_wine(return_X_y=True)
     # Wide rules see less of features that tell no classes apart; without labels no feature does.
-    estimator = FERLClassifier("deep", random_state=0) if labels else None
+    estimator = FERLTreeClassifier("deep", random_state=0) if labels else None
     detector = NoveltyDetector(estimator, random_state=0).fit(X[::2], y[::2] if labels else None)
     for j in range(X.shape[1]):
         spoiled = X[1::2].copy()
@@ -309,7 +309,7 @@ def test_without_labels_the_classifier_has_no_rule_and_keeps_many_rows() -> None
     detector = NoveltyDetector(random_state=0).fit(X)
     assert detector.estimator_.n_rules_ == 0
     assert len(detector.estimator_.tree_.profile.exemplar_row) == 2048
-    few = NoveltyDetector(FERLClassifier("deep", n_exemplars=10, random_state=0)).fit(X)
+    few = NoveltyDetector(FERLTreeClassifier("deep", n_exemplars=10, random_state=0)).fit(X)
     assert len(few.estimator_.tree_.profile.exemplar_row) == 10
     assert detector.predict([[9.0, 9.0]]) == -1
     with pytest.raises(AttributeError, match="has no attribute"):
@@ -318,13 +318,13 @@ def test_without_labels_the_classifier_has_no_rule_and_keeps_many_rows() -> None
 
 def test_the_estimator_that_is_given_is_not_changed() -> None:
     X, y, _ = known_wines()
-    estimator = FERLClassifier("compact", criterion="consistent", random_state=5)
+    estimator = FERLTreeClassifier("compact", criterion="consistent", random_state=5)
     before = estimator.get_params()
     detector = NoveltyDetector(estimator, random_state=0).fit(X)
     assert not hasattr(estimator, "tree_")
     assert estimator.get_params() == before
     assert detector.estimator_.variant == "compact"
-    without = NoveltyDetector(FERLClassifier("deep", n_exemplars=0, random_state=0), random_state=0).fit(X, y)
+    without = NoveltyDetector(FERLTreeClassifier("deep", n_exemplars=0, random_state=0), random_state=0).fit(X, y)
     np.testing.assert_array_equal(without.novelty(X), without.estimator_.novelty(X, measure="residual"))
 
 
@@ -381,7 +381,7 @@ def test_the_share_that_is_held_out_is_the_share_asked_for() -> None:
 @pytest.mark.parametrize(("alpha", "needed"), [(0.05, 19), (0.1, 9), (0.3, 3), (0.01, 99), (0.49, 2)])
 def test_too_few_rows_for_alpha_is_an_error_that_says_how_many_are_needed(alpha: float, needed: int) -> None:
     rng = np.random.default_rng(0)
-    classifier = FERLClassifier("deep", random_state=0).fit(rng.normal(size=(40, 2)), np.zeros(40))
+    classifier = FERLTreeClassifier("deep", random_state=0).fit(rng.normal(size=(40, 2)), np.zeros(40))
     detector = NoveltyDetector(classifier, cv="prefit", alpha=alpha)
     with pytest.raises(ValueError, match=f"alpha={alpha} at least {needed} calibration rows.*there are {needed - 1}"):
         detector.fit(rng.normal(size=(needed - 1, 2)))
@@ -395,7 +395,7 @@ def test_too_few_rows_for_alpha_is_an_error_that_says_how_many_are_needed(alpha:
         detector.predict([[99.0, 99.0]])
 
 
-@pytest.mark.parametrize("estimator", [None, FERLClassifier("deep")])
+@pytest.mark.parametrize("estimator", [None, FERLTreeClassifier("deep")])
 def test_prefit_wants_a_fitted_estimator(estimator: Any) -> None:
     with pytest.raises(ValueError, match=r'cv="prefit" needs an estimator that is fitted already.*cv=5'):
         NoveltyDetector(estimator, cv="prefit").fit(np.zeros((30, 2)))
@@ -458,7 +458,7 @@ def test_parameters_that_change_after_fitting_are_followed_or_kept_but_never_mix
 
 def test_a_prefit_classifier_that_is_fitted_again_does_not_change_the_detector() -> None:
     X, y, other = known_wines()
-    classifier = FERLClassifier("deep", random_state=0).fit(X[::2], y[::2])
+    classifier = FERLTreeClassifier("deep", random_state=0).fit(X[::2], y[::2])
     detector = NoveltyDetector(classifier, cv="prefit").fit(X[1::2])
     before = detector.p_values(other)
     classifier.fit(X[:20], y[:20])

@@ -16,7 +16,7 @@ ENTRY_POINTS = (
     "ferl.conformal.classifier",
     "ferl._learn.consequents",
     "ferl.dask.classifier",
-    "ferl._read.evidence",
+    "ferl._models.evidence",
     "ferl._tables.schema",
     "ferl.metrics.selection",
     "ferl.saving",

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ferl import FERLClassifier
+from ferl import FERLClassifier, FERLTreeClassifier
 from ferl._learn.consequents import consequents, own_trust
-from ferl._read.novelty import usual_residual
+from ferl._models.novelty import usual_residual
 from update_examples import world
 
 
@@ -20,7 +20,7 @@ def drifts(n_before: int, n_now: int, n_draws: int, options: dict[str, Any], **s
     found = []
     for seed in range(n_draws):
         rng = np.random.default_rng(seed)
-        model = FERLClassifier(**({"variant": "deep", "random_state": 0} | options)).fit(*world(rng, n_before))
+        model = FERLClassifier(**{"variant": "deep", "random_state": 0} | options).fit(*world(rng, n_before))
         found.append(model.partial_fit(*world(rng, n_now, **shift)).drift_)
     return found
 
@@ -52,7 +52,7 @@ def test_each_drift_raises_its_own_figure(options: dict[str, Any]) -> None:
 def test_the_rows_a_tree_knows_are_no_news_to_it() -> None:
     """The same rows again: shares and labels agree exactly, up to the allowance for rows that are new."""
     X, y = world(np.random.default_rng(0), 400)
-    model = FERLClassifier("deep", max_rules=4, consequents="raw", random_state=0).fit(X, y)
+    model = FERLTreeClassifier("deep", max_rules=4, consequents="raw", random_state=0).fit(X, y)
     usual = usual_residual(model.tree_)
     drift = model.partial_fit(X, y).drift_
     assert drift.routing == pytest.approx(0, abs=1e-12)
@@ -67,7 +67,7 @@ def test_the_rows_a_tree_knows_are_no_news_to_it() -> None:
 def test_a_block_that_no_rule_covers_is_all_drift() -> None:
     rng = np.random.default_rng(0)
     X, y = world(rng, 400)
-    model = FERLClassifier("compact", criterion="consistent", max_rules=2, random_state=0).fit(X, y)
+    model = FERLTreeClassifier("compact", criterion="consistent", max_rules=2, random_state=0).fit(X, y)
     free = X[model.tree_.fire(X, gated=False)[:, model.tree_.leaves].max(axis=1) == 0]
     assert len(free) > 20
     drift = model.partial_fit(free, np.zeros(len(free), dtype=int)).drift_
@@ -77,7 +77,7 @@ def test_a_block_that_no_rule_covers_is_all_drift() -> None:
 
 def test_one_row_and_features_without_spread_give_finite_or_no_figures() -> None:
     frame = pd.DataFrame({"city": ["Oslo", "Rome"] * 20})
-    model = FERLClassifier("deep", random_state=0).partial_fit(frame, ["a", "b"] * 20)
+    model = FERLTreeClassifier("deep", random_state=0).partial_fit(frame, ["a", "b"] * 20)
     drift = model.partial_fit(frame[:1], ["b"]).drift_
     assert np.isnan(drift.novelty)
     assert 0 < drift.z <= 1
@@ -87,7 +87,7 @@ def test_one_row_and_features_without_spread_give_finite_or_no_figures() -> None
 
 def test_a_feature_that_no_rule_tests_is_seen_in_novelty() -> None:
     rng = np.random.default_rng(0)
-    model = FERLClassifier("medium", max_rules=6, random_state=0).fit(*world(rng, 1000))
+    model = FERLTreeClassifier("medium", max_rules=6, random_state=0).fit(*world(rng, 1000))
     X, y = world(rng, 500)
     X[:, 4] *= 3
     assert 4 not in model.tree_.feature

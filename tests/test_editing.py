@@ -12,8 +12,8 @@ from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
-from ferl import FERLClassifier, ModelFileError, export_text, load_model, rules_frame, save_model
-from ferl._read.evidence import decision_scores
+from ferl import FERLClassifier, FERLTreeClassifier, ModelFileError, export_text, load_model, rules_frame, save_model
+from ferl._models.evidence import decision_scores
 from ferl._read.shapes import feature_of, read_shapes
 from ferl.editing import EditedFERL, edit
 from oracle import wide as wide_oracle
@@ -90,7 +90,7 @@ def test_a_weight_is_set_and_centred():
 def test_a_monotone_feature_never_speaks_the_other_way(sign, n_exemplars):
     X, y = load_breast_cancer(return_X_y=True)
     X = X[:, :6]
-    clf = FERLClassifier("wide", random_state=0, n_exemplars=n_exemplars).fit(X, y)
+    clf = FERLClassifier(random_state=0, n_exemplars=n_exemplars).fit(X, y)
     for feature in np.unique(clf.tree_.feature[1:]).tolist():
         changed = edit(clf).monotone(feature, sign)
         grid = np.linspace(X[:, feature].min(), X[:, feature].max(), 80)
@@ -106,7 +106,7 @@ def test_a_curve_that_rises_already_stays_and_another_comes_close():
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 10, size=(800, 1))
     y = (rng.random(800) < 1 / (1 + np.exp(-(X[:, 0] - 5 + 1.5 * np.sin(2 * X[:, 0]))))).astype(int)
-    clf = FERLClassifier("wide", random_state=0).fit(X, y)
+    clf = FERLClassifier(random_state=0).fit(X, y)
     right, wrong = edit(clf).monotone(0, 1), edit(clf).monotone(0, -1)
     assert right.cost(X, y).after.accuracy > right.cost(X, y).before.accuracy - 0.03
     assert wrong.cost(X, y).after.accuracy < 0.7
@@ -121,7 +121,7 @@ def test_locked_rules_are_kept_through_later_edits():
     assert held.locked_ == (2, 3)
     conditions = rules_frame(clf)["conditions"].tolist()
     assert rules_frame(held)["conditions"].tolist()[1:3] == [conditions[2], conditions[4]]
-    asked = int(clf.tree_.feature[clf.tree_.path(int(clf.model_.weights.node[2]))[0]])
+    asked = int(clf.tree_.feature[clf.tree_.path(int(clf.model_.rules.node[2]))[0]])
     feature = feature_of(clf.model_, asked)
     for refused in (lambda: held.drop(2), lambda: held.set_weight(3, 0.0), lambda: held.forbid(feature)):
         with pytest.raises(ValueError, match="is locked"):
@@ -132,7 +132,7 @@ def test_locked_rules_are_kept_through_later_edits():
 def test_the_original_stays_and_the_cost_is_measured_against_it():
     data = load_breast_cancer()
     X, y = data.data[1::2], data.target[1::2]
-    clf = FERLClassifier("wide", random_state=0).fit(data.data[::2], data.target[::2])
+    clf = FERLClassifier(random_state=0).fit(data.data[::2], data.target[::2])
     before = clf.predict_proba(X)
     changed = edit(clf).drop(1).set_weight(1, -2.0).flatten(23)
     assert is_classifier(changed)
@@ -167,7 +167,7 @@ def test_what_was_done_stands_in_the_history_and_in_the_file(tmp_path):
 
 def test_all_rules_may_go_and_fitting_learns_anew():
     X, y = load_iris(return_X_y=True)
-    clf = FERLClassifier("wide", max_rules=5, random_state=0).fit(X, y)
+    clf = FERLClassifier(max_rules=5, random_state=0).fit(X, y)
     nothing = edit(clf).drop(*range(1, clf.n_rules_ + 1))
     assert nothing.n_rules_ == 0
     assert np.ptp(nothing.predict_proba(X), axis=0).max() == 0
@@ -199,7 +199,7 @@ def test_bad_edits_are_refused():
             ask()
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="Use variant='wide'"):
-        edit(FERLClassifier("medium", max_rules=3, random_state=0).fit(X, y))
+        edit(FERLTreeClassifier("medium", max_rules=3, random_state=0).fit(X, y))
     with pytest.raises(TypeError, match="pass the fitted FERLClassifier"):
         edit("clf")
 
@@ -212,7 +212,7 @@ def test_bad_edits_are_refused():
 def refit_problem(changed, table, held):
     """Firings of the rules that are fitted again, labels, and what the others say, from the classifier alone."""
     rows = changed._rows(table.frame)
-    firing = changed.tree_.fire(rows, gated=False)[:, changed.model_.weights.node]
+    firing = changed.tree_.fire(rows, gated=False)[:, changed.model_.rules.node]
     free = ~np.isin(np.arange(changed.n_rules_) + 1, held)
     offset = firing[:, ~free] @ changed.evidence_weights_[~free]
     target = (np.asarray(table.y)[:, None] == changed.classes_).astype(float)
@@ -229,7 +229,7 @@ def test_a_refit_is_the_optimum_of_the_oracle_around_the_rules_that_are_held(exa
     again = changed.refit(table.frame, table.y, weight)
     firing, target, free, offset = refit_problem(changed, table, held)
     np.testing.assert_array_equal(again.evidence_weights_[~free], changed.evidence_weights_[~free])
-    ridge = clf.model_.weights.ridge[1:][free]
+    ridge = clf.model_.rules.ridge[1:][free]
     problem = firing, target, weight, ridge
     reached = wide_oracle.objective(*problem, again.evidence_weights_[free], again.prior_, offset)
     least = wide_oracle.optimum(*problem, np.zeros(free.sum(), dtype=np.int32), offset)
@@ -240,7 +240,7 @@ def test_a_refit_is_the_optimum_of_the_oracle_around_the_rules_that_are_held(exa
     # Weaker rules by a stronger ridge, which then is the model's.
     weak = changed.refit(table.frame, table.y, ridge=1e6)
     assert np.abs(weak.evidence_weights_[free]).max() < 0.1 * np.abs(again.evidence_weights_[free]).max()
-    assert (weak.model_.weights.ridge == 1e6).all()
+    assert (weak.model_.rules.ridge == 1e6).all()
 
 
 def test_a_refit_depends_on_neither_the_order_of_the_rows_nor_the_threads_nor_the_weights_before():
@@ -267,7 +267,7 @@ def test_a_refit_depends_on_neither_the_order_of_the_rows_nor_the_threads_nor_th
 def test_a_refit_keeps_monotone_curves_of_the_fit_and_of_edits(sign):
     X, y = load_breast_cancer(return_X_y=True)
     X = X[:, :5]
-    clf = FERLClassifier("wide", random_state=0, monotonic_cst=[0, 0, -1, 0, 0]).fit(X, y)
+    clf = FERLClassifier(random_state=0, monotonic_cst=[0, 0, -1, 0, 0]).fit(X, y)
     feature = next(f for f in np.unique(clf.tree_.feature[1:]).tolist() if f != 2)
     again = edit(clf).monotone(feature, sign).drop(1).refit(X, y)
     for asked, way in ((feature, sign), (2, -1)):
@@ -287,7 +287,7 @@ def test_a_refit_stands_in_the_file_and_old_files_ask_for_a_ridge(tmp_path):
     loaded = load_model(tmp_path / "again.json")
     assert loaded.model_.history == again.model_.history
     assert loaded.model_.history[-1]["ridge"] == 3.0
-    np.testing.assert_array_equal(loaded.model_.weights.ridge, again.model_.weights.ridge)
+    np.testing.assert_array_equal(loaded.model_.rules.ridge, again.model_.rules.ridge)
     twice = edit(loaded).refit(table.frame, table.y)
     np.testing.assert_array_equal(twice.evidence_weights_, again.evidence_weights_)
     old = json.loads((tmp_path / "again.json").read_text())
@@ -308,7 +308,7 @@ def test_a_refit_stands_in_the_file_and_old_files_ask_for_a_ridge(tmp_path):
 
 def test_a_refit_without_rules_gives_the_frequencies():
     X, y = load_iris(return_X_y=True)
-    clf = FERLClassifier("wide", max_rules=4, random_state=0).fit(X, y)
+    clf = FERLClassifier(max_rules=4, random_state=0).fit(X, y)
     kept = np.r_[0:50, 50:75, 100:125]
     nothing = edit(clf).drop(*range(1, clf.n_rules_ + 1)).refit(X[kept], y[kept])
     np.testing.assert_allclose(nothing.predict_proba(X[:1]), [[0.5, 0.25, 0.25]], atol=1e-4)

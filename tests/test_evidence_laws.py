@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_iris
 
 import oracle
-from ferl import Evidence, FERLClassifier, FuzzyTree
+from ferl import Evidence, FERLTreeClassifier, FuzzyTree
 from law_examples import (
     COMBINATIONS,
     LAW,
@@ -334,7 +334,7 @@ def rows_at_corners(model: Any, X: Floats, random: np.random.Generator) -> Float
 
 def test_a_path_that_begins_to_fire_says_little() -> None:
     X, y = load_iris(return_X_y=True)
-    model = FERLClassifier("deep", combination="chain", random_state=0).fit(X, y)
+    model = FERLTreeClassifier("deep", combination="chain", random_state=0).fit(X, y)
     random = np.random.default_rng(0)
     for _ in range(40):
         rows = rows_at_corners(model.model_, X, random)

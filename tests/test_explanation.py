@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 from sklearn.datasets import load_iris
 
-from ferl import FERLClassifier
+from ferl import FERLTreeClassifier
 from law_examples import RULES
 from model_examples import mixed_table as awkward_table
 from tree_examples import tree_classifier
@@ -28,7 +28,7 @@ def iris():
     X, y = load_iris(return_X_y=True)
     frame = pd.DataFrame(X, columns=NAMES)
     labels = np.array(["setosa", "versicolor", "virginica"])[y]
-    return frame, FERLClassifier("deep", random_state=0).fit(frame, labels)
+    return frame, FERLTreeClassifier("deep", random_state=0).fit(frame, labels)
 
 
 def hostile_model():
@@ -36,7 +36,7 @@ def hostile_model():
     frame = pd.DataFrame(rng.normal(size=(120, 4)), columns=HOSTILE[:4])
     frame[HOSTILE[4]] = rng.choice(HOSTILE, 120)
     y = np.array(HOSTILE)[(frame.iloc[:, 0] > 0).to_numpy() * 1 + (frame.iloc[:, 1] > 0).to_numpy() * 2]
-    return frame, FERLClassifier("deep", random_state=0).fit(frame, y)
+    return frame, FERLTreeClassifier("deep", random_state=0).fit(frame, y)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ def test_a_row_may_come_in_any_form(iris):
 
 def test_a_model_without_names_takes_rows_by_place():
     X, y = load_iris(return_X_y=True)
-    model = FERLClassifier("deep", random_state=0).fit(X, y)
+    model = FERLTreeClassifier("deep", random_state=0).fit(X, y)
     by_place = dict(enumerate(X[70].tolist()))
     by_name = {f"x{j}": value for j, value in by_place.items()}
     stories = [model.explain(form) for form in (X[70], X[70:71], pd.Series(X[70]), by_place, by_name)]
@@ -106,7 +106,7 @@ def test_a_story_is_plain_json_text_and_html_for_every_model():
 
 def test_missing_and_unseen_values_are_said_in_words():
     rows, labels = awkward_table()
-    model = FERLClassifier("deep", random_state=0).fit(rows, labels)
+    model = FERLTreeClassifier("deep", random_state=0).fit(rows, labels)
     text = model.explain([None, "nowhere", True, 1.0, None]).to_text()
     assert "Missing: x0 and x4." in text
     assert "x1 is nowhere, a category that training did not have." in text
@@ -203,7 +203,7 @@ def test_the_story_agrees_with_the_readings_of_the_model(iris):
 @pytest.mark.parametrize("sources", ["leaves", "all"])
 def test_a_row_beyond_the_reach_of_all_rules_has_a_story(combination, sources):
     X, y = load_iris(return_X_y=True)
-    model = FERLClassifier("deep", random_state=0, combination=combination, sources=sources).fit(X, y)
+    model = FERLTreeClassifier("deep", random_state=0, combination=combination, sources=sources).fit(X, y)
     for far in (1e150, -1e150):
         story = model.explain([far] * 4)
         assert story.abstains
@@ -246,7 +246,7 @@ def test_the_search_for_changes_can_be_left_out(iris):
 
 def test_words_are_explained_where_rules_use_them():
     X, y = load_iris(return_X_y=True)
-    story = FERLClassifier("compact", criterion="consistent", random_state=0).fit(X, y).explain(X[0])
+    story = FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(X, y).explain(X[0])
     assert story.words
     assert "What the words mean" in str(story)
-    assert "What the words mean" not in str(FERLClassifier("deep", random_state=0).fit(X, y).explain(X[0]))
+    assert "What the words mean" not in str(FERLTreeClassifier("deep", random_state=0).fit(X, y).explain(X[0]))

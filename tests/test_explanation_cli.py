@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from ferl import FERLClassifier, save_model
+from ferl import FERLTreeClassifier, save_model
 from ferl._cli.app import app
 from ferl._tables import files
 
@@ -33,7 +33,7 @@ def folder(tmp_path_factory):
     age, city = rng.integers(18, 90, 300), rng.choice(["Oslo", "Rome"], 300)
     train = pa.table({"age": age.astype(float), "city": city})
     y = np.where((age > 50) ^ (city == "Rome"), "yes", "no")
-    save_model(FERLClassifier("deep", random_state=0).fit(train, y), folder / "model.json")
+    save_model(FERLTreeClassifier("deep", random_state=0).fit(train, y), folder / "model.json")
     with open(folder / "new.csv", "w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([HEADER, *ROWS])
     return folder

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ferl import FERLClassifier, FuzzyTree, _core
-from ferl._read.evidence import read_evidence
 from ferl._read.explanation import explain
 from ferl._read.explanation.counterfactual import TOLERANCE, Changes, nearest_changes
 from ferl._read.explanation.sources import fired_sources
@@ -180,7 +179,7 @@ def test_far_outside_all_doubt_is_lost_support(table: Table, combination):
 
 def nearest(model: FERLClassifier, one: OneRow) -> tuple[Any, Changes]:
     """The most probable class of a row, and the changes that alter it, whether or not it is an answer."""
-    label = int(read_evidence(model.model_, one.values).probability[0].argmax())
+    label = int(model.model_.evidence(one.values).probability[0].argmax())
     return model.classes_[label], nearest_changes(model.model_, one.values, label, one.unseen)
 
 
@@ -293,7 +292,7 @@ def test_the_core_finds_what_a_slow_search_finds_and_proves_no_more_than_is_true
     columns = np.array(model.tree.tested_columns, dtype=np.int32)
     if np.abs(row).max() > 1e6 * np.abs(table[0]).max() or not len(columns):
         return  # distances would be rounded
-    label = int(read_evidence(model, row).pignistic[0].argmax())
+    label = int(model.evidence(row).pignistic[0].argmax())
     width = 1e-4 * np.ptp(table[0], axis=0)[columns]
     at, proven = np.empty((len(columns), 2)), np.empty((len(columns), 2))
     model.sources.nearest_flips(row, label, columns, width, at, proven)
@@ -302,7 +301,7 @@ def test_the_core_finds_what_a_slow_search_finds_and_proves_no_more_than_is_true
         def labels(values: Floats, column: int = column) -> Any:
             rows = np.repeat(row, np.size(values), axis=0)
             rows[:, column] = values
-            return read_evidence(model, rows).pignistic.argmax(axis=1)
+            return model.evidence(rows).pignistic.argmax(axis=1)
 
         line = Line(model, row[0], column, label)
         for side, outward in enumerate((-1, 1)):

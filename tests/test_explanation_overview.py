@@ -14,7 +14,7 @@ from rich.console import Console
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
-from ferl import FERLClassifier, overview, rules_frame
+from ferl import FERLTreeClassifier, overview, rules_frame
 from ferl._read.explanation.overview import condition_decrease
 from law_examples import LAW, Table, fit, impurity, tables
 from model_examples import mixed_table as awkward_table
@@ -51,19 +51,19 @@ def test_a_question_whether_a_value_is_missing_counts_for_its_feature():
     y = rng.integers(2, size=200)
     X = rng.normal(size=(200, 2))
     X[y == 1, 0] = np.nan
-    model = FERLClassifier("deep", random_state=0, missing_conditions=True).fit(X, y)
+    model = FERLTreeClassifier("deep", random_state=0, missing_conditions=True).fit(X, y)
     assert model.feature_importances_[0] > 0.9
 
 
 def test_a_model_that_is_not_fitted_has_no_importances():
-    assert not hasattr(FERLClassifier("deep"), "feature_importances_")
+    assert not hasattr(FERLTreeClassifier("deep"), "feature_importances_")
     with pytest.raises(NotFittedError):
-        overview(FERLClassifier("deep"))
+        overview(FERLTreeClassifier("deep"))
 
 
 def test_the_overview_lists_rules_as_rules_frame_does():
     X, y = load_iris(return_X_y=True)
-    model = FERLClassifier("deep", random_state=0).fit(X, y)
+    model = FERLTreeClassifier("deep", random_state=0).fit(X, y)
     page, frame = overview(model), rules_frame(model)
     assert [rule.support for rule in page.rules] == frame["support"].tolist()
     assert [rule.label for rule in page.rules] == frame["label"].tolist()
@@ -91,7 +91,7 @@ def test_every_overview_is_text_html_and_json(variant, n_exemplars):
 
 
 def test_a_tree_without_conditions_has_an_overview():
-    page = overview(FERLClassifier("deep", random_state=0).fit(np.zeros((10, 2)), [0, 1] * 5))
+    page = overview(FERLTreeClassifier("deep", random_state=0).fit(np.zeros((10, 2)), [0, 1] * 5))
     assert page.summary == "1 rule, and no feature matters: all rows get the same answer."
     assert "Always" in str(page)
 
@@ -100,7 +100,7 @@ def test_hostile_names_are_text_in_an_overview():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"</script>": rng.normal(size=80), "[red]x": rng.normal(size=80)})
     y = np.where(frame["</script>"] > 0, "<b>", "[/red]")
-    page = overview(FERLClassifier("deep", random_state=0).fit(frame, y))
+    page = overview(FERLTreeClassifier("deep", random_state=0).fit(frame, y))
     assert "</script>" not in page.to_html()
     assert "<b>" not in page.to_html()
     console = Console(file=StringIO(), width=300)

@@ -14,8 +14,9 @@ import pytest
 from rich.console import Console
 from sklearn.datasets import load_breast_cancer, load_iris
 
-from ferl import FERLClassifier, overview
-from ferl._read.evidence import decision_scores, read_evidence
+from estimators import classifier
+from ferl import FERLClassifier, FERLTreeClassifier, overview
+from ferl._models.evidence import decision_scores
 from real_tables import real_table
 from sentences import fitted
 from table_examples import fit_mixed, mixed_table, rows_beside
@@ -27,20 +28,20 @@ NAMES = ["sepal length", "sepal width", "petal length", "petal width"]
 def iris():
     X, y = load_iris(return_X_y=True)
     frame = pd.DataFrame(X, columns=NAMES)
-    return frame, FERLClassifier("wide", random_state=0).fit(frame, np.array(["setosa", "versicolor", "virginica"])[y])
+    return frame, FERLClassifier(random_state=0).fit(frame, np.array(["setosa", "versicolor", "virginica"])[y])
 
 
 @lru_cache
 def tumours():
     bunch = load_breast_cancer(as_frame=True)
     labels = np.array(["malignant", "benign"])[bunch.target]
-    return bunch.data, FERLClassifier("wide", random_state=0).fit(bunch.data, labels)
+    return bunch.data, FERLClassifier(random_state=0).fit(bunch.data, labels)
 
 
 @lru_cache
 def mixed(n_classes):
     table = mixed_table(np.random.default_rng(n_classes), n=200, n_classes=n_classes)
-    model = fit_mixed(table, variant="wide", max_rules=30, missing_conditions=True)
+    model = fit_mixed(table, variant="rules", max_rules=30, missing_conditions=True)
     return model, rows_beside(table, 0, 40)
 
 
@@ -100,12 +101,12 @@ def without(model, number):
 def test_a_rule_agrees_with_its_removal_in_sign_and_in_order():
     for model, row in list(rows_of_all_kinds())[::9]:
         story, encoded = model.explain(row, counterfactual=False), model._rows(row)
-        balance, index = story.balance, {int(node): k for k, node in enumerate(model.model_.rule_weights.node)}
+        balance, index = story.balance, {int(node): k for k, node in enumerate(model.model_.rules.node)}
         moved = []
         for rule in story.rules:
             silent = without(model.model_, index[rule.node])
             np.testing.assert_allclose(
-                rule.probability_without, read_evidence(silent, encoded).probability[0], rtol=1e-9, atol=1e-12
+                rule.probability_without, silent.evidence(encoded).probability[0], rtol=1e-9, atol=1e-12
             )
             moved.append(balance.apart(balance.scores) - balance.apart(tuple(decision_scores(silent, encoded)[0])))
             assert moved[-1] == pytest.approx(balance.apart(rule.weight), abs=1e-12)
@@ -115,7 +116,7 @@ def test_a_rule_agrees_with_its_removal_in_sign_and_in_order():
 def test_a_curve_says_what_the_row_loses_when_its_value_is_not_known():
     """Of rules with one condition: a missing value weighs what is usual."""
     X, y = load_iris(return_X_y=True)
-    model = FERLClassifier("wide", max_conditions=1, random_state=0).fit(X, y)
+    model = FERLClassifier(max_conditions=1, random_state=0).fit(X, y)
     for row in X[::30]:
         balance = model.explain(row, counterfactual=False).balance
         for part in balance.features:
@@ -163,7 +164,7 @@ def test_two_classes_are_weighed_towards_the_second_and_several_towards_the_most
     with pytest.raises(ValueError, match="label is 'rose'; choose one of"):
         story.against("rose")
     with pytest.raises(ValueError, match="Rules of a tree have no weights"):
-        FERLClassifier("deep", random_state=0).fit(flowers, flowers["petal width"] > 1).explain(
+        FERLTreeClassifier("deep", random_state=0).fit(flowers, flowers["petal width"] > 1).explain(
             flowers.iloc[0]
         ).against(True)
 
@@ -244,7 +245,7 @@ def test_a_story_is_plain_json_text_and_html():
 
 def test_a_model_of_one_class_and_one_without_rules_have_stories():
     for X, y in (([[0.0], [1.0]] * 5, [1] * 10), ([[0.0]] * 10, [0, 1] * 5)):
-        story = FERLClassifier("wide", random_state=0).fit(X, y).explain([0.5])
+        story = FERLClassifier(random_state=0).fit(X, y).explain([0.5])
         assert story.to_text()
         json.dumps(story.to_dict(), allow_nan=False)
 
@@ -254,11 +255,11 @@ def test_a_model_of_one_class_and_one_without_rules_have_stories():
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("variant", ["wide", "deep"])
+@pytest.mark.parametrize("variant", ["rules", "deep"])
 def test_what_if_gives_the_answers_to_both_rows(variant):
     X, y = load_iris(return_X_y=True)
     frame = pd.DataFrame(X, columns=NAMES)
-    model = iris()[1] if variant == "wide" else FERLClassifier(variant, random_state=0).fit(frame, y)
+    model = iris()[1] if variant == "rules" else classifier(variant, random_state=0).fit(frame, y)
     row = frame.iloc[70]
     found = model.what_if(row, {"petal width": 1.2, 2: None})
     other = row.copy()
@@ -268,7 +269,7 @@ def test_what_if_gives_the_answers_to_both_rows(variant):
     assert found.summary.startswith(
         "If petal width were 1.2 instead of 1.8 and petal length were missing instead of 4.8, the answer would be"
     )
-    assert ("What speaks for" in str(found)) == (variant == "wide")
+    assert ("What speaks for" in str(found)) == (variant == "rules")
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["summary"] == found.summary
 
 
@@ -329,7 +330,7 @@ def test_importances_are_shares_of_one_and_features_that_no_rule_asks_have_none(
 
 def test_the_importance_of_curves_is_the_mean_distance_from_their_mean():
     X, y = load_breast_cancer(return_X_y=True)
-    model = FERLClassifier("wide", max_conditions=1, random_state=0, n_exemplars=len(X)).fit(X, y)
+    model = FERLClassifier(max_conditions=1, random_state=0, n_exemplars=len(X)).fit(X, y)
     parts = model.feature_contributions(X)[:, :-1]
     away = np.ptp(parts - parts.mean(axis=0), axis=2).mean(axis=0)
     np.testing.assert_allclose(model.feature_importances_, away / away.sum(), rtol=0, atol=1e-9)
@@ -356,7 +357,7 @@ def test_the_overview_says_what_the_features_say_and_lists_all_rules():
 def test_the_overview_names_a_class_that_no_row_gets():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 2)), np.where(rng.random(300) < 0.04, "rare", "usual")
-    page = overview(FERLClassifier("wide", random_state=0).fit(X, y))
+    page = overview(FERLClassifier(random_state=0).fit(X, y))
     assert [profile.is_answered for profile in page.classes] == [False, True]
     (warning,) = page.warnings
     assert "no training row that the model keeps gets this answer" in warning or "gets the answer rare" in warning
@@ -372,10 +373,10 @@ def test_every_overview_of_wide_rules_is_text_html_and_json():
         assert page.to_html().startswith('<div class="ferl-story">')
         assert "None" not in str(page)
     for X, y in (([[0.0], [1.0]] * 5, [1] * 10), ([[0.0]] * 10, [0, 1] * 5)):
-        assert "no feature matters" in overview(FERLClassifier("wide", random_state=0).fit(X, y)).summary
+        assert "no feature matters" in overview(FERLClassifier(random_state=0).fit(X, y)).summary
 
 
-@pytest.mark.parametrize("kind", ["wide", "deep"])
+@pytest.mark.parametrize("kind", ["rules", "deep"])
 def test_what_if_leaves_the_values_that_stay_as_they_are(kind):
     clf, row = fitted("bank", kind), real_table("bank").frame.iloc[3]
     found = clf.what_if(row, {"debt_ratio": 0.7, "customer_since": pd.Timestamp("2016-02-01")})

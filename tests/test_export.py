@@ -16,7 +16,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 
-from ferl import FERLClassifier, export_graphviz, export_latex
+from ferl import FERLClassifier, FERLTreeClassifier, export_graphviz, export_latex
 from ferl._read.rules import Bound, fold, read_rules
 from ferl.export.graphviz import quoted
 from ferl.export.latex import escaped
@@ -149,7 +149,7 @@ def test_graphviz_shows_hostile_categories() -> None:
     rng = np.random.default_rng(0)
     names = np.array(['"', "\\N", "</TABLE>", "a\nb", "&amp;"], dtype=object)
     code = rng.integers(5, size=200)
-    clf = FERLClassifier("medium", random_state=0).fit(pd.DataFrame({"c": names[code]}), code > 2)
+    clf = FERLTreeClassifier("medium", random_state=0).fit(pd.DataFrame({"c": names[code]}), code > 2)
     assert any("\\N" in text and "</TABLE>" in text for text in svg_texts(text_of(clf)))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import oracle
-from ferl._read.evidence import decision_scores
+from ferl._models.evidence import decision_scores
 from ferl._sklearn import check_rows
 from golden_vectors import Vectors, assert_answers, load, names
 from javascript import judge

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from ferl import FERLClassifier, overview
+from ferl import FERLTreeClassifier, overview
 from ferl._cli.app import app
 
 HEADER = "name,x,city,y"
@@ -80,7 +80,7 @@ def test_a_place_for_rows_needs_rows_and_must_not_be_the_table(table: Path) -> N
 def test_names_can_be_given_to_explanations_of_models_without() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))
-    clf = FERLClassifier("medium", random_state=0).fit(X, X[:, 0] > 0)
+    clf = FERLTreeClassifier("medium", random_state=0).fit(X, X[:, 0] > 0)
     story = clf.explain(X[0], feature_names=["pressure", "age"])
     assert "pressure" in story.to_text()
     assert "x0" not in story.to_text()

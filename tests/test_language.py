@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from estimators import classifier
 from ferl import FERLClassifier, export_text, overview, rules_frame
 from printed_model import PrintedModel
 from real_tables import TABLES, real_table, rows_to_judge
@@ -94,8 +95,8 @@ def test_answers_can_be_worked_out_from_the_printed_text_alone(name, kind):
 @pytest.mark.parametrize(
     "options",
     [
-        {"variant": "wide", "missing_conditions": True, "gate_margin": 0.5},
-        {"variant": "wide", "partition": "quantile", "support_gate": False},
+        {"variant": "rules", "missing_conditions": True, "gate_margin": 0.5},
+        {"variant": "rules", "partition": "quantile", "support_gate": False},
         {"variant": "medium", "combination": "vote", "support_gate": False},
         {"variant": "medium", "combination": "cautious", "discount": 3.0},
         {"variant": "medium", "combination": "chain", "missing_conditions": True, "gate_margin": 0.3},
@@ -104,20 +105,20 @@ def test_answers_can_be_worked_out_from_the_printed_text_alone(name, kind):
 )
 def test_so_it_is_whatever_is_combined_and_gated(options):
     table = real_table("pbc")
-    clf = FERLClassifier(**options, random_state=0).fit(table.frame, table.y)
+    clf = FERLClassifier(random_state=0, **options).fit(table.frame, table.y)
     rows = rows_to_judge(table, 2, 300)
     printed = PrintedModel(export_text(clf, exact=True, width=1_000_000))
     np.testing.assert_allclose(printed.probabilities(rows), clf.predict_proba(rows), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("variant", ["wide", "deep"])
+@pytest.mark.parametrize("variant", ["rules", "deep"])
 def test_dates_and_ordered_categories_are_printed_with_their_numbers(variant):
     rng = np.random.default_rng(0)
     days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, 400), unit="D")
     grades = pd.CategoricalDtype(["low", "mid", "high", "top"], ordered=True)
     frame = pd.DataFrame({"since": days, "grade": pd.Series(rng.choice(grades.categories, 400)).astype(grades)})
     y = (days.year >= 2021) & (frame["grade"].cat.codes >= 1) ^ (rng.random(400) < 0.1)
-    clf = FERLClassifier(variant, random_state=0).fit(frame, y)
+    clf = classifier(variant, random_state=0).fit(frame, y)
     printed = PrintedModel(export_text(clf, exact=True, width=1_000_000))
     assert "since" in printed.line("dates")
     assert "grade" in printed.line("orders")
@@ -171,7 +172,7 @@ def test_rules_of_trees_are_told_by_what_is_left_without_them(name, kind):
 
 
 @each_table
-@pytest.mark.parametrize("kind", ["wide", "compact"])
+@pytest.mark.parametrize("kind", ["rules", "words"])
 def test_what_wide_rules_add_agrees_with_what_is_left_without_them(name, kind):
     for story in stories(name, kind):
         towards, against = story.balance.compared
@@ -292,7 +293,7 @@ def test_a_class_that_nothing_speaks_for_is_a_warning_with_a_remedy(kind):
 
 
 def test_an_overview_needs_rows_and_their_labels():
-    clf, table = fitted("wine", "wide"), real_table("wine")
+    clf, table = fitted("wine", "rules"), real_table("wine")
     with pytest.raises(ValueError, match="y is None; give rows and their labels, or neither"):
         overview(clf, table.frame)
     with pytest.raises(ValueError, match="X has 178 rows and y has 3"):

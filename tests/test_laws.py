@@ -240,7 +240,7 @@ def test_neither_threads_nor_equal_rows_change_what_is_kept_of_a_table_with_cate
     expected = FERLClassifier(**settings).fit(frame, y, np.full(len(y), 3.0))
     assert len(expected.tree_.leaves) == 12
     for n_jobs in (1, 2, 5):
-        model = FERLClassifier(**settings, n_jobs=n_jobs).fit(frame.iloc[places], y[places])
+        model = FERLClassifier(n_jobs=n_jobs, **settings).fit(frame.iloc[places], y[places])
         assert model.columns_ == expected.columns_
         assert_identical(model.tree_, expected.tree_)
 

@@ -147,7 +147,7 @@ def fit_case(X: Floats, y: NDArray[np.int64], weight: Floats | None, seed: int, 
     given = {f.name: options.get(f.name, preset.get(f.name)) for f in fields(linguistic.LinguisticOptions)}
     given |= {"soft_share": float(options.get("criterion", "consistent") == "consistent")}
     read = {name: getattr(model, name) if value is None else value for name, value in given.items()}
-    found = terms(model.partition_)
+    found = terms(model.words_)
     all_terms = [
         linguistic.Term(feature, tuple(ends), bool(is_complement))
         for feature, ends, is_complement in zip(
@@ -331,7 +331,7 @@ def test_budgets_hold_and_conditions_are_words_of_the_partition(
     for o in range(1, tree.n_nodes):
         features = [int(tree.feature[node]) for node in tree.path(o)]
         assert len(set(features)) == len(features)
-        variable = model.partition_[features[-1]]
+        variable = model.words_[features[-1]]
         assert variable is not None
         word = {one.name: one.ends for one in (*variable.sets, *variable.complements())}
         assert word[tree.word[o]] == tuple(tree.trapezoid[o].tolist())

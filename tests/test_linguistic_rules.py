@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ferl import FERLClassifier, FuzzyTree, export_text, rules_frame
+from ferl import FERLClassifier, FERLTreeClassifier, FuzzyTree, export_text, rules_frame
 from ferl._learn.pruning import prune, pruning_path
 from ferl._read.rules import read_rules
 from ferl.partition import FuzzySet, LinguisticVariable, terms
@@ -31,7 +31,7 @@ def fit(table: Table, weight: Floats | None = None, **options: Any) -> FERLClass
     return tree_classifier("compact", random_state=0, **options).fit(*table, weight)
 
 
-@parametrize_with_checks([tree_classifier("compact", random_state=0), FERLClassifier("compact", criterion="cci")])
+@parametrize_with_checks([tree_classifier("compact", random_state=0), FERLTreeClassifier("compact", criterion="cci")])
 def test_scikit_learn_estimator_checks_pass(estimator: FERLClassifier, check: Any) -> None:
     check(estimator)
 
@@ -86,7 +86,7 @@ def test_the_legend_explains_every_word_used_and_no_other_feature(dataset: Any, 
     assert list(explained) == [dataset.feature_names[j] for j in used]
     for j, meaning in zip(used, explained.values(), strict=True):
         words = [re.fullmatch(r"(.+?) (?:above|below|between|around) .+", one) for one in meaning.split(", ")]
-        assert [match[1] for match in words if match] == [one.name for one in model.partition_[j].sets]
+        assert [match[1] for match in words if match] == [one.name for one in model.words_[j].sets]
         spoken = {word for feature, word in zip(model.tree_.feature, model.tree_.word, strict=True) if feature == j}
         assert {word.removeprefix("not ") for word in spoken} <= {match[1] for match in words if match}
 
@@ -116,7 +116,7 @@ def test_the_words_of_a_rule_multiplied_out_are_its_firing(table: Table, partiti
     for rule in rules:
         product = np.ones(len(X))
         for condition in rule.conditions:
-            variable, word = model.partition_[condition.feature], condition.word
+            variable, word = model.words_[condition.feature], condition.word
             means = variable.complement(word[4:]) if word.startswith("not ") else variable[word]
             product *= means.membership(X[:, condition.feature])
         np.testing.assert_allclose(product, firing[:, rule.node], rtol=0, atol=1e-12)
@@ -133,7 +133,7 @@ def test_the_words_of_an_expert_are_the_words_of_the_rules() -> None:
     assert set(model.tree_.feature[1:].tolist()) == {1}
     assert re.search(r"if temperature is (fever|not normal)\n +then ill with", text)
     assert text.endswith("where\n     temperature (°C): normal below 37.5..38.0, fever above 37.5..38.5")
-    assert model.partition_[0] is None
+    assert model.words_[0] is None
 
 
 def test_a_tree_without_conditions_says_always_and_needs_no_legend() -> None:
@@ -185,7 +185,7 @@ def test_the_frame_has_one_row_for_each_rule_and_its_columns_add_up(dataset: Any
 
 def test_the_frame_reads_learned_splits_as_well() -> None:
     iris = load_iris()
-    model = FERLClassifier("medium", max_rules=4, random_state=0).fit(iris.data, iris.target)
+    model = FERLTreeClassifier("medium", max_rules=4, random_state=0).fit(iris.data, iris.target)
     frame = rules_frame(model, backend="pandas")
     assert len(frame) == model.n_rules_
     assert frame["label"].isin(model.classes_).all()
@@ -197,7 +197,7 @@ def test_readers_of_rules_say_what_is_wrong(read: Any) -> None:
     iris = load_iris()
     model = fit((iris.data, iris.target))
     with pytest.raises(NotFittedError):
-        read(FERLClassifier("compact", criterion="consistent"))
+        read(FERLTreeClassifier("compact", criterion="consistent"))
     with pytest.raises(TypeError, match=rf"{read.__name__} got a Pipeline.*pipeline\[-1\]"):
         read(make_pipeline(StandardScaler(), model))
     with pytest.raises(ValueError, match=r"feature_names has 2 names.*4 features"):

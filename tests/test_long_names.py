@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ferl import FERLClassifier
+from ferl import FERLTreeClassifier
 from ferl._util import text
 from ferl._util.text import spoken
 from ferl.report.writing import report_html
@@ -25,7 +25,7 @@ def test_a_report_does_not_read_long_names_to_their_end(monkeypatch):
     X = pd.DataFrame({"name " * (n_letters // 5) + str(i): rng.normal(size=60) for i in range(3)})
     X["c" * n_letters] = rng.choice(["u" * n_letters, "v" * n_letters], 60)
     y = np.array(["a" * n_letters, "b" * n_letters], dtype=object)[(X.iloc[:, 0] > 0).astype(int)]
-    page = report_html(FERLClassifier("medium", max_rules=4, random_state=0).fit(X, y), X, y)
+    page = report_html(FERLTreeClassifier("medium", max_rules=4, random_state=0).fit(X, y), X, y)
     assert len(page) < n_letters
     assert 0 < n_read < n_letters
 

@@ -15,7 +15,7 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score, roc_curve
 from sklearn.model_selection import GridSearchCV, cross_validate
 
-from ferl import FERLClassifier
+from ferl import FERLTreeClassifier
 from ferl.conformal import ConformalFERL
 from ferl.metrics import (
     SCORERS,
@@ -231,7 +231,7 @@ def test_novelty_by_hand_and_its_errors() -> None:
 
 def test_scorers_are_the_measures_with_the_sign_that_makes_more_better() -> None:
     X, y = load_iris(return_X_y=True)
-    clf = FERLClassifier("medium", random_state=0).fit(X[::2], y[::2])
+    clf = FERLTreeClassifier("medium", random_state=0).fit(X[::2], y[::2])
     proba = clf.predict_proba(X[1::2])
     answers = (y[1::2], proba.argmax(axis=1), proba.max(axis=1))
     assert SCORERS["neg_aurc"](clf, X[1::2], y[1::2]) == -aurc(*answers)
@@ -244,11 +244,11 @@ def test_scorers_are_the_measures_with_the_sign_that_makes_more_better() -> None
 
 def test_scorers_work_in_searches_and_cross_validation() -> None:
     X, y = load_iris(return_X_y=True)
-    scores = cross_validate(FERLClassifier("medium", random_state=0), X, y, cv=3, scoring=SCORERS)
+    scores = cross_validate(FERLTreeClassifier("medium", random_state=0), X, y, cv=3, scoring=SCORERS)
     assert {f"test_{name}" for name in SCORERS} <= set(scores)
     assert all(np.isfinite(scores[f"test_{name}"]).all() for name in SCORERS)
     search = GridSearchCV(
-        ConformalFERL(FERLClassifier("medium", random_state=0), cv=3, random_state=0),
+        ConformalFERL(FERLTreeClassifier("medium", random_state=0), cv=3, random_state=0),
         {"nonconformity": ["probability", "aps"]},
         scoring=SCORERS["u65"],
         cv=3,

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from ferl import FERLClassifier, load_model, save_model
-from ferl._model.settings import PRESETS, READING_PARAMETERS, Settings
+from estimators import classifier
+from ferl import FERLClassifier, FERLTreeClassifier, load_model, save_model
+from ferl._models.settings import PRESETS, READING_PARAMETERS, Settings
 from tree_examples import tree_classifier
 
 X, Y = load_iris(return_X_y=True)
 ELSEWHERE = np.vstack([X, X * 1.4, X - 2.0])
-TREES = ["compact", "medium", "deep"]
+TREES = ["words", "medium", "deep"]
 OTHER_READINGS = [
     {"combination": "vote"},
     {"combination": "cautious"},
@@ -40,7 +41,7 @@ def assert_same(one, other):
 def test_parameters_set_after_the_fit_change_no_answer_until_the_next_fit(variant):
     fitted = tree_classifier(variant, random_state=0).fit(X, Y)
     changed = copy.copy(fitted).set_params(
-        variant="deep" if variant == "compact" else "compact",
+        variant="deep" if variant == "words" else "words",
         combination="vote",
         sources="all",
         discount=2.0,
@@ -66,29 +67,29 @@ def test_another_reading_is_that_of_a_fit_with_these_parameters_and_shares_the_t
 
 def test_a_file_holds_the_reading_of_the_model_and_not_parameters_that_were_set_later(tmp_path):
     fitted = (
-        FERLClassifier("compact", criterion="consistent", random_state=0)
+        FERLTreeClassifier("compact", criterion="consistent", random_state=0)
         .fit(X, Y)
         .set_params(variant="deep", combination="vote")
     )
     save_model(fitted, tmp_path / "model.json")
     loaded = load_model(tmp_path / "model.json")
     assert_same(loaded, fitted)
-    assert (loaded.variant, loaded.combination, loaded.sources) == ("compact", None, None)
+    assert (loaded.variant, loaded.combination, loaded.sources) == ("words", None, None)
     voting = fitted.reading(combination="vote", sources="leaves")
     save_model(voting, tmp_path / "vote.json")
     assert_same(load_model(tmp_path / "vote.json"), voting)
 
 
 def test_a_model_cannot_be_changed():
-    model = FERLClassifier("deep", random_state=0).fit(X, Y).model_
+    model = FERLTreeClassifier("deep", random_state=0).fit(X, Y).model_
     with pytest.raises(FrozenInstanceError):
         model.classes = model.classes[::-1]
     with pytest.raises(AttributeError):
-        FERLClassifier("deep", random_state=0).fit(X, Y).tree_ = model.tree
+        FERLTreeClassifier("deep", random_state=0).fit(X, Y).tree_ = model.tree
 
 
 def test_no_array_of_a_model_can_be_written_not_even_after_a_pickle():
-    fitted = FERLClassifier("deep", random_state=0).fit(X, Y)
+    fitted = FERLTreeClassifier("deep", random_state=0).fit(X, Y)
     for model in (fitted.model_, pickle.loads(pickle.dumps(fitted)).model_, copy.deepcopy(fitted).model_):
         for array in (model.classes, model.tree.consequent, model.tree.profile.mean, model.tree.cuts.share):
             with pytest.raises(ValueError, match="read-only"):
@@ -96,28 +97,28 @@ def test_no_array_of_a_model_can_be_written_not_even_after_a_pickle():
 
 
 def test_a_reading_takes_numbers_of_numpy_and_can_be_saved(tmp_path):
-    fitted = FERLClassifier("deep", random_state=0).fit(X, Y)
+    fitted = FERLTreeClassifier("deep", random_state=0).fit(X, Y)
     other = fitted.reading(support_gate=np.bool_(False), discount=np.float32(0.5), gate_margin=np.int64(2))
     save_model(other, tmp_path / "model.json")
     assert_same(load_model(tmp_path / "model.json"), other)
 
 
 def test_the_parameters_of_a_reading_are_those_of_its_model():
-    fitted = FERLClassifier("medium", random_state=0).fit(X, Y).set_params(variant="compact", combination="vote")
+    fitted = FERLTreeClassifier("medium", random_state=0).fit(X, Y).set_params(variant="words", combination="vote")
     other = fitted.reading(discount=1.0)
     assert (other.variant, other.combination, other.discount, other.sources) == ("medium", "dempster", 1.0, None)
     assert_same(other, FERLClassifier(**other.get_params()).fit(X, Y))
 
 
 def test_a_refused_fit_leaves_nothing_behind():
-    fitted = FERLClassifier("deep", random_state=0).fit(X, Y)
+    fitted = FERLTreeClassifier("deep", random_state=0).fit(X, Y)
     with pytest.raises(ValueError, match="inconsistent"):
         fitted.fit(X[:, :2], Y[:-1])
     assert not [name for name in vars(fitted) if name.endswith("_")]
 
 
 def test_compiled_parts_are_made_once_and_shared_by_readings():
-    fitted = FERLClassifier("deep", random_state=0).fit(X, Y)
+    fitted = FERLTreeClassifier("deep", random_state=0).fit(X, Y)
     model = fitted.model_
     parts = model.core, model.sources, model.tree.exemplars
     fitted.predict_proba(X)
@@ -133,7 +134,7 @@ def test_compiled_parts_are_made_once_and_shared_by_readings():
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
 def test_copies_and_pickles_carry_the_arrays_and_compile_them_again(copied):
-    fitted = FERLClassifier("deep", random_state=0).fit(X, Y)
+    fitted = FERLTreeClassifier("deep", random_state=0).fit(X, Y)
     fitted.novelty(X)  # so that there is something compiled that cannot be carried
     other = copied(fitted)
     assert other.model_.core is not fitted.model_.core
@@ -142,7 +143,7 @@ def test_copies_and_pickles_carry_the_arrays_and_compile_them_again(copied):
 
 def test_settings_resolve_every_none_that_a_variant_has_a_value_for():
     for variant, preset in PRESETS.items():
-        parameters = FERLClassifier(variant).get_params()
+        parameters = classifier(variant).get_params()
         settings = Settings.of(parameters)
         assert {name: getattr(settings, name) for name in preset} == preset
         assert set(vars(settings)) == set(parameters)

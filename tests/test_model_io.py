@@ -18,8 +18,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 import ferl
-from ferl import FERLClassifier, ModelFileError, load_model, save_model
-from ferl._model.fields import as_numbers, as_written
+from ferl import FERLClassifier, FERLTreeClassifier, ModelFileError, load_model, save_model
+from ferl._models.fields import as_numbers, as_written
 from ferl.partition import FuzzySet, LinguisticVariable
 from ferl.saving import json_text
 from model_examples import DATA, INF, LAW, assert_same, fitted, mixed_table, round_trip
@@ -106,7 +106,7 @@ def test_numbers_are_written_exactly(numbers):
 )
 def test_labels_keep_their_kind(tmp_path, labels):
     X, y = load_iris(return_X_y=True)
-    model = FERLClassifier("medium", random_state=0).fit(X, labels[y])
+    model = FERLTreeClassifier("medium", random_state=0).fit(X, labels[y])
     loaded = round_trip(model, tmp_path)
     assert loaded.classes_.dtype.kind == model.classes_.dtype.kind
     assert loaded.classes_.tolist() == model.classes_.tolist()
@@ -119,12 +119,13 @@ def test_parameters_that_json_has_no_type_for(tmp_path):
         LinguisticVariable(name, [FuzzySet.falling("low", 3, 4), FuzzySet.rising("high", 3, 4.5)], "cm") for name in X
     ]
     model = FERLClassifier(
-        "compact",
-        partition=words,
+        words=words,
         class_weight={0: 2.0, 2: np.float64(0.5)},
         n_sets=np.int64(4),
         random_state=np.random.RandomState(0),
         categorical_features=np.zeros(4, dtype=bool),
+        max_rules=15,
+        min_rule_worth=0.05,
     ).fit(X, y)
     loaded = round_trip(model, tmp_path)
     assert loaded.partition == words
@@ -133,9 +134,9 @@ def test_parameters_that_json_has_no_type_for(tmp_path):
     assert "RandomState" in json.loads((tmp_path / "model.json").read_text())["notes"][0]
     assert loaded.feature_names_in_.tolist() == list(X.columns)
     assert (loaded.predict_proba(X) == model.predict_proba(X)).all()
-    monotone = FERLClassifier("deep", monotonic_cst={X.columns[2]: 1}, random_state=0).fit(X, y == 2)
+    monotone = FERLTreeClassifier("deep", monotonic_cst={X.columns[2]: 1}, random_state=0).fit(X, y == 2)
     assert round_trip(monotone, tmp_path).monotonic_cst == {X.columns[2]: 1}
-    wide = FERLClassifier("wide", monotonic_cst=[0, 0, 1, -1], random_state=0).fit(X, y == 2)
+    wide = FERLClassifier(monotonic_cst=[0, 0, 1, -1], random_state=0).fit(X, y == 2)
     assert round_trip(wide, tmp_path).monotonic_cst == [0, 0, 1, -1]
 
 
@@ -146,7 +147,7 @@ def test_wide_models_of_odd_tables_come_back(tmp_path, table):
     if table == "no rule":
         X[:, 0] = 3.0
     y = {"one class": np.zeros(200, dtype=int), "no rule": rng.integers(2, size=200)}.get(table)
-    model = FERLClassifier("wide", random_state=0).fit(X, rng.integers(25, size=200) if y is None else y)
+    model = FERLClassifier(random_state=0).fit(X, rng.integers(25, size=200) if y is None else y)
     assert_same(model, round_trip(model, tmp_path), np.vstack([X[:9], np.full((1, 3), np.nan), X[:1] + 1e6]))
 
 
@@ -174,7 +175,7 @@ def version_of(model, folder):
 
 def test_a_model_is_written_in_the_first_version_that_can_hold_it(tmp_path):
     X = np.random.default_rng(0).normal(size=(80, 2))
-    plain = FERLClassifier("medium", random_state=0).fit(X, X[:, 0] > 0)
+    plain = FERLTreeClassifier("medium", random_state=0).fit(X, X[:, 0] > 0)
     assert version_of(plain, tmp_path) == 1
     assert version_of(fitted("medium"), tmp_path) == 2  # some of its columns hold whole numbers
     assert version_of(fitted("wide"), tmp_path) == 2
@@ -195,7 +196,7 @@ def test_what_cannot_be_saved_is_said_and_leaves_the_old_file(tmp_path):
     path = tmp_path / "model.json"
     path.write_text("old")
     with pytest.raises(NotFittedError):
-        save_model(FERLClassifier("deep"), path)
+        save_model(FERLTreeClassifier("deep"), path)
     with pytest.raises(TypeError, match=r"LogisticRegression.*pipeline"):
         save_model(LogisticRegression(), path)
     changed = copy.copy(fitted()).set_params(band="guess")

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pytest
 from sklearn.pipeline import make_pipeline
 
-from ferl import FERLClassifier, TableWarning, export_text, load_model, overview, save_model
+from estimators import classifier
+from ferl import FERLClassifier, FERLTreeClassifier, TableWarning, export_text, load_model, overview, save_model
 from ferl._read.rules import read_rules
 from ferl._tables import Schema
 from ferl._tables.dates import date_text, spelled_date
@@ -59,7 +60,7 @@ def test_a_series_names_the_target_and_an_array_does_not():
 
 def test_words_change_no_answer_and_survive_files_pickles_copies_and_readings(fitted, tmp_path):
     table, y = loans()
-    bare = FERLClassifier(fitted.variant, random_state=0).fit(table, y.to_numpy())
+    bare = classifier(fitted.variant, random_state=0).fit(table, y.to_numpy())
     np.testing.assert_array_equal(bare.predict_proba(table), fitted.predict_proba(table))
     save_model(fitted, tmp_path / "model.json")
     others = [load_model(tmp_path / "model.json"), pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)]
@@ -79,9 +80,11 @@ def test_edits_and_later_blocks_keep_the_words(tmp_path):
     edited = load_model(tmp_path / "model.json")
     assert edited.model_.history[0]["feature"] == "glucose"
     assert edited.explain(table.iloc[0]).summary.startswith("deny: ")
-    later = FERLClassifier("medium", random_state=0).partial_fit(table[:150], y[:150]).partial_fit(table[150:], y[150:])
+    later = (
+        FERLTreeClassifier("medium", random_state=0).partial_fit(table[:150], y[:150]).partial_fit(table[150:], y[150:])
+    )
     assert later.model_.schema.target.name == "deny"
-    assert later.model_.kind(0).name == "date"
+    assert later.model_.column_kind(0).name == "date"
 
 
 def test_given_names_are_printed_as_they_are(fitted):
@@ -125,7 +128,7 @@ def test_whole_numbers_and_zero_one_columns_are_told_as_such_and_truly(variant):
     rng = np.random.default_rng(1)
     table = pd.DataFrame({"ht": rng.integers(0, 2, 300), "age": rng.integers(0, 9, 300), "b": rng.random(300) < 0.5})
     y = (table.ht + (table.age >= 4) + table.b) >= 2
-    clf = FERLClassifier(variant, random_state=0, max_rules=8).fit(table, y)
+    clf = classifier(variant, random_state=0, max_rules=8).fit(table, y)
     text = export_text(clf, **({"shares": False} if variant == "medium" else {}))
     assert [kind.name for kind in clf.model_.schema.kinds] == ["binary", "integer", "category"]
     assert "b is True" in text or "True: " in text
@@ -224,7 +227,7 @@ def test_the_nearest_ordered_category_with_another_label_is_found():
 def test_orders_can_be_said_and_must_hold_all_categories():
     table = pd.DataFrame({"x": ["low", "mid", "high", "?"] * 20, "n": np.arange(80) % 40})
     said = {"columns": {"x": {"order": SIZES, "missing": ["?"]}}}
-    clf = FERLClassifier("medium", random_state=0).fit(table, table.x == "high", describe=said)
+    clf = FERLTreeClassifier("medium", random_state=0).fit(table, table.x == "high", describe=said)
     np.testing.assert_array_equal(clf.model_.schema.encode(table)[:4, 0], [0, 1, 2, np.nan])
     with pytest.raises(ValueError, match=r"Column 'x' holds '\?', which its order"):
         FERLClassifier().fit(table, table.x == "high", describe={"columns": {"x": {"order": SIZES}}})
@@ -259,10 +262,10 @@ def test_dates_in_isos_form_are_read(text, expected):
 
 def test_dates_are_days_in_rules_and_readable(fitted):
     table, _ = loans()
-    kind = fitted.model_.kind(0)
+    kind = fitted.model_.column_kind(0)
     assert kind.name == "date"
     text = export_text(fitted)
-    if fitted.variant != "compact":
+    if fitted.variant != "words":
         assert "admitted" in text
     assert "2018-" in text
     assert "17" not in [word[:2] for word in text.split() if word[:5].isdigit()]  # no days since 1970
@@ -273,11 +276,11 @@ def test_dates_are_days_in_rules_and_readable(fitted):
     json.dumps(story.to_dict())
 
 
-@pytest.mark.parametrize("variant", ["wide", "medium"])
+@pytest.mark.parametrize("variant", ["rules", "medium"])
 def test_a_cut_between_two_days_is_told_by_the_day(variant):
     day = pd.date_range("2019-02-25", periods=10)
     table = pd.DataFrame({"admitted": np.tile(day, 20), "n": np.arange(200) % 7})
-    clf = FERLClassifier(variant, random_state=0).fit(table, table.admitted > "2019-03-01")
+    clf = classifier(variant, random_state=0).fit(table, table.admitted > "2019-03-01")
     told = [own.text("admitted") for rule in read_rules(clf.model_) for own in rule.conditions if own.feature == 0]
     if variant == "medium":
         assert set(told) == {"admitted after 2019-03-01", "admitted before 2019-03-02"}

@@ -12,7 +12,8 @@ import pytest
 from sklearn.base import clone
 
 import ferl
-from ferl import FERLClassifier, TableWarning, load_model, save_model
+from estimators import classifier
+from ferl import FERLClassifier, FERLTreeClassifier, TableWarning, load_model, save_model
 from ferl._tables import Schema
 from ferl.report import write_report
 from ferl.saving import ModelFileError
@@ -22,11 +23,11 @@ from name_examples import SAID, SIZES, fitted, loans
 __all__ = ["fitted"]  # a fixture
 
 
-@pytest.mark.parametrize("variant", ["wide", "medium"])
+@pytest.mark.parametrize("variant", ["rules", "medium"])
 def test_streams_learn_the_same_model_from_every_kind_of_column(variant, tmp_path):
     table, y = loans()
     table = table.assign(code=["NA" if i % 9 == 0 else str(i % 4) for i in range(len(table))])
-    estimator = FERLClassifier(variant, random_state=0, missing_conditions=variant == "medium")
+    estimator = classifier(variant, random_state=0, missing_conditions=variant == "medium")
     with pytest.warns(TableWarning, match="Column 'code' holds numbers as text"):
         whole = clone(estimator).fit(table, y, describe=SAID)
     pq.write_table(pa.Table.from_pandas(table.assign(deny=y)), tmp_path / "table.parquet")
@@ -84,7 +85,7 @@ def test_onnx_takes_markers_of_missing_text():
     from ferl.onnx import to_onnx
 
     table = pd.DataFrame({"x": ["a", "b", "?", "c"] * 30, "n": np.arange(120.0) % 60})
-    clf = FERLClassifier("medium", random_state=0).fit(table, table.x == "a", describe={"missing": ["?"]})
+    clf = FERLTreeClassifier("medium", random_state=0).fit(table, table.x == "a", describe={"missing": ["?"]})
     session = onnxruntime.InferenceSession(to_onnx(clf).SerializeToString())
     feed = {"x": np.array([["?"], [""]], dtype=object), "n": np.array([[3.0], [3.0]])}
     found = session.run(["pignistic"], feed)[0]
@@ -93,7 +94,7 @@ def test_onnx_takes_markers_of_missing_text():
 
 def written(folder):
     table, y = loans(80)
-    save_model(FERLClassifier("medium", random_state=0).fit(table, y, describe=SAID), folder / "model.json")
+    save_model(FERLTreeClassifier("medium", random_state=0).fit(table, y, describe=SAID), folder / "model.json")
     return json.loads((folder / "model.json").read_text(encoding="utf-8"))
 
 

@@ -17,9 +17,9 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import NotFittedError
 
 import oracle
-from ferl import FERLClassifier, FuzzyTree
+from ferl import FERLClassifier, FERLTreeClassifier, FuzzyTree
 from ferl._learn.pruning import prune, pruning_path
-from ferl._read.novelty import neighbour_parts, novelty, residual_parts
+from ferl._models.novelty import neighbour_parts, novelty, residual_parts
 from ferl.partition import FuzzySet, LinguisticVariable
 from law_examples import (
     LAW,
@@ -333,15 +333,15 @@ def test_by_default_novelty_compares_with_as_many_exemplars_as_the_preset_says(v
 
 def test_errors_name_the_value_and_the_remedy(iris: Table) -> None:
     X, y = iris
-    model = FERLClassifier("deep", random_state=0).fit(X, y)
+    model = FERLTreeClassifier("deep", random_state=0).fit(X, y)
     with pytest.raises(ValueError, match=r"measure is 'mahalanobis'; it must be 'neighbour' or 'residual'"):
         model.novelty(X, measure="mahalanobis")
     with pytest.raises(ValueError, match="n_exemplars"):
-        FERLClassifier("deep", n_exemplars=-1).fit(X, y)
+        FERLTreeClassifier("deep", n_exemplars=-1).fit(X, y)
     for read in (
-        FERLClassifier("deep").novelty,
-        FERLClassifier("deep").novelty_attribution,
-        FERLClassifier("deep").support_deficit,
+        FERLTreeClassifier("deep").novelty,
+        FERLTreeClassifier("deep").novelty_attribution,
+        FERLTreeClassifier("deep").support_deficit,
     ):
         with pytest.raises(NotFittedError):
             read(X)
@@ -355,8 +355,8 @@ def test_infinite_values_are_refused(iris: Table, method: str, value: float) -> 
     spoiled[3, 1] = value
     message = "Feature 1 holds infinity"
     with pytest.raises(ValueError, match=message):
-        FERLClassifier("deep").fit(spoiled, y)
-    model = FERLClassifier("deep", random_state=0).fit(X, y)
+        FERLTreeClassifier("deep").fit(spoiled, y)
+    model = FERLTreeClassifier("deep", random_state=0).fit(X, y)
     with pytest.raises(ValueError, match=message):
         getattr(model, method)(spoiled)
     with pytest.raises(ValueError, match=r"2 features.*4 features"):
@@ -368,8 +368,8 @@ def test_data_frames_are_judged_as_arrays_are(iris: Table, frame: Any) -> None:
     X, y = iris
     names = ["a", "b", "c", "d"]
     table = frame({name: X[:, j] for j, name in enumerate(names)})
-    model = FERLClassifier("deep", random_state=0).fit(table, y)
-    bare = FERLClassifier("deep", random_state=0).fit(X, y)
+    model = FERLTreeClassifier("deep", random_state=0).fit(table, y)
+    bare = FERLTreeClassifier("deep", random_state=0).fit(X, y)
     for measure in MEASURES:
         np.testing.assert_array_equal(model.novelty(table, measure=measure), bare.novelty(X, measure=measure))
     np.testing.assert_array_equal(model.novelty(table[["b", "a", "c", "d"]]), bare.novelty(X))
@@ -379,7 +379,7 @@ def test_data_frames_are_judged_as_arrays_are(iris: Table, frame: Any) -> None:
 
 def test_pickle_and_clone_keep_novelty(iris: Table) -> None:
     X, y = iris
-    model = FERLClassifier("deep", random_state=0, n_exemplars=9).fit(X, y)
+    model = FERLTreeClassifier("deep", random_state=0, n_exemplars=9).fit(X, y)
     for copy in (pickle.loads(pickle.dumps(model)), clone(model).fit(X, y)):
         assert_identical(copy.tree_, model.tree_)
         assert copy.novelty(X).tobytes() == model.novelty(X).tobytes()
@@ -441,7 +441,7 @@ def test_a_row_that_fits_no_word_is_compared_with_all_kinds_of_rows() -> None:
         ),
         None,
     ]
-    model = FERLClassifier("compact", criterion="consistent", partition=words, random_state=0).fit(X, y)
+    model = FERLTreeClassifier("compact", criterion="consistent", words=words, random_state=0).fit(X, y)
     assert model.n_rules_ > 1
     for row in ([[7.5, 0.0]], [[-1e6, 0.0]]):
         assert oracle.path_ends(model.tree_, np.array(row))[0].tolist() == [True] + [False] * (model.tree_.n_nodes - 1)
@@ -454,7 +454,7 @@ def test_a_row_that_fits_no_word_is_compared_with_all_kinds_of_rows() -> None:
 
 def test_a_far_away_row_of_a_compact_tree_is_the_more_novel_the_farther(iris: Table) -> None:
     X, y = iris
-    model = FERLClassifier("compact", criterion="consistent", random_state=0).fit(X, y)
+    model = FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(X, y)
     far = [model.novelty(X[:5] + step).min() for step in (0.0, 10.0, 1e3, 1e9)]
     assert (np.diff(far) > 0).all()
     assert far[-1] > 1e8

@@ -10,8 +10,8 @@ import pytest
 from sklearn.utils import check_random_state
 
 import oracle
-from ferl import FERLClassifier
-from ferl._read.novelty import neighbour_parts, novelty, residual_parts
+from ferl import FERLTreeClassifier
+from ferl._models.novelty import neighbour_parts, novelty, residual_parts
 from ferl.partition import FuzzySet, LinguisticVariable
 from law_examples import Floats, exemplars_of, profile_of
 from oracle_examples import Case, continuous_case, fit_case, random_table, random_weight, rows_to_judge, tied_case
@@ -24,10 +24,10 @@ def compact_case(seed: int) -> Case:
     rng = np.random.default_rng([seed, 9])
     X, y = random_table(rng, tied=True)
     weight = random_weight(rng, len(X))
-    model = FERLClassifier(
+    model = FERLTreeClassifier(
         "compact",
         criterion="consistent",
-        partition="quantile" if seed % 2 else words_with_ends(X),
+        words="quantile" if seed % 2 else words_with_ends(X),
         min_rule_worth=0.0,
         n_exemplars=[2, 40, None][seed % 3],
         random_state=seed,

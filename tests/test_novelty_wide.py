@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from ferl._learn.grow import n_candidates
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from ferl import FERLClassifier, NoveltyDetector, _core, load_model, save_model
-from ferl._learn.grow import n_candidates
-from ferl._model.neighbours import Neighbours
-from ferl._model.settings import Settings
-from ferl._read.novelty import entropy, novelty, novelty_attribution
+from ferl._models.neighbours import Neighbours
+from ferl._models.novelty import entropy, novelty, novelty_attribution
+from ferl._models.settings import Settings
 from ferl.streaming import fit_batches
 from oracle import wide_novelty as oracle
 from table_examples import TABLE_LAW, Floats, mixed_table
@@ -31,7 +31,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 def mixed_model(n_classes: int, gated: bool = True) -> tuple[pd.DataFrame, Any, FERLClassifier]:
     """A model of a table with categories and missing values."""
     table = mixed_table(np.random.default_rng(n_classes), n=220, n_numbers=4, n_classes=n_classes)
-    clf = FERLClassifier("wide", random_state=0, missing_conditions=True, support_gate=gated, n_exemplars=60)
+    clf = FERLClassifier(random_state=0, missing_conditions=True, support_gate=gated, n_exemplars=60)
     return table.frame, table.y, clf.fit(table.frame, table.y)
 
 
@@ -98,13 +98,13 @@ def test_units_are_those_of_the_oracle_and_features_that_say_more_count_more() -
         assert model.neighbours.usual == pytest.approx(oracle.usual_distance(model, unit, rows), rel=1e-6)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3))
-    model = FERLClassifier("wide", random_state=0).fit(X, X[:, 0] + rng.normal(size=400) > 0).model_
+    model = FERLClassifier(random_state=0).fit(X, X[:, 0] + rng.normal(size=400) > 0).model_
     assert model.unit_of_distance[0] < model.unit_of_distance[1:].min()
 
 
 def test_kept_rows_cover_four_times_as_many_random_ones() -> None:
     X = np.random.default_rng(0).normal(size=(400, 3))
-    few, many = (FERLClassifier("wide", random_state=0, n_exemplars=n).fit(X, X[:, 0] > 0) for n in (40, 10**12))
+    few, many = (FERLClassifier(random_state=0, n_exemplars=n).fit(X, X[:, 0] > 0) for n in (40, 10**12))
     rows = oracle.kept_rows(many.model_)
     assert len(rows) == len(X)
     candidates = rows[:160]
@@ -120,11 +120,11 @@ def test_kept_rows_cover_four_times_as_many_random_ones() -> None:
 
 def test_few_rows_are_all_kept_and_none_where_none_are_wanted() -> None:
     X, y = load_iris(return_X_y=True)
-    clf = FERLClassifier("wide", random_state=0).fit(X, y)
+    clf = FERLClassifier(random_state=0).fit(X, y)
     assert len(clf.tree_.profile.exemplar_row) == len(np.unique(X, axis=0))
     doubt = 0.5 * entropy(clf.model_, X)
     np.testing.assert_allclose(clf.novelty(X), doubt, rtol=0, atol=1e-6)
-    without = FERLClassifier("wide", random_state=0, n_exemplars=0).fit(X, y)
+    without = FERLClassifier(random_state=0, n_exemplars=0).fit(X, y)
     assert not without.tree_.profile.has_exemplars
     parts = without.novelty_attribution(X)
     np.testing.assert_allclose(parts.sum(axis=1), without.novelty(X, measure="residual"), rtol=1e-9)
@@ -134,7 +134,7 @@ def test_few_rows_are_all_kept_and_none_where_none_are_wanted() -> None:
 
 def test_candidates_are_four_for_each_kept_row_unless_choosing_among_them_takes_too_long() -> None:
     def asked(n_columns: int, n: int | None = None) -> int:
-        return n_candidates(Settings.of(FERLClassifier("wide", n_exemplars=n).get_params()), n_columns)
+        return n_candidates(Settings.of(FERLClassifier(n_exemplars=n).get_params()), n_columns)
 
     assert asked(20) == 4 * 1024
     assert asked(100_000) == 1024
@@ -154,18 +154,18 @@ def test_row_order_weights_threads_and_batches_change_no_bit_of_novelty() -> Non
     X, rows = X[:, :5].copy(), X[::3, :5] * 1.1
 
     def fit(X: Any, y: Any, weight: Any = None, **options: Any) -> FERLClassifier:
-        return FERLClassifier("wide", random_state=0, n_exemplars=50, **options).fit(X, y, weight)
+        return FERLClassifier(random_state=0, n_exemplars=50, **options).fit(X, y, weight)
 
     base = fit(X, y)
     order = np.random.default_rng(0).permutation(len(X))
     same_novelty(base, fit(X[order], y[order]), rows)
     same_novelty(base, fit(X, y, n_jobs=3), rows)
     batches = [(X[i : i + 100], y[i : i + 100]) for i in range(0, len(X), 100)]
-    blank = FERLClassifier("wide", random_state=0, n_exemplars=50)
+    blank = FERLClassifier(random_state=0, n_exemplars=50)
     same_novelty(base, fit_batches(batches, estimator=blank), rows)
     twice = np.where(np.arange(len(X)) % 3 == 0, 2, 1)
     same_novelty(fit(X, y, twice), fit(np.repeat(X, twice, axis=0), np.repeat(y, twice)), rows)
-    threaded = FERLClassifier("wide", n_jobs=3)._take(base.model_)
+    threaded = FERLClassifier(n_jobs=3)._take(base.model_)
     same_novelty(base, threaded, rows)
     one_by_one = np.concatenate([base.novelty(row[None]) for row in rows])
     assert one_by_one.tobytes() == base.novelty(rows).tobytes()
@@ -175,7 +175,7 @@ def test_row_order_weights_threads_and_batches_change_no_bit_of_novelty() -> Non
 
 def test_the_feature_that_was_spoiled_has_the_largest_part() -> None:
     X, y = load_wine(return_X_y=True)
-    clf = FERLClassifier("wide", random_state=0).fit(X, y)
+    clf = FERLClassifier(random_state=0).fit(X, y)
     for j in range(X.shape[1]):
         spoiled = X[::10].copy()
         spoiled[:, j] += 20 * X[:, j].std()
@@ -185,7 +185,7 @@ def test_the_feature_that_was_spoiled_has_the_largest_part() -> None:
 def test_doubt_is_shared_by_what_features_say_and_by_closed_gates() -> None:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(500, 3))
-    clf = FERLClassifier("wide", random_state=0).fit(X, X[:, 0] + X[:, 1] > 0)
+    clf = FERLClassifier(random_state=0).fit(X, X[:, 0] + X[:, 1] > 0)
     kept = oracle.kept_rows(clf.model_)[:50]
     parts = clf.novelty_attribution(kept)  # no distance is left
     silent = np.abs(clf.feature_contributions(kept)[:, 2]).sum(axis=1) == 0
@@ -212,7 +212,7 @@ def test_doubt_is_shared_by_what_features_say_and_by_closed_gates() -> None:
     ids=["constant", "one class", "one row", "no values", "a column without values"],
 )
 def test_tables_that_teach_little_have_a_novelty_all_the_same(X: Floats, y: Any) -> None:
-    clf = FERLClassifier("wide", random_state=0).fit(X, y)
+    clf = FERLClassifier(random_state=0).fit(X, y)
     for rows in (X, X + 1e3, np.full_like(X, np.nan)):
         found, parts = clf.novelty(rows), clf.novelty_attribution(rows)
         assert np.isfinite(found).all()
@@ -223,7 +223,7 @@ def test_tables_that_teach_little_have_a_novelty_all_the_same(X: Floats, y: Any)
 def test_a_class_that_was_left_out_is_more_novel_and_the_detector_says_so() -> None:
     X, y = load_wine(return_X_y=True)
     known = y != 2
-    wide = FERLClassifier("wide", random_state=0)
+    wide = FERLClassifier(random_state=0)
     detector = NoveltyDetector(wide, alpha=0.1, cv=3, random_state=0).fit(X[known], y[known])
     assert (detector.predict(X[~known]) == -1).mean() > 0.6
     assert detector.estimator_.variant == "wide"
@@ -251,7 +251,7 @@ def test_a_category_or_a_value_never_seen_is_more_novel(tmp_path: Path) -> None:
 def test_a_row_beyond_all_numbers_is_infinitely_novel_without_a_warning() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2)) * 1e-10
-    clf = FERLClassifier("wide", random_state=0).fit(X, X[:, 0] > 0)
+    clf = FERLClassifier(random_state=0).fit(X, X[:, 0] > 0)
     assert clf.novelty(np.full((1, 2), 1e300)) == np.inf
     assert np.isfinite(clf.novelty(X)).all()
 

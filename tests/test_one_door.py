@@ -18,7 +18,7 @@ from pyarrow.csv import write_csv
 from sklearn.base import clone
 from typer.testing import CliRunner
 
-from ferl import FERLClassifier, load_model, save_model
+from ferl import FERLTreeClassifier, load_model, save_model
 from ferl._cli.app import app
 from ferl._tables import Schema, files, read_row
 from ferl._tables.file_rows import RowReader
@@ -219,7 +219,7 @@ def test_every_way_from_a_file_to_answers_gives_the_same_answers(tmp_path):
 
 def test_unseen_categories_of_a_file_give_a_warning(tmp_path):
     X = pd.DataFrame({"x": ["a", "b"] * 30})
-    model = FERLClassifier("deep", random_state=0).fit(X, ["no", "yes"] * 30)
+    model = FERLTreeClassifier("deep", random_state=0).fit(X, ["no", "yes"] * 30)
     pq.write_table(pa.table({"x": ["a", "c", "c"]}), tmp_path / "new.parquet")
     with pytest.warns(UserWarning, match="column 'x': 2 rows have a category that training did not have.*'c' .2."):
         predict_parquet(model, tmp_path / "new.parquet", tmp_path / "out.csv")
@@ -228,7 +228,7 @@ def test_unseen_categories_of_a_file_give_a_warning(tmp_path):
 def test_thousands_of_columns_are_judged(tmp_path):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(30, 5000)).round(3), columns=[f"c{j}" for j in range(5000)])
-    model = FERLClassifier("deep", random_state=0, max_rules=3, n_exemplars=0).fit(X, X["c7"] > 0)
+    model = FERLTreeClassifier("deep", random_state=0, max_rules=3, n_exemplars=0).fit(X, X["c7"] > 0)
     save_model(model, tmp_path / "model.json")
     with open(tmp_path / "new.csv", "w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([X.columns, *X.to_numpy().tolist()])
@@ -242,7 +242,7 @@ def n_calls_of_predict(folder, n_columns, monkeypatch):
     """How many calls, of Python's functions and of others, judging 40 rows of a CSV file takes."""
     monkeypatch.setattr(files, "BLOCK_BYTES", 1 << 13)  # far less than the file, as with 100,000 columns
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, n_columns)).round(3)).rename(columns="c{}".format)
-    model = FERLClassifier("deep", random_state=0, max_rules=3, n_exemplars=0).fit(X, X["c7"] > 0)
+    model = FERLTreeClassifier("deep", random_state=0, max_rules=3, n_exemplars=0).fit(X, X["c7"] > 0)
     save_model(model, folder / "m.json")
     X.to_csv(folder / "new.csv", index=False)
     n_calls = 0
@@ -302,7 +302,7 @@ def test_tables_import_utilities_alone():
 
 
 def test_judging_a_file_does_not_import_the_command_line(tmp_path):
-    model = FERLClassifier("deep", random_state=0).fit(pd.DataFrame({"x": range(40)}), np.arange(40) > 20)
+    model = FERLTreeClassifier("deep", random_state=0).fit(pd.DataFrame({"x": range(40)}), np.arange(40) > 20)
     save_model(model, tmp_path / "model.json")
     pq.write_table(pa.table({"x": [3, 30]}), tmp_path / "new.parquet")
     program = (
@@ -327,7 +327,7 @@ def labels_through_every_door(model, X, y, tmp_path):
 def test_text_is_not_a_number_for_any_call_that_takes_labels(tmp_path):
     X = np.random.default_rng(0).normal(size=(80, 2))
     y = (X[:, 0] > 0).astype(int)
-    model = FERLClassifier("compact", criterion="consistent", random_state=0).fit(X, y)
+    model = FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(X, y)
     for take_numbers in labels_through_every_door(model, X, y.astype(float), tmp_path):
         take_numbers()
     for take_text in labels_through_every_door(model, X, y.astype(str), tmp_path):

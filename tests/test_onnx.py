@@ -16,7 +16,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
-from ferl import FERLClassifier, __version__
+from ferl import FERLTreeClassifier, __version__
 from ferl.conformal import ConformalFERL
 from ferl.onnx import onnx_inputs, to_onnx
 from ferl.partition import FuzzySet, LinguisticVariable
@@ -130,7 +130,7 @@ def test_a_deep_tree_of_150_rules_and_60_features_says_the_same(parameters):
     X, y = make_classification(
         3000, n_features=60, n_informative=20, n_classes=6, n_clusters_per_class=2, flip_y=0.2, random_state=0
     )
-    model = FERLClassifier("deep", random_state=0, **parameters).fit(X, y)
+    model = FERLTreeClassifier("deep", random_state=0, **parameters).fit(X, y)
     assert model.n_rules_ == 150
     assert_exports(model, rows_around(X, n=300))
     assert_exports(model, rows_around(X, n=300), "residual")
@@ -140,7 +140,7 @@ def test_upright_words_share_their_limit_and_there_exclude_each_other_on_both_si
     inf = np.inf
     words = LinguisticVariable("x", [FuzzySet("low", -inf, -inf, 0.0, 0.0), FuzzySet("high", 0.0, 0.0, inf, inf)])
     X = np.random.default_rng(0).uniform(0.1, 1.0, size=(60, 1)) * np.repeat([[-1.0], [1.0]], 30, axis=0)
-    model = FERLClassifier("compact", criterion="consistent", partition=[words], consequents="raw", random_state=0)
+    model = FERLTreeClassifier("compact", criterion="consistent", words=[words], consequents="raw", random_state=0)
     model.fit(pd.DataFrame(X, columns=["x"]), X[:, 0] > 0)
     tiny = np.nextafter(0.0, 1.0)
     rows = pd.DataFrame({"x": [0.0, -0.0, tiny, -tiny, 0.5, -0.5, np.nan]})
@@ -159,7 +159,7 @@ def test_upright_words_share_their_limit_and_there_exclude_each_other_on_both_si
 
 def test_any_number_of_rows_goes_through_one_session(iris):
     X, y = iris
-    model = FERLClassifier("deep", random_state=0).fit(X, y)
+    model = FERLTreeClassifier("deep", random_state=0).fit(X, y)
     session = session_of(to_onnx(model))
     rows = rows_around(X, n=1000)
     whole = run(session, {"X": rows})
@@ -184,7 +184,7 @@ def test_any_number_of_rows_goes_through_one_session(iris):
 )
 def test_labels_keep_their_values(iris, labels, kind):
     X, y = iris
-    model = FERLClassifier("compact", criterion="consistent", random_state=0).fit(X[:100], labels[y[:100]])
+    model = FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(X[:100], labels[y[:100]])
     found = assert_exports(model, X[:100])
     assert found["label"].dtype.kind == kind
     assert found["label"].tolist() == model.predict(X[:100]).tolist()
@@ -192,13 +192,13 @@ def test_labels_keep_their_values(iris, labels, kind):
 
 def test_one_class_is_the_answer(iris):
     X, _ = iris
-    found = assert_exports(FERLClassifier("deep", random_state=0).fit(X, ["only"] * len(X)), X)
+    found = assert_exports(FERLTreeClassifier("deep", random_state=0).fit(X, ["only"] * len(X)), X)
     assert set(found["label"]) == {"only"}
 
 
 def test_single_precision_is_that_of_inputs_and_outputs_alone(iris):
     X, y = iris
-    model = FERLClassifier("deep", random_state=0).fit(X, y)
+    model = FERLTreeClassifier("deep", random_state=0).fit(X, y)
     rows = rows_around(X).astype(np.float32)
     found = run(session_of(to_onnx(model, dtype="float32")), onnx_inputs(model, rows, dtype="float32"))
     assert {found[name].dtype.name for name in NAMES if name not in ("label", "set")} == {"float32"}
@@ -207,7 +207,7 @@ def test_single_precision_is_that_of_inputs_and_outputs_alone(iris):
 
 def test_novelty_can_be_left_out(iris):
     X, y = iris
-    model = FERLClassifier("deep", random_state=0).fit(X, y)
+    model = FERLTreeClassifier("deep", random_state=0).fit(X, y)
     lean, full = to_onnx(model, novelty=False), to_onnx(model)
     assert [output.name for output in lean.graph.output] == NAMES[:-1]
     assert lean.ByteSize() < full.ByteSize() / 2
@@ -216,7 +216,7 @@ def test_novelty_can_be_left_out(iris):
 
 def test_infinity_is_far_away(iris):
     X, y = iris
-    model = FERLClassifier("deep", random_state=0).fit(X, y)
+    model = FERLTreeClassifier("deep", random_state=0).fit(X, y)
     for measure in ("neighbour", "residual"):
         found = run(session_of(to_onnx(model, novelty=measure)), {"X": np.full((1, 4), np.inf)})
         assert found["ignorance"][0] == 1.0
@@ -225,7 +225,7 @@ def test_infinity_is_far_away(iris):
 
 def test_the_file_says_what_it_is_and_old_runtimes_can_read_it(iris):
     X, y = iris
-    model = to_onnx(FERLClassifier("deep", random_state=0).fit(X, np.array(["a", "b", "ç"])[y]))
+    model = to_onnx(FERLTreeClassifier("deep", random_state=0).fit(X, np.array(["a", "b", "ç"])[y]))
     told = {own.key: own.value for own in model.metadata_props}
     assert told["ferl_version"] == __version__ == model.producer_version
     assert json.loads(told["classes"]) == ["a", "b", "ç"]
@@ -240,7 +240,7 @@ def test_the_file_says_what_it_is_and_old_runtimes_can_read_it(iris):
 )
 def test_every_operator_is_used(iris, parameters):
     for novelty in (True, "residual", False):
-        graph = to_onnx(FERLClassifier("deep", random_state=0, **parameters).fit(*iris), novelty=novelty).graph
+        graph = to_onnx(FERLTreeClassifier("deep", random_state=0, **parameters).fit(*iris), novelty=novelty).graph
         bodies = [own.g for node in graph.node for own in node.attribute if own.HasField("g")]
         used = {name for part in (graph, *bodies) for node in part.node for name in node.input}
         used |= {output.name for part in (graph, *bodies) for output in part.output}
@@ -251,7 +251,7 @@ def test_every_operator_is_used(iris, parameters):
 
 def test_two_exports_of_one_model_are_the_same_file(iris):
     X, y = iris
-    model = FERLClassifier("deep", random_state=0).fit(X, y)
+    model = FERLTreeClassifier("deep", random_state=0).fit(X, y)
     assert to_onnx(model).SerializeToString() == to_onnx(model).SerializeToString()
 
 
@@ -276,13 +276,13 @@ def test_another_runtime_agrees(iris, variant, combination):
 
 def test_what_cannot_be_exported_is_named(iris):
     X, y = iris
-    model = FERLClassifier("deep", random_state=0, n_exemplars=0).fit(X, y)
+    model = FERLTreeClassifier("deep", random_state=0, n_exemplars=0).fit(X, y)
     with pytest.raises(TypeError, match="to_onnx got a ConformalFERL; pass the fitted FERLClassifier"):
         to_onnx(ConformalFERL(model))
     with pytest.raises(TypeError, match="to_onnx got a Pipeline"):
         to_onnx(make_pipeline(model))
     with pytest.raises(NotFittedError):
-        to_onnx(FERLClassifier("deep"))
+        to_onnx(FERLTreeClassifier("deep"))
     with pytest.raises(ValueError, match="dtype is 'float16'; it must be 'float64' or 'float32'"):
         to_onnx(model, dtype="float16")
     with pytest.raises(ValueError, match="dtype is 'float16'"):
@@ -293,7 +293,7 @@ def test_what_cannot_be_exported_is_named(iris):
         to_onnx(model, novelty="distance")
     with pytest.raises(ValueError, match=r"novelty is 1\.5; it must be True, False"):
         to_onnx(model, novelty=1.5)
-    huge = FERLClassifier("compact", criterion="consistent", random_state=0).fit(
+    huge = FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(
         X, np.array([0, 2**63, 2**64 - 1], dtype=np.uint64)[y]
     )
     with pytest.raises(ValueError, match=r"labels that are text, integers up to 2\*\*63"):
@@ -305,7 +305,7 @@ def test_without_the_package_the_error_says_how_to_get_it():
 import sys
 sys.modules["onnx"] = None  # as if it were not installed
 import ferl.onnx
-from ferl import FERLClassifier
+from ferl import FERLClassifier, FERLTreeClassifier
 try:
     ferl.onnx.to_onnx(FERLClassifier().fit([[0.0], [1.0]], [0, 1]))
 except ImportError as error:
@@ -320,7 +320,9 @@ def test_a_single_rule_that_is_discounted_loses_no_digits(iris, combination):
     """onnxruntime takes a single factor into a matrix product as a float32."""
     X, y = iris
     assert_exports(
-        FERLClassifier("compact", criterion="consistent", max_rules=1, discount=3.0, combination=combination).fit(X, y),
+        FERLTreeClassifier("compact", criterion="consistent", max_rules=1, discount=3.0, combination=combination).fit(
+            X, y
+        ),
         X,
     )
-    assert_exports(FERLClassifier("deep", max_rules=1, discount=3.0, combination=combination).fit(X, y), X)
+    assert_exports(FERLTreeClassifier("deep", max_rules=1, discount=3.0, combination=combination).fit(X, y), X)

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from ferl import FERLClassifier, save_model
+from estimators import classifier
+from ferl import FERLTreeClassifier, save_model
 from ferl._cli.app import app
 from ferl.onnx import onnx_inputs, to_onnx
 from onnx_examples import assert_answers, assert_exports, run, session_of
@@ -24,7 +25,7 @@ from table_examples import TABLE_LAW, fit_mixed, mixed_table, mixed_tables, rows
 @TABLE_LAW
 @given(
     mixed_tables(),
-    st.sampled_from(["deep", "compact"]),
+    st.sampled_from(["deep", "words"]),
     st.sampled_from(["dempster", "cautious", "chain", "vote"]),
     st.booleans(),
     st.sampled_from(["neighbour", "residual"]),
@@ -54,7 +55,7 @@ def people(n=200):
 def fitted_people(variant="deep", **parameters):
     table, y = people()
     chosen = ["region", "smoker", "code", "dose"]
-    return FERLClassifier(variant, random_state=0, categorical_features=chosen, **parameters).fit(table, y), table
+    return classifier(variant, random_state=0, categorical_features=chosen, **parameters).fit(table, y), table
 
 
 def test_raw_columns_are_fed_without_ferl():
@@ -102,7 +103,7 @@ def test_single_precision_leaves_categories_double():
 
 def test_the_empty_text_can_be_a_category_and_then_another_one_is_missing():
     rows = [["", 1.0], ["a", 2.0], ["<missing>", 3.0], [None, 4.0]] * 20
-    model = FERLClassifier("deep", random_state=0).fit(rows, ["x", "y", "z", "x"] * 20)
+    model = FERLTreeClassifier("deep", random_state=0).fit(rows, ["x", "y", "z", "x"] * 20)
     told = {own.key: own.value for own in to_onnx(model).metadata_props}
     assert json.loads(told["inputs"])["x0"] == 'category, as text; missing: "<<missing>>"'
     judged = [*rows[:4], ["b", 1.0], ["<<missing>>", 2.0]]
@@ -115,28 +116,28 @@ def test_the_empty_text_can_be_a_category_and_then_another_one_is_missing():
 def test_names_that_outputs_have_too_are_told_apart():
     mixed = mixed_table(np.random.default_rng(0), n_numbers=2)
     table = mixed.frame.set_axis(["label", "label_", "", "ferl/1"], axis=1)
-    model = FERLClassifier("deep", random_state=0, max_rules=5).fit(table, mixed.y)
+    model = FERLTreeClassifier("deep", random_state=0, max_rules=5).fit(table, mixed.y)
     assert list(onnx_inputs(model, table)) == ["label_", "label__", "x2", "x3"]
     assert_exports(model, table)
 
 
 def test_a_column_without_any_category_is_missing_everywhere():
     table = pd.DataFrame({"empty": pd.Series([None] * 60, dtype="string"), "c": ["a", "b", "c"] * 20})
-    model = FERLClassifier("deep", random_state=0).fit(table, [0, 1, 1] * 20)
+    model = FERLTreeClassifier("deep", random_state=0).fit(table, [0, 1, 1] * 20)
     assert_exports(model, table)
     assert_exports(model, table.assign(empty="now there"))
 
 
 def test_text_of_any_kind_goes_through():
     texts = ["a\0b", "a", " ", "日本", "\U0001f33b", 'q"uote', "line\nbreak"]
-    model = FERLClassifier("deep", random_state=0).fit([[text, 1.0] for text in texts * 10], texts * 10)
+    model = FERLTreeClassifier("deep", random_state=0).fit([[text, 1.0] for text in texts * 10], texts * 10)
     found = assert_exports(model, [[text, 1.0] for text in [*texts, "A", "a\0"]])
     assert found["label"].tolist()[:7] == texts
 
 
 def test_categories_that_doubles_cannot_tell_apart_are_refused():
     codes = np.array([2**53 + 1, 2**53 + 2] * 20)
-    model = FERLClassifier("deep", random_state=0, categorical_features=[0]).fit(codes[:, None], [0, 1] * 20)
+    model = FERLTreeClassifier("deep", random_state=0, categorical_features=[0]).fit(codes[:, None], [0, 1] * 20)
     with pytest.raises(ValueError, match=r"Feature 0 holds integers beyond 2\*\*53 as categories"):
         to_onnx(model)
 

@@ -7,7 +7,7 @@ import onnxruntime
 import pytest
 from sklearn.datasets import make_classification
 
-from ferl import FERLClassifier
+from ferl import FERLTreeClassifier
 from ferl.onnx import onnx_inputs, to_onnx
 from onnx_examples import assert_answers, assert_exports, run, session_of
 from table_examples import fit_mixed, mixed_table, rows_beside
@@ -16,7 +16,7 @@ from table_examples import fit_mixed, mixed_table, rows_beside
 def fitted(scale=1.0, shift=0.0, **parameters):
     X, y = make_classification(1500, n_features=6, n_informative=4, n_redundant=0, n_classes=3, random_state=0)
     X = X * scale + shift
-    return FERLClassifier("deep", random_state=0, max_rules=40, n_jobs=1, **parameters).fit(X, y), X
+    return FERLTreeClassifier("deep", random_state=0, max_rules=40, n_jobs=1, **parameters).fit(X, y), X
 
 
 def operators(model):

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from onnx.reference import ReferenceEvaluator
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
-from ferl import FERLClassifier
-from ferl._read.evidence import decision_scores
+from ferl import FERLClassifier, FERLTreeClassifier
+from ferl._models.evidence import decision_scores
 from ferl._sklearn import check_rows
 from ferl.onnx import onnx_inputs, to_onnx
 from law_examples import LAW
@@ -41,7 +41,7 @@ def assert_exports(model, rows, measure=None):
 @cache
 def fitted(load, **options):
     X, y = load(return_X_y=True)
-    return FERLClassifier("wide", random_state=0, **options).fit(X, y), X
+    return FERLClassifier(random_state=0, **options).fit(X, y), X
 
 
 def rows_around(X, seed=0, n=300):
@@ -68,7 +68,7 @@ def test_numbers_missing_values_and_gates_say_the_same(load, options):
 @pytest.mark.parametrize("missing_conditions", [False, True])
 def test_tables_with_categories_and_holes_say_the_same(n_classes, missing_conditions):
     table = mixed_table(np.random.default_rng(n_classes), n=300, n_classes=n_classes)
-    model = FERLClassifier("wide", random_state=0, missing_conditions=missing_conditions).fit(table.frame, table.y)
+    model = FERLClassifier(random_state=0, missing_conditions=missing_conditions).fit(table.frame, table.y)
     assert_exports(model, rows_beside(table, 0, 200))
     assert_exports(model.reading(support_gate=False), rows_beside(table, 1, 50), "residual")
     assert_exports(model, rows_beside(table, 2, 50), "residual")
@@ -90,7 +90,7 @@ def problems(draw):
 @given(problems())
 def test_small_rule_bases_of_any_kind_say_the_same(problem):
     X, y, options = problem
-    model = FERLClassifier("wide", random_state=0, max_rules=12, **options).fit(X, y)
+    model = FERLClassifier(random_state=0, max_rules=12, **options).fit(X, y)
     rng = np.random.default_rng(len(X))
     rows = X[rng.integers(len(X), size=30)]
     rows[10:] += np.nanstd(X, axis=0) * rng.normal(size=(20, X.shape[1])) * rng.choice([0.1, 1.0, 5.0], size=(20, 1))
@@ -103,7 +103,7 @@ def test_small_rule_bases_of_any_kind_say_the_same(problem):
     ids=["no rule", "one class"],
 )
 def test_rule_bases_that_learned_little_say_the_same(X, y):
-    model = FERLClassifier("wide", random_state=0).fit(X, y)
+    model = FERLClassifier(random_state=0).fit(X, y)
     assert_exports(model, np.vstack([X, X + 7, np.full((1, X.shape[1]), np.nan)]))
 
 
@@ -140,7 +140,7 @@ def test_a_feature_may_have_the_name_of_an_output():
     X, y = load_iris(return_X_y=True)
     table = pd.DataFrame(X[:, :3], columns=["scores", "set", "pignistic"])
     table["conflict"] = np.where(X[:, 3] > 1, "wide", "narrow")
-    model = FERLClassifier("wide", random_state=0).fit(table, y)
+    model = FERLClassifier(random_state=0).fit(table, y)
     assert list(onnx_inputs(model, table)) == ["scores_", "set_", "pignistic", "conflict_"]
     assert_exports(model, table)
 
@@ -178,4 +178,4 @@ def test_every_operator_is_used(novelty, contributions):
 def test_trees_have_no_contributions():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="contributions=True needs wide rules"):
-        to_onnx(FERLClassifier("medium", random_state=0).fit(X, y), contributions=True)
+        to_onnx(FERLTreeClassifier("medium", random_state=0).fit(X, y), contributions=True)

@@ -15,7 +15,7 @@ import pytest
 
 import oracle
 from ferl._learn.consequents import consequents
-from ferl._read.evidence import Evidence
+from ferl._models.evidence import Evidence
 from oracle_examples import (
     N_CONTINUOUS,
     N_TABLES,

@@ -6,6 +6,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from estimators import classifier
 from ferl import CertifiedCache, FERLClassifier, NoveltyDetector
 from ferl.abstention import RiskControlledFERL
 from ferl.calibration import CalibratedFERL
@@ -77,10 +78,10 @@ def asks(clf, fitted):
     return found
 
 
-@pytest.mark.parametrize("variant", ["wide", "deep"])
+@pytest.mark.parametrize("variant", ["rules", "deep"])
 def test_every_call_takes_one_row_in_every_form(mixed, variant):
     frame, y, _ = mixed
-    clf = FERLClassifier(variant, max_rules=12, random_state=0).fit(frame.iloc[:300], y[:300])
+    clf = classifier(variant, max_rules=12, random_state=0).fit(frame.iloc[:300], y[:300])
     held, labels = frame.iloc[300:], y[300:]
     # All take the classifier as it is: fitting clones of it, and of folds, would be twenty fits.
     conformal = ConformalFERL(clf).conformalize(held, labels)
@@ -94,7 +95,7 @@ def test_every_call_takes_one_row_in_every_form(mixed, variant):
         "p value": detector.p_values,
         "cache": CertifiedCache(clf).predict,
         "plain": PlainClassifier(clf).predict_proba,
-        "reasons": lambda x: str(reason_codes(clf, x)) if variant == "wide" else "",
+        "reasons": lambda x: str(reason_codes(clf, x)) if variant == "rules" else "",
     }
     for name, ask in asks(clf, fitted).items():
         expected = ask(frame.iloc[[5]])
@@ -104,7 +105,7 @@ def test_every_call_takes_one_row_in_every_form(mixed, variant):
     told += [lambda x: clf.explain(x).changes]
     for ask in told:
         assert len({str(ask(row)) for row in [frame.iloc[[5]], *rows_of(frame, 5)]}) == 1
-    draws = [plot_evidence, plot_novelty] + [plot_contributions] * (variant == "wide")
+    draws = [plot_evidence, plot_novelty] + [plot_contributions] * (variant == "rules")
     for draw in draws:
         titles = {_texts(draw(clf, row)) for row in [frame.iloc[[5]], *rows_of(frame, 5)]}
         plt.close("all")

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
-from ferl import FERLClassifier
+from ferl import FERLClassifier, FERLTreeClassifier
 from ferl.partition import FuzzySet, LinguisticVariable, RefitResult, refit_partition
 from ferl.partition.refit_loss import RampTable, RefitLoss, RefitRows, movement_bounds, read_ramps
 from tree_examples import tree_classifier
@@ -50,7 +50,7 @@ def make_example(seed: int, **parameters: Any) -> Example:
     y = rng.integers(n_classes, size=200)
     X = rng.normal(y[:, None] * rng.normal(size=4), 1.0)
     X[:, 2] = X[:, 2].round()  # many rows on the breakpoints
-    clf = FERLClassifier(
+    clf = FERLTreeClassifier(
         "compact",
         criterion="consistent",
         **{"min_gain": 0.0, "min_rule_worth": 0.0, "random_state": seed, **parameters},
@@ -78,7 +78,7 @@ def loss_of(example: Example) -> tuple[RefitLoss, RampTable, Floats]:
     weight = np.ones(len(codes)) if example.clf.class_weight is None else class_weights(example)
     assert weight is not None
     rows = RefitRows(example.X, codes, weight)
-    table = read_ramps(example.clf.tree_, example.clf.partition_, np.ones(example.X.shape[1], dtype=bool))
+    table = read_ramps(example.clf.tree_, example.clf.words_, np.ones(example.X.shape[1], dtype=bool))
     low, width = rows.low[table.feature][:, None], rows.width[table.feature][:, None]
     model = example.clf.model_
     believed = np.where(model.is_source, model.reliability, 0.0)
@@ -153,14 +153,14 @@ def test_a_refit_lowers_the_cross_entropy_and_says_by_how_much(seed: int, settin
 def test_words_order_and_shared_ramps_are_kept(seed: int, n_sets: int) -> None:
     example = make_example(seed, n_sets=n_sets)
     result = example.refit()
-    for old, new in zip(example.clf.partition_, result.partition, strict=True):
+    for old, new in zip(example.clf.words_, result.partition, strict=True):
         assert (old.name, old.unit, old.range) == (new.name, new.unit, new.range)
         assert [one.name for one in old.sets] == [one.name for one in new.sets]
         assert all(low.c < low.d and (low.c, low.d) == (high.a, high.b) for low, high in pairwise(new.sets))
         column = example.X[:, int(old.name[1:])]
         assert new.sets[0].membership(column.min()) == 1
         assert new.sets[-1].membership(column.max()) == 1
-    assert {variable.name for variable in example.clf.partition_} == {one.name for one in result.partition if one}
+    assert {variable.name for variable in example.clf.words_} == {one.name for one in result.partition if one}
 
 
 @SEEDS
@@ -199,14 +199,14 @@ def test_features_without_rules_do_not_move(seed: int) -> None:
     result = example.refit()
     unused = set(range(4)) - set(example.clf.tree_.feature.tolist())
     assert unused
-    assert all(result.partition[j] == example.clf.partition_[j] for j in unused)
+    assert all(result.partition[j] == example.clf.words_[j] for j in unused)
 
 
 @SEEDS
 def test_no_steps_change_nothing(seed: int) -> None:
     example = make_example(seed)
     result = example.refit(max_iter=0)
-    assert result.partition == example.clf.partition_
+    assert result.partition == example.clf.words_
     np.testing.assert_array_equal(result.tree.trapezoid, example.clf.tree_.trapezoid)
     np.testing.assert_array_equal(result.tree.support, example.clf.tree_.support)
     assert (result.drift, result.n_iterations, result.converged) == (0.0, 0, False)
@@ -295,7 +295,7 @@ def test_sets_that_share_no_ramps_stay_and_are_named(variable: LinguisticVariabl
     assert set(clf.tree_.feature[1:]) == {0, 1}
     assert result.fixed == ("x0",)
     assert result.partition[0] == variable
-    assert result.partition[1] != clf.partition_[1]
+    assert result.partition[1] != clf.words_[1]
     assert result.cross_entropy_after < result.cross_entropy_before
     assert result.cross_entropy_before == pytest.approx(
         -np.mean(np.log(clf.reading(support_gate=False).predict_proba(X)[np.arange(len(y)), y]))
@@ -306,7 +306,7 @@ def test_nothing_to_move_is_no_error() -> None:
     clf, X, y = expert_example(categories("x0"), only=True)
     result = refit_partition(clf, X, y)
     assert (result.drift, result.n_iterations, result.converged, result.fixed) == (0.0, 0, True, ("x0",))
-    assert result.partition == clf.partition_
+    assert result.partition == clf.words_
 
 
 def test_a_tree_without_rules_stays_as_it_is() -> None:
@@ -325,16 +325,16 @@ def test_a_feature_without_range_in_the_rows_stays() -> None:
     X[:, 1] = 1e20 + 1e6 * X[:, 1]  # too far away for a number to divide its range
     result = refit_partition(example.clf, X, example.y)
     assert {"x0", "x1"} & set(result.fixed) == {"x0", "x1"} & {f"x{j}" for j in example.clf.tree_.feature[1:]}
-    assert result.partition[:2] == example.clf.partition_[:2]
+    assert result.partition[:2] == example.clf.words_[:2]
 
 
 def test_mistakes_are_named() -> None:
     example = make_example(0)
     X, y, clf = example.X, example.y, example.clf
     with pytest.raises(NotFittedError):
-        refit_partition(FERLClassifier("compact", criterion="consistent"), X, y)
+        refit_partition(FERLTreeClassifier("compact", criterion="consistent"), X, y)
     with pytest.raises(ValueError, match=r'is a deep tree, which learns its own splits.*variant="compact"'):
-        refit_partition(FERLClassifier("deep").fit(X, y), X, y)
+        refit_partition(FERLTreeClassifier("deep").fit(X, y), X, y)
     with pytest.raises(ValueError, match="X has 3 features, but FERLClassifier is expecting 4"):
         refit_partition(clf, X[:, :3], y)
     with pytest.raises(ValueError, match="X has 200 rows and y 199 labels"):

@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.pipeline import make_pipeline
 
 import ferl
-from ferl import FERLClassifier
+from ferl import FERLClassifier, FERLTreeClassifier
 from ferl._util.colours import class_colours
 from ferl.calibration import CalibratedFERL
 from ferl.metrics import aurc, expected_calibration_error, reliability_curve, risk_coverage_curve
@@ -49,12 +49,12 @@ def ax() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def medium() -> FERLClassifier:
-    return FERLClassifier("medium", random_state=0).fit(IRIS.data, LABELS)
+    return FERLTreeClassifier("medium", random_state=0).fit(IRIS.data, LABELS)
 
 
 @pytest.fixture(scope="module")
 def compact() -> FERLClassifier:
-    return FERLClassifier("compact", criterion="consistent", random_state=0).fit(IRIS.data, LABELS)
+    return FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(IRIS.data, LABELS)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def table() -> Mixed:
 
 @pytest.fixture(scope="module")
 def mixed(table: Mixed) -> FERLClassifier:
-    return FERLClassifier("medium", max_rules=12, random_state=0).fit(table.frame, table.y)
+    return FERLTreeClassifier("medium", max_rules=12, random_state=0).fit(table.frame, table.y)
 
 
 def same_colour(one: Any, other: Any) -> bool:
@@ -108,7 +108,7 @@ def test_bars_are_belief_and_plausibility(ax: Any, medium: FERLClassifier, kind:
 
 @pytest.mark.parametrize("row", [IRIS.data[70], FAR], ids=["doubtful", "unknown"])
 def test_bars_of_wide_rules_hold_masses_on_several_classes_too(ax: Any, row: Any) -> None:
-    clf = FERLClassifier("wide", random_state=0).fit(IRIS.data, LABELS)
+    clf = FERLClassifier(random_state=0).fit(IRIS.data, LABELS)
     evidence = clf.predict_evidence([row])
     plot_evidence(clf, row, ax=ax)
     bars = {container.get_label(): container for container in ax.containers}
@@ -143,8 +143,8 @@ def test_calibrated_evidence_can_be_drawn(ax: Any, medium: FERLClassifier) -> No
 
 def test_lines_of_words_are_their_memberships(ax: Any, compact: FERLClassifier) -> None:
     plot_memberships(compact, "petal length", feature_names=NAMES, ax=ax)
-    assert compact.partition_ is not None
-    variable = compact.partition_[2]
+    assert compact.words_ is not None
+    variable = compact.words_[2]
     assert variable is not None
     assert [line.get_label() for line in ax.lines] == [own.name for own in variable.sets]
     low, high = ax.get_xlim()
@@ -172,7 +172,7 @@ def test_spans_and_ramps_of_splits_are_their_bands(ax: Any, medium: FERLClassifi
 
 def test_at_most_so_many_splits_are_drawn_the_heaviest(ax: Any) -> None:
     digits = load_digits()
-    clf = FERLClassifier("medium", random_state=0).fit(digits.data, digits.target)
+    clf = FERLTreeClassifier("medium", random_state=0).fit(digits.data, digits.target)
     tree = clf.tree_
     feature = int(np.bincount(tree.feature[1:]).argmax())
     parents = [n for n in np.flatnonzero(~tree.is_leaf) if tree.feature[n + 1] == feature]
@@ -197,7 +197,7 @@ def test_bars_of_categories_are_their_memberships(ax: Any, mixed: FERLClassifier
 
 
 def test_features_that_no_rule_asks_for_are_refused(medium: FERLClassifier) -> None:
-    stump = FERLClassifier("medium", max_rules=2, random_state=0).fit(IRIS.data, LABELS)
+    stump = FERLTreeClassifier("medium", max_rules=2, random_state=0).fit(IRIS.data, LABELS)
     with pytest.raises(ValueError, match=r"No rule asks for feature 'x0'\. Choose one that they ask: \['x2'\]"):
         plot_memberships(stump, 0)
     with pytest.raises(ValueError, match="There is no feature 'height'"):
@@ -220,7 +220,7 @@ def grid_of(ax: Any, n: int) -> tuple[Any, Any]:
 
 
 def test_regions_have_the_colour_of_the_label_and_fade_with_ignorance(ax: Any) -> None:
-    clf = FERLClassifier("medium", random_state=0).fit(IRIS.data[:, 2:], LABELS)
+    clf = FERLTreeClassifier("medium", random_state=0).fit(IRIS.data[:, 2:], LABELS)
     plot_decision_regions(clf, IRIS.data[:, 2:], LABELS, n_steps=40, ax=ax)
     image = np.asarray(ax.images[0].get_array()).reshape(-1, 3)
     rows = np.column_stack(grid_of(ax, 40))
@@ -234,7 +234,7 @@ def test_regions_have_the_colour_of_the_label_and_fade_with_ignorance(ax: Any) -
 
 
 def test_hatching_covers_the_rows_without_a_single_answer(ax: Any) -> None:
-    clf = FERLClassifier("medium", random_state=0).fit(IRIS.data[:, 2:], LABELS)
+    clf = FERLTreeClassifier("medium", random_state=0).fit(IRIS.data[:, 2:], LABELS)
     plot_decision_regions(clf, IRIS.data[:, 2:], n_steps=60, ax=ax)
     hatched = {own.get_label(): own for own in ax.collections}
     rows = np.column_stack(grid_of(ax, 60))
@@ -258,7 +258,7 @@ def test_points_are_the_rows_in_the_colours_of_their_labels(ax: Any, medium: FER
 
 def test_labels_that_training_did_not_have_are_crosses(ax: Any) -> None:
     known = LABELS != "virginica"
-    clf = FERLClassifier("medium", random_state=0).fit(IRIS.data[known], LABELS[known])
+    clf = FERLTreeClassifier("medium", random_state=0).fit(IRIS.data[known], LABELS[known])
     plot_decision_regions(clf, IRIS.data, LABELS, features=(2, 3), n_steps=10, ax=ax)
     crosses = next(own for own in ax.collections if own.get_label() == "not a class of training")
     np.testing.assert_allclose(crosses.get_offsets(), IRIS.data[~known][:, [2, 3]])
@@ -399,7 +399,7 @@ def test_importing_the_plots_does_not_import_matplotlib() -> None:
 def test_names_with_control_letters_draw_without_a_warning() -> None:
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"one\x00\x1b$": rng.choice(["a\x07", "$b"], 100)})
-    model = FERLClassifier("compact", criterion="consistent", random_state=0).fit(table, table.iloc[:, 0])
+    model = FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(table, table.iloc[:, 0])
     ax = plot_memberships(model, 0, ax=figure_module.Figure().subplots())
     ax.figure.savefig(io.BytesIO())
     assert ax.get_xlabel() == r"one \$"

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 
-from ferl import FERLClassifier
+from estimators import classifier
+from ferl import FERLClassifier, FERLTreeClassifier
 
 pytest.importorskip("matplotlib", reason='plots need matplotlib: pip install "ferl[plot]"')
 
@@ -18,7 +19,7 @@ from ferl.plot import plot_contributions, plot_importance
 @pytest.fixture(scope="module")
 def tumours():
     data = load_breast_cancer(as_frame=True)
-    return data.data, FERLClassifier("wide", random_state=0).fit(data.data, data.target)
+    return data.data, FERLClassifier(random_state=0).fit(data.data, data.target)
 
 
 def axes():
@@ -47,7 +48,7 @@ def test_bars_lead_from_the_average_row_to_the_score_of_the_row(tumours):
 
 def test_several_classes_are_weighed_against_the_next_or_the_one_given():
     X, y = load_iris(return_X_y=True)
-    model = FERLClassifier("wide", random_state=0).fit(X, y)
+    model = FERLClassifier(random_state=0).fit(X, y)
     scores = model.decision_function(X[77:78])[0]
     best, following, last = np.argsort(-scores)
     for against, other in ((None, following), (int(last), last)):
@@ -65,7 +66,7 @@ def test_a_row_without_an_answer_is_called_so(tumours):
 def test_what_cannot_be_drawn_is_refused(tumours):
     X, model = tumours
     with pytest.raises(ValueError, match="A deep tree has no weights of evidence"):
-        plot_contributions(FERLClassifier("deep", random_state=0).fit(X, X.iloc[:, 0] > 14), X.iloc[0], ax=axes())
+        plot_contributions(FERLTreeClassifier("deep", random_state=0).fit(X, X.iloc[:, 0] > 14), X.iloc[0], ax=axes())
     refused = pytest.raises(ValueError, match="max_features is 0; it must be at least 1")
     with refused:
         plot_contributions(model, X.iloc[0], max_features=0)
@@ -73,10 +74,10 @@ def test_what_cannot_be_drawn_is_refused(tumours):
         plot_importance(model, max_features=0)
 
 
-@pytest.mark.parametrize("variant", ["wide", "deep"])
+@pytest.mark.parametrize("variant", ["rules", "deep"])
 def test_importance_has_a_bar_for_each_feature_that_matters(variant):
     X, y = load_breast_cancer(return_X_y=True)
-    model = FERLClassifier(variant, random_state=0).fit(X, y)
+    model = classifier(variant, random_state=0).fit(X, y)
     ax = plot_importance(model, max_features=5, ax=axes())
     widths = [bar.get_width() for bar in ax.patches]
     np.testing.assert_allclose(widths, np.sort(model.feature_importances_)[::-1][:5])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_iris, load_wine
 
-from ferl import FERLClassifier, plot_tree
+from estimators import classifier
+from ferl import FERLClassifier, FERLTreeClassifier, plot_tree
 
 pytest.importorskip("matplotlib", reason='plots need matplotlib: pip install "ferl[plot]"')
 
@@ -21,10 +22,10 @@ def axes(size=(6.4, 4.8)):
     return Figure(figsize=size).subplots()
 
 
-@pytest.mark.parametrize("variant", ["wide", "deep"])
+@pytest.mark.parametrize("variant", ["rules", "deep"])
 def test_bars_are_the_parts_of_the_novelty(variant):
     X, y = load_wine(return_X_y=True)
-    clf = FERLClassifier(variant, random_state=0).fit(X, y)
+    clf = classifier(variant, random_state=0).fit(X, y)
     row = X[3] + X.std(axis=0)
     parts = np.sort(clf.novelty_attribution(row[None])[0])[::-1]
     ax = plot_novelty(clf, row, max_features=5, ax=axes())
@@ -34,7 +35,7 @@ def test_bars_are_the_parts_of_the_novelty(variant):
     assert ax.get_title(loc="left").endswith("training rows")
     assert ax.get_xlabel() == f"novelty, {clf.novelty(row[None])[0]:.3g} in all"
     assert len(plot_novelty(clf, row, max_features=50, ax=axes()).patches) == (parts > 0).sum()
-    nothing = plot_novelty(FERLClassifier("wide", n_exemplars=0, random_state=0).fit(X, y), row, ax=axes())
+    nothing = plot_novelty(FERLClassifier(n_exemplars=0, random_state=0).fit(X, y), row, ax=axes())
     assert nothing.get_title(loc="left") == "novelty by feature"
 
 
@@ -64,7 +65,7 @@ def test_bad_calls_are_refused():
     with pytest.raises(TypeError, match="plot_novelty got a str"):
         plot_novelty("clf", X[0])
     with pytest.raises(ValueError, match="min_weight is 2"):
-        plot_tree(FERLClassifier("medium", random_state=0).fit(X, y), min_weight=2, ax=axes())
+        plot_tree(FERLTreeClassifier("medium", random_state=0).fit(X, y), min_weight=2, ax=axes())
 
 
 def test_regions_say_what_other_features_are_held_at():
@@ -99,7 +100,7 @@ def overlapping(ax):
 def test_texts_of_fifty_rules_never_overlap_and_light_subtrees_fold():
     X, y = load_digits(return_X_y=True)
     names = [f"pixel row {pixel // 8} column {pixel % 8}" for pixel in range(64)]
-    clf = FERLClassifier("medium", max_rules=50, random_state=0).fit(X, y)
+    clf = FERLTreeClassifier("medium", max_rules=50, random_state=0).fit(X, y)
     for options in ({}, {"min_weight": 0.05}, {"ax": axes((10, 6))}, {"ax": axes((6, 4))}):
         ax = plot_tree(clf, feature_names=names, **options)
         assert overlapping(ax) == []

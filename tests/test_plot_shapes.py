@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_iris
 
-from ferl import FERLClassifier
+from ferl import FERLClassifier, FERLTreeClassifier
 from ferl._read.shapes import read_shapes
 from ferl.plot import plot_decision_regions, plot_shapes
 from table_examples import wide_example
@@ -68,7 +68,7 @@ def test_only_shapes_of_the_wished_features_are_drawn():
 
 def test_ten_classes_with_many_names_stay_apart():
     X, y = load_digits(return_X_y=True)
-    clf = FERLClassifier("wide", max_rules=12, random_state=0).fit(X[:500], y[:500])
+    clf = FERLClassifier(max_rules=12, random_state=0).fit(X[:500], y[:500])
     figure = drawn(clf, X=X[:50])
     assert len(figure.legends[0].get_texts()) == 10
     curves = [ax for ax in figure.axes if ax.get_gid().count("-") == 1]
@@ -78,17 +78,17 @@ def test_ten_classes_with_many_names_stay_apart():
 
 def test_a_rule_that_asks_one_feature_twice_is_drawn():
     X, y = load_iris(return_X_y=True)
-    clf = FERLClassifier("wide", max_rules=8, random_state=0).fit(X, y)
+    clf = FERLClassifier(max_rules=8, random_state=0).fit(X, y)
     tree = clf.tree_
     assert (tree.depth > 1).any()
     both = replace(tree, feature=np.where(tree.feature < 0, -1, 2).astype(np.int32))
-    twice = FERLClassifier("wide")._take(replace(clf.model_, tree=both))
+    twice = FERLClassifier()._take(replace(clf.model_, tree=both))
     assert drawn(twice, max_features=20).axes
 
 
 def test_bad_wishes_are_refused():
     X, y = load_iris(return_X_y=True)
-    clf = FERLClassifier("wide", max_rules=1, max_conditions=1, random_state=0).fit(X, y)
+    clf = FERLClassifier(max_rules=1, max_conditions=1, random_state=0).fit(X, y)
     asked = int(clf.tree_.feature[1])
     with pytest.raises(ValueError, match=f"Choose among x{asked}"):
         plot_shapes(clf, features=[(asked + 1) % 4])
@@ -97,14 +97,14 @@ def test_bad_wishes_are_refused():
     with pytest.raises(ValueError, match="There is no feature 'no'"):
         plot_shapes(clf, features=["no"])
     with pytest.raises(ValueError, match="no weights of evidence"):
-        plot_shapes(FERLClassifier("medium", max_rules=3, random_state=0).fit(X, y))
-    nothing = FERLClassifier("wide", random_state=0).fit(np.zeros((20, 2)), np.arange(20) % 2)
+        plot_shapes(FERLTreeClassifier("medium", max_rules=3, random_state=0).fit(X, y))
+    nothing = FERLClassifier(random_state=0).fit(np.zeros((20, 2)), np.arange(20) % 2)
     with pytest.raises(ValueError, match="no rules at all"):
         plot_shapes(nothing)
 
 
 def test_regions_of_wide_rules_are_drawn():
     X, y = load_iris(return_X_y=True)
-    clf = FERLClassifier("wide", random_state=0).fit(X[:, 2:], y)
+    clf = FERLClassifier(random_state=0).fit(X[:, 2:], y)
     ax = plot_decision_regions(clf, X[:, 2:], y, n_steps=20, ax=figure_module.Figure().subplots())
     assert ax.images[0].get_array().shape == (20, 20, 3)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_digits, load_iris
 
-from ferl import FERLClassifier, plot_tree
+from ferl import FERLClassifier, FERLTreeClassifier, plot_tree
 from ferl._util.colours import class_colours
 from ferl.partition import FuzzySet, LinguisticVariable
 from ferl.plot.tree import lay_out
@@ -117,7 +117,7 @@ def test_trapezoids_of_words_are_their_memberships(ax: Any) -> None:
 def test_upright_sides_of_words_are_drawn_upright(ax: Any) -> None:
     sets = [FuzzySet.falling("short", 2.45), FuzzySet.crisp("middling", 2.45, 4.9), FuzzySet.rising("long", 4.9)]
     words = [LinguisticVariable("x2", sets)]
-    clf = FERLClassifier("compact", criterion="consistent", partition=words, random_state=0).fit(IRIS.data, LABELS)
+    clf = FERLTreeClassifier("compact", criterion="consistent", words=words, random_state=0).fit(IRIS.data, LABELS)
     plot_tree(clf, ax=ax)
     tree, found = clf.tree_, drawn(ax)
     node = next(n for n in range(1, tree.n_nodes) if tree.word[n] == "middling")
@@ -156,7 +156,7 @@ def test_folded_subtrees_say_how_many_rules_they_hold(ax: Any, limits: dict[str,
 def test_fifty_rules_do_not_run_into_each_other(ax: Any) -> None:
     """At the default size: panels of one column and the branches that pass them keep their distance."""
     digits = load_digits()
-    clf = FERLClassifier("medium", random_state=0).fit(digits.data, digits.target)
+    clf = FERLTreeClassifier("medium", random_state=0).fit(digits.data, digits.target)
     tree, layout = clf.tree_, lay_out(clf.tree_)
     assert len(layout.ends) >= 40
     for node in layout.folded.children:
@@ -184,14 +184,14 @@ def test_the_figure_grows_with_the_tree_and_letters_shrink_on_small_axes() -> No
 
 
 def test_one_rule_is_a_tree(ax: Any) -> None:
-    clf = FERLClassifier("medium", random_state=0).fit(IRIS.data, np.zeros(150))
+    clf = FERLTreeClassifier("medium", random_state=0).fit(IRIS.data, np.zeros(150))
     plot_tree(clf, ax=ax)
     assert drawn(ax)["label-0"].get_text() == "0.0"
 
 
 def test_names_are_printed_as_they_are(ax: Any) -> None:
     frame = pd.DataFrame(IRIS.data, columns=["$a$", "b_{1}", "c\nd", "\\frac"])
-    clf = FERLClassifier("medium", random_state=0).fit(frame, LABELS)
+    clf = FERLTreeClassifier("medium", random_state=0).fit(frame, LABELS)
     plot_tree(clf, class_names=["$x", "y$", "z^2"], ax=ax)
     assert "c d" in texts(ax)
     assert r"\$x" in texts(ax)

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from estimators import classifier
 from ferl import FERLClassifier
 
-VARIANTS = ("wide", "deep", "compact")
+VARIANTS = ("rules", "deep", "words")
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def table() -> tuple[pd.DataFrame, np.ndarray]:
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_rows_as_dicts_have_the_bits_of_the_table(variant, table):
     X, y = table
-    clf = FERLClassifier(variant, random_state=0).fit(X, y)
+    clf = classifier(variant, random_state=0).fit(X, y)
     ask, whole = clf.predictor(), clf.predict_proba(X)
     evidence = clf.predict_evidence(X)
     for k, row in enumerate(X.astype(object).to_dict("records")):
@@ -44,7 +45,7 @@ def test_arrays_and_lists_go_by_the_order_of_the_features(variant):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(200, 3))
     X[::7, 1] = np.nan
-    clf = FERLClassifier(variant, random_state=0).fit(X, X[:, 0] > 0)
+    clf = classifier(variant, random_state=0).fit(X, X[:, 0] > 0)
     ask, whole = clf.predictor(), clf.predict_proba(X)
     for k, row in enumerate(X):
         np.testing.assert_array_equal(ask.predict_proba(row), whole[k])

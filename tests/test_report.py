@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from ferl import FERLClassifier, load_model, save_model
+from ferl import FERLTreeClassifier, load_model, save_model
 from ferl._cli.app import app
 from ferl._sklearn import check_rows
 from ferl.metrics import aurc, expected_calibration_error, mean_set_size, set_coverage
@@ -136,7 +136,7 @@ def test_rows_without_a_label_and_with_other_labels_are_said_so(model, table):
 
 def test_labels_are_the_classes_they_equal_missing_or_of_no_class():
     X = np.arange(20.0)[:, None]
-    model = FERLClassifier("deep", random_state=0).fit(X, np.arange(20) // 10 + 1).model_
+    model = FERLTreeClassifier("deep", random_state=0).fit(X, np.arange(20) // 10 + 1).model_
     assert label_codes(model, [1, 2.0, "1", "2.0", "x", 3, None, float("nan"), pd.NA], 9).tolist() == [
         *(0, 1),
         *[OTHER_LABEL] * 4,
@@ -164,7 +164,7 @@ def test_the_same_model_and_table_give_the_same_file(model, table):
 def test_names_are_escaped_and_json_cannot_end_its_script(table):
     hostile = {"x0": "</script><b>", "x1": "a'\"&", "c0": "<!--\u2028", "c1": "y" * 10_000}
     named = table.frame.rename(columns=hostile)
-    model = FERLClassifier("deep", random_state=0).fit(named, table.y)
+    model = FERLTreeClassifier("deep", random_state=0).fit(named, table.y)
     page = report_html(model, named, table.y, title="<h1>", table="</title>")
     assert page.count("<script") == 3
     assert page.count("</script") == 3
@@ -207,7 +207,7 @@ def test_an_empty_table_gives_a_report_of_the_model(model):
 
 def test_a_model_of_one_class_never_abstains():
     X = np.arange(20.0)[:, None]
-    only = FERLClassifier("deep", random_state=0).fit(X, ["yes"] * 20)
+    only = FERLTreeClassifier("deep", random_state=0).fit(X, ["yes"] * 20)
     assert "None: every row gets an answer." in report_html(only, X, ["yes"] * 20)
 
 

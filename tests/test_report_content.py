@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from ferl._read.novelty_scale import novelty_scale
 from typer.testing import CliRunner
 
+from estimators import classifier
 from ferl import FERLClassifier, save_model
 from ferl._cli.app import app
-from ferl._read.novelty_scale import novelty_scale
 from ferl._sklearn import check_rows
 from ferl.export import export_scorecard, reason_codes
 from ferl.metrics import metrics_by_group
@@ -32,7 +33,7 @@ def loans():
     """Rare denials, a model of them, and rows to judge."""
     X, y = rare_category_table(np.random.default_rng(0), 1200)
     labels = np.where(y == 1, "yes", "no")
-    model = FERLClassifier("wide", max_rules=12, random_state=0).fit(X[:600], labels[:600])
+    model = FERLClassifier(max_rules=12, random_state=0).fit(X[:600], labels[:600])
     return model, X[600:].reset_index(drop=True), labels[600:]
 
 
@@ -80,7 +81,7 @@ def test_the_picture_is_made_of_shares_that_add_up(loans):
 def test_a_model_that_is_no_better_than_guessing_is_said_to_be_so():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 2)), np.repeat(["a", "b"], [150, 50])
-    model = FERLClassifier("wide", random_state=0).fit(X[:, :1] * 0, y)
+    model = FERLClassifier(random_state=0).fit(X[:, :1] * 0, y)
     told = summary_of(model, X[:, :1] * 0, y)["headline"]["sentence"]
     assert "75.0 % of the predictions are right, no better than guessing: always saying a would be right" in told
     assert re.search(r"0 % of the [\d,]+ rows? of class b", told)
@@ -155,7 +156,7 @@ def test_wrong_groups_are_named_with_the_remedy(loans):
         report_html(model, X, y, groups=["a", "b", "c"])
     with pytest.raises(ValueError, match=r"groups has shape \(2, 2\); pass one value for each row"):
         report_html(model, X, y, groups=[["a", "b"], ["c", "d"]])
-    without_names = FERLClassifier("wide", random_state=0).fit(np.zeros((4, 1)), ["a", "b"] * 2)
+    without_names = FERLClassifier(random_state=0).fit(np.zeros((4, 1)), ["a", "b"] * 2)
     with pytest.raises(ValueError, match="the columns of X are without names"):
         report_html(without_names, np.zeros((4, 1)), groups="x0")
 
@@ -186,7 +187,7 @@ def test_the_command_compares_the_same_groups(tmp_path, loans, groups):
 def test_a_model_without_names_takes_the_other_columns_in_their_order(tmp_path, groups):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 2)), rng.choice(["no", "yes"], 200)
-    model = FERLClassifier("wide", random_state=0).fit(X, y)
+    model = FERLClassifier(random_state=0).fit(X, y)
     save_model(model, tmp_path / "model.json")
     rows = pd.DataFrame(X, columns=["a", "b"])
     rows = rows if groups == "b" else rows.assign(kind=rng.choice(["s", "t"], 200))
@@ -207,7 +208,7 @@ def test_a_model_without_names_takes_the_other_columns_in_their_order(tmp_path, 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_card_has_the_points_of_the_scorecard(n_classes):
     table = mixed_table(np.random.default_rng(n_classes), n=300, n_classes=n_classes)
-    model = FERLClassifier("wide", random_state=0).fit(table.frame, table.y)
+    model = FERLClassifier(random_state=0).fit(table.frame, table.y)
     card = summary_of(model, table.frame)["card"]
     frame = export_scorecard(model)
     lines = [line for group in card["groups"] for line in group["lines"]]
@@ -224,7 +225,7 @@ def test_trees_and_many_classes_have_no_card():
     table = mixed_table(np.random.default_rng(0), n=300, n_classes=8)
     assert summary_of(fit_mixed(table), table.frame)["card"] is None
     assert summary_of(fit_mixed(table), table.frame)["page"]["reasons"] is None
-    assert summary_of(FERLClassifier("wide", random_state=0).fit(table.frame, table.y), table.frame)["card"] is None
+    assert summary_of(FERLClassifier(random_state=0).fit(table.frame, table.y), table.frame)["card"] is None
 
 
 def test_listed_rows_have_the_reason_codes_of_the_less_probable_class(loans):
@@ -245,12 +246,12 @@ def test_listed_rows_have_the_reason_codes_of_the_less_probable_class(loans):
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("variant", ["wide", "deep", "compact"])
+@pytest.mark.parametrize("variant", ["rules", "deep", "words"])
 def test_rows_like_those_of_training_are_as_unusual_as_these(variant):
     rng = np.random.default_rng(0)
     table = mixed_table(rng, n=1200, n_classes=2, missing=0.05)
     rows = table.frame.iloc[:400]
-    model = FERLClassifier(variant, random_state=0).fit(rows, table.y[:400])
+    model = classifier(variant, random_state=0).fit(rows, table.y[:400])
     scale = novelty_scale(model.model_)
     assert (np.diff(scale.training) >= 0).all()
     shares = np.array([scale.share(own) for own in model.novelty(table.frame.iloc[400:])])
@@ -262,13 +263,13 @@ def test_rows_like_those_of_training_are_as_unusual_as_these(variant):
 
 def test_a_model_without_training_rows_tells_novelty_by_what_is_usual():
     table = mixed_table(np.random.default_rng(0), n=300)
-    model = FERLClassifier("wide", random_state=0, n_exemplars=0).fit(table.frame, table.y)
+    model = FERLClassifier(random_state=0, n_exemplars=0).fit(table.frame, table.y)
     summary = summary_of(model, table.frame)
     assert summary["page"]["novelty"]["training"] == []
     assert re.fullmatch(r"[\d.]+ times the usual novelty", summary["novel"][0]["unusual"])
 
 
-@pytest.mark.parametrize("variant", ["wide", "deep"])
+@pytest.mark.parametrize("variant", ["rules", "deep"])
 def test_rows_without_an_answer_have_no_label(variant):
     table = mixed_table(np.random.default_rng(0), n=300)
     model = fit_mixed(table, variant=variant)
@@ -280,10 +281,10 @@ def test_rows_without_an_answer_have_no_label(variant):
         assert row["reason"].startswith("No answer")
 
 
-@pytest.mark.parametrize("variant", ["wide", "deep"])
+@pytest.mark.parametrize("variant", ["rules", "deep"])
 def test_nothing_is_ruled_out_or_possible_and_proven_is_said_of_certificates_alone(variant, loans):
     _, X, y = loans
-    page = report_html(FERLClassifier(variant, random_state=0).fit(X, y), X, y, groups="family")
+    page = report_html(classifier(variant, random_state=0).fit(X, y), X, y, groups="family")
     text = re.sub(r"<(script|style).*?</\1>|<.*?>", " ", page, flags=re.DOTALL)
     assert not re.search(r"rule[sd]? out|proven|impossible", text, re.IGNORECASE)
 
@@ -291,7 +292,7 @@ def test_nothing_is_ruled_out_or_possible_and_proven_is_said_of_certificates_alo
 @pytest.mark.parametrize("is_wide", [True, False])
 def test_every_word_of_the_page_that_is_explained_is_in_the_glossary(is_wide, loans):
     _, X, y = loans
-    page = report_html(FERLClassifier("wide" if is_wide else "deep", random_state=0).fit(X, y), X, y, groups="family")
+    page = report_html(classifier("rules" if is_wide else "deep", random_state=0).fit(X, y), X, y, groups="family")
     words = glossary(is_wide)
     used = set(re.findall(r'data-term="([^"]*)"', page))
     assert used <= set(words)
@@ -311,7 +312,7 @@ def test_numbers_of_the_text_have_four_digits_at_most(loans):
     assert long == []
 
 
-@pytest.mark.parametrize("kind", ["wide", "deep"])
+@pytest.mark.parametrize("kind", ["rules", "deep"])
 def test_a_page_of_a_described_table_has_its_words(kind):
     table, clf = real_table("bank"), fitted("bank", kind)
     page = report_html(clf, table.frame[:80], table.y[:80], groups="owns_home")

@@ -11,8 +11,9 @@ from sklearn.datasets import load_iris
 
 import javascript
 from browser import chromium, open_page
-from ferl import FERLClassifier
-from ferl._read.evidence import decision_scores
+from estimators import classifier
+from ferl import FERLClassifier, FERLTreeClassifier
+from ferl._models.evidence import decision_scores
 from ferl._sklearn import check_rows
 from ferl.report import write_report
 from ferl.report.page_model import numbers
@@ -92,18 +93,18 @@ def far_and_near(X, seed=0):
     return rows
 
 
-@pytest.mark.parametrize("variant", ["medium", "wide"])
+@pytest.mark.parametrize("variant", ["medium", "rules"])
 def test_dates_and_ordered_categories_are_numbers_to_the_page(variant):
     rng = np.random.default_rng(0)
     day = pd.to_datetime("2019-01-01") + pd.to_timedelta(rng.integers(0, 90, 200), unit="D")
     sizes = pd.Categorical(rng.choice(["low", "mid", "high"], 200), ["low", "mid", "high"], ordered=True)
     table = pd.DataFrame({"day": day, "size": sizes})
-    model = FERLClassifier(variant, random_state=0).fit(table, (day > "2019-02-10") ^ (sizes == "low"))
+    model = classifier(variant, random_state=0).fit(table, (day > "2019-02-10") ^ (sizes == "low"))
     table.loc[:3, "day"] = pd.NaT
     assert_same_under_node(model, table[:N_ROWS])
 
 
-@pytest.mark.parametrize("variant", ["deep", "medium", "compact"])
+@pytest.mark.parametrize("variant", ["deep", "medium", "words"])
 @pytest.mark.parametrize("combination", COMBINATIONS)
 def test_numbers_of_every_variant_and_combination_are_those_of_python(variant, combination):
     X, y = load_iris(return_X_y=True)
@@ -118,8 +119,8 @@ def test_numbers_of_every_variant_and_combination_are_those_of_python(variant, c
         {"missing_conditions": True},
         {"n_exemplars": 0},
         {"n_exemplars": 0, "missing_conditions": True, "support_gate": False},
-        {"variant": "compact", "criterion": "consistent", "missing_conditions": True},
-        {"variant": "compact", "criterion": "consistent", "n_exemplars": 0},
+        {"variant": "words", "criterion": "consistent", "missing_conditions": True},
+        {"variant": "words", "criterion": "consistent", "n_exemplars": 0},
         {"sources": "all", "discount": 2.0, "gate_margin": 0.3},
         {"sources": "all", "combination": "cautious"},
         {"band_scale": 0.0, "n_exemplars": 3},
@@ -136,33 +137,33 @@ def test_categories_missing_and_unseen_values_are_read_as_in_python(options):
 @pytest.mark.parametrize("options", [{}, {"missing_conditions": True, "gate_margin": 0.3}, {"support_gate": False}])
 def test_wide_rules_are_read_as_in_python(n_classes, options):
     table = mixed_table(np.random.default_rng(n_classes), n=300, n_classes=n_classes)
-    model = fit_mixed(table, variant="wide", **options)
+    model = fit_mixed(table, variant="rules", **options)
     assert_same_under_node(model, rows_beside(table, 1, N_ROWS))
 
 
 def test_wide_rules_on_numbers_are_read_as_in_python():
     X, y = load_iris(return_X_y=True)
-    assert_same_under_node(FERLClassifier("wide", random_state=0).fit(X, y), far_and_near(X))
+    assert_same_under_node(FERLClassifier(random_state=0).fit(X, y), far_and_near(X))
 
 
 def test_wide_rules_that_learned_nothing_are_the_prior():
-    model = FERLClassifier("wide", random_state=0).fit(np.zeros((20, 2)), [0, 1, 1, 1] * 5)
+    model = FERLClassifier(random_state=0).fit(np.zeros((20, 2)), [0, 1, 1, 1] * 5)
     assert_same_under_node(model, np.array([[0.0, 0.0], [5.0, np.nan]]))
 
 
 def test_a_wide_model_of_one_class_is_certain():
-    model = FERLClassifier("wide", random_state=0).fit(np.arange(20.0)[:, None], [1] * 20)
+    model = FERLClassifier(random_state=0).fit(np.arange(20.0)[:, None], [1] * 20)
     assert_same_under_node(model, np.array([[0.0], [1e6], [np.nan]]))
 
 
 def test_upright_words_and_values_on_their_edges():
     X = np.repeat(np.arange(6.0), 20)[:, None] * [1.0, -1.0]
-    model = FERLClassifier("compact", criterion="consistent", random_state=0).fit(X, (X[:, 0] > 2).astype(int))
+    model = FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(X, (X[:, 0] > 2).astype(int))
     assert_same_under_node(model, np.vstack([X, X + 0.5, X - 1e-12]))
 
 
 def test_a_tree_of_one_rule_answers_everywhere():
-    model = FERLClassifier("deep", random_state=0).fit(np.zeros((20, 2)), [0, 1] * 10)
+    model = FERLTreeClassifier("deep", random_state=0).fit(np.zeros((20, 2)), [0, 1] * 10)
     assert_same_under_node(model, np.array([[0.0, 0.0], [5.0, np.nan]]))
 
 
@@ -171,8 +172,8 @@ def test_a_tree_of_one_rule_answers_everywhere():
     [
         {"missing_conditions": True},
         {"n_exemplars": 0, "combination": "chain"},
-        {"variant": "compact", "criterion": "consistent", "missing_conditions": True},
-        {"variant": "wide", "missing_conditions": True},
+        {"variant": "words", "criterion": "consistent", "missing_conditions": True},
+        {"variant": "rules", "missing_conditions": True},
     ],
     ids=str,
 )
@@ -183,4 +184,4 @@ def test_the_numbers_of_a_page_in_a_browser_are_those_of_python(browser, tmp_pat
 
 def test_the_numbers_of_a_page_without_categories_in_a_browser_are_those_of_python(browser, tmp_path):
     X, y = load_iris(return_X_y=True)
-    assert_same_in_page(browser, tmp_path, FERLClassifier("deep", random_state=0).fit(X, y), far_and_near(X))
+    assert_same_in_page(browser, tmp_path, FERLTreeClassifier("deep", random_state=0).fit(X, y), far_and_near(X))

@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import make_classification
 
 from browser import chromium, console, open_page, set_width
-from ferl import FERLClassifier
+from ferl import FERLClassifier, FERLTreeClassifier
 from ferl.report import write_report
 from table_examples import rare_category_table
 
@@ -27,7 +27,7 @@ def loans(tmp_path_factory):
     """Numbers and categories, rare denials: the model, its rows, and the page."""
     X, y = rare_category_table(np.random.default_rng(0), 1200)
     labels = np.where(y == 1, "yes", "no")
-    model = FERLClassifier("wide", max_rules=12, random_state=0).fit(X[:600], labels[:600])
+    model = FERLClassifier(max_rules=12, random_state=0).fit(X[:600], labels[:600])
     path = tmp_path_factory.mktemp("report") / "loans.html"
     return model, X[600:], write_report(model, X[600:], labels[600:], path, groups="family")
 
@@ -36,7 +36,7 @@ def loans(tmp_path_factory):
 def many(tmp_path_factory):
     """Many rules on many features, with many rows that get no answer."""
     X, y = make_classification(800, 20, n_informative=10, n_classes=4, flip_y=0.2, random_state=0)
-    model = FERLClassifier("deep", random_state=0).fit(X[:500], y[:500])
+    model = FERLTreeClassifier("deep", random_state=0).fit(X[:500], y[:500])
     assert model.n_rules_ > 40
     path = tmp_path_factory.mktemp("report") / "many.html"
     return write_report(model, X[500:], y[500:], path, groups=X[500:, 0])
@@ -203,6 +203,7 @@ def test_rows_without_an_answer_have_no_label_and_no_changes(browser, loans):
 
 def test_novelty_is_told_by_the_training_rows(browser, loans):
     from ferl._read.novelty_scale import novelty_scale
+
     from ferl.report.shown_rows import unusual_text
 
     model, X, path = loans

@@ -10,7 +10,8 @@ import pytest
 from sklearn.datasets import make_classification
 
 from browser import chromium, console, open_page, requests, set_width
-from ferl import FERLClassifier
+from estimators import classifier
+from ferl import FERLClassifier, FERLTreeClassifier
 from ferl._cli.demo import demo_report
 from ferl.report import write_report
 from table_examples import fit_mixed, mixed_table
@@ -38,13 +39,13 @@ def iris(tmp_path_factory):
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
     """Hostile names of columns, labels and categories."""
-    return write_hostile(FERLClassifier("deep", random_state=0), tmp_path_factory.mktemp("report") / "hostile.html")
+    return write_hostile(FERLTreeClassifier("deep", random_state=0), tmp_path_factory.mktemp("report") / "hostile.html")
 
 
 @pytest.fixture(scope="module")
 def hostile_wide(tmp_path_factory):
     """The same, of wide rules."""
-    return write_hostile(FERLClassifier("wide", random_state=0), tmp_path_factory.mktemp("report") / "hostile.html")
+    return write_hostile(FERLClassifier(random_state=0), tmp_path_factory.mktemp("report") / "hostile.html")
 
 
 def write_hostile(model, path):
@@ -62,7 +63,7 @@ def write_hostile(model, path):
 def large(tmp_path_factory):
     """150 rules on 60 features."""
     X, y = make_classification(1500, 60, n_informative=30, n_classes=5, random_state=0)
-    model = FERLClassifier("deep", random_state=0).fit(X, y)
+    model = FERLTreeClassifier("deep", random_state=0).fit(X, y)
     assert model.n_rules_ > 100
     return write_report(model, X[:30], y[:30], tmp_path_factory.mktemp("report") / "large.html")
 
@@ -71,7 +72,7 @@ def large(tmp_path_factory):
 def large_wide(tmp_path_factory):
     """Rules on 60 features for and against 12 classes."""
     X, y = make_classification(2000, 60, n_informative=30, n_classes=12, random_state=0)
-    model = FERLClassifier("wide", random_state=0, max_rules=60).fit(X, y)
+    model = FERLClassifier(random_state=0, max_rules=60).fit(X, y)
     assert model.n_rules_ > 30
     return write_report(model, X[:30], y[:30], tmp_path_factory.mktemp("report") / "large.html")
 
@@ -161,7 +162,7 @@ def test_what_the_page_shows_is_what_python_says(browser, iris, tmp_path):
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"size": rng.normal(size=200), "kind": rng.choice(["a", "b", "c"], 200)})
     y = np.where((X["size"] > 0) ^ (X["kind"] == "b"), "yes", "no")
-    model = FERLClassifier("medium", random_state=0).fit(X, y)
+    model = FERLTreeClassifier("medium", random_state=0).fit(X, y)
     open_page(browser, write_report(model, X, y, tmp_path / "page.html"))
     typed = """
     const box = document.querySelector("input[type=number]"), menu = document.querySelector("#controls select");
@@ -182,7 +183,7 @@ def test_what_the_page_shows_is_what_python_says(browser, iris, tmp_path):
 
 def test_no_probability_stands_outside_the_range_of_support_beside_it(browser, tmp_path):
     table = mixed_table(np.random.default_rng(5), n=200, n_classes=5)
-    model = fit_mixed(table, variant="wide", max_rules=30)
+    model = fit_mixed(table, variant="rules", max_rules=30)
     open_page(browser, write_report(model, table.frame, table.y, tmp_path / "page.html", title="five classes"))
     shown = "return [...document.querySelectorAll('#masses .meter > span.num:last-child')].map((own) => own.innerText)"
     n_upper_ends, n_ranges = 0, 0
@@ -308,7 +309,7 @@ def test_paper_gets_light_colours_the_whole_tree_and_no_form(browser, iris):
 def test_numbers_of_any_size_stay_short(browser, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))
-    model = FERLClassifier("medium", random_state=0).fit(X, X[:, 0] > 0)
+    model = FERLTreeClassifier("medium", random_state=0).fit(X, X[:, 0] > 0)
     rows = np.vstack([X[:3], np.full((1, 3), 1e150), np.full((1, 3), 1.7e308), np.full((1, 3), np.nan)])
     open_page(browser, write_report(model, rows, None, tmp_path / "far.html"))
     body = browser.execute_script("return document.body.innerText")
@@ -328,7 +329,7 @@ def test_numbers_of_any_size_stay_short(browser, tmp_path):
 def test_of_many_classes_the_most_probable_are_shown(browser, tmp_path):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(600, 3)), rng.integers(0, 30, 600)
-    model = FERLClassifier("medium", random_state=0).fit(X, y)
+    model = FERLTreeClassifier("medium", random_state=0).fit(X, y)
     open_page(browser, write_report(model, X[:5], y[:5], tmp_path / "many.html"))
     shown = browser.execute_script(
         "return [...document.querySelectorAll('#masses [data-key^=belief]')]"
@@ -345,7 +346,7 @@ def test_a_name_from_right_to_left_leaves_its_condition_in_order(browser, tmp_pa
     rng = np.random.default_rng(0)
     name = "\u0645\u0631\u062d\u0628\u0627"
     frame = pd.DataFrame({name: rng.normal(size=200)})
-    model = FERLClassifier("medium", max_rules=2, random_state=0).fit(frame, frame[name] > 0)
+    model = FERLTreeClassifier("medium", max_rules=2, random_state=0).fit(frame, frame[name] > 0)
     open_page(browser, write_report(model, frame, None, tmp_path / "rtl.html"))
     ends = browser.execute_script(
         "const text = document.querySelector('#rule-table .conditions li').firstChild;"
@@ -356,14 +357,14 @@ def test_a_name_from_right_to_left_leaves_its_condition_in_order(browser, tmp_pa
     assert ends == sorted(ends)
 
 
-@pytest.mark.parametrize("variant", ["wide", "deep"])
+@pytest.mark.parametrize("variant", ["rules", "deep"])
 def test_dates_and_ordered_categories_are_written_as_people_write_them(browser, tmp_path, variant):
     rng = np.random.default_rng(0)
     grades = pd.Categorical.from_codes(rng.integers(3, size=300), ["low", "mid", "high"], ordered=True)
     opened = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(900, size=300), unit="D")
     X = pd.DataFrame({"grade": grades, "opened": opened, "seen": opened + pd.to_timedelta(rng.random(300), unit="D")})
     y = np.where((grades.codes == 2) | (opened > "2021-06-01"), "yes", "no")
-    model = FERLClassifier(variant, max_rules=12, random_state=0).fit(X, y)
+    model = classifier(variant, max_rules=12, random_state=0).fit(X, y)
     open_page(browser, write_report(model, X, y, tmp_path / "page.html"))
     fields = browser.execute_script("""return [...document.querySelectorAll("#controls .control")].map((own) => [
       own.querySelector("legend").textContent, own.querySelector("select, .value:not([type=range])").type,

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import javascript
+from estimators import classifier
 from ferl import FERLClassifier
-from ferl._read.evidence import read_evidence
 from ferl._read.explanation.counterfactual import nearest_changes
 from ferl._read.reasons import read_reasons
 from ferl._sklearn import check_rows
@@ -42,7 +42,7 @@ def found_by_page(model, encoded):
 
 def changes_of_python(model, encoded):
     for row in encoded:
-        evidence = read_evidence(model, row[None])
+        evidence = model.evidence(row[None])
         yield nearest_changes(model, row[None], int(evidence.probability[0].argmax()), {}).found
 
 
@@ -50,7 +50,7 @@ def changes_of_python(model, encoded):
 @pytest.mark.parametrize("options", [{}, {"support_gate": False, "missing_conditions": True}, {"max_conditions": 1}])
 def test_nearest_changes_of_wide_rules_are_those_of_python(n_classes, options):
     table = mixed_table(np.random.default_rng(n_classes), n=300, n_numbers=3, n_classes=n_classes)
-    model = FERLClassifier("wide", random_state=0, **options).fit(table.frame, table.y)
+    model = FERLClassifier(random_state=0, **options).fit(table.frame, table.y)
     encoded = check_rows(model, rows_beside(table, 1, N_ROWS))
     names, n_changes = model.model_.feature_names(), 0
     for found, expected in zip(found_by_page(model, encoded), changes_of_python(model.model_, encoded), strict=True):
@@ -79,12 +79,12 @@ def test_changes_of_trees_that_the_page_finds_alter_the_label_and_are_none_neare
     names, n_changes, n_equal = model.model_.feature_names(), 0, 0
     pairs = zip(encoded, found_by_page(model, encoded), changes_of_python(model.model_, encoded), strict=True)
     for row, found, expected in pairs:
-        label = read_evidence(model.model_, row[None]).probability[0].argmax()
+        label = model.model_.evidence(row[None]).probability[0].argmax()
         exact = {own.feature: own for own in expected}
         for own in found:
             changed = row.copy()
             changed[own["j"]] = own["to"]
-            assert read_evidence(model.model_, changed[None]).probability[0].argmax() == own["label"] != label
+            assert model.model_.evidence(changed[None]).probability[0].argmax() == own["label"] != label
             proven = exact[names[own["j"]]].proven
             assert own["distance"] >= proven * (1 - 1e-6)
             n_changes += 1
@@ -96,7 +96,7 @@ def test_changes_of_trees_that_the_page_finds_alter_the_label_and_are_none_neare
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_reason_codes_of_the_page_are_those_of_python(n_classes, options):
     table = mixed_table(np.random.default_rng(n_classes), n=300, n_numbers=3, n_classes=n_classes)
-    model = FERLClassifier("wide", random_state=0, **options).fit(table.frame, table.y)
+    model = FERLClassifier(random_state=0, **options).fit(table.frame, table.y)
     encoded = check_rows(model, rows_beside(table, 1, N_ROWS))
     page, names = page_of(model), model.model_.feature_names()
     for positive in range(n_classes):
@@ -110,12 +110,12 @@ def test_reason_codes_of_the_page_are_those_of_python(n_classes, options):
             assert [r["points"] for r in found] == pytest.approx([reason.points for reason in own], abs=1e-7)
 
 
-@pytest.mark.parametrize("variant", ["wide", "deep"])
+@pytest.mark.parametrize("variant", ["rules", "deep"])
 def test_the_page_offers_the_whole_numbers_that_python_offers_and_none_outside_training(variant):
     n = np.arange(400)
     frame = pd.DataFrame({"n": n % 40, "x": (n * 7 % 13) / 13})
     y = np.where((frame["n"] % 8 == 3) | (frame["n"] > 33), "odd", "even")
-    model = FERLClassifier(variant, random_state=0).fit(frame, y)
+    model = classifier(variant, random_state=0).fit(frame, y)
     encoded = check_rows(model, pd.concat([frame.iloc[:40], pd.DataFrame({"n": [-5, 44, 50], "x": [0.5, 1.2, -0.1]})]))
     pairs = zip(found_by_page(model, encoded), changes_of_python(model.model_, encoded), strict=True)
     n_changes = 0

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from browser import chromium, console, open_page
 from ferl import FERLClassifier, save_model
 from ferl._cli.app import app
-from ferl._read.evidence import decision_scores, supports
+from ferl._models.evidence import decision_scores, supports
 from ferl._read.shapes import read_shapes
 from ferl._sklearn import check_rows
 from ferl.partition import quantile_partition
@@ -29,7 +29,7 @@ CASES = {2: {"missing_conditions": True}, 3: {}, 5: {"max_conditions": 1, "suppo
 @pytest.fixture(scope="module", params=CASES, ids=lambda n: f"{n} classes")
 def example(request):
     table = mixed_table(np.random.default_rng(request.param), n=300, n_classes=request.param)
-    return table, FERLClassifier("wide", random_state=0, **CASES[request.param]).fit(table.frame, table.y)
+    return table, FERLClassifier(random_state=0, **CASES[request.param]).fit(table.frame, table.y)
 
 
 def summary_of(model, rows):
@@ -110,14 +110,14 @@ def test_the_page_has_curves_and_no_tree(example):
     ids=["no rule", "one class"],
 )
 def test_rule_bases_that_learned_little_have_a_report(X, y):
-    page = report_html(FERLClassifier("wide", random_state=0).fit(X, y), X, y)
+    page = report_html(FERLClassifier(random_state=0).fit(X, y), X, y)
     assert "No rule asks one feature alone." in page
 
 
 def test_rules_in_words_have_curves_and_say_what_the_words_mean():
     table = mixed_table(np.random.default_rng(0), n=300, n_categories=())
     words = quantile_partition(table.frame)
-    model = FERLClassifier("wide", partition=words, random_state=0).fit(table.frame, table.y)
+    model = FERLClassifier(words=words, random_state=0).fit(table.frame, table.y)
     page = report_html(model, table.frame, table.y)
     assert "What the words mean" in page
     assert re.search(r"<li>x\d is \w+</li>", page)
@@ -125,7 +125,7 @@ def test_rules_in_words_have_curves_and_say_what_the_words_mean():
 
 def test_the_command_reports_on_wide_models(tmp_path):
     table = mixed_table(np.random.default_rng(0), n=200)
-    model = FERLClassifier("wide", random_state=0, max_rules=10).fit(table.frame, table.y)
+    model = FERLClassifier(random_state=0, max_rules=10).fit(table.frame, table.y)
     save_model(model, tmp_path / "model.json")
     table.frame.assign(y=table.y).to_csv(tmp_path / "table.csv", index=False)
     arguments = ["report", str(tmp_path / "model.json"), str(tmp_path / "table.csv"), "--target", "y"]
@@ -154,7 +154,7 @@ def test_balance_and_rules_that_the_page_shows_are_those_of_python(browser, tmp_
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"size": rng.normal(size=300), "kind": rng.choice(["a", "b", "c"], 300)})
     y = np.where((X["size"] > 0) ^ (X["kind"] == "b"), "yes", "no")
-    model = FERLClassifier("wide", random_state=0).fit(X, y)
+    model = FERLClassifier(random_state=0).fit(X, y)
     open_page(browser, write_report(model, X, y, tmp_path / "page.html"))
     usual = model.feature_contributions(X).mean(axis=0)
     typed = """
@@ -182,7 +182,7 @@ def test_balance_and_rules_that_the_page_shows_are_those_of_python(browser, tmp_
 
 def test_a_mark_follows_the_value_along_the_curve(browser, tmp_path):
     X = np.random.default_rng(0).normal(size=(300, 1))
-    model = FERLClassifier("wide", random_state=0).fit(X, X[:, 0] > 0)
+    model = FERLClassifier(random_state=0).fit(X, X[:, 0] > 0)
     open_page(browser, write_report(model, X, None, tmp_path / "page.html"))
     mark = "return document.querySelector('.mark')?.getAttribute('d')"
     browser.execute_script("ferlPage.load([arguments[0]])", float(X.min()))

@@ -22,7 +22,7 @@ MODELS = {
 @pytest.fixture(params=MODELS)
 def clf(request):
     X, y = load_iris(return_X_y=True)
-    return FERLClassifier(**MODELS[request.param], random_state=0).fit(X, y)
+    return FERLClassifier(random_state=0, **MODELS[request.param]).fit(X, y)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 from sklearn.model_selection import cross_val_score
 
-from ferl import FERLClassifier
+from ferl import FERLClassifier, FERLTreeClassifier
 from ferl._read import reasons
 from ferl._read.score_table import read_score_table
 from ferl.export import Scorecard, export_scorecard, reason_codes
@@ -73,7 +73,7 @@ def test_the_lines_of_the_table_add_up_to_the_total(rounded):
     table, clf = wide_example(0, 2)
     card = Scorecard(clf, rounded=rounded)
     rows = table.frame.iloc[:60]
-    firing = clf.tree_.fire(clf._rows(rows), gated=False)[:, clf.model_.weights.node]
+    firing = clf.tree_.fire(clf._rows(rows), gated=False)[:, clf.model_.rules.node]
     frame = export_scorecard(clf, rounded=rounded)
     found = [points_by_hand(frame, row, own) for row, own in zip(rows.to_dict("records"), firing, strict=True)]
     np.testing.assert_allclose(found, card.total(rows), rtol=0, atol=1e-9)
@@ -115,7 +115,7 @@ def test_points_can_speak_for_either_class():
 def test_rounded_points_are_a_classifier_that_says_what_rounding_costs():
     data = load_breast_cancer()
     X, y = data.data[1::2], data.target[1::2]
-    clf = FERLClassifier("wide", max_rules=10, random_state=0).fit(data.data[::2], data.target[::2])
+    clf = FERLClassifier(max_rules=10, random_state=0).fit(data.data[::2], data.target[::2])
     coarse = Scorecard(clf, rounded=True, points_to_double=1)
     assert is_classifier(coarse)
     before, after = clf.predict_proba(X), coarse.predict_proba(X)
@@ -136,7 +136,7 @@ def test_rounded_points_are_a_classifier_that_says_what_rounding_costs():
 
 def test_a_scorecard_fits_a_clone_and_can_be_cross_validated():
     X, y = load_iris(return_X_y=True)
-    card = Scorecard(FERLClassifier("wide", max_rules=5, random_state=0), rounded=True)
+    card = Scorecard(FERLClassifier(max_rules=5, random_state=0), rounded=True)
     with pytest.raises(NotFittedError, match="needs a fitted classifier"):
         card.total(X)
     assert cross_val_score(card, X, y, cv=3).mean() > 0.9
@@ -146,7 +146,7 @@ def test_a_scorecard_fits_a_clone_and_can_be_cross_validated():
         with pytest.raises(ValueError, match=name):
             Scorecard(card.estimator_, **{name: value}).frame()
     with pytest.raises(ValueError, match="no weights of evidence"):
-        Scorecard(FERLClassifier("medium", max_rules=3, random_state=0).fit(X, y)).frame()
+        Scorecard(FERLTreeClassifier("medium", max_rules=3, random_state=0).fit(X, y)).frame()
 
 
 @pytest.mark.parametrize("example", [(0, 2), (1, 3)])
@@ -190,7 +190,7 @@ def test_reasons_name_values_and_rules():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"income": rng.uniform(10, 90, 800).round(), "home": rng.choice(["own", "rent"], 800)})
     y = np.where(X["income"] + 20 * (X["home"] == "own") + 10 * rng.normal(size=800) > 60, "granted", "denied")
-    clf = FERLClassifier("wide", max_conditions=1, random_state=0).fit(X, y)
+    clf = FERLClassifier(max_conditions=1, random_state=0).fit(X, y)
     poor = pd.DataFrame({"income": [12.0, None], "home": ["rent", "tent"]})
     first, _ = reason_codes(clf, poor, positive="granted")
     assert first[0].text.startswith("income is 12: ")
@@ -198,7 +198,7 @@ def test_reasons_name_values_and_rules():
     assert (first[1].name, first[1].value) == ("home", "rent")
     best = reason_codes(clf, poor, positive="granted", against="best")[1]
     assert {reason.value for reason in best} == {"missing", "a category that training did not have"}
-    pairs = FERLClassifier("wide", random_state=0).fit(*load_breast_cancer(return_X_y=True))
+    pairs = FERLClassifier(random_state=0).fit(*load_breast_cancer(return_X_y=True))
     rows = load_breast_cancer().data[:30]
     rules = [own for row in reason_codes(pairs, rows) for own in row if own.name.startswith("rule ")]
     assert rules
@@ -207,7 +207,7 @@ def test_reasons_name_values_and_rules():
 
 def test_reasons_of_several_classes_need_the_class_that_was_wished_for():
     X, y = load_iris(return_X_y=True)
-    clf = FERLClassifier("wide", max_rules=4, random_state=0).fit(X, y)
+    clf = FERLClassifier(max_rules=4, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="name the class that rows should have had"):
         reason_codes(clf, X)
     assert any(reason_codes(clf, X[:1], positive=2)[0])
@@ -224,7 +224,7 @@ def test_reasons_of_several_classes_need_the_class_that_was_wished_for():
 
 def test_reasons_against_a_rival_are_differences_of_the_evidence_for_both():
     X, y = load_iris(return_X_y=True)
-    clf = FERLClassifier("wide", random_state=0).fit(X, y)
+    clf = FERLClassifier(random_state=0).fit(X, y)
 
     def won(positive, rival=None):
         """What each feature or rule adds for one class: what it cost where it cost, the opposite where it did not."""
@@ -240,13 +240,13 @@ def test_reasons_against_a_rival_are_differences_of_the_evidence_for_both():
     for rival in (2, 7, "x"):
         with pytest.raises(ValueError, match=r"name a class other than positive, one of \[0, 1\]"):
             reason_codes(clf, X[:1], positive=2, rival=rival)
-    two = FERLClassifier("wide", max_rules=4, random_state=0).fit(X[50:], y[50:])
+    two = FERLClassifier(max_rules=4, random_state=0).fit(X[50:], y[50:])
     assert reason_codes(two, X[60:70], rival=1) == reason_codes(two, X[60:70])
 
 
 def test_a_model_keeps_what_reasons_are_read_from_and_nothing_keeps_the_model():
     X, y = load_digits(n_class=6, return_X_y=True)
-    clf = FERLClassifier("wide", max_rules=12, random_state=0).fit(X, y)
+    clf = FERLClassifier(max_rules=12, random_state=0).fit(X, y)
     with pytest.MonkeyPatch.context() as patch:
         calls = []
         patch.setattr(reasons, "read_score_table", lambda style: calls.append(style.names) or read_score_table(style))

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
-from ferl import FERLClassifier
-from ferl._model.tree import Profile
-from ferl._read.evidence import decision_scores
+from ferl import FERLClassifier, FERLTreeClassifier
+from ferl._models.evidence import decision_scores
+from ferl._models.tree import Profile
 from ferl._read.rules import read_rules
 from ferl._read.shapes import kept_rows, read_shapes
 from table_examples import TABLE_LAW, rows_beside, wide_example
@@ -92,7 +92,7 @@ def test_a_rule_about_a_missing_value_belongs_to_its_feature():
     lost = rng.random(400) < 0.4
     X.loc[lost, "a"] = np.nan
     y = np.where(lost, "gone", "here")
-    clf = FERLClassifier("wide", missing_conditions=True, random_state=0).fit(X, y)
+    clf = FERLClassifier(missing_conditions=True, random_state=0).fit(X, y)
     curve = read_shapes(clf.model_).curve(0)
     assert curve is not None
     assert curve.missing[0] > curve.at(np.zeros(1))[0, 0] + 2
@@ -100,7 +100,7 @@ def test_a_rule_about_a_missing_value_belongs_to_its_feature():
 
 def test_a_crisp_side_falls_between_neighbouring_numbers():
     X, y = load_iris(return_X_y=True)
-    clf = FERLClassifier("wide", max_conditions=1, max_rules=6, random_state=0).fit(X, y)
+    clf = FERLClassifier(max_conditions=1, max_rules=6, random_state=0).fit(X, y)
     tree = clf.tree_
     trapezoid = tree.trapezoid.copy()
     trapezoid[1:] = np.where(np.isfinite(trapezoid[1:]), 3.0, trapezoid[1:])
@@ -112,7 +112,7 @@ def test_a_crisp_side_falls_between_neighbouring_numbers():
 
 def test_trees_have_no_shapes():
     X, y = load_iris(return_X_y=True)
-    clf = FERLClassifier("medium", max_rules=3, random_state=0).fit(X, y)
+    clf = FERLTreeClassifier("medium", max_rules=3, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="no weights of evidence"):
         read_shapes(clf.model_)
 

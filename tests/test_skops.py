@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ferl import FERLClassifier
+from ferl import FERLClassifier, FERLTreeClassifier
 from ferl.partition import FuzzySet, LinguisticVariable
 from table_examples import mixed_table
 
@@ -26,13 +26,13 @@ def models() -> dict[str, tuple[Any, Any, Any]]:
     sets = [FuzzySet.falling("short", 2, 3), FuzzySet.rising("long", 2, 3)]
     words = [None, None, LinguisticVariable("x2", sets, unit="cm"), None]
     return {
-        "deep": (FERLClassifier("deep", random_state=0), X, y),
-        "compact": (FERLClassifier("compact", criterion="consistent", random_state=0), X, y),
-        "few wide rules in words": (FERLClassifier("compact", random_state=0), mixed.frame, mixed.y),
-        "an expert's words": (FERLClassifier("compact", criterion="consistent", partition=words, random_state=0), X, y),
-        "mixed": (FERLClassifier("medium", missing_conditions=True, random_state=0), mixed.frame, mixed.y),
-        "mixed words": (FERLClassifier("compact", criterion="consistent", random_state=0), mixed.frame, mixed.y),
-        "pipeline": (make_pipeline(StandardScaler(), FERLClassifier("medium", random_state=0)), X, y),
+        "deep": (FERLTreeClassifier("deep", random_state=0), X, y),
+        "compact": (FERLTreeClassifier("compact", criterion="consistent", random_state=0), X, y),
+        "few wide rules in words": (FERLClassifier(words=True, random_state=0), mixed.frame, mixed.y),
+        "an expert's words": (FERLTreeClassifier("compact", criterion="consistent", words=words, random_state=0), X, y),
+        "mixed": (FERLTreeClassifier("medium", missing_conditions=True, random_state=0), mixed.frame, mixed.y),
+        "mixed words": (FERLTreeClassifier("compact", criterion="consistent", random_state=0), mixed.frame, mixed.y),
+        "pipeline": (make_pipeline(StandardScaler(), FERLTreeClassifier("medium", random_state=0)), X, y),
     }
 
 

@@ -17,9 +17,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
 import oracle
-from ferl import FERLClassifier, export_text, rules_frame, splits_frame
+from ferl import FERLClassifier, FERLTreeClassifier, export_text, rules_frame, splits_frame
 from ferl._learn.pruning import prune, pruning_path
-from ferl._model.tree import Cuts, FuzzyTree
+from ferl._models.tree import Cuts, FuzzyTree
 from ferl._read.rules import read_rules
 from law_examples import LAW, Floats, Table, fit, same_nodes, tables
 from oracle_examples import N_CONTINUOUS, Case, continuous_case, fit_case, random_table, tied_case
@@ -36,7 +36,7 @@ def cuts_of(tree: FuzzyTree) -> Cuts:
 
 @pytest.fixture(scope="module")
 def iris() -> FERLClassifier:
-    return FERLClassifier("deep", max_rules=4, random_state=0).fit(*load_iris(return_X_y=True))
+    return FERLTreeClassifier("deep", max_rules=4, random_state=0).fit(*load_iris(return_X_y=True))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def test_a_wider_band_holds_at_least_as_many_cuts(table: Table) -> None:
 
 def test_one_resample_is_sure_of_its_own_cut() -> None:
     X, y = load_iris(return_X_y=True)
-    tree = FERLClassifier("deep", n_resamples=1, random_state=0).fit(X, y).tree_
+    tree = FERLTreeClassifier("deep", n_resamples=1, random_state=0).fit(X, y).tree_
     found = ~np.isnan(cuts_of(tree).interval[:, 0])
     assert found[0]
     assert (cuts_of(tree).share[found] == 1).all()
@@ -158,8 +158,8 @@ def test_one_resample_is_sure_of_its_own_cut() -> None:
 def test_a_clear_cut_is_sure_and_noise_is_not() -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(400, 1))
-    clear = FERLClassifier("deep", max_rules=2, random_state=0).fit(X, X[:, 0] > 0.5).tree_
-    noise = FERLClassifier("deep", max_rules=2, random_state=0, two_mode=False).fit(X, rng.random(400) > 0.5).tree_
+    clear = FERLTreeClassifier("deep", max_rules=2, random_state=0).fit(X, X[:, 0] > 0.5).tree_
+    noise = FERLTreeClassifier("deep", max_rules=2, random_state=0, two_mode=False).fit(X, rng.random(400) > 0.5).tree_
     width = [np.diff(cuts_of(tree).interval[0])[0] for tree in (clear, noise)]
     assert width[0] < 0.02 < 0.3 < width[1]
     assert cuts_of(clear).interval[0, 0] - 0.01 < 0.5 < cuts_of(clear).interval[0, 1] + 0.01
@@ -219,7 +219,7 @@ def test_every_backend_gives_the_same_columns(backend: str | None, kind: type, v
 
 
 def test_words_are_not_learned_so_a_compact_tree_has_no_cuts() -> None:
-    model = FERLClassifier("compact", criterion="consistent", random_state=0).fit(*load_iris(return_X_y=True))
+    model = FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(*load_iris(return_X_y=True))
     assert model.n_rules_ > 1
     assert model.tree_.cuts is None
     assert len(splits_frame(model)) == 0
@@ -228,7 +228,7 @@ def test_words_are_not_learned_so_a_compact_tree_has_no_cuts() -> None:
 
 
 def test_a_tree_without_splits_has_an_empty_frame() -> None:
-    model = FERLClassifier("deep", random_state=0).fit([[1.0], [2.0]], [0, 0])
+    model = FERLTreeClassifier("deep", random_state=0).fit([[1.0], [2.0]], [0, 0])
     assert len(splits_frame(model)) == 0
     assert LEGEND not in export_text(model)
 
@@ -239,11 +239,11 @@ def test_names_and_errors_of_the_frame_are_those_of_the_rules(iris: FERLClassifi
     with pytest.raises(ValueError, match=r"2 names.*4 features"):
         splits_frame(iris, feature_names=["a", "b"])
     with pytest.raises(NotFittedError):
-        splits_frame(FERLClassifier("deep"))
+        splits_frame(FERLTreeClassifier("deep"))
     with pytest.raises(TypeError, match=r"splits_frame got a Pipeline.*pipeline\[-1\]"):
         splits_frame(make_pipeline(iris))
     table = pd.DataFrame(load_iris().data, columns=["sl", "sw", "pl", "pw"])
-    model = FERLClassifier("deep", max_rules=2, random_state=0).fit(table, load_iris().target)
+    model = FERLTreeClassifier("deep", max_rules=2, random_state=0).fit(table, load_iris().target)
     assert splits_frame(model)["feature"].tolist() == ["pl"]
 
 
@@ -281,7 +281,7 @@ def test_frames_of_rules_keep_to_the_bands(iris: FERLClassifier) -> None:
 
 @pytest.mark.parametrize("width", [40, 60, 100])
 def test_a_line_is_never_broken_between_a_band_and_its_share(width: int) -> None:
-    model = FERLClassifier("medium", random_state=0).fit(*load_breast_cancer(return_X_y=True))
+    model = FERLTreeClassifier("medium", random_state=0).fit(*load_breast_cancer(return_X_y=True))
     text = export_text(model, width=width)
     assert max(map(len, text.splitlines())) <= width
     assert not re.search(r"^\s*(±|\(\d+%\))", text, flags=re.MULTILINE)
@@ -290,7 +290,7 @@ def test_a_line_is_never_broken_between_a_band_and_its_share(width: int) -> None
 
 def test_a_rule_names_a_feature_once_with_the_interval_where_all_its_splits_agree() -> None:
     X, y = load_breast_cancer(return_X_y=True)
-    model = FERLClassifier("deep", random_state=0).fit(X, y).model_
+    model = FERLTreeClassifier("deep", random_state=0).fit(X, y).model_
     tree, n_merged = model.tree, 0
     for rule in read_rules(model):
         assert len({condition.feature for condition in rule.conditions}) == len(rule.conditions)

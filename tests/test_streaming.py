@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from ferl import FERLClassifier
+from estimators import classifier
+from ferl import FERLClassifier, FERLTreeClassifier
 from ferl._learn.survey import ExactSums
 from ferl.streaming import fit_batches, fit_parquet, predict_batches, predict_parquet
 from stream_examples import CASES, in_batches, people, same_model, same_tree
@@ -25,7 +26,7 @@ from stream_examples import CASES, in_batches, people, same_model, same_tree
 @pytest.mark.parametrize("case", CASES)
 def test_a_fit_in_batches_is_the_fit_in_memory(case: str, weighted: bool) -> None:
     X, y, weight = people()
-    model = FERLClassifier(**CASES[case], random_state=0)
+    model = FERLClassifier(random_state=0, **CASES[case])
     own = weight if weighted else None
     whole = model.fit(X, y, own)
     for size in (137, 3000):
@@ -38,10 +39,10 @@ def test_what_wide_rules_take_from_the_sample_and_what_from_all_rows() -> None:
     rng = np.random.default_rng(0)
     X, labels = rng.normal(size=(6000, 3)), rng.random(6000) < 0.1
     X[:, 0] += 2 * labels
-    model = FERLClassifier("wide", max_rules=5, growth_rows=300, n_exemplars=1000, random_state=0)
+    model = FERLClassifier(max_rules=5, growth_rows=300, n_exemplars=1000, random_state=0)
     whole = fit_batches(in_batches(700, X, labels), estimator=model).model_
     assert whole.n_growth_rows < 400
-    np.testing.assert_array_equal(whole.rule_weights.seen, np.column_stack([X.min(axis=0), X.max(axis=0)]))
+    np.testing.assert_array_equal(whole.ranges, np.column_stack([X.min(axis=0), X.max(axis=0)]))
     np.testing.assert_array_equal(whole.tree.class_weight[0], np.bincount(labels))
     kept = whole.tree.profile.exemplar_row
     assert len(kept) > 900
@@ -52,7 +53,7 @@ def test_what_wide_rules_take_from_the_sample_and_what_from_all_rows() -> None:
 @given(size=st.integers(1, 400), seed=st.integers(0, 10**6), n_jobs=st.integers(1, 3))
 def test_any_batch_size_and_number_of_threads_give_the_same_bits(size: int, seed: int, n_jobs: int) -> None:
     X, y, weight = people(400, seed)
-    model = FERLClassifier("medium", growth_rows=150, random_state=0)
+    model = FERLTreeClassifier("medium", growth_rows=150, random_state=0)
     whole = model.fit(X, y, weight)
     same_tree(whole.tree_, fit_batches(in_batches(size, X, y, weight), estimator=model.set_params(n_jobs=n_jobs)).tree_)
 
@@ -66,7 +67,7 @@ def test_exemplars_are_the_same_where_more_rows_are_held_than_kept(
     rng = np.random.default_rng(0)
     X = np.repeat(rng.normal(size=(9_000 // n_times, 400)).round(3), n_times, axis=0)
     y = (X[:, 0] > 0).astype(int)
-    model = FERLClassifier("deep", random_state=0, max_rules=3, growth_rows=300, n_exemplars=2_500)
+    model = FERLTreeClassifier("deep", random_state=0, max_rules=3, growth_rows=300, n_exemplars=2_500)
     whole = model.fit(X, y)
     assert whole.tree_.profile is not None
     assert (whole.tree_.profile.exemplar[0] >= 0).sum() == 2_500
@@ -78,7 +79,7 @@ def test_exemplars_are_the_same_where_more_rows_are_held_than_kept(
 def test_the_order_of_rows_changes_nothing() -> None:
     X, y, weight = people()
     place = np.random.default_rng(1).permutation(len(y))
-    model = FERLClassifier("deep", growth_rows=700, random_state=0)
+    model = FERLTreeClassifier("deep", growth_rows=700, random_state=0)
     mixed = fit_batches(in_batches(500, X.iloc[place], y[place], weight[place]), estimator=model)
     same_tree(model.fit(X, y, weight).tree_, mixed.tree_)
 
@@ -86,7 +87,7 @@ def test_the_order_of_rows_changes_nothing() -> None:
 def test_an_iterator_is_kept_in_a_file_and_a_function_is_called_again() -> None:
     X, y, _ = people(600)
     batches = in_batches(100, X, y)
-    model = FERLClassifier("deep", random_state=0)
+    model = FERLTreeClassifier("deep", random_state=0)
     whole = model.fit(X, y)
     same_tree(whole.tree_, fit_batches(iter(batches), estimator=model).tree_)
     same_tree(whole.tree_, fit_batches(lambda: iter(batches), estimator=model).tree_)
@@ -96,7 +97,7 @@ def test_arrays_without_names() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(500, 4)), rng.integers(0, 2, 500)
     X[:, 2] = np.nan  # a column without any value must not change what is drawn
-    model = FERLClassifier("deep", random_state=3, growth_rows=100)
+    model = FERLTreeClassifier("deep", random_state=3, growth_rows=100)
     stream = fit_batches(in_batches(60, X, y), estimator=model)
     same_tree(model.fit(X, y).tree_, stream.tree_)
     assert not hasattr(stream, "feature_names_in_")
@@ -113,7 +114,7 @@ def write_parquet(folder: Path, X: pd.DataFrame, y: np.ndarray, weight: np.ndarr
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"missing_conditions": True}, {"categorical_features": ["size", "city", "member"]}, {"variant": "wide"}],
+    [{}, {"missing_conditions": True}, {"categorical_features": ["size", "city", "member"]}, {"variant": "rules"}],
 )
 def test_parquet_gives_the_fit_in_memory(tmp_path: Path, options: dict[str, Any]) -> None:
     X, y, weight = people(1500)
@@ -124,9 +125,9 @@ def test_parquet_gives_the_fit_in_memory(tmp_path: Path, options: dict[str, Any]
     same_model(whole.model_, stream.model_)
     assert stream.feature_names_in_.tolist() == list(X.columns)
     fewer = fit_parquet(
-        str(tmp_path), target="label", estimator=FERLClassifier("deep", random_state=0), features=["x", "z"]
+        str(tmp_path), target="label", estimator=FERLTreeClassifier("deep", random_state=0), features=["x", "z"]
     )
-    same_tree(FERLClassifier("deep", random_state=0).fit(X[["x", "z"]], y).tree_, fewer.tree_)
+    same_tree(FERLTreeClassifier("deep", random_state=0).fit(X[["x", "z"]], y).tree_, fewer.tree_)
 
 
 def test_a_rare_class_gets_rows_into_the_sample_and_only_there() -> None:
@@ -135,7 +136,7 @@ def test_a_rare_class_gets_rows_into_the_sample_and_only_there() -> None:
     X = rng.normal(size=(n_rows, 3))
     y = (np.arange(n_rows) < 40).astype(int)
     X[:40] += np.array([4, 0, 0])
-    model = FERLClassifier("medium", growth_rows=1000, random_state=0).fit(X, y)
+    model = FERLTreeClassifier("medium", growth_rows=1000, random_state=0).fit(X, y)
     assert 1000 < model.n_growth_rows_ <= 1040  # all 40, although two of a thousand are its share
     assert model.tree_.class_weight[0, 1] == 40
     assert (model.predict(rng.normal(size=(200, 3)) + np.array([4, 0, 0])) == 1).mean() > 0.6
@@ -161,10 +162,10 @@ def test_exact_sums_of_one_value_are_those_of_fsum(value: float) -> None:
     assert sums.totals().tolist() == [math.fsum(own) for own in expected]
 
 
-@pytest.mark.parametrize("variant", ["deep", "wide"])
+@pytest.mark.parametrize("variant", ["deep", "rules"])
 def test_answers_in_batches(tmp_path: Path, variant: str) -> None:
     X, y, _ = people(800)
-    model = FERLClassifier(variant, max_rules=20, random_state=0).fit(X, y)
+    model = classifier(variant, max_rules=20, random_state=0).fit(X, y)
     blocks = list(predict_batches(model, (X.iloc[i : i + 90] for i in range(0, 800, 90))))
     for name in ("belief", "plausibility", "probability"):
         found = np.vstack([getattr(evidence, name) for evidence in blocks])
@@ -204,7 +205,7 @@ def test_bad_input_says_what_to_do(tmp_path: Path) -> None:
 
 def test_the_estimator_given_is_not_changed_and_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     X, y, _ = people(300)
-    model = FERLClassifier("deep", random_state=0, verbose=1)
+    model = FERLTreeClassifier("deep", random_state=0, verbose=1)
     fitted = fit_batches(in_batches(100, X, y), estimator=model)
     assert not hasattr(model, "tree_")
     assert fitted.verbose == 1
@@ -217,7 +218,7 @@ def test_a_batch_in_which_a_column_has_no_value_does_not_contradict_the_others(c
     X, y, _ = people(600)
     X = X.astype({"city": object, "member": object})
     X.loc[100:199, column] = nothing
-    model = FERLClassifier("deep", random_state=0)
+    model = FERLTreeClassifier("deep", random_state=0)
     batches = [(part.infer_objects(), labels) for part, labels in in_batches(100, X, y)]
     if column == "city":
         batches[1] = (batches[1][0].assign(city=pd.Series(nothing, index=X.index[100:200], dtype=float)), y[100:200])
@@ -230,7 +231,7 @@ def test_a_batch_in_which_a_column_has_no_value_does_not_contradict_the_others(c
 
 def test_a_column_without_any_value_stays_what_it_is_in_memory() -> None:
     X, y, _ = people(300)
-    model = FERLClassifier("deep", random_state=0)
+    model = FERLTreeClassifier("deep", random_state=0)
     for nothing in (pd.Series(None, index=X.index, dtype=object), pd.Series(np.nan, index=X.index)):
         whole = model.fit(X.assign(city=nothing), y)
         assert fit_batches(in_batches(100, X.assign(city=nothing), y), estimator=model).columns_ == whole.columns_
@@ -275,7 +276,7 @@ CHANGES = {
 )
 def test_batches_that_change_between_passes_are_noticed(name: str, at_pass: int) -> None:
     with pytest.raises(ValueError, match=r"between two passes|in every pass"):
-        fit_batches(changing(CHANGES[name], at_pass), estimator=FERLClassifier("medium", random_state=0))
+        fit_batches(changing(CHANGES[name], at_pass), estimator=FERLTreeClassifier("medium", random_state=0))
 
 
 def test_other_categories_in_a_later_pass_are_noticed() -> None:
@@ -284,7 +285,7 @@ def test_other_categories_in_a_later_pass_are_noticed() -> None:
 
     for at_pass in (2, 3):
         with pytest.raises(ValueError, match=r"other categories|category code|between two passes"):
-            fit_batches(changing(change, at_pass), estimator=FERLClassifier("medium", random_state=0))
+            fit_batches(changing(change, at_pass), estimator=FERLTreeClassifier("medium", random_state=0))
 
 
 def test_passes_may_come_in_another_order() -> None:
@@ -292,7 +293,7 @@ def test_passes_may_come_in_another_order() -> None:
         order = np.random.default_rng(0).permutation(len(X))
         return X.iloc[order], y[order], weight[order]
 
-    model = FERLClassifier("medium", random_state=0)
+    model = FERLTreeClassifier("medium", random_state=0)
     same_tree(
         fit_batches(changing(change, 3), estimator=model).tree_, fit_batches(changing(change, 9), estimator=model).tree_
     )

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferl import FERLClassifier
+from ferl import FERLTreeClassifier
 from law_examples import RULES, assert_identical
 from table_examples import (
     TABLE_LAW,
@@ -191,10 +191,10 @@ def test_a_category_for_every_row_or_few_rows_is_not_learned(kind: str, n_classe
         group = rng.permutation(n) if kind == "unique" else rng.integers(1000, size=n)
     frame = pd.DataFrame({"x": x, "noise": noise, "group": [f"g{g}" for g in group]})
     train = np.arange(len(y)) % 2 == 0 if kind not in ("pairs", "blocks") else np.ones(len(y), dtype=bool)
-    model = FERLClassifier("medium", random_state=0, max_rules=8).fit(frame[train], y[train])
+    model = FERLTreeClassifier("medium", random_state=0, max_rules=8).fit(frame[train], y[train])
     assert model.tree_.feature[1] == 0
     assert 2 not in model.tree_.feature
-    without = FERLClassifier("medium", random_state=0, max_rules=8).fit(frame.loc[train, ["x", "noise"]], y[train])
+    without = FERLTreeClassifier("medium", random_state=0, max_rules=8).fit(frame.loc[train, ["x", "noise"]], y[train])
     if not train.all():
         new, labels = frame[~train], y[~train]
         assert model.score(new, labels) > without.score(new[["x", "noise"]], labels) - 0.02
@@ -207,7 +207,7 @@ def test_an_identifier_is_not_learned_when_classes_weigh_differently(class_weigh
     x = rng.normal(size=400)
     y = (x + rng.normal(size=400) > 1.0).astype(int)
     frame = pd.DataFrame({"id": [f"i{k}" for k in range(400)], "x": x})
-    model = FERLClassifier("medium", random_state=0, class_weight=class_weight).fit(frame, y)
+    model = FERLTreeClassifier("medium", random_state=0, class_weight=class_weight).fit(frame, y)
     assert 0 not in model.tree_.feature
     assert 1 in model.tree_.feature
 
@@ -234,7 +234,7 @@ def test_many_categories_that_do_tell_the_classes_apart_are_learned() -> None:
     code = rng.integers(60, size=3000)
     y = (rng.random(3000) < np.where(rng.random(60) < 0.5, 0.1, 0.9)[code]).astype(int)
     frame = pd.DataFrame({"c": [f"g{k}" for k in code], "x": rng.normal(size=3000)})
-    model = FERLClassifier("medium", random_state=0).fit(frame[:2000], y[:2000])
+    model = FERLTreeClassifier("medium", random_state=0).fit(frame[:2000], y[:2000])
     assert model.tree_.feature[1] == 0
     assert model.score(frame[2000:], y[2000:]) > 0.85
 
@@ -258,7 +258,7 @@ def test_two_categories_are_split_as_zero_and_one_are(seed: int, missing: float)
     known = rng.random(200) >= missing
     number = pd.DataFrame({"flag": np.where(known, flag.astype(float), np.nan), "x": rng.normal(size=200)})
     category = number.assign(flag=np.where(known, np.where(flag, "yes", "no"), None))
-    one, other = (FERLClassifier("deep", random_state=0, max_rules=2).fit(frame, y) for frame in (number, category))
+    one, other = (FERLTreeClassifier("deep", random_state=0, max_rules=2).fit(frame, y) for frame in (number, category))
     assert other.tree_.feature.tolist() == [-1, 0, 0]
     assert one.tree_.class_weight.tobytes() == other.tree_.class_weight.tobytes()
     assert one.tree_.share is not None
@@ -274,8 +274,8 @@ def test_one_category_against_the_rest_is_split_as_its_indicator_is(seed: int) -
     y = ((code == 1) ^ (rng.random(300) < 0.1)).astype(int)
     native = pd.DataFrame({"c": np.array(["a", "b", "c"], dtype=object)[code]})
     hot = pd.DataFrame({f"is {level}": (native["c"] == level).astype(float) for level in "abc"})
-    one = FERLClassifier("deep", random_state=0, max_rules=2).fit(native, y)
-    other = FERLClassifier("deep", random_state=0, max_rules=2).fit(hot, y)
+    one = FERLTreeClassifier("deep", random_state=0, max_rules=2).fit(native, y)
+    other = FERLTreeClassifier("deep", random_state=0, max_rules=2).fit(hot, y)
     assert other.tree_.feature[1] == 1
     np.testing.assert_allclose(one.predict_proba(native), other.predict_proba(hot), rtol=1e-9)
 
@@ -481,10 +481,12 @@ def test_a_constraint_that_the_data_obey_keeps_much_of_the_accuracy() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1500, 3))
     y = (X[:, 0] - X[:, 1] + 0.5 * rng.normal(size=1500) > 0).astype(int)
-    free = FERLClassifier("deep", random_state=0, combination="vote").fit(X[:1000], y[:1000])
-    bound = FERLClassifier("deep", random_state=0, combination="vote", monotonic_cst=[1, -1, 0]).fit(X[:1000], y[:1000])
+    free = FERLTreeClassifier("deep", random_state=0, combination="vote").fit(X[:1000], y[:1000])
+    bound = FERLTreeClassifier("deep", random_state=0, combination="vote", monotonic_cst=[1, -1, 0]).fit(
+        X[:1000], y[:1000]
+    )
     assert bound.score(X[1000:], y[1000:]) > free.score(X[1000:], y[1000:]) - 0.1
-    against = FERLClassifier("deep", random_state=0, combination="vote", monotonic_cst=[-1, 1, 0]).fit(
+    against = FERLTreeClassifier("deep", random_state=0, combination="vote", monotonic_cst=[-1, 1, 0]).fit(
         X[:1000], y[:1000]
     )
     assert against.score(X[1000:], y[1000:]) < 0.65

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 import oracle
-from ferl import FERLClassifier, FuzzyTree
+from ferl import FERLClassifier, FERLTreeClassifier, FuzzyTree
 from oracle_examples import random_options
 from table_examples import Mixed, mixed_table, rows_beside
 from tree_examples import judge
@@ -68,7 +68,7 @@ def table_case(seed: int, criterion: str = "gini") -> TableCase:
         missing=float(rng.choice([0.0, 0.1, 0.4])),
     )
     weight = rng.uniform(0.3, 3.0, len(table.y)) if rng.random() < 0.7 else np.ones(len(table.y))
-    model = FERLClassifier("deep", random_state=seed, criterion=criterion, **random_options(rng))
+    model = FERLTreeClassifier("deep", random_state=seed, criterion=criterion, **random_options(rng))
     return make_case(table, weight, model, seed)
 
 
@@ -121,7 +121,7 @@ def test_equal_rows_are_divided_among_the_parts() -> None:
     for seed in range(10):
         table = mixed_table(np.random.default_rng([seed, 7]), 300, n_numbers=0, n_categories=(3, 4), missing=0.1)
         options = {"max_rules": 6, "max_depth": 4, "min_gain": 0.0, "criterion": "gini", "min_leaf_weight": 2.3}
-        case = make_case(table, np.ones(300), FERLClassifier("deep", random_state=seed, **options), seed)
+        case = make_case(table, np.ones(300), FERLTreeClassifier("deep", random_state=seed, **options), seed)
         assert len(case.growth.x) < 60
         assert_same_tree(case)
 
@@ -219,7 +219,7 @@ def test_categories_of_classes_that_mirror_each_other_are_split() -> None:
     frame = pd.DataFrame({"c0": pd.Categorical(["a"] * 40 + ["b"] * 40)})
     y = np.repeat([0, 1, 2, 1], 20)
     options = {"max_rules": 2, "max_depth": 4, "min_gain": 0.0, "criterion": "gini"}
-    model = FERLClassifier("deep", random_state=0, **options)
+    model = FERLTreeClassifier("deep", random_state=0, **options)
     assert_same_tree(make_case(Mixed(frame, y), np.ones(80), model, 0))
     assert model.n_rules_ == 2
     np.testing.assert_allclose(model.predict_proba(frame)[[0, -1]], [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]], atol=0.05)
@@ -271,7 +271,7 @@ def test_a_tree_splits_mirrored_categories(counts: list[list[int]]) -> None:
     frame = pd.DataFrame({"c0": [f"k{k}" for k, row in enumerate(counts) for _ in range(sum(row))]})
     y = np.array([c for row in counts for c, n in enumerate(row) for _ in range(n)])
     options = {"max_rules": 4, "max_depth": 4, "min_gain": 0.0, "criterion": "gini"}
-    case = make_case(Mixed(frame, y), np.ones(len(y)), FERLClassifier("deep", random_state=0, **options), 0)
+    case = make_case(Mixed(frame, y), np.ones(len(y)), FERLTreeClassifier("deep", random_state=0, **options), 0)
     expected = oracle.grow(case.growth, case.options)
     np.testing.assert_allclose(case.tree.gain[0], expected.gain[0], rtol=1e-9)  # below, mirrored sides tie
     first, second = case.model.predict_proba(pd.DataFrame({"c0": ["k0", "k1"]}))

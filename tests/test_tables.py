@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ferl import CertifiedCache, FERLClassifier, NoveltyDetector, export_text, rules_frame
+from ferl import CertifiedCache, FERLClassifier, FERLTreeClassifier, NoveltyDetector, export_text, rules_frame
 from ferl.abstention import RiskControlledFERL
 from ferl.calibration import CalibratedFERL
 from ferl.conformal import ConformalFERL
@@ -84,14 +84,14 @@ def test_every_library_gives_the_same_model_and_answers(library: str, variant: s
 
 def test_a_model_of_one_library_judges_the_frames_of_another() -> None:
     frame, y = customers()
-    model = FERLClassifier("deep", random_state=0).fit(frame, y)
+    model = FERLTreeClassifier("deep", random_state=0).fit(frame, y)
     for library in ("polars", "pyarrow", "pandas, categorical", "pandas, nullable"):
         np.testing.assert_array_equal(model.predict_proba(LIBRARIES[library](frame)), model.predict_proba(frame))
 
 
 def test_columns_are_found_by_name() -> None:
     frame, y = customers()
-    model = FERLClassifier("deep", random_state=0).fit(frame, y)
+    model = FERLTreeClassifier("deep", random_state=0).fit(frame, y)
     np.testing.assert_array_equal(model.predict_proba(frame[frame.columns[::-1]]), model.predict_proba(frame))
     with pytest.raises(ValueError, match=r"(?s)now missing:\n- region"):
         model.predict(frame.drop(columns="region"))
@@ -103,11 +103,11 @@ def test_numbers_may_be_categories_by_choice() -> None:
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(4, size=400), rng.normal(size=400)]).astype(float)
     y = np.isin(X[:, 0], [0, 2]).astype(int)
-    model = FERLClassifier("deep", random_state=0, max_rules=2, categorical_features=[0]).fit(X, y)
+    model = FERLTreeClassifier("deep", random_state=0, max_rules=2, categorical_features=[0]).fit(X, y)
     assert model.score(X, y) == 1.0
     assert model.categories_[1] is None
     assert "x0 in {0, 2}" in export_text(model)
-    by_name = FERLClassifier("deep", random_state=0, max_rules=2, categorical_features=["kind"])
+    by_name = FERLTreeClassifier("deep", random_state=0, max_rules=2, categorical_features=["kind"])
     by_name.fit(pd.DataFrame(X, columns=["kind", "x"]), y)
     assert_identical(model.tree_, by_name.tree_)
 
@@ -119,15 +119,15 @@ def test_numbers_may_be_categories_by_choice() -> None:
 
 def test_rules_name_categories_with_their_memberships() -> None:
     frame, y = customers(800, missing=0.0)
-    model = FERLClassifier("medium", random_state=0, max_rules=3).fit(frame, y)
+    model = FERLTreeClassifier("medium", random_state=0, max_rules=3).fit(frame, y)
     text = export_text(model)
     assert "region in {north, west}" in text
     assert "region in {east, south}" in text
-    only = FERLClassifier("medium", random_state=0, max_rules=2).fit(frame[["region"]], y)
+    only = FERLTreeClassifier("medium", random_state=0, max_rules=2).fit(frame[["region"]], y)
     assert "%): share of resamples" not in export_text(only)  # there is no band
     rules = rules_frame(model)
     assert rules["conditions"].str.contains("region in {north, west}", regex=False).any()
-    compact = export_text(FERLClassifier("compact", criterion="consistent", random_state=0).fit(frame, y))
+    compact = export_text(FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(frame, y))
     assert "region is " in compact
 
 
@@ -135,7 +135,7 @@ def test_a_category_that_resamples_disagree_on_shows_its_share() -> None:
     rng = np.random.default_rng(0)
     color = rng.choice(["red", "green", "blue"], 300, p=[0.45, 0.45, 0.1])
     y = rng.random(300) < pd.Series(color).map({"red": 0.9, "green": 0.1, "blue": 0.5})
-    model = FERLClassifier("medium", random_state=0, max_rules=2).fit(pd.DataFrame({"color": color}), y)
+    model = FERLTreeClassifier("medium", random_state=0, max_rules=2).fit(pd.DataFrame({"color": color}), y)
     assert model.tree_.categories is not None
     share = model.tree_.categories.of(1)[0]
     assert 0 < share < 1
@@ -156,7 +156,7 @@ def test_missing_conditions_are_said_in_words() -> None:
 
 def test_an_unseen_category_is_named() -> None:
     frame, y = customers(800)
-    model = FERLClassifier("deep", random_state=0).fit(frame, y)
+    model = FERLTreeClassifier("deep", random_state=0).fit(frame, y)
     known = pd.DataFrame({"region": ["north"], "fee": [40.0], "contract": [False], "age": [50.0]})
     new = known.assign(region="overseas")
     assert model.columns_.unseen(new) == {"region": ["overseas"]}
@@ -188,9 +188,9 @@ def test_pickles_clones_and_pipelines_keep_the_answers(variant: str) -> None:
 
 @parametrize_with_checks(
     [
-        FERLClassifier("deep", random_state=0, missing_conditions=True),
-        FERLClassifier("compact", criterion="consistent", random_state=0, missing_conditions=True),
-        FERLClassifier("deep", random_state=0, categorical_features=None),
+        FERLTreeClassifier("deep", random_state=0, missing_conditions=True),
+        FERLTreeClassifier("compact", criterion="consistent", random_state=0, missing_conditions=True),
+        FERLTreeClassifier("deep", random_state=0, categorical_features=None),
     ]
 )
 def test_scikit_learn_estimator_checks_pass(estimator: Any, check: Any) -> None:
@@ -204,7 +204,7 @@ def test_wrappers_take_the_tables_that_the_classifier_takes(library: str) -> Non
     new.loc[0, "region"] = "overseas"
     new.loc[1] = None
     frame, more, new = convert(frame), convert(more), convert(new)
-    base = FERLClassifier("medium", random_state=0)
+    base = FERLTreeClassifier("medium", random_state=0)
     conformal = ConformalFERL(base, random_state=0).fit(frame, y).conformalize(more, labels)
     sets = conformal.predict_set(new, alpha=0.2)
     covered = sets[np.arange(len(truth)), np.searchsorted(conformal.classes_, truth)].mean()
@@ -224,7 +224,7 @@ def test_the_detector_finds_an_unseen_category_and_ignores_what_is_missing(libra
     new, _ = customers(200, seed=1)
     strange = new.assign(region="overseas", fee=400.0)
     # Of trees: the novelty of wide rules also counts how unsure the answer is, and of nothing they are.
-    tree = FERLClassifier("deep", random_state=0)
+    tree = FERLTreeClassifier("deep", random_state=0)
     detector = NoveltyDetector(tree, cv=cv, random_state=0).fit(convert(frame), y)
     ordinary, odd = detector.p_values(convert(new)), detector.p_values(convert(strange))
     assert np.median(odd) < 0.05 < np.median(ordinary)
@@ -235,7 +235,7 @@ def test_the_detector_finds_an_unseen_category_and_ignores_what_is_missing(libra
 def test_the_cache_answers_for_rows_with_categories_and_missing_values() -> None:
     frame, y = customers()
     new, _ = customers(200, seed=1, missing=0.3)
-    model = FERLClassifier("deep", random_state=0).fit(frame, y)
+    model = FERLTreeClassifier("deep", random_state=0).fit(frame, y)
     cache = CertifiedCache(model)
     np.testing.assert_array_equal(cache.predict(new), model.predict(new))
     assert cache.misses == 200
@@ -250,14 +250,14 @@ def test_the_cache_answers_for_rows_with_categories_and_missing_values() -> None
 
 def test_a_certificate_reads_one_row_of_any_kind() -> None:
     frame, y = customers()
-    model = FERLClassifier("deep", random_state=0, missing_conditions=True).fit(frame, y)
+    model = FERLTreeClassifier("deep", random_state=0, missing_conditions=True).fit(frame, y)
     row = frame.iloc[[5]]
     certificate = model.certificate(row)
     assert certificate.names == tuple(frame.columns)
     assert certificate.alone.shape == certificate.held.shape == (4,)
     assert certificate.radius == model.certified_radius(row)[0]
     assert not {"region", "contract"} & set(certificate.limits)  # categories do not move
-    bare = FERLClassifier("deep", random_state=0, missing_conditions=True).fit(as_objects(frame), y)
+    bare = FERLTreeClassifier("deep", random_state=0, missing_conditions=True).fit(as_objects(frame), y)
     assert bare.certificate(as_objects(row)[0].tolist()).radius == certificate.radius
 
 
@@ -279,11 +279,11 @@ def test_a_certificate_reads_one_row_of_any_kind() -> None:
 def test_constraints_that_make_no_sense_are_refused(options: dict[str, Any], message: str) -> None:
     frame, y = customers()
     with pytest.raises(ValueError, match=message):
-        FERLClassifier(**({"variant": "deep"} | options)).fit(frame, y)
+        FERLClassifier(**{"variant": "deep"} | options).fit(frame, y)
 
 
 def test_constraints_need_two_classes() -> None:
     frame, y = customers()
     labels = np.where(frame["age"] > 60, "old", y)
     with pytest.raises(ValueError, match="needs two classes; y has 3"):
-        FERLClassifier("deep", monotonic_cst={"fee": 1}).fit(frame, labels)
+        FERLTreeClassifier("deep", monotonic_cst={"fee": 1}).fit(frame, labels)

@@ -9,11 +9,12 @@ from threading import Barrier
 import numpy as np
 import pytest
 
+from estimators import classifier
 from ferl import FERLClassifier
 from table_examples import Mixed, mixed_table
 
 N_THREADS = 4
-VARIANTS = pytest.mark.parametrize("variant", ["wide", "deep", "medium", "compact"])
+VARIANTS = pytest.mark.parametrize("variant", ["rules", "deep", "medium", "words"])
 
 
 def at_a_time(work: Callable[[], bytes]) -> set[bytes]:
@@ -29,7 +30,7 @@ def at_a_time(work: Callable[[], bytes]) -> set[bytes]:
 
 
 def fitted(table: Mixed, variant: str) -> FERLClassifier:
-    return FERLClassifier(variant, max_rules=10, random_state=0, n_jobs=2).fit(table.frame, table.y)
+    return classifier(variant, max_rules=10, random_state=0, n_jobs=2).fit(table.frame, table.y)
 
 
 def readings(model: FERLClassifier, table: Mixed) -> bytes:

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ferl import CertifiedCache, FERLClassifier, ModelFileError, load_model, save_model
+from ferl import CertifiedCache, FERLClassifier, FERLTreeClassifier, ModelFileError, load_model, save_model
 from ferl._learn.consequents import consequents
-from ferl._model.tree import FuzzyTree, Profile
+from ferl._models.tree import FuzzyTree, Profile
 from law_examples import LAW, Table, assert_identical, exemplars_of, profile_of, tables
 from tree_examples import tree_classifier
 from update_examples import with_gaps, world
@@ -81,7 +81,9 @@ def test_sums_are_those_of_all_rows(variant: str, table: Table, seed: int, gaps:
 @given(table=tables(), seed=st.integers(0, 1000))
 def test_conditions_stay_and_gates_only_widen(table: Table, seed: int) -> None:
     A, a, B, b = halves(table, seed)
-    model = FERLClassifier("deep", max_rules=12, random_state=0).partial_fit(with_gaps(A, seed), a, np.unique(table[1]))
+    model = FERLTreeClassifier("deep", max_rules=12, random_state=0).partial_fit(
+        with_gaps(A, seed), a, np.unique(table[1])
+    )
     old = model.tree_
     tree = model.partial_fit(3 * B, b).tree_
     for name in ("parent", "feature", "trapezoid", "share", "gain"):
@@ -99,7 +101,7 @@ def test_conditions_stay_and_gates_only_widen(table: Table, seed: int) -> None:
 @given(table=tables(), seed=st.integers(0, 1000))
 def test_the_order_of_blocks_does_not_matter(table: Table, seed: int) -> None:
     A, a, B, b = halves(table, seed)
-    first = FERLClassifier("deep", max_rules=12, random_state=0).partial_fit(A, a, np.unique(table[1]))
+    first = FERLTreeClassifier("deep", max_rules=12, random_state=0).partial_fit(A, a, np.unique(table[1]))
     other = pickle.loads(pickle.dumps(first))
     blocks = [(with_gaps(B[k::3], seed), b[k::3]) for k in range(3)]
     for X, y in blocks:
@@ -120,7 +122,7 @@ def test_the_order_of_blocks_does_not_matter(table: Table, seed: int) -> None:
 @given(table=tables(), seed=st.integers(0, 1000))
 def test_the_order_of_rows_and_rows_of_no_weight_do_not_matter(table: Table, seed: int) -> None:
     A, a, B, b = halves(table, seed)
-    first = FERLClassifier("deep", max_rules=12, random_state=0).partial_fit(A, a, np.unique(table[1]))
+    first = FERLTreeClassifier("deep", max_rules=12, random_state=0).partial_fit(A, a, np.unique(table[1]))
     other = pickle.loads(pickle.dumps(first))
     order = np.random.default_rng(seed).permutation(len(B))
     first.partial_fit(B, b)
@@ -137,7 +139,7 @@ def test_the_order_of_rows_and_rows_of_no_weight_do_not_matter(table: Table, see
 
 def test_a_row_of_weight_two_is_the_row_twice() -> None:
     rng = np.random.default_rng(0)
-    first = FERLClassifier("deep", random_state=0).fit(*world(rng, 300))
+    first = FERLTreeClassifier("deep", random_state=0).fit(*world(rng, 300))
     other = pickle.loads(pickle.dumps(first))
     X, y = world(rng, 200)
     X = with_gaps(X, 0)
@@ -150,8 +152,8 @@ def test_a_row_of_weight_two_is_the_row_twice() -> None:
 def test_a_first_block_is_a_fit() -> None:
     X, y = world(np.random.default_rng(0), 300)
     weight = np.linspace(0.1, 1, 300)
-    fitted = FERLClassifier("deep", random_state=0).fit(X, y, weight)
-    begun = FERLClassifier("deep", random_state=0).partial_fit(X, y, sample_weight=weight)
+    fitted = FERLTreeClassifier("deep", random_state=0).fit(X, y, weight)
+    begun = FERLTreeClassifier("deep", random_state=0).partial_fit(X, y, sample_weight=weight)
     assert_identical(fitted.tree_, begun.tree_)
     assert begun.drift_ is None
     assert not hasattr(begun.fit(X, y), "drift_")
@@ -159,7 +161,7 @@ def test_a_first_block_is_a_fit() -> None:
 
 def test_a_tree_that_was_fitted_goes_on() -> None:
     rng = np.random.default_rng(0)
-    fitted = FERLClassifier("deep", random_state=0).fit(*world(rng, 300))
+    fitted = FERLTreeClassifier("deep", random_state=0).fit(*world(rng, 300))
     before = fitted.tree_.weight[0]
     fitted.partial_fit(*world(rng, 200))
     assert fitted.tree_.weight[0] == pytest.approx(before + 200)
@@ -179,7 +181,7 @@ def test_categories_gaps_and_new_categories_go_where_they_go_in_answers(options:
         return pd.DataFrame({"x": np.where(gap[0], np.nan, x), "city": np.where(gap[1], None, city)}), y
 
     A, B = people(400, ["Oslo", "Rome", "Bergen"]), people(300, ["Oslo", "Rome", "Atlantis"])
-    model = FERLClassifier(**({"variant": "deep", "random_state": 0} | options)).partial_fit(*A)
+    model = FERLClassifier(**{"variant": "deep", "random_state": 0} | options).partial_fit(*A)
     old = profile_of(model)
     with_unseen = model.support_deficit(B[0])[(B[0]["city"] == "Atlantis").to_numpy()]
     model.partial_fit(*B)
@@ -201,7 +203,7 @@ def test_categories_gaps_and_new_categories_go_where_they_go_in_answers(options:
 def test_a_saved_model_goes_on_as_the_one_in_memory(tmp_path: Any) -> None:
     rng = np.random.default_rng(0)
     X, y = world(rng, 300)
-    model = FERLClassifier("deep", random_state=0).fit(with_gaps(X, 0), y)
+    model = FERLTreeClassifier("deep", random_state=0).fit(with_gaps(X, 0), y)
     save_model(model, tmp_path / "model.json")
     loaded = load_model(tmp_path / "model.json")
     block = world(rng, 200)
@@ -213,7 +215,7 @@ def test_a_saved_model_goes_on_as_the_one_in_memory(tmp_path: Any) -> None:
 
 def test_a_file_with_impossible_known_weights_is_refused(tmp_path: Any) -> None:
     X, y = world(np.random.default_rng(0), 100)
-    save_model(FERLClassifier("deep", random_state=0).fit(with_gaps(X, 0), y), tmp_path / "model.json")
+    save_model(FERLTreeClassifier("deep", random_state=0).fit(with_gaps(X, 0), y), tmp_path / "model.json")
     form = json.loads((tmp_path / "model.json").read_text())
     form["tree"]["profile"]["known_weight"][0][0] = -1.0
     (tmp_path / "model.json").write_text(json.dumps(form))
@@ -223,7 +225,7 @@ def test_a_file_with_impossible_known_weights_is_refused(tmp_path: Any) -> None:
 
 def test_a_cache_of_certified_answers_notices() -> None:
     rng = np.random.default_rng(0)
-    model = FERLClassifier("deep", random_state=0).fit(*world(rng, 300))
+    model = FERLTreeClassifier("deep", random_state=0).fit(*world(rng, 300))
     cache = CertifiedCache(model)
     X, y = world(rng, 50)
     cache.predict(X)
@@ -234,7 +236,7 @@ def test_a_cache_of_certified_answers_notices() -> None:
 
 def test_a_monotone_constraint_still_holds() -> None:
     rng = np.random.default_rng(0)
-    model = FERLClassifier(
+    model = FERLTreeClassifier(
         "medium", monotonic_cst=[1, 0, 0, 0, 0], combination="vote", support_gate=False, random_state=0
     ).fit(*world(rng, 400))
     model.partial_fit(*world(rng, 400, flipped=0.8))
@@ -253,7 +255,7 @@ def test_exemplars_come_from_both_blocks_in_proportion_and_reach_their_nodes() -
     rng = np.random.default_rng(0)
     A, a = world(rng, 1000)
     B, b = world(rng, 3000)
-    model = FERLClassifier("medium", n_exemplars=40, random_state=0).fit(A, a).partial_fit(B, b)
+    model = FERLTreeClassifier("medium", n_exemplars=40, random_state=0).fit(A, a).partial_fit(B, b)
     profile, tree = profile_of(model), model.tree_
     new = {row.tobytes() for row in B}
     share = [np.mean([row.tobytes() in new for row in exemplars_of(profile, node)]) for node in (0, 1)]
@@ -272,7 +274,9 @@ def test_exemplars_come_from_both_blocks_in_proportion_and_reach_their_nodes() -
 
 def test_a_model_without_exemplars_keeps_none() -> None:
     rng = np.random.default_rng(0)
-    model = FERLClassifier("deep", n_exemplars=0, random_state=0).fit(*world(rng, 200)).partial_fit(*world(rng, 200))
+    model = (
+        FERLTreeClassifier("deep", n_exemplars=0, random_state=0).fit(*world(rng, 200)).partial_fit(*world(rng, 200))
+    )
     assert len(profile_of(model).exemplar_row) == 0
     assert np.isfinite(model.novelty(world(rng, 5)[0])).all()
 
@@ -286,7 +290,7 @@ def test_labels_to_come_have_no_weight_until_they_come() -> None:
     rng = np.random.default_rng(0)
     X, y = world(rng, 300)
     names = np.array(["a", "b"])
-    model = FERLClassifier("deep", random_state=0).partial_fit(X, names[y], classes=["c", "b", "a"])
+    model = FERLTreeClassifier("deep", random_state=0).partial_fit(X, names[y], classes=["c", "b", "a"])
     assert model.classes_.tolist() == ["a", "b", "c"]
     assert (model.tree_.class_weight[:, 2] == 0).all()
     assert model.predict_evidence(X).belief[:, 2].max() == 0
@@ -301,7 +305,7 @@ def test_labels_to_come_have_no_weight_until_they_come() -> None:
 def test_answers_move_towards_new_labels() -> None:
     rng = np.random.default_rng(0)
     X, y = world(rng, 500)
-    model = FERLClassifier("deep", random_state=0).fit(X, y)
+    model = FERLTreeClassifier("deep", random_state=0).fit(X, y)
     B, _ = world(rng, 200)
     before = model.predict_proba(B)[:, 1]
     for _ in range(3):
@@ -326,7 +330,7 @@ def test_answers_move_towards_new_labels() -> None:
 )
 def test_what_is_refused_leaves_the_model_as_it_was(change: dict[str, Any], message: str) -> None:
     rng = np.random.default_rng(0)
-    model = FERLClassifier("deep", random_state=0).fit(*world(rng, 100)).partial_fit(*world(rng, 100))
+    model = FERLTreeClassifier("deep", random_state=0).fit(*world(rng, 100)).partial_fit(*world(rng, 100))
     X, y = world(rng, 20)
     state = pickle.dumps(model)
     with pytest.raises(ValueError, match=message):
@@ -336,7 +340,7 @@ def test_what_is_refused_leaves_the_model_as_it_was(change: dict[str, Any], mess
 
 def test_settings_are_checked_before_anything_changes() -> None:
     rng = np.random.default_rng(0)
-    model = FERLClassifier("deep", random_state=0).fit(*world(rng, 100))
+    model = FERLTreeClassifier("deep", random_state=0).fit(*world(rng, 100))
     tree = model.tree_
     with pytest.raises(ValueError, match="consequents"):
         model.set_params(consequents="boiled").partial_fit(*world(rng, 20))
@@ -349,7 +353,7 @@ def test_settings_are_checked_before_anything_changes() -> None:
 
 def test_the_first_block_must_be_of_the_classes_named() -> None:
     X, y = world(np.random.default_rng(0), 50)
-    model = FERLClassifier("deep")
+    model = FERLTreeClassifier("deep")
     with pytest.raises(
         ValueError, match=r"y holds 0, which is not among the classes 1, 2\. Name all labels in classes"
     ):
@@ -359,7 +363,7 @@ def test_the_first_block_must_be_of_the_classes_named() -> None:
 
 def test_weights_of_less_than_a_row_are_taken_but_said() -> None:
     rng = np.random.default_rng(0)
-    model = FERLClassifier("deep", random_state=0).fit(*world(rng, 100))
+    model = FERLTreeClassifier("deep", random_state=0).fit(*world(rng, 100))
     with pytest.warns(UserWarning, match="The weights of 50 rows sum to 0.5") as said:
         model.partial_fit(*world(rng, 50), sample_weight=np.full(50, 0.01))
     assert model.tree_.weight[0] == pytest.approx(100.5)

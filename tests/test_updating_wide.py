@@ -17,8 +17,8 @@ from sklearn.metrics import log_loss
 
 from ferl import FERLClassifier, ModelFileError, load_model, save_model
 from ferl._learn.rows import Block
-from ferl._learn.updating_wide import RIDGE, Said, learned_weights, stacked
-from ferl._model.model import Model
+from ferl._learn.update_rules import RIDGE, Said, learned_weights, stacked
+from ferl._models.model import Model
 from ferl.editing import edit
 from law_examples import Table, assert_identical
 from update_examples import with_gaps, world
@@ -40,7 +40,7 @@ WORLDS = {2: world, 3: world_of_three}
 def begun_bytes(n_classes: int, **options: Any) -> bytes:
     rng = np.random.default_rng(0)
     X, y = WORLDS[n_classes](rng, 300)
-    return pickle.dumps(FERLClassifier("wide", random_state=0, **options).partial_fit(with_gaps(X, 0, 0.05), y))
+    return pickle.dumps(FERLClassifier(random_state=0, **options).partial_fit(with_gaps(X, 0, 0.05), y))
 
 
 def begun(n_classes: int, **options: Any) -> FERLClassifier:
@@ -124,7 +124,7 @@ def test_ten_blocks_are_nearly_as_good_as_all_rows_at_once(n_classes: int) -> No
     blocks = [WORLDS[n_classes](rng, 300) for _ in range(10)]
     X, y = np.vstack([own for own, _ in blocks]), np.concatenate([own for _, own in blocks])
     A, a = WORLDS[n_classes](rng, 8000)
-    model = FERLClassifier("wide", random_state=0).partial_fit(*blocks[0])
+    model = FERLClassifier(random_state=0).partial_fit(*blocks[0])
     first = log_loss(a, model.predict_proba(A))
     for block in blocks[1:]:
         model.partial_fit(*block)
@@ -148,8 +148,8 @@ def test_the_order_of_rows_and_rows_of_no_weight_change_no_bit(n_classes: int) -
     two.partial_fit(X[order], y[order], sample_weight=weight[order])
     assert_same_model(one.model_, two.model_)
     assert one.drift_.z == pytest.approx(two.drift_.z)
-    begun_again = FERLClassifier("wide", random_state=0).partial_fit(X[order], y[order])
-    assert_same_model(begun_again.model_, FERLClassifier("wide", random_state=0).partial_fit(X, y).model_)
+    begun_again = FERLClassifier(random_state=0).partial_fit(X[order], y[order])
+    assert_same_model(begun_again.model_, FERLClassifier(random_state=0).partial_fit(X, y).model_)
 
 
 def test_a_row_of_weight_two_is_the_row_twice() -> None:
@@ -164,8 +164,8 @@ def test_a_row_of_weight_two_is_the_row_twice() -> None:
 def test_a_first_block_is_a_fit_that_keeps_its_curvature() -> None:
     X, y = world(np.random.default_rng(0), 300)
     weight = np.linspace(0.1, 1, 300)
-    fitted = FERLClassifier("wide", random_state=0).fit(X, y, weight)
-    first = FERLClassifier("wide", random_state=0).partial_fit(X, y, sample_weight=weight)
+    fitted = FERLClassifier(random_state=0).fit(X, y, weight)
+    first = FERLClassifier(random_state=0).partial_fit(X, y, sample_weight=weight)
     np.testing.assert_array_equal(fitted.predict_proba(X), first.predict_proba(X))
     assert fitted.model_.rule_weights.curvature is None
     known = first.model_.rule_weights.curvature
@@ -179,16 +179,16 @@ def test_a_model_that_was_fitted_goes_on_from_the_rows_it_keeps() -> None:
     rng = np.random.default_rng(0)
     X, y = world(rng, 400)
     block = world(rng, 300)
-    fitted = FERLClassifier("wide", random_state=0).fit(X, y)
-    first = FERLClassifier("wide", random_state=0).partial_fit(X, y)
+    fitted = FERLClassifier(random_state=0).fit(X, y)
+    first = FERLClassifier(random_state=0).partial_fit(X, y)
     assert len(fitted.model_.neighbours.rows) == 400  # it keeps them all, so both know as much
     fitted.partial_fit(*block)
     first.partial_fit(*block)
     np.testing.assert_allclose(fitted.predict_proba(X), first.predict_proba(X), atol=1e-6)
-    forgetful = FERLClassifier("wide", n_exemplars=0, random_state=0).fit(X, y)
+    forgetful = FERLClassifier(n_exemplars=0, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match=r"Begin with partial_fit, .* or fit with n_exemplars > 0"):
         forgetful.partial_fit(*block)
-    begun_so = FERLClassifier("wide", n_exemplars=0, random_state=0).partial_fit(X, y).partial_fit(*block)
+    begun_so = FERLClassifier(n_exemplars=0, random_state=0).partial_fit(X, y).partial_fit(*block)
     assert len(begun_so.tree_.profile.exemplar_row) == 0
     np.testing.assert_array_equal(begun_so.predict_proba(X), first.predict_proba(X))
 
@@ -200,14 +200,14 @@ def test_a_model_that_was_fitted_goes_on_from_the_rows_it_keeps() -> None:
 
 def test_conditions_stay_and_ranges_widen() -> None:
     model = begun(2)
-    old, seen = model.tree_, model.model_.rule_weights.seen
+    old, seen = model.tree_, model.model_.ranges
     X, y = world(np.random.default_rng(1), 300)
     far = 3 * X
     withheld = model.support_deficit(far).sum()
     model.partial_fit(far, y)
     for name in ("parent", "feature", "trapezoid", "share"):
         np.testing.assert_array_equal(getattr(model.tree_, name), getattr(old, name), err_msg=name)
-    now = model.model_.rule_weights.seen
+    now = model.model_.ranges
     np.testing.assert_array_equal(now[:, 0], np.minimum(seen[:, 0], far.min(axis=0)))
     np.testing.assert_array_equal(now[:, 1], np.maximum(seen[:, 1], far.max(axis=0)))
     assert withheld > 0
@@ -220,7 +220,7 @@ def test_conditions_stay_and_ranges_widen() -> None:
 def test_kept_rows_cover_both_blocks() -> None:
     rng = np.random.default_rng(0)
     X, y = world(rng, 300)
-    model = FERLClassifier("wide", n_exemplars=50, random_state=0).partial_fit(X, y)
+    model = FERLClassifier(n_exemplars=50, random_state=0).partial_fit(X, y)
     B, b = world(rng, 300)
     B[:, 3] += 20
     before = model.novelty(B).mean()
@@ -244,7 +244,7 @@ def test_mixed_tables_with_gaps_and_new_categories() -> None:
 
     A, B = people(400, ["Oslo", "Rome", "Bergen"]), people(300, ["Oslo", "Rome", "Atlantis"])
     for options in ({}, {"missing_conditions": True}, {"partition": "triangles"}):
-        model = FERLClassifier("wide", random_state=0, **options).partial_fit(*A)
+        model = FERLClassifier(random_state=0, **options).partial_fit(*A)
         before = log_loss(B[1], model.reading(support_gate=False).predict_proba(B[0]))
         model.partial_fit(*B)
         assert log_loss(B[1], model.reading(support_gate=False).predict_proba(B[0])) < before
@@ -257,7 +257,7 @@ def test_labels_to_come_are_learned_when_they_come() -> None:
     rng = np.random.default_rng(0)
     X, y = world_of_three(rng, 600)
     early = y < 2
-    model = FERLClassifier("wide", random_state=0).partial_fit(X[early], y[early], classes=[0, 1, 2])
+    model = FERLClassifier(random_state=0).partial_fit(X[early], y[early], classes=[0, 1, 2])
     assert model.predict_proba(X)[:, 2].max() < 0.05
     for _ in range(3):
         model.partial_fit(*world_of_three(rng, 300))
@@ -270,8 +270,8 @@ def test_labels_to_come_are_learned_when_they_come() -> None:
 def test_a_monotone_constraint_still_holds() -> None:
     rng = np.random.default_rng(0)
     options: dict[str, Any] = {"monotonic_cst": [1, 0, -1, 0, 0], "support_gate": False, "random_state": 0}
-    model = FERLClassifier("wide", **options).partial_fit(*world(rng, 400))
-    free = FERLClassifier("wide", random_state=0, support_gate=False).fit(*world(rng, 400))
+    model = FERLClassifier(**options).partial_fit(*world(rng, 400))
+    free = FERLClassifier(random_state=0, support_gate=False).fit(*world(rng, 400))
     block = world(rng, 400, flipped=0.8)
     model.partial_fit(*block)
     after = model.model_.rule_weights
@@ -306,7 +306,7 @@ def test_drift_is_noise_without_and_rises_with_it() -> None:
     for seed in range(4):
         rng = np.random.default_rng(seed)
         X, y = world(rng, 600)
-        begun_so = pickle.dumps(FERLClassifier("wide", random_state=0).partial_fit(X, y))
+        begun_so = pickle.dumps(FERLClassifier(random_state=0).partial_fit(X, y))
         for found, shift in ((calm, {}), (turned, {"flipped": 0.5}), (moved, {"moved": 6.0})):
             found.append(pickle.loads(begun_so).partial_fit(*world(rng, 600, **shift)).drift_)
     assert all(abs(own.z) < 3 and own.routing < 3 * own.routing_noise and own.support < 0.05 for own in calm)
@@ -329,7 +329,7 @@ def test_a_saved_model_goes_on_as_the_one_in_memory(tmp_path: Any) -> None:
     save_model(model, tmp_path / "model.json")
     assert_same_model(load_model(tmp_path / "model.json").model_, model.model_)
     assert_same_model(pickle.loads(pickle.dumps(model)).model_, model.model_)
-    save_model(FERLClassifier("wide", random_state=0).fit(*block), tmp_path / "model.json")
+    save_model(FERLClassifier(random_state=0).fit(*block), tmp_path / "model.json")
     assert "curvature" not in json.loads((tmp_path / "model.json").read_text())["weights"]
 
 
@@ -386,10 +386,10 @@ def test_one_row_one_class_and_rows_without_noise() -> None:
     before = model.predict_proba(X)[:, 1].mean()
     model.partial_fit(X, np.ones(50, dtype=int))
     assert model.predict_proba(X)[:, 1].mean() > before
-    lone = FERLClassifier("wide", random_state=0).partial_fit(X, np.zeros(50, dtype=int))
+    lone = FERLClassifier(random_state=0).partial_fit(X, np.zeros(50, dtype=int))
     lone.partial_fit(X, np.zeros(50, dtype=int))
     assert (lone.predict_proba(X) == 1).all()
-    crisp = FERLClassifier("wide", random_state=0).partial_fit(X, X[:, 0] > 0)
+    crisp = FERLClassifier(random_state=0).partial_fit(X, X[:, 0] > 0)
     for _ in range(5):
         crisp.partial_fit(X, X[:, 0] > 0)
-    assert np.abs(crisp.model_.rule_weights.weight).max() < 100
+    assert np.abs(crisp.model_.rules.weight).max() < 100

@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
+from estimators import classifier
 from ferl import FERLClassifier, ModelFileError, NoveltyDetector, load_model, save_model
-from ferl._model.novelty_scale import quantiles, share_below, wide_distances
+from ferl._models.novelty import quantiles, share_below, wide_distances
 from ferl._read.verdicts import margin_verdict, steadiness_verdict
 from ferl.editing import edit
 from table_examples import TABLE_LAW, wide_example
 
-TREES = [{"variant": "deep"}, {"variant": "medium"}, {"variant": "compact", "criterion": "consistent"}]
+TREES = [{"variant": "deep"}, {"variant": "medium"}, {"variant": "words", "criterion": "consistent"}]
 MODELS = [{}, *TREES]
 
 
@@ -57,7 +58,7 @@ def test_rows_that_a_large_table_does_not_keep_are_measured_when_it_is_fitted(tm
     X = rng.normal(size=(3000, 3))
     y = (X[:, 0] > 0).astype(int)
     clf = FERLClassifier(random_state=0, n_exemplars=200).fit(X[:2000], y[:2000])
-    assert clf.model_.weights.novelty is not None
+    assert clf.model_.novelty_scale is not None
     rank = clf.novelty_rank(X[2000:])
     assert abs((rank >= 0.5).mean() - 0.5) < 0.1
     # Kept rows are those that lie apart from the others; leaving them out makes the scale a little wide.
@@ -79,7 +80,7 @@ def test_rows_that_a_large_table_does_not_keep_are_measured_when_it_is_fitted(tm
         load_model(tmp_path / "wrong.json")
     # Another block is measured with the rest, and what edits change is not told by old figures.
     clf.partial_fit(X[2000:], y[2000:])
-    assert clf.model_.weights.novelty is not None
+    assert clf.model_.novelty_scale is not None
     assert np.isnan(edit(clf).drop(1).novelty_rank(X[:1])).all()
 
 
@@ -185,7 +186,7 @@ def test_verdicts_grow_with_their_figures():
     assert "however far" in steadiness_verdict(1.0, np.inf)
 
 
-@pytest.mark.parametrize("variant", ["wide", "deep"])
+@pytest.mark.parametrize("variant", ["rules", "deep"])
 def test_a_drift_says_what_has_changed_and_nothing_where_nothing_has(variant):
     rng = np.random.default_rng(0)
 
@@ -194,7 +195,7 @@ def test_a_drift_says_what_has_changed_and_nothing_where_nothing_has(variant):
         y = X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * rng.normal(size=n) > 0
         return X, np.where(rng.random(n) < turned, ~y, y)
 
-    clf = FERLClassifier(variant, random_state=0).partial_fit(*block(1500), classes=[False, True])
+    clf = classifier(variant, random_state=0).partial_fit(*block(1500), classes=[False, True])
     begun = clf.model_
 
     def verdict(**change):

@@ -3,14 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from ferl._learn.variants import KINDS_OF, UNCHANGED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import cross_val_predict
 
-from ferl import FERLClassifier, NoveltyDetector, _core
-from ferl._learn.variants import KINDS_OF, UNCHANGED
+from ferl import FERLClassifier, FERLTreeClassifier, NoveltyDetector, _core
 from ferl.abstention import RiskControlledFERL
 from ferl.calibration import CalibratedFERL
 from ferl.conformal import ConformalFERL
@@ -82,13 +82,13 @@ def test_masses_stay_in_order_however_large_the_scores(scores):
 
 def test_another_combination_is_refused_by_fit_and_by_reading():
     X, y = load_iris(return_X_y=True)
-    wide = FERLClassifier("wide", max_rules=4, random_state=0).fit(X, y)
+    wide = FERLClassifier(max_rules=4, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="combination is 'vote'"):
         wide.reading(combination="vote")
     with pytest.raises(ValueError, match="combination is 'weights'"):
-        FERLClassifier("medium", max_rules=4, random_state=0).fit(X, y).reading(combination="weights")
+        FERLTreeClassifier("medium", max_rules=4, random_state=0).fit(X, y).reading(combination="weights")
     with pytest.raises(ValueError, match="combination is 'vote'"):
-        FERLClassifier("wide", combination="vote").fit(X, y)
+        FERLClassifier(combination="vote").fit(X, y)
 
 
 def test_nothing_said_is_the_vacuous_answer_exactly():
@@ -105,7 +105,7 @@ TABLES = {"iris": load_iris, "wine": load_wine, "breast_cancer": load_breast_can
 @pytest.fixture(scope="module", params=TABLES)
 def example(request):
     X, y = TABLES[request.param](return_X_y=True)
-    return X, y, FERLClassifier("wide", random_state=0).fit(X, y)
+    return X, y, FERLClassifier(random_state=0).fit(X, y)
 
 
 def test_contributions_of_rules_and_of_features_add_up_to_the_scores(example):
@@ -166,31 +166,29 @@ def fits_alike(one, other, rows):
 
 def test_row_order_weights_threads_and_batches_change_no_bit():
     X, y = load_wine(return_X_y=True)
-    base = FERLClassifier("wide", random_state=0).fit(X, y)
+    base = FERLClassifier(random_state=0).fit(X, y)
     order = np.random.default_rng(0).permutation(len(X))
-    fits_alike(base, FERLClassifier("wide", random_state=0).fit(X[order], y[order]), X)
-    fits_alike(base, FERLClassifier("wide", random_state=0, n_jobs=3).fit(X, y), X)
+    fits_alike(base, FERLClassifier(random_state=0).fit(X[order], y[order]), X)
+    fits_alike(base, FERLClassifier(random_state=0, n_jobs=3).fit(X, y), X)
     batches = [(X[i : i + 50], y[i : i + 50]) for i in range(0, len(X), 50)]
-    fits_alike(base, fit_batches(batches, estimator=FERLClassifier("wide", random_state=0)), X)
+    fits_alike(base, fit_batches(batches, estimator=FERLClassifier(random_state=0)), X)
     twice = np.where(np.arange(len(X)) % 3 == 0, 2, 1)
-    weighted = FERLClassifier("wide", random_state=0).fit(X, y, twice)
-    fits_alike(
-        weighted, FERLClassifier("wide", random_state=0).fit(np.repeat(X, twice, axis=0), np.repeat(y, twice)), X
-    )
+    weighted = FERLClassifier(random_state=0).fit(X, y, twice)
+    fits_alike(weighted, FERLClassifier(random_state=0).fit(np.repeat(X, twice, axis=0), np.repeat(y, twice)), X)
 
 
 @pytest.mark.parametrize("max_rules", [1, 6, 15])
 def test_the_number_of_rules_and_of_conditions_is_a_promise(max_rules):
     X, y = load_breast_cancer(return_X_y=True)
     for max_conditions in (1, 2, 3):
-        clf = FERLClassifier("wide", max_rules=max_rules, max_conditions=max_conditions, random_state=0).fit(X, y)
+        clf = FERLClassifier(max_rules=max_rules, max_conditions=max_conditions, random_state=0).fit(X, y)
         assert 1 <= clf.n_rules_ <= max_rules
         assert clf.tree_.depth.max() <= max_conditions
 
 
 def test_categories_missing_and_unseen_values_are_read():
     table = mixed_table(np.random.default_rng(3), n_classes=3)
-    clf = FERLClassifier("wide", random_state=0, missing_conditions=True).fit(table.frame, table.y)
+    clf = FERLClassifier(random_state=0, missing_conditions=True).fit(table.frame, table.y)
     probability = clf.predict_proba(table.frame)
     assert np.isfinite(probability).all()
     prior = np.bincount(np.unique(table.y, return_inverse=True)[1]) / len(table.y)
@@ -204,7 +202,7 @@ def test_a_decisive_category_of_few_rows_is_found():
     kind = rng.choice(list("abcdefgh"), 3000, p=[0.3, 0.2, 0.15, 0.1, 0.1, 0.07, 0.05, 0.03])
     noise = rng.normal(size=3000)
     ill = rng.random(3000) < np.where(kind == "h", 0.8, 0.03)
-    clf = FERLClassifier("wide", random_state=0).fit(pd.DataFrame({"kind": kind, "noise": noise}), ill)
+    clf = FERLClassifier(random_state=0).fit(pd.DataFrame({"kind": kind, "noise": noise}), ill)
     asked = pd.DataFrame({"kind": list("ah"), "noise": [0.0, 0.0]})
     low, high = clf.predict_proba(asked)[:, 1]
     assert low < 0.1
@@ -216,7 +214,7 @@ def test_a_class_of_one_row_in_a_hundred_is_ranked():
     X = rng.normal(size=(4000, 6))
     y = (X[:, 0] + 0.5 * X[:, 1] + rng.normal(size=4000) > 3.4).astype(int)
     assert 0.005 < y.mean() < 0.015
-    score = cross_val_predict(FERLClassifier("wide", random_state=0), X, y, cv=4, method="predict_proba")[:, 1]
+    score = cross_val_predict(FERLClassifier(random_state=0), X, y, cv=4, method="predict_proba")[:, 1]
     assert roc_auc_score(y, score) > 0.9
 
 
@@ -224,7 +222,7 @@ def test_monotone_constraints_hold_for_the_scores():
     rng = np.random.default_rng(2)
     X = rng.uniform(size=(600, 3))
     y = (X[:, 0] - X[:, 1] + np.sin(9 * X[:, 2]) * 0.3 + 0.3 * rng.normal(size=600) > 0).astype(int)
-    clf = FERLClassifier("wide", monotonic_cst=[1, -1, 0], support_gate=False, random_state=0).fit(X, y)
+    clf = FERLClassifier(monotonic_cst=[1, -1, 0], support_gate=False, random_state=0).fit(X, y)
     grid = np.linspace(-0.2, 1.2, 60)
     for base in X[:20]:
         for feature, sign in ((0, 1), (1, -1)):
@@ -246,7 +244,7 @@ def test_monotone_constraints_hold_for_the_scores():
     ids=["constant", "one class", "one row", "a class of one row", "separable", "collinear"],
 )
 def test_tables_that_teach_little_give_a_model_all_the_same(X, y):
-    clf = FERLClassifier("wide", random_state=0).fit(X, y)
+    clf = FERLClassifier(random_state=0).fit(X, y)
     assert np.isfinite(clf.predict_proba(X)).all()
     assert np.isfinite(clf.evidence_weights_).all()
     evidence = clf.predict_evidence(X)
@@ -263,35 +261,35 @@ def test_one_value_very_far_out_does_not_hide_what_the_others_say():
     for far in (1e10, -1e20):
         X[0, 0] = far
         X[1, 1] = -far
-        assert FERLClassifier("wide", random_state=0).fit(X, y).score(X, y) > 0.97
+        assert FERLClassifier(random_state=0).fit(X, y).score(X, y) > 0.97
     few = rng.integers(0, 2, size=(300, 1)).astype(float)
     y = few[:, 0].astype(int)
     few[0] = 1e12  # a code for "missing"
-    assert FERLClassifier("wide", random_state=0).fit(few, y).score(few, y) > 0.99
+    assert FERLClassifier(random_state=0).fit(few, y).score(few, y) > 0.99
 
 
 def test_what_adds_up_is_for_wide_alone_and_readings_of_trees_say_so():
     X, y = load_iris(return_X_y=True)
-    deep, wide = FERLClassifier("deep", random_state=0).fit(X, y), FERLClassifier("wide", random_state=0).fit(X, y)
+    deep, wide = FERLTreeClassifier("deep", random_state=0).fit(X, y), FERLClassifier(random_state=0).fit(X, y)
     for name in ("decision_function", "contributions", "feature_contributions", "evidence_weights_", "prior_"):
         assert hasattr(wide, name)
         assert not hasattr(deep, name)
     with pytest.raises(ValueError, match="weights of evidence add up"):
-        FERLClassifier("wide", combination="vote").fit(X, y)
+        FERLClassifier(combination="vote").fit(X, y)
     with pytest.raises(ValueError, match="weights of evidence add up"):
-        FERLClassifier("deep", combination="weights").fit(X, y)
+        FERLTreeClassifier("deep").fit(X, y)
 
 
 def test_conformal_sets_take_wide_models():
     X, y = load_wine(return_X_y=True)
-    sets = ConformalFERL(FERLClassifier("wide", random_state=0)).fit(X[::2], y[::2]).conformalize(X[1::4], y[1::4])
+    sets = ConformalFERL(FERLClassifier(random_state=0)).fit(X[::2], y[::2]).conformalize(X[1::4], y[1::4])
     assert sets.predict_set(X[3::4], alpha=0.2).any(axis=1).mean() > 0.7
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 def test_probabilities_alone_are_those_of_the_evidence_to_the_last_bit(n_classes):
     table = mixed_table(np.random.default_rng(n_classes), n=300, n_classes=n_classes)
-    model = FERLClassifier("wide", max_rules=20, missing_conditions=True, random_state=0).fit(table.frame, table.y)
+    model = FERLClassifier(max_rules=20, missing_conditions=True, random_state=0).fit(table.frame, table.y)
     proba = model.predict_proba(table.frame)
     assert (proba == model.predict_evidence(table.frame).probability).all()
     assert (proba[:1] == model.predict_proba(table.frame[:1])).all()
@@ -304,7 +302,7 @@ def test_probabilities_alone_are_those_of_the_evidence_to_the_last_bit(n_classes
 
 def test_wide_is_what_everything_fits_unless_told_otherwise():
     X, y = load_iris(return_X_y=True)
-    own = FERLClassifier("wide").get_params()
+    own = FERLClassifier().get_params()
     assert FERLClassifier().get_params() == own
     assert fit_batches([(X, y)]).get_params() == own
     for wrapper in (ConformalFERL(), RiskControlledFERL(risk=0.2), CalibratedFERL(cv=2)):

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from ferl import FERLClassifier
-from ferl._model.model import Model
-from ferl._read.evidence import read_evidence
+from ferl._models.model import Model
 from ferl._read.explanation.counterfactual import nearest_changes
 from ferl_bench.attack import Attacker
 from law_examples import Floats, Table, fit, rows_near, tables
@@ -32,7 +31,7 @@ TABLES = {"iris": load_iris, "wine": load_wine, "breast_cancer": load_breast_can
 @lru_cache
 def real(name: str, **options: Any) -> tuple[Floats, FERLClassifier]:
     X, y = TABLES[name](return_X_y=True)
-    return X, FERLClassifier("wide", random_state=0, **options).fit(X[::2], y[::2])
+    return X, FERLClassifier(random_state=0, **options).fit(X[::2], y[::2])
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -167,7 +166,7 @@ def test_categories_and_missing_values_stay_while_numbers_move(table: Mixed, see
     steps = rng.choice([-1.0, 0.0, 1.0], (len(rows), 200, len(table.numbers)))
     steps[:, 100:] *= rng.random((len(rows), 100, len(table.numbers)))
     moved[:, :, : len(table.numbers)] += steps * np.minimum(radius, 1e9)[:, None, None] * (1 - 1e-9)
-    probability = read_evidence(model.model_, moved.reshape(-1, rows.shape[1])).probability
+    probability = model.model_.evidence(moved.reshape(-1, rows.shape[1])).probability
     labels = model.classes_[probability.argmax(axis=1)].reshape(len(rows), 200)
     assert (labels == model.predict(frame)[:, None]).all()
 
@@ -258,7 +257,7 @@ def test_no_score_changes_faster_than_the_slopes_and_the_constant_allow(
 def test_directions_of_words_are_proven_too(kind: str) -> None:
     X, y = load_iris(return_X_y=True)
     words = [crisp_words(f"x{f}", X[:, f]) for f in range(4)] if kind == "crisp" else kind
-    model = FERLClassifier("wide", partition=words, support_gate=False, random_state=0).fit(X, y)
+    model = FERLClassifier(words=words, support_gate=False, random_state=0).fit(X, y)
     report, n_proven = model.stability_report(), 0
     for feature, label in product(range(4), range(3)):
         proven = report.direction(f"x{feature}", label)
@@ -275,7 +274,7 @@ def test_directions_of_words_are_proven_too(kind: str) -> None:
 def test_categories_that_a_rule_asks_have_no_direction() -> None:
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"colour": rng.choice(["red", "green", "blue"], 200), "size": rng.normal(size=200)})
-    clf = FERLClassifier("wide", max_conditions=1, random_state=0).fit(table, table["colour"] == "red")
+    clf = FERLClassifier(max_conditions=1, random_state=0).fit(table, table["colour"] == "red")
     report = clf.stability_report()
     assert report.direction("colour", True) is None
     assert report.direction("size", True) == 0  # no rule asks it

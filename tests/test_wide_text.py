@@ -115,9 +115,9 @@ def test_a_steady_curve_is_told_in_one_sentence():
     glucose = rng.uniform(80, 199, size=500)
     ill = np.where(glucose + 20 * rng.normal(size=500) > 140, "diabetes", "healthy")
     X = pd.DataFrame({"glucose": glucose})
-    text = export_text(FERLClassifier("wide", max_rules=1, random_state=0).fit(X, np.where(ill == "healthy", "a", "b")))
+    text = export_text(FERLClassifier(max_rules=1, random_state=0).fit(X, np.where(ill == "healthy", "a", "b")))
     assert re.search(r"the higher glucose, from [\d.]+ to [\d.]+, the more it speaks for b:", text)
-    text = export_text(FERLClassifier("wide", max_rules=1, random_state=0).fit(X, ill))
+    text = export_text(FERLClassifier(max_rules=1, random_state=0).fit(X, ill))
     assert "the more it speaks for diabetes" in text
 
 
@@ -125,7 +125,7 @@ def test_zero_and_one_and_whole_numbers_read_as_such():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"smokes": rng.integers(0, 2, 600), "visits": rng.integers(0, 6, 600)})
     y = (X["smokes"] == 1) & (X["visits"] >= 3)
-    clf = FERLClassifier("wide", random_state=0).fit(X, y)
+    clf = FERLClassifier(random_state=0).fit(X, y)
     said = " ".join(rules_frame(clf)["conditions"]) + export_text(clf)
     assert "smokes = 1" in said
     assert "±" not in said
@@ -136,7 +136,7 @@ def test_many_classes_are_told_by_the_strongest_unless_all_are_asked_for():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 3))
     y = np.clip(np.round(X[:, 0] * 2 + 3), 0, 6).astype(int)
-    clf = FERLClassifier("wide", max_rules=6, random_state=0).fit(X, y)
+    clf = FERLClassifier(max_rules=6, random_state=0).fit(X, y)
     short, long = export_text(clf), export_text(clf, all_classes=True)
     assert "all_classes=True" in short
     assert "all_classes=True" not in long
@@ -159,7 +159,7 @@ def test_the_data_frame_has_a_row_for_each_rule_with_its_weights(example):
 
 def test_latex_holds_the_same_sum():
     X, y = load_iris(return_X_y=True)
-    clf = FERLClassifier("wide", max_conditions=1, max_rules=4, random_state=0).fit(X, y)
+    clf = FERLClassifier(max_conditions=1, max_rules=4, random_state=0).fit(X, y)
     latex = export_latex(clf, class_names=["se_tosa", "b", "c"], caption="Sum", label="sum")
     assert r"se\_tosa" in latex
     assert latex.count("always") == 1
@@ -171,7 +171,7 @@ def test_latex_holds_the_same_sum():
 
 def test_drawings_of_trees_point_to_shapes():
     X, y = load_iris(return_X_y=True)
-    clf = FERLClassifier("wide", max_rules=3, random_state=0).fit(X, y)
+    clf = FERLClassifier(max_rules=3, random_state=0).fit(X, y)
     for draw in (export_graphviz, plot_tree):
         with pytest.raises(ValueError, match=r"Use ferl\.plot\.plot_shapes"):
             draw(clf)
@@ -181,7 +181,7 @@ def test_drawings_of_trees_point_to_shapes():
 
 def test_no_rule_reads_as_impossible():
     data = load_breast_cancer()
-    clf = FERLClassifier("wide", random_state=0).fit(data.data, data.target)
+    clf = FERLClassifier(random_state=0).fit(data.data, data.target)
     said = " ".join(rules_frame(clf)["conditions"])
     ends = re.findall(rf"(?:above|below) ({NUMBER})\.\.({NUMBER})", said)
     assert len(ends) > 10
@@ -189,17 +189,17 @@ def test_no_rule_reads_as_impossible():
 
 
 def test_a_model_without_rules_prints_its_prior():
-    clf = FERLClassifier("wide", random_state=0).fit(np.zeros((20, 2)), np.arange(20) % 2)
+    clf = FERLClassifier(random_state=0).fit(np.zeros((20, 2)), np.arange(20) % 2)
     assert export_text(clf).startswith("Evidence for 1: begin with 0 and")
     assert len(rules_frame(clf)) == clf.n_rules_
-    one = FERLClassifier("wide", random_state=0).fit(np.arange(20.0)[:, None], np.zeros(20))
+    one = FERLClassifier(random_state=0).fit(np.arange(20.0)[:, None], np.zeros(20))
     assert "Evidence for each class" in export_text(one)
     assert r"\toprule" in export_latex(one)
 
 
 def test_rules_in_words_are_told_by_their_words_and_categories_by_their_sums():
     table, _ = wide_example(0, 2)
-    clf = FERLClassifier("wide", partition="quantile", random_state=0).fit(table.frame, table.y)
+    clf = FERLClassifier(words="quantile", random_state=0).fit(table.frame, table.y)
     text = export_text(clf, width=10_000)
     assert re.search(r"^ +\d+\. if .*x\d is (low|medium|high)", text, flags=re.MULTILINE)
     assert re.search(r"^c\d \(rules? ", text, flags=re.MULTILINE)

@@ -16,7 +16,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ferl import FERLClassifier, _core, export_text, load_model, save_model
+from ferl import FERLClassifier, FERLTreeClassifier, _core, export_text, load_model, save_model
 from ferl.partition import FuzzySet, LinguisticVariable, quantile_partition, terms
 from oracle import wide
 from oracle.linguistic import Term
@@ -101,7 +101,7 @@ def test_no_word_at_all_leaves_the_prior() -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-@parametrize_with_checks([FERLClassifier("compact", random_state=0)])
+@parametrize_with_checks([FERLClassifier(words=True, random_state=0)])
 def test_scikit_learn_estimator_checks_pass(estimator: FERLClassifier, check: Any) -> None:
     check(estimator)
 
@@ -127,9 +127,9 @@ def customers() -> tuple[pd.DataFrame, Ints]:
 @pytest.mark.parametrize("partition", ["quantile", "triangles", "width", "mdlp"])
 def test_every_condition_is_a_word_of_its_feature(partition: str) -> None:
     X, y = customers()
-    clf = FERLClassifier("wide", partition=partition, random_state=0).fit(X, y)
+    clf = FERLClassifier(words=partition, random_state=0).fit(X, y)
     assert clf.score(X, y) > 0.85
-    words, tree = clf.partition_, clf.tree_
+    words, tree = clf.words_, clf.tree_
     assert words is not None
     assert len(tree.word) == tree.n_nodes
     assert tree.cuts is None
@@ -148,7 +148,7 @@ def test_every_condition_is_a_word_of_its_feature(partition: str) -> None:
 
 def test_missing_values_categories_and_far_away_rows_are_answered_as_everywhere() -> None:
     X, y = customers()
-    clf = FERLClassifier("wide", partition="quantile", random_state=0).fit(X, y)
+    clf = FERLClassifier(words="quantile", random_state=0).fit(X, y)
     parts = clf.contributions(X[:50])
     np.testing.assert_allclose(np.diff(parts.sum(axis=1)).ravel(), clf.decision_function(X[:50]), atol=1e-12)
     rows = X[:3].assign(age=900.0)
@@ -156,7 +156,7 @@ def test_missing_values_categories_and_far_away_rows_are_answered_as_everywhere(
     assert clf.predict_set(rows).all()
     nothing = X[:1].assign(age=np.nan, income=np.nan, region=None, noise=None)
     assert 0 < clf.predict_proba(nothing)[0, 1] < 1
-    asked = FERLClassifier("wide", partition="quantile", missing_conditions=True, random_state=0).fit(X, y)
+    asked = FERLClassifier(words="quantile", missing_conditions=True, random_state=0).fit(X, y)
     assert asked.missing_features_ == (0, 1, 2, 3)
     assert asked.score(X, y) > 0.85
 
@@ -164,8 +164,8 @@ def test_missing_values_categories_and_far_away_rows_are_answered_as_everywhere(
 @pytest.mark.parametrize("n_sets", [2, 5, 7])
 def test_features_have_as_many_words_as_asked_for(n_sets: int) -> None:
     X, y = load_breast_cancer(return_X_y=True)
-    clf = FERLClassifier("wide", partition="quantile", n_sets=n_sets, max_rules=12, random_state=0).fit(X, y)
-    assert {len(own.sets) for own in clf.partition_} == {n_sets}
+    clf = FERLClassifier(words="quantile", n_sets=n_sets, max_rules=12, random_state=0).fit(X, y)
+    assert {len(own.sets) for own in clf.words_} == {n_sets}
     assert clf.n_rules_ <= 12
     assert clf.score(X, y) > 0.92
 
@@ -183,11 +183,11 @@ def test_an_experts_words_are_used_and_features_without_words_are_not() -> None:
     )
     sets = [FuzzySet.falling("thin", 1.65, 1.65), FuzzySet.rising("thick", 1.65, 1.65)]
     crisp = LinguisticVariable("petal width (cm)", sets)
-    clf = FERLClassifier("wide", partition=[crisp, length], random_state=0).fit(X, y)
+    clf = FERLClassifier(words=[crisp, length], random_state=0).fit(X, y)
     assert clf.score(X, y) > 0.92
     assert set(clf.tree_.feature[1:]) <= {2, 3}
     assert set(clf.tree_.word[1:]) <= {"short", "middling", "long", "thin", "thick"}
-    assert clf.partition_ == [None, None, length, crisp]
+    assert clf.words_ == [None, None, length, crisp]
     assert clone(clf).partition == [crisp, length]
 
 
@@ -196,7 +196,7 @@ def test_rows_order_and_weights_change_no_bit_of_a_fit_in_words() -> None:
     rng = np.random.default_rng(1)
     copies = rng.integers(1, 3, len(y))
     order = rng.permutation(np.repeat(np.arange(len(y)), copies))
-    make = FERLClassifier("wide", partition="mdlp", random_state=0)
+    make = FERLClassifier(words="mdlp", random_state=0)
     expected = clone(make).fit(X, y, copies).predict_proba(X)
     found = clone(make).set_params(n_jobs=3).fit(X.iloc[order], y[order]).predict_proba(X)
     np.testing.assert_array_equal(found, expected)
@@ -206,9 +206,9 @@ def test_scores_in_words_are_monotone_where_they_must_be() -> None:
     rng = np.random.default_rng(3)
     X = rng.normal(size=(500, 3))
     y = (np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + rng.normal(scale=0.5, size=500) > 0).astype(int)
-    clf = FERLClassifier(
-        "wide", partition="quantile", n_sets=5, monotonic_cst=[1, 0, 0], support_gate=False, random_state=0
-    ).fit(X, y)
+    clf = FERLClassifier(words="quantile", n_sets=5, monotonic_cst=[1, 0, 0], support_gate=False, random_state=0).fit(
+        X, y
+    )
     rows = np.repeat(X[:50], 40, axis=0)
     rows[:, 0] = np.tile(np.linspace(-4, 4, 40), 50)
     assert (np.diff(clf.decision_function(rows).reshape(50, 40), axis=1) >= -1e-12).all()
@@ -218,19 +218,19 @@ def test_scores_in_words_are_monotone_where_they_must_be() -> None:
 
 def test_partition_none_means_no_words_for_wide_triangles_for_compact_and_quantiles_for_its_tree() -> None:
     X, y = load_iris(return_X_y=True)
-    assert FERLClassifier("wide").get_params()["partition"] is None
-    assert FERLClassifier("wide", random_state=0).fit(X, y).partition_ is None
+    assert FERLClassifier().get_params()["partition"] is None
+    assert FERLClassifier(random_state=0).fit(X, y).words_ is None
     for criterion, partition in ((None, "triangles"), ("consistent", "quantile"), ("cci", "quantile")):
-        default = FERLClassifier("compact", criterion=criterion, random_state=0).fit(X, y)
-        given = FERLClassifier("compact", criterion=criterion, partition=partition, random_state=0).fit(X, y)
+        default = FERLTreeClassifier("compact", criterion=criterion, random_state=0).fit(X, y)
+        given = FERLTreeClassifier("compact", criterion=criterion, words=partition, random_state=0).fit(X, y)
         np.testing.assert_array_equal(default.predict_proba(X), given.predict_proba(X))
         assert default.partition is None
     # It was the default of all variants once.
-    assert FERLClassifier("deep", partition="quantile", max_rules=3, random_state=0).fit(X, y).partition_ is None
+    assert FERLTreeClassifier("deep", words="quantile", max_rules=3, random_state=0).fit(X, y).words_ is None
     with pytest.raises(ValueError, match=r'a deep model learns its own conditions. Use variant="compact" or'):
-        FERLClassifier("deep", partition="mdlp").fit(X, y)
+        FERLTreeClassifier("deep", words="mdlp").fit(X, y)
     with pytest.raises(ValueError, match="partition is 'deciles'; it must be 'quantile', 'triangles', 'width', 'mdlp'"):
-        FERLClassifier("wide", partition="deciles").fit(X, y)
+        FERLClassifier(words="deciles").fit(X, y)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -246,18 +246,18 @@ def rare_category_split() -> tuple[pd.DataFrame, Any, pd.DataFrame, Any]:
 
 def test_a_rare_class_behind_a_rare_category_is_ranked_by_few_rules_in_words() -> None:
     X, y, X_test, y_test = rare_category_split()
-    clf = FERLClassifier("compact", random_state=0).fit(X, y)
+    clf = FERLClassifier(words=True, random_state=0).fit(X, y)
     assert clf.n_rules_ <= 6
     assert roc_auc_score(y_test, clf.predict_proba(X_test)[:, 1]) >= 0.75
     assert {"refused", "granted"} & set(clf.tree_.word)
-    tree = FERLClassifier("compact", criterion="consistent", random_state=0).fit(X, y)  # what it is better than
+    tree = FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(X, y)  # what it is better than
     assert roc_auc_score(y_test, tree.predict_proba(X_test)[:, 1]) < 0.6
 
 
 def test_compact_is_wide_in_triangles_with_a_worth_for_each_rule(tmp_path: Path) -> None:
     X, y, X_test, _ = rare_category_split()
-    clf = FERLClassifier("compact", random_state=0).fit(X, y)
-    same = FERLClassifier("wide", partition="triangles", max_rules=15, min_rule_worth=0.05, random_state=0).fit(X, y)
+    clf = FERLClassifier(words=True, random_state=0).fit(X, y)
+    same = FERLClassifier(words="triangles", max_rules=15, min_rule_worth=0.05, random_state=0).fit(X, y)
     np.testing.assert_array_equal(clf.predict_proba(X_test), same.predict_proba(X_test))
     np.testing.assert_array_equal(clf.decision_function(X_test), same.decision_function(X_test))
     assert clf.model_.reading.combination == "weights"
@@ -273,23 +273,23 @@ def test_compact_is_wide_in_triangles_with_a_worth_for_each_rule(tmp_path: Path)
 @pytest.mark.parametrize("worth", [0.0, 0.02, 0.2])
 def test_rules_that_are_worth_more_are_fewer(worth: float) -> None:
     X, y = load_breast_cancer(return_X_y=True)
-    clf = FERLClassifier("compact", min_rule_worth=worth, random_state=0).fit(X, y)
+    clf = FERLClassifier(words=True, min_rule_worth=worth, random_state=0).fit(X, y)
     assert {0.0: 15, 0.02: 10, 0.2: 2}[worth] >= clf.n_rules_ > {0.0: 10, 0.02: 2, 0.2: 0}[worth]
 
 
 def test_only_evidence_has_weights_that_add_up() -> None:
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="combination is 'weights', which a compact model grown by 'cci' lacks"):
-        FERLClassifier("compact", criterion="cci", combination="weights").fit(X, y)
+        FERLTreeClassifier("compact", criterion="cci").fit(X, y)
     with pytest.raises(ValueError, match="combination is 'vote', which a compact model grown by 'evidence' lacks"):
-        FERLClassifier("compact", criterion="evidence", combination="vote").fit(X, y)
+        FERLClassifier(words=True, combination="vote").fit(X, y)
     with pytest.raises(ValueError, match="criterion is 'evidence'; a deep model can be grown by 'gini'"):
-        FERLClassifier("deep", criterion="evidence").fit(X, y)
+        FERLTreeClassifier("deep").fit(X, y)
     for criterion, adds_up in ((None, True), ("evidence", True), ("consistent", False), ("cci", False)):
-        assert hasattr(FERLClassifier("compact", criterion=criterion), "decision_function") == adds_up
+        assert hasattr(FERLTreeClassifier("compact", criterion=criterion), "decision_function") == adds_up
     with pytest.raises(ValueError, match="Only trees are pruned by their impurity"):
-        FERLClassifier("compact").cost_complexity_pruning_path(X, y)
-    blocks = FERLClassifier("compact", random_state=0).partial_fit(X[::2], y[::2]).partial_fit(X[1::2], y[1::2])
+        FERLClassifier(words=True).cost_complexity_pruning_path(X, y)
+    blocks = FERLClassifier(words=True, random_state=0).partial_fit(X[::2], y[::2]).partial_fit(X[1::2], y[1::2])
     assert blocks.score(X, y) > 0.9
 
 
@@ -300,7 +300,7 @@ def test_of_two_opposite_words_rules_of_one_condition_need_one(max_conditions: i
         LinguisticVariable(f"x{j}", (FuzzySet.falling("low", *ends), FuzzySet.rising("high", *ends)))
         for j, ends in enumerate(zip(X.min(axis=0).tolist(), X.max(axis=0).tolist(), strict=True))
     ]
-    clf = FERLClassifier("wide", partition=partition, max_conditions=max_conditions, prune=0, random_state=0).fit(X, y)
+    clf = FERLClassifier(words=partition, max_conditions=max_conditions, prune=0, random_state=0).fit(X, y)
     tree = clf.tree_
     asked = {(int(tree.feature[node]), *tree.trapezoid[node].tolist()) for node in range(1, tree.n_nodes)}
     assert max(sum(own[0] == j for own in asked) for j in range(4)) == n_words

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators import classifier
 from ferl import Evidence, FERLClassifier, FuzzyTree
-from ferl._model.model import Model
-from ferl._model.settings import Reading
-from ferl._model.tree import Profile
-from ferl._read.evidence import read_evidence
+from ferl._models.evidence import read_evidence
+from ferl._models.model import Model
+from ferl._models.settings import Reading
+from ferl._models.tree import Profile
 from ferl._tables import Schema
 
 Floats = NDArray[np.float64]
@@ -19,8 +20,8 @@ Floats = NDArray[np.float64]
 
 def tree_classifier(variant: str = "deep", **options: Any) -> FERLClassifier:
     """A classifier that has not been fitted; a compact one is to grow a tree of words."""
-    own = {"criterion": "consistent"} if variant == "compact" else {}
-    return FERLClassifier(variant, **(own | options))
+    own = {"criterion": "consistent"} if variant == "words" else {}
+    return classifier(variant, **own | options)
 
 
 def bare_tree(**arrays: Any) -> FuzzyTree:
@@ -36,7 +37,7 @@ def bare_tree(**arrays: Any) -> FuzzyTree:
 def model_of_tree(tree: FuzzyTree, **reading: Any) -> Model:
     """A model of a tree whose classes are 0, 1, ..."""
     n_columns = tree.profile.mean.shape[1]
-    variant, schema = "compact" if tree.word else "deep", Schema(None, (None,) * n_columns)
+    variant, schema = "words" if tree.word else "deep", Schema(None, (None,) * n_columns)
     return Model(variant, tree, Reading(**reading), np.arange(tree.n_classes), schema, (), None, 0)
 
 

@@ -17,7 +17,7 @@ from time import process_time, sleep
 
 import numpy as np
 
-from ferl import FERLClassifier
+from estimators import classifier
 from ferl_bench.data import encode, load_csv
 
 
@@ -34,7 +34,7 @@ def main() -> None:
     rows = np.arange(data.n_rows)[: int(given.part * data.n_rows)]
     (X,) = encode(data, rows)
     y = data.y[rows]
-    classifier = FERLClassifier(given.variant, random_state=0, n_jobs=1)
+    classifier = classifier(given.variant, random_state=0, n_jobs=1)
     classifier.fit(X, y)
     recorder = None
     if given.samples is not None:

@@ -78,7 +78,7 @@ def measure(package: str) -> dict[str, float]:
     some = X_new[: N_NEW // 10]
     model: Any
     if package == "ferl":
-        model = FERLClassifier("wide", random_state=0, n_jobs=1)
+        model = FERLClassifier(random_state=0, n_jobs=1)
         found["fit"] = seconds(lambda: model.fit(X_train, y_train), 1, 3)
         found["novelty"] = seconds(lambda: model.novelty(some), 1, 3)
         found["explain"] = seconds(lambda: model.explain(X_new[0]), 3, 3)

@@ -13,7 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from ferl import FERLClassifier
+from ferl import FERLTreeClassifier
 from ferl_bench.ablation import Line
 from ferl_bench.cache import Result
 from ferl_bench.data import encode, load_folder
@@ -62,7 +62,7 @@ def row(method: Method, accuracy: list[float], aurc: list[float] | None = None) 
 def test_the_first_line_is_the_default_and_every_other_one_changes_it(module: Any) -> None:
     first, *others = module.LINES
     assert first.method() == DEEP
-    defaults = FERLClassifier("deep").get_params()
+    defaults = FERLTreeClassifier("deep").get_params()
     for line in others:
         assert line.change
         assert all(defaults[name] != value for name, value in line.change.items())

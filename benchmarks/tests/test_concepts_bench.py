@@ -151,10 +151,10 @@ def test_few_concepts_are_the_best_ones_of_each_head():
 
 
 def test_a_decision_asks_about_the_concepts_of_all_rules_that_fire():
-    from ferl import FERLClassifier
+    from ferl import FERLTreeClassifier
 
     X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]] * 10)
-    model = FERLClassifier("deep", max_rules=4, random_state=0).fit(X, X @ [1, 2])
+    model = FERLTreeClassifier("deep", max_rules=4, random_state=0).fit(X, X @ [1, 2])
     assert concepts_of_decision(model, X) == 2
 
 

@@ -13,7 +13,7 @@ from ferl.plot import plot_memberships
 
 iris = load_iris()
 names = ["sepal length", "sepal width", "petal length", "petal width"]
-clf = FERLClassifier("compact", random_state=0).fit(iris.data, iris.target_names[iris.target])
+clf = FERLClassifier(words=True, random_state=0).fit(iris.data, iris.target_names[iris.target])
 ax = plot_memberships(clf, "petal length", feature_names=names)
 
 # %%

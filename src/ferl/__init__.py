@@ -4,18 +4,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ferl._model.tree import FuzzyTree
-    from ferl._read.evidence import Evidence
+    from ferl._models.evidence import Evidence
+    from ferl._models.tree import FuzzyTree
     from ferl._read.explanation import Explanation, Overview
     from ferl._tables.describe import DescriptionError, TableDescription, load_description
     from ferl._tables.ids import IdColumnWarning
     from ferl._tables.recognise import TableWarning
     from ferl.certified_cache import CertifiedCache
-    from ferl.classifier import FERLClassifier
     from ferl.detector import NoveltyDetector
     from ferl.export import export_graphviz, export_latex, export_text, overview, rules_frame, splits_frame
     from ferl.plot import plot_tree
+    from ferl.rules import FERLClassifier
     from ferl.saving import ModelFileError, load_model, save_model
+    from ferl.trees import FERLTreeClassifier
 
 __version__ = "0.1.0"
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Evidence",
     "Explanation",
     "FERLClassifier",
+    "FERLTreeClassifier",
     "FuzzyTree",
     "IdColumnWarning",
     "ModelFileError",
@@ -48,10 +50,11 @@ __all__ = [
 _HOME = {
     "CertifiedCache": "ferl.certified_cache",
     "DescriptionError": "ferl._tables.describe",
-    "Evidence": "ferl._read.evidence",
+    "Evidence": "ferl._models.evidence",
     "Explanation": "ferl._read.explanation",
-    "FERLClassifier": "ferl.classifier",
-    "FuzzyTree": "ferl._model.tree",
+    "FERLClassifier": "ferl.rules",
+    "FERLTreeClassifier": "ferl.trees",
+    "FuzzyTree": "ferl._models.tree",
     "IdColumnWarning": "ferl._tables.ids",
     "ModelFileError": "ferl.saving",
     "NoveltyDetector": "ferl.detector",

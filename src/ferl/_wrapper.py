@@ -22,7 +22,7 @@ from ferl._tables import checked_sample_weight, refuse_missing_labels
 from ferl._util.arrays import Floats
 
 if TYPE_CHECKING:
-    from ferl._read.evidence import Evidence
+    from ferl._models.evidence import Evidence
 
 
 class Wrapper(MetaEstimatorMixin, BaseEstimator):
@@ -41,7 +41,7 @@ class Wrapper(MetaEstimatorMixin, BaseEstimator):
     estimator_: Any
 
     def _template(self) -> Any:
-        from ferl.classifier import FERLClassifier
+        from ferl.rules import FERLClassifier
 
         return FERLClassifier() if self.estimator is None else self.estimator
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,8 +13,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils import check_random_state
 
-from ferl._read.evidence import Evidence, Weighed
-from ferl._read.probability_maps import LEAST_SHARE, BettingEvidence, IsotonicMap, TemperatureMap, shares_of
+from ferl._models.evidence import BettingEvidence, Evidence
+from ferl._read.probability_maps import IsotonicMap, TemperatureMap
 from ferl._sklearn import HasMethods, StrOptions, fit_context
 from ferl._tables import checked_sample_weight, codes_of
 from ferl._util.arrays import Floats, Ints
@@ -76,10 +77,10 @@ def _fit_temperature(evidence: Evidence, codes: Ints, weight: Floats) -> Tempera
 
     def log_loss(point: Floats) -> float:
         probability = as_map(point)(evidence).probability[own]
-        return float(-np.average(np.log(np.maximum(probability, LEAST_SHARE)), weights=weight))
+        return float(-np.average(np.log(np.maximum(probability, Evidence.least_share)), weights=weight))
 
     limits = [tuple(np.log(_TEMPERATURES)), (0.0, 1.0)]
-    if evidence.weighed is not None:
+    if not evidence.can_share:
         best = minimize_scalar(lambda own: log_loss(np.array([own, 1.0])), bounds=limits[0], method="bounded")
         return as_map(np.array([best.x, 1.0]))
     options = {"xatol": 1e-4, "fatol": 1e-9}
@@ -90,7 +91,7 @@ def _fit_temperature(evidence: Evidence, codes: Ints, weight: Floats) -> Tempera
 def _fit_isotonic(evidence: Evidence, codes: Ints, weight: Floats) -> IsotonicMap:
     truth = np.arange(evidence.belief.shape[1]) == codes[:, None]
     best, least = IsotonicMap(np.array([0.0, 1.0]), np.array([0.0, 1.0])), np.inf
-    for sharing in _SHARINGS.tolist() if evidence.weighed is None else [1.0]:
+    for sharing in _SHARINGS.tolist() if evidence.can_share else [1.0]:
         line = _fit_line(evidence, truth, weight, sharing)
         loss = float(np.average(((line(evidence).probability - truth) ** 2).sum(axis=1), weights=weight))
         if loss < least - 1e-12:
@@ -101,12 +102,12 @@ def _fit_isotonic(evidence: Evidence, codes: Ints, weight: Floats) -> IsotonicMa
 def _fit_line(evidence: Evidence, truth: NDArray[np.bool_], weight: Floats, sharing: float) -> IsotonicMap:
     """The best rising line for a sharing: what is not bet along it is ``J = I (1 - sharing)``, shared equally."""
     equal = evidence.ignorance[:, None] * (1 - sharing)
-    bet = np.maximum(1 - equal, LEAST_SHARE)
+    bet = np.maximum(1 - equal, Evidence.least_share)
     # With p = J/C + (1 - J) g the squared error of p is (1 - J)^2 times that of g against (truth - J/C) / (1 - J).
     target = (truth - equal / truth.shape[1]) / bet
     importance = np.broadcast_to(weight[:, None] * bet**2, target.shape)
     line = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-    line.fit(shares_of(evidence).ravel(), target.ravel(), importance.ravel())
+    line.fit(evidence.shares.ravel(), target.ravel(), importance.ravel())
     return IsotonicMap(np.asarray(line.X_thresholds_), np.asarray(line.y_thresholds_), sharing)
 
 
@@ -209,7 +210,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
             unseen.append(fold.unseen)
         rows = np.concatenate(unseen)
         weight = checked_sample_weight(sample_weight, len(labels))[rows]
-        self.map_ = fit_map(_stacked(parts), codes_of(labels[rows], self.classes_), self.method, weight)
+        self.map_ = fit_map(Evidence.stack(parts), codes_of(labels[rows], self.classes_), self.method, weight)
 
     def calibrate(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the map from rows that the classifier was not fitted on.
@@ -286,26 +287,5 @@ def _aligned(evidence: Evidence, classes: NDArray[Any]) -> Evidence:
         wider[:, columns] = values
         return wider
 
-    weighed = evidence.weighed
-    return Evidence(
-        spread(evidence.belief),
-        evidence.ignorance,
-        evidence.conflict,
-        classes,
-        weighed=None if weighed is None else Weighed(spread(weighed.plausibility), spread(weighed.probability)),
-    )
-
-
-def _stacked(parts: list[Evidence]) -> Evidence:
-    weighed = [part.weighed for part in parts if part.weighed is not None]
-    return Evidence(
-        np.concatenate([part.belief for part in parts]),
-        np.concatenate([part.ignorance for part in parts]),
-        np.concatenate([part.conflict for part in parts]),
-        parts[0].classes,
-        weighed=Weighed(
-            np.concatenate([own.plausibility for own in weighed]), np.concatenate([own.probability for own in weighed])
-        )
-        if weighed
-        else None,
-    )
+    arrays = {name: spread(own) for name, own in evidence.arrays().items() if own.ndim == 2}
+    return replace(evidence, classes=classes, **arrays)

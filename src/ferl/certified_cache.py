@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ferl._model.model import Model
+from ferl._answers import model_of
+from ferl._models.model import Model
 from ferl._read.certificate import check_scale, proven_radius, refuse_uncertified
-from ferl._read.evidence import read_evidence
-from ferl._readings import model_of
 from ferl._util.arrays import Floats
 from ferl._util.threads import n_threads
-from ferl.classifier import FERLClassifier
+from ferl.rules import FERLClassifier
 
 # Rows are compared with kept rows a few at a time, so that what is compared stays in the processor's cache.
 _COMPARED_AT_ONCE = 1 << 14
@@ -154,7 +153,7 @@ class CertifiedCache:
     def _infer(self, model: Model, rows: Floats) -> NDArray[Any]:
         """Predict, certify and keep rows; without the lock, so that other threads go on meanwhile."""
         threads = n_threads(self.estimator.n_jobs)
-        evidence = read_evidence(model, rows, threads)
+        evidence = model.evidence(rows, threads)
         labels = np.asarray(evidence.classes[evidence.probability.argmax(axis=1)])
         # Equal rows are kept once, and of a large batch only as many rows as there is room for.
         kept = np.sort(np.unique(rows, axis=0, return_index=True)[1])[-self.max_size :]

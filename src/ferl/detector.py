@@ -19,13 +19,13 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ferl._model.model import Model
-from ferl._read.novelty import MEASURES
+from ferl._models.model import Model
+from ferl._models.novelty import MEASURES
 from ferl._sklearn import Interval, StrOptions, fit_context, remember_columns, take_rows
 from ferl._util.arrays import Floats
 from ferl._util.text import listed, percent_text, spoken, value_text
 from ferl._wrapper import with_inputs_of
-from ferl.classifier import FERLClassifier
+from ferl.rules import FERLClassifier
 
 MAX_NAMED = 3  # features that a sentence names
 LEAST_NAMED = 0.1  # share of a row's novelty that a named feature makes

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import ferl
-from ferl._model.model import Model
+from ferl._models.model import Model
 from ferl._read.answers import Wanted, answer_columns, answer_names, reason_columns
 from ferl._read.decision import check_decision
 from ferl._read.judgement import judge
 from ferl._util.arrays import arrow
 from ferl._util.text import shown
-from ferl.classifier import FERLClassifier
+from ferl.rules import FERLClassifier
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,31 +9,29 @@ from typing import Any
 
 import numpy as np
 
-from ferl._learn.grow import BUILDERS
-from ferl._model.fields import ModelFileError, Part, as_numbers, is_plain_text
-from ferl._model.files import (
+from ferl._estimator import FERLEstimator
+from ferl._models.fields import ModelFileError, Part, as_numbers, is_plain_text
+from ferl._models.files import (
     LABEL_TYPES,
     json_text,
     model_to_form,
-    needs_version_2,
     parsed_model,
     read_model,
     variable_from_form,
     variable_to_form,
 )
-from ferl._model.model import Model
-from ferl._sklearn import changed_parameters
+from ferl._models.model import Model
 from ferl._util.files import replace_text
 from ferl._util.text import shown
-from ferl.classifier import FERLClassifier
+from ferl.rules import FERLClassifier
+from ferl.trees import FERLTreeClassifier
 
-_SINCE_VERSION_1 = ("max_conditions", "prune")  # parameters that files of version 1 do not hold
-_OF_VERSION_1 = {"partition": "quantile", "min_rule_worth": 0.045}  # what None means there, which knows none of these
+_ESTIMATORS: dict[str, type[FERLEstimator]] = {"rules": FERLClassifier, "trees": FERLTreeClassifier}
 
 __all__ = ["ModelFileError", "load_model", "save_model"]
 
 
-def save_model(estimator: FERLClassifier, path: str | os.PathLike[str]) -> None:
+def save_model(estimator: FERLEstimator, path: str | os.PathLike[str]) -> None:
     """Write a fitted classifier to a file that :func:`load_model` reads back: JSON, no pickle.
 
     The loaded model gives the same answers to the last bit. The file is replaced as a whole: whoever reads it sees the
@@ -41,7 +39,7 @@ def save_model(estimator: FERLClassifier, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    estimator : FERLClassifier
+    estimator : FERLClassifier or FERLTreeClassifier
         Fitted. A ``random_state`` that is a RandomState is written as null: it has changed since.
     path : str or path-like
         The file.
@@ -80,7 +78,7 @@ def save_model(estimator: FERLClassifier, path: str | os.PathLike[str]) -> None:
     replace_text(path, text)
 
 
-def load_model(path: str | os.PathLike[str]) -> FERLClassifier:
+def load_model(path: str | os.PathLike[str]) -> FERLEstimator:
     """Read a classifier from a file that :func:`save_model` or ``ferl fit`` wrote.
 
     The file is untrusted input: whatever it holds, reading it ends in a model or in an error. It runs no code, and
@@ -93,7 +91,7 @@ def load_model(path: str | os.PathLike[str]) -> FERLClassifier:
 
     Returns
     -------
-    FERLClassifier
+    FERLClassifier or FERLTreeClassifier
         Fitted.
 
     Raises
@@ -115,27 +113,21 @@ def load_model(path: str | os.PathLike[str]) -> FERLClassifier:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _contents(estimator: FERLClassifier) -> tuple[Model, int, dict[str, Any], list[str]]:
-    """The model, the first version that can hold it, the parameters that it was fitted with, and notes about them."""
+def _contents(estimator: FERLEstimator) -> tuple[Model, dict[str, Any], list[str]]:
+    """The model, the parameters that it was fitted with, and notes about them."""
     # A class with parameters of its own, a cluster's, is another thing than what would be read back.
-    if (
-        not isinstance(estimator, FERLClassifier)
-        or estimator.get_params().keys() != FERLClassifier().get_params().keys()
-    ):
+    plain = [own for own in _ESTIMATORS.values() if isinstance(estimator, own)]
+    if not plain or estimator.get_params().keys() != plain[0]().get_params().keys():
         raise TypeError(
-            f"save_model got a {type(estimator).__name__}; a model file holds a FERLClassifier. Save the one inside, "
-            "for example pipeline[-1], search.best_estimator_, wrapper.estimator_, or the to_local() of a cluster's."
+            f"save_model got a {type(estimator).__name__}; a model file holds a FERLClassifier or a FERLTreeClassifier. "
+            "Save the one inside, for example pipeline[-1], search.best_estimator_, wrapper.estimator_, or the "
+            "to_local() of a cluster's."
         )
-    model, (parameters, notes) = estimator._fitted(), _parameters_to_form(estimator)
-    if needs_version_2(model) or changed_parameters(estimator).keys() & set(_SINCE_VERSION_1):
-        return model, 2, parameters, notes
-    own = {name: parameters[name] for name in parameters if name not in _SINCE_VERSION_1}
-    return model, 1, own | {name: value for name, value in _OF_VERSION_1.items() if own[name] is None}, notes
+    return estimator._fitted(), *_parameters_to_form(estimator)
 
 
-def _parameters_to_form(estimator: FERLClassifier) -> tuple[dict[str, Any], list[str]]:
-    own = estimator._fitted_parameters() | {"combination": estimator.model_.reading.combination}
-    parameters = {name: _plain(value) for name, value in own.items()}
+def _parameters_to_form(estimator: Any) -> tuple[dict[str, Any], list[str]]:
+    parameters = {name: _plain(value) for name, value in estimator._fitted_parameters().items()}
     notes = []
     if isinstance(estimator.random_state, np.random.RandomState):
         parameters["random_state"] = None
@@ -143,8 +135,8 @@ def _parameters_to_form(estimator: FERLClassifier) -> tuple[dict[str, Any], list
     if isinstance(estimator.class_weight, Mapping):  # labels need not be text, keys of JSON objects are
         pairs = estimator.class_weight.items()
         parameters["class_weight"] = [[_plain(label), _plain(weight)] for label, weight in pairs]
-    if estimator.partition is not None and not isinstance(estimator.partition, str):
-        parameters["partition"] = [variable_to_form(variable) for variable in estimator.partition]
+    if not isinstance(estimator.words, bool | str | None):
+        parameters["words"] = [variable_to_form(variable) for variable in estimator.words]
     return parameters, notes
 
 
@@ -163,25 +155,20 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _estimator(model: Model, written: dict[str, Any]) -> FERLClassifier:
+def _estimator(model: Model, written: dict[str, Any]) -> FERLEstimator:
     """A fitted classifier: what fit leaves behind."""
-    names = [name for name in FERLClassifier._get_param_names() if name not in _SINCE_VERSION_1]
-    part = Part(written, "parameters", names, _SINCE_VERSION_1)
+    wanted = _ESTIMATORS[model.kind]
+    part = Part(written, "parameters", wanted._get_param_names())
     _check_types(part, model.n_features)
     parameters = dict(part.value)
     if isinstance(parameters["class_weight"], list):
         parameters["class_weight"] = _class_weight(parameters["class_weight"])
-    if isinstance(parameters["partition"], list):
-        parameters["partition"] = [variable_from_form(own, "parameters.partition") for own in parameters["partition"]]
-    parameters["criterion"] = model.criterion(parameters["criterion"])
-    if model.weights is None:
-        parameters |= {name: None for name, value in _OF_VERSION_1.items() if parameters[name] == value}
-    if parameters["combination"] == model.preset["combination"]:
-        parameters["combination"] = None  # files say what None means
+    if isinstance(parameters["words"], list):
+        parameters["words"] = [variable_from_form(own, "parameters.words") for own in parameters["words"]]
     if parameters["n_jobs"] == 0:
         raise part.wrong("n_jobs", "it must be null or a number other than 0")
-    estimator = FERLClassifier(**parameters)
     try:
+        estimator = wanted(**parameters)
         estimator._validate_params()
     except (ValueError, TypeError) as error:
         raise ModelFileError(f"parameters: {str(error)[:400]}") from error
@@ -196,8 +183,6 @@ def _check_types(part: Part, n_features: int) -> None:
         is_right, meaning = _COMPOUND.get(name, (lambda _: False, "a number, text, true, false or null"))
         if isinstance(value, list | dict) and not is_right(value):
             raise part.wrong(name, f"{shown(value)} must be {meaning}")
-    if isinstance(part.value["partition"], str) and part.value["partition"] not in (*BUILDERS, "mdlp"):
-        raise part.wrong("partition", f"{shown(part.value['partition'])} is none of {', '.join((*BUILDERS, 'mdlp'))}")
     wish = part.value["monotonic_cst"]
     if isinstance(wish, list) and len(wish) != n_features:
         raise part.wrong("monotonic_cst", f"it has {len(wish)} entries, and there are {n_features} features")
@@ -224,7 +209,7 @@ def _are_signs(value: Any) -> bool:
 # The parameters that may be lists or objects in a file: of which kind, in words.
 _COMPOUND: dict[str, tuple[Callable[[Any], bool], str]] = {
     "class_weight": (lambda value: type(value) is list, "a list of pairs of a label and its weight"),
-    "partition": (lambda value: type(value) is list, "a name, or a list of variables"),
+    "words": (lambda value: type(value) is list, "a name, or a list of variables"),
     "categorical_features": (_are_features, "a list of names, of indices, or of true and false"),
     "monotonic_cst": (_are_signs, "a list, or an object by feature, of -1, 0 and 1"),
 }

@@ -11,13 +11,12 @@ from typing import Any
 from sklearn.base import clone
 
 from ferl._learn.batches import BATCH_ROWS, Batches, GivenBatches, ParquetBatches, rows_in_batches
-from ferl._learn.grow import fit_model
+from ferl._models.evidence import Evidence
 from ferl._read.decision import check_decision
-from ferl._read.evidence import Evidence
 from ferl._sklearn import check_parameters
 from ferl._tables.describe import TableDescription
 from ferl._util.progress import rows_bar
-from ferl.classifier import FERLClassifier
+from ferl.rules import FERLClassifier
 
 __all__ = ["fit_batches", "fit_parquet", "predict_batches", "predict_parquet"]
 
@@ -126,8 +125,9 @@ def _fit(batches: Batches, estimator: FERLClassifier | None, description: TableD
     fitted: FERLClassifier = FERLClassifier() if estimator is None else clone(estimator)
     check_parameters(fitted)
     settings = fitted._settings()
+    settings.check()
     with rows_bar(batches.n_rows, settings.verbose > 0) as moved:
-        return fitted._take(fit_model(settings, rows_in_batches(settings, batches, moved, description)))
+        return fitted._take(fitted._learn(settings, rows_in_batches(settings, batches, moved, description)))
 
 
 def predict_batches(estimator: FERLClassifier, batches: Iterable[Any]) -> Iterator[Evidence]:

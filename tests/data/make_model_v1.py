@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ferl import FERLClassifier, save_model
+from ferl import FERLTreeClassifier, save_model
 
 FOLDER = Path(__file__).parent
 ROWS = [[36.5, "north", True], [None, "north", True], [39.25, "west", False], [38.0, None, None], [41.0, "moon", True]]
@@ -27,7 +27,7 @@ def training_table():
 
 
 def main():
-    model = FERLClassifier("medium", max_rules=4, n_exemplars=3, missing_conditions=True, random_state=0)
+    model = FERLTreeClassifier("medium", max_rules=4, n_exemplars=3, missing_conditions=True, random_state=0)
     model.fit(*training_table())
     save_model(model, FOLDER / "model_v1.json")
     answers = {

@@ -13,7 +13,7 @@ from ferl import FERLClassifier, save_model
 
 
 def main():
-    model = FERLClassifier("wide", max_rules=4, n_exemplars=3, missing_conditions=True, random_state=0)
+    model = FERLClassifier(max_rules=4, n_exemplars=3, missing_conditions=True, random_state=0)
     model.fit(*training_table())
     model.model_ = replace(model.model_, history=({"note": "a record of a change by hand"},))
     save_model(model, FOLDER / "model_v2.json")

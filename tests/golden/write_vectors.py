@@ -19,10 +19,11 @@ from sklearn.datasets import load_breast_cancer, load_iris
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import oracle
-from ferl import FERLClassifier, save_model
 from ferl._model.model import Model
 from ferl._model.tree import Cuts, FuzzyTree, Profile
+
+import oracle
+from ferl import FERLClassifier, FERLTreeClassifier, save_model
 from ferl._sklearn import check_rows
 from ferl._tables import with_indicators
 from golden_vectors import FOLDER, as_table
@@ -74,31 +75,31 @@ def fitted() -> dict[str, tuple[FERLClassifier, Any]]:
     """Models and the tables they were fitted on."""
     found: dict[str, tuple[FERLClassifier, Any]] = {}
     X, y = load_iris(return_X_y=True)
-    found |= {name: (FERLClassifier(**(SMALL | own)).fit(X, y), X) for name, own in IRIS.items()}
+    found |= {name: (FERLClassifier(**SMALL | own).fit(X, y), X) for name, own in IRIS.items()}
     X, y = load_breast_cancer(return_X_y=True)
     X, y = X[:200, :6], y[:200]
-    found |= {name: (FERLClassifier(**(SMALL | own)).fit(X, y), X) for name, own in BREAST_CANCER.items()}
+    found |= {name: (FERLClassifier(**SMALL | own).fit(X, y), X) for name, own in BREAST_CANCER.items()}
     table = mixed_table(np.random.default_rng(1), n_classes=3)
     options = {"max_rules": 8, "n_exemplars": 4}
     found |= {name: (fit_mixed(table, **(options | own)), table.frame) for name, own in MIXED.items()}
     table = mixed_table(np.random.default_rng(3), n=300, n_classes=5)
     found |= {name: (fit_mixed(table, variant="wide", **(options | own)), table.frame) for name, own in WIDE.items()}
     X, y = load_breast_cancer(return_X_y=True)
-    found["wide_breast_cancer"] = FERLClassifier(**(SMALL | {"variant": "wide"})).fit(X[:, :12], y), X[:, :12]
+    found["wide_breast_cancer"] = FERLClassifier(**SMALL | {"variant": "wide"}).fit(X[:, :12], y), X[:, :12]
     X = np.repeat(np.arange(6.0), 20)[:, None] * [1.0, -1.0]
     found["upright_words"] = (
-        FERLClassifier("compact", criterion="consistent", random_state=0, n_exemplars=4).fit(X, X[:, 0] > 2),
+        FERLTreeClassifier("compact", criterion="consistent", random_state=0, n_exemplars=4).fit(X, X[:, 0] > 2),
         X,
     )
     X = np.zeros((20, 2))
-    found["one_rule"] = FERLClassifier("deep", random_state=0).fit(X, [0, 1] * 10), X
+    found["one_rule"] = FERLTreeClassifier("deep", random_state=0).fit(X, [0, 1] * 10), X
     return found
 
 
 def contradictions(n_splits: int) -> FERLClassifier:
     """A tree of one long path whose nodes are almost certain, of one class and the other in turn."""
     X = np.arange(8.0)[:, None]
-    classifier = FERLClassifier("deep", sources="all", discount=1e-10, random_state=0).fit(X, X[:, 0] > 3)
+    classifier = FERLTreeClassifier("deep", sources="all", discount=1e-10, random_state=0).fit(X, X[:, 0] > 3)
     n = 2 * n_splits + 1
     return with_splits_at_zero(classifier, n_splits, np.eye(2)[np.arange(n) // 2 % 2])
 
@@ -106,7 +107,7 @@ def contradictions(n_splits: int) -> FERLClassifier:
 def ties() -> FERLClassifier:
     """One split; where its gates close the plausibility of a class is the largest belief, but for rounding."""
     X = np.arange(9.0)[:, None]
-    classifier = FERLClassifier("deep", random_state=0).fit(X, X[:, 0] // 3)
+    classifier = FERLTreeClassifier("deep", random_state=0).fit(X, X[:, 0] // 3)
     # Firing phi, at a distance of 8 (1 - phi) from the range, ties classes whose shares are (1 - phi) / phi apart.
     return with_splits_at_zero(classifier, 1, np.array([[0.4, 0.3, 0.3], [0.7, 0.1, 0.2], [0.6, 0.6 - 1 / 3, 2 / 15]]))
 

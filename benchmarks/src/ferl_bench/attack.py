@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from ferl._read.evidence import decision_scores
 from numpy.typing import NDArray
 
-from ferl._read.evidence import decision_scores
 from ferl._util.arrays import Floats
 
 if TYPE_CHECKING:

@@ -67,10 +67,9 @@ def _fit_of(method_name: str) -> Callable[[NDArray[np.float64], NDArray[np.int64
         from ferl_bench.method import get_method
 
         return get_method(method_name).fit
-    from ferl import FERLClassifier
 
     variant = ON_ALL_ROWS[method_name]
-    return lambda X, y, seed: FERLClassifier(variant, growth_rows=None, random_state=seed, n_jobs=1).fit(X, y)
+    return lambda X, y, seed: classifier(variant, growth_rows=None, random_state=seed, n_jobs=1).fit(X, y)
 
 
 def forget_peak() -> None:

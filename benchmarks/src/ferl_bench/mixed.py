@@ -79,7 +79,7 @@ def native(parameters: Mapping[str, Any], table: MixedTable, seed: int) -> Any:
     """FERL with these parameters on the table as it is."""
     from ferl import FERLClassifier
 
-    return FERLClassifier(**parameters, random_state=seed, n_jobs=1).fit(table.frame(), table.y)
+    return FERLClassifier(random_state=seed, n_jobs=1, **parameters).fit(table.frame(), table.y)
 
 
 def prepared(make: Callable[[int], Any], table: MixedTable, seed: int) -> Any:

@@ -6,9 +6,8 @@ from collections import OrderedDict
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-
 from ferl.classifier import FERLClassifier
+from numpy.typing import ArrayLike
 
 
 class RememberingFERL(FERLClassifier):

@@ -97,7 +97,7 @@ def wide_growth_section(
         for size, (n, d) in zip(sizes, shapes, strict=True):
             step(f"growth of wide rules: {n:,} x {d}")
             part = np.ascontiguousarray(X[:n, :d])
-            classifier = FERLClassifier(variant="wide", growth_rows=None, random_state=seed, n_jobs=1)
+            classifier = FERLClassifier(growth_rows=None, random_state=seed, n_jobs=1)
             seconds[size] = race({"fit": partial(classifier.fit, part, y[:n])}, repeats)["fit"]
             rules[size] = classifier.n_rules_
         exponent = growth_exponent(list(seconds), list(seconds.values()))

@@ -30,10 +30,10 @@ app = typer.Typer(
 )
 
 
-class Variant(StrEnum):
-    """Kinds of models."""
+class Kind(StrEnum):
+    """Kinds of models: rules, and the paper's trees."""
 
-    wide = "wide"
+    rules = "rules"
     deep = "deep"
     medium = "medium"
     compact = "compact"
@@ -96,13 +96,14 @@ def fit(
     table: Annotated[Path, typer.Argument(help="CSV or Parquet file with a header.")],
     target: Annotated[str, typer.Option(help="Column that holds the labels.")],
     out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the model, a JSON file.")],
-    variant: Annotated[
-        Variant,
+    model: Annotated[
+        Kind,
         typer.Option(
-            help="wide: up to 150 short rules whose evidence adds up; compact: at most 15 of them, in words. deep, "
-            "medium: a tree of at most 150 or 50 rules."
+            help="rules: up to 150 short rules whose evidence adds up. deep, medium, compact: the paper's trees, of at "
+            "most 150, 50 or 15 leaves, compact in words."
         ),
-    ] = Variant.wide,
+    ] = Kind.rules,
+    words: Annotated[bool, typer.Option("--words", help="Rules in words; at most 15 of them.")] = False,
     categorical: Annotated[str, typer.Option(help="Columns of numbers that are categories, commas between.")] = "",
     drop: Annotated[str, typer.Option(help="Columns to leave out, with commas between.")] = "",
     weights: Annotated[str | None, typer.Option(help="Column that says how often each row counts.")] = None,
@@ -129,7 +130,8 @@ def fit(
         bool, typer.Option("--allow-many-classes", help="Fit a target of very many values, each of them a class.")
     ] = False,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any parameter of FERLClassifier.")
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Any parameter of FERLClassifier or FERLTreeClassifier."),
     ] = None,
     separator: SeparatorOption = None,
     missing: MissingOption = "",
@@ -153,13 +155,14 @@ def fit(
             raise ValueError("--held-out is for the rows that --test holds out; add --test 0.25, say.")
         if groups is not None and test is None:
             raise ValueError(f"--groups {groups} is about the rows that --test holds out; add --test 0.25, say.")
-        parameters = {"variant": variant.value, "random_state": seed, **parsed_settings(settings or [])}
+        parameters = {"random_state": seed, **({"words": True} if words else {}), **parsed_settings(settings or [])}
         choice = Choice(target, weights, names_in(categorical), names_in(drop), groups)
         run_fit(
             table,
             out,
             choice,
             FileForm(separator, names_in(missing)),
+            model.value,
             parameters,
             test,
             held_out,
@@ -230,7 +233,7 @@ def predict(
     Example: ferl predict model.json new.csv -o answers.csv
     """
     with plain_errors(debug, "Stopped. No answers were written."):
-        from ferl._model.files import read_model
+        from ferl._models.files import read_model
         from ferl._read.answers import Wanted, judge_file
         from ferl._read.calibration import check_alpha, read_calibration
         from ferl._tables.files import FileForm, TableFile, format_of
@@ -361,7 +364,7 @@ def inspect(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     debug: DebugOption = False,
 ) -> None:
-    """Show what a model file holds: variant, features and their kinds, classes, rules, training rows kept.
+    """Show what a model file holds: kind of model, features and their kinds, classes, rules, training rows kept.
 
     Example: ferl inspect model.json --rules
     """

@@ -19,7 +19,7 @@ from ferl._util.text import listed, spoken
 from ferl.abstention import RiskControlledFERL, UnmetRiskWarning
 from ferl.abstention.bounds import least_answered_rows
 from ferl.calibration import IsotonicMap, TemperatureMap, fit_map
-from ferl.classifier import FERLClassifier
+from ferl.rules import FERLClassifier
 from ferl.saving import load_model
 
 _BY_CHANCE = 0.05  # probability of a note on any class where every class is covered as promised

@@ -7,10 +7,10 @@ from pathlib import Path
 import typer
 
 from ferl._cli.explain import read_row_of
-from ferl._model.files import read_model
+from ferl._models.files import read_model
+from ferl._models.novelty import total_spread
 from ferl._read.certificate import certify
 from ferl._read.judgement import ABSTENTIONS, AS_FITTED, judge
-from ferl._read.novelty import total_spread
 from ferl._tables.files import FileForm, TableFile
 from ferl._tables.kinds import ColumnKind
 from ferl._util.text import spoken
@@ -33,7 +33,7 @@ def run_certify(model: Path, table: Path, number: int, form: FileForm, guess: bo
     found = certify(fitted, row.values, "spread")
     typer.echo(str(found))
     limits = [(name, found.names.index(name)) for name in found.limits]
-    units = ", ".join(f"{spoken(name)} {_size(fitted.kind(f), spread[f])}" for name, f in limits)
+    units = ", ".join(f"{spoken(name)} {_size(fitted.column_kind(f), spread[f])}" for name, f in limits)
     typer.echo("Distances are in spreads, standard deviations over the training rows" + (f": {units}" if units else ""))
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,7 +21,8 @@ from sklearn import datasets
 from sklearn.model_selection import train_test_split
 
 from ferl._cli.scores import judge_rows
-from ferl._read.evidence import Evidence
+from ferl._estimator import FERLEstimator
+from ferl._models.evidence import Evidence
 from ferl._read.explanation.balance import Balance
 from ferl._read.explanation.page import as_rich
 from ferl._read.explanation.weight_reasons import balance_section
@@ -28,14 +31,19 @@ from ferl._tables import codes_of
 from ferl._tables.files import open_sink
 from ferl._util.arrays import Floats
 from ferl._util.files import replace_text
-from ferl.classifier import FERLClassifier
 from ferl.detector import NoveltyDetector
 from ferl.export import export_text
 from ferl.metrics import mean_set_size, set_coverage
 from ferl.report import write_report
+from ferl.rules import FERLClassifier
+from ferl.trees import FERLTreeClassifier
 
 _BAR = 30
-_VARIANTS = ("wide", "deep", "medium", "compact")
+_MODELS: dict[str, Callable[[], FERLEstimator]] = {
+    "rules": lambda: FERLClassifier(random_state=0),
+    "in words": lambda: FERLClassifier(words=True, random_state=0),
+    **{name: partial(FERLTreeClassifier, name, random_state=0) for name in ("deep", "medium", "compact")},
+}
 
 
 @dataclass(frozen=True)
@@ -79,17 +87,17 @@ def run(name: str, picture: Path | None, report: Path, table: Path | None = None
     models = {}
     rows = data.named(data.X[0])
     FERLClassifier(random_state=0).fit(rows, data.y[0])  # the first fit of a process also loads code
-    for variant in _VARIANTS:
+    for kind, make in _MODELS.items():
         started = time.perf_counter()
-        model = FERLClassifier(variant, random_state=0).fit(rows, data.y[0])
-        models[variant] = (model, time.perf_counter() - started)
+        model = make().fit(rows, data.y[0])
+        models[kind] = (model, time.perf_counter() - started)
     console.print(_summary(data, models))
-    wide = models["wide"][0]
-    console.print(_rules_panel("Wide rules, those first that move classes furthest apart", wide, console, most=5))
+    wide = models["rules"][0]
+    console.print(_rules_panel("Rules, those first that move classes furthest apart", wide, console, most=5))
     for panel in _answer_panels(wide, data):
         console.print(panel)
     console.print(_novelty_panel(wide, data))
-    console.print(_rules_panel("Compact: few rules, in words", models["compact"][0], console))
+    console.print(_rules_panel("Few rules, in words", models["in words"][0], console))
     if picture is not None:
         # Without the fonts that rich would have a browser fetch: a picture needs no network.
         svg = re.sub(r"@font-face \{.*?\}", "", console.export_svg(title=f"ferl demo --data {name}"), flags=re.DOTALL)
@@ -101,12 +109,10 @@ def run(name: str, picture: Path | None, report: Path, table: Path | None = None
         with open_sink(str(table), "csv", everything.schema) as sink:
             sink.write(sink.prepare(everything))
         console.print(f"table: {table}, {everything.num_rows} rows, whose labels are in the column class")
-    console.print(
-        f"The wide rules as a page to look at, with a form to try rows of your own: {demo_report(name, report)}"
-    )
+    console.print(f"The rules as a page to look at, with a form to try rows of your own: {demo_report(name, report)}")
 
 
-def demo_report(name: str, path: str | Path, variant: str = "wide") -> Path:
+def demo_report(name: str, path: str | Path, kind: str = "rules") -> Path:
     """Write the report of a model on an embedded data set, and on the rows that were held out.
 
     Parameters
@@ -115,8 +121,8 @@ def demo_report(name: str, path: str | Path, variant: str = "wide") -> Path:
         The data set.
     path : str or Path
         The file.
-    variant : str, default="wide"
-        As in :class:`ferl.FERLClassifier`.
+    kind : {"rules", "in words", "deep", "medium", "compact"}, default="rules"
+        Which model.
 
     Returns
     -------
@@ -124,24 +130,24 @@ def demo_report(name: str, path: str | Path, variant: str = "wide") -> Path:
         The same.
     """
     data = _load(name)
-    model = FERLClassifier(variant, random_state=0).fit(data.named(data.X[0]), data.y[0])
+    model = _MODELS[kind]().fit(data.named(data.X[0]), data.y[0])
     rows = data.named(data.X[1])
     return write_report(model, rows, data.y[1], path, title=data.title.capitalize(), table="the held-out rows")
 
 
-def _summary(data: _Data, models: dict[str, tuple[FERLClassifier, float]]) -> RenderableType:
+def _summary(data: _Data, models: dict[str, tuple[Any, float]]) -> RenderableType:
     table = Table(
         title=f"{data.title}: {len(data.y[0])} rows to learn from, {len(data.y[1])} to test", title_style="bold"
     )
-    for heading in ("variant", "rules", "accuracy", "recall", "sets hold the truth", "classes per set", "fit"):
-        table.add_column(heading, justify="left" if heading == "variant" else "right")
+    for heading in ("model", "rules", "accuracy", "recall", "sets hold the truth", "classes per set", "fit"):
+        table.add_column(heading, justify="left" if heading == "model" else "right")
     rows = data.named(data.X[1])
-    for variant, (model, seconds) in models.items():
+    for kind, (model, seconds) in models.items():
         sets = model.predict_set(rows)
         judged = judge_rows(model, rows, codes_of(data.y[1], model.classes_))
         recall = [judged.right[judged.truth == c].mean() for c in range(len(judged.classes))]
         table.add_row(
-            variant,
+            kind,
             str(model.n_rules_),
             f"{judged.right.mean():.1%}",
             "/".join(f"{100 * own:.0f}" for own in recall),

@@ -14,7 +14,8 @@ import typer
 from ferl._util.text import one_line
 
 if TYPE_CHECKING:
-    from ferl._model.model import Model
+    from ferl._models.model import Model
+from ferl._models.rule_model import RuleModel
 
 
 class CommandError(ValueError):
@@ -69,10 +70,10 @@ _REMEDIES: dict[type[OSError], str] = {
 
 def check_wide(model: Model, option: str, path: Path) -> None:
     """Refuse what only wide rules have."""
-    if model.weights is None:
+    if not isinstance(model, RuleModel):
         raise CommandError(
-            f"{option} is about wide rules, whose evidence adds up; {path.name} holds a tree ({model.variant}). Fit "
-            "with --variant wide or --variant compact."
+            f"{option} is about rules, whose evidence adds up; {path.name} holds a tree ({model.title}). Fit with "
+            "--model rules."
         )
 
 

@@ -26,7 +26,7 @@ from ferl._cli.columns import note_ids, remark_on_categories, remark_on_ids
 from ferl._cli.errors import CommandError, check_outputs, check_place
 from ferl._cli.scores import judge_rows
 from ferl._cli.target import check_target, note_cost, note_few_rules
-from ferl._model.settings import Settings
+from ferl._estimator import FERLEstimator
 from ferl._tables import codes_of
 from ferl._tables.describe import ColumnDescription, TableDescription
 from ferl._tables.file_rows import known_column
@@ -45,8 +45,9 @@ from ferl._tables.kinds import NUMBERS
 from ferl._tables.recognise import TableWarning, recognise
 from ferl._util.names import near_name
 from ferl._util.text import shown
-from ferl.classifier import FERLClassifier
+from ferl.rules import FERLClassifier
 from ferl.saving import save_model
+from ferl.trees import FERLTreeClassifier
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ def run_fit(
     out: Path,
     choice: Choice,
     form: FileForm,
+    model: str,
     parameters: dict[str, Any],
     test: float | None,
     held_out: Path | None,
@@ -115,7 +117,7 @@ def run_fit(
     said = _description(describe, choice, form)
     file = TableFile(table, replace(form, missing=said.missing))
     choice.check(file)
-    estimator = _estimator(parameters).set_params(n_jobs=jobs)
+    estimator = _estimator(model, parameters).set_params(n_jobs=jobs)
     table_rows = _labelled_rows(file, choice.target)
     check_target(_labels(table_rows[choice.target]), choice.target, allow_many)
     noted: set[str] = set()
@@ -130,8 +132,8 @@ def run_fit(
             )
         )
     n_classes = len(np.unique(y))
-    note_cost(str(parameters["variant"]), len(fitted_on), X.num_columns, n_classes)
-    note_few_rules(Settings.of(estimator.get_params()), n_classes)
+    note_cost(model, len(fitted_on), X.num_columns, n_classes)
+    note_few_rules(estimator._settings(), n_classes)
     with _told_as_notes(noted):
         # scikit-learn asks what has been asked and answered before.
         warnings.filterwarnings("ignore", message="The number of unique classes", category=UserWarning)
@@ -200,14 +202,17 @@ def _in_the_words_of_the_shell(text: str) -> str:
     return f"{text[0].lower()}{text[1:]}".replace("name it in categorical_features", f"add {option}")
 
 
-def _estimator(parameters: dict[str, Any]) -> FERLClassifier:
-    known = FERLClassifier._get_param_names()
+def _estimator(model: str, parameters: dict[str, Any]) -> FERLEstimator:
+    """The classifier that a model's name and parameters mean, checked before a large table is read in vain."""
+    kind: type[FERLEstimator] = FERLClassifier if model == "rules" else FERLTreeClassifier
+    known = kind._get_param_names()
     for name in parameters:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
             raise CommandError(f"--set {name}: there is no such parameter. The one most like it is {near[0]!r}.")
-    estimator = FERLClassifier(**parameters)
-    estimator._validate_params()  # before a large table is read in vain
+    estimator = kind(**parameters if model == "rules" else {"variant": model, **parameters})
+    estimator._validate_params()
+    estimator._settings().check()
     return estimator
 
 

@@ -16,8 +16,8 @@ from ferl._cli.report import Labels
 from ferl._tables.file_rows import RowReader, known_column
 from ferl._tables.files import FileForm, TableFile
 from ferl._util.arrays import Ints
-from ferl.classifier import FERLClassifier
 from ferl.report.table_reading import NO_LABEL
+from ferl.rules import FERLClassifier
 
 
 @dataclass(frozen=True)

@@ -16,16 +16,17 @@ from rich.text import Text
 
 from ferl._cli.errors import CommandError, check_place, check_wide
 from ferl._cli.options import label_named
-from ferl._model.model import Model
+from ferl._models.model import Model
+from ferl._models.rule_model import RuleModel
 from ferl._read.rules import Rule, read_rules
 from ferl._sklearn import changed_parameters
 from ferl._tables import add_up_indicators
 from ferl._util.files import replace_text, replacing
 from ferl._util.text import spoken
-from ferl.classifier import FERLClassifier
 from ferl.export import Scorecard, export_text
 from ferl.onnx import to_onnx
 from ferl.onnx.graph import onnx_module
+from ferl.rules import FERLClassifier
 from ferl.saving import load_model
 
 _MAX_SHOWN = 5
@@ -105,7 +106,7 @@ def summarise(estimator: FERLClassifier) -> dict[str, Any]:
     ]
     changed = changed_parameters(estimator)
     return {
-        "variant": model.variant,
+        "model": model.title,
         "n_rules": estimator.n_rules_,
         "depth": int(tree.depth.max()),
         "classes": estimator.classes_.tolist(),
@@ -113,14 +114,14 @@ def summarise(estimator: FERLClassifier) -> dict[str, Any]:
         "training_rows_kept": len(tree.profile.exemplar_row),
         "parameters": {name: value if _is_plain(value) else str(value) for name, value in changed.items()},
         "features": features,
-        **({} if model.weights is None else _weights(model)),
+        **({} if not isinstance(model, RuleModel) else _weights(model)),
         **({"history": list(model.history)} if model.history else {}),
     }
 
 
 def _kind(model: Model, feature: int, categories: Any) -> dict[str, Any]:
     """What a column holds, and its categories where it has some; ordered ones from the lowest to the highest."""
-    kind = model.kind(feature)
+    kind = model.column_kind(feature)
     if categories is not None:
         return {"kind": "category", "categories": categories.tolist()}
     if kind.is_ordered:
@@ -129,14 +130,14 @@ def _kind(model: Model, feature: int, categories: Any) -> dict[str, Any]:
     return {"kind": "date" if kind.is_date else "number", **meanings}
 
 
-def _weights(model: Model) -> dict[str, Any]:
+def _weights(model: RuleModel) -> dict[str, Any]:
     """Weights of evidence, for the classes in their order; the rule that says most first."""
-    weights, names = model.rule_weights, model.column_names()
+    weights, names = model.rules, model.column_names()
     order = np.argsort(-np.abs(weights.weight).max(axis=1, initial=0.0), kind="stable")
     asked = [[names[model.tree.feature[step]] for step in model.tree.path(int(weights.node[rule]))] for rule in order]
     told = [" and ".join(_conditions(model, names, rule)) or "always" for rule in read_rules(model)]
     return {
-        "prior": weights.prior.tolist(),
+        "prior": model.prior.tolist(),
         "weights": [
             {"asks": own, "if": told[rule], "weight": weights.weight[rule].tolist()}
             for rule, own in zip(order, asked, strict=True)
@@ -160,7 +161,7 @@ def _show(summary: dict[str, Any], model: Model, console: Console, with_weights:
     kept = summary["training_rows_kept"]
     conditions = f", with at most {depth} {'condition' if depth == 1 else 'conditions'} each"
     for name, value in (
-        ("variant", summary["variant"]),
+        ("model", summary["model"]),
         ("rules", f"{summary['n_rules']}{conditions if depth else ''}"),
         ("classes", _listed(labels)),
         ("training weight", f"{summary['training_weight']:,.1f}".removesuffix(".0")),

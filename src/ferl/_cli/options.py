@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from ferl._model.model import Model
+    from ferl._models.model import Model
 
 
 class Decision(StrEnum):

@@ -10,7 +10,7 @@ import pyarrow as pa
 import typer
 
 from ferl._cli.errors import CommandError, check_place
-from ferl._model.model import Model
+from ferl._models.model import Model
 from ferl._sklearn import changed_parameters
 from ferl._tables.categories import CategoryLookup, plain_text
 from ferl._tables.column import arrow_column, is_text

@@ -14,8 +14,8 @@ from ferl._read.judgement import AS_FITTED, Rule, judge
 from ferl._util.arrays import Bools, Floats, Ints
 from ferl._util.text import listed, spoken
 from ferl._util.threads import n_threads
-from ferl.classifier import FERLClassifier
 from ferl.metrics import aurc
+from ferl.rules import FERLClassifier
 
 _MAX_CELLS = 1 << 24  # of answers in memory at a time: rows x classes
 _MIN_MISSED = 5  # rows of a class that is rarely found; fewer may be missed by chance

@@ -7,7 +7,7 @@ import typer
 from numpy.typing import NDArray
 
 from ferl._cli.errors import CommandError
-from ferl._model.settings import Settings
+from ferl._models.settings import RuleSettings, Settings
 from ferl._tables.files import field_number
 from ferl._util.text import shown
 
@@ -59,24 +59,24 @@ def _question(found: NDArray[np.generic], n_rows: int) -> str:
     return "is this a name or an id? ferl learns classes;"
 
 
-def fit_seconds(variant: str, n_rows: int, n_columns: int, n_classes: int) -> float:
+def fit_seconds(model: str, n_rows: int, n_columns: int, n_classes: int) -> float:
     """Seconds that a fit takes on one core of 2024, measured with 10 to 1,000 classes; right within a factor of 3."""
-    if variant == "wide":
+    if model == "rules":
         return 1e-6 * n_rows * n_columns * n_classes + 0.05 * n_classes
-    if variant == "compact":
+    if model == "compact":
         return 3.5e-5 * n_rows * n_classes
     return 5e-9 * n_rows * n_columns * n_classes + 0.001 * n_classes
 
 
-def note_cost(variant: str, n_rows: int, n_columns: int, n_classes: int) -> None:
+def note_cost(model: str, n_rows: int, n_columns: int, n_classes: int) -> None:
     """Say what a fit of many classes takes, before it is paid."""
-    seconds = fit_seconds(variant, n_rows, n_columns, n_classes)
+    seconds = fit_seconds(model, n_rows, n_columns, n_classes)
     if n_classes < _COSTLY_CLASSES or seconds < _TELL_SECONDS:
         return
     deep = fit_seconds("deep", n_rows, n_columns, n_classes)
-    other = f"; --variant deep takes about {_spoken(deep)}" if variant in ("wide", "compact") else ""
+    other = f"; --model deep takes about {_spoken(deep)}" if model in ("rules", "compact") else ""
     typer.echo(
-        f"note: {n_classes:,} classes in {n_rows:,} rows: a {variant} fit takes roughly {_spoken(seconds)}, since its "
+        f"note: {n_classes:,} classes in {n_rows:,} rows: a fit of {model} takes roughly {_spoken(seconds)}, since its "
         f"time grows with rows x classes{other}",
         err=True,
     )
@@ -84,7 +84,7 @@ def note_cost(variant: str, n_rows: int, n_columns: int, n_classes: int) -> None
 
 def note_few_rules(settings: Settings, n_classes: int) -> None:
     """Say before a fit that a tree has fewer rules than there are classes."""
-    if settings.adds_up or settings.max_rules >= n_classes:
+    if isinstance(settings, RuleSettings) or settings.max_rules >= n_classes:
         return
     typer.echo(
         f"note: {n_classes:,} classes and at most {settings.max_rules:,} rules: each rule of a tree speaks most for "

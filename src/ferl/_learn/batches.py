@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ferl import _core
 from ferl._learn.rows import Batch, Block, CategoryNames, Facts, Fold, State, weight_scale
 from ferl._learn.survey import RowForm, Survey, Tally, batch_weight
-from ferl._model.settings import Settings
+from ferl._models.settings import Settings
 from ferl._tables import Schema
 from ferl._tables.categories import chosen_features
 from ferl._tables.describe import NOTHING_SAID, TableDescription

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._model.tree import Categories, FuzzyTree, Profile
-from ferl._model.words import Terms
+from ferl._models.tree import Categories, FuzzyTree, Profile
+from ferl._models.words import Terms
 from ferl._util.arrays import Floats, Ints
 from ferl._util.text import category_text
 from ferl._util.threads import for_each, threads_for

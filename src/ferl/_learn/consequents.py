@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ferl._model.settings import Settings
-from ferl._model.tree import FuzzyTree, nodes_by_depth
+from ferl._models.tree import FuzzyTree, nodes_by_depth
 from ferl._util.arrays import Floats, Ints
 
 
@@ -90,13 +89,15 @@ def own_trust(
     )
 
 
-def signs(settings: Settings, names: list[str], n_categories: Ints, n_classes: int) -> Ints | None:
+def signs(
+    wish: ArrayLike | Mapping[str, int] | None, names: list[str], n_categories: Ints, n_classes: int
+) -> Ints | None:
     """Sign of each feature's constraint, 0 where it has none; None: there are no constraints.
 
     Parameters
     ----------
-    settings : Settings
-        Its ``monotonic_cst`` is read.
+    wish : array-like of shape (n_features,), mapping of name to sign, or None
+        The parameter ``monotonic_cst``.
     names : list of str
         Names of the features.
     n_categories : ndarray of shape (n_features,)
@@ -108,7 +109,6 @@ def signs(settings: Settings, names: list[str], n_categories: Ints, n_classes: i
     -------
     ndarray of shape (n_features,), int32, or None
     """
-    wish = settings.monotonic_cst
     if wish is None:
         return None
     found = _by_name(wish, names) if isinstance(wish, Mapping) else _in_order(wish, names)
@@ -116,11 +116,6 @@ def signs(settings: Settings, names: list[str], n_categories: Ints, n_classes: i
         return None
     if n_classes != 2:
         raise ValueError(f"monotonic_cst needs two classes; y has {n_classes}.")
-    if settings.variant == "compact" and not settings.adds_up:
-        raise ValueError(
-            "monotonic_cst works with learned splits and wide rules, not with a tree of words: leave criterion out, or "
-            'use variant="deep" or "wide".'
-        )
     for j in np.flatnonzero(found):
         if n_categories[j]:
             raise ValueError(f"monotonic_cst constrains {names[j]!r}, which holds categories; they have no order.")

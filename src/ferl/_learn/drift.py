@@ -10,11 +10,13 @@ import numpy as np
 
 from ferl._learn.consequents import own_trust
 from ferl._learn.rows import Block
-from ferl._learn.updating_wide import firing_shift, lacking_evidence
-from ferl._model.model import Model
-from ferl._model.settings import Settings
-from ferl._model.tree import FuzzyTree
-from ferl._read.novelty import lost_support, residual_parts, usual_residual
+from ferl._learn.update_rules import firing_shift, lacking_evidence
+from ferl._models.model import Model
+from ferl._models.novelty import residual_parts, usual_residual
+from ferl._models.rule_model import RuleModel
+from ferl._models.settings import RuleSettings, Settings, TreeSettings
+from ferl._models.tree import FuzzyTree
+from ferl._models.tree_model import TreeModel
 from ferl._read.verdicts import points_text
 from ferl._util.arrays import Floats
 from ferl._util.text import listed, number_text, percent_text, spoken
@@ -152,33 +154,68 @@ def _are(n_rows: int) -> str:
     return "is" if n_rows == 1 else "are"
 
 
-def measure_drift(model: Model, settings: Settings, block: Block, class_weight: Floats) -> Drift:
-    """Compare a block with what a tree knows of the rows before.
+def drift_of_tree(model: TreeModel, settings: TreeSettings, block: Block, class_weight: Floats) -> Drift:
+    """Compare a block with what a tree remembers of the rows before.
 
     Parameters
     ----------
-    model : Model
+    model : TreeModel
         Before it has learned from the block.
-    settings : Settings
+    settings : TreeSettings
         How it learns.
     block : Block
-        Rows as the tree reads them, all of some weight.
+        Rows as the model reads them, all of some weight.
     class_weight : ndarray of shape (n_nodes, n_classes)
         Weight of each class of the block that reaches each node.
+    """
+    tree, n_rows = model.tree, _numbers_of_rows(model, block)
+    moved, noise = _shift(_placed(tree, tree.class_weight), _placed(tree, class_weight), *n_rows)
+    lacking = _lacking_in_leaves(tree, settings, block)
+    return _drift(model, settings, block, class_weight, lacking, moved, noise, 1 / 2)
 
-    Returns
-    -------
-    Drift
+
+def drift_of_rules(model: RuleModel, settings: RuleSettings, block: Block, class_weight: Floats) -> Drift:
+    """Compare a block with what rules remember of the rows before; parameters as in :func:`drift_of_tree`."""
+    before, now = _numbers_of_rows(model, block)
+    moved, noise = firing_shift(model, block, now / before)
+    lacking = lacking_evidence(model, block)
+    return _drift(model, settings, block, class_weight, lacking, moved, noise, 1 / max(len(moved), 1))
+
+
+def _drift(
+    model: Model,
+    settings: Settings,
+    block: Block,
+    class_weight: Floats,
+    lacking: Floats,
+    moved: Floats,
+    noise: Floats,
+    scale: float,
+) -> Drift:
+    """The figures of a block.
+
+    Parameters
+    ----------
+    model, settings, block, class_weight
+        As in :func:`drift_of_tree`.
+    lacking : ndarray of shape (n_samples,)
+        Probability that was expected for each row's label, less what the model before gives it.
+    moved, noise : ndarray of shape (n_rules,)
+        How far each rule's share of the weight has moved, and its standard error if nothing has changed.
+    scale : float
+        Factor on their sums.
     """
     tree, weight, threads = model.tree, block.weight, n_threads(settings.n_jobs)
-    n_rows = float(tree.weight[0]), _effective_rows(weight)
+    n_rows = _numbers_of_rows(model, block)
     shift, class_noise = _shift(tree.class_weight[0], class_weight[0], *n_rows)
     names, words = model.classes.tolist(), [spoken(label) for label in model.labels]
+    mean_size = math.sqrt(2 / math.pi)  # of a normal deviate
     return Drift(
         len(block.X),
-        *_labels(_lacking(model, settings, block), weight, *n_rows),
-        *_routing(model, block, class_weight, *n_rows),
-        *_mean(lost_support(model, block.X, threads).sum(axis=1), weight),
+        *_labels(lacking, weight, *n_rows),
+        float(np.abs(moved).sum() * scale),
+        float(mean_size * noise.sum() * scale),
+        *_mean(model.lost_support(block.X, threads).sum(axis=1), weight),
         *_mean(_relative_residual(tree, block.X, threads), weight),
         dict(zip(names, shift.tolist(), strict=True)),
         dict(zip(names, class_noise.tolist(), strict=True)),
@@ -186,22 +223,14 @@ def measure_drift(model: Model, settings: Settings, block: Block, class_weight: 
     )
 
 
+def _numbers_of_rows(model: Model, block: Block) -> tuple[float, float]:
+    """Number of rows before and now, as far as their weights tell."""
+    return float(model.tree.weight[0]), _effective_rows(block.weight)
+
+
 def _times(factor: float, digits: int = 2) -> str:
     """A factor with few digits; all those of large whole numbers."""
     return number_text(factor if factor < 100 else round(factor), digits) if math.isfinite(factor) else f"{factor:.3g}"
-
-
-def _routing(model: Model, block: Block, class_weight: Floats, n_before: float, n_now: float) -> tuple[float, float]:
-    """How far the rules' shares of the weight have moved, and how far on average if both sets are from one source."""
-    if model.weights is None:
-        tree = model.tree
-        moved, noise = _shift(_placed(tree, tree.class_weight), _placed(tree, class_weight), n_before, n_now)
-        scale = 1 / 2
-    else:
-        moved, noise = firing_shift(model, block, n_now / n_before)
-        scale = 1 / max(len(moved), 1)
-    mean_size = math.sqrt(2 / math.pi)  # of a normal deviate
-    return float(np.abs(moved).sum() * scale), float(mean_size * noise.sum() * scale)
 
 
 def _placed(tree: FuzzyTree, class_weight: Floats) -> Floats:
@@ -224,15 +253,8 @@ def _labels(lacking: Floats, weight: Floats, n_before: float, n_now: float) -> t
     return float(share @ lacking), error
 
 
-def _lacking(model: Model, settings: Settings, block: Block) -> Floats:
-    """Probability that was expected for each row's label, less what the old rules give it."""
-    if model.weights is not None:
-        return lacking_evidence(model, block)
-    return _lacking_in_leaves(model.tree, settings, block)
-
-
-def _lacking_in_leaves(tree: FuzzyTree, settings: Settings, block: Block) -> Floats:
-    """As :func:`_lacking`, leaf by leaf, weighted by firing."""
+def _lacking_in_leaves(tree: FuzzyTree, settings: TreeSettings, block: Block) -> Floats:
+    """Probability that was expected for each row's label, less what the leaves give it, weighted by firing."""
     leaves = tree.leaves
     consequent, expected = tree.consequent[leaves], _expected_probability(tree, settings)
     out = np.empty(len(block.X))
@@ -243,7 +265,7 @@ def _lacking_in_leaves(tree: FuzzyTree, settings: Settings, block: Block) -> Flo
     return out
 
 
-def _expected_probability(tree: FuzzyTree, settings: Settings) -> Floats:
+def _expected_probability(tree: FuzzyTree, settings: TreeSettings) -> Floats:
     """Mean probability that each leaf gives the label of a new row like those before, shape (n_leaves,).
 
     That of the rows before is larger: these are what the leaf knows. A consequent p that follows the frequencies q of W

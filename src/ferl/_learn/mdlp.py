@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ferl._learn.partitions import Ramp, check_n_sets, checked_table, sorted_groups, variable
-from ferl._model.words import LinguisticVariable
+from ferl._models.words import LinguisticVariable
 from ferl._tables import distinct_labels
 from ferl._util.arrays import NARROWEST, Floats
 

@@ -10,8 +10,8 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ferl._model.fuzzy_set import INFINITY, FuzzySet
-from ferl._model.words import MAX_SETS, WORDS, LinguisticVariable
+from ferl._models.fuzzy_set import INFINITY, FuzzySet
+from ferl._models.words import MAX_SETS, WORDS, LinguisticVariable
 from ferl._tables import check_weight_span, checked_sample_weight
 from ferl._tables.reading import read_table
 from ferl._util.arrays import LARGEST, NARROWEST, Floats

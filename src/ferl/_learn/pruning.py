@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ferl._model.tree import FuzzyTree, nodes_by_depth
+from ferl._models.tree import FuzzyTree, nodes_by_depth
 from ferl._util.arrays import Floats
 
 

@@ -1,4 +1,4 @@
-"""Refits of wide rules: the weights of some rules are learned again, while those of the others are held.
+"""Refits of rules: the weights of some rules are learned again, while those of the others are held.
 
 What held rules say of a row is added to its scores before the weights are fitted. The problem is that of a fit:
 multinomial log-loss with the ridge of each rule on the weight of its standardised firing, weights with the signs that
@@ -14,21 +14,21 @@ import numpy as np
 
 from ferl import _core
 from ferl._learn.rows import Block, exact_sum, weight_scale
-from ferl._learn.updating_wide import NEVER, distinct, rule_firing, rule_signs
-from ferl._model.model import Model, RuleWeights
+from ferl._learn.update_rules import NEVER, distinct, rule_firing, rule_signs
+from ferl._models.rule_model import RuleModel
 from ferl._util.arrays import Floats, Ints
 from ferl._util.text import shown
 
 
 def refitted(
-    model: Model, block: Block, held: Collection[int], constraint: Ints | None, ridge: Floats, n_threads: int
-) -> RuleWeights:
-    """Weights of evidence whose rules are fitted again, but for those that are held; the prior is fitted as well.
+    model: RuleModel, block: Block, held: Collection[int], constraint: Ints | None, ridge: Floats, n_threads: int
+) -> RuleModel:
+    """The model whose weights are fitted again, but for those of rules that are held; the prior is fitted as well.
 
     Parameters
     ----------
-    model : Model
-        Wide rules.
+    model : RuleModel
+        The rules.
     block : Block
         Rows as the model reads them, all of some weight.
     held : collection of int
@@ -42,27 +42,27 @@ def refitted(
 
     Returns
     -------
-    RuleWeights
+    RuleModel
         Without a curvature and without quantiles of novelty, which would be those of other weights.
     """
-    weights = model.rule_weights
+    rules = model.rules
     _refuse_lacking_classes(model, block)
     scale = weight_scale(exact_sum(block.weight), len(block.weight))  # as a fit counts rows
     rows = distinct(replace(block, weight=block.weight * scale))
     firing = rule_firing(model, rows.X)
-    sign = np.zeros(len(weights.node), dtype=np.int32)
+    sign = np.zeros(len(rules.node), dtype=np.int32)
     if constraint is not None:
-        sign = rule_signs(model.tree, weights.node, constraint)
+        sign = rule_signs(model.tree, rules.node, constraint)
     is_held = np.isin(np.arange(len(sign)), list(held))
     free = ~is_held & (sign != NEVER)
     target = np.eye(len(model.classes))[rows.codes]
-    offset = _scores(firing[:, is_held], weights.weight[is_held])
+    offset = _scores(firing[:, is_held], rules.weight[is_held])
     found = _core.wide_refit(
         np.ascontiguousarray(firing[:, free]), target, rows.weight, sign[free], ridge[free], offset, n_threads
     )
-    weight = np.where(is_held[:, None], weights.weight, 0.0)
+    weight = np.where(is_held[:, None], rules.weight, 0.0)
     weight[free] = found["weight"]
-    return replace(weights, weight=weight, prior=found["prior"], curvature=None, novelty=None)
+    return replace(model, rules=replace(rules, weight=weight), prior=found["prior"], curvature=None, novelty_scale=None)
 
 
 def _scores(firing: Floats, weight: Floats) -> Floats:
@@ -73,7 +73,7 @@ def _scores(firing: Floats, weight: Floats) -> Floats:
     return score
 
 
-def _refuse_lacking_classes(model: Model, block: Block) -> None:
+def _refuse_lacking_classes(model: RuleModel, block: Block) -> None:
     known = model.class_frequency > 0
     lacking = known & (np.bincount(block.codes, minlength=len(known)) == 0)
     if lacking.any():

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ferl import _core
 from ferl._learn.categories import category_weights, recode
-from ferl._model.model import category_names, feature_names, with_indicator_names
+from ferl._models.model import category_names, feature_names, with_indicator_names
 from ferl._tables import Schema
 from ferl._util.arrays import Floats, Ints
 from ferl._util.threads import for_each, threads_for

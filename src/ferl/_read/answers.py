@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ferl._model.model import Model
+from ferl._models.model import Model
+from ferl._models.novelty import total_spread
 from ferl._read.calibration import Calibration
 from ferl._read.certificate import certified_radius
 from ferl._read.judgement import ABSTENTIONS, Judgement, Rule, judge
-from ferl._read.novelty import total_spread
 from ferl._read.reasons import Reason, read_reasons
 from ferl._tables.file_rows import Batch, RowReader
 from ferl._tables.files import TableFile, format_of, open_sink

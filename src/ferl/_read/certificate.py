@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ferl._model.model import Model
-from ferl._model.tree import FuzzyTree, nodes_by_depth
-from ferl._read.evidence import Evidence, read_evidence
-from ferl._read.novelty import total_spread
+from ferl._models.evidence import Evidence
+from ferl._models.model import Model
+from ferl._models.novelty import total_spread
 from ferl._read.verdicts import margin_verdict
 from ferl._util.arrays import Floats
 from ferl._util.text import number_text, spoken
@@ -138,7 +137,7 @@ def certified_radius(model: Model, rows: Floats, scale: ArrayLike | str | None =
     ndarray of shape (n_samples,)
     """
     refuse_uncertified(model)
-    return proven_radius(model, rows, read_evidence(model, rows, n_threads), check_scale(model, scale), n_threads)
+    return proven_radius(model, rows, model.evidence(rows, n_threads), check_scale(model, scale), n_threads)
 
 
 def proven_radius(model: Model, rows: Floats, evidence: Evidence, scale: Floats, n_threads: int = 1) -> Floats:
@@ -200,24 +199,15 @@ def global_radius(model: Model, rows: Floats, evidence: Evidence, scale: Floats,
 
 def lipschitz_radius(model: Model, evidence: Evidence, scale: Floats) -> Floats:
     """``margin / (2 L)`` of each row, proven only as far as the gates stay open; NaN where it does not apply."""
-    tree, reading = model.tree, model.reading
-    if tree.n_nodes == 1 or tree.n_classes == 1:
+    slope = model.vote_slope(scale)
+    if model.tree.n_nodes == 1 or model.tree.n_classes == 1:
         return np.full(len(evidence), np.inf)
-    if reading.combination != "vote" or reading.sources != "leaves" or tree.word:
+    if slope is None:
         return np.full(len(evidence), np.nan)
     ordered = np.sort(evidence.belief, axis=1)
     margin = np.maximum(ordered[:, -1] - ordered[:, -2] - _ROUNDING, 0.0)
-    steepness = 4 * float(path_slopes(tree, scale).max()) * (1 + _ROUNDING)
+    steepness = 4 * slope * (1 + _ROUNDING)
     return np.asarray(margin / steepness if steepness > 0 else np.where(margin > 0, np.inf, 0.0))
-
-
-def path_slopes(tree: FuzzyTree, scale: Floats) -> Floats:
-    """Sum of the steepest slopes on the path to each node, each feature in its unit, shape (n_nodes,)."""
-    total = np.zeros(tree.n_nodes)
-    with np.errstate(over="ignore"):  # in units so large a slope is infinite, and the radius 0
-        for nodes in nodes_by_depth(tree.parent):
-            total[nodes] = total[tree.parent[nodes]] + tree.slope[nodes] * scale[tree.feature[nodes]]
-    return total
 
 
 def certify(model: Model, row: Floats, scale: ArrayLike | str | None = None) -> Certificate:
@@ -238,7 +228,7 @@ def certify(model: Model, row: Floats, scale: ArrayLike | str | None = None) -> 
     """
     refuse_uncertified(model)
     unit = check_scale(model, scale)
-    evidence = read_evidence(model, row)
+    evidence = model.evidence(row)
 
     def radius(moving: Floats) -> float:
         return float(local_radius(model, row, evidence, moving)[0])
@@ -268,19 +258,10 @@ def certify(model: Model, row: Floats, scale: ArrayLike | str | None = None) -> 
     )
 
 
-def is_certified(model: Model) -> bool:
-    """Whether labels of the model can be certified: those of wide rules, and of trees by how they combine."""
-    return model.weights is not None or model.reading.combination in _CERTIFIED
-
-
 def refuse_uncertified(model: Model) -> None:
-    """Raise an error unless the model combines in a way that is certified."""
-    if not is_certified(model):
-        raise ValueError(
-            f"combination is {model.reading.combination!r}; labels are certified for "
-            f"{' and '.join(map(repr, _CERTIFIED))} only. Read the model in one of these ways, for example "
-            'clf.reading(combination="dempster"); it need not be fitted again.'
-        )
+    """Raise an error where labels of the model cannot be proven to stay."""
+    if model.unproven:
+        raise ValueError(model.unproven)
 
 
 def check_scale(model: Model, scale: ArrayLike | str | None) -> Floats:

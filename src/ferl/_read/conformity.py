@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._read.evidence import Evidence
+from ferl._models.evidence import Evidence
 from ferl._util.arrays import Floats, Ints
 
 SCORES = ("plausibility", "probability", "aps", "raps")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._model.model import Model
-from ferl._read.evidence import Evidence, supports
+from ferl._models.evidence import Evidence
+from ferl._models.model import Model
 from ferl._util.arrays import Floats
 
 DECISIONS = ("probable", "balanced")
@@ -42,26 +42,5 @@ def decide(model: Model, rows: Floats, evidence: Evidence, decision: str = "prob
     if decision == "probable":
         preference = evidence.probability
     else:
-        preference = _lift_of_trees(model, evidence) if model.weights is None else _lift(model, rows, evidence)
+        preference = model.lift(rows, evidence)
     return np.asarray(preference.argmax(axis=1))
-
-
-def _lift_of_trees(model: Model, evidence: Evidence) -> Floats:
-    """Belief divided by frequency, shape (n_samples, n_classes).
-
-    Ignorance is no class's: shared out by the frequencies, ``belief + ignorance * frequency``, and divided by them, it
-    gives to all classes the same. Shared out equally, as the pignistic probability does, it would speak for rare ones.
-    """
-    frequency = model.class_frequency
-    return np.divide(evidence.belief, frequency, out=np.zeros_like(evidence.belief), where=frequency > 0)
-
-
-def _lift(model: Model, rows: Floats, evidence: Evidence) -> Floats:
-    """Logarithm of probability divided by frequency, shape (n_samples, n_classes).
-
-    Gates withhold the prior as they withhold what rules say; so the frequencies count as far as the gates are open.
-    """
-    support = supports(model, rows).prod(axis=1)
-    with np.errstate(divide="ignore"):
-        known = np.log(np.where(model.class_frequency > 0, model.class_frequency, 1.0))
-        return np.asarray(np.log(evidence.probability) - support[:, None] * known)

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ferl import _core
-from ferl._model.model import Model
+from ferl._models.model import Model
+from ferl._models.rule_model import RuleModel
 from ferl._read.rules import rule_numbers
 from ferl._util.arrays import Floats
 from ferl._util.text import exact_text
@@ -68,7 +69,7 @@ def exact_lines(model: Model, names: Sequence[str], labels: Sequence[Any]) -> li
     list of str
         What an answer is made of, then the rules with a line for each condition.
     """
-    lines = _weights_head(model, names, labels) if model.weights is not None else _tree_head(model)
+    lines = _weights_head(model, names, labels) if isinstance(model, RuleModel) else _tree_head(model)
     lines += _coded_lines(model, names)
     for index, (node, number) in enumerate(rule_numbers(model).items()):
         path = model.tree.path(node)
@@ -79,17 +80,17 @@ def exact_lines(model: Model, names: Sequence[str], labels: Sequence[Any]) -> li
     return lines
 
 
-def _weights_head(model: Model, names: Sequence[str], labels: Sequence[Any]) -> list[str]:
+def _weights_head(model: RuleModel, names: Sequence[str], labels: Sequence[Any]) -> list[str]:
     """How the weights of wide rules become an answer."""
-    weights, categories = model.rule_weights, model.category_names
+    categories = model.category_names
     lines = [
         "Begin with the prior and add the weights of each rule times how far it fits; the probabilities are in "
         "proportion to exp(sum).",
         _FITS,
-        f"prior: {_by_class(weights.prior, labels)}",
+        f"prior: {_by_class(model.prior, labels)}",
     ]
     columns = model.gated_columns.tolist()
-    numbers = [f"{_quoted(names[k])} {_range(weights.seen[k])}" for k in columns if k not in categories]
+    numbers = [f"{_quoted(names[k])} {_range(model.ranges[k])}" for k in columns if k not in categories]
     if numbers:
         lines += [
             "The sums are multiplied by a gate for each of these numbers: 1 inside the range, less in proportion to "
@@ -106,7 +107,7 @@ def _weights_head(model: Model, names: Sequence[str], labels: Sequence[Any]) -> 
     return lines
 
 
-def _tree_head(model: Model) -> list[str]:
+def _tree_head(model: Any) -> list[str]:
     """How what the nodes of a tree say becomes an answer."""
     reading = model.reading
     lines = [_RULES[reading.combination].format(most=repr(_core.MOST_FIRING)), _FITS]
@@ -125,11 +126,11 @@ def _tree_head(model: Model) -> list[str]:
 def _coded_lines(model: Model, names: Sequence[str]) -> list[str]:
     """Which numbers stand for dates and for ordered categories."""
     asked = [column for column in model.tree.tested_columns if column < model.n_features]
-    dates = [_quoted(names[column]) for column in asked if model.kind(column).is_date]
+    dates = [_quoted(names[column]) for column in asked if model.column_kind(column).is_date]
     orders = [
-        f"{_quoted(names[column])} {_list(model.kind(column).order)}"
+        f"{_quoted(names[column])} {_list(model.column_kind(column).order)}"
         for column in asked
-        if model.kind(column).is_ordered
+        if model.column_kind(column).is_ordered
     ]
     lines = (
         ["The number of a date is the days since the beginning of 1970.", f"dates: {'; '.join(dates)}"] if dates else []
@@ -152,15 +153,15 @@ def _condition(model: Model, node: int, names: Sequence[str]) -> str:
     a, b, c, d = tree.trapezoid[node].tolist()
     sides = [f"above {_range((a, b))}"] if math.isfinite(a) else []
     sides += [f"below {_range((c, d))}"] if math.isfinite(d) else []
-    is_gated = model.reading.support_gate and model.weights is None
+    is_gated = model.reading.support_gate and not isinstance(model, RuleModel)
     seen = f"seen {_range(tree.support[node])}, " if is_gated else ""
     return f"{name} {' and '.join(sides) or 'is any number'} ({seen}missing {missing})"
 
 
 def _said(model: Model, node: int, index: int, labels: Sequence[Any]) -> str:
     """What a rule says, of wide rules by their index."""
-    if model.weights is not None:
-        return _by_class(model.weights.weight[index], labels)
+    if isinstance(model, RuleModel):
+        return _by_class(model.rules.weight[index], labels)
     said = _by_class(model.tree.consequent[node], labels)
     return f"{said}; believed by {exact_text(float(model.reliability[node]))}" if model.reading.discount > 0 else said
 

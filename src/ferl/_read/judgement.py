@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._model.model import Model
+from ferl._models.evidence import Evidence
+from ferl._models.model import Model
 from ferl._read.calibration import Calibration
 from ferl._read.decision import decide
-from ferl._read.evidence import Evidence, read_evidence
-from ferl._read.novelty import novelty
 from ferl._util.arrays import Bools, Floats
 
 # Why a row has no answer, in words that programs may rely on, and in those that people read.
@@ -122,8 +121,8 @@ def judge(model: Model, rows: Floats, rule: Rule, *, with_novelty: bool = False,
         sets = np.zeros((0, len(model.classes)), dtype=np.bool_)
         none = np.zeros(0) if needs_novelty else None
         return Judgement(nothing, sets, np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.int8), none)
-    evidence = read_evidence(model, rows, n_threads)
-    how_novel = novelty(model, rows, n_threads=n_threads) if needs_novelty else None
+    evidence = model.evidence(rows, n_threads)
+    how_novel = model.novelty(rows, n_threads=n_threads) if needs_novelty else None
     told = evidence if promised is None or promised.moved is None else promised.moved(evidence)
     if promised is not None and promised.conformal is not None:
         sets = promised.conformal.sets(evidence, promised.conformal.alpha if rule.alpha is None else rule.alpha)

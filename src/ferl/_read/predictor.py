@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ferl._model.model import Model
-from ferl._read.evidence import Evidence, read_evidence, read_probabilities
+from ferl._models.evidence import Evidence
+from ferl._models.model import Model
 from ferl._tables import read_row, with_indicators
 from ferl._util.arrays import Floats, core_ready
 
@@ -56,7 +56,7 @@ class Predictor:
         row : dict, list, ndarray of shape (n_features,), Series or data frame of one row
             A value for each feature, None where it is missing; without names in the order of the features.
         """
-        return np.asarray(read_probabilities(self._model, self._row(row))[0])
+        return np.asarray(self._model.probabilities(self._row(row))[0])
 
     def predict(self, row: Any) -> Any:
         """The most probable class; ``row`` as in :meth:`predict_proba`."""
@@ -64,4 +64,4 @@ class Predictor:
 
     def predict_evidence(self, row: Any) -> Evidence:
         """Belief, plausibility, ignorance and conflict, arrays of one row; ``row`` as in :meth:`predict_proba`."""
-        return read_evidence(self._model, self._row(row))
+        return self._model.evidence(self._row(row))

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ferl._model.model import Model
-from ferl._read.evidence import supports
+from ferl._models.rule_model import RuleModel
 from ferl._read.rules import Rule, read_rules
 from ferl._read.score_table import read_score_table
 from ferl._read.shapes import Curve, mean_firing
@@ -54,7 +53,7 @@ class Reason:
 
 
 def read_reasons(
-    model: Model,
+    model: RuleModel,
     rows: Floats,
     n: int,
     positive: Any = None,
@@ -81,7 +80,7 @@ def read_reasons(
     ]
 
 
-def _positive(model: Model, positive: Any) -> int:
+def _positive(model: RuleModel, positive: Any) -> int:
     """Index of the class that rows should have had."""
     classes = model.classes.tolist()
     if positive is None and len(classes) == 2:
@@ -93,7 +92,7 @@ def _positive(model: Model, positive: Any) -> int:
     return int(classes.index(positive))
 
 
-def _rival(model: Model, positive: int, rival: Any) -> int | None:
+def _rival(model: RuleModel, positive: int, rival: Any) -> int | None:
     """Index of the class that the wished one is compared with; None: with none."""
     classes = model.classes.tolist()
     if rival is None:
@@ -104,7 +103,7 @@ def _rival(model: Model, positive: int, rival: Any) -> int | None:
     return int(classes.index(rival))
 
 
-def _style(model: Model, names: Sequence[str]) -> WideStyle:
+def _style(model: RuleModel, names: Sequence[str]) -> WideStyle:
     return WideStyle(model, list(names), [in_sentence(label) for label in model.labels])
 
 
@@ -133,7 +132,7 @@ class _Parts:
     rules: tuple[Rule, ...]
 
     @classmethod
-    def of(cls, model: Model) -> _Parts:
+    def of(cls, model: RuleModel) -> _Parts:
         """The parts of a model, read once: that takes ten times as long as judging a row."""
         if "parts" not in model.reason_parts:
             table = read_score_table(_style(model, model.column_names()))
@@ -174,7 +173,7 @@ class _Candidates:
     def lost(self, rows: Floats) -> Floats:
         """What each candidate costs each row, shape (n_samples, n_candidates); curves come first, then rules."""
         model, weight = self.style.model, self.weight
-        firing = model.tree.fire(rows, gated=False)[:, model.rule_weights.node[list(self.parts.alone)]]
+        firing = model.tree.fire(rows, gated=False)[:, model.rules.node[list(self.parts.alone)]]
         got = [curve.at(rows[:, curve.feature])[:, 0] for curve in self.curves]
         if self.against == "best":
             usual = [float(curve.evidence.max()) for curve in self.curves]
@@ -184,7 +183,7 @@ class _Candidates:
             expected = self.parts.firing * weight
         of_curves = np.array(usual) - np.reshape(got, (len(usual), len(rows))).T
         of_rules = expected - firing * weight
-        support = supports(model, rows).prod(axis=1)[:, None]
+        support = model.supports(rows).prod(axis=1)[:, None]
         return np.asarray(support * np.hstack([of_curves, of_rules]))
 
     def reason(self, row: Floats, candidate: int, lost: float, unit: float) -> Reason:
@@ -198,7 +197,7 @@ class _Candidates:
             name, value = self.style.names[curve.feature], self._value(curve, float(row[curve.feature]))
             return Reason(name, value, lost, points, f"{name} is {value}: {cost}")
         index = self.parts.alone[candidate - len(self.curves)]
-        node = int(self.style.model.rule_weights.node[index])
+        node = int(self.style.model.rules.node[index])
         fits = float(self.style.model.tree.fire(row[None], gated=False)[0, node])
         value = f"{fits:.0%}"
         conditions = self.style.conditions(self.parts.rules[index])

@@ -7,7 +7,7 @@ from math import inf
 
 import numpy as np
 
-from ferl._read.evidence import Evidence
+from ferl._models.evidence import Evidence
 from ferl._util.arrays import Floats
 
 SIGNALS = ("margin", "belief", "ignorance", "novelty")

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ferl._model.model import Model
-from ferl._model.tree import FuzzyTree
-from ferl._model.words import STANDARD_WORDS
+from ferl._models.model import Model
+from ferl._models.rule_model import RuleModel
+from ferl._models.tree import FuzzyTree
+from ferl._models.words import STANDARD_WORDS
 from ferl._read.bands import FULL, Overlap, overlap
 from ferl._read.bands import Bound as Bound
 from ferl._read.bands import value_at as value_at
@@ -183,7 +184,7 @@ def read_rules(model: Model, inner: bool | None = None) -> list[Rule]:
     list of Rule
     """
     tree, numbers = model.tree, rule_numbers(model)
-    if model.weights is not None:
+    if isinstance(model, RuleModel):
         return [
             Rule(
                 node,
@@ -193,7 +194,7 @@ def read_rules(model: Model, inner: bool | None = None) -> list[Rule]:
                 float(tree.weight[node]),
                 evidence,
             )
-            for (node, number), evidence in zip(numbers.items(), model.weights.weight, strict=True)
+            for (node, number), evidence in zip(numbers.items(), model.rules.weight, strict=True)
         ]
     if inner is None:
         nodes = list(numbers)
@@ -211,8 +212,8 @@ def rule_numbers(model: Model) -> dict[int, int]:
 
     Wide rules have the order of ``evidence_weights_`` and of ``contributions``.
     """
-    if model.weights is not None:
-        return {node: number for number, node in enumerate(model.weights.node.tolist(), 1)}
+    if isinstance(model, RuleModel):
+        return {node: number for number, node in enumerate(model.rules.node.tolist(), 1)}
     nodes = np.flatnonzero(model.speaks)
     order = np.argsort(-model.tree.weight[nodes], kind="stable")
     return {node: number for number, node in enumerate(nodes[order].tolist(), 1)}
@@ -225,7 +226,7 @@ def read_conditions(model: Model, leaf: int) -> tuple[Condition, ...]:
 
 def merged_conditions(model: Model, path: Sequence[int]) -> tuple[Condition, ...]:
     """What these nodes ask, each feature once."""
-    tree, plain = model.tree, model.weights is not None
+    tree, plain = model.tree, isinstance(model, RuleModel)
     conditions: list[Condition] = []
     for feature in dict.fromkeys(int(tree.feature[node]) for node in path):  # in the order of the path
         nodes = [node for node in path if tree.feature[node] == feature]
@@ -235,7 +236,7 @@ def merged_conditions(model: Model, path: Sequence[int]) -> tuple[Condition, ...
         if tree.n_categories(feature + 1)[feature] > 0:
             conditions.append(Condition(feature, None, None, categories=_categories(tree, nodes), plain=plain))
             continue
-        kind = model.kind(feature)
+        kind = model.column_kind(feature)
         if kind.is_ordered:
             categories = _ordered_categories(tree, nodes, len(kind.order))
             conditions.append(Condition(feature, None, None, categories=categories, plain=plain, kind=kind))
@@ -261,7 +262,7 @@ def _categories(tree: FuzzyTree, nodes: list[int]) -> tuple[tuple[int, float], .
 
 def is_told_by_value(model: Model, feature: int) -> bool:
     """Whether conditions in words tell the values that fit: "ht = 1", not "ht is high"; not of an expert's words."""
-    kind, partition = model.kind(feature), model.partition
+    kind, partition = model.column_kind(feature), model.words
     if partition is None or not (kind.is_ordered or kind.name == "binary"):
         return False
     variable = partition[feature]

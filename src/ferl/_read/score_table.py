@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ferl._model.model import Model
+from ferl._models.rule_model import RuleModel
 from ferl._read.rules import read_rules
 from ferl._read.shapes import Curve, read_shapes
 from ferl._read.wide_text import WideStyle, is_binary, is_told_as_curve
@@ -48,7 +48,7 @@ class ScoreTable:
 
     Attributes
     ----------
-    model : Model
+    model : RuleModel
         The model.
     base : ndarray of shape (n_classes,)
         What all rows begin with.
@@ -64,7 +64,7 @@ class ScoreTable:
     Where a table is scaled, ``n_classes`` stands for the number of columns of the scale.
     """
 
-    model: Model
+    model: RuleModel
     base: Floats
     curves: tuple[Curve, ...]
     rules: tuple[int, ...]
@@ -73,7 +73,7 @@ class ScoreTable:
 
     def total(self, rows: Floats) -> Floats:
         """What the table says of encoded rows whose gates are open, shape (n_samples, n_classes)."""
-        firing = self.model.tree.fire(rows, gated=False)[:, self.model.rule_weights.node[list(self.rules)]]
+        firing = self.model.tree.fire(rows, gated=False)[:, self.model.rules.node[list(self.rules)]]
         out = self.base + np.einsum("ir,rc->ic", firing, self.weight)
         for curve in self.curves:
             out = out + curve.at(rows[:, curve.feature])
@@ -112,11 +112,11 @@ def read_score_table(
             lines += _curve_lines(style, curves[-1])
             continue
         for rule in shape.rules:
-            own = scale(model.rule_weights.weight[rule])
+            own = scale(model.rules.weight[rule])
             conditions = style.conditions(rules[rule]) or "always"
             lines.append(ScoreLine(f"rule {rule + 1}", conditions, (rule,), np.nan, np.nan, own, own))
         alone += shape.rules
-    weight = scale(model.rule_weights.weight[alone])
+    weight = scale(model.rules.weight[alone])
     begin = (scale_base or scale)(base)
     return ScoreTable(model, begin, tuple(curves), tuple(alone), weight, tuple(lines))
 

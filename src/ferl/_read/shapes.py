@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ferl._model.model import Model
+from ferl._models.rule_model import RuleModel
 from ferl._tables import with_indicators
 from ferl._util.arrays import Floats
 
@@ -95,12 +95,12 @@ class Interaction(Shape):
     corners : tuple of ndarray
         Of each feature: the numbers where a rule bends, ascending, or the codes of all categories. Between
         neighbouring corners of numbers the sum is linear in each feature.
-    model : Model
+    model : RuleModel
         The model that has these rules.
     """
 
     corners: tuple[Floats, ...]
-    model: Model
+    model: RuleModel
 
     def at(self, *values: Floats) -> Floats:
         """Weight of evidence of rows, shape (n_rows, n_classes), from one array of values for each feature."""
@@ -153,12 +153,12 @@ class Shapes:
         return next((curve for curve in self.curves if curve.feature == feature), None)
 
 
-def read_shapes(model: Model) -> Shapes:
+def read_shapes(model: RuleModel) -> Shapes:
     """The rules of a wide model, summed by the features that they ask.
 
     Parameters
     ----------
-    model : Model
+    model : RuleModel
         Of wide rules.
 
     Returns
@@ -170,14 +170,14 @@ def read_shapes(model: Model) -> Shapes:
     >>> from sklearn.datasets import load_iris
     >>> from ferl import FERLClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = FERLClassifier("wide", max_conditions=1, random_state=0).fit(X, y)
+    >>> clf = FERLClassifier(max_conditions=1, random_state=0).fit(X, y)
     >>> shapes = read_shapes(clf.model_)
     >>> parts = [curve.at(X[:1, curve.feature]) for curve in shapes.curves]
     >>> bool(abs(shapes.prior + sum(parts) - clf.decision_function(X[:1])).max() < 1e-12)
     True
     """
     rules_of: dict[tuple[tuple[int, ...], bool], list[int]] = {}
-    for rule, node in enumerate(model.rule_weights.node.tolist()):
+    for rule, node in enumerate(model.rules.node.tolist()):
         columns = [int(model.tree.feature[step]) for step in model.tree.path(node)]
         features = tuple(sorted({feature_of(model, column) for column in columns}))
         # Two conditions on one column multiply, which is no line; such a rule stays apart.
@@ -189,13 +189,13 @@ def read_shapes(model: Model) -> Shapes:
         _interaction(model, features, rules, kept) for (features, is_line), rules in rules_of.items() if not is_line
     ]
     return Shapes(
-        model.rule_weights.prior,
+        model.prior,
         tuple(sorted(curves, key=lambda shape: (-shape.importance, shape.features))),
         tuple(sorted(others, key=lambda shape: (-shape.importance, shape.features))),
     )
 
 
-def shape_importances(model: Model) -> Floats:
+def shape_importances(model: RuleModel) -> Floats:
     """Importance of each feature of a wide model, as shares of one, shape (n_features,).
 
     The importance of a shape is shared equally among its features, as the weights of its rules are.
@@ -207,12 +207,12 @@ def shape_importances(model: Model) -> Floats:
     return np.asarray(found / total if total > 0 else found)
 
 
-def feature_of(model: Model, column: int) -> int:
+def feature_of(model: RuleModel, column: int) -> int:
     """The feature that a column of the model tells about: itself, or the one whose being missing it indicates."""
     return column if column < model.n_features else model.missing_features[column - model.n_features]
 
 
-def kept_rows(model: Model) -> Floats:
+def kept_rows(model: RuleModel) -> Floats:
     """Training rows that the model keeps, shape (n_kept, n_columns).
 
     All of them where they are few. Otherwise rows that cover the others, so that unusual rows are more frequent here.
@@ -222,12 +222,12 @@ def kept_rows(model: Model) -> Floats:
     return np.asarray(profile.exemplar_row[own[own >= 0]])
 
 
-def _curve(model: Model, feature: int, rules: list[int], kept: Floats) -> Curve:
+def _curve(model: RuleModel, feature: int, rules: list[int], kept: Floats) -> Curve:
     is_categorical = feature in model.category_names
     values = _corners(model, feature, rules)
     unseen = [float(len(values))] if is_categorical else []
     said = _said(model, rules, {feature: np.array([*values, *unseen, np.nan])})
-    low, high = model.rule_weights.seen[feature].tolist()
+    low, high = model.ranges[feature].tolist()
     return Curve(
         (feature,),
         tuple(rules),
@@ -241,28 +241,28 @@ def _curve(model: Model, feature: int, rules: list[int], kept: Floats) -> Curve:
     )
 
 
-def _interaction(model: Model, features: tuple[int, ...], rules: list[int], kept: Floats) -> Interaction:
+def _interaction(model: RuleModel, features: tuple[int, ...], rules: list[int], kept: Floats) -> Interaction:
     corners = tuple(_corners(model, feature, rules) for feature in features)
     return Interaction(features, tuple(rules), _mean(model, rules), _importance(model, rules, kept), corners, model)
 
 
-def _corners(model: Model, feature: int, rules: Sequence[int]) -> Floats:
+def _corners(model: RuleModel, feature: int, rules: Sequence[int]) -> Floats:
     """Values of a feature at which conditions of these rules bend, or the codes of its categories; at least one."""
     if feature in model.category_names:
         return np.arange(len(model.category_names[feature]), dtype=np.float64)
-    if model.kind(feature).is_ordered:
-        return np.arange(len(model.kind(feature).order), dtype=np.float64)
+    if model.column_kind(feature).is_ordered:
+        return np.arange(len(model.column_kind(feature).order), dtype=np.float64)
     tree, found = model.tree, set()
-    for node in (step for rule in rules for step in tree.path(int(model.rule_weights.node[rule]))):
+    for node in (step for rule in rules for step in tree.path(int(model.rules.node[rule]))):
         if tree.feature[node] == feature:
             a, b, c, d = tree.trapezoid[node].tolist()
             # Beside an upright side the next number has no membership any more: the line falls in between.
             found |= {np.nextafter(a, -np.inf) if a == b else a, b, c, np.nextafter(d, np.inf) if c == d else d}
     bends = sorted(value for value in found if np.isfinite(value))
-    return np.array(bends or [float(np.nan_to_num(model.rule_weights.seen[feature, 0], posinf=0.0))])
+    return np.array(bends or [float(np.nan_to_num(model.ranges[feature, 0], posinf=0.0))])
 
 
-def _said(model: Model, rules: Sequence[int], values: dict[int, Floats]) -> Floats:
+def _said(model: RuleModel, rules: Sequence[int], values: dict[int, Floats]) -> Floats:
     """What rules say of rows of which they ask no other features than these, shape (n_rows, n_classes)."""
     rows = np.full((len(next(iter(values.values()))), model.n_features), np.nan)
     for feature, own in values.items():
@@ -270,29 +270,29 @@ def _said(model: Model, rules: Sequence[int], values: dict[int, Floats]) -> Floa
     return _evidence(model, rules, with_indicators(rows, model.missing_features))
 
 
-def _evidence(model: Model, rules: Sequence[int], rows: Floats) -> Floats:
+def _evidence(model: RuleModel, rules: Sequence[int], rows: Floats) -> Floats:
     """What rules say of encoded rows whose gates are open, shape (n_rows, n_classes)."""
-    weights, chosen = model.rule_weights, list(rules)
-    firing = model.tree.fire(rows, gated=False)[:, weights.node[chosen]]
-    return np.asarray(np.einsum("ir,rc->ic", firing, weights.weight[chosen]))
+    own, chosen = model.rules, list(rules)
+    firing = model.tree.fire(rows, gated=False)[:, own.node[chosen]]
+    return np.asarray(np.einsum("ir,rc->ic", firing, own.weight[chosen]))
 
 
-def _mean(model: Model, rules: Sequence[int]) -> Floats:
+def _mean(model: RuleModel, rules: Sequence[int]) -> Floats:
     """What rules say of the training rows on average, shape (n_classes,): their nodes know the mean firing."""
-    weights, chosen = model.rule_weights, list(rules)
-    return np.asarray(np.einsum("r,rc->c", mean_firing(model)[chosen], weights.weight[chosen]))
+    chosen = list(rules)
+    return np.asarray(np.einsum("r,rc->c", mean_firing(model)[chosen], model.rules.weight[chosen]))
 
 
-def _importance(model: Model, rules: Sequence[int], kept: Floats) -> float:
+def _importance(model: RuleModel, rules: Sequence[int], kept: Floats) -> float:
     """As ``Shape.importance``."""
     if len(kept):
         return float(np.ptp(_evidence(model, rules, kept) - _mean(model, rules), axis=1).mean())
     # A rule that fires fully for a share m of the rows lies 2 m (1 - m) from its mean on average, others less.
-    mean, weight = mean_firing(model)[list(rules)], model.rule_weights.weight[list(rules)]
+    mean, weight = mean_firing(model)[list(rules)], model.rules.weight[list(rules)]
     return float((2 * mean * (1 - mean) * np.ptp(weight, axis=1)).sum())
 
 
-def mean_firing(model: Model) -> Floats:
+def mean_firing(model: RuleModel) -> Floats:
     """Mean firing of each rule over the training rows, shape (n_rules,)."""
     weight = model.tree.weight
-    return np.asarray(weight[model.rule_weights.node] / weight[0])
+    return np.asarray(weight[model.rules.node] / weight[0])

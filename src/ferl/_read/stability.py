@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
-from ferl._model.model import Model
-from ferl._read.certificate import certified_radius, is_certified, path_slopes
-from ferl._read.novelty import total_spread
-from ferl._read.slopes import lipschitz, slope_bounds
+from ferl._models.model import Model
+from ferl._models.novelty import total_spread
+from ferl._models.rule_model import RuleModel
+from ferl._models.tree_model import TreeModel
+from ferl._read.certificate import certified_radius
 from ferl._read.verdicts import steadiness_verdict
 from ferl._util.arrays import Floats
 from ferl._util.text import LONG, number_text, spoken
@@ -22,14 +24,7 @@ _MOST_PROOFS = 200  # rows whose radius is proven: a wide model may need a milli
 
 @dataclass(frozen=True)
 class StabilityReport:
-    """Constants of the paper's stability bound (Prop. 1), and what they are made of.
-
-    All are about rows where the gates are open, and about the max-norm of the change of a row. A firing
-    is a product of at most D memberships, so it changes at most D lambda times as fast as the row. The masses of a
-    source then change, in sum, by twice that; those of K sources combined, before Dempster's normalisation, by at
-    most 2 K D lambda; and probabilities, which are divided by the normaliser Z = 1 - conflict, by
-    4 K D lambda / Z. (The paper leaves the factor open and lets it grow with the number of classes; 4 is enough for any
-    number, because combining never enlarges the sum of differences of masses.)
+    """How fast the answers of a model can change, and what in the model decides it.
 
     Attributes
     ----------
@@ -54,9 +49,9 @@ class StabilityReport:
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from ferl import FERLClassifier
+    >>> from ferl import FERLTreeClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = FERLClassifier("compact", criterion="consistent", random_state=0).fit(X, y)
+    >>> clf = FERLTreeClassifier("compact", random_state=0).fit(X, y)
     >>> print(clf.stability_report(X))
     K                 4  sources combined (the most over 150 rows)
     D                 2  conditions on the longest path
@@ -80,6 +75,19 @@ class StabilityReport:
     def verdict(self) -> str:
         """How steady the answers are, in a sentence."""
         return steadiness_verdict(self.per_spread, self.radius)
+
+
+@dataclass(frozen=True)
+class TreeStabilityReport(StabilityReport):
+    """Constants of the paper's stability bound (Prop. 1), and what they are made of.
+
+    All are about rows where the gates are open, and about the max-norm of the change of a row. A firing
+    is a product of at most D memberships, so it changes at most D lambda times as fast as the row. The masses of a
+    source then change, in sum, by twice that; those of K sources combined, before Dempster's normalisation, by at
+    most 2 K D lambda; and probabilities, which are divided by the normaliser Z = 1 - conflict, by
+    4 K D lambda / Z. (The paper leaves the factor open and lets it grow with the number of classes; 4 is enough for any
+    number, because combining never enlarges the sum of differences of masses.)
+    """
 
     @property
     def firing(self) -> float:
@@ -114,7 +122,7 @@ class StabilityReport:
 
 
 @dataclass(frozen=True)
-class WideStabilityReport:
+class RuleStabilityReport(StabilityReport):
     """How fast the scores of wide rules can change, and in which direction: proven from the rules, not from rows.
 
     All is about rows where the gates are open. Outside the range of the training rows gates fade all scores towards
@@ -154,26 +162,14 @@ class WideStabilityReport:
     >>> from ferl import FERLClassifier
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> names = ["mean radius", "mean texture"]
-    >>> clf = FERLClassifier("wide", max_rules=4, monotonic_cst=[-1, 0], random_state=0).fit(X[names], y)
+    >>> clf = FERLClassifier(max_rules=4, monotonic_cst=[-1, 0], random_state=0).fit(X[names], y)
     >>> clf.stability_report().direction("mean radius", 1)
     -1
     """
 
-    n_sources: int
-    n_rows: int | None
-    depth: int
-    slope: float
-    lipschitz: float
-    slopes: Floats
-    names: tuple[str, ...]
-    classes: tuple[Any, ...]
-    per_spread: float = math.nan
-    radius: float = math.nan
-
-    @property
-    def verdict(self) -> str:
-        """How steady the answers are, in a sentence."""
-        return steadiness_verdict(self.per_spread, self.radius)
+    slopes: Floats = field(default_factory=lambda: np.zeros((0, 0, 2)))
+    names: tuple[str, ...] = ()
+    classes: tuple[Any, ...] = ()
 
     def direction(self, feature: str, label: Any) -> int | None:
         """1 where larger values provably never make the label less probable, -1 never more; 0: it does not depend.
@@ -231,7 +227,8 @@ def _table(lines: Iterable[tuple[str, str, str]]) -> str:
     return "\n".join(f"{name:12}  {value:>{width}}  {meaning}" for name, value, meaning in lines)
 
 
-def report_stability(model: Model, rows: Floats | None = None) -> StabilityReport | WideStabilityReport:
+@singledispatch
+def report_stability(model: Any, rows: Floats | None = None) -> StabilityReport:
     """Read the constants off a model.
 
     Parameters
@@ -240,43 +237,51 @@ def report_stability(model: Model, rows: Floats | None = None) -> StabilityRepor
         The model.
     rows : ndarray of shape (n_samples, n_columns), default=None
         Rows over which the number of sources is counted. None: all sources.
-
-    Returns
-    -------
-    StabilityReport or WideStabilityReport
     """
-    tree, speaks = model.tree, model.speaks
-    n_sources, n_rows = int(speaks.sum()), None
-    if rows is not None:
-        # Gates of wide rules fade what all rules say at once; they silence no rule alone.
-        firing = (model if model.weights is None else model.with_gates_open).fire(rows)
-        n_sources, n_rows = int((firing[:, speaks] > 0).sum(axis=1).max()), len(rows)
-    radius = math.nan if rows is None else _median_radius(model, rows)
-    constants = n_sources, n_rows, int(tree.depth.max()), float(np.max(tree.slope))
-    if model.weights is None:
-        return StabilityReport(*constants, tree.lipschitz, _vote_per_spread(model), radius)
-    names, labels, slopes = tuple(model.feature_names()), tuple(model.labels), slope_bounds(model)
-    per_spread = _wide_per_spread(model, slopes)
-    return WideStabilityReport(*constants, lipschitz(model), slopes, names, labels, per_spread, radius)
+    raise TypeError(f"There is no stability report for a {type(model).__name__}.")
 
 
-def _median_radius(model: Model, rows: Floats) -> float:
+@report_stability.register
+def _(model: TreeModel, rows: Floats | None = None) -> StabilityReport:
+    constants = _constants(model, model, rows)
+    return TreeStabilityReport(*constants, model.lipschitz, _vote_per_spread(model), _radius(model, rows))
+
+
+@report_stability.register
+def _(model: RuleModel, rows: Floats | None = None) -> StabilityReport:
+    # Gates fade all rules at once; they silence no rule alone.
+    constants, slopes = _constants(model, model.with_gates_open, rows), model.slope_bounds()
+    per_spread = _score_per_spread(model, slopes)
+    names, labels = tuple(model.feature_names()), tuple(model.labels)
+    return RuleStabilityReport(*constants, model.lipschitz, per_spread, _radius(model, rows), slopes, names, labels)
+
+
+def _constants(model: Model, opened: Model, rows: Floats | None) -> tuple[int, int | None, int, float]:
+    """Number of sources, of rows, depth and slope; ``opened``: the model whose firings count."""
+    speaks, tree = model.speaks, model.tree
+    constants = int(tree.depth.max()), float(np.max(tree.slope))
+    if rows is None:
+        return int(speaks.sum()), None, *constants
+    return int((opened.fire(rows)[:, speaks] > 0).sum(axis=1).max()), len(rows), *constants
+
+
+def _radius(model: Model, rows: Floats | None) -> float:
     """Median over some rows of the radius in spreads that is proven."""
-    if not is_certified(model) or not len(rows):
+    if rows is None or model.unproven or not len(rows):
         return math.nan
     some = rows[np.linspace(0, len(rows) - 1, min(len(rows), _MOST_PROOFS)).astype(np.intp)]
     return float(np.median(certified_radius(model, np.ascontiguousarray(some), "spread")))
 
 
-def _vote_per_spread(model: Model) -> float:
+def _vote_per_spread(model: TreeModel) -> float:
     """Change of a probability per spread: half the Lipschitz constant of the vote in spreads."""
     if model.reading.combination != "vote" or model.reading.sources != "leaves":
         return 0.0 if model.tree.n_nodes == 1 else math.nan
-    slopes = path_slopes(model.tree, total_spread(model.tree))
+    slopes = model.path_slopes(total_spread(model.tree))
     return float(slopes.sum() / 2 if model.tree.word else slopes.max())
 
 
-def _wide_per_spread(model: Model, slopes: Floats) -> float:
+def _score_per_spread(model: RuleModel, slopes: Floats) -> float:
     """Change of a probability per spread.
 
     The difference of two scores changes by the sum of the slopes, and a probability by at most a quarter of the largest

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._model.model import Model
+from ferl._models.model import Model
 from ferl._read.rules import Rule, is_told_by_value, read_conditions, read_rules
 from ferl._util.text import has_words, one_line, spoken, support_text, words_of
 
@@ -38,19 +38,19 @@ def word_meanings(model: Model, names: Sequence[str], columns: Iterable[int] | N
     >>> from ferl import FERLClassifier
     >>> from ferl._read.text import word_meanings
     >>> iris = load_iris()
-    >>> clf = FERLClassifier("compact", random_state=0).fit(iris.data, iris.target)
+    >>> clf = FERLClassifier(words=True, random_state=0).fit(iris.data, iris.target)
     >>> for line in word_meanings(clf.model_, ["sepal length", "sepal width", "petal length", "petal width"]):
     ...     print(line)
     petal length: low below 1.3..4.3, medium around 4.3 (1.3..6.1), high above 4.3..6.1
     petal width: low below 0.2..1.3, medium around 1.3 (0.2..2.3), high above 1.3..2.3
     """
-    tree, partition = model.tree, model.partition
+    tree, partition = model.tree, model.words
     if not tree.word or partition is None:
         return []
     asked = tree.feature[1:].tolist() if columns is None else columns
     variables = [(partition[column], column) for column in sorted(set(asked))]
     return [
-        variable.text(names[column], model.kind(column).writer)
+        variable.text(names[column], model.column_kind(column).writer)
         for variable, column in variables
         if variable is not None and not is_told_by_value(model, column)
     ]
@@ -158,7 +158,7 @@ def in_sentence(name: Any) -> str:
 
 def _legend(model: Model, rules: list[Rule], names: list[str], shares: bool) -> list[str]:
     """What the words of these rules mean, or the percentages behind their bands."""
-    if not model.tree.word or model.partition is None:
+    if not model.tree.word or model.words is None:
         has_bands = any(own.lower or own.upper for rule in rules for own in rule.conditions)
         has_shares = shares and model.tree.cuts is not None and has_bands
         return ["(%): share of resamples whose best cut lies inside the band"] if has_shares else []

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ferl._model.model import Model
+from ferl._models.rule_model import RuleModel
 from ferl._read.kind_text import date_at
 from ferl._read.rules import Rule, read_rules, value_at
 from ferl._read.shapes import Curve, Interaction, read_shapes
@@ -29,7 +29,7 @@ _LEVEL = 0.005  # weights that differ by less read the same
 class WideStyle:
     """How wide rules are put into words: names of columns and classes, digits, and whether all classes are told."""
 
-    model: Model
+    model: RuleModel
     names: list[str]
     classes: list[str]
     decimals: int | None = None
@@ -70,7 +70,7 @@ class WideStyle:
 
     def number(self, column: int, corners: Floats, index: int) -> str:
         """A corner of a curve over numbers, as people write values of the column."""
-        kind, value = self.model.kind(column), float(corners[index])
+        kind, value = self.model.column_kind(column), float(corners[index])
         if kind.is_date:
             return date_at(value, _gap(corners, index), kind)
         said = kind.number(value)
@@ -132,7 +132,7 @@ def _categories_told(style: WideStyle, curve: Curve, evidence: Floats) -> list[s
     return [f"{', '.join(categories)}: {weight}" for weight, categories in alike.items()]
 
 
-def is_told_as_curve(model: Model, curve: Curve) -> bool:
+def is_told_as_curve(model: RuleModel, curve: Curve) -> bool:
     """Whether rules on one feature are told as their sum; those that ask numbers by words are told one by one."""
     return not model.tree.word or curve.is_categorical
 
@@ -148,9 +148,9 @@ def curve_summary(style: WideStyle, curve: Curve) -> str:
     return sentence if sentence.startswith(COMPARED) else f"{style.names[curve.feature]} {sentence}"
 
 
-def is_binary(model: Model, curve: Curve) -> bool:
+def is_binary(model: RuleModel, curve: Curve) -> bool:
     """Whether a curve is told value by value: over 0 and 1, or over ordered categories."""
-    if model.kind(curve.feature).is_ordered:
+    if model.column_kind(curve.feature).is_ordered:
         return True
     return model.is_whole(curve.feature) and curve.seen == (0.0, 1.0) and curve.values.tolist() == [0.0, 1.0]
 
@@ -183,7 +183,7 @@ def _direction(style: WideStyle, name: str, curve: Curve, evidence: Floats) -> s
 
 
 def _compared(style: WideStyle, curve: Curve) -> str:
-    return COMPARED[1 if style.model.kind(curve.feature).is_date else 0]
+    return COMPARED[1 if style.model.column_kind(curve.feature).is_date else 0]
 
 
 def _extremes(style: WideStyle, curve: Curve, evidence: Floats) -> str:
@@ -227,7 +227,7 @@ def rule_lines(style: WideStyle, rule: Rule, evidence: Floats) -> list[str]:
     ]
 
 
-def had_missing(model: Model, column: int) -> bool:
+def had_missing(model: RuleModel, column: int) -> bool:
     """Whether a column had missing values in training."""
     known = model.tree.profile.known_weight
     return known is not None and bool(known[0, column] < (1 - 1e-9) * model.tree.weight[0])
@@ -239,7 +239,7 @@ def had_missing(model: Model, column: int) -> bool:
 
 
 def wide_text(
-    model: Model,
+    model: RuleModel,
     names: list[str],
     classes: Sequence[Any],
     decimals: int | None = None,
@@ -268,7 +268,7 @@ def wide_text(
         if isinstance(shape, Curve) and is_curve:
             lines += curve_lines(style, shape)
         else:
-            lines += [line for rule in own for line in rule_lines(style, rules[rule], model.rule_weights.weight[rule])]
+            lines += [line for rule in own for line in rule_lines(style, rules[rule], model.rules.weight[rule])]
     if n_told < len(rules):
         lines.append(f"... and {len(rules) - n_told} more rules")
     lines += _end(style, shapes.all)
@@ -319,7 +319,7 @@ def _end(style: WideStyle, shapes: Sequence[Curve | Interaction]) -> list[str]:
 
 def _ranges(style: WideStyle) -> list[str]:
     """Ranges of the numbers whose gates close."""
-    seen, categories = style.model.rule_weights.seen, style.model.category_names
+    seen, categories = style.model.ranges, style.model.category_names
     columns = [column for column in style.model.gated_columns.tolist() if column not in categories]
     return [
         f"{style.names[own]} {'..'.join(number_text(style.model.number(own, end)) for end in seen[own].tolist())}"
@@ -327,6 +327,6 @@ def _ranges(style: WideStyle) -> list[str]:
     ]
 
 
-def _margin(model: Model) -> str:
+def _margin(model: RuleModel) -> str:
     margin = model.reading.gate_margin
     return "one range" if margin == 1 else f"{number_text(margin)} ranges"

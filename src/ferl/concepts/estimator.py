@@ -12,13 +12,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ferl._read.evidence import Evidence
+from ferl._answers import model_of
+from ferl._models.evidence import Evidence
 from ferl._read.reasons import Reason, read_reasons
-from ferl._readings import model_of
 from ferl._sklearn import HasMethods, StrOptions, fit_context
 from ferl._util.arrays import Floats
 from ferl._wrapper import checked_labels
-from ferl.classifier import FERLClassifier
 from ferl.concepts.detectors import ConceptCalibrator, ConceptDetector, n_rows_of, see_concepts
 from ferl.concepts.explanation import (
     ConceptExplanation,
@@ -30,6 +29,7 @@ from ferl.concepts.explanation import (
     named_table,
     rank_corrections,
 )
+from ferl.rules import FERLClassifier
 
 Known = Mapping[str, Any]
 
@@ -51,7 +51,7 @@ def default_head(concept_names: Sequence[str]) -> FERLClassifier:
         Not fitted.
     """
     words = concept_words(concept_names, between=(0.0, 1.0))
-    return FERLClassifier("wide", max_conditions=1, partition=words, prune=0.0007)
+    return FERLClassifier(words, max_conditions=1, prune=0.0007)
 
 
 class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
@@ -69,7 +69,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         probabilities of shape (n_samples, n_concepts) and is used as it is. "precomputed": X holds the probabilities.
         None: a logistic regression for each concept on standardised features.
     head : FERLClassifier, default=None
-        The rules. None: ``FERLClassifier("wide", max_conditions=1, partition=concept_words(names, between=(0, 1)),
+        The rules. None: ``FERLClassifier(max_conditions=1, words=concept_words(names, between=(0, 1)),
         prune=0.0007)``: at most one rule for each of up to 150 concepts, "has a red wing is present", whose evidence
         adds up.
     class_concepts : mapping, or array-like or data frame of shape (n_classes, n_concepts), default=None

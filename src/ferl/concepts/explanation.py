@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from ferl._model.fuzzy_set import FuzzySet
-from ferl._model.words import LinguisticVariable
+from ferl._models.fuzzy_set import FuzzySet
+from ferl._models.words import LinguisticVariable
 from ferl._read.explanation import Explanation
 from ferl._read.explanation.page import Readable, Section, Table
 from ferl._read.explanation.unlike import TITLE as NOVELTY_TITLE
@@ -21,7 +21,7 @@ from ferl._util.arrays import Floats
 from ferl._util.text import plain
 
 if TYPE_CHECKING:
-    from ferl.classifier import FERLClassifier
+    from ferl.rules import FERLClassifier
 
 
 def concept_words(
@@ -41,8 +41,8 @@ def concept_words(
     Returns
     -------
     list of LinguisticVariable
-        For ``FERLClassifier("wide", partition=...)``, where ``between=(0, 1)`` lets evidence grow with the probability,
-        or ``FERLClassifier("compact", partition=...)``.
+        For ``FERLClassifier(words=...)``, where ``between=(0, 1)`` lets evidence grow with the probability,
+        or ``FERLClassifier(max_rules=15, words=...)``.
 
     Examples
     --------

@@ -14,6 +14,6 @@ except ImportError as error:
     ) from error
 
 from ferl.dask.answers import DaskEvidence
-from ferl.dask.classifier import DaskFERLClassifier
+from ferl.dask.classifier import DaskFERLClassifier, DaskFERLTreeClassifier
 
-__all__ = ["DaskEvidence", "DaskFERLClassifier"]
+__all__ = ["DaskEvidence", "DaskFERLClassifier", "DaskFERLTreeClassifier"]

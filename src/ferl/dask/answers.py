@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import dask
@@ -12,94 +12,74 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ferl._read.evidence import Evidence, Weighed
+from ferl._models.evidence import Evidence
 from ferl._tables.schema import refuse_other_names
 from ferl.dask.rows import constant, one_column_chunk
 
 if TYPE_CHECKING:
-    from ferl.classifier import FERLClassifier
+    from ferl.rules import FERLClassifier
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class DaskEvidence:
-    """The combined evidence of rows, as dask arrays: what :class:`ferl.Evidence` holds, computed on demand.
+    """The combined evidence of rows, computed on demand: what :class:`ferl.Evidence` holds, as dask arrays.
 
     Attributes
     ----------
-    belief : dask Array of shape (n_samples, n_classes)
-        Mass committed to each class.
-    ignorance : dask Array of shape (n_samples,)
-        Mass committed to no class.
-    conflict : dask Array of shape (n_samples,)
-        Share of the evidence that contradicted itself.
+    belief, plausibility, probability, pignistic : dask Array of shape (n_samples, n_classes)
+        As in :class:`ferl.Evidence`.
+    ignorance, conflict : dask Array of shape (n_samples,)
+        As in :class:`ferl.Evidence`.
     classes : ndarray of shape (n_classes,)
         Labels, in the order of the columns.
-    weighed : Weighed, optional
-        Of wide rules: plausibility and probability, dask Arrays as well.
     """
 
-    belief: Any
-    ignorance: Any
-    conflict: Any
-    classes: NDArray[Any]
-    weighed: Weighed | None = None
-
-    @classmethod
-    def from_columns(cls, columns: Any, classes: NDArray[Any]) -> DaskEvidence:
-        """From a dask array whose columns are those of :func:`evidence_columns`."""
-        n = len(classes)
-        weighed = Weighed(columns[:, n + 2 : 2 * n + 2], columns[:, 2 * n + 2 :]) if columns.shape[1] > n + 2 else None
-        return cls(columns[:, :n], columns[:, n], columns[:, n + 1], classes, weighed)
+    def __init__(self, columns: Any, like: Evidence) -> None:
+        """``columns``: those of :func:`evidence_columns`; ``like``: the evidence of no rows, which has their order."""
+        self._columns, self._like, self.classes = columns, like, like.classes
 
     def __repr__(self) -> str:
-        n_blocks, n_classes = self.belief.numblocks[0], len(self.classes)
+        n_blocks, n_classes = self._columns.numblocks[0], len(self.classes)
         return f"<DaskEvidence: {n_blocks} partitions, {n_classes} classes, not computed>"
 
-    @property
-    def plausibility(self) -> Any:
-        """What the evidence does not exclude, dask Array of shape (n_samples, n_classes)."""
-        return self.belief + self.ignorance[:, None] if self.weighed is None else self.weighed.plausibility
-
-    @property
-    def probability(self) -> Any:
-        """What ``predict_proba`` gives, dask Array of shape (n_samples, n_classes)."""
-        return self.pignistic if self.weighed is None else self.weighed.probability
-
-    @property
-    def pignistic(self) -> Any:
-        """Each mass shared equally among the classes it lies on, dask Array of shape (n_samples, n_classes)."""
-        if self.weighed is None:
-            return self.belief + self.ignorance[:, None] / len(self.classes)
-        weighed = (self.weighed.plausibility, self.weighed.probability)
-        return da.map_blocks(_pignistic, self.belief, *weighed, self.classes, dtype=float, meta=np.empty((0, 0)))
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("belief", "plausibility", "probability", "pignistic", "ignorance", "conflict"):
+            raise AttributeError(f"DaskEvidence has no attribute {name!r}")
+        return self._map(name)
 
     def prediction_set(self) -> Any:
         """Classes that no other class dominates, dask Array of bool of shape (n_samples, n_classes)."""
-        return da.map_blocks(_set, self.plausibility, self.belief, dtype=bool, meta=np.empty((0, 0), dtype=bool))
+        return self._map("prediction_set")
 
     def compute(self) -> Evidence:
         """The evidence itself, of all rows, in the memory of the caller."""
-        own = () if self.weighed is None else (self.weighed.plausibility, self.weighed.probability)
-        belief, ignorance, conflict, *computed = map(
-            np.asarray, dask.compute(self.belief, self.ignorance, self.conflict, *own)
-        )
-        return Evidence(belief, ignorance, conflict, self.classes, weighed=Weighed(*computed) if computed else None)
+        (columns,) = dask.compute(self._columns)
+        return _evidence(np.asarray(columns), self._like)
+
+    def _map(self, name: str) -> Any:
+        own = _attribute(np.empty((0, self._columns.shape[1])), self._like, name)
+        chunks = {} if own.ndim == 1 else {"chunks": (self._columns.chunks[0], (own.shape[1],))}
+        dropped = {"drop_axis": 1} if own.ndim == 1 else {}
+        return self._columns.map_blocks(_attribute, self._like, name, dtype=own.dtype, meta=own, **chunks, **dropped)
 
 
 def evidence_columns(evidence: Evidence) -> NDArray[Any]:
-    """Belief, ignorance, conflict and of wide rules plausibility and probability side by side."""
-    weighed = evidence.weighed
-    others = [] if weighed is None else [weighed.plausibility, weighed.probability]
-    return np.column_stack([evidence.belief, evidence.ignorance, evidence.conflict, *others])
+    """All arrays of evidence side by side."""
+    return np.column_stack(list(evidence.arrays().values()))
 
 
-def _set(plausibility: Any, belief: Any) -> NDArray[np.bool_]:
-    return np.asarray(plausibility >= belief.max(axis=1, keepdims=True))  # dask's max fails where a part has no row
+def _evidence(columns: NDArray[Any], like: Evidence) -> Evidence:
+    """The evidence whose arrays stand side by side."""
+    arrays, first = {}, 0
+    for name, own in like.arrays().items():
+        last = first + (own.shape[1] if own.ndim == 2 else 1)
+        arrays[name] = columns[:, first:last] if own.ndim == 2 else columns[:, first]
+        first = last
+    return replace(like, **arrays)
 
 
-def _pignistic(belief: Any, plausibility: Any, probability: Any, classes: NDArray[Any]) -> NDArray[Any]:
-    nothing = np.empty(len(belief))  # ignorance and conflict, on which the shares of wide rules do not depend
-    return Evidence(belief, nothing, nothing, classes, weighed=Weighed(plausibility, probability)).pignistic
+def _attribute(columns: NDArray[Any], like: Evidence, name: str) -> NDArray[Any]:
+    found = getattr(_evidence(columns, like), name)
+    return np.asarray(found() if callable(found) else found)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""DaskFERLClassifier: the classifier for tables on a cluster."""
+"""The classifiers for tables on a cluster."""
 
 from __future__ import annotations
 
@@ -9,88 +9,43 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ferl._estimator import FERLEstimator
 from ferl._learn.rows import Rows
 from ferl._read.decision import check_decision
-from ferl._readings import is_wide
 from ferl._sklearn import HasMethods
 from ferl._tables.describe import NOTHING_SAID, TableDescription
-from ferl.classifier import FERLClassifier
-from ferl.dask.answers import DaskEvidence, Question, ask
+from ferl.dask.answers import DaskEvidence, Question, ask, evidence_columns
 from ferl.dask.rows import Parts, is_dask_table, rows_on_cluster, running_client
+from ferl.rules import FERLClassifier
+from ferl.trees import FERLTreeClassifier
 
 _DOUBLE = np.dtype(np.float64)
 
 
-def _with_client(signature: inspect.Signature) -> inspect.Signature:
-    client = inspect.Parameter("client", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Any")
-    return signature.replace(parameters=[*signature.parameters.values(), client])
+class OnCluster(FERLEstimator):
+    """What both classifiers do with tables that are spread over a Dask cluster; the rest is their local class's."""
 
+    _local: ClassVar[type[FERLEstimator]]
+    client: Any
 
-class DaskFERLClassifier(FERLClassifier):
-    """:class:`ferl.FERLClassifier` for tables that are spread over a Dask cluster.
+    def __init_subclass__(cls) -> None:
+        """Give a class the parameters of its local one, from the signature, and the client."""
+        super().__init_subclass__()
+        local = inspect.signature(cls._local.__init__)
+        client = inspect.Parameter("client", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Any")
 
-    The model is that of ``FERLClassifier.fit`` on all rows at once, to the last bit, however the rows are partitioned.
-    Every partition sends its labels and categories, its part of the sample that the tree is grown on (at most
-    ``growth_rows`` distinct rows, and some more of rare classes), and its sums; they are merged by pairs. Growth itself
-    runs on the client.
+        def __init__(self: Any, *arguments: Any, client: Any = None, **parameters: Any) -> None:
+            cls._local.__init__(self, *arguments, **parameters)
+            self.client = client
 
-    Rows are computed again for each of these looks, four or five in all. Call ``X.persist()`` and ``y.persist()``
-    before if they fit into the memory of the cluster.
-
-    Answers for dask tables are lazy: arrays for arrays; for data frames a Series, or a DataFrame with one column for
-    each class or feature, with the index of X. Other tables are judged at once, as by the parent class.
-
-    Parameters
-    ----------
-    variant, max_rules, max_depth, min_leaf_weight, min_gain, patience, min_coverage, criterion, partition, n_sets, \
-min_rule_worth, prune, max_conditions, n_resamples, band, band_scale, two_mode, n_banded_features, consequents, \
-shrinkage, combination, sources, discount, support_gate, gate_margin, ccp_alpha, growth_rows, n_exemplars, \
-class_weight, categorical_features, missing_conditions, monotonic_cst, random_state, verbose
-        As in :class:`ferl.FERLClassifier`. With ``growth_rows=None`` all distinct rows come to the client.
-    n_jobs : int, default=None
-        Threads of the growth, on the client. Tasks use one thread each: the cluster runs as many as it has cores.
-    client : distributed.Client, default=None
-        The cluster's. None: the default one, which is the one made last. Copies by pickle have none.
-
-    Attributes
-    ----------
-    classes_, tree_, partition_, n_rules_, lipschitz_, n_growth_rows_, columns_, categories_, missing_features_, \
-n_features_in_, feature_names_in_
-        As in :class:`ferl.FERLClassifier`.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> from distributed import Client
-    >>> from sklearn.datasets import load_iris
-    >>> from ferl.dask import DaskFERLClassifier
-    >>> X, y = (da.from_array(array, chunks=len(array) // 5) for array in load_iris(return_X_y=True))
-    >>> with Client(processes=False, n_workers=1, dashboard_address=":0") as client:
-    ...     model = DaskFERLClassifier(random_state=0).fit(X, y)
-    ...     proba = model.predict_proba(X)  # nothing is computed yet
-    ...     accuracy = (model.predict(X) == y).mean().compute()
-    >>> proba.chunks
-    ((30, 30, 30, 30, 30), (3,))
-    >>> bool(accuracy > 0.95)
-    True
-    >>> model.to_local()
-    FERLClassifier(random_state=0)
-    """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **FERLClassifier._parameter_constraints,
-        "client": [HasMethods(["compute", "close"]), None],
-    }
-
-    def __init__(self, variant: str = "wide", *, client: Any = None, **parameters: Any) -> None:
-        super().__init__(variant, **parameters)
-        self.client = client
-
-    # scikit-learn and readers learn the parameters from the signature: those of the parent class, and the client.
-    __init__.__signature__ = _with_client(inspect.signature(FERLClassifier.__init__))  # type: ignore[attr-defined]
+        __init__.__signature__ = local.replace(parameters=[*local.parameters.values(), client])  # type: ignore[attr-defined]
+        cls.__init__ = __init__  # type: ignore[method-assign]
+        cls._parameter_constraints = {
+            **cls._local._parameter_constraints,
+            "client": [HasMethods(["compute", "close"]), None],
+        }
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, units: Any = None, describe: Any = None) -> Self:
         """Learn the rules.
@@ -105,12 +60,12 @@ n_features_in_, feature_names_in_
         sample_weight : dask Series or Array of shape (n_samples,), default=None
             How often each row counts, in the partitions of X.
         units, describe : default=None
-            As in :meth:`ferl.FERLClassifier.fit`.
+            As in the local class.
 
         Returns
         -------
-        DaskFERLClassifier
-            The estimator itself.
+        self : estimator
+            The fitted classifier itself.
         """
         super().fit(X, y, sample_weight, units=units, describe=describe)
         return self
@@ -132,11 +87,11 @@ n_features_in_, feature_names_in_
         parts = Parts.checked(X, y, sample_weight)
         return rows_on_cluster(self._settings(), parts, running_client(self.client), description)
 
-    def to_local(self) -> FERLClassifier:
-        """A :class:`ferl.FERLClassifier` with the same parameters and the same model, if there is one."""
+    def to_local(self) -> Any:
+        """The local classifier with the same parameters and the same model, if there is one."""
         parameters = self.get_params(deep=False)
         del parameters["client"]
-        local = FERLClassifier(**parameters)
+        local = self._local(**parameters)
         return local._take(self.model_) if self.__sklearn_is_fitted__() else local
 
     def predict(self, X: Any, *, decision: str = "probable") -> Any:
@@ -176,19 +131,9 @@ n_features_in_, feature_names_in_
         if not is_dask_table(X):
             return super().predict_evidence(X)
         check_is_fitted(self)
-        n_columns = len(self.classes_) * (1 if self.model_.weights is None else 3) + 2
-        columns = self._ask(X, Question("predict_evidence", _DOUBLE, range(n_columns)))
-        return DaskEvidence.from_columns(getattr(columns, "values", columns), self.classes_)
-
-    @available_if(is_wide)
-    def decision_function(self, X: Any) -> Any:
-        """Wide only: the summed weights of evidence, as in the parent class; lazy for a dask table."""
-        if not is_dask_table(X):
-            return super().decision_function(X)
-        check_is_fitted(self)
-        if len(self.classes_) == 2:
-            return self._ask(X, Question("decision_function", _DOUBLE))
-        return self._ask_by_class(X, "decision_function", _DOUBLE)
+        nothing = self.model_.evidence(np.empty((0, self.n_features_in_ + len(self.missing_features_))))
+        columns = self._ask(X, Question("predict_evidence", _DOUBLE, range(evidence_columns(nothing).shape[1])))
+        return DaskEvidence(getattr(columns, "values", columns), nothing)
 
     def novelty(self, X: Any, *, measure: str | None = None) -> Any:
         """How unlike the training rows each row is, shape (n_samples,); lazy for a dask table."""
@@ -235,3 +180,85 @@ n_features_in_, feature_names_in_
         # Two estimators can share a connection, which cannot be copied.
         own = {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
         return type(self)(**{name: clone(value, safe=False) for name, value in own.items()}, client=self.client)
+
+
+class DaskFERLClassifier(OnCluster, FERLClassifier):
+    """:class:`ferl.FERLClassifier` for tables that are spread over a Dask cluster.
+
+    The model is that of ``FERLClassifier.fit`` on all rows at once, to the last bit, however the rows are partitioned.
+    Every partition sends its labels and categories, its part of the sample that the tree is grown on (at most
+    ``growth_rows`` distinct rows, and some more of rare classes), and its sums; they are merged by pairs. Growth itself
+    runs on the client.
+
+    Rows are computed again for each of these looks, four or five in all. Call ``X.persist()`` and ``y.persist()``
+    before if they fit into the memory of the cluster.
+
+    Answers for dask tables are lazy: arrays for arrays; for data frames a Series, or a DataFrame with one column for
+    each class or feature, with the index of X. Other tables are judged at once, as by the parent class.
+
+    Parameters
+    ----------
+    words, max_rules, max_conditions, n_sets, min_rule_worth, prune, support_gate, gate_margin, growth_rows, \
+n_exemplars, class_weight, categorical_features, missing_conditions, monotonic_cst, random_state, verbose
+        As in :class:`ferl.FERLClassifier`. With ``growth_rows=None`` all distinct rows come to the client.
+    n_jobs : int, default=None
+        Threads of the growth, on the client. Tasks use one thread each: the cluster runs as many as it has cores.
+    client : distributed.Client, default=None
+        The cluster's. None: the default one, which is the one made last. Copies by pickle have none.
+
+    Attributes
+    ----------
+    classes_, tree_, words_, n_rules_, lipschitz_, n_growth_rows_, columns_, categories_, missing_features_, \
+n_features_in_, feature_names_in_
+        As in :class:`ferl.FERLClassifier`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl.dask import DaskFERLClassifier
+    >>> X, y = (da.from_array(array, chunks=len(array) // 5) for array in load_iris(return_X_y=True))
+    >>> with Client(processes=False, n_workers=1, dashboard_address=":0") as client:
+    ...     model = DaskFERLClassifier(random_state=0).fit(X, y)
+    ...     proba = model.predict_proba(X)  # nothing is computed yet
+    ...     accuracy = (model.predict(X) == y).mean().compute()
+    >>> proba.chunks
+    ((30, 30, 30, 30, 30), (3,))
+    >>> bool(accuracy > 0.95)
+    True
+    >>> model.to_local()
+    FERLClassifier(random_state=0)
+    """
+
+    _local = FERLClassifier
+
+    def decision_function(self, X: Any) -> Any:
+        """The summed weights of evidence, as in the parent class; lazy for a dask table."""
+        if not is_dask_table(X):
+            return super().decision_function(X)
+        check_is_fitted(self)
+        if len(self.classes_) == 2:
+            return self._ask(X, Question("decision_function", _DOUBLE))
+        return self._ask_by_class(X, "decision_function", _DOUBLE)
+
+
+class DaskFERLTreeClassifier(OnCluster, FERLTreeClassifier):
+    """:class:`ferl.FERLTreeClassifier` for tables that are spread over a Dask cluster.
+
+    Everything else is as in :class:`DaskFERLClassifier`.
+
+    Parameters
+    ----------
+    variant, words, max_rules, max_depth, n_sets, min_rule_worth, min_leaf_weight, min_gain, patience, min_coverage, \
+criterion, n_resamples, band, band_scale, two_mode, n_banded_features, consequents, shrinkage, combination, sources, \
+discount, support_gate, gate_margin, ccp_alpha, growth_rows, n_exemplars, class_weight, categorical_features, \
+missing_conditions, monotonic_cst, random_state, verbose
+        As in :class:`ferl.FERLTreeClassifier`. With ``growth_rows=None`` all distinct rows come to the client.
+    n_jobs : int, default=None
+        Threads of the growth, on the client.
+    client : distributed.Client, default=None
+        The cluster's. None: the default one, which is the one made last. Copies by pickle have none.
+    """
+
+    _local = FERLTreeClassifier

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ferl._learn.batches import Digest, FirstLook, tallied_names, tally_batch, weighed
 from ferl._learn.rows import Batch, CategoryNames, Facts, Fold, Sampling, State
 from ferl._learn.survey import RowForm, Survey, Tally
-from ferl._model.settings import Settings
+from ferl._models.settings import Settings
 from ferl._tables.describe import NOTHING_SAID, TableDescription
 
 _TABLES = "a dask DataFrame or a two-dimensional dask Array"

@@ -11,19 +11,19 @@ from scipy.optimize import lsq_linear
 
 from ferl._learn.refit_wide import refitted
 from ferl._learn.rows import Block
-from ferl._model.model import Model, RuleWeights
+from ferl._models.rule_model import RuleModel, Rules
 from ferl._read.shapes import feature_of, kept_rows, mean_firing
 from ferl._read.text import rule_text
 from ferl._util.arrays import Bools, Floats, Ints
 from ferl._util.text import shown
 
 
-def dropped(model: Model, rules: Sequence[int], to_prior: bool, record: dict[str, Any]) -> Model:
+def dropped(model: RuleModel, rules: Sequence[int], to_prior: bool, record: dict[str, Any]) -> RuleModel:
     """The model without some rules.
 
     Parameters
     ----------
-    model : Model
+    model : RuleModel
         Of wide rules.
     rules : sequence of int
         Indices of the rules.
@@ -34,55 +34,55 @@ def dropped(model: Model, rules: Sequence[int], to_prior: bool, record: dict[str
 
     Returns
     -------
-    Model
+    RuleModel
     """
-    weights, tree = model.rule_weights, model.tree
-    stays = np.ones(len(weights.node), dtype=bool)
+    old, tree = model.rules, model.tree
+    stays = np.ones(len(old.node), dtype=bool)
     stays[list(rules)] = False
     kept = np.zeros(tree.n_nodes, dtype=bool)
     kept[0] = True
-    for node in weights.node[stays].tolist():
+    for node in old.node[stays].tolist():
         kept[tree.path(node)] = True
     number = np.cumsum(kept) - 1
-    prior = weights.prior
+    prior = model.prior
     if to_prior:
-        gone = mean_firing(model)[list(rules), None] * weights.weight[list(rules)]
+        gone = mean_firing(model)[list(rules), None] * old.weight[list(rules)]
         prior = prior + gone.sum(axis=0)
-    fewer = RuleWeights(
-        number[weights.node[stays]].astype(np.int32),
-        weights.weight[stays].copy(),
-        prior,
-        weights.seen,
-        ridge=None if weights.ridge is None else weights.ridge[stays].copy(),
-    )
+    fewer = Rules(number[old.node[stays]].astype(np.int32), old.weight[stays].copy(), old.ridge[stays].copy())
     told = {"dropped": [rule + 1 for rule in rules], "conditions": [_conditions(model, rule) for rule in rules]}
-    return replace(model, tree=tree.keep(kept), weights=fewer, history=(*model.history, record | told))
+    return _changed(model, record | told, tree=tree.keep(kept), rules=fewer, prior=prior)
 
 
-def reweighted(model: Model, rules: Sequence[int], weight: Floats, prior: Floats, record: dict[str, Any]) -> Model:
+def reweighted(
+    model: RuleModel, rules: Sequence[int], weight: Floats, prior: Floats, record: dict[str, Any]
+) -> RuleModel:
     """The model with other weights of some rules, shape (n_rules, n_classes), and with another prior."""
-    changed = model.rule_weights.weight.copy()
+    changed = model.rules.weight.copy()
     changed[list(rules)] = weight
     told = {
         "rules": [rule + 1 for rule in rules],
         "conditions": [_conditions(model, rule) for rule in rules],
         "weights": weight.tolist(),
     }
-    weights = replace(model.rule_weights, weight=changed, prior=prior, novelty=None)
-    return replace(model, weights=weights, history=(*model.history, record | told))
+    return _changed(model, record | told, rules=replace(model.rules, weight=changed), prior=prior)
 
 
-def locked_rules(model: Model) -> frozenset[int]:
+def _changed(model: RuleModel, record: dict[str, Any], **parts: Any) -> RuleModel:
+    """The model with other parts, without what was learned about its old weights."""
+    return replace(model, **parts, curvature=None, novelty_scale=None, history=(*model.history, record))
+
+
+def locked_rules(model: RuleModel) -> frozenset[int]:
     """Indices of the rules that are locked."""
     return _rules_of_edits(model, ("lock",))
 
 
-def held_rules(model: Model) -> frozenset[int]:
+def held_rules(model: RuleModel) -> frozenset[int]:
     """Indices of the rules that a refit holds: those that are locked, and those whose weight was set by hand."""
     return _rules_of_edits(model, ("lock", "set_weight"))
 
 
-def _rules_of_edits(model: Model, edits: Sequence[str]) -> frozenset[int]:
+def _rules_of_edits(model: RuleModel, edits: Sequence[str]) -> frozenset[int]:
     """Indices of the rules of some edits, from the history: rules that were dropped since have shifted the others."""
     found: set[int] = set()
     for record in model.history:
@@ -93,12 +93,12 @@ def _rules_of_edits(model: Model, edits: Sequence[str]) -> frozenset[int]:
     return frozenset(found)
 
 
-def constraint_of_edits(model: Model, constraint: Ints | None) -> Ints | None:
+def constraint_of_edits(model: RuleModel, constraint: Ints | None) -> Ints | None:
     """Sign of each column's monotone constraint: that of the fit, or of a later edit where there is one.
 
     Parameters
     ----------
-    model : Model
+    model : RuleModel
         With its history.
     constraint : ndarray of shape (n_columns,) or None
         By which the model was fitted.
@@ -115,12 +115,14 @@ def constraint_of_edits(model: Model, constraint: Ints | None) -> Ints | None:
     return found if found.any() else None
 
 
-def fitted_again(model: Model, block: Block, constraint: Ints | None, ridge: float | None, n_threads: int) -> Model:
+def fitted_again(
+    model: RuleModel, block: Block, constraint: Ints | None, ridge: float | None, n_threads: int
+) -> RuleModel:
     """The model whose rules have new weights, but for those that are locked or were set by hand.
 
     Parameters
     ----------
-    model : Model
+    model : RuleModel
         Of wide rules.
     block : Block
         Rows as the model reads them, all of some weight.
@@ -133,22 +135,16 @@ def fitted_again(model: Model, block: Block, constraint: Ints | None, ridge: flo
 
     Returns
     -------
-    Model
+    RuleModel
     """
-    own, n_rules = model.rule_weights.ridge, model.n_rules
-    if own is None and ridge is None and n_rules:
-        raise ValueError(
-            "The model file does not hold the ridge of the fit, as an older version of ferl wrote it. Pass ridge, for "
-            "example ridge=15, or fit anew."
-        )
     held = held_rules(model)
-    used = own if ridge is None and own is not None else np.full(n_rules, 0.0 if ridge is None else float(ridge))
-    weights = refitted(model, block, held, constraint_of_edits(model, constraint), used, n_threads)
+    used = model.rules.ridge if ridge is None else np.full(model.n_rules, float(ridge))
+    found = refitted(model, block, held, constraint_of_edits(model, constraint), used, n_threads)
     record = {"edit": "refit", "n_rows": len(block.X), "held": [rule + 1 for rule in sorted(held)]}
     if ridge is not None:
         record["ridge"] = float(ridge)
-        weights = replace(weights, ridge=used)
-    return replace(model, weights=weights, history=(*model.history, record))
+        found = replace(found, rules=replace(found.rules, ridge=used))
+    return replace(found, history=(*model.history, record))
 
 
 def _indices(numbers: Any) -> set[int]:
@@ -156,10 +152,10 @@ def _indices(numbers: Any) -> set[int]:
     return {number - 1 for number in numbers if type(number) is int} if isinstance(numbers, list) else set()
 
 
-def rules_on(model: Model, feature: int, alone: bool) -> list[int]:
+def rules_on(model: RuleModel, feature: int, alone: bool) -> list[int]:
     """Indices of the rules that ask a feature; ``alone``: that ask nothing else."""
     found = []
-    for rule, node in enumerate(model.rule_weights.node.tolist()):
+    for rule, node in enumerate(model.rules.node.tolist()):
         asked = {feature_of(model, int(model.tree.feature[step])) for step in model.tree.path(node)}
         if feature in asked and (not alone or len(asked) == 1):
             found.append(rule)
@@ -199,7 +195,7 @@ def centred(weight: Any, n_classes: int) -> Floats:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def made_monotone(model: Model, feature: int, sign: int, locked: Iterable[int]) -> Model:
+def made_monotone(model: RuleModel, feature: int, sign: int, locked: Iterable[int]) -> RuleModel:
     """The model of two classes whose log-odds of the second class never fall (or never rise) in a feature.
 
     Every rule that asks the feature gets a weight of the right sign, which proves it for the whole score. The weights
@@ -208,7 +204,7 @@ def made_monotone(model: Model, feature: int, sign: int, locked: Iterable[int]) 
 
     Parameters
     ----------
-    model : Model
+    model : RuleModel
         Of wide rules and two classes.
     feature : int
         The feature, a number.
@@ -219,13 +215,13 @@ def made_monotone(model: Model, feature: int, sign: int, locked: Iterable[int]) 
 
     Returns
     -------
-    Model
+    RuleModel
     """
-    weights, held = model.rule_weights, set(locked)
+    weight, held = model.rules.weight, set(locked)
     asking = {rule: sign * _direction(model, rule, feature) for rule in rules_on(model, feature, alone=False)}
     rules = [rule for rule, way in asking.items() if way != 0]
     direction = np.array([asking[rule] for rule in rules])
-    line = weights.weight[rules, 1] - weights.weight[rules, 0]
+    line = weight[rules, 1] - weight[rules, 0]
     agrees = _agrees(line, direction)
     for rule, agreed in zip(rules, agrees, strict=True):
         if rule in held and not agreed:
@@ -239,7 +235,7 @@ def made_monotone(model: Model, feature: int, sign: int, locked: Iterable[int]) 
     changed = np.flatnonzero(wished != line)
     new = np.stack([-wished[changed] / 2, wished[changed] / 2], axis=1)
     record = {"edit": "monotone", "feature": str(model.feature_names()[feature]), "sign": int(sign)}
-    prior = weights.prior + np.array([-shift / 2, shift / 2])
+    prior = model.prior + np.array([-shift / 2, shift / 2])
     return reweighted(model, [rules[k] for k in changed], new, prior, record)
 
 
@@ -248,23 +244,23 @@ def _agrees(line: Floats, direction: Floats) -> Bools:
     return np.asarray(np.where(np.isnan(direction), line == 0, line * np.nan_to_num(direction) >= 0))
 
 
-def _direction(model: Model, rule: int, feature: int) -> float:
+def _direction(model: RuleModel, rule: int, feature: int) -> float:
     """1 where a rule fires more as a feature grows, -1 where it fires less, 0 where it does not care, NaN: both."""
     found = set()
-    for node in model.tree.path(int(model.rule_weights.node[rule])):
+    for node in model.tree.path(int(model.rules.node[rule])):
         if model.tree.feature[node] == feature:  # not its indicator, which is about missing values alone
             a, _, _, d = model.tree.trapezoid[node]
             found |= ({1.0} if np.isfinite(a) else set()) | ({-1.0} if np.isfinite(d) else set())
     return found.pop() if len(found) == 1 else (np.nan if found else 0.0)
 
 
-def _closest(model: Model, rules: list[int], line: Floats, direction: Floats, fixed: Bools) -> tuple[Floats, float]:
+def _closest(model: RuleModel, rules: list[int], line: Floats, direction: Floats, fixed: Bools) -> tuple[Floats, float]:
     """Weights of the right signs whose curve, shifted by a constant, comes closest to that of the old weights.
 
     Weights that are ``fixed`` stay. The distance is measured on the training rows that the model keeps, or at the
     corners of the rules where it keeps none.
     """
-    tree, nodes = model.tree, model.rule_weights.node[rules]
+    tree, nodes = model.tree, model.rules.node[rules]
     rows = kept_rows(model)
     if not len(rows):
         column = int(tree.feature[nodes[0]])
@@ -287,5 +283,5 @@ def _closest(model: Model, rules: list[int], line: Floats, direction: Floats, fi
 _TINY = 1e-12  # bounds may not coincide
 
 
-def _conditions(model: Model, rule: int) -> str:
-    return rule_text(model, int(model.rule_weights.node[rule])) or "always"
+def _conditions(model: RuleModel, rule: int) -> str:
+    return rule_text(model, int(model.rules.node[rule])) or "always"

@@ -11,12 +11,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ferl._learn.updating import constraint_of
-from ferl._model.model import Model
-from ferl._readings import model_of
+from ferl._answers import model_of
+from ferl._learn.update import constraint_of
+from ferl._models.rule_model import RuleModel
 from ferl._util.text import shown
 from ferl._util.threads import n_threads
-from ferl.classifier import FERLClassifier
 from ferl.editing.changes import (
     centred,
     dropped,
@@ -27,6 +26,7 @@ from ferl.editing.changes import (
     rules_on,
 )
 from ferl.metrics.cost import Cost, cost_of_change
+from ferl.rules import FERLClassifier
 
 
 def edit(estimator: FERLClassifier) -> EditedFERL:
@@ -48,16 +48,14 @@ def edit(estimator: FERLClassifier) -> EditedFERL:
     >>> from ferl import FERLClassifier
     >>> from ferl.editing import edit
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> clf = FERLClassifier("wide", random_state=0).fit(X[::2], y[::2])
+    >>> clf = FERLClassifier(random_state=0).fit(X[::2], y[::2])
     >>> changed = edit(clf).forbid(22).drop(1, keep_average=True)
     >>> changed.n_rules_ < clf.n_rules_
     True
     >>> print(changed.cost(X[1::2], y[1::2]))
     accuracy 0.9366 -> 0.9331, log-loss 0.1458 -> 0.1581, AUC 0.9892 -> 0.9874; 9 of 284 rows get another label
     """
-    model = model_of(estimator, "edit")
-    if model.weights is None:
-        raise ValueError(f"edit changes weights of evidence, and a {model.variant} tree has none. Use variant='wide'.")
+    model = model_of(estimator, "edit", RuleModel, "FERLClassifier")
     parameters = FERLClassifier().get_params()
     edited = EditedFERL(**{name: value for name, value in estimator._fitted_parameters().items() if name in parameters})
     edited.original_ = estimator
@@ -132,7 +130,7 @@ class EditedFERL(FERLClassifier):
         """
         model, chosen = self._fitted(), self._changeable((rule,))
         own = centred(weight, len(model.classes))[None]
-        return self._with(reweighted(model, chosen, own, model.rule_weights.prior, {"edit": "set_weight"}))
+        return self._with(reweighted(model, chosen, own, model.prior, {"edit": "set_weight"}))
 
     def flatten(self, feature: int | str) -> Self:
         """Without the curve of a feature: rules on it alone are gone, and the prior takes over their average.
@@ -227,7 +225,7 @@ class EditedFERL(FERLClassifier):
         >>> from ferl import FERLClassifier
         >>> from ferl.editing import edit
         >>> X, y = load_breast_cancer(return_X_y=True)
-        >>> clf = FERLClassifier("wide", random_state=0).fit(X[::2], y[::2])
+        >>> clf = FERLClassifier(random_state=0).fit(X[::2], y[::2])
         >>> changed = edit(clf).lock(2).forbid(22)
         >>> again = changed.refit(X[::2], y[::2])
         >>> again.cost(X[::2], y[::2]).after.log_loss < changed.cost(X[::2], y[::2]).after.log_loss
@@ -274,7 +272,7 @@ class EditedFERL(FERLClassifier):
     # Helpers
     # -----------------------------------------------------------------------------------------------------------------
 
-    def _with(self, model: Model) -> Self:
+    def _with(self, model: RuleModel) -> Self:
         """The same classifier with another model."""
         return copy(self)._take(model)
 

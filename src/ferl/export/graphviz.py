@@ -9,15 +9,16 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from ferl._model.tree import FuzzyTree
+from ferl._answers import model_of
+from ferl._models.tree import FuzzyTree
+from ferl._models.tree_model import TreeModel
 from ferl._read.rules import LEAST_LISTED, Folded, fold, listed_categories, threshold_text
 from ferl._read.text import in_sentence, probability_text, shown_names
-from ferl._readings import tree_model_of
 from ferl._tables.kinds import ColumnKind
 from ferl._util.colours import class_colours, tint
 from ferl._util.files import replace_text
 from ferl._util.text import support_text
-from ferl.classifier import FERLClassifier
+from ferl.rules import FERLClassifier
 
 _FILL = 0.4  # of a class's colour: black letters can be read on it
 
@@ -67,9 +68,9 @@ def export_graphviz(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from ferl import FERLClassifier, export_graphviz
+    >>> from ferl import FERLTreeClassifier, export_graphviz
     >>> iris = load_iris()
-    >>> clf = FERLClassifier("medium", max_rules=2, random_state=0).fit(iris.data, iris.target)
+    >>> clf = FERLTreeClassifier("medium", max_rules=2, random_state=0).fit(iris.data, iris.target)
     >>> print(export_graphviz(clf, class_names=iris.target_names, filled=False))
     digraph ferl {
         graph [rankdir=TB]
@@ -82,7 +83,7 @@ def export_graphviz(
         0 -> 2 [label="above"]
     }
     """
-    model = tree_model_of(estimator, "export_graphviz", "ferl.plot.plot_shapes")
+    model = model_of(estimator, "export_graphviz", TreeModel, "ferl.plot.plot_shapes")
     names, labels = shown_names(model, feature_names, class_names)
     if decimals is not None and decimals < 0:
         raise ValueError(f"decimals is {decimals}; it must be at least 0, or None.")

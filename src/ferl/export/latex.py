@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ferl._model.model import Model
+from ferl._answers import model_of
+from ferl._models.model import Model
+from ferl._models.rule_model import RuleModel
 from ferl._read.rules import Bound, Condition, Rule, listed_categories, read_rules
 from ferl._read.score_table import lines_of_rules, read_score_table
 from ferl._read.text import in_sentence, probability_text, shown_names
 from ferl._read.wide_text import WideStyle, weight_text
-from ferl._readings import model_of
 from ferl._util.arrays import Floats
 from ferl._util.text import support_text
-from ferl.classifier import FERLClassifier
+from ferl.rules import FERLClassifier
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -93,9 +94,9 @@ def export_latex(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from ferl import FERLClassifier, export_latex
+    >>> from ferl import FERLTreeClassifier, export_latex
     >>> iris = load_iris()
-    >>> clf = FERLClassifier("medium", max_rules=3, random_state=0).fit(iris.data, iris.target)
+    >>> clf = FERLTreeClassifier("medium", max_rules=3, random_state=0).fit(iris.data, iris.target)
     >>> print(export_latex(clf, class_names=iris.target_names, max_rules=2))
     \begin{tabular}{@{}rp{0.55\linewidth}lrr@{}}
     \toprule
@@ -114,7 +115,7 @@ def export_latex(
             raise ValueError(f"{name} is {value}; it must be at least 0, or None.")
     if label is not None and caption is None:
         raise ValueError(f"label is {label!r} and caption None; LaTeX numbers tables by their captions, so give one.")
-    if model.weights is not None:
+    if isinstance(model, RuleModel):
         return "\n".join(_wide_table(model, names, labels, decimals, max_rules, caption, label, width))
     rules = read_rules(model)
     shown, categories = rules[:max_rules], model.category_names
@@ -198,7 +199,7 @@ def _note(text: str, n_columns: int = 5) -> str:
 def _meanings(model: Model, rules: list[Rule], names: list[str], n_columns: int = 5) -> list[str]:
     """What the words of these rules mean."""
     used = sorted({condition.feature for rule in rules for condition in rule.conditions if condition.word})
-    variables = model.partition if model.partition is not None else [None] * len(names)
+    variables = model.words if model.words is not None else [None] * len(names)
     known = [(variables[j], names[j]) for j in used if j < len(variables) and variables[j] is not None]
     notes = [_note(rf"\footnotesize {escaped(own.text(name))}", n_columns) for own, name in known if own is not None]
     return [r"\midrule", *notes] if notes else []

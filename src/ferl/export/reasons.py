@@ -7,9 +7,9 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from ferl._answers import model_of
 from ferl._read.reasons import POINTS_TO_DOUBLE, Reason, read_reasons
-from ferl._readings import model_of
-from ferl.classifier import FERLClassifier
+from ferl.rules import FERLClassifier
 
 __all__ = ["Reason", "reason_codes"]
 
@@ -63,7 +63,7 @@ def reason_codes(
     >>> from ferl import FERLClassifier
     >>> from ferl.export import reason_codes
     >>> data = load_breast_cancer()
-    >>> clf = FERLClassifier("wide", max_rules=8, max_conditions=1, random_state=0).fit(data.data, data.target)
+    >>> clf = FERLClassifier(max_rules=8, max_conditions=1, random_state=0).fit(data.data, data.target)
     >>> for reason in reason_codes(clf, data.data[:1], n=2, feature_names=data.feature_names)[0]:
     ...     print(reason)
     worst area is 2019: 162 points below the average row

@@ -15,21 +15,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
-from ferl._read.evidence import Evidence, evidence_of_scores, supports
+from ferl._answers import model_of
+from ferl._models.evidence import Evidence, ScoreEvidence
 from ferl._read.points import Points, with_base
 from ferl._read.score_table import ScoreTable, read_score_table
 from ferl._read.text import in_sentence, shown_names
 from ferl._read.wide_text import WideStyle
-from ferl._readings import model_of
 from ferl._sklearn import Interval, fit_context
 from ferl._util.arrays import Floats
 from ferl._util.files import replace_text
 from ferl._util.text import shown
 from ferl._wrapper import Wrapper, fitted_clone
-from ferl.classifier import FERLClassifier
 from ferl.export.latex import escaped
 from ferl.export.text import data_frame
 from ferl.metrics.cost import Cost, cost_of_change
+from ferl.rules import FERLClassifier
 
 
 def export_scorecard(
@@ -82,7 +82,7 @@ def export_scorecard(
     >>> from ferl import FERLClassifier
     >>> from ferl.export import export_scorecard
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = FERLClassifier("wide", max_rules=2, random_state=0).fit(X[50:, 2:], y[50:])
+    >>> clf = FERLClassifier(max_rules=2, random_state=0).fit(X[50:, 2:], y[50:])
     >>> export_scorecard(clf, rounded=True)[["feature", "when", "points", "points_to"]]
         feature      when  points  points_to
     0  all rows    always     496        496
@@ -112,7 +112,7 @@ class Scorecard(ClassifierMixin, Wrapper):
     Parameters
     ----------
     estimator : FERLClassifier, default=None
-        Of wide rules. A fitted one is taken as it is; :meth:`fit` fits a clone. None: ``FERLClassifier("wide")``.
+        Of wide rules. A fitted one is taken as it is; :meth:`fit` fits a clone. None: ``FERLClassifier()``.
     base_points, base_odds, points_to_double : float, default=600, 50, 20
         As in :func:`export_scorecard`.
     positive : label, default=None
@@ -131,7 +131,7 @@ class Scorecard(ClassifierMixin, Wrapper):
     >>> from ferl import FERLClassifier
     >>> from ferl.export import Scorecard
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> card = Scorecard(FERLClassifier("wide", max_rules=8, random_state=0), rounded=True).fit(X[::2], y[::2])
+    >>> card = Scorecard(FERLClassifier(max_rules=8, random_state=0), rounded=True).fit(X[::2], y[::2])
     >>> print(card.cost(X[1::2], y[1::2]))
     accuracy 0.9507 -> 0.9507, log-loss 0.1496 -> 0.1497, AUC 0.9878 -> 0.9878; 0 of 284 rows get another label
     """
@@ -163,7 +163,7 @@ class Scorecard(ClassifierMixin, Wrapper):
         self.rounded = rounded
 
     def _template(self) -> Any:
-        return FERLClassifier("wide") if self.estimator is None else self.estimator
+        return FERLClassifier() if self.estimator is None else self.estimator
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -269,7 +269,7 @@ class Scorecard(ClassifierMixin, Wrapper):
         Evidence
         """
         inside = self._classifier("predict_evidence").predict_evidence(X)
-        return evidence_of_scores(self._scores(X), inside.conflict, self.classes_)
+        return ScoreEvidence.of_scores(self._scores(X), inside.conflict, self.classes_)
 
     def cost(self, X: ArrayLike, y: ArrayLike) -> Cost:
         """What counting in these points costs on given rows, against the classifier inside: nothing but rounding.
@@ -429,7 +429,7 @@ class Scorecard(ClassifierMixin, Wrapper):
         """Totals of rows, shape (n_samples, 1) of two classes and (n_samples, n_classes) of others."""
         clf = self._classifier("a scorecard")
         rows, (table, _) = clf._rows(X), self._table()
-        support = supports(table.model, rows).prod(axis=1)[:, None]
+        support = table.model.supports(rows).prod(axis=1)[:, None]
         return np.asarray(self.neutral + support * (table.total(rows) - self.neutral))
 
     def _scores(self, X: ArrayLike) -> Floats:

@@ -10,8 +10,11 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from ferl._model.model import Model
-from ferl._model.tree import Cuts
+from ferl._answers import model_of
+from ferl._models.model import Model
+from ferl._models.rule_model import RuleModel
+from ferl._models.tree import Cuts
+from ferl._models.tree_model import TreeModel
 from ferl._read.exact_text import exact_lines
 from ferl._read.explanation.accuracy import read_accuracy
 from ferl._read.explanation.overview import Overview
@@ -19,8 +22,7 @@ from ferl._read.explanation.overview import overview as read_overview
 from ferl._read.rules import read_rules
 from ferl._read.text import TextStyle, rules_text, shown_names, wrapped_lines
 from ferl._read.wide_text import WideStyle, wide_text
-from ferl._readings import model_of, tree_model_of
-from ferl.classifier import FERLClassifier
+from ferl.rules import FERLClassifier
 
 
 def export_text(
@@ -81,9 +83,9 @@ def export_text(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from ferl import FERLClassifier, export_text
+    >>> from ferl import FERLClassifier, FERLTreeClassifier, export_text
     >>> iris = load_iris()
-    >>> clf = FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(iris.data, iris.target)
+    >>> clf = FERLTreeClassifier("medium", max_rules=3, random_state=0).fit(iris.data, iris.target)
     >>> names = ["sepal length", "sepal width", "petal length", "petal width"]
     >>> print(export_text(clf, feature_names=names, class_names=iris.target_names))
       1. if petal length > 2.46 ±0.09 (52%) and petal width < 1.68 ±0.06 (56%)
@@ -99,7 +101,7 @@ def export_text(
     Wide rules:
 
     >>> X, y = iris.data[50:], iris.target[50:]
-    >>> wide = FERLClassifier("wide", max_rules=2, random_state=0).fit(X, y)
+    >>> wide = FERLClassifier(max_rules=2, random_state=0).fit(X, y)
     >>> print(export_text(wide, feature_names=names, class_names=iris.target_names[1:], width=110))
     Evidence for virginica: begin with +0.36 and add what follows. The probability of virginica is 1 / (1
             + exp(-sum)).
@@ -115,7 +117,7 @@ def export_text(
     names, classes = shown_names(model, feature_names, class_names)
     if exact:
         return _exact_text(model, names, classes, decimals, max_rules, width)
-    if model.weights is not None:
+    if isinstance(model, RuleModel):
         return wide_text(model, names, classes, decimals, max_rules, all_classes, width)
     return rules_text(model, names, classes, decimals, max_rules, shares, width)
 
@@ -167,9 +169,9 @@ def rules_frame(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from ferl import FERLClassifier, rules_frame
+    >>> from ferl import FERLTreeClassifier, rules_frame
     >>> iris = load_iris()
-    >>> clf = FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(iris.data, iris.target)
+    >>> clf = FERLTreeClassifier("medium", max_rules=3, random_state=0).fit(iris.data, iris.target)
     >>> frame = rules_frame(clf, class_names=iris.target_names)
     >>> frame[["conditions", "label", "confidence"]].round(2)
                              conditions       label  confidence
@@ -179,7 +181,7 @@ def rules_frame(
     """
     model = model_of(estimator, "rules_frame")
     names, classes = shown_names(model, feature_names, class_names)
-    if model.weights is not None:
+    if isinstance(model, RuleModel):
         return data_frame(_wide_columns(model, names, classes, inner), backend)
     rules = read_rules(model, inner)
     total = float(model.tree.weight[0])
@@ -203,7 +205,7 @@ def _wide_columns(model: Model, names: list[str], classes: list[Any], inner: boo
     """The columns of :func:`rules_frame` for wide rules."""
     if inner:
         raise ValueError("inner is True; only trees have beginnings of rules. Leave inner out for wide rules.")
-    tree, rules, weights = model.tree, read_rules(model), model.rule_weights.weight
+    tree, rules, weights = model.tree, read_rules(model), model.rules.weight
     style = WideStyle(model, names, [str(label) for label in classes])
     paths = [tree.path(rule.node) for rule in rules]
     total = float(tree.weight[0])
@@ -262,15 +264,15 @@ def splits_frame(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from ferl import FERLClassifier, splits_frame
+    >>> from ferl import FERLTreeClassifier, splits_frame
     >>> iris = load_iris()
-    >>> clf = FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(iris.data, iris.target)
+    >>> clf = FERLTreeClassifier("medium", max_rules=3, random_state=0).fit(iris.data, iris.target)
     >>> splits_frame(clf)[["feature", "threshold", "half_width", "low", "high", "share"]].round(2)
       feature  threshold  half_width  low  high  share
     0      x2       2.46        0.09  1.9   3.0   0.52
     1      x3       1.68        0.06  1.5   1.8   0.56
     """
-    model = tree_model_of(estimator, "splits_frame", "rules_frame, whose rules have their corners")
+    model = model_of(estimator, "splits_frame", TreeModel, "rules_frame, whose rules have their corners")
     names, tree = shown_names(model, feature_names, None)[0], model.tree
     cuts = tree.cuts or Cuts(np.full((tree.n_nodes, 2), np.nan), np.full(tree.n_nodes, np.nan))
     splits = np.flatnonzero(~np.isnan(cuts.share))  # a split of categories has no threshold

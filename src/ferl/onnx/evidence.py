@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
-from ferl._model.model import Model
-from ferl._model.tree import FuzzyTree, nodes_by_depth
+from ferl._models.tree import FuzzyTree, nodes_by_depth
+from ferl._models.tree_model import TreeModel
 from ferl._util.arrays import Floats
 from ferl.onnx.gates import bounded, closed_if_empty, openness
 from ferl.onnx.graph import Graph, Value
@@ -267,18 +267,18 @@ class Masses:
     frame: Value
 
 
-def add_evidence(graph: Graph, model: Model, firings: Firings) -> tuple[Value, Value]:
+def add_evidence(graph: Graph, model: TreeModel, firings: Firings) -> tuple[Value, Value]:
     """Belief, shape (n_classes, n_rows), and ignorance, shape (1, n_rows)."""
     combine = _COMBINATIONS[model.reading.combination]
     return combine(graph, model.tree, firings, np.flatnonzero(model.is_source), model.reliability)
 
 
-def speaks_at_ends(model: Model) -> bool:
+def speaks_at_ends(model: TreeModel) -> bool:
     """Whether leaves alone speak, and :func:`add_evidence_of_ends` knows how they are combined."""
     return model.reading.combination in ("dempster", "vote") and bool((model.is_source == model.tree.is_leaf).all())
 
 
-def add_evidence_of_ends(graph: Graph, model: Model, ends: Ends) -> tuple[Value, Value]:
+def add_evidence_of_ends(graph: Graph, model: TreeModel, ends: Ends) -> tuple[Value, Value]:
     """Belief and ignorance as :func:`add_evidence` gives them, of the pairs of a row and a leaf that it reaches alone.
 
     Splits share a row between their sides, so the firings of its leaves sum to one at most. Then ``max Q >= 1 / C``,

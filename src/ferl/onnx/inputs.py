@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ferl._model.model import Model
-from ferl._readings import model_of
+from ferl._answers import model_of
+from ferl._models.model import Model
+from ferl._models.rule_model import RuleModel
 from ferl._sklearn import encode_rows
 from ferl._tables.kinds import ColumnKind
 from ferl._util.arrays import Floats
-from ferl.classifier import FERLClassifier
 from ferl.onnx.graph import PREFIX, Graph, Value
+from ferl.rules import FERLClassifier
 
 MATRIX = "X"
 """Name of the input of a model whose features are all numbers."""
@@ -67,7 +68,7 @@ class Input:
 
 def output_names(model: Model) -> tuple[str, ...]:
     """Names of all outputs that a model can have, in their order."""
-    return OUTPUTS if model.weights is None else WIDE_OUTPUTS
+    return OUTPUTS if not isinstance(model, RuleModel) else WIDE_OUTPUTS
 
 
 def column_inputs(model: Model) -> list[Input] | None:

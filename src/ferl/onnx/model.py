@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
-from ferl._model.model import Model
-from ferl._read.novelty import chosen_measure
-from ferl._readings import model_of
+from ferl._answers import model_of
+from ferl._models.model import Model
+from ferl._models.novelty import chosen_measure
+from ferl._models.rule_model import RuleModel
 from ferl._util.text import shown
-from ferl.classifier import FERLClassifier
 from ferl.onnx.evidence import (
     Conditions,
     Firings,
@@ -31,6 +31,7 @@ from ferl.onnx.inputs import add_inputs, check_dtype, column_inputs, output_name
 from ferl.onnx.novelty import Pairs, add_neighbour_distance, add_novelty, add_wide_novelty
 from ferl.onnx.walk import Splits, add_ends
 from ferl.onnx.wide import add_contributions, add_masses, add_scores
+from ferl.rules import FERLClassifier
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -120,10 +121,10 @@ def _checked(clf: Any, novelty: bool | str, contributions: bool, dtype: str) -> 
     check_dtype(dtype)
     if not isinstance(novelty, bool | str):
         raise ValueError(f"novelty is {novelty!r}; it must be True, False, 'neighbour' or 'residual'.")
-    if contributions and fitted.weights is None:
+    if contributions and not isinstance(fitted, RuleModel):
         raise ValueError(
-            f"contributions=True needs wide rules, whose weights add up; this is a {fitted.variant} tree. Leave it "
-            'out, or fit with variant="wide".'
+            "contributions=True needs rules, whose weights add up, and this is a tree. Leave it out, or fit a "
+            "FERLClassifier."
         )
     return fitted
 
@@ -135,7 +136,7 @@ def _add_answers(
     table = add_table(graph, encoded, model.missing_features)
     n_columns = model.n_features + len(model.missing_features)
     asked = None if novelty else model.tree.feature[1:]  # novelty compares in all columns
-    if model.weights is not None:
+    if isinstance(model, RuleModel):
         found = _wide_answers(graph, model, add_rows(graph, table, n_columns, asked), novelty, contributions)
     elif (splits := _splits(model)) is not None:
         found = _answers_of_ends(graph, model, splits, table, novelty)
@@ -161,7 +162,7 @@ def _answers_of_ends(graph: Graph, model: Model, splits: Splits, table: Value, n
     if measure is False:
         return found
     rows = add_rows(graph, table, model.n_features + len(model.missing_features))
-    if chosen_measure(model, measure) == "neighbour":
+    if chosen_measure(model.tree, measure) == "neighbour":
         return found | {"novelty": add_neighbour_distance(graph, tree, rows, Pairs(ends.row, ends.leaf))}
     conditions = add_conditions(graph, tree, rows, _gate_margin(model))
     firings = add_firings(graph, tree, rows, conditions, model.reading.support_gate)
@@ -197,7 +198,9 @@ def _tree_outputs(graph: Graph, model: Model, belief: Value, ignorance: Value) -
     return _judged(graph, model, matrices, "pignistic") | {"ignorance": graph.remove_axis(ignorance, 0)}
 
 
-def _wide_answers(graph: Graph, model: Model, rows: Rows, novelty: bool | str, contributions: bool) -> dict[str, Value]:
+def _wide_answers(
+    graph: Graph, model: RuleModel, rows: Rows, novelty: bool | str, contributions: bool
+) -> dict[str, Value]:
     scores = add_scores(graph, model, rows)
     masses = add_masses(graph, scores, len(model.classes))
     matrices = {
@@ -209,7 +212,7 @@ def _wide_answers(graph: Graph, model: Model, rows: Rows, novelty: bool | str, c
     found = _judged(graph, model, matrices, "probability")
     found |= {name: graph.remove_axis(getattr(masses, name), 0) for name in ("ignorance", "conflict")}
     if contributions:
-        found["contributions"] = add_contributions(graph, model.rule_weights, scores, rows)
+        found["contributions"] = add_contributions(graph, model, scores, rows)
     if novelty is not False:
         found["novelty"] = add_wide_novelty(graph, model, rows, scores, None if novelty is True else novelty)
     return found
@@ -256,8 +259,8 @@ def _properties(model: Model) -> dict[str, str]:
     inputs = column_inputs(model)
     properties: dict[str, Any] = {
         "ferl_version": _version(),
-        "variant": model.variant,
-        "combination": model.reading.combination,
+        "model": model.kind,
+        **{name: str(value) for name, value in vars(model.reading).items()},
         "classes": json.dumps(model.classes.tolist(), ensure_ascii=False),
         "features": json.dumps(model.feature_names(), ensure_ascii=False),
     }

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
-from ferl._model.model import Model
-from ferl._model.neighbours import ENTROPY_SHARE
-from ferl._model.tree import FuzzyTree
-from ferl._read.novelty import LOST_MASS, chosen_measure, precision
+from ferl._models.model import Model
+from ferl._models.neighbours import ENTROPY_SHARE
+from ferl._models.novelty import LOST_MASS, chosen_measure, precision
+from ferl._models.rule_model import RuleModel
+from ferl._models.tree import FuzzyTree
 from ferl._util.arrays import Floats
 from ferl.onnx.evidence import Conditions, Firings, Rows, add_conditions, add_firings
 from ferl.onnx.graph import Graph, Operand, Value
@@ -77,15 +78,15 @@ def add_neighbour_distance(graph: Graph, tree: FuzzyTree, rows: Rows, pairs: Pai
     return graph("Where", is_any, _measured(graph, rows, scale, kept, nearest), np.nan)
 
 
-def add_wide_novelty(graph: Graph, model: Model, rows: Rows, scores: Scores, measure: str | None) -> Value:
+def add_wide_novelty(graph: Graph, model: RuleModel, rows: Rows, scores: Scores, measure: str | None) -> Value:
     """Novelty of wide rules, shape (n_samples,): the distance from the nearest kept row, and entropy; or the residual.
 
     Parameters
     ----------
     graph : Graph
         Where to add it.
-    model : Model
-        Of wide rules.
+    model : RuleModel
+        The rules.
     rows : Rows
         The rows.
     scores : Scores
@@ -97,7 +98,7 @@ def add_wide_novelty(graph: Graph, model: Model, rows: Rows, scores: Scores, mea
     -------
     Value
     """
-    if chosen_measure(model, measure) == "neighbour":
+    if chosen_measure(model.tree, measure) == "neighbour":
         usual = graph("Div", _nearest_kept(graph, model, rows), model.neighbours.usual)
         return graph("Add", usual, graph("Mul", _entropy(graph, scores.scores), ENTROPY_SHARE))
     tree = model.tree
@@ -109,7 +110,7 @@ def add_wide_novelty(graph: Graph, model: Model, rows: Rows, scores: Scores, mea
     return graph("Add", residual, graph("Mul", lost, LOST_MASS))
 
 
-def _nearest_kept(graph: Graph, model: Model, rows: Rows) -> Value:
+def _nearest_kept(graph: Graph, model: RuleModel, rows: Rows) -> Value:
     """Distance from the nearest of all rows that wide rules keep, shape (n_samples,)."""
     own = model.neighbours
     scale, exemplar = Scale.of(model.tree, own.unit), np.arange(len(own.rows))[None]
@@ -292,7 +293,7 @@ def add_novelty(
     Value
     """
     tree = model.tree
-    if chosen_measure(model, measure) == "neighbour":
+    if chosen_measure(model.tree, measure) == "neighbour":
         return add_neighbour_distance(graph, tree, rows, pairs_of_firings(graph, tree, conditions, ungated))
     residual = _residual(graph, tree, rows, ungated)
     if conditions is None or conditions.gate is None:

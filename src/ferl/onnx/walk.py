@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
-from ferl._model.tree import FuzzyTree
+from ferl._models.tree import FuzzyTree
 from ferl._util.arrays import Floats
 from ferl.onnx.gates import bounded, closed_if_empty, openness
 from ferl.onnx.graph import Graph, Value

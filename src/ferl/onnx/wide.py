@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
-from ferl._model.model import Model, RuleWeights
-from ferl._model.tree import FuzzyTree
+from ferl._models.rule_model import RuleModel, Rules
+from ferl._models.tree import FuzzyTree
 from ferl.onnx.evidence import Rows, category_tables, gate_openness, number_fit
 from ferl.onnx.graph import Graph, Value
 
@@ -41,13 +41,13 @@ class Scores:
     firing: list[tuple[NDArray[np.intp], Value]]
 
 
-def add_scores(graph: Graph, model: Model, rows: Rows) -> Scores:
+def add_scores(graph: Graph, model: RuleModel, rows: Rows) -> Scores:
     """F = s (prior + sum of firing times weight), where s is the product of the gates."""
-    weights = model.rule_weights
+    weights = model.rules
     firing = _rule_firings(graph, model.tree, weights, rows) if len(weights.node) else []
     # The last row: the absolute weights of each rule, whose sum tells what cancelled.
     table = np.column_stack([weights.weight, np.abs(weights.weight).sum(axis=1)]).T
-    prior = np.append(weights.prior, np.abs(weights.prior).sum())[:, None]
+    prior = np.append(model.prior, np.abs(model.prior).sum())[:, None]
     sums = graph("Expand", prior, _shape(graph, rows, len(prior)))
     for rules, phi in firing:
         sums = graph("Add", sums, graph("MatMul", table[:, rules], phi))
@@ -63,9 +63,7 @@ def _shape(graph: Graph, rows: Rows, n: int) -> Value:
     return graph.join([graph.constant(np.array([n])), rows.n_rows])
 
 
-def _rule_firings(
-    graph: Graph, tree: FuzzyTree, weights: RuleWeights, rows: Rows
-) -> list[tuple[NDArray[np.intp], Value]]:
+def _rule_firings(graph: Graph, tree: FuzzyTree, weights: Rules, rows: Rows) -> list[tuple[NDArray[np.intp], Value]]:
     """Firings of rules, those of as many conditions together."""
     numbers, categories, condition_of = _distinct_conditions(tree)
     fits = [number_fit(graph, tree, rows, numbers)] if len(numbers) else []
@@ -99,7 +97,7 @@ def _distinct_conditions(tree: FuzzyTree) -> tuple[NDArray[np.intp], NDArray[np.
     return np.array(nodes)[~is_category], np.array(nodes)[is_category], index[same_as]
 
 
-def _add_support(graph: Graph, model: Model, rows: Rows) -> Value | None:
+def _add_support(graph: Graph, model: RuleModel, rows: Rows) -> Value | None:
     """The product of one gate for each column that a rule asks, shape (1, n_rows)."""
     columns = model.gated_columns
     if not len(columns):
@@ -168,12 +166,12 @@ def _exponential(graph: Graph, value: Value) -> Value:
     return graph("Exp", graph.between(value, -_core.LARGEST_EXPONENT, _core.LARGEST_EXPONENT))
 
 
-def add_contributions(graph: Graph, weights: RuleWeights, own: Scores, rows: Rows) -> Value:
+def add_contributions(graph: Graph, model: RuleModel, own: Scores, rows: Rows) -> Value:
     """What each rule, and last the prior, adds to the scores, shape (n_rows, n_rules + 1, n_classes)."""
     always = graph("Expand", np.ones((1, 1)), _shape(graph, rows, 1))
     firing = graph.join([*(phi for _, phi in own.firing), always])
     if own.support is not None:
         firing = graph("Mul", firing, own.support)
-    order = np.concatenate([*(rules for rules, _ in own.firing), [len(weights.node)]])
+    order = np.concatenate([*(rules for rules, _ in own.firing), [model.n_rules]])
     by_rule = graph("Transpose", graph.take(firing, np.argsort(order)), perm=[1, 0])
-    return graph("Mul", graph.insert_axis(by_rule, 2), np.vstack([weights.weight, weights.prior]))
+    return graph("Mul", graph.insert_axis(by_rule, 2), np.vstack([model.rules.weight, model.prior]))

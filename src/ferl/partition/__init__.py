@@ -7,8 +7,8 @@ can be moved to where a fitted tree's rules describe the rows best (:func:`refit
 
 from ferl._learn.mdlp import mdlp_partition
 from ferl._learn.partitions import quantile_partition, triangular_partition, width_partition
-from ferl._model.fuzzy_set import FuzzySet, PartitionError
-from ferl._model.words import WORDS, LinguisticVariable, Partition, Terms, arrange, terms
+from ferl._models.fuzzy_set import FuzzySet, PartitionError
+from ferl._models.words import WORDS, LinguisticVariable, Partition, Terms, arrange, terms
 from ferl.partition.files import load_partition, save_partition
 from ferl.partition.refit import RefitResult, refit_partition
 

@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
 from ferl import _core
-from ferl._model.model import Model
-from ferl._model.tree import FuzzyTree
-from ferl._model.words import LinguisticVariable
-from ferl._readings import tree_model_of
+from ferl._answers import model_of
+from ferl._models.model import Model
+from ferl._models.tree import FuzzyTree
+from ferl._models.tree_model import TreeModel
+from ferl._models.words import LinguisticVariable
 from ferl._sklearn import check_rows
 from ferl._tables import codes_of, weights_and_factors
 from ferl._util.arrays import NARROWEST, Floats
-from ferl.classifier import FERLClassifier
 from ferl.partition.refit_loss import (
     LEAST_WIDTH,
     RampTable,
@@ -32,6 +32,7 @@ from ferl.partition.refit_loss import (
     movement_bounds,
     read_ramps,
 )
+from ferl.rules import FERLClassifier
 
 Loss = Callable[[Floats], tuple[float, Floats]]
 
@@ -126,21 +127,21 @@ def refit_partition(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from ferl import FERLClassifier
+    >>> from ferl import FERLTreeClassifier
     >>> from ferl.partition import refit_partition
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = FERLClassifier("compact", criterion="consistent", random_state=0).fit(X, y)
+    >>> clf = FERLTreeClassifier("compact", random_state=0).fit(X, y)
     >>> result = refit_partition(clf, X, y)
     >>> result
     <RefitResult: cross-entropy from 0.124 to 0.098, drift 4.5 %>
     >>> moved = result.estimator  # a copy of clf that speaks in the moved words
     """
-    model = tree_model_of(estimator, "refit_partition", 'a tree of words, criterion="consistent"')
+    model = model_of(estimator, "refit_partition", TreeModel, 'FERLTreeClassifier("compact")')
     _refuse_other_models(model)
     if isinstance(max_iter, bool) or not isinstance(max_iter, Integral) or max_iter < 0:
         raise ValueError(f"max_iter is {max_iter!r}; it must be an int of at least 0.")
     rows = _read_rows(estimator, X, y, sample_weight)
-    tree, partition = model.tree, list(model.partition or ())
+    tree, partition = model.tree, list(model.words or ())
     table = read_ramps(tree, partition, _has_room(rows))
     loss = RefitLoss(tree, table, rows, np.where(model.is_source, model.reliability, 0.0))
     low, width = (values[table.feature][:, None] for values in (rows.low, rows.width))
@@ -164,11 +165,11 @@ def refit_partition(
     )
 
 
-def _refuse_other_models(model: Model) -> None:
-    if model.partition is None:
+def _refuse_other_models(model: TreeModel) -> None:
+    if model.words is None:
         raise ValueError(
             f"The estimator is a {model.variant} tree, which learns its own splits; only the words of a compact tree "
-            'can be refitted. Fit one with variant="compact" and criterion="consistent".'
+            'can be refitted. Fit a FERLTreeClassifier("compact").'
         )
     if model.reading.combination != "dempster":
         raise ValueError(

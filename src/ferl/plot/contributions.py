@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ferl._answers import model_of
 from ferl._read.explanation import feature_importances
 from ferl._read.explanation.balance import Balance
 from ferl._read.text import checked_class_names, shown_names
 from ferl._read.wide_text import weight_text
-from ferl._readings import model_of
 from ferl._util.colours import class_colours
 from ferl._util.text import percent_text, value_text
-from ferl.classifier import FERLClassifier
 from ferl.plot.canvas import FAINT, INK, axes_for, bare, plain, shortened
+from ferl.rules import FERLClassifier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,7 +68,7 @@ def plot_contributions(
     >>> from ferl import FERLClassifier
     >>> from ferl.plot import plot_contributions
     >>> iris = load_iris()
-    >>> clf = FERLClassifier("wide", random_state=0).fit(iris.data, iris.target)
+    >>> clf = FERLClassifier(random_state=0).fit(iris.data, iris.target)
     >>> ax = plot_contributions(clf, iris.data[0], class_names=iris.target_names, ax=Figure().subplots())
     >>> ax.get_xlabel()
     'log-odds of setosa against versicolor'
@@ -183,7 +183,7 @@ def plot_importance(
     >>> from ferl import FERLClassifier
     >>> from ferl.plot import plot_importance
     >>> iris = load_iris()
-    >>> clf = FERLClassifier("wide", random_state=0).fit(iris.data, iris.target)
+    >>> clf = FERLClassifier(random_state=0).fit(iris.data, iris.target)
     >>> ax = plot_importance(clf, feature_names=iris.feature_names, ax=Figure().subplots())
     >>> ax.get_yticklabels()[0].get_text()
     'petal length (cm)'

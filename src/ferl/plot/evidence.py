@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ferl._read.evidence import Evidence
+from ferl._models.evidence import Evidence
 from ferl._read.text import checked_class_names
 from ferl._util.colours import class_colours, tint
 from ferl.calibration import CalibratedFERL
-from ferl.classifier import FERLClassifier
 from ferl.plot.canvas import INK, PALE, axes_for, bare, shortened
+from ferl.rules import FERLClassifier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,10 +60,10 @@ def plot_evidence(
     --------
     >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
-    >>> from ferl import FERLClassifier
+    >>> from ferl import FERLTreeClassifier
     >>> from ferl.plot import plot_evidence
     >>> iris = load_iris()
-    >>> clf = FERLClassifier("medium", random_state=0).fit(iris.data, iris.target)
+    >>> clf = FERLTreeClassifier("medium", random_state=0).fit(iris.data, iris.target)
     >>> ax = plot_evidence(clf, iris.data[0], class_names=iris.target_names, ax=Figure().subplots())
     >>> ax.get_title(loc="left")
     'setosa'

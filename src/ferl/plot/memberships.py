@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._model.tree import FuzzyTree
-from ferl._model.words import LinguisticVariable
+from ferl._answers import model_of
+from ferl._models.tree import FuzzyTree
+from ferl._models.tree_model import TreeModel
+from ferl._models.words import LinguisticVariable
 from ferl._read.rules import Bound
 from ferl._read.text import shown_names
-from ferl._readings import model_of, tree_model_of
 from ferl._util.colours import class_colours, tint
 from ferl._util.text import shown
-from ferl.classifier import FERLClassifier
 from ferl.plot.canvas import INK, axes_for, bare, feature_index, plain, shortened, write_values
+from ferl.rules import FERLClassifier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,10 +62,10 @@ def plot_memberships(
     --------
     >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
-    >>> from ferl import FERLClassifier
+    >>> from ferl import FERLTreeClassifier
     >>> from ferl.plot import plot_memberships
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = FERLClassifier("medium", max_rules=3, random_state=0).fit(X, y)
+    >>> clf = FERLTreeClassifier("medium", max_rules=3, random_state=0).fit(X, y)
     >>> ax = plot_memberships(clf, 2, ax=Figure().subplots())
     >>> [line.get_label() for line in ax.lines]
     ['below 2.46 ±0.09']
@@ -72,12 +73,12 @@ def plot_memberships(
     if max_splits < 1:
         raise ValueError(f"max_splits is {max_splits}; it must be at least 1.")
     model = model_of(estimator, "plot_memberships")
-    if model.partition is None:  # the ramps of wide rules are no splits
-        model = tree_model_of(estimator, "plot_memberships", "ferl.plot.plot_shapes")
+    if model.words is None:  # the ramps of wide rules are no splits
+        model = model_of(estimator, "plot_memberships", TreeModel, "ferl.plot.plot_shapes")
     names, _ = shown_names(model, feature_names, None)
     index = feature_index(feature, names[: model.n_features], model.feature_names())
     tree = model.tree
-    variable = model.partition[index] if model.partition is not None else None
+    variable = model.words[index] if model.words is not None else None
     nodes = _conditions_on(tree, index)
     if variable is None and not nodes.size:
         used = [names[j] for j in np.unique(tree.feature[1:]) if j < model.n_features]
@@ -96,7 +97,7 @@ def plot_memberships(
         ax.set_title(f"the {max_splits} heaviest of {len(nodes)} splits", fontsize=9, loc="right")
     unit = f" ({plain(variable.unit)})" if variable is not None and variable.unit else ""
     ax.set_xlabel(plain(names[index]) + unit)
-    write_values(ax.xaxis, model.kind(index))
+    write_values(ax.xaxis, model.column_kind(index))
     ax.set_ylabel("membership")
     ax.set_ylim(0, 1.04)
     bare(ax)

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ferl._model.novelty_scale import N_LEVELS
-from ferl._read.novelty import novelty, novelty_rank
+from ferl._answers import model_of
+from ferl._models.novelty import N_LEVELS
 from ferl._read.verdicts import UNUSUAL, VERY_UNUSUAL, novelty_verdict
-from ferl._readings import model_of
 from ferl._util.text import percent_text, value_text
-from ferl.classifier import FERLClassifier
 from ferl.plot.canvas import FAINT, INK, axes_for, bare, shortened
+from ferl.rules import FERLClassifier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -145,14 +144,14 @@ def plot_novelty_of_rows(
             "The model does not know how novel its training rows are: it keeps no rows, comes from an older file, or "
             "was edited. Fit anew with n_exemplars > 0."
         )
-    values = novelty(model, estimator._rows(X))
+    values = model.novelty(estimator._rows(X))
     known = np.sort(values[np.isfinite(values)])
     if not len(known):
         raise ValueError("X has no row whose novelty is a finite number.")
     ax = axes_for("plot_novelty_of_rows", ax, (5.6, 3.6))
     if not any(line.get_gid() == "training" for line in ax.lines):
         _draw_training(ax, np.asarray(scale))
-    beyond = float((novelty_rank(model, values) >= UNUSUAL).mean())
+    beyond = float((model.novelty_rank(values) >= UNUSUAL).mean())
     shares = np.arange(1, len(known) + 1) / len(values)
     told = f"{shortened(label, _LONGEST_NAME)}: {percent_text(beyond)} beyond {percent_text(UNUSUAL)}"
     ax.step(known, shares, where="post", linewidth=1.6, label=told)

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ferl._model.model import Model
-from ferl._read.evidence import Evidence, read_evidence
+from ferl._answers import model_of
+from ferl._models.evidence import Evidence
+from ferl._models.model import Model
 from ferl._read.explanation import feature_importances
 from ferl._read.text import shown_names
-from ferl._readings import model_of
 from ferl._sklearn import encode_rows
 from ferl._tables import with_indicators
 from ferl._util.arrays import Floats
 from ferl._util.colours import class_colours, rgb
 from ferl._util.text import value_text
-from ferl.classifier import FERLClassifier
 from ferl.plot.canvas import INK, axes_for, feature_index, plain, shortened, write_values
+from ferl.rules import FERLClassifier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,10 +91,10 @@ def plot_decision_regions(
     --------
     >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
-    >>> from ferl import FERLClassifier
+    >>> from ferl import FERLTreeClassifier
     >>> from ferl.plot import plot_decision_regions
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = FERLClassifier("medium", random_state=0).fit(X[:, 2:], y)
+    >>> clf = FERLTreeClassifier("medium", random_state=0).fit(X[:, 2:], y)
     >>> ax = plot_decision_regions(clf, X[:, 2:], y, n_steps=50, ax=Figure().subplots())
     >>> ax.images[0].get_array().shape  # red, green, blue
     (50, 50, 3)
@@ -148,7 +148,7 @@ def _evidence_on_grid(model: Model, rows: Floats, right: _Side, up: _Side) -> Ev
     grid = np.tile(_middle(model, rows), (len(up.asked) * len(right.asked), 1))
     grid[:, right.feature] = np.tile(right.asked, len(up.asked))
     grid[:, up.feature] = np.repeat(up.asked, len(right.asked))
-    return read_evidence(model, with_indicators(np.asfortranarray(grid), model.missing_features))
+    return model.evidence(with_indicators(np.asfortranarray(grid), model.missing_features))
 
 
 def _middle(model: Model, rows: Floats) -> Floats:
@@ -227,7 +227,7 @@ def _draw_points(
 
 def _finish(ax: Axes, model: Model, right: _Side, up: _Side) -> None:
     for axis, side in ((ax.xaxis, right), (ax.yaxis, up)):
-        write_values(axis, model.kind(side.feature))
+        write_values(axis, model.column_kind(side.feature))
         if side.categories is not None:
             axis.set_ticks(range(len(side.categories)), [shortened(category, 14) for category in side.categories])
     ax.set_xlabel(plain(right.name))

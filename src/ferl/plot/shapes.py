@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ferl._model.model import Model
+from ferl._answers import model_of
+from ferl._models.rule_model import RuleModel
 from ferl._read.shapes import Curve, Interaction, kept_rows, read_shapes
 from ferl._read.text import shown_names
 from ferl._read.wide_text import corner_text, had_missing, weight_text
-from ferl._readings import model_of
 from ferl._sklearn import encode_rows
 from ferl._tables import with_indicators
 from ferl._util.arrays import Floats
 from ferl._util.colours import class_colours, rgb
 from ferl._util.text import category_text, has_words, value_text
-from ferl.classifier import FERLClassifier
 from ferl.plot.canvas import FAINT, INK, PALE, bare, feature_index, plain, require_matplotlib, shortened, write_values
+from ferl.rules import FERLClassifier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,7 +84,7 @@ def plot_shapes(
     >>> from ferl import FERLClassifier
     >>> from ferl.plot import plot_shapes
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = FERLClassifier("wide", max_conditions=1, random_state=0).fit(X, y)
+    >>> clf = FERLClassifier(max_conditions=1, random_state=0).fit(X, y)
     >>> figure = plot_shapes(clf, figure=Figure())
     >>> [ax.get_title(loc="left") for ax in figure.axes]
     ['x2', 'x3', 'x1', 'x0']
@@ -151,7 +151,7 @@ def _draw(sheet: _Sheet, shapes: list[Curve | Interaction], n_all: int, figure: 
 class _Sheet:
     """What all panels share: the model, names, colours, and the rows whose density is drawn."""
 
-    model: Model
+    model: RuleModel
     names: list[str]
     labels: list[str]
     colours: list[str]
@@ -202,7 +202,7 @@ def _draw_curve(ax: Axes, sheet: _Sheet, curve: Curve, reach: float) -> None:
     ax.set_xlim(low - 0.02 * (high - low), high + 0.02 * (high - low))
     if sheet.model.is_whole(curve.feature):
         ax.locator_params(axis="x", integer=True)
-    write_values(ax.xaxis, sheet.model.kind(curve.feature))
+    write_values(ax.xaxis, sheet.model.column_kind(curve.feature))
     _finish_curve(ax, sheet, curve, reach)
 
 
@@ -317,7 +317,7 @@ def _draw_map(ax: Axes, sheet: _Sheet, shape: Interaction, strongest: float) -> 
         elif sheet.model.is_whole(side.feature):
             ax.locator_params(axis=which, integer=True)
         if not side.categories:
-            write_values(axis, sheet.model.kind(side.feature))
+            write_values(axis, sheet.model.column_kind(side.feature))
     ax.set_xlabel(shortened(sheet.names[right.feature], 34), fontsize=8, labelpad=1)
     ax.set_ylabel(shortened(sheet.names[up.feature], 26), fontsize=8, labelpad=1)
     where = [
@@ -404,7 +404,7 @@ def _draw_rows(ax: Axes, sheet: _Sheet, right: _Side, up: _Side) -> None:
 
 def _range_of(sheet: _Sheet, feature: int, corners: Floats) -> tuple[float, float]:
     """Values of a number to draw: what training saw, and the rows given."""
-    seen = sheet.model.rule_weights.seen[feature]
+    seen = sheet.model.ranges[feature]
     known = [own for own in (*seen, *sheet.known(feature)) if np.isfinite(own)] or corners.tolist()
     low, high = float(min(known)), float(max(known))
     return (low, high) if low < high else (low - 0.5, high + 0.5)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ferl._model.model import Model
-from ferl._model.tree import FuzzyTree
+from ferl._answers import model_of
+from ferl._models.model import Model
+from ferl._models.tree import FuzzyTree
+from ferl._models.tree_model import TreeModel
 from ferl._read.rules import LEAST_LISTED, Folded, fold, listed_categories, threshold_text
 from ferl._read.text import probability_text, shown_names
-from ferl._readings import tree_model_of
 from ferl._util.colours import class_colours, tint
-from ferl.classifier import FERLClassifier
 from ferl.plot.canvas import (
     BAND,
     FAINT,
@@ -27,6 +27,7 @@ from ferl.plot.canvas import (
     draw_word,
     shortened,
 )
+from ferl.rules import FERLClassifier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -147,16 +148,16 @@ def plot_tree(
     --------
     >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
-    >>> from ferl import FERLClassifier, plot_tree
+    >>> from ferl import FERLTreeClassifier, plot_tree
     >>> iris = load_iris()
-    >>> clf = FERLClassifier("medium", max_rules=3, random_state=0).fit(iris.data, iris.target)
+    >>> clf = FERLTreeClassifier("medium", max_rules=3, random_state=0).fit(iris.data, iris.target)
     >>> ax = plot_tree(clf, class_names=iris.target_names, ax=Figure().subplots())
     >>> [text.get_text() for text in ax.texts if "±" in text.get_text()]
     ['2.46 ±0.09', '1.68 ±0.06']
     """
     if decimals is not None and decimals < 0:
         raise ValueError(f"decimals is {decimals}; it must be at least 0, or None.")
-    model = tree_model_of(estimator, "plot_tree", "ferl.plot.plot_shapes")
+    model = model_of(estimator, "plot_tree", TreeModel, "ferl.plot.plot_shapes")
     names, labels = shown_names(model, feature_names, class_names)
     tree = model.tree
     layout = lay_out(tree, max_depth, max_rules, min_weight)
@@ -268,7 +269,7 @@ class _Drawing:
         else:
             low, high = (float(end) for end in self.tree.trapezoid[side, 2:])
             draw_band(self.ax, panel, low, high, node)
-            below = threshold_text(self.model.kind(feature), low, high, self.decimals)
+            below = threshold_text(self.model.column_kind(feature), low, high, self.decimals)
         centre = left + _PANEL / 2
         name = shortened(self.names[feature], _LONGEST_NAME)
         self.text(centre, middle - 0.145, name, ha="center", va="bottom", fontweight="bold")

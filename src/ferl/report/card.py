@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ferl._model.model import Model
+from ferl._models.rule_model import RuleModel
 from ferl._read.points import Points, with_base
 from ferl._read.reasons import read_reasons
 from ferl._read.score_table import ScoreTable, read_score_table
@@ -24,9 +24,9 @@ MAX_LETTERS = 300  # of what a line is about
 N_REASONS = 4  # for each row; what lenders name at most
 
 
-def is_card(model: Model) -> bool:
+def is_card(model: RuleModel) -> bool:
     """Whether the model can be read as a scorecard: rules whose weights add up, for or against several classes."""
-    return model.weights is not None and model.n_rules > 0 and len(model.classes) > 1
+    return isinstance(model, RuleModel) and model.n_rules > 0 and len(model.classes) > 1
 
 
 def scorecard(view: View) -> dict[str, Any] | None:

@@ -74,7 +74,7 @@ def _in_words(view: View, name: str, values: list[str]) -> tuple[str, list[str]]
     if name not in known:
         return name, values
     feature = known.index(name)
-    kind = view.model.kind(feature)
+    kind = view.model.column_kind(feature)
     return view.features[feature], [str(kind.values.get(value, value)) for value in values]
 
 

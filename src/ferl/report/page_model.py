@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from ferl import _core
-from ferl._model.model import Model, RuleWeights
-from ferl._model.neighbours import ENTROPY_SHARE
-from ferl._model.tree import FuzzyTree
-from ferl._read.novelty import LOST_MASS, precision
+from ferl._models.model import Model
+from ferl._models.neighbours import ENTROPY_SHARE
+from ferl._models.novelty import LOST_MASS, precision
+from ferl._models.rule_model import RuleModel
+from ferl._models.tree import FuzzyTree
+from ferl._models.tree_model import TreeModel
 from ferl._util.arrays import Bools, Floats
 from ferl._util.text import shown_names
 
@@ -51,13 +53,13 @@ def page_model(model: Model) -> dict[str, Any]:
         "n_features": model.n_features,
         "missing_features": list(model.missing_features),
         "nodes": _nodes(model),
-        "weights": None if model.weights is None else _weights(model, model.weights),
+        "weights": _weights(model) if isinstance(model, RuleModel) else None,
         "novelty": _novelty(model),
     }
-    return shared | (_tree(model) if model.weights is None else {})
+    return shared | (_tree(model) if isinstance(model, TreeModel) else {})
 
 
-def _tree(model: Model) -> dict[str, Any]:
+def _tree(model: TreeModel) -> dict[str, Any]:
     """What the nodes of a tree say, and how that is combined."""
     return {
         "combination": model.reading.combination,
@@ -69,13 +71,13 @@ def _tree(model: Model) -> dict[str, Any]:
     }
 
 
-def _weights(model: Model, weights: RuleWeights) -> dict[str, Any]:
+def _weights(model: RuleModel) -> dict[str, Any]:
     """Weights of evidence of wide rules, and the gates that fade them."""
-    n_categories = model.tree.n_categories(len(weights.seen))
+    n_categories = model.tree.n_categories(len(model.ranges))
     return {
-        "node": weights.node.tolist(),
-        "weight": numbers(weights.weight),
-        "prior": numbers(weights.prior),
+        "node": model.rules.node.tolist(),
+        "weight": numbers(model.rules.weight),
+        "prior": numbers(model.prior),
         "gate": [
             {"column": column, "range": numbers(gate), "n_categories": int(n_categories[column])}
             for column, gate in zip(model.gated_columns.tolist(), model.scores.gate, strict=True)
@@ -133,7 +135,7 @@ def _novelty(model: Model) -> dict[str, Any]:
         "centre": numbers(profile.mean[0]),
         "per_unit": numbers(1 / model.unit_of_distance),
     }
-    if model.weights is not None:
+    if isinstance(model, RuleModel):
         return found | {"usual": model.neighbours.usual, "row": numbers(model.neighbours.rows)}
     groups, rows = _exemplars(tree)
     return found | {"exemplar": groups, "row": numbers(rows)}
@@ -171,7 +173,7 @@ def corners(model: Model, feature: int) -> Floats:
     the common factor of the gates.
     """
     tree, asks = model.tree, model.tree.feature == feature
-    if model.weights is None:
+    if not isinstance(model, RuleModel):
         gates = model.core.gate[asks] if model.reading.support_gate else np.zeros((0, 3))
     else:
         gates = model.scores.gate[model.gated_columns == feature]

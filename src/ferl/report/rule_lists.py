@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ferl._model.model import Model
+from ferl._models.model import Model
+from ferl._models.rule_model import RuleModel
 from ferl._read.rules import Condition, merged_conditions, read_rules
 from ferl._read.shapes import read_shapes
 from ferl._util.text import cut
@@ -18,7 +19,7 @@ MAX_SHARES = 6  # classes of a bar; the rest is one part
 
 def rule_rows(view: View) -> list[dict[str, Any]]:
     """The rules that speak, strongest support first, with the numbers that they have everywhere."""
-    if view.model.weights is not None:
+    if isinstance(view.model, RuleModel):
         return wide_rule_rows(view)
     tree = view.model.tree
     total = float(tree.weight[0])
@@ -47,7 +48,7 @@ def wide_rule_rows(view: View) -> list[dict[str, Any]]:
     for group, shape in enumerate(read_shapes(model).all):
         about = " and ".join(view.features[feature] for feature in shape.features)
         for index in shape.rules:
-            rule, evidence = rules[index], model.rule_weights.weight[index]
+            rule, evidence = rules[index], model.rules.weight[index]
             found.append(
                 {
                     "number": rule.number,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ferl._model.model import Model
+from ferl._models.rule_model import RuleModel
 from ferl._read.rules import value_at
 from ferl._read.shapes import Curve, Interaction, Shapes, kept_rows
 from ferl._read.wide_text import WideStyle, curve_lines, had_missing, is_binary, weight_text
@@ -110,10 +110,10 @@ def _line_chart(style: WideStyle, curve: Curve, known: Floats, top: float) -> di
     return {"lines": lines, "low": low, "high": high, "ticks": ticks, "density": density}
 
 
-def _end_texts(model: Model, feature: int, low: float, high: float) -> list[str]:
+def _end_texts(model: RuleModel, feature: int, low: float, high: float) -> list[str]:
     """The ends of an axis as people write them; numbers with the digits that its length gives meaning to."""
     ends = [float(value_at(end, (high - low) / 50)) for end in (low, high)]
-    if model.kind(feature).is_date:
+    if model.column_kind(feature).is_date:
         ends = [float(np.floor(low)), float(np.floor(high))]  # days: there is no room for the time of day
     return [number_text(model.number(feature, end)) for end in ends]
 
@@ -210,12 +210,12 @@ def _map_chart(style: WideStyle, shape: Interaction) -> dict[str, Any]:
     }
 
 
-def _axis(model: Model, feature: int) -> tuple[Floats, list[str]]:
+def _axis(model: RuleModel, feature: int) -> tuple[Floats, list[str]]:
     """Values in the middle of cells, or codes of categories; and what stands at the two ends."""
     if feature in model.category_names:
         names = [str(name) for name in model.category_names[feature]]
         return np.arange(len(names), dtype=np.float64), [names[0], names[-1]]
-    low, high = model.rule_weights.seen[feature].tolist()
+    low, high = model.ranges[feature].tolist()
     edges = np.linspace(low, high, N_CELLS + 1)
     return (edges[:-1] + edges[1:]) / 2, _end_texts(model, feature, low, high)
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ferl._read.explanation import Explanation, explain
-from ferl._read.novelty import novelty_attribution
-from ferl._read.novelty_scale import NoveltyScale
+from ferl._read.novelty_words import NoveltyScale
 from ferl._read.verdicts import spreads_text
 from ferl._tables.rows import OneRow
 from ferl._util.arrays import Floats
@@ -59,7 +58,7 @@ class ShownRows:
         """Rows as the lists of abstained and novel rows show them."""
         labels = [self._story(rows, index).best for index in range(len(rows))]
         reasons = row_reasons(self.view, rows.values, labels)
-        parts = novelty_attribution(self.view.model, rows.values)
+        parts = self.view.model.novelty_attribution(rows.values)
         return [self._listed(rows, index, *own) for index, own in enumerate(zip(parts, reasons, strict=True))]
 
     def _listed(self, rows: Rows, index: int, parts: Floats, reasons: list[str]) -> dict[str, Any]:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ferl._model.model import Model
-from ferl._read.evidence import share_among_features
+from ferl._models.model import Model
+from ferl._models.novelty import total_spread
+from ferl._models.rule_model import RuleModel
 from ferl._read.explanation import feature_importances
-from ferl._read.novelty import total_spread
-from ferl._read.novelty_scale import NoveltyScale, novelty_scale
+from ferl._read.novelty_words import NoveltyScale, novelty_scale
 from ferl._read.shapes import mean_firing, read_shapes
 from ferl._read.text import word_meanings
 from ferl._tables import add_up_indicators
@@ -71,7 +71,7 @@ def summarise(
     scale = novelty_scale(model)
     rows = ShownRows(view, reading, scale)
     told, counts, found = _model(model, parameters), _table(reading, table, scale), measures(reading, view.classes)
-    is_wide = model.weights is not None
+    is_wide = isinstance(model, RuleModel)
     words = glossary(is_wide)
     return {
         "title": shown_line(heading(view.target) if title is None else title),
@@ -125,15 +125,15 @@ def _table(reading: TableReading, name: str, scale: NoveltyScale) -> dict[str, A
 def _model(model: Model, parameters: dict[str, Any]) -> dict[str, Any]:
     tree = model.tree
     return {
-        "variant": model.variant,
-        "is_wide": model.weights is not None,
+        "variant": model.title,
+        "is_wide": isinstance(model, RuleModel),
         "n_rules": model.n_rules,
         "depth": int(tree.depth.max()),
         "n_features": model.n_features,
         "training_weight": float(tree.weight[0]),
         "n_kept_rows": len(tree.profile.exemplar_row),
         "measure": "neighbour" if tree.profile.has_exemplars else "residual",
-        "combination": model.reading.combination,
+        "combination": getattr(model.reading, "combination", "weights"),
         "support_gate": model.reading.support_gate,
         "parameters": {name: shown_line(value, 80) for name, value in parameters.items() if name != "n_jobs"},
     }
@@ -177,7 +177,7 @@ def _control(view: View, j: int, feature: dict[str, Any]) -> dict[str, Any]:
     control = {key: feature[key] for key in ("name", "full_name", "kind", "n_conditions", "importance")}
     if feature["kind"] == "category":
         return {**control, "levels": view.style.categories.get(j, [])}
-    tree, kind = view.model.tree, view.model.kind(j)
+    tree, kind = view.model.tree, view.model.column_kind(j)
     low, high = slider_range(view.model, j)
     known = tree.profile.exemplar_row[:, j]
     known = known[~np.isnan(known)]
@@ -201,7 +201,7 @@ def _control(view: View, j: int, feature: dict[str, Any]) -> dict[str, Any]:
 
 def _words(model: Model, j: int) -> list[str] | None:
     """What the values 0, 1, ... of a feature mean: ordered categories, and 0 and 1 where people said it."""
-    kind = model.kind(j)
+    kind = model.column_kind(j)
     if kind.is_ordered:
         return shown_names(kind.said_order)
     bits = [model.value(j, bit) for bit in (0.0, 1.0)] if kind.name == "binary" else []
@@ -213,8 +213,7 @@ def _source(rule: dict[str, Any]) -> dict[str, Any]:
     return {key: rule[key] for key in kept if key in rule}
 
 
-def _usual(model: Model) -> Floats:
+def _usual(model: RuleModel) -> Floats:
     """What each feature, and last the prior, says of the training rows on average, (n_features + 1, n_classes)."""
-    weights = model.rule_weights
-    average = np.append(mean_firing(model), 1.0)[:, None] * np.vstack([weights.weight, weights.prior])
-    return np.asarray(share_among_features(model, average[None])[0])
+    average = np.append(mean_firing(model), 1.0)[:, None] * np.vstack([model.rules.weight, model.prior])
+    return np.asarray(model.share_among_features(average[None])[0])

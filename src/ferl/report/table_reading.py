@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._model.model import Model
+from ferl._models.evidence import Evidence
+from ferl._models.model import Model
 from ferl._read.decision import decide
-from ferl._read.evidence import Evidence, read_evidence
-from ferl._read.novelty import novelty as how_novel
 from ferl._util.arrays import Bools, Floats, Ints
 from ferl.metrics import aurc, expected_calibration_error, risk_coverage_curve
 
@@ -213,7 +212,7 @@ class TableReading:
         if not len(rows):
             return
         labels = np.full(len(rows), NO_LABEL, dtype=np.int32) if truth is None else truth
-        evidence = read_evidence(self.model, rows, self.n_threads)
+        evidence = self.model.evidence(rows, self.n_threads)
 
         def rows_at(indices: NDArray[np.intp]) -> Rows:
             unseen = [{int(j): cell(int(i), int(j)) for j in np.flatnonzero(self._is_unseen(rows[i]))} for i in indices]
@@ -224,7 +223,7 @@ class TableReading:
         abstains = sets.all(axis=1) & (sets.shape[1] > 1)
         self._count(evidence, sets, abstains, labels, decide(self.model, rows, evidence, self.decision))
         self.abstained.offer(evidence.ignorance, np.flatnonzero(abstains), rows_at)
-        novelty = how_novel(self.model, rows, n_threads=self.n_threads)
+        novelty = self.model.novelty(rows, n_threads=self.n_threads)
         self.novel.offer(np.nan_to_num(novelty, nan=0.0), everywhere, rows_at)
         self.first.offer(-(self.n_rows + everywhere).astype(np.float64), everywhere, rows_at)
         self.n_rows += len(rows)

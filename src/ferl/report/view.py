@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ferl._model.model import Model
+from ferl._models.model import Model
 from ferl._read.text import TextStyle
 from ferl._read.wide_text import WideStyle
 from ferl._util.text import number_text, shown_line, shown_names

@@ -16,9 +16,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from numpy.typing import ArrayLike, NDArray
 
-from ferl._model.model import Model
+from ferl._answers import model_of
+from ferl._models.model import Model
 from ferl._read.decision import check_decision
-from ferl._readings import model_of
 from ferl._sklearn import changed_parameters, check_rows, checked_input
 from ferl._tables import codes_of
 from ferl._tables.categories import is_missing
@@ -28,10 +28,10 @@ from ferl._util.arrays import Ints
 from ferl._util.files import replace_text
 from ferl._util.text import shown
 from ferl._util.threads import n_threads
-from ferl.classifier import FERLClassifier
 from ferl.report.group_view import Groups
 from ferl.report.summarise import summarise
 from ferl.report.table_reading import NO_LABEL, OTHER_LABEL, Cell, TableReading
+from ferl.rules import FERLClassifier
 
 _HERE = Path(__file__).parent
 ENGINE = ("ferl.js", "changes.js")  # what judges rows
@@ -193,10 +193,10 @@ def write_report(
     --------
     >>> import tempfile
     >>> from sklearn.datasets import load_iris
-    >>> from ferl import FERLClassifier
+    >>> from ferl import FERLTreeClassifier
     >>> from ferl.report import write_report
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = FERLClassifier("medium", random_state=0).fit(X[::2], y[::2])
+    >>> clf = FERLTreeClassifier("medium", random_state=0).fit(X[::2], y[::2])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = write_report(clf, X[1::2], y[1::2], f"{folder}/iris.html")
     ...     path.read_text(encoding="utf-8")[:15]

@@ -21,7 +21,7 @@ def fit(parameters: dict[str, Any], X: NDArray[np.float64], y: NDArray[np.int64]
     # Imported here so that a compiled core that does not load is this method's failure and not the benchmark's.
     from ferl import FERLClassifier
 
-    classifier = FERLClassifier(**parameters, random_state=seed, n_jobs=1)
+    classifier = FERLClassifier(random_state=seed, n_jobs=1, **parameters)
     classifier.fit(X, y)
     return classifier
 

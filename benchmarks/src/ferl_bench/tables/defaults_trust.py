@@ -104,11 +104,11 @@ class Judged:
 
 
 def _fit_conformal(parameters: dict[str, Any], X: NDArray[np.float64], y: NDArray[np.int64], seed: int) -> Judged:
-    from ferl import FERLClassifier
+    from ferl import FERLTreeClassifier
     from ferl.conformal import ConformalFERL
 
     model = ConformalFERL(
-        FERLClassifier("deep", random_state=seed, n_jobs=1), few_rows="include", random_state=seed, **parameters
+        FERLTreeClassifier("deep", random_state=seed, n_jobs=1), few_rows="include", random_state=seed, **parameters
     )
     if model.cv is not None:
         return Judged(model.fit(X, y))
@@ -117,12 +117,12 @@ def _fit_conformal(parameters: dict[str, Any], X: NDArray[np.float64], y: NDArra
 
 
 def _fit_abstention(parameters: dict[str, Any], X: NDArray[np.float64], y: NDArray[np.int64], seed: int) -> Judged:
-    from ferl import FERLClassifier
+    from ferl import FERLTreeClassifier
     from ferl.abstention import RiskControlledFERL, UnmetRiskWarning, least_answered_rows
 
     first, second = _halves(y, seed)
     model = RiskControlledFERL(
-        FERLClassifier("deep", random_state=seed, n_jobs=1),
+        FERLTreeClassifier("deep", random_state=seed, n_jobs=1),
         risk=RISK,
         confidence=CONFIDENCE,
         random_state=seed,
@@ -138,9 +138,9 @@ def _fit_abstention(parameters: dict[str, Any], X: NDArray[np.float64], y: NDArr
 
 
 def _fit_native(X: NDArray[np.float64], y: NDArray[np.int64], seed: int) -> Any:
-    from ferl import FERLClassifier
+    from ferl import FERLTreeClassifier
 
-    return FERLClassifier("deep", random_state=seed, n_jobs=1).fit(X, y)
+    return FERLTreeClassifier("deep", random_state=seed, n_jobs=1).fit(X, y)
 
 
 def _halves(y: NDArray[np.int64], seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -156,11 +156,10 @@ def fit_lightgbm(folder: Path, n_tested: int) -> dict[str, float]:
 
 def fit_stream(folder: Path, n_tested: int, variant: str = "deep") -> dict[str, float]:
     """Fit from files, on as many threads as the larger cluster has workers."""
-    from ferl import FERLClassifier
     from ferl.streaming import fit_parquet
 
     started = perf_counter()
-    model = fit_parquet(folder, TARGET, estimator=FERLClassifier(variant, random_state=SEED, n_jobs=N_WORKERS))
+    model = fit_parquet(folder, TARGET, estimator=classifier(variant, random_state=SEED, n_jobs=N_WORKERS))
     seconds = perf_counter() - started
     X_test, y_test = held_out_rows(n_tested)
     return {"seconds": seconds, "accuracy": model.score(X_test, y_test)}

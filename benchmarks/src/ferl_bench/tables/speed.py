@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
-from ferl import FERLClassifier
+from ferl import FERLClassifier, FERLTreeClassifier
 from ferl_bench.data import DataSet, encode
 from ferl_bench.errors import require
 from ferl_bench.facts import n_cores, versions
@@ -224,8 +224,8 @@ def _one_row_section(sizes: Sizes, repeats: int, step: Step) -> Finding:
         make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["c0", "c1", "c2"]), remainder="passthrough"),
         DecisionTreeClassifier(random_state=SEED),
     ).fit(frame, y)
-    mixed = FERLClassifier("deep", random_state=SEED).fit(frame, y)
-    wide_mixed = FERLClassifier("wide", random_state=SEED).fit(frame, y)
+    mixed = FERLTreeClassifier("deep", random_state=SEED).fit(frame, y)
+    wide_mixed = FERLClassifier(random_state=SEED).fit(frame, y)
     row, mixed_row = X[:1].copy(), frame.iloc[[0]]
     record = mixed_row.astype(object).iloc[0].to_dict()
     calls: dict[str, tuple[int, Callable[[], object]]] = {
@@ -347,7 +347,7 @@ def _generate(n_rows: int, n_features: int) -> Matrix:
 
 
 def _fit_on_all_rows(X: NDArray[np.float64], y: NDArray[np.int64]) -> object:
-    return FERLClassifier(variant="deep", growth_rows=None, random_state=SEED, n_jobs=1).fit(X, y)
+    return FERLTreeClassifier("deep", growth_rows=None, random_state=SEED, n_jobs=1).fit(X, y)
 
 
 TABLE = Table(

@@ -49,7 +49,7 @@ SPEED_NOTES = (
 def _forms() -> dict[str, Fit]:
     from sklearn.tree import DecisionTreeClassifier
 
-    from ferl import FERLClassifier
+    from ferl import FERLTreeClassifier
 
     return {
         WIDE: partial(native, {"variant": "wide"}),
@@ -59,7 +59,7 @@ def _forms() -> dict[str, Fit]:
         },
         NATIVE: partial(native, {"variant": "deep"}),
         SMALLER: partial(native, {"variant": "medium"}),
-        PREPARED: partial(prepared, lambda seed: FERLClassifier("deep", random_state=seed, n_jobs=1)),
+        PREPARED: partial(prepared, lambda seed: FERLTreeClassifier("deep", random_state=seed, n_jobs=1)),
         "CART, one-hot + median": partial(prepared, lambda seed: DecisionTreeClassifier(random_state=seed)),
         BOOSTED: boosted,
     }
@@ -130,9 +130,9 @@ def large_frame(n_rows: int) -> dict[str, float]:
 
 
 def _fit_frame(frame: Any, y: Any) -> Any:
-    from ferl import FERLClassifier
+    from ferl import FERLTreeClassifier
 
-    return FERLClassifier("deep", random_state=0, n_jobs=1).fit(frame, y)
+    return FERLTreeClassifier("deep", random_state=0, n_jobs=1).fit(frame, y)
 
 
 def make_report(

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ferl._model.model import Model
-from ferl._read.evidence import contributions, decision_scores, share_among_features, supports
+from ferl._models.rule_model import RuleModel
 from ferl._read.explanation.fired import WideRule
 from ferl._read.rules import rule_numbers
 from ferl._read.shapes import feature_of, mean_firing
@@ -116,12 +115,12 @@ class Balance:
         }
 
 
-def read_balance(model: Model, row: Floats, values: list[Any]) -> Balance:
+def read_balance(model: RuleModel, row: Floats, values: list[Any]) -> Balance:
     """The scores of a row and what features add to them.
 
     Parameters
     ----------
-    model : Model
+    model : RuleModel
         Of wide rules.
     row : ndarray of shape (1, n_columns)
         The row.
@@ -132,10 +131,10 @@ def read_balance(model: Model, row: Floats, values: list[Any]) -> Balance:
     -------
     Balance
     """
-    weights, names = model.rule_weights, model.feature_names()
-    scores, support = decision_scores(model, row)[0], float(supports(model, row).prod())
-    average = np.append(mean_firing(model), 1.0)[:, None] * np.vstack([weights.weight, weights.prior])
-    said = share_among_features(model, np.stack([contributions(model, row)[0], support * average]))
+    names = model.feature_names()
+    scores, support = model.decision_scores(row)[0], float(model.supports(row).prod())
+    average = np.append(mean_firing(model), 1.0)[:, None] * np.vstack([model.rules.weight, model.prior])
+    said = model.share_among_features(np.stack([model.contributions(row)[0], support * average]))
     asked = sorted({feature_of(model, column) for column in model.tree.tested_columns})
     parts = [FeatureWeight(names[f], values[f], _floats(said[0, f]), _floats(said[1, f]), model.seen(f)) for f in asked]
     balance = Balance(_floats(scores), _floats(said[0, -1]), tuple(parts), (0, 0), support)
@@ -150,12 +149,12 @@ def _compared(scores: Floats) -> tuple[int, int]:
     return best, runner_up
 
 
-def wide_rules(model: Model, row: Floats, balance: Balance) -> tuple[WideRule, ...]:
+def wide_rules(model: RuleModel, row: Floats, balance: Balance) -> tuple[WideRule, ...]:
     """The wide rules that a row fires, those first that move the compared classes furthest apart.
 
     Parameters
     ----------
-    model : Model
+    model : RuleModel
         Of wide rules.
     row : ndarray of shape (1, n_columns)
         The row.
@@ -166,7 +165,7 @@ def wide_rules(model: Model, row: Floats, balance: Balance) -> tuple[WideRule, .
     -------
     tuple of WideRule
     """
-    weights, numbers, labels = model.rule_weights, rule_numbers(model), model.labels
+    weights, numbers, labels = model.rules, rule_numbers(model), model.labels
     firing = balance.support * model.tree.fire(row, gated=False)[0, weights.node]
     scores, rules = np.array(balance.scores), []
     for rule in np.flatnonzero(firing > 0).tolist():

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ferl._model.model import Model
-from ferl._read.evidence import Evidence, read_evidence
-from ferl._read.novelty import total_spread
+from ferl._models.evidence import Evidence
+from ferl._models.model import Model
+from ferl._models.novelty import total_spread
 from ferl._tables.dates import finer_steps
 from ferl._util.arrays import Floats
 from ferl._util.text import DIGITS, plain
@@ -116,7 +116,7 @@ def nearest_changes(model: Model, row: Floats, label: int, unseen: dict[int, Any
     line = _Line(model, row, label, model.feature_names())
     tested = [f for f in model.tree.tested_columns if f < model.n_features and not math.isnan(row[0, f])]
     # Ordered categories, and 0 and 1: a value between or outside them is none that the column can have.
-    ordered = [f for f in tested if model.kind(f).is_ordered or _is_binary(line, f)]
+    ordered = [f for f in tested if model.column_kind(f).is_ordered or _is_binary(line, f)]
     found, unproven = _other_numbers(line, [f for f in tested if f not in model.category_names and f not in ordered])
     for feature in tested:
         if feature in model.category_names or feature in ordered:
@@ -138,13 +138,13 @@ class _Line:
 
     def label_of(self, row: Floats) -> int:
         """The label of another row."""
-        return int(read_evidence(self.model, row).probability[0].argmax())
+        return int(self.model.evidence(row).probability[0].argmax())
 
     def at(self, feature: int, *values: float) -> Evidence:
         """The evidence when a feature has these values."""
         rows = np.repeat(self.row, len(values), axis=0)
         rows[:, feature] = values
-        return read_evidence(self.model, rows)
+        return self.model.evidence(rows)
 
 
 def _other_category(line: _Line, feature: int, unseen: Any) -> Change | None:
@@ -163,14 +163,14 @@ def _other_category(line: _Line, feature: int, unseen: Any) -> Change | None:
 
 def _is_binary(line: _Line, feature: int) -> bool:
     """Whether a column holds 0 and 1, and so does the row."""
-    return line.model.kind(feature).name == "binary" and line.row[0, feature] in (0.0, 1.0)
+    return line.model.column_kind(feature).name == "binary" and line.row[0, feature] in (0.0, 1.0)
 
 
 def _other_step(line: _Line, feature: int) -> Change | None:
     """The nearest of ordered categories that training had, or of 0 and 1, that gives another label; all are tried."""
     model, own = line.model, float(line.row[0, feature])
     low, high = model.training_range(feature)
-    codes = np.arange(len(model.kind(feature).order) or 2)
+    codes = np.arange(len(model.column_kind(feature).order) or 2)
     found = _first_change(line, feature, codes[(codes >= low) & (codes <= high)].tolist())
     if found is None:
         return None
@@ -265,7 +265,9 @@ def _search(line: _Line, features: list[int]) -> list[_Search]:
     # A row from outside the range begins to move at its end: what lies before it is no value that training saw.
     start, spread = np.clip(value, low, high), total_spread(model.tree)[features]
     # Below this two values are the same to the eye, and near the resolution of the numbers nothing can be told apart.
-    tolerance = _FINE_TOLERANCE if model.reading.combination in ("cautious", "weights") else TOLERANCE
+    tolerance = (
+        _FINE_TOLERANCE if getattr(model.reading, "combination", "weights") in ("cautious", "weights") else TOLERANCE
+    )
     width = np.maximum(tolerance * spread, 4 * np.spacing(np.abs(start)))
     at, proven = np.empty((len(features), 2)), np.empty((len(features), 2))
     inside = np.flatnonzero(start == value)
@@ -314,7 +316,7 @@ def _changes(line: _Line, flips: list[_Flip]) -> dict[_Flip, _There | None]:
     while tried:
         rows = np.repeat(line.row, len(tried), axis=0)
         rows[np.arange(len(tried)), [flip.feature for flip in tried]] = list(tried.values())
-        evidence = read_evidence(line.model, rows)
+        evidence = line.model.evidence(rows)
         labels = evidence.probability.argmax(axis=1).tolist()
         is_silent = np.asarray(~evidence.belief.any(axis=1))
         later: dict[_Flip, float] = {}
@@ -334,7 +336,7 @@ def _candidates(line: _Line, flip: _Flip) -> Iterator[float]:
     whole = _away(flip.at, 0, flip.at > flip.value)
     if _is_whole(line, flip.feature) and flip.low <= whole <= flip.high:
         return iter([whole])
-    steps = finer_steps() if line.model.kind(flip.feature).is_date else ()
+    steps = finer_steps() if line.model.column_kind(flip.feature).is_date else ()
     rounded = _rounded(flip.value, flip.at, flip.spread, steps)
     return (to for to in rounded if flip.low <= to <= flip.high)
 

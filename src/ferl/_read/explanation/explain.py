@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ferl._model.model import Model
-from ferl._read.certificate import check_scale, is_certified, proven_radius
-from ferl._read.evidence import Evidence, read_evidence
+from ferl._models.evidence import Evidence
+from ferl._models.model import Model
+from ferl._models.novelty import total_spread
+from ferl._models.rule_model import RuleModel
+from ferl._read.certificate import check_scale, proven_radius
 from ferl._read.explanation.balance import read_balance, wide_rules
 from ferl._read.explanation.counterfactual import nearest_changes
 from ferl._read.explanation.fired import FiredRule, TreeRule
@@ -19,7 +21,6 @@ from ferl._read.explanation.sentences import Explanation
 from ferl._read.explanation.sources import fired_sources
 from ferl._read.explanation.story import Certified
 from ferl._read.explanation.typical import NoveltyPart, is_unusual, reached_rules, usual_values
-from ferl._read.novelty import lost_support, novelty_attribution, novelty_rank, total_spread
 from ferl._read.rules import rule_numbers
 from ferl._read.text import rule_text, word_meanings
 from ferl._tables import OneRow, add_up_indicators
@@ -44,15 +45,15 @@ def explain(model: Model, one: OneRow, *, counterfactual: bool = True) -> Explan
     Explanation
     """
     row, names = one.values, model.feature_names()
-    evidence = read_evidence(model, row)
+    evidence = model.evidence(row)
     probability = evidence.probability[0]
     best, in_set = int(probability.argmax()), evidence.prediction_set()[0]
     has_answer = len(in_set) == 1 or not in_set.all()
     values = shown_values(model, one)
     parts = _novelty(model, one, values)
     novelty = float(sum(part.part for part in parts))
-    lost = add_up_indicators(lost_support(model, row), model.missing_features)[0]
-    balance = None if model.weights is None else read_balance(model, row, values)
+    lost = add_up_indicators(model.lost_support(row), model.missing_features)[0]
+    balance = None if not isinstance(model, RuleModel) else read_balance(model, row, values)
     rules = _tree_rules(model, row, evidence, best) if balance is None else wide_rules(model, row, balance)
     changes = nearest_changes(model, row, best, one.unseen) if counterfactual and has_answer else None
     return Explanation(
@@ -82,7 +83,7 @@ def explain(model: Model, one: OneRow, *, counterfactual: bool = True) -> Explan
 
 
 def _rank(model: Model, novelty: float) -> float | None:
-    rank = float(novelty_rank(model, np.array([novelty]))[0])
+    rank = float(model.novelty_rank(np.array([novelty]))[0])
     return None if math.isnan(rank) else rank
 
 
@@ -136,7 +137,7 @@ def _words(model: Model, rules: Sequence[FiredRule]) -> tuple[str, ...]:
 
 
 def _novelty(model: Model, one: OneRow, values: list[Any]) -> tuple[NoveltyPart, ...]:
-    parts, names = novelty_attribution(model, one.values)[0], model.feature_names()
+    parts, names = model.novelty_attribution(one.values)[0], model.feature_names()
     usual = usual_values(model, reached_rules(model, one.values))
     unit = model.tree.unit_of_distance  # what a feature varies by inside rules
     found = []
@@ -147,7 +148,7 @@ def _novelty(model: Model, one: OneRow, values: list[Any]) -> tuple[NoveltyPart,
 
 
 def _certified(model: Model, row: Floats, evidence: Evidence) -> Certified | None:
-    if not is_certified(model):
+    if bool(model.unproven):
         return None
     spread = total_spread(model.tree)[: model.n_features]
     return Certified(float(proven_radius(model, row, evidence, check_scale(model, spread))[0]))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ferl._model.model import Model
-from ferl._read.evidence import Evidence, read_evidence
+from ferl._models.evidence import Evidence
+from ferl._models.model import Model
+from ferl._models.rule_model import RuleModel
 from ferl._util.arrays import Floats
 
 
@@ -61,13 +62,13 @@ def split_ignorance(model: Model, row: Floats, evidence: Evidence) -> Doubt:
     Doubt
     """
     ignorance = float(evidence.ignorance[0])
-    if model.weights is not None:  # weights that are all smaller by one factor leave more open
-        opened = min(float(read_evidence(model.with_gates_open, row).ignorance[0]), ignorance)
+    if isinstance(model, RuleModel):  # weights that are all smaller by one factor leave more open
+        opened = min(float(model.with_gates_open.evidence(row).ignorance[0]), ignorance)
         return Doubt(opened, 0.0, ignorance - opened, 0.0)
     unclaimed = min(_unclaimed(evidence), ignorance)
     # Each is at most the one before; the minimum takes away what rounding adds.
-    opened = min(_unclaimed(read_evidence(model.with_gates_open, row)), unclaimed)
-    full = min(_unclaimed(read_evidence(model.fully_believed, row)), opened)
+    opened = min(_unclaimed(model.with_gates_open.evidence(row)), unclaimed)
+    full = min(_unclaimed(model.fully_believed.evidence(row)), opened)
     return Doubt(full, opened - full, unclaimed - opened, ignorance - unclaimed)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._model.model import Model
-from ferl._model.tree import FuzzyTree
-from ferl._read.evidence import read_evidence
+from ferl._models.model import Model
+from ferl._models.rule_model import RuleModel
+from ferl._models.tree import FuzzyTree
 from ferl._read.explanation.accuracy import Accuracy
 from ferl._read.explanation.page import Readable, Section, Table
 from ferl._read.explanation.story import usual_form
@@ -50,12 +50,12 @@ def feature_importances(model: Model) -> Floats:
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from ferl import FERLClassifier
+    >>> from ferl import FERLTreeClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(X, y).feature_importances_.round(2)
+    >>> FERLTreeClassifier("medium", max_rules=3, random_state=0).fit(X, y).feature_importances_.round(2)
     array([0.  , 0.  , 0.56, 0.44])
     """
-    if model.weights is not None:
+    if isinstance(model, RuleModel):
         return shape_importances(model)
     tree = model.tree
     n_columns = model.n_features + len(model.missing_features)
@@ -183,9 +183,9 @@ class Overview(Readable):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from ferl import FERLClassifier, overview
+    >>> from ferl import FERLTreeClassifier, overview
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(X, y)
+    >>> clf = FERLTreeClassifier("medium", max_rules=3, random_state=0).fit(X, y)
     >>> print(overview(clf).to_text(width=112))
     3 rules on 2 of 4 features tell 3 classes apart; x2 matters most (56 %).
     Always answering 0 would be right for 33.3 % of the training rows.
@@ -337,10 +337,10 @@ def overview(model: Model) -> Overview:
     tree, names = model.tree, model.feature_names()
     importance = feature_importances(model)
     matter = [f for f in np.argsort(-importance, kind="stable").tolist() if importance[f] > 0]
-    shapes = None if model.weights is None else read_shapes(model)
+    shapes = None if not isinstance(model, RuleModel) else read_shapes(model)
     rules, style = _rules(model), WideStyle(model, [spoken(name) for name in model.column_names()], _labels(model))
     return Overview(
-        variant=model.variant,
+        variant=model.title,
         training_weight=float(tree.weight[0]),
         importances=tuple((names[f], float(importance[f])) for f in matter),
         n_features=len(names),
@@ -361,16 +361,16 @@ def _rules(model: Model) -> dict[int, RuleSummary]:
     tree, classes = model.tree, model.labels
     found = {}
     for index, (node, number) in enumerate(rule_numbers(model).items()):
-        said = tree.consequent[node] if model.weights is None else model.weights.weight[index]
+        said = tree.consequent[node] if not isinstance(model, RuleModel) else model.rules.weight[index]
         own, support = int(said.argmax()), float(tree.weight[node])
         found[node] = RuleSummary(
             number=number,
             conditions=rule_text(model, node),
             label=classes[own],
-            confidence=float(said[own]) if model.weights is None else None,
+            confidence=float(said[own]) if not isinstance(model, RuleModel) else None,
             support=support,
             share=support / float(tree.weight[0]),
-            weight=None if model.weights is None else float(np.ptp(said)),
+            weight=None if not isinstance(model, RuleModel) else float(np.ptp(said)),
             n_features=len({int(tree.feature[step]) for step in tree.path(node)}),
         )
     return found
@@ -394,7 +394,7 @@ def _profile(
         rules=tuple(speaking.values()),
         typical=typical,
         strongest=None if shapes is None else _strongest(model, shapes, c),
-        is_answered=not len(kept) or bool((read_evidence(model, kept).probability.argmax(axis=1) == c).any()),
+        is_answered=not len(kept) or bool((model.evidence(kept).probability.argmax(axis=1) == c).any()),
     )
 
 

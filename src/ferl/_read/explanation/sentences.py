@@ -258,9 +258,9 @@ class Explanation(Story, Readable):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from ferl import FERLClassifier
+    >>> from ferl import FERLTreeClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(X, y)
+    >>> clf = FERLTreeClassifier("medium", max_rules=3, random_state=0).fit(X, y)
     >>> story = clf.explain(X[70])
     >>> story.label, story.in_set
     (2, (False, False, True))

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
-from ferl._model.model import Model
+from ferl._models.tree_model import TreeModel
 from ferl._util.arrays import Floats
 
 
@@ -96,12 +96,12 @@ class Sources:
         return belief, frame
 
 
-def fired_sources(model: Model, firing: Floats) -> Sources:
+def fired_sources(model: TreeModel, firing: Floats) -> Sources:
     """The sources that a row fires, in the order of their nodes.
 
     Parameters
     ----------
-    model : Model
+    model : TreeModel
         The model.
     firing : ndarray of shape (n_nodes,)
         Firing of every node.
@@ -121,7 +121,7 @@ def fired_sources(model: Model, firing: Floats) -> Sources:
     return Sources(node, firing[node], own[:, None] * tree.consequent[node], 1 - own, combination)
 
 
-def path_odds(model: Model, firing: Floats, end: int) -> Floats:
+def path_odds(model: TreeModel, firing: Floats, end: int) -> Floats:
     """Largest odds on the path to a node, shape (n_classes,): the cautious rule, nodes speaking as the end fires."""
     nodes = model.tree.path(end) or [0]
     capped = np.minimum(firing[end] * model.reliability[nodes], _core.MOST_FIRING)

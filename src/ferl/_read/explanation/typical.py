@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._model.model import Model
+from ferl._models.model import Model
 from ferl._util.arrays import Floats
 
 LEAST_FIRING = 0.05  # of a rule whose training rows say what is usual

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
-from ferl._model.model import Model
+from ferl._models.model import Model
 from ferl._read.explanation.balance import FeatureWeight
 from ferl._read.explanation.explain import explain, shown_values
 from ferl._read.explanation.page import Readable, Section, Table
@@ -174,7 +174,7 @@ def what_if(model: Model, one: OneRow, changes: Mapping[Any, Any]) -> WhatIf:
 
 def _is_outside(model: Model, feature: int, value: float) -> bool:
     """Whether a number lies outside the training range that the model remembers; a missing value does not."""
-    if feature in model.category_names or model.kind(feature).is_ordered:
+    if feature in model.category_names or model.column_kind(feature).is_ordered:
         return False
     low, high = model.training_range(feature)
     return value < low or value > high

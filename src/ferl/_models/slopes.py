@@ -1,18 +1,19 @@
-"""Slopes of wide rules: how fast scores can change along each feature, proven from the rules and not from rows."""
+"""Slopes of rules: how fast scores can change along each feature, proven from the rules and not from rows."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 
 import numpy as np
 
-from ferl._model.model import Model
+from ferl._models.tree import FuzzyTree
 from ferl._util.arrays import Bools, Floats, Ints
 
 _EPSILON = float(np.finfo(np.float64).eps)
 
 
-def slope_bounds(model: Model) -> Floats:
+def score_slopes(tree: FuzzyTree, node: Ints, weight: Floats, n_features: int, categories: Container[int]) -> Floats:
     """Least and largest slope of what speaks for each class against any other one, shape (n_features, n_classes, 2).
 
     Of the difference between the score of the class and that of any other class, per unit of each feature, at any row
@@ -22,22 +23,29 @@ def slope_bounds(model: Model) -> Floats:
 
     Parameters
     ----------
-    model : Model
-        Of wide rules.
+    tree : FuzzyTree
+        The conditions.
+    node : ndarray of shape (n_rules,)
+        Where each rule ends.
+    weight : ndarray of shape (n_rules, n_classes)
+        Weights of evidence.
+    n_features : int
+        Number of features.
+    categories : container of int
+        The features that hold categories.
 
     Returns
     -------
     ndarray of shape (n_features, n_classes, 2)
     """
-    weight = model.rule_weights.weight
-    found = np.zeros((model.n_features, weight.shape[1], 2))
-    for feature in model.tree.tested_columns:
-        if feature >= model.n_features:
+    found = np.zeros((n_features, weight.shape[1], 2))
+    for feature in tree.tested_columns:
+        if feature >= n_features:
             continue
-        if feature in model.category_names:
+        if feature in categories:
             found[feature] = np.nan
             continue
-        rules, is_alone, slopes = _condition_slopes(model, feature)
+        rules, is_alone, slopes = _condition_slopes(tree, node, feature)
         for c in range(weight.shape[1]):
             ahead = np.delete(weight[rules, c, None] - weight[rules], c, axis=1)
             if ahead.shape[1]:
@@ -45,21 +53,15 @@ def slope_bounds(model: Model) -> Floats:
     return found
 
 
-def lipschitz(model: Model) -> float:
-    """Lipschitz constant of the difference of any two scores where the gates are open, from the max-norm of rows."""
-    steepest = np.abs(np.nan_to_num(slope_bounds(model), posinf=np.inf, neginf=-np.inf)).max(axis=2)
-    return float(steepest.sum(axis=0).max(initial=0.0) * (1 + 1e-12))
-
-
-def _condition_slopes(model: Model, feature: int) -> tuple[Ints, Bools, Floats]:
+def _condition_slopes(tree: FuzzyTree, node: Ints, feature: int) -> tuple[Ints, Bools, Floats]:
     """The conditions on a feature: their rules, whether they are their rule's only one, and their slopes.
 
     Slopes have shape (n_intervals, n_conditions): between neighbouring corners, and infinite where a side is upright.
     """
-    tree, rules, nodes, is_alone = model.tree, [], [], []
-    for rule, end in enumerate(model.rule_weights.node.tolist()):
+    rules, nodes, is_alone = [], [], []
+    for rule, end in enumerate(node.tolist()):
         path = tree.path(end)
-        own = [node for node in path if tree.feature[node] == feature]
+        own = [step for step in path if tree.feature[step] == feature]
         rules += [rule] * len(own)
         nodes += own
         is_alone += [len(path) == 1] * len(own)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ferl._model.fields import ModelFileError, Part, as_list
+from ferl._models.fields import ModelFileError, Part, as_list
 from ferl._tables import Schema
 from ferl._tables.dates import DATE_FORMS
 from ferl._tables.describe import DescriptionError, markers_of, meanings_of, order_of, text_of

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ferl._model.model import Model
-from ferl._model.novelty_scale import share_below
-from ferl._read.novelty import usual_residual
+from ferl._models.model import Model
+from ferl._models.novelty import share_below, usual_residual
 from ferl._util.arrays import Floats
 
 

@@ -1,46 +1,121 @@
-"""What a fitted classifier answers: one line for each reading of its model."""
+"""What a fitted classifier answers, whatever the kind of its model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
-from ferl._fitted import FittedModel
-from ferl._model.model import Model, RuleWeights
-from ferl._model.settings import is_wide as settings_are_wide
+from ferl._learn.drift import Drift
+from ferl._models.evidence import Evidence
+from ferl._models.model import Model, Words
+from ferl._models.tree import FuzzyTree
 from ferl._read.certificate import Certificate, certified_radius, certify
-from ferl._read.decision import check_decision, decide
-from ferl._read.evidence import (
-    Evidence,
-    contributions,
-    decision_scores,
-    feature_contributions,
-    read_evidence,
-    read_probabilities,
-)
+from ferl._read.decision import decide
 from ferl._read.explanation import Explanation, WhatIf, explain, feature_importances, what_if
-from ferl._read.novelty import lost_support, novelty, novelty_attribution, novelty_rank
 from ferl._read.predictor import Predictor
-from ferl._read.stability import StabilityReport, WideStabilityReport, report_stability
-from ferl._tables import add_up_indicators
+from ferl._read.stability import StabilityReport, report_stability
+from ferl._sklearn import check_rows
+from ferl._tables import OneRow, Schema, add_up_indicators, read_row
 from ferl._util.arrays import Floats
 from ferl._util.threads import n_threads
 
-
-def is_wide(readings: Any) -> bool:
-    """Whether a classifier, fitted or not, is one of wide rules."""
-    model = readings.__dict__.get("model_")
-    if not (settings_are_wide(readings.variant, readings.criterion) if model is None else model.weights is not None):
-        raise AttributeError("Only wide rules, of wide and compact models, have weights that add up to scores.")
-    return True
+AnyModel = TypeVar("AnyModel", bound=Model)
 
 
-class Readings(FittedModel):
-    """Answers of a fitted model, which :class:`ferl.FERLClassifier` inherits."""
+class Answers:
+    """The model of a fitted classifier and what it answers, which both classifiers inherit.
+
+    Attributes
+    ----------
+    model_ : Model
+        What was fitted.
+    n_jobs : int or None
+        Number of threads.
+    """
+
+    model_: Model
+    n_jobs: int | None
+    drift_: Drift | None
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+
+    def _take(self, model: Model) -> Self:
+        """Take a model that was fitted, read or updated elsewhere."""
+        self.model_, self.n_features_in_ = model, model.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if model.schema.names is not None:
+            self.feature_names_in_ = np.array(model.schema.names, dtype=object)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "model_" in self.__dict__
+
+    def _fitted(self) -> Model:
+        if "model_" not in self.__dict__:
+            check_is_fitted(self)  # says so in scikit-learn's words
+        return self.model_
+
+    def _rows(self, X: Any) -> Floats:
+        """Rows as the model reads them."""
+        self._fitted()
+        return check_rows(self, X)
+
+    def _row(self, x: Any) -> OneRow:
+        """One row, in whatever form it comes, as the model reads it."""
+        model = self._fitted()
+        return read_row(model.schema, model.missing_features, x)
+
+    @property
+    def tree_(self) -> FuzzyTree:
+        """The rules, as arrays."""
+        return self._fitted().tree
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels."""
+        return self._fitted().classes
+
+    @property
+    def columns_(self) -> Schema:
+        """Names of the features and their categories."""
+        return self._fitted().schema
+
+    @property
+    def missing_features_(self) -> tuple[int, ...]:
+        """Features that rules may ask whether they are missing."""
+        return self._fitted().missing_features
+
+    @property
+    def words_(self) -> Words | None:
+        """The words of each column, None for those without. None where conditions are not words."""
+        return self._fitted().words
+
+    @property
+    def n_growth_rows_(self) -> int:
+        """Number of distinct rows the splits were chosen on."""
+        return self._fitted().n_growth_rows
+
+    @property
+    def categories_(self) -> list[NDArray[Any] | None]:
+        """Categories of each feature, sorted; None for a feature that holds numbers."""
+        return list(self._fitted().schema.categories)
+
+    @property
+    def n_rules_(self) -> int:
+        """Number of rules: the leaves of a tree, or wide rules."""
+        return self._fitted().n_rules
+
+    @property
+    def lipschitz_(self) -> float:
+        """How fast answers can change where the gates are open, per unit of the largest change of a feature.
+
+        Rules: the difference of two scores. Trees: the L1-norm of the soft vote.
+        """
+        return self._fitted().lipschitz
 
     def __call__(self, X: ArrayLike) -> Floats:
         """As :meth:`predict_proba`, for libraries that explain functions: ``shap.Explainer(clf, X)``."""
@@ -77,7 +152,7 @@ class Readings(FittedModel):
         >>> rng = np.random.default_rng(0)
         >>> X = rng.normal(size=(2000, 3))
         >>> y = np.where(X[:, 0] + rng.normal(size=2000) > 2.35, "ill", "well")
-        >>> clf = FERLClassifier("wide", random_state=0).fit(X[:1000], y[:1000])
+        >>> clf = FERLClassifier(random_state=0).fit(X[:1000], y[:1000])
         >>> round(balanced_accuracy_score(y[1000:], clf.predict(X[1000:])), 1)
         0.6
         >>> round(balanced_accuracy_score(y[1000:], clf.predict(X[1000:], decision="balanced")), 1)
@@ -85,9 +160,8 @@ class Readings(FittedModel):
         """
         if decision == "probable":
             return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
-        check_decision(decision)
         rows = self._rows(X)
-        evidence = read_evidence(self.model_, rows, n_threads(self.n_jobs))
+        evidence = self.model_.evidence(rows, n_threads(self.n_jobs))
         return np.asarray(self.classes_[decide(self.model_, rows, evidence, decision)])
 
     def predict_proba(self, X: ArrayLike) -> Floats:
@@ -99,7 +173,7 @@ class Readings(FittedModel):
         ``combination="vote"``, or calibrate with :class:`ferl.calibration.CalibratedFERL`.
         """
         rows = self._rows(X)
-        return read_probabilities(self.model_, rows, n_threads(self.n_jobs))
+        return self.model_.probabilities(rows, n_threads(self.n_jobs))
 
     def predictor(self) -> Predictor:
         """A prepared predictor for services, which ask row by row: a tenth of the time of a data frame of one row.
@@ -133,69 +207,7 @@ class Readings(FittedModel):
         Evidence
         """
         rows = self._rows(X)
-        return read_evidence(self.model_, rows, n_threads(self.n_jobs))
-
-    @available_if(is_wide)
-    def decision_function(self, X: ArrayLike) -> Floats:
-        """Wide only: the summed weights of evidence, whose softmax is :meth:`predict_proba`.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
-            Of two classes, what speaks for the second less what speaks for the first.
-        """
-        rows = self._rows(X)
-        scores = decision_scores(self.model_, rows, n_threads(self.n_jobs))
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
-    @available_if(is_wide)
-    def contributions(self, X: ArrayLike) -> Floats:
-        """Wide only: what each rule adds to the scores, shape (n_samples, n_rules + 1, n_classes).
-
-        The last entry is the prior's. They sum to the scores, whose softmax is :meth:`predict_proba`.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Rows.
-        """
-        rows = self._rows(X)
-        return contributions(self.model_, rows, n_threads(self.n_jobs))
-
-    @available_if(is_wide)
-    def feature_contributions(self, X: ArrayLike) -> Floats:
-        """Wide only: what each feature adds to the scores, shape (n_samples, n_features + 1, n_classes).
-
-        The last entry is the prior's; a rule of several conditions is shared equally among them.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Rows.
-        """
-        rows = self._rows(X)
-        return feature_contributions(self.model_, rows, n_threads(self.n_jobs))
-
-    @property
-    def evidence_weights_(self) -> Floats:
-        """Wide only: weight of evidence of each rule for each class, shape (n_rules, n_classes); rows sum to zero."""
-        return self._wide().weight
-
-    @property
-    def prior_(self) -> Floats:
-        """Wide only: what speaks for each class before any rule fires, shape (n_classes,)."""
-        return self._wide().prior
-
-    def _wide(self) -> RuleWeights:
-        weights = self._fitted().weights
-        if weights is None:
-            raise AttributeError(f"A {self._fitted().variant} tree has no weights of evidence; use variant='wide'.")
-        return weights
+        return self.model_.evidence(rows, n_threads(self.n_jobs))
 
     def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Classes in the prediction set, bool of shape (n_samples, n_classes); the whole row is an abstention."""
@@ -213,7 +225,7 @@ class Readings(FittedModel):
         whose words need not cover everything: there it is the firing that the gates withheld, summed over all nodes.)
         """
         rows = self._rows(X)
-        return add_up_indicators(lost_support(self.model_, rows, n_threads(self.n_jobs)), self.missing_features_)
+        return add_up_indicators(self.model_.lost_support(rows, n_threads(self.n_jobs)), self.missing_features_)
 
     def novelty(self, X: ArrayLike, *, measure: str | None = None) -> Floats:
         """How unlike the training rows each row is, shape (n_samples,); higher is more novel.
@@ -252,7 +264,7 @@ class Readings(FittedModel):
         array([[0.03, 0.43, 0.18, 4.63]])
         """
         rows = self._rows(X)
-        return novelty(self.model_, rows, measure, n_threads(self.n_jobs))
+        return self.model_.novelty(rows, measure, n_threads(self.n_jobs))
 
     def novelty_rank(self, X: ArrayLike) -> Floats:
         """Share of the training rows that are less novel than each row, shape (n_samples,).
@@ -260,7 +272,7 @@ class Readings(FittedModel):
         0.97 says: more unusual than 97 % of the training rows, each compared with the others that the model keeps. NaN
         where the model keeps no rows (``n_exemplars=0``), or comes from a file of an older version.
         """
-        return novelty_rank(self._fitted(), self.novelty(X))
+        return self._fitted().novelty_rank(self.novelty(X))
 
     def novelty_attribution(self, X: ArrayLike, *, measure: str | None = None) -> Floats:
         """What each feature adds to :meth:`novelty`, shape (n_samples, n_features).
@@ -278,7 +290,7 @@ class Readings(FittedModel):
             Not negative; a row's sum is its novelty.
         """
         rows = self._rows(X)
-        return novelty_attribution(self.model_, rows, measure, n_threads(self.n_jobs))
+        return self.model_.novelty_attribution(rows, measure, n_threads(self.n_jobs))
 
     def certified_radius(self, X: ArrayLike, *, scale: ArrayLike | str | None = None) -> Floats:
         """Max-norm radius around each row in which :meth:`predict` cannot change, shape (n_samples,).
@@ -352,9 +364,9 @@ class Readings(FittedModel):
         Examples
         --------
         >>> from sklearn.datasets import load_iris
-        >>> from ferl import FERLClassifier
+        >>> from ferl import FERLTreeClassifier
         >>> X, y = load_iris(return_X_y=True)
-        >>> clf = FERLClassifier(variant="medium", max_rules=3, random_state=0).fit(X, y)
+        >>> clf = FERLTreeClassifier("medium", max_rules=3, random_state=0).fit(X, y)
         >>> clf.explain(X[70]).summary
         '2 (94 %), because x2 > 2.46 ±0.09 and x3 > 1.68 ±0.06.'
         """
@@ -382,7 +394,7 @@ class Readings(FittedModel):
         >>> from sklearn.datasets import load_iris
         >>> from ferl import FERLClassifier
         >>> X, y = load_iris(return_X_y=True)
-        >>> clf = FERLClassifier("wide", random_state=0).fit(X, y)
+        >>> clf = FERLClassifier(random_state=0).fit(X, y)
         >>> found = clf.what_if(X[70], {"x3": 1.5})
         >>> found.changes, found.after.label
         ((('x3', 1.8, 1.5),), 1)
@@ -390,7 +402,7 @@ class Readings(FittedModel):
         model = self._fitted().with_names(feature_names)
         return what_if(model, self._row(x), changes)
 
-    def stability_report(self, X: ArrayLike | None = None) -> StabilityReport | WideStabilityReport:
+    def stability_report(self, X: ArrayLike | None = None) -> StabilityReport:
         """How fast the answers can change, what in the model decides it, and a verdict.
 
         Of wide rules also in which direction: where a larger value of a feature provably never makes a class less
@@ -404,39 +416,32 @@ class Readings(FittedModel):
 
         Returns
         -------
-        StabilityReport or WideStabilityReport
+        StabilityReport
         """
         rows = None if X is None else self._rows(X)
         return report_stability(self._fitted(), rows)
 
 
-def model_of(estimator: Any, caller: str) -> Model:
-    """The model of a fitted classifier; an error that names the ``caller`` where it is something else."""
-    if not isinstance(estimator, Readings):
-        raise TypeError(
-            f"{caller} got a {type(estimator).__name__}; pass the fitted FERLClassifier inside it, for example "
-            "pipeline[-1] or search.best_estimator_."
-        )
-    return estimator._fitted()
-
-
-def tree_model_of(estimator: Any, caller: str, instead: str) -> Model:
-    """The model of a fitted tree, for a ``caller`` that reads what its nodes say; an error where it is another.
+def model_of(estimator: Any, caller: str, only: type[AnyModel] = Model, instead: str = "") -> AnyModel:  # type: ignore[assignment]
+    """The model of a fitted classifier; an error that names the ``caller`` where it is something else.
 
     Parameters
     ----------
-    estimator : FERLClassifier
+    estimator : FERLClassifier or FERLTreeClassifier
         Fitted.
     caller : str
         What the error calls the caller.
-    instead : str
-        What to use instead.
-
-    Returns
-    -------
-    Model
+    only : type, default=Model
+        The kind of model that the caller is for.
+    instead : str, default=""
+        What to use for models of the other kind.
     """
-    model = model_of(estimator, caller)
-    if model.weights is not None:
-        raise ValueError(f"{caller} is for trees, and wide rules are none: their evidence adds up. Use {instead}.")
+    if not isinstance(estimator, Answers):
+        raise TypeError(
+            f"{caller} got a {type(estimator).__name__}; pass the fitted FERLClassifier or FERLTreeClassifier inside "
+            "it, for example pipeline[-1] or search.best_estimator_."
+        )
+    model = estimator._fitted()
+    if not isinstance(model, only):
+        raise ValueError(f"{caller} is for {only.kind}, and this is a {type(estimator).__name__}. Use {instead}.")
     return model

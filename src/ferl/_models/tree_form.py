@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._model.fields import Budget, ModelFileError, Part, as_integers, as_numbers, as_written
-from ferl._model.settings import MAX_CONDITIONS
-from ferl._model.tree import Categories, Cuts, FuzzyTree, Profile
+from ferl._models.fields import Budget, ModelFileError, Part, as_integers, as_numbers, as_written
+from ferl._models.settings import MAX_CONDITIONS
+from ferl._models.tree import Categories, Cuts, FuzzyTree, Profile
 from ferl._util.arrays import Floats, Ints
 
 INT32 = int(np.iinfo(np.int32).max)

@@ -10,6 +10,9 @@ import os
 import stat
 import sys
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from dataclasses import fields as fields_of
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,16 +21,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
-from ferl._model import fields
-from ferl._model.fields import Budget, ModelFileError, Part, as_list, as_records, as_written, is_plain_text
-from ferl._model.fuzzy_set import FuzzySet
-from ferl._model.model import Model, RuleWeights, Words
-from ferl._model.settings import PRESETS, READING_PARAMETERS, Reading, preset
-from ferl._model.table_form import says_nothing, table_to_form, with_table
-from ferl._model.tree import FuzzyTree
-from ferl._model.tree_form import tree_from_form, tree_to_form
-from ferl._model.weights_form import weights_from_form, weights_to_form
-from ferl._model.words import LinguisticVariable
+from ferl._models import fields
+from ferl._models.fields import Budget, ModelFileError, Part, as_list, as_records, as_written, is_plain_text
+from ferl._models.fuzzy_set import FuzzySet
+from ferl._models.model import Model, Words
+from ferl._models.rule_model import RuleModel
+from ferl._models.settings import VARIANTS, Gates, TreeReading
+from ferl._models.table_form import says_nothing, table_to_form, with_table
+from ferl._models.tree import FuzzyTree
+from ferl._models.tree_form import tree_from_form, tree_to_form
+from ferl._models.tree_model import TreeModel
+from ferl._models.weights_form import weights_from_form, weights_to_form
+from ferl._models.words import LinguisticVariable
 from ferl._tables import INDICATOR_CATEGORIES, Schema
 from ferl._util.arrays import Ints
 from ferl._util.text import shown
@@ -35,32 +40,28 @@ from ferl._util.text import shown
 MAX_BYTES = 1_000_000_000  # far above any model that a person could read
 MAX_NESTING = 12  # the format needs six
 FORMAT = "ferl-model"
-VERSION = 2
+VERSION = 1
 
 _KEYS = (
     "format",
     "version",
     "ferl",
-    "estimator",
+    "model",
     "parameters",
+    "reading",
     "classes",
     "columns",
     "missing_features",
     "n_growth_rows",
-    "partition",
+    "words",
     "tree",
 )
-_KEYS_OF_VERSION_2 = ("weights",)
-_OPTIONAL = {1: ("notes",), 2: ("notes", "history", "table")}
 LABEL_DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64", "str", "object"),
 )
 LABEL_TYPES = (str, bool, int, float)
 _LARGEST_COUNT = 2**63 - 1
-_COMBINATIONS = ("dempster", "cautious", "chain", "vote", "weights")
-_SOURCES = (None, "leaves", "all")
-_WITH_WORDS = ("compact", "wide")
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[Model, dict[str, Any]]:
@@ -175,32 +176,68 @@ def _flat(value: Any) -> str:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def needs_version_2(model: Model) -> bool:
-    """Whether a model holds what version 1 has no field for; all others are written so that older readers read them."""
-    return model.weights is not None or bool(model.history) or not says_nothing(model.schema)
-
-
-def model_to_form(model: Model, version: int, parameters: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+def model_to_form(model: Model, parameters: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     """A model and the parameters that it was fitted with as lists, text and numbers of Python."""
     from ferl import __version__
 
     return {
         "format": FORMAT,
-        "version": version,
+        "version": VERSION,
         "ferl": __version__,
         **({"notes": notes} if notes else {}),
-        "estimator": "FERLClassifier",
+        "model": model.kind,
         "parameters": parameters,
+        "reading": vars(model.reading),
         "classes": _classes_to_form(model.classes),
         "columns": model.schema.to_dict(),
-        **({} if version == 1 or says_nothing(model.schema) else {"table": table_to_form(model.schema)}),
+        **({} if says_nothing(model.schema) else {"table": table_to_form(model.schema)}),
         "missing_features": list(model.missing_features),
         "n_growth_rows": int(model.n_growth_rows),
-        "partition": None if model.partition is None else [variable_to_form(own) for own in model.partition],
+        "words": None if model.words is None else [variable_to_form(own) for own in model.words],
         "tree": tree_to_form(model.tree),
-        **({} if version == 1 else {"weights": None if model.weights is None else weights_to_form(model.weights)}),
+        **KINDS[model.kind].to_form(model),
         **({"history": list(as_records(list(model.history), "history"))} if model.history else {}),
     }
+
+
+@dataclass(frozen=True)
+class KindOfModel:
+    """What the file of one kind of model holds of its own.
+
+    Attributes
+    ----------
+    key : str
+        The entry.
+    to_form : callable
+        From a model to the entry, as a dict of it.
+    from_form : callable
+        From the entry, the tree and the number of columns to attributes of the model.
+    reading : type
+        How its evidence is read.
+    chains : bool
+        Whether the tree must be chains of conditions.
+    """
+
+    model: type[Model]
+    key: str
+    to_form: Callable[[Any], dict[str, Any]]
+    from_form: Callable[[Any, FuzzyTree, int], dict[str, Any]]
+    reading: type[Gates]
+    chains: bool
+
+
+def _variant(form: Any, tree: FuzzyTree, n_columns: int) -> dict[str, Any]:
+    if type(form) is not str or form not in VARIANTS:
+        raise ModelFileError(f"variant is {shown(form)}; it must be one of {shown(list(VARIANTS))}.")
+    return {"variant": form}
+
+
+KINDS = {
+    "rules": KindOfModel(
+        RuleModel, "weights", lambda model: {"weights": weights_to_form(model)}, weights_from_form, Gates, True
+    ),
+    "trees": KindOfModel(TreeModel, "variant", lambda model: {"variant": model.variant}, _variant, TreeReading, False),
+}
 
 
 def model_from_form(form: Any, n_bytes: int) -> tuple[Model, dict[str, Any]]:
@@ -218,13 +255,16 @@ def model_from_form(form: Any, n_bytes: int) -> tuple[Model, dict[str, Any]]:
     Model, dict
         The parameters that answers depend on are checked; the others are as they are written.
     """
-    version = _version(form)
-    part = Part(form, "the model", _KEYS if version == 1 else (*_KEYS, *_KEYS_OF_VERSION_2), _OPTIONAL[version])
-    if part.value["estimator"] != "FERLClassifier":
-        raise part.wrong("estimator", f"{shown(part.value['estimator'])} is not known; it must be 'FERLClassifier'")
+    _check_version(form)
+    kind = KINDS.get(form.get("model")) if isinstance(form.get("model"), str) else None
+    if kind is None:
+        raise ModelFileError(f"model is {shown(form.get('model'))}; it must be one of {shown(list(KINDS))}.")
+    part = Part(form, "the model", (*_KEYS, kind.key), ("notes", "history", "table"))
     _check_texts(part)
     parameters = part.value["parameters"]
-    variant, reading = _reading(parameters)
+    if type(parameters) is not dict:
+        raise ModelFileError(f"parameters is {shown(parameters)}; it must be an object.")
+    reading = _reading(part.value["reading"], kind.reading)
     schema = _schema(part.value["columns"])
     if "table" in part.value:
         schema = with_table(schema, part.value["table"])
@@ -235,45 +275,35 @@ def model_from_form(form: Any, n_bytes: int) -> tuple[Model, dict[str, Any]]:
     classes = _classes(part.value["classes"], budget)
     indicators = np.full(len(missing), len(INDICATOR_CATEGORIES), dtype=np.int32)
     n_categories = np.concatenate([schema.n_categories, indicators])
-    adds_up = reading.combination == "weights"
-    tree = tree_from_form(part.value["tree"], n_categories, len(classes), budget, chains=adds_up)
-    model = Model(
-        variant,
-        tree,
-        reading,
-        classes,
-        schema,
-        tuple(missing.tolist()),
-        _partition(part, variant, n_categories),
-        part.integer("n_growth_rows", 0, _LARGEST_COUNT),
-        _weights(part.value.get("weights"), adds_up, tree, len(n_categories)),
-        as_records(part.value.get("history", []), "history"),
+    tree = tree_from_form(part.value["tree"], n_categories, len(classes), budget, chains=kind.chains)
+    words = _partition(part, n_categories)
+    if bool(tree.word) != (words is not None):
+        raise part.wrong("tree.word", "nodes have words where the entry words defines them, and only there")
+    model = kind.model(
+        tree=tree,
+        reading=reading,
+        classes=classes,
+        schema=schema,
+        missing_features=tuple(missing.tolist()),
+        words=words,
+        n_growth_rows=part.integer("n_growth_rows", 0, _LARGEST_COUNT),
+        history=as_records(part.value.get("history", []), "history"),
+        **kind.from_form(part.value[kind.key], tree, len(n_categories)),
     )
-    if bool(tree.word) != (model.partition is not None):
-        raise part.wrong("tree.word", "nodes have words where partition says what these mean, and only there")
     return model, parameters
 
 
-def _weights(form: Any, adds_up: bool, tree: FuzzyTree, n_columns: int) -> RuleWeights | None:
-    if adds_up != (form is not None):
-        raise ModelFileError('weights must be given where parameters.combination is "weights", and only there.')
-    return None if form is None else weights_from_form(form, tree, n_columns)
-
-
-def _version(form: Any) -> int:
+def _check_version(form: Any) -> None:
     from ferl import __version__
 
     if not isinstance(form, dict) or form.get("format") != FORMAT:
         raise ModelFileError(f'This is no model of ferl: it does not begin with {{"format": "{FORMAT}", ...}}.')
     version, writer = form.get("version"), form.get("ferl")
-    if type(version) is int and version > VERSION:
+    if type(version) is not int or version != VERSION:
         raise ModelFileError(
-            f"The model is in version {shown(version)} of the format, and ferl {__version__} reads versions up to "
-            f"{VERSION}. It was written by ferl {shown(writer)}: install that version, or a newer one."
+            f"The model is in version {shown(version)} of the format, and ferl {__version__} reads version {VERSION}. "
+            f"It was written by ferl {shown(writer)}: install that version, or fit again."
         )
-    if type(version) is not int or version < 1:
-        raise ModelFileError(f"version is {shown(version)}; it must be an integer from 1 to {VERSION}.")
-    return version
 
 
 def _check_texts(part: Part) -> None:
@@ -283,32 +313,22 @@ def _check_texts(part: Part) -> None:
         raise ModelFileError("ferl and notes must be text.")
 
 
-def _reading(parameters: Any) -> tuple[str, Reading]:
-    """The variant, and how evidence is read: the parameters that answers depend on."""
-    if type(parameters) is not dict:
-        raise ModelFileError(f"parameters is {shown(parameters)}; it must be an object.")
-    missing = [name for name in ("variant", *READING_PARAMETERS) if name not in parameters]
-    if missing:
-        raise ModelFileError(f"parameters has no {missing[0]!r}.")
-    for name, allowed in (("variant", tuple(PRESETS)), ("combination", _COMBINATIONS), ("sources", _SOURCES)):
-        value = parameters[name]
-        if not isinstance(value, str | None) or value not in allowed:
-            raise ModelFileError(f"parameters.{name} is {shown(value)}; it must be one of {shown(list(allowed))}.")
-    for name, is_right, meaning in (
-        ("support_gate", lambda value: type(value) is bool, "true or false"),
-        ("discount", lambda value: _is_number(value) and value >= 0, "a number of at least 0"),
-        ("gate_margin", lambda value: _is_number(value) and value > 0, "a number above 0"),
-    ):
-        if not is_right(parameters[name]):
-            raise ModelFileError(f"parameters.{name} is {shown(parameters[name])}; it must be {meaning}.")
-    variant, combination = parameters["variant"], parameters["combination"]
-    adds_up = combination == "weights"
-    if variant != "compact" and adds_up != (PRESETS[variant]["combination"] == "weights"):
-        raise ModelFileError(f"parameters.combination is {shown(combination)}, which a {variant} model does not have.")
-    own = {name: parameters[name] for name in READING_PARAMETERS}
-    own["sources"] = own["sources"] or preset(variant, "evidence" if adds_up else "consistent")["sources"]
-    own["discount"], own["gate_margin"] = float(own["discount"]), float(own["gate_margin"])
-    return variant, Reading(**own)
+_READING: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "support_gate": (lambda value: type(value) is bool, "true or false"),
+    "gate_margin": (lambda value: _is_number(value) and value > 0, "a number above 0"),
+    "discount": (lambda value: _is_number(value) and value >= 0, "a number of at least 0"),
+    "combination": (lambda value: value in ("dempster", "cautious", "chain", "vote"), "a way to combine evidence"),
+    "sources": (lambda value: value in ("leaves", "all"), "'leaves' or 'all'"),
+}
+
+
+def _reading(form: Any, wanted: type[Gates]) -> Gates:
+    part = Part(form, "reading", [field.name for field in fields_of(wanted)])
+    for name, value in part.value.items():
+        is_right, meaning = _READING[name]
+        if isinstance(value, list | dict) or not is_right(value):
+            raise part.wrong(name, f"{shown(value)} must be {meaning}")
+    return wanted(**part.value)
 
 
 def _is_number(value: Any) -> bool:
@@ -361,16 +381,14 @@ def _classes_to_form(classes: NDArray[Any]) -> dict[str, Any]:
     return {"dtype": dtype, "labels": labels}
 
 
-def _partition(part: Part, variant: str, n_categories: Ints) -> Words | None:
-    form = part.value["partition"]
-    if form is None and variant != "compact":
+def _partition(part: Part, n_categories: Ints) -> Words | None:
+    form = part.value["words"]
+    if form is None:
         return None
-    if variant not in _WITH_WORDS:
-        raise ModelFileError(f"partition is given, but a {variant} tree has no words; it must be null.")
-    found = [variable_from_form(own, "partition") for own in as_list(form, "partition", len(n_categories))]
+    found = [variable_from_form(own, "words") for own in as_list(form, "words", len(n_categories))]
     for column, variable in enumerate(found):
         if variable is not None and n_categories[column]:
-            raise ModelFileError(f"partition[{column}] has words for a feature that holds categories.")
+            raise ModelFileError(f"words[{column}] has words for a feature that holds categories.")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Updating wide rules: weights of evidence go on from a block of rows, held by what the rows before have said.
+"""Updating rules: weights of evidence learn from a block of rows, held by the rows before.
 
 Of the rows before the model keeps its weights and how sharply the loss rises around them, the curvature: near its
 minimum their loss is a parabola. A block moves the weights to the minimum of its own loss and this parabola together
@@ -16,8 +16,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ferl._learn.rows import Block
-from ferl._model.model import Curvature, Model, RuleWeights
-from ferl._model.tree import FuzzyTree
+from ferl._models.rule_model import Curvature, RuleModel
+from ferl._models.tree import FuzzyTree
 from ferl._util.arrays import Floats, Ints
 
 RIDGE = 1.0  # curvature of each weight before any row: rules that hardly fire must stay finite
@@ -45,10 +45,10 @@ class Said:
     probability: Floats
 
     @classmethod
-    def by(cls, model: Model, X: Floats) -> Said:
+    def by(cls, model: RuleModel, X: Floats) -> Said:
         """What a model says of rows."""
         firing = np.column_stack([np.ones(len(X)), rule_firing(model, X)])
-        return cls(firing, softmax(firing @ stacked(model.rule_weights)))
+        return cls(firing, softmax(firing @ stacked(model)))
 
     @property
     def spread(self) -> Floats:
@@ -64,9 +64,9 @@ class Said:
         return Curvature((rules + rules.T) / 2, (classes + classes.T) / 2)
 
 
-def rule_firing(model: Model, X: Floats) -> Floats:
+def rule_firing(model: RuleModel, X: Floats) -> Floats:
     """Firing of each wide rule, gates open, shape (n_samples, n_rules)."""
-    node = model.rule_weights.node
+    node = model.rules.node
     firing = np.empty((len(X), len(node)))
     for first in range(0, len(X), _CHUNK_ROWS):
         rows = slice(first, first + _CHUNK_ROWS)
@@ -80,9 +80,9 @@ def _one_thread() -> AbstractContextManager[Any]:
     return limit
 
 
-def stacked(weights: RuleWeights) -> Floats:
+def stacked(model: RuleModel) -> Floats:
     """The prior and the weights of the rules, shape (1 + n_rules, n_classes)."""
-    return np.vstack([weights.prior, weights.weight])
+    return np.vstack([model.prior, model.rules.weight])
 
 
 def softmax(score: Floats) -> Floats:
@@ -96,7 +96,7 @@ def softmax(score: Floats) -> Floats:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def with_curvature_of(model: Model, block: Block) -> Model:
+def with_curvature_of(model: RuleModel, block: Block) -> RuleModel:
     """A model that was just fitted, with the curvature of the rows it was fitted on."""
     rows = distinct(replace(block, codes=np.zeros_like(block.codes)))
     weight = rows.weight * (model.tree.weight[0] / rows.weight.sum())  # fits scale weights below one
@@ -106,12 +106,12 @@ def with_curvature_of(model: Model, block: Block) -> Model:
     with _one_thread():
         found = Said.by(model, rows.X).curvature(weight)
     curvature = replace(found, classes=found.classes + nothing)
-    return replace(model, weights=replace(model.rule_weights, curvature=curvature))
+    return replace(model, curvature=curvature)
 
 
-def with_some_curvature(model: Model) -> Model:
+def with_some_curvature(model: RuleModel) -> RuleModel:
     """The model, whose curvature is estimated from the rows it keeps if it has none."""
-    if model.rule_weights.curvature is not None:
+    if model.curvature is not None:
         return model
     rows = model.tree.profile.exemplar_row
     if not len(rows):
@@ -133,7 +133,7 @@ def distinct(block: Block) -> Block:
     return Block(X[first], block.codes[first], weight)
 
 
-def lacking_evidence(model: Model, block: Block) -> Floats:
+def lacking_evidence(model: RuleModel, block: Block) -> Floats:
     """Probability that labels drawn by the model's own answers would get, less what the labels get.
 
     No allowance is made for weights that follow the noise of the rows before, as for the leaves of trees: the ridge of
@@ -141,7 +141,7 @@ def lacking_evidence(model: Model, block: Block) -> Floats:
 
     Parameters
     ----------
-    model : Model
+    model : RuleModel
         Wide rules.
     block : Block
         Rows.
@@ -154,12 +154,12 @@ def lacking_evidence(model: Model, block: Block) -> Floats:
     return np.asarray((p**2).sum(axis=1) - p[np.arange(len(p)), block.codes])
 
 
-def firing_shift(model: Model, block: Block, n_relative: float) -> tuple[Floats, Floats]:
+def firing_shift(model: RuleModel, block: Block, n_relative: float) -> tuple[Floats, Floats]:
     """Change of each rule's mean firing, and its standard error if nothing has changed, both of shape (n_rules,).
 
     Parameters
     ----------
-    model : Model
+    model : RuleModel
         Wide rules.
     block : Block
         Rows.
@@ -167,7 +167,7 @@ def firing_shift(model: Model, block: Block, n_relative: float) -> tuple[Floats,
         Number of rows, divided by the number of rows before.
     """
     firing, tree = Said.by(model, block.X).firing[:, 1:], model.tree
-    before = tree.weight[model.rule_weights.node] / tree.weight[0]
+    before = tree.weight[model.rules.node] / tree.weight[0]
     share = block.weight / block.weight.sum()
     now = share @ firing
     return now - before, np.sqrt(share**2 @ (firing - now) ** 2 * (1 + n_relative))
@@ -178,12 +178,12 @@ def firing_shift(model: Model, block: Block, n_relative: float) -> tuple[Floats,
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def learned_weights(model: Model, block: Block, constraint: Ints | None) -> RuleWeights:
-    """Weights of evidence after one more block.
+def with_learned_weights(model: RuleModel, block: Block, constraint: Ints | None) -> RuleModel:
+    """The model whose weights of evidence have learned from one more block.
 
     Parameters
     ----------
-    model : Model
+    model : RuleModel
         Wide rules that have a curvature.
     block : Block
         Rows, with categories that are new as missing values.
@@ -192,28 +192,27 @@ def learned_weights(model: Model, block: Block, constraint: Ints | None) -> Rule
 
     Returns
     -------
-    RuleWeights
+    RuleModel
         With the curvature of all rows, and the range of all values.
     """
-    weights = model.rule_weights
     rows = distinct(block)
     with _one_thread():
         said = Said.by(model, rows.X)
-        problem = _Problem(said, rows.codes, rows.weight, weights)
+        problem = _Problem(said, rows.codes, rows.weight, model)
         if constraint is None:
             found = problem.minimum()
         else:
-            found = problem.bounded_minimum(np.append(0, rule_signs(model.tree, weights.node, constraint)))
+            found = problem.bounded_minimum(np.append(0, rule_signs(model.tree, model.rules.node, constraint)))
         found -= found.mean(axis=1, keepdims=True)
         after = replace(said, probability=softmax(said.firing @ found)).curvature(rows.weight)
     before = problem.before
-    seen = weights.seen
+    ranges = model.ranges
     low, high = np.fmin.reduce(rows.X, axis=0, initial=np.inf), np.fmax.reduce(rows.X, axis=0, initial=-np.inf)
     return replace(
-        weights,
-        weight=found[1:].copy(),
+        model,
+        rules=replace(model.rules, weight=found[1:].copy()),
         prior=found[0].copy(),
-        seen=np.column_stack([np.minimum(seen[:, 0], low), np.maximum(seen[:, 1], high)]),
+        ranges=np.column_stack([np.minimum(ranges[:, 0], low), np.maximum(ranges[:, 1], high)]),
         curvature=Curvature(before.rules + after.rules, before.classes + after.classes),
     )
 
@@ -246,7 +245,7 @@ class _Problem:
     said: Said
     codes: Ints
     weight: Floats
-    start: RuleWeights
+    start: RuleModel
 
     @property
     def before(self) -> Curvature:

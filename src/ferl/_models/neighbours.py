@@ -1,4 +1,4 @@
-"""The rows that a wide model keeps, and the distances that other rows have from them."""
+"""The training rows that rules keep, and the distances of other rows from them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from functools import cached_property
 import numpy as np
 
 from ferl import _core
-from ferl._model.tree import FuzzyTree
+from ferl._models.novelty import N_PARTS, quantiles
+from ferl._models.tree import FuzzyTree
 from ferl._util.arrays import Bools, Floats, Ints
 
 LEAST_EVIDENCE = 0.2  # of the mean evidence of a column, that each column is taken to carry at least
 ENTROPY_SHARE = 0.5  # usual distances that a nat of entropy counts in novelty
+MOST_MEASURED = 512  # training rows whose novelty is measured: a percent is about five of them
+MOSTLY_ALL = 0.9  # of the training weight: kept rows of so many stand for all
 _MEASURED_ROWS = 256  # kept rows by whose distances the usual one is measured
+_DIGITS = 5  # of a quantile in a file
 
 
 def evidence_by_column(tree: FuzzyTree, node: Ints, weight: Floats, rows: Floats) -> Floats:
@@ -116,3 +120,66 @@ def _root_alone() -> _core.Tree:
     none = np.full(1, -1, dtype=np.int32)
     start, ends = np.zeros(2, dtype=np.int32), np.array([[0.0, 1.0]])
     return _core.Tree(none, none, everywhere, np.ones(1), start, np.zeros(0), ends, 1.0)
+
+
+def distances_from_others(neighbours: Neighbours, rows: Floats) -> Floats:
+    """Distance of each row from the nearest row that a wide model keeps, other than itself, in usual distances.
+
+    Parameters
+    ----------
+    neighbours : Neighbours
+        The rows that the model keeps.
+    rows : ndarray of shape (n_samples, n_columns)
+        Distinct training rows.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+    """
+    kept = _kept_index(neighbours.rows, rows)
+    out = np.empty((len(rows), 1))
+    neighbours.search.distance(rows, 1, out)
+    for part in range(N_PARTS):
+        is_out = (kept >= 0) & (kept % N_PARTS == part)
+        if is_out.any():
+            own = np.empty((int(is_out.sum()), 1))
+            neighbours.without(np.arange(len(neighbours.rows)) % N_PARTS == part).distance(rows[is_out], 1, own)
+            out[is_out] = own
+    return np.asarray(out[:, 0] / neighbours.usual)
+
+
+def _kept_index(kept: Floats, rows: Floats) -> Ints:
+    """Index of each row among the kept ones, -1 where it is not kept."""
+    index = {own.tobytes(): k for k, own in enumerate(kept)}
+    return np.array([index.get(own.tobytes(), -1) for own in rows], dtype=np.int32)
+
+
+def novelty_quantiles(
+    neighbours: Neighbours, rows: Floats, weight: float, has_all: bool, unsure: Floats
+) -> Floats | None:
+    """Quantiles of the novelty of training rows to wide rules, shape (101,).
+
+    Parameters
+    ----------
+    neighbours : Neighbours
+        The rows that the model keeps.
+    rows : ndarray of shape (n_samples, n_columns)
+        Distinct training rows, drawn at random.
+    weight : float
+        Of all training rows.
+    has_all : bool
+        Whether there are no other distinct rows.
+    unsure : ndarray of shape (n_samples,)
+        What the entropy of the probabilities adds to the novelty of each row.
+
+    Returns
+    -------
+    ndarray of shape (101,) or None
+        None where the model keeps too few rows to leave some out.
+    """
+    if len(neighbours.rows) < 2 * N_PARTS:
+        return None
+    repeated = max(weight - len(rows), 0.0) if has_all else 0.0
+    value = np.concatenate([distances_from_others(neighbours, rows) + unsure, unsure])
+    found = quantiles(value, np.repeat([1.0, repeated / len(rows)], len(rows)))
+    return np.array([float(f"{own:.{_DIGITS}g}") for own in found])

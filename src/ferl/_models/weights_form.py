@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ferl._model.fields import Part, as_written
-from ferl._model.model import Curvature, RuleWeights
-from ferl._model.novelty_scale import N_LEVELS
-from ferl._model.tree import FuzzyTree
-from ferl._model.tree_form import LARGEST_MEAN, ROUNDING
+from ferl._models.fields import Part, as_written
+from ferl._models.novelty import N_LEVELS
+from ferl._models.rule_model import Curvature, RuleModel, Rules
+from ferl._models.tree import FuzzyTree
+from ferl._models.tree_form import LARGEST_MEAN, ROUNDING
 from ferl._util.arrays import Bools, Floats
 
 LARGEST_WEIGHT = 1e100  # sums and squares of such weights are finite
@@ -19,26 +19,25 @@ LARGEST_CURVATURE = 1e100
 
 LARGEST_RIDGE = 1e100
 
-_KEYS = ("node", "weight", "prior", "seen")
-_OPTIONAL = ("curvature", "ridge", "novelty")
+_KEYS = ("node", "weight", "ridge", "prior", "ranges")
+_OPTIONAL = ("curvature", "novelty")
 _KEYS_OF_CURVATURE = ("rules", "classes")
 
 
-def weights_to_form(weights: RuleWeights) -> dict[str, Any]:
-    """Weights of evidence as lists and numbers of Python."""
-    form = {name: as_written(getattr(weights, name)) for name in _KEYS}
-    known = weights.curvature
-    if known is not None:
-        form["curvature"] = {name: as_written(getattr(known, name)) for name in _KEYS_OF_CURVATURE}
-    if weights.ridge is not None:
-        form["ridge"] = as_written(weights.ridge)
-    if weights.novelty is not None:
-        form["novelty"] = as_written(weights.novelty)
+def weights_to_form(model: RuleModel) -> dict[str, Any]:
+    """What adds up, as lists and numbers of Python."""
+    rules = model.rules
+    form: dict[str, Any] = {"node": as_written(rules.node), "weight": as_written(rules.weight)}
+    form |= {"ridge": as_written(rules.ridge), "prior": as_written(model.prior), "ranges": as_written(model.ranges)}
+    if model.curvature is not None:
+        form["curvature"] = {name: as_written(getattr(model.curvature, name)) for name in _KEYS_OF_CURVATURE}
+    if model.novelty_scale is not None:
+        form["novelty"] = as_written(model.novelty_scale)
     return form
 
 
-def weights_from_form(form: Any, tree: FuzzyTree, n_columns: int) -> RuleWeights:
-    """Weights of evidence from their plain form, checked.
+def weights_from_form(form: Any, tree: FuzzyTree, n_columns: int) -> dict[str, Any]:
+    """The parts of a RuleModel that add up, from their plain form, checked.
 
     Parameters
     ----------
@@ -51,7 +50,8 @@ def weights_from_form(form: Any, tree: FuzzyTree, n_columns: int) -> RuleWeights
 
     Returns
     -------
-    RuleWeights
+    dict
+        By the names of the attributes.
     """
     part = Part(form, "weights", _KEYS, _OPTIONAL)
     node = part.integers("node", None, 1, tree.n_nodes - 1)
@@ -68,8 +68,14 @@ def weights_from_form(form: Any, tree: FuzzyTree, n_columns: int) -> RuleWeights
     curvature = None
     if "curvature" in part.value:
         curvature = _curvature(part.value["curvature"], 1 + len(node), tree.n_classes)
-    ridge = part.numbers("ridge", len(node), 0, LARGEST_RIDGE) if "ridge" in part.value else None
-    return RuleWeights(node, weight, prior, _seen(part, n_columns), curvature, ridge, _novelty(part))
+    ridge = part.numbers("ridge", len(node), 0, LARGEST_RIDGE)
+    return {
+        "rules": Rules(node, weight, ridge),
+        "prior": prior,
+        "ranges": _ranges(part, n_columns),
+        "curvature": curvature,
+        "novelty_scale": _novelty(part),
+    }
 
 
 def _novelty(part: Part) -> Floats | None:
@@ -108,11 +114,11 @@ def _off_centre(weight: Floats) -> Bools:
     return np.asarray(np.abs(weight.sum(axis=1)) > ROUNDING * np.maximum(1.0, np.abs(weight).sum(axis=1)))
 
 
-def _seen(part: Part, n_columns: int) -> Floats:
-    seen = part.matrix("seen", n_columns, 2, infinite=True)
+def _ranges(part: Part, n_columns: int) -> Floats:
+    seen = part.matrix("ranges", n_columns, 2, infinite=True)
     is_empty = (seen[:, 0] == np.inf) & (seen[:, 1] == -np.inf)  # no training row has a value
     bad = ~is_empty & ~((seen[:, 0] <= seen[:, 1]) & (np.abs(seen) <= LARGEST_MEAN).all(axis=1))
     if bad.any():
         column = int(np.argmax(bad))
-        raise part.wrong("seen", f"the range of column {column} is {seen[column].tolist()}; it must ascend")
+        raise part.wrong("ranges", f"the range of column {column} is {seen[column].tolist()}; it must ascend")
     return seen

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ferl._model.fuzzy_set import INFINITY, FuzzySet, PartitionError, as_number, check_name, writer
+from ferl._models.fuzzy_set import INFINITY, FuzzySet, PartitionError, as_number, check_name, writer
 from ferl._util.arrays import Floats
 from ferl._util.text import shown
 

@@ -1,8 +1,8 @@
 """Updating: a model learns from more rows. Its conditions stay; what they sum up goes on.
 
 Firings without gates depend on the conditions alone, and these do not move; so class weights, means and variances of
-the rows before can be merged with those of a block, as if all rows had come at once. The weights of evidence of wide
-rules go on in :mod:`ferl._learn.updating_wide`.
+the rows before can be merged with those of a block, as if all rows had come at once. Weights of evidence go
+on in :mod:`ferl._learn.update_rules`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ferl._learn import grow_trees
 from ferl._learn.consequents import consequents, constrain, signs
-from ferl._learn.drift import Drift, measure_drift
-from ferl._learn.grow import UNBOUNDED, keep_cover, n_candidates, n_exemplars, root_rows, with_novelty
+from ferl._learn.drift import Drift, drift_of_rules, drift_of_tree
+from ferl._learn.ground import UNBOUNDED
+from ferl._learn.grow_rules import keep_cover, n_candidates, n_exemplars, root_rows
 from ferl._learn.rows import Block, Summing
-from ferl._learn.updating_wide import learned_weights, with_some_curvature
-from ferl._model.model import Model
-from ferl._model.settings import Settings
-from ferl._model.tree import FuzzyTree, Profile
+from ferl._learn.update_rules import with_learned_weights, with_some_curvature
+from ferl._models.model import Model
+from ferl._models.rule_model import RuleModel
+from ferl._models.settings import RuleSettings, Settings, TreeSettings
+from ferl._models.tree import FuzzyTree, Profile
+from ferl._models.tree_model import TreeModel
 from ferl._tables import codes_of, refuse_extreme_scales
 from ferl._util.arrays import Floats, Ints
 from ferl._util.text import shown
@@ -31,52 +35,50 @@ from ferl._util.threads import n_threads
 _KEY_SEED = 0  # of the keys by which a block's exemplars are drawn: the same rows whatever came before
 
 
-def update_model(model: Model, settings: Settings, block: Block) -> tuple[Model, Drift]:
-    """A model that has learned from one more block of rows, and how the block differs from the rows before.
+def update_tree(model: TreeModel, settings: TreeSettings, block: Block) -> tuple[TreeModel, Drift]:
+    """A tree that has learned from one more block of rows, and how the block differs from the rows before.
 
     Parameters
     ----------
-    model : Model
+    model : TreeModel
         Before; it stays as it is.
-    settings : Settings
+    settings : TreeSettings
         How it learns.
     block : Block
-        Rows as the tree reads them, all of some weight.
-
-    Returns
-    -------
-    Model, Drift
+        Rows as the model reads them, all of some weight.
     """
-    if model.weights is not None:
-        _refuse_edited(model)
-        model = with_some_curvature(model)
-    known = replace(block, X=_known_categories(block.X, model.tree))
-    learned = _sums(model, settings, known)
-    drift = measure_drift(model, settings, block, learned.class_weight)
-    merged = _merged(model, settings, learned)
-    constraint = constraint_of(model, settings)
-    if model.weights is None:
-        if constraint is not None:
-            merged = replace(merged, consequent=constrain(merged, constraint))
-        return replace(model, tree=merged), drift
-    weights = learned_weights(model, known, constraint)
-    candidates = root_rows(merged)
-    learned_model = replace(model, tree=keep_cover(merged, weights, n_exemplars(settings)), weights=weights)
-    return with_novelty(learned_model, settings, candidates), drift
+    known, constraint = _known(block, model.tree), constraint_of(model, settings)
+    n_kept = grow_trees.n_exemplars(settings)
+    learned = _sums(model, settings, known, n_kept, keeping=slice(None))
+    drift = drift_of_tree(model, settings, block, learned.class_weight)
+    merged = _merged(model, learned, n_kept, settings.consequents, settings.shrinkage)
+    if constraint is not None:
+        merged = replace(merged, consequent=constrain(merged, constraint))
+    return replace(model, tree=merged), drift
 
 
-def _refuse_edited(model: Model) -> None:
+def update_rules(model: RuleModel, settings: RuleSettings, block: Block) -> tuple[RuleModel, Drift]:
+    """Rules that have learned from one more block of rows, and how the block differs; as :func:`update_tree`."""
     if model.history:
         raise ValueError(
             f"The rules were changed by hand ({len(model.history)} times), and partial_fit would move all weights "
             "again. Learn first and edit then, or fit anew."
         )
+    model = with_some_curvature(model)
+    known, n_most = _known(block, model.tree), n_candidates(settings, block.X.shape[1])
+    learned = _sums(model, settings, known, n_most, keeping=slice(0, 1))  # the root alone keeps rows
+    drift = drift_of_rules(model, settings, block, learned.class_weight)
+    # All rows are kept for now: those that cover the others are chosen by the new weights.
+    merged = _merged(model, learned, UNBOUNDED, "shrinkage", 5.0)
+    found = with_learned_weights(model, known, constraint_of(model, settings))
+    tree = keep_cover(merged, found.rules, n_exemplars(settings))
+    return replace(found, tree=tree).with_novelty_scale(root_rows(merged), n_most), drift
 
 
 def constraint_of(model: Model, settings: Settings) -> Ints | None:
     """Sign of each column's monotone constraint, by the settings; None: there is none."""
     names = model.column_names()
-    return signs(settings, names, model.tree.n_categories(len(names)), model.tree.n_classes)
+    return signs(settings.monotonic_cst, names, model.tree.n_categories(len(names)), model.tree.n_classes)
 
 
 def settle_classes(found: NDArray[Any], codes: Ints, classes: ArrayLike | None) -> tuple[NDArray[Any], Ints]:
@@ -158,7 +160,8 @@ class _Learned:
     profile: Profile
 
 
-def _sums(model: Model, settings: Settings, block: Block) -> _Learned:
+def _sums(model: Model, settings: Settings, block: Block, n_kept: int, keeping: slice) -> _Learned:
+    """What the conditions sum up of a block; ``keeping``: the nodes that keep rows, ``n_kept`` each."""
     tree, X = model.tree, block.X
     low, high = np.fmin.reduce(X, axis=0, initial=np.inf), np.fmax.reduce(X, axis=0, initial=-np.inf)
     n_features, n_columns = model.n_features, X.shape[1]
@@ -174,9 +177,8 @@ def _sums(model: Model, settings: Settings, block: Block) -> _Learned:
         "category_start": start,
         "category": membership,
     }
-    n_kept, key_bound = n_exemplars(settings), np.full(tree.n_nodes, np.iinfo(np.uint64).max, dtype=np.uint64)
-    if model.weights is not None:  # the root alone keeps rows
-        n_kept, key_bound[1:] = n_candidates(settings, n_columns), 0
+    key_bound = np.zeros(tree.n_nodes, dtype=np.uint64)
+    key_bound[keeping] = np.iinfo(np.uint64).max
     summing = Summing(
         conditions,
         tree.n_categories(n_columns),
@@ -196,11 +198,11 @@ def _sums(model: Model, settings: Settings, block: Block) -> _Learned:
     return _Learned(found.pop("class_weight"), found.pop("support"), Profile(**found))
 
 
-def _known_categories(X: Floats, tree: FuzzyTree) -> Floats:
-    """The rows with categories that are new as missing values: conditions without gates treat the two alike."""
-    n_categories = tree.n_categories(X.shape[1])
-    new = (n_categories > 0) & (n_categories <= X)
-    return np.where(new, np.nan, X) if new.any() else X
+def _known(block: Block, tree: FuzzyTree) -> Block:
+    """The block with new categories as missing values: conditions without gates treat the two alike."""
+    n_categories = tree.n_categories(block.X.shape[1])
+    is_new = (n_categories > 0) & (n_categories <= block.X)
+    return replace(block, X=np.where(is_new, np.nan, block.X)) if is_new.any() else block
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -208,16 +210,14 @@ def _known_categories(X: Floats, tree: FuzzyTree) -> Floats:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _merged(model: Model, settings: Settings, learned: _Learned) -> FuzzyTree:
-    """The model's tree after it has learned."""
+def _merged(model: Model, learned: _Learned, n_most: int, kind: str, shrinkage: float) -> FuzzyTree:
+    """The tree after it has learned, whose nodes keep at most ``n_most`` rows each."""
     tree = model.tree
     class_weight = tree.class_weight + learned.class_weight
-    # Of wide rules all rows are kept for now: those that cover the others are chosen by the new weights.
-    n_most = n_exemplars(settings) if model.weights is None else UNBOUNDED
     return replace(
         tree,
         class_weight=class_weight,
-        consequent=consequents(class_weight, tree.parent, settings.consequents, settings.shrinkage),
+        consequent=consequents(class_weight, tree.parent, kind, shrinkage),
         support=_merged_support(tree, learned.support),
         profile=_merged_profile(tree, tree.profile, learned, n_most),
     )

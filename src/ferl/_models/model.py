@@ -1,0 +1,347 @@
+"""Model: everything that answers are computed from, frozen. Fitting makes one, a file holds one."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ferl import _core
+from ferl._models.evidence import Evidence
+from ferl._models.novelty import LOST_MASS, chosen_measure, residual_parts, share_below
+from ferl._models.settings import Gates
+from ferl._models.tree import FuzzyTree
+from ferl._models.words import LinguisticVariable
+from ferl._tables import INDICATOR_CATEGORIES, Schema, add_up_indicators
+from ferl._tables.kinds import ColumnKind
+from ferl._util.arrays import Bools, Floats, FrozenArrays, Ints
+
+Words = list[LinguisticVariable | None]
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Model(FrozenArrays):
+    """A fitted model: :class:`~ferl._models.rule_model.RuleModel` or :class:`~ferl._models.tree_model.TreeModel`.
+
+    Rows reach a model as columns of numbers: those of its schema, and behind them an indicator, 1 where a value is
+    missing, for each of the ``missing_features``. Every method that takes ``n_threads`` returns the same bits for any
+    number of threads.
+
+    Attributes
+    ----------
+    tree : FuzzyTree
+        The conditions, and what the training rows that fit them sum up to.
+    reading : Gates
+        How evidence is read from the conditions.
+    classes : ndarray of shape (n_classes,)
+        The labels.
+    schema : Schema
+        Names of the features and their categories.
+    missing_features : tuple of int
+        Features that have an indicator of missing values.
+    words : list of (LinguisticVariable or None), or None
+        The words of each column; None where conditions are learned.
+    n_growth_rows : int
+        Number of distinct rows the conditions were chosen on.
+    history : tuple of dict
+        What was changed by hand since the fit, the first change first: records of what JSON has, kept in files.
+    """
+
+    tree: FuzzyTree
+    reading: Gates
+    classes: NDArray[Any]
+    schema: Schema
+    missing_features: tuple[int, ...]
+    words: Words | None
+    n_growth_rows: int
+    history: tuple[dict[str, Any], ...] = ()
+
+    kind: ClassVar[str]  # "rules" or "trees", for files and messages
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # What each kind of model has of its own
+    # -----------------------------------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def n_rules(self) -> int:
+        """Number of rules."""
+
+    @abstractmethod
+    def evidence(self, rows: Floats, n_threads: int = 1) -> Evidence:
+        """Belief, plausibility, ignorance and conflict of rows, shape (n_samples, n_columns)."""
+
+    @abstractmethod
+    def probabilities(self, rows: Floats, n_threads: int = 1) -> Floats:
+        """What ``evidence(...).probability`` is, without the rest; shape (n_samples, n_classes)."""
+
+    @abstractmethod
+    def lift(self, rows: Floats, evidence: Evidence) -> Floats:
+        """How much likelier each class is than by its frequency, shape (n_samples, n_classes), up to a rising map."""
+
+    @abstractmethod
+    def lost_support(self, rows: Floats, n_threads: int = 1) -> Floats:
+        """What closed gates withhold, by column, shape (n_samples, n_columns)."""
+
+    @property
+    @abstractmethod
+    def prover(self) -> _core.Sources | _core.Scores:
+        """The compiled form that proves in which box a label cannot change."""
+
+    @property
+    def unproven(self) -> str:
+        """Why labels of this model cannot be proven to stay; empty where they can."""
+        return ""
+
+    @abstractmethod
+    def vote_slope(self, scale: Floats) -> float | None:
+        """Slope of the vote in units of the columns, for the paper's certificate; None where it does not apply."""
+
+    @property
+    @abstractmethod
+    def lipschitz(self) -> float:
+        """How fast answers can change where the gates are open."""
+
+    @property
+    @abstractmethod
+    def unit_of_distance(self) -> Floats:
+        """Unit of each column in the distance of novelty, shape (n_columns,)."""
+
+    @property
+    @abstractmethod
+    def novelty_quantiles(self) -> Floats | None:
+        """Quantiles of the novelty of the training rows, each left out of the kept ones, shape (101,).
+
+        None where they are not known: the model keeps no rows, or too few.
+        """
+
+    @abstractmethod
+    def neighbour_novelty(self, rows: Floats, n_threads: int) -> Floats:
+        """Novelty by the nearest row that the model keeps, shape (n_samples,)."""
+
+    @abstractmethod
+    def neighbour_parts(self, rows: Floats, n_threads: int) -> Floats:
+        """As :meth:`neighbour_novelty`, by column, shape (n_samples, n_columns)."""
+
+    @abstractmethod
+    def known_values(self, feature: int) -> Floats:
+        """Values of a feature that the conditions remember of the training rows, for its range."""
+
+    @property
+    @abstractmethod
+    def is_source(self) -> Bools:
+        """Which nodes are sources of evidence, shape (n_nodes,)."""
+
+    @property
+    def speaks(self) -> Bools:
+        """Which nodes take part in the evidence, shape (n_nodes,)."""
+        return self.is_source
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # What all models share
+    # -----------------------------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.n_rules} rules, {self.n_features} features>"
+
+    @property
+    def title(self) -> str:
+        """What the command line and the report call this model: "rules", or the variant of a tree."""
+        return self.kind
+
+    @property
+    def class_frequency(self) -> Floats:
+        """Share of each class in the weight of all training rows, shape (n_classes,)."""
+        weight = self.tree.class_weight[0]
+        return np.asarray(weight / weight.sum())
+
+    @cached_property
+    def core(self) -> _core.Tree:
+        """The compiled conditions, with the gates of the reading."""
+        margin = self.reading.gate_margin
+        return self.tree.core if margin == 1.0 else self.tree.compiled(margin)
+
+    def fire(self, rows: Floats) -> Floats:
+        """Firing of every node, with the gates of the reading, shape (n_samples, n_nodes)."""
+        out = np.zeros((len(rows), self.tree.n_nodes))
+        self.core.fire(rows, self.reading.support_gate, 1, out)
+        return out
+
+    def novelty(self, rows: Floats, measure: str | None = None, n_threads: int = 1) -> Floats:
+        """Novelty of each row, shape (n_samples,); see :meth:`ferl.FERLClassifier.novelty`."""
+        if chosen_measure(self.tree, measure) == "residual":
+            return np.asarray(self._residual(rows, n_threads).sum(axis=1))
+        return self.neighbour_novelty(rows, n_threads)
+
+    def novelty_attribution(self, rows: Floats, measure: str | None = None, n_threads: int = 1) -> Floats:
+        """Novelty by feature, shape (n_samples, n_features); see :meth:`ferl.FERLClassifier.novelty_attribution`."""
+        is_residual = chosen_measure(self.tree, measure) == "residual"
+        parts = self._residual(rows, n_threads) if is_residual else self.neighbour_parts(rows, n_threads)
+        return add_up_indicators(parts, self.missing_features)
+
+    def _residual(self, rows: Floats, n_threads: int) -> Floats:
+        return residual_parts(self.tree, rows, n_threads) + LOST_MASS * self.lost_support(rows, n_threads)
+
+    def novelty_rank(self, values: Floats) -> Floats:
+        """Share of the training rows whose novelty is below each of some values, in whole percents; NaN: not known."""
+        scale = self.novelty_quantiles
+        return np.full(len(values), np.nan) if scale is None else share_below(scale, values)
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Names
+    # -----------------------------------------------------------------------------------------------------------------
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.schema.categories)
+
+    def feature_names(self, given: Sequence[str] | None = None) -> list[str]:
+        """Names of the features: those given, those of the training table, or x0, x1, ...
+
+        Names of the table carry their label and unit, for sentences.
+        """
+        if given is None:
+            return list(self._said_names)
+        if len(given) != self.n_features:
+            raise ValueError(
+                f"feature_names has {len(given)} names; the estimator was fitted on {self.n_features} features."
+            )
+        return [str(name) for name in given]
+
+    @cached_property
+    def _said_names(self) -> tuple[str, ...]:
+        return tuple(self.schema.kind(j).said_name(name) for j, name in enumerate(feature_names(self.schema)))
+
+    def column_names(self, given: Sequence[str] | None = None) -> list[str]:
+        """Names of the columns that conditions read: the features, and again those with an indicator."""
+        return with_indicator_names(self.feature_names(given), self.missing_features)
+
+    @cached_property
+    def labels(self) -> list[Any]:
+        """The labels, with their meaning where the training table came with one."""
+        return self.schema.target.labels(self.classes)
+
+    def column_kind(self, column: int) -> ColumnKind:
+        """What the values of a column are; an indicator of missing values is a category."""
+        return self.schema.kind(column) if column < self.n_features else ColumnKind("category")
+
+    def is_whole(self, column: int) -> bool:
+        """Whether a column holds whole numbers, by the training table or by the rows that the model keeps."""
+        known = self.column_kind(column).is_whole
+        return column in self.tree.whole_columns if known is None else known
+
+    def number(self, column: int, value: float) -> float:
+        """A number that is written as people write values of the column: a date, say."""
+        return self.column_kind(column).number(value)
+
+    def value(self, column: int, number: float) -> Any:
+        """A value of a column whose conditions are on numbers: a number, or one of ordered categories."""
+        kind = self.column_kind(column)
+        if kind.is_ordered and kind.order:
+            return kind.said_value(kind.order[min(max(round(number), 0), len(kind.order) - 1)])
+        return kind.number(number)
+
+    def training_range(self, feature: int) -> tuple[float, float]:
+        """The range of a feature that holds numbers over the training rows, as far as the model remembers it.
+
+        Rules remember it. A tree remembers the ranges at its splits and the training rows that were kept; without
+        either the range is three standard deviations around the mean.
+        """
+        return self._training_ranges[feature]
+
+    @cached_property
+    def _training_ranges(self) -> list[tuple[float, float]]:
+        return [self._training_range(feature) for feature in range(self.n_features)]
+
+    def _training_range(self, feature: int) -> tuple[float, float]:
+        profile = self.tree.profile
+        known = np.concatenate([self.known_values(feature), profile.exemplar_row[:, feature]])
+        known = known[np.isfinite(known)]
+        if not len(known):
+            spread = 3 * float(np.sqrt(profile.variance[0, feature]))
+            known = profile.mean[0, feature] + np.array([-spread, spread])
+        return float(known.min()), float(known.max())
+
+    @cached_property
+    def category_names(self) -> dict[int, Sequence[Any]]:
+        """Categories of each categorical column that conditions read, by the index of the column."""
+        return category_names(self.schema, self.missing_features)
+
+    # Texts are most of the work of an explanation, so those that were made once are kept.
+
+    @cached_property
+    def rule_texts(self) -> dict[int, str]:
+        """Conditions of rules in words, by node."""
+        return {}
+
+    @cached_property
+    def usual_values(self) -> dict[int, Any]:
+        """What is usual among the training rows of single nodes."""
+        return {}
+
+    @cached_property
+    def reason_parts(self) -> dict[str, Any]:
+        """What reasons are made from."""
+        return {}
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Other models of the same conditions
+    # -----------------------------------------------------------------------------------------------------------------
+
+    _apart_from_names: ClassVar[tuple[str, ...]] = ("core", "with_gates_open")  # cached, the same for any names
+
+    def with_names(self, names: Sequence[str] | None) -> Self:
+        """The same model with other names of the features; itself where none are given."""
+        if names is None:
+            return self
+        kinds = tuple(replace(kind, label="", unit="") for kind in self.schema.kinds)  # the given names have it all
+        renamed = replace(self, schema=replace(self.schema, names=tuple(self.feature_names(names)), kinds=kinds))
+        for name in (*self._apart_from_names, "novelty_quantiles"):
+            renamed.__dict__[name] = getattr(self, name)
+        return renamed
+
+    def read(self, reading: Gates) -> Self:
+        """The same conditions, whose evidence is read in another way."""
+        return self if reading == self.reading else replace(self, reading=reading)
+
+    @cached_property
+    def with_gates_open(self) -> Self:
+        """The model without gates, to compute what the gates withhold."""
+        return self.read(replace(self.reading, support_gate=False))
+
+    @property
+    def fully_believed(self) -> Self:
+        """The model without gates and discounts."""
+        return self.with_gates_open
+
+    @cached_property
+    def gated_columns(self) -> Ints:
+        """Columns whose gates close outside the training range: those of conditions, where the reading has gates."""
+        return np.unique(self.tree.feature[1:]) if self.reading.support_gate else np.zeros(0, dtype=np.int32)
+
+
+def feature_names(schema: Schema) -> list[str]:
+    """Names of the features: those of the table, or x0, x1, ..."""
+    return [f"x{j}" for j in range(len(schema.categories))] if schema.names is None else list(schema.names)
+
+
+def with_indicator_names(names: list[str], missing_features: Sequence[int]) -> list[str]:
+    """Names of all columns that conditions read."""
+    return names + [names[j] for j in missing_features]
+
+
+def category_names(schema: Schema, missing_features: Sequence[int]) -> dict[int, Sequence[Any]]:
+    """Categories of each categorical column that conditions read, by the index of the column."""
+    known = enumerate(schema.categories)
+    found: dict[int, Sequence[Any]] = {
+        j: [schema.kind(j).said_value(value) for value in own.tolist()]
+        for j, own in known
+        if own is not None and len(own)
+    }
+    return found | {len(schema.categories) + k: INDICATOR_CATEGORIES for k in range(len(missing_features))}

@@ -1,0 +1,193 @@
+"""Settings: the parameters of a classifier with every None resolved, as one frozen value."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
+
+from ferl._models.words import LinguisticVariable
+
+MAX_CONDITIONS = 3  # of a rule
+
+
+@dataclass(frozen=True)
+class Gates:
+    """How conditions fade outside the training range. Reading the same conditions in another way is another model.
+
+    Attributes
+    ----------
+    support_gate : bool
+        Whether the gates of the nodes act.
+    gate_margin : float
+        Width of a gate's slope, in ranges of its feature.
+    """
+
+    support_gate: bool = True
+    gate_margin: float = 1.0
+
+    def __post_init__(self) -> None:
+        # Numbers of NumPy are welcome as parameters; files hold Python's own.
+        for field in fields(self):
+            kind: Any = type(field.default)
+            object.__setattr__(self, field.name, kind(getattr(self, field.name)))
+
+
+@dataclass(frozen=True)
+class TreeReading(Gates):
+    """How the evidence of a tree's nodes is combined.
+
+    Attributes
+    ----------
+    combination : {"dempster", "cautious", "chain", "vote"}
+        How sources are combined.
+    sources : {"leaves", "all"}
+        Which nodes are sources: the leaves, or every node but the root. ("chain" always reads whole paths.)
+    discount : float
+        A source backed by training weight W is believed to the share ``W / (W + discount)``.
+    """
+
+    combination: str = "dempster"
+    sources: str = "leaves"
+    discount: float = 0.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What learning reads; the meaning of each field is that of the parameter with its name."""
+
+    max_rules: int
+    words: str | Sequence[LinguisticVariable | None] | None
+    n_sets: int
+    min_rule_worth: float
+    support_gate: bool
+    gate_margin: float
+    growth_rows: int | None
+    n_exemplars: int
+    class_weight: Mapping[Any, float] | str | None
+    categorical_features: Any
+    missing_conditions: bool
+    monotonic_cst: Sequence[int] | Mapping[str, int] | None
+    n_jobs: int | None
+    random_state: Any
+    verbose: int
+
+    reading_type: ClassVar[type[Gates]] = Gates
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any]) -> Self:
+        """Settings of a classifier's parameters, which may hold others besides."""
+        given = {field.name: parameters[field.name] for field in fields(cls)}
+        chosen = cls.presets(given)
+        return cls(**given | {name: value for name, value in chosen.items() if name == "words" or given[name] is None})
+
+    @staticmethod
+    def presets(given: Mapping[str, Any]) -> dict[str, Any]:
+        """What parameters that are None mean, for the given others, and what words mean in any case."""
+        raise NotImplementedError
+
+    @property
+    def reading(self) -> Gates:
+        """How the evidence of what is learned will be read."""
+        return self.reading_type(**{field.name: getattr(self, field.name) for field in fields(self.reading_type)})
+
+    def unused(self) -> dict[str, Any]:
+        """Parameters that have no effect beside the others, with their defaults."""
+        return {} if isinstance(self.words, str) else {"n_sets": 3}
+
+    def check(self) -> None:
+        """Refuse parameters that contradict each other, and warn of those that have no effect."""
+        for name, default in self.unused().items():
+            if getattr(self, name) != default:
+                why = "words are given" if self.words is not None else "the model has no words"
+                instead = "rules are in words" if name in _OF_SPLITS else why
+                warnings.warn(f"{name}={getattr(self, name)!r} has no effect: {instead}.", UserWarning, stacklevel=4)
+
+
+@dataclass(frozen=True)
+class RuleSettings(Settings):
+    """Settings of :class:`ferl.FERLClassifier`.
+
+    Examples
+    --------
+    >>> from ferl import FERLClassifier
+    >>> settings = RuleSettings.of(FERLClassifier(words=True).get_params())
+    >>> settings.words, settings.max_rules
+    ('triangles', 15)
+    """
+
+    max_conditions: int
+    prune: float
+
+    @staticmethod
+    def presets(given: Mapping[str, Any]) -> dict[str, Any]:
+        """``words=True`` means few rules, in words: the paper's compact in spirit."""
+        if given["words"] is True:
+            return {"words": "triangles", "max_rules": 15, "min_rule_worth": 0.05}
+        return {"words": given["words"] or None, "max_rules": 150, "min_rule_worth": 0.0}
+
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "deep": {"max_rules": 150, "max_depth": 24, "min_gain": 0.0, "n_exemplars": 128, "min_rule_worth": 0.0},
+    "medium": {"max_rules": 50, "max_depth": 12, "min_gain": 0.0, "n_exemplars": 128, "min_rule_worth": 0.0},
+    "compact": {"max_rules": 15, "max_depth": 5, "min_gain": 0.005, "n_exemplars": 256, "min_rule_worth": 0.045},
+}
+_OF_SPLITS = {"n_resamples": 25, "band": "mean_std", "band_scale": 1.0, "two_mode": True, "n_banded_features": 1}
+CRITERIA = {"splits": ("gini", "entropy", "cci"), "words": ("consistent", "cci")}
+
+
+@dataclass(frozen=True)
+class TreeSettings(Settings):
+    """Settings of :class:`ferl.FERLTreeClassifier`."""
+
+    variant: str
+    max_depth: int
+    min_leaf_weight: float
+    min_gain: float
+    patience: int
+    min_coverage: float
+    criterion: str
+    n_resamples: int
+    band: str
+    band_scale: float
+    two_mode: bool
+    n_banded_features: int | None
+    consequents: str
+    shrinkage: float
+    combination: str
+    sources: str
+    discount: float
+    ccp_alpha: float
+
+    reading_type: ClassVar[type[Gates]] = TreeReading
+
+    @staticmethod
+    def presets(given: Mapping[str, Any]) -> dict[str, Any]:
+        """The paper's three trees; words, where there are any, are judged by another criterion."""
+        words = given["words"]
+        if words is True or (words is None and given["variant"] == "compact"):
+            words = "quantile"
+        has_words = words is not None and words is not False
+        return VARIANTS[given["variant"]] | {
+            "words": words if has_words else None,
+            "criterion": "consistent" if has_words else "gini",
+            "sources": "all" if has_words else "leaves",
+        }
+
+    def unused(self) -> dict[str, Any]:
+        """Parameters of learned splits beside words, and those of words beside learned splits."""
+        if self.words is not None:
+            return super().unused() | _OF_SPLITS
+        return super().unused() | {"min_rule_worth": VARIANTS[self.variant]["min_rule_worth"]}
+
+    def check(self) -> None:
+        """Refuse a criterion that the tree cannot be grown by, and warn of parameters that have no effect."""
+        super().check()
+        way = "splits" if self.words is None else "words"
+        if self.criterion not in CRITERIA[way]:
+            raise ValueError(
+                f"criterion is {self.criterion!r}; a tree of {way} is grown by "
+                f"{' or '.join(map(repr, CRITERIA[way]))}. {'Leave words out' if self.words else 'Give words'}, for "
+                'example variant="deep" for learned splits or variant="compact" for words, or leave criterion out.'
+            )

@@ -1,0 +1,179 @@
+"""TreeModel: the paper's fuzzy tree, whose nodes are sources of evidence that Dempster's rule combines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, Self
+
+import numpy as np
+
+from ferl import _core
+from ferl._models.evidence import Evidence
+from ferl._models.model import Model
+from ferl._models.novelty import quantiles, tree_distances
+from ferl._models.settings import TreeReading
+from ferl._models.tree import nodes_by_depth
+from ferl._util.arrays import Bools, Floats
+
+_PROVEN = ("dempster", "vote")  # combinations whose labels can be proven to stay
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class TreeModel(Model):
+    """A fuzzy tree of learned splits or of words.
+
+    Attributes
+    ----------
+    variant : {"deep", "medium", "compact"}
+        Which of the paper's trees it is.
+    reading : TreeReading
+        How the evidence of its nodes is combined.
+    """
+
+    variant: str
+    reading: TreeReading
+
+    kind: ClassVar[str] = "trees"
+    _apart_from_names: ClassVar[tuple[str, ...]] = ("core", "with_gates_open", "sources", "fully_believed")
+
+    @property
+    def title(self) -> str:
+        """The variant."""
+        return self.variant
+
+    @property
+    def n_rules(self) -> int:
+        """Number of leaves."""
+        return len(self.tree.leaves)
+
+    @cached_property
+    def is_source(self) -> Bools:
+        """Which nodes are sources of evidence, shape (n_nodes,); with "chain" the ends of paths."""
+        is_leaf = self.tree.is_leaf
+        if self.reading.sources == "leaves" or self.reading.combination == "chain" or len(is_leaf) == 1:
+            return is_leaf
+        return np.arange(len(is_leaf)) > 0
+
+    @property
+    def speaks(self) -> Bools:
+        """Which nodes take part in the evidence, shape (n_nodes,): the sources, with "chain" all on their paths."""
+        if self.reading.combination != "chain" or self.tree.n_nodes == 1:
+            return self.is_source
+        return np.arange(self.tree.n_nodes) > 0
+
+    @cached_property
+    def reliability(self) -> Floats:
+        """Share to which each node is believed, shape (n_nodes,)."""
+        weight, discount = self.tree.weight, self.reading.discount
+        return weight / (weight + discount) if discount > 0 else np.ones(len(weight))
+
+    @cached_property
+    def sources(self) -> _core.Sources:
+        """The sources of evidence, compiled."""
+        reading = self.reading
+        consequent, is_source = self.tree.consequent, self.is_source
+        return _core.Sources(
+            self.core, consequent, self.reliability, is_source, reading.combination, reading.support_gate
+        )
+
+    def evidence(self, rows: Floats, n_threads: int = 1) -> Evidence:
+        """Fire rows through the tree and combine the evidence of its sources."""
+        belief, ignorance, conflict = np.empty((len(rows), len(self.classes))), np.empty(len(rows)), np.empty(len(rows))
+        self.sources.combine(rows, n_threads, belief, ignorance, conflict)
+        return Evidence(belief, ignorance, conflict, self.classes)
+
+    def probabilities(self, rows: Floats, n_threads: int = 1) -> Floats:
+        """The pignistic probability, shape (n_samples, n_classes)."""
+        evidence = self.evidence(rows, n_threads)
+        # As `evidence.pignistic`, in the memory of the beliefs, which nobody else has.
+        return np.add(evidence.belief, (evidence.ignorance / len(self.classes))[:, None], out=evidence.belief)
+
+    def lift(self, rows: Floats, evidence: Evidence) -> Floats:
+        """Belief divided by frequency, shape (n_samples, n_classes).
+
+        Ignorance belongs to no class: shared out by the frequencies, ``belief + ignorance * frequency``, and divided by
+        them, it adds the same to all classes. Shared out equally, as the pignistic probability does, it would favour
+        rare ones.
+        """
+        frequency = self.class_frequency
+        return np.divide(evidence.belief, frequency, out=np.zeros_like(evidence.belief), where=frequency > 0)
+
+    def lost_support(self, rows: Floats, n_threads: int = 1) -> Floats:
+        """Routing mass lost at closed gates, by column, shape (n_samples, n_columns); zero without gates."""
+        lost = np.zeros(rows.shape)
+        if self.reading.support_gate:
+            self.core.support_deficit(rows, n_threads, lost)
+        return lost
+
+    @property
+    def prover(self) -> _core.Sources:
+        """The compiled sources."""
+        return self.sources
+
+    @property
+    def unproven(self) -> str:
+        """Why labels cannot be proven to stay; empty where they can."""
+        if self.reading.combination in _PROVEN:
+            return ""
+        return (
+            f"combination is {self.reading.combination!r}; labels are certified for "
+            f"{' and '.join(map(repr, _PROVEN))} only. Read the model in one of these ways, for example "
+            'clf.reading(combination="dempster"); it need not be fitted again.'
+        )
+
+    def vote_slope(self, scale: Floats) -> float | None:
+        """Steepest path of the vote of the leaves of learned splits; None for other evidence."""
+        if self.reading.combination != "vote" or self.reading.sources != "leaves" or self.tree.word:
+            return None
+        return float(self.path_slopes(scale).max())
+
+    def path_slopes(self, scale: Floats) -> Floats:
+        """Sum of the steepest slopes on the path to each node, each feature in its unit, shape (n_nodes,)."""
+        tree, total = self.tree, np.zeros(self.tree.n_nodes)
+        with np.errstate(over="ignore"):  # in units so large a slope is infinite, and the radius 0
+            for nodes in nodes_by_depth(tree.parent):
+                total[nodes] = total[tree.parent[nodes]] + tree.slope[nodes] * scale[tree.feature[nodes]]
+        return total
+
+    @property
+    def lipschitz(self) -> float:
+        """Lipschitz constant of the soft vote where the gates are open."""
+        return self.tree.lipschitz
+
+    @property
+    def unit_of_distance(self) -> Floats:
+        """Standard deviation of each column inside leaves, shape (n_columns,)."""
+        return self.tree.unit_of_distance
+
+    @cached_property
+    def novelty_quantiles(self) -> Floats | None:
+        """Quantiles of the novelty of the training rows at whole percents, shape (101,); None: not known."""
+        found = tree_distances(self.tree)
+        return None if found is None else quantiles(*found)
+
+    def neighbour_novelty(self, rows: Floats, n_threads: int) -> Floats:
+        """Distance to the nearest exemplar of the leaves that a row reaches, shape (n_samples,)."""
+        return self._distance(rows, 1, n_threads)[:, 0]
+
+    def neighbour_parts(self, rows: Floats, n_threads: int) -> Floats:
+        """As :meth:`neighbour_novelty`, by column.
+
+        The distance is the mean over columns of ``|x - exemplar| / unit``, where the unit of a column is its standard
+        deviation inside leaves.
+        """
+        return self._distance(rows, rows.shape[1], n_threads)
+
+    def _distance(self, rows: Floats, n_out: int, n_threads: int) -> Floats:
+        out = np.zeros((len(rows), n_out))
+        self.tree.exemplars.distance(rows, n_threads, out)
+        return out
+
+    def known_values(self, feature: int) -> Floats:
+        """The ranges of a feature at the splits on it."""
+        return np.ravel(self.tree.support[self.tree.feature == feature])
+
+    @cached_property
+    def fully_believed(self) -> Self:
+        """The model without gates and discounts."""
+        return self.with_gates_open.read(replace(self.with_gates_open.reading, discount=0.0))

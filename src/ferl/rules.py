@@ -1,0 +1,289 @@
+"""FERLClassifier: a list of short rules whose evidence adds up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ferl._estimator import SHARED_CONSTRAINTS, FERLEstimator
+from ferl._learn.drift import Drift
+from ferl._learn.grow_rules import fit_rules
+from ferl._learn.rows import Block, Rows
+from ferl._learn.update import update_rules
+from ferl._learn.update_rules import with_curvature_of
+from ferl._models.rule_model import RuleModel
+from ferl._models.settings import MAX_CONDITIONS, RuleSettings
+from ferl._models.words import LinguisticVariable
+from ferl._sklearn import Interval
+from ferl._util.arrays import Floats
+from ferl._util.threads import n_threads
+
+_TREES = 'the paper\'s trees are FERLTreeClassifier("deep" | "medium" | "compact").'
+
+
+class FERLClassifier(FERLEstimator):
+    """A list of short fuzzy rules whose evidence adds up.
+
+    Each rule has one to three conditions and supports or opposes every class with a weight of evidence, in proportion
+    to how far a row fits it. The weights add up to scores, whose softmax is the probability, and they determine belief
+    and plausibility of every class by Dempster's rule. Where weights cancel, or values lie outside the training range,
+    ignorance grows: it widens the prediction set, up to all classes, which is an abstention. See docs/guide/rules.md.
+
+    With ``words`` conditions are words that are fixed before learning, "petal length is low"; an expert may write them
+    (:mod:`ferl.partition`).
+
+    Parameters
+    ----------
+    words : bool, {"quantile", "triangles", "width", "mdlp"} or sequence of LinguisticVariable, default=False
+        False: conditions are learned. Otherwise rules are in words: sets of equal weight, triangles, sets of equal
+        width or between cuts that separate the classes; or those given, which find their features by name (features
+        without words are not used). True: triangles, and few rules.
+    max_rules : int, default=None
+        Largest number of rules. None: 150, or 15 with ``words=True``.
+    max_conditions : int, default=3
+        Largest number of conditions of a rule, 1 to 3. With 1 every feature has one curve.
+    n_sets : int, default=3
+        Number of words for a feature, 2 to 7 ("mdlp": at most), when they are made from the table.
+    min_rule_worth : float, default=None
+        Share of the information of all rules (in nats, at most 1) that each rule must keep; others are removed, the
+        least first. None: 0, or 0.05 with ``words=True``.
+    prune : float, default=0.0015
+        Rules are removed, and the others corrected, as long as the mean divergence (Kullback and Leibler's, in nats)
+        from the answers of all rules on the training rows stays below. 0: none is removed.
+    support_gate : bool, default=True
+        Fade out rules outside the training range, so that far-away rows get ignorance instead of a confident answer.
+    gate_margin : float, default=1.0
+        How far outside, in ranges of the feature, a rule adds nothing.
+    growth_rows : int or None, default=50_000
+        With more distinct rows than this, rules and weights are learned on a random sample of this size. Ranges always
+        come from all rows. None: no sampling.
+    n_exemplars : int, default=1024
+        Number of training rows that the model keeps to compare new rows with, for :meth:`novelty`; they are chosen to
+        cover the others. 0: the model keeps no training row, and novelty is the paper's residual.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, as in scikit-learn.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Which features are categories: those whose column says so (text, categorical and boolean columns), or these, by
+        name, by number, or as a mask. None: none.
+    missing_conditions : bool, default=False
+        Whether rules may ask if a value is missing at all, where that tells the classes apart. A missing value is
+        otherwise no evidence: it goes down every branch, in the proportions of the training rows.
+    monotonic_cst : array-like of int of shape (n_features,) or dict, default=None
+        With two classes: 1 for a feature with which the log-odds of the second class may only rise, -1: only fall, 0:
+        neither. A dict names the features it constrains. Holds where no gate closes: with ``support_gate=False``,
+        everywhere.
+    n_jobs : int, default=None
+        Threads; -1: all cores, never more than ``OMP_NUM_THREADS`` where that is set. Results do not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed of the resamples. Fits with the same seed agree to the last bit, in any order of the rows.
+    verbose : int, default=0
+        1 shows a progress bar while rules grow.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    model_ : RuleModel
+        All that answers are read from, frozen; the attributes below are its parts.
+    tree_ : FuzzyTree
+        The rules, as arrays.
+    words_ : list of LinguisticVariable or None
+        The words of each feature, None for those without. None where conditions are not words.
+    n_rules_ : int
+        Number of rules.
+    lipschitz_ : float
+        How fast answers can change where the gates are open, per unit of the largest change of a feature: the
+        difference of two scores.
+    n_growth_rows_ : int
+        Number of distinct rows that rules were chosen on.
+    columns_ : Schema
+        Names of the features and their categories: what turns a table into the numbers that rules read.
+    categories_ : list of (ndarray or None)
+        Categories of each feature, sorted; None for a feature that holds numbers.
+    missing_features_ : tuple of int
+        Features that rules may ask whether they are missing.
+    drift_ : Drift or None
+        After :meth:`partial_fit`: how the last block differed from the rows before; None after the first block.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, when the training table had names.
+
+    Notes
+    -----
+    ``sample_weight`` counts rows: weight 2 is the row twice, to the last bit. Weights that average less than one per
+    distinct row are scaled up to one.
+
+    Rules have a weight for every class: with hundreds of classes a fit takes seconds to minutes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = FERLClassifier(random_state=0).fit(X, y)
+    >>> clf.predict(X[:1])
+    array([0])
+    >>> clf.predict_set([[60.0, 30.0, 50.0, 20.0]])  # nothing like any iris: abstains
+    array([[ True,  True,  True]])
+    """
+
+    _settings_type = RuleSettings
+    _moved: ClassVar[dict[str, str]] = {
+        "variant": f"it is a list of rules; {_TREES} Few rules in words: words=True.",
+        "partition": "write words=...",
+        "criterion": f"rules have one; {_TREES}",
+        "combination": f"the evidence of rules adds up; {_TREES}",
+        "max_depth": f"max_conditions limits how long rules are (1 to 3); {_TREES}",
+        "ccp_alpha": f"prune and min_rule_worth remove rules; {_TREES}",
+    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SHARED_CONSTRAINTS,
+        "n_exemplars": [Interval(Integral, 0, None, closed="left")],
+        "max_conditions": [Interval(Integral, 1, MAX_CONDITIONS, closed="both")],
+        "prune": [Interval(Real, 0, None, closed="left")],
+    }
+    model_: RuleModel
+
+    def __init__(
+        self,
+        words: bool | str | Sequence[LinguisticVariable | None] = False,
+        *,
+        max_rules: int | None = None,
+        max_conditions: int = 3,
+        n_sets: int = 3,
+        min_rule_worth: float | None = None,
+        prune: float = 0.0015,
+        support_gate: bool = True,
+        gate_margin: float = 1.0,
+        growth_rows: int | None = 50_000,
+        n_exemplars: int = 1024,
+        class_weight: Mapping[Any, float] | str | None = None,
+        categorical_features: Sequence[str | int | bool] | str | None = "from_dtype",
+        missing_conditions: bool = False,
+        monotonic_cst: Sequence[int] | Mapping[str, int] | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.words = words
+        self.max_rules = max_rules
+        self.max_conditions = max_conditions
+        self.n_sets = n_sets
+        self.min_rule_worth = min_rule_worth
+        self.prune = prune
+        self.support_gate = support_gate
+        self.gate_margin = gate_margin
+        self.growth_rows = growth_rows
+        self.n_exemplars = n_exemplars
+        self.class_weight = class_weight
+        self.categorical_features = categorical_features
+        self.missing_conditions = missing_conditions
+        self.monotonic_cst = monotonic_cst
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __new__(cls, words: Any = False, **parameters: Any) -> Self:
+        """Refuse the names of the paper's trees, which once were this class's first parameter."""
+        if isinstance(words, str) and words in ("wide", "deep", "medium", "compact"):
+            instead = "Leave 'wide' out." if words == "wide" else f"Write FERLTreeClassifier({words!r})"
+            raise ValueError(
+                f"words is {words!r}. {instead}{', or words=True for few rules in words.' * (words != 'wide')}"
+            )
+        return super().__new__(cls, **parameters)
+
+    def _learn(self, settings: RuleSettings, rows: Rows) -> RuleModel:
+        return fit_rules(settings, rows)
+
+    def _update(self, settings: RuleSettings, block: Block) -> tuple[RuleModel, Drift]:
+        return update_rules(self.model_, settings, block)
+
+    def _begin_updates(self, X: Any, y: Any, sample_weight: Any, classes: ArrayLike | None) -> None:
+        self.model_ = with_curvature_of(self.model_, self._later_rows(X, y, sample_weight, classes))
+
+    def reading(self, *, support_gate: bool | None = None, gate_margin: float | None = None) -> Self:
+        """Another classifier that shares this fitted model and has other gates.
+
+        Gates are settled when a model is fitted: parameters that are set later count for the next fit.
+
+        Parameters
+        ----------
+        support_gate, gate_margin : default=None
+            As in the constructor; None: as this classifier has them.
+
+        Returns
+        -------
+        FERLClassifier
+            Fitted, with these parameters.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from ferl import FERLClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = FERLClassifier(random_state=0).fit(X, y)
+        >>> far = [[60.0, 30.0, 50.0, 20.0]]
+        >>> clf.predict_proba(far).max().round(2), clf.reading(support_gate=False).predict_proba(far).max().round(2)
+        (0.33, 1.0)
+        """
+        return self._read_as(support_gate=support_gate, gate_margin=gate_margin)
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """The summed weights of evidence, whose softmax is :meth:`predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
+            Two classes: the score of the second less that of the first.
+        """
+        rows = self._rows(X)
+        scores = self.model_.decision_scores(rows, n_threads(self.n_jobs))
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def contributions(self, X: ArrayLike) -> Floats:
+        """What each rule adds to the scores, shape (n_samples, n_rules + 1, n_classes).
+
+        The last entry is the prior's. They sum to the scores, whose softmax is :meth:`predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
+        """
+        rows = self._rows(X)
+        return self.model_.contributions(rows, n_threads(self.n_jobs))
+
+    def feature_contributions(self, X: ArrayLike) -> Floats:
+        """What each feature adds to the scores, shape (n_samples, n_features + 1, n_classes).
+
+        The last entry is the prior's; a rule of several conditions is shared equally among them.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows.
+        """
+        rows = self._rows(X)
+        return self.model_.feature_contributions(rows, n_threads(self.n_jobs))
+
+    @property
+    def evidence_weights_(self) -> Floats:
+        """Weight of evidence of each rule for each class, shape (n_rules, n_classes); rows sum to zero."""
+        self._fitted()
+        return self.model_.rules.weight
+
+    @property
+    def prior_(self) -> Floats:
+        """Score of each class before any rule applies, shape (n_classes,)."""
+        self._fitted()
+        return self.model_.prior
