@@ -120,8 +120,8 @@ def _contents(estimator: FERLEstimator) -> tuple[Model, dict[str, Any], list[str
     if not plain or estimator.get_params().keys() != plain[0]().get_params().keys():
         raise TypeError(
             f"save_model got a {type(estimator).__name__}; a model file holds a FERLClassifier or a "
-            "FERLTreeClassifier. Save the one inside, for example pipeline[-1], search.best_estimator_, wrapper.estimator_, or the "
-            "to_local() of a cluster's."
+            "FERLTreeClassifier. Save the one inside, for example pipeline[-1], search.best_estimator_, "
+            "wrapper.estimator_, or the to_local() of a cluster's."
         )
     return estimator._fitted(), *_parameters_to_form(estimator)
 
