@@ -12,8 +12,7 @@ from sklearn.utils import Bunch
 
 from ferl._estimator import SHARED_CONSTRAINTS, FERLEstimator
 from ferl._learn.drift import Drift
-from ferl._learn.grow_trees import fit_tree, grow_tree
-from ferl._learn.pruning import pruning_path
+from ferl._learn.grow_trees import fit_tree, grow_tree, pruning_path
 from ferl._learn.rows import Block, Rows
 from ferl._learn.update import update_tree
 from ferl._models.settings import TreeSettings
