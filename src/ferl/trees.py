@@ -21,7 +21,7 @@ from ferl._models.words import LinguisticVariable
 from ferl._sklearn import Interval, StrOptions, fit_context
 
 
-class FERLTreeClassifier(FERLEstimator):
+class FERLTreeClassifier(FERLEstimator[TreeModel]):
     """One fuzzy tree, as in the paper *Evidential Rule Learning for Interpretable Classification with Abstention*.
 
     Deep and medium learn splits. Each split is a *band*, not a line: the cut is found again in bootstrap resamples, and
@@ -197,7 +197,6 @@ class FERLTreeClassifier(FERLEstimator):
         "discount": [Interval(Real, 0, None, closed="left")],
         "ccp_alpha": [Interval(Real, 0, None, closed="left")],
     }
-    model_: TreeModel
 
     def __init__(
         self,

@@ -1,8 +1,7 @@
 """Model files: JSON that a reader can compare line by line, read as untrusted input.
 
-:mod:`ferl._models.model_form` declares what a file holds. What no table can declare, and the compiled core relies on, is
-checked here. Reading does without scikit-learn, whose import takes longer than
-judging many rows.
+:mod:`ferl._models.model_form` declares what a file holds. What no table can declare, and the compiled core relies
+on, is checked here. Reading does without scikit-learn, whose import takes longer than judging many rows.
 """
 
 from __future__ import annotations

@@ -24,10 +24,10 @@ from ferl.trees import FERLTreeClassifier
 _DOUBLE = np.dtype(np.float64)
 
 
-class OnCluster(FERLEstimator):
+class OnCluster(FERLEstimator[Any]):
     """What both classifiers do with tables that are spread over a Dask cluster; the rest is their local class's."""
 
-    _local: ClassVar[type[FERLEstimator]]
+    _local: ClassVar[type[FERLEstimator[Any]]]
     client: Any
 
     def __init_subclass__(cls) -> None:
