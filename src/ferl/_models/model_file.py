@@ -30,7 +30,6 @@ from ferl._models.form import (
     is_plain_text,
     wrong,
 )
-from ferl._models.fuzzy_set import FuzzySet
 from ferl._models.model import Model, Words
 from ferl._models.model_form import (
     COLUMN,
@@ -50,7 +49,7 @@ from ferl._models.rule_model import Curvature, RuleModel, Rules
 from ferl._models.settings import MAX_CONDITIONS, Gates, TreeReading
 from ferl._models.tree import Categories, Cuts, FuzzyTree, Profile
 from ferl._models.tree_model import TreeModel
-from ferl._models.words import LinguisticVariable
+from ferl._models.words import FuzzySet, LinguisticVariable
 from ferl._tables import INDICATOR_CATEGORIES, Schema
 from ferl._tables.dates import DATE_FORMS
 from ferl._tables.describe import DescriptionError, markers_of, meanings_of, order_of, text_of

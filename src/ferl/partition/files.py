@@ -23,8 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ferl._models.fuzzy_set import INFINITY, FuzzySet, PartitionError, as_number, check_name
-from ferl._models.words import LinguisticVariable
+from ferl._models.words import INFINITY, FuzzySet, LinguisticVariable, PartitionError, as_number, check_name
 from ferl._util.files import replace_text
 from ferl._util.text import shown
 from ferl._util.written import is_yaml, read_written, yaml_module
