@@ -20,15 +20,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ferl import FERLClassifier, FERLTreeClassifier
+from ferl._judge.risk import evidence_signal
 from ferl.abstention import (
+    Design,
+    Ladder,
     RiskControlledFERL,
     UnmetRiskWarning,
+    bonferroni,
     clopper_pearson,
+    fixed_sequence,
     least_answered_rows,
+    read_signal,
     risk_p_value,
 )
-from ferl.abstention.bounds import Ladder, bonferroni, fixed_sequence
-from ferl.abstention.control import Design, margin, read_signal
 from ferl.metrics import accuracy_under_abstention
 from ferl_bench.tables.guarantees import edge_error_rate
 
@@ -211,7 +215,7 @@ def test_novel_rows_come_last_by_novelty(data, fitted) -> None:
 def test_signals_by_hand(fitted, data) -> None:
     evidence = fitted.predict_evidence(data[0][300:])
     ordered = np.sort(evidence.pignistic, axis=1)
-    np.testing.assert_allclose(margin(evidence), ordered[:, -1] - ordered[:, -2])
+    np.testing.assert_allclose(evidence_signal(evidence, "margin"), ordered[:, -1] - ordered[:, -2])
     np.testing.assert_array_equal(read_signal(fitted, data[0][300:], "ignorance"), -evidence.ignorance)
     np.testing.assert_array_equal(read_signal(fitted, data[0][300:], "belief"), evidence.belief.max(axis=1))
 

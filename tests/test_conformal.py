@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ferl import Evidence, FERLTreeClassifier
-from ferl._read.conformity import Group, chance_of, least_rows, rank
+from ferl._judge.conformity import Group, chance_of, least_rows, rank
 from ferl.conformal import ConformalFERL, nonconformity
 from ferl_bench.simulation import make_population
 
@@ -72,11 +72,11 @@ def evidence(draw: st.DrawFn) -> Evidence:
 @given(evidence())
 def test_ranks_are_those_of_a_loop_and_equals_stand_together(rows: Evidence) -> None:
     probability = rows.pignistic
-    ranked = rank(probability)
+    above, n_above = rank(probability)
     for i, row in enumerate(probability):
         for c, own in enumerate(row):
-            assert ranked.n_above[i, c] == (row > own).sum()
-            assert ranked.above[i, c] == pytest.approx(row[row > own].sum(), abs=1e-12)
+            assert n_above[i, c] == (row > own).sum()
+            assert above[i, c] == pytest.approx(row[row > own].sum(), abs=1e-12)
 
 
 @settings(deadline=None)

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ferl._judge.judgement import ABSTENTIONS, Judgement, Rule, judge
+from ferl._judge.promises import Calibration
 from ferl._models.model import Model
 from ferl._models.novelty import total_spread
-from ferl._read.calibration import Calibration
 from ferl._read.certificate import certified_radius
-from ferl._read.judgement import ABSTENTIONS, Judgement, Rule, judge
 from ferl._read.reasons import Reason, read_reasons
 from ferl._tables.file_rows import Batch, RowReader
 from ferl._tables.files import TableFile, format_of, open_sink
@@ -21,6 +21,14 @@ from ferl._util.arrays import Floats
 from ferl._util.files import TableFileError
 from ferl._util.progress import file_bar
 from ferl._util.threads import in_order, n_threads
+
+
+class TakenNameError(TableFileError):
+    """A table has a column already that has the name of an answer; ``column`` is that name."""
+
+    def __init__(self, file: str, column: str) -> None:
+        super().__init__(f"{file} has a column {column!r} already, which is the name of an answer. Rename the column.")
+        self.file, self.column = file, column
 
 
 @dataclass(frozen=True)
@@ -38,7 +46,7 @@ class Wanted:
     prefix : str
         Before the names of the answers.
     n_reasons : int
-        Number of columns for what cost a row most on its way to a class; of wide rules.
+        Number of columns for what cost a row most on its way to a class; of rules.
     wished : label or None
         That class; None: of each row, the most probable class but its label.
     decision : {"probable", "balanced"}
@@ -78,34 +86,21 @@ class Wanted:
 
     @property
     def by_class(self) -> tuple[str, ...]:
-        """What is told of every class."""
+        """What is written of every class."""
         if self.every_class:
             return ("probability", "belief", "plausibility")
         return ("probability",) * self.with_probabilities
 
-    @property
-    def with_p_values(self) -> bool:
-        """Whether p-values of novelty are among the answers."""
-        return self.with_novelty and self.calibration is not None and self.calibration.novelty is not None
 
-
-def answer_names(model: Model, wanted: Wanted) -> list[str]:
-    """Names of the columns that :func:`answer_columns` gives."""
-    names = ["label", "probability", "set", "ignorance"] + ["novelty"] * wanted.with_novelty
-    names += ["novelty_p"] * wanted.with_p_values + ["radius"] * wanted.with_radius + ["abstention"]
-    names += [f"{what}({label})" for what in wanted.by_class for label in model.classes]
-    return [wanted.prefix + name for name in names]
-
-
-def answer_columns(model: Model, rows: Floats, judged: Judgement, wanted: Wanted) -> list[pa.Array | pa.ChunkedArray]:
-    """Label, its probability, the prediction set as text, ignorance, and what else is wanted.
+def answer_columns(model: Model, rows: Floats, judged: Judgement, wanted: Wanted) -> dict[str, Any]:
+    """Label, its probability, the prediction set as text, ignorance, and what else is wanted, by name.
 
     Parameters
     ----------
     model : Model
         The model.
     rows : ndarray of shape (n_samples, n_columns)
-        Rows as the tree reads them; there may be none.
+        Rows as the model reads them; there may be none.
     judged : Judgement
         What is decided of them.
     wanted : Wanted
@@ -113,49 +108,39 @@ def answer_columns(model: Model, rows: Floats, judged: Judgement, wanted: Wanted
 
     Returns
     -------
-    list of pyarrow.Array
+    dict of str to pyarrow.Array
         An abstaining row has no label and no probability, unless a guess is wanted.
     """
     silent = None if wanted.guess else judged.abstains
-    columns = [
-        pa.array(model.classes.tolist()).take(pa.array(judged.label, mask=silent)),
-        pa.array(judged.confidence, mask=silent),
-        set_texts(judged.sets, model.classes),
-        pa.array(judged.evidence.ignorance),
-    ]
+    columns = {
+        "label": pa.array(model.classes.tolist()).take(pa.array(judged.label, mask=silent)),
+        "probability": pa.array(judged.confidence, mask=silent),
+        "set": set_texts(judged.sets, model.classes),
+        "ignorance": pa.array(judged.evidence.ignorance),
+    }
     if wanted.with_novelty:
-        columns.append(pa.array(judged.novelty, from_pandas=True))
-    if wanted.with_p_values and wanted.calibration is not None and judged.novelty is not None:
-        columns.append(pa.array(wanted.calibration.novelty_p_values(judged.novelty)))
+        columns["novelty"] = pa.array(judged.novelty, from_pandas=True)
+        if wanted.calibration is not None and wanted.calibration.novelty is not None and judged.novelty is not None:
+            columns["novelty_p"] = pa.array(wanted.calibration.novelty_p_values(judged.novelty))
     if wanted.with_radius:
         spread = total_spread(model.tree)[: model.n_features]
-        columns.append(pa.array(certified_radius(model, rows, spread) if len(rows) else np.zeros(0), mask=silent))
-    columns.append(pa.array(list(ABSTENTIONS)).take(pa.array(judged.abstention, mask=~judged.abstains)))
+        columns["radius"] = pa.array(certified_radius(model, rows, spread) if len(rows) else np.zeros(0), mask=silent)
+    columns["abstention"] = pa.array(list(ABSTENTIONS)).take(pa.array(judged.abstention, mask=~judged.abstains))
     for what in wanted.by_class:
-        columns += [pa.array(np.ascontiguousarray(own)) for own in getattr(judged.evidence, what).T]
-    return columns
+        for label, own in zip(model.classes, getattr(judged.evidence, what).T, strict=True):
+            columns[f"{what}({label})"] = pa.array(np.ascontiguousarray(own))
+    reasons = _reasons(model, rows, wanted, judged) if wanted.n_reasons else []
+    for k in range(wanted.n_reasons):
+        texts = [own[k].text if k < len(own) else None for own in reasons]
+        columns[f"reason_{k + 1}"] = pa.array(texts, pa.string())
+    return {wanted.prefix + name: column for name, column in columns.items()}
 
 
-def reason_columns(model: Model, rows: Floats, wanted: Wanted, judged: Judgement) -> list[pa.Array]:
-    """What cost each row most on its way to a class, one column of text for each reason; null where there is none.
+def _reasons(model: Any, rows: Floats, wanted: Wanted, judged: Judgement) -> list[tuple[Reason, ...]]:
+    """What cost each row most on its way to a class.
 
     Without a wished class it is, of each row, the most probable class but its label: what speaks for the label. A row
     that has no label has no such reasons.
-
-    Parameters
-    ----------
-    model : Model
-        The model, of wide rules.
-    rows : ndarray of shape (n_samples, n_columns), float64
-        Rows as the model reads them.
-    wanted : Wanted
-        How many, of which class, and whether abstaining rows have a label all the same.
-    judged : Judgement
-        What is decided of the rows.
-
-    Returns
-    -------
-    list of pyarrow.Array
     """
     found: list[tuple[Reason, ...]] = [()] * len(rows)
     classes, n_reasons = model.classes.tolist(), wanted.n_reasons
@@ -168,11 +153,10 @@ def reason_columns(model: Model, rows: Floats, wanted: Wanted, judged: Judgement
         has_label = ~judged.abstains | wanted.guess
         for given, towards in np.unique(pairs[has_label], axis=0).tolist():
             own = np.flatnonzero((pairs == (given, towards)).all(axis=1) & has_label)
-            told = read_reasons(model, rows[own], n_reasons, classes[towards], rival=classes[given])
-            for row, reasons in zip(own, told, strict=True):
-                found[row] = reasons
-    texts = [[own[k].text if k < len(own) else None for own in found] for k in range(n_reasons)]
-    return [pa.array(column, pa.string()) for column in texts]
+            reasons = read_reasons(model, rows[own], n_reasons, classes[towards], rival=classes[given])
+            for row, own_reasons in zip(own, reasons, strict=True):
+                found[row] = own_reasons
+    return found
 
 
 def set_texts(sets: NDArray[np.bool_], classes: NDArray[Any]) -> pa.Array:
@@ -243,63 +227,42 @@ def judge_file(model: Model, file: TableFile, out: str, wanted: Wanted, as_json:
     Outcome
     """
     threads = n_threads(jobs)  # refused, if at all, before anything is written
-    answerer = _Answerer(model, file, wanted, format_of(out, as_json))
+    form = format_of(out, as_json)
+    reader = RowReader(model.schema, model.missing_features, file.names, file.path, file.form)
+    kept = [] if wanted.only_answers else file.names
+    # CSV keeps the text of numbers to the letter. The types of Parquet and JSON are for programs.
+    is_typed = form != "csv" and not file.is_parquet
+
+    def answered(batch: pa.Table) -> tuple[pa.Table, Batch, NDArray[np.int64]]:
+        """A batch of the file with the answers for its rows, the rows, and how many abstain for each reason."""
+        read = reader.read(batch)
+        judged = judge(model, read.rows, wanted.rule, with_novelty=wanted.with_novelty)
+        numbers = read.numbers if is_typed else {}
+        own = [numbers.get(name, column) for name, column in zip(kept, batch.columns if kept else (), strict=True)]
+        answers = answer_columns(model, read.rows, judged, wanted)
+        counts = np.bincount(judged.abstention[judged.abstains], minlength=len(ABSTENTIONS))
+        return pa.table([*own, *answers.values()], names=[*kept, *answers]), read, counts
+
     n_rows, abstained = 0, np.zeros(len(ABSTENTIONS), dtype=np.int64)
+    schema = answered(file.schema.empty_table())[0].schema  # all batches have it
+    taken = set(kept)
+    for name in schema.names[len(kept) :]:
+        if name in taken:
+            raise TakenNameError(file.path.name, name)
     with (
         file_bar(f"judging {file.path.name}", file.size) as moved,
-        open_sink(out, answerer.form, answerer.schema, safe_csv=wanted.safe_csv) as sink,
+        open_sink(out, form, schema, safe_csv=wanted.safe_csv) as sink,
     ):
 
-        def judged(batch: pa.Table) -> tuple[Batch, NDArray[np.int64], Any]:
-            read = answerer.rows.read(batch)
-            found = answerer.judged(read)
-            counts = np.bincount(found.abstention[found.abstains], minlength=len(abstained))
-            return read, counts, sink.prepare(answerer.answered(batch, read, found))
+        def prepared(batch: pa.Table) -> tuple[Any, Batch, NDArray[np.int64]]:
+            table, read, counts = answered(batch)
+            return sink.prepare(table), read, counts
 
         # Several batches at a time, each on one thread, and written in their order.
-        for read, counts, prepared in in_order(judged, file.batches(moved), threads):
-            sink.write(prepared)
-            answerer.rows.count(read)
+        for ready, read, counts in in_order(prepared, file.batches(moved), threads):
+            sink.write(ready)
+            reader.count(read)
             n_rows += len(read.rows)
             abstained += counts
-    told = {word: n for word, n in zip(ABSTENTIONS, abstained.tolist(), strict=True) if n}
-    return Outcome(n_rows, told, answerer.rows.unseen_lines())
-
-
-class _Answerer:
-    """Adds answers to batches; all that it returns has one schema."""
-
-    def __init__(self, model: Model, file: TableFile, wanted: Wanted, form: str) -> None:
-        self.model = model
-        self.wanted = wanted
-        self.form = form
-        self.rows = RowReader(model.schema, model.missing_features, file.names, file.path, file.form)
-        self.kept = [] if wanted.only_answers else file.names
-        self.names = answer_names(model, wanted)
-        self.names += [f"{wanted.prefix}reason_{number}" for number in range(1, wanted.n_reasons + 1)]
-        # CSV keeps the text of numbers to the letter. The types of Parquet and JSON are for programs.
-        self.as_typed = form != "csv" and not file.is_parquet
-        kept = set(self.kept)
-        double = [name for name in self.names if name in kept]
-        if double:
-            raise TableFileError(
-                f"{file.path.name} has a column {double[0]!r} already. Use --prefix ferl_ to name the answers "
-                f"{'ferl_' + double[0]!r} and so on, or --only-answers."
-            )
-        nothing = file.schema.empty_table()
-        read = self.rows.read(nothing)
-        self.schema = self.answered(nothing, read, self.judged(read)).schema
-
-    def judged(self, read: Batch) -> Judgement:
-        """What is decided of the rows of a batch."""
-        return judge(self.model, read.rows, self.wanted.rule, with_novelty=self.wanted.with_novelty)
-
-    def answered(self, batch: pa.Table, read: Batch, judged: Judgement) -> pa.Table:
-        """A batch of the file, with the answers for its rows."""
-        wanted = self.wanted
-        answers = answer_columns(self.model, read.rows, judged, wanted)
-        if wanted.n_reasons:
-            answers += reason_columns(self.model, read.rows, wanted, judged)
-        numbers = read.numbers if self.as_typed else {}
-        kept = [numbers.get(name, own) for name, own in zip(self.kept, batch.columns if self.kept else (), strict=True)]
-        return pa.table([*kept, *answers], names=[*self.kept, *self.names])
+    found = {word: n for word, n in zip(ABSTENTIONS, abstained.tolist(), strict=True) if n}
+    return Outcome(n_rows, found, reader.unseen_lines())
