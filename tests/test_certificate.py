@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import NotFittedError
 
+from estimators import classifier
 from ferl import CertifiedCache, FERLClassifier, FERLTreeClassifier
 from ferl._read.certificate import global_radius, local_radius
 from ferl_bench.attack import Attacker
