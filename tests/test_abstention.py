@@ -334,7 +334,7 @@ def test_too_few_rows_are_an_error_that_says_how_many_are_needed(data, fitted) -
         ValueError, match=r"risk=0.05 with confidence=0.95 needs at least 59 calibration rows.*are 58\."
     ):
         model.calibrate(X[300:358], y[300:358])
-    with pytest.raises(ValueError, match=r"at least 59 .* are 45 \(of 60, 15 are set aside by design_share=0.25\)"):
+    with pytest.raises(ValueError, match=r"at least 59 .* are 45, since 15 of 60 are set aside"):
         RiskControlledFERL(fitted).calibrate(X[300:360], y[300:360])
     with pytest.raises(ValueError, match="needs at least 117 calibration rows"):
         model.set_params(method="bonferroni").calibrate(X[300:400], y[300:400])

@@ -66,9 +66,9 @@ class Wrapper(MetaEstimatorMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return "estimator_" in self.__dict__
 
-    def _fit_inside(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
-        """Fit a clone of the estimator; a step that is refused leaves nothing of an earlier one behind."""
-        self._forget(*set(self.__dict__).difference(self.get_params(deep=False)))
+    def _fit_inside(self, X: Any, y: Any, sample_weight: ArrayLike | None, *learned: str) -> None:
+        """Fit a clone of the estimator; a fit that is refused leaves nothing behind of what was learned before."""
+        self._forget("estimator_", "_is_prefit", *learned)
         self.estimator_ = fitted_clone(self._template(), X, y, sample_weight)
 
     def _cross_fit(

@@ -179,7 +179,7 @@ class RiskControlledFERL(Wrapper):
         RiskControlledFERL
             The estimator itself.
         """
-        self._fit_inside(X, y, sample_weight)
+        self._fit_inside(X, y, sample_weight, "_fitted_design", "_design", "control_")
         labels = np.asarray(y).ravel()
         raws, wrongs = [], []
         for fold in self._cross_fit(X, labels, sample_weight, drawn_seed(self.random_state)):

@@ -194,7 +194,7 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         CalibratedFERL
             The estimator itself.
         """
-        self._fit_inside(X, y, sample_weight)
+        self._fit_inside(X, y, sample_weight, "map_")
         if self.cv is None:
             return self
         labels = np.asarray(y).ravel()

@@ -204,7 +204,7 @@ class ConformalFERL(ClassifierMixin, Wrapper):
             The estimator itself.
         """
         self._refuse_contradictions()
-        self._fit_inside(X, y, sample_weight)
+        self._fit_inside(X, y, sample_weight, "_compared", "_groups")
         if self.cv is None:
             return self
         labels = np.asarray(y).ravel()
@@ -337,7 +337,7 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         self._check_conformalized()
         if self.few_rows == "error":
             for value in alphas:
-                refuse_few_rows(self._groups, value)
+                refuse_few_rows(self._groups, value, "set few_rows='include' to have such classes in every set")
         sets = np.asarray(self.predict_p_values(X, sample_weight)[:, :, None] > np.array(alphas))
         if not self.allow_empty and not sets.any(axis=1).all():
             sets = never_empty(sets, self.predict_proba(X))

@@ -398,7 +398,8 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
     def _classifier(self, is_labelled: bool) -> Any:
         """What is fitted; without labels it keeps more training rows to compare new rows with."""
         own = FERLClassifier(random_state=self.random_state) if self.estimator is None else clone(self.estimator)
-        return own if is_labelled or own.n_exemplars is not None else own.set_params(n_exemplars=UNLABELLED_EXEMPLARS)
+        is_chosen = own.n_exemplars != type(own)().n_exemplars
+        return own if is_labelled or is_chosen else own.set_params(n_exemplars=UNLABELLED_EXEMPLARS)
 
     def _prefit_judge(self, X: ArrayLike) -> Judge:
         try:

@@ -16,7 +16,7 @@ import numpy as np
 
 import ferl
 from ferl._judge.answers import Wanted, answer_columns
-from ferl._judge.judgement import check_decision, judge
+from ferl._judge.judgement import Rule, check_decision, judge
 from ferl._models.model import Model
 from ferl._util.arrays import arrow
 from ferl._util.text import shown
@@ -199,7 +199,7 @@ def _wanted(model: Model, params: Mapping[str, Any] | None) -> Wanted:
             f"reasons is {shown(reasons)}; it must be from 0 to {model.n_features}, the number of features."
         )
     label = _wished_label(model, int(reasons), wished)
-    return Wanted(every_class=True, decision=decision, guess=bool(guess), n_reasons=int(reasons), wished=label)
+    return Wanted(every_class=True, rule=Rule(decision), guess=bool(guess), n_reasons=int(reasons), wished=label)
 
 
 def _wished_label(model: Model, n_reasons: int, wished: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 from sklearn.base import clone
 
 from ferl._estimator import FERLEstimator
-from ferl._judge.judgement import check_decision
+from ferl._judge.judgement import Rule, check_decision
 from ferl._learn.batches import BATCH_ROWS, Batches, GivenBatches, ParquetBatches, rows_in_batches
 from ferl._models.evidence import Evidence
 from ferl._sklearn import check_parameters
@@ -191,7 +191,7 @@ def predict_parquet(
     from ferl._tables.files import FileForm, TableFile
 
     check_decision(decision)
-    file, wanted = TableFile(Path(source), FileForm()), Wanted(decision=decision, guess=guess)
+    file, wanted = TableFile(Path(source), FileForm()), Wanted(rule=Rule(decision), guess=guess)
     outcome = judge_file(estimator._fitted(), file, str(out), wanted, False, estimator.n_jobs)
     for note in outcome.notes:
         warnings.warn(note, UserWarning, stacklevel=2)

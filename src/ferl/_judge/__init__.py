@@ -11,6 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ferl._util.files import TableFileError
+
+
+class TakenNameError(TableFileError):
+    """A table has a column already that has the name of an answer; ``column`` is that name."""
+
+    def __init__(self, file: str, column: str) -> None:
+        super().__init__(f"{file} has a column {column!r} already, which is the name of an answer. Rename the column.")
+        self.file, self.column = file, column
+
 
 class PromiseError(ValueError):
     """Calibration rows cannot promise what was asked for.

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ferl._judge.judgement import ABSTENTIONS, Judgement, Rule, judge
-from ferl._judge.promises import Calibration
+from ferl._judge import TakenNameError
+from ferl._judge.judgement import ABSTENTIONS, AS_FITTED, Judgement, Rule, judge
 from ferl._models.model import Model
 from ferl._models.novelty import total_spread
 from ferl._read.certificate import certified_radius
@@ -18,17 +18,8 @@ from ferl._read.reasons import Reason, read_reasons
 from ferl._tables.file_rows import Batch, RowReader
 from ferl._tables.files import TableFile, format_of, open_sink
 from ferl._util.arrays import Floats
-from ferl._util.files import TableFileError
 from ferl._util.progress import file_bar
 from ferl._util.threads import in_order, n_threads
-
-
-class TakenNameError(TableFileError):
-    """A table has a column already that has the name of an answer; ``column`` is that name."""
-
-    def __init__(self, file: str, column: str) -> None:
-        super().__init__(f"{file} has a column {column!r} already, which is the name of an answer. Rename the column.")
-        self.file, self.column = file, column
 
 
 @dataclass(frozen=True)
@@ -49,14 +40,10 @@ class Wanted:
         Number of columns for what cost a row most on its way to a class; of rules.
     wished : label or None
         That class; None: of each row, the most probable class but its label.
-    decision : {"probable", "balanced"}
-        How the label is chosen.
+    rule : Rule
+        How answers are chosen.
     guess : bool
         Whether abstaining rows get their most probable label all the same.
-    calibration : Calibration or None
-        What calibration rows promise.
-    alpha : float or None
-        How often a set may miss the true class, with such rows; None: as they were calibrated for.
     with_radius : bool
         Whether the proven radius is among the answers, in spreads.
     safe_csv : bool
@@ -71,18 +58,11 @@ class Wanted:
     prefix: str = ""
     n_reasons: int = 0
     wished: Any = None
-    decision: str = "probable"
+    rule: Rule = AS_FITTED
     guess: bool = False
-    calibration: Calibration | None = None
-    alpha: float | None = None
     with_radius: bool = False
     safe_csv: bool = False
     with_probabilities: bool = False
-
-    @property
-    def rule(self) -> Rule:
-        """How answers are chosen."""
-        return Rule(self.decision, self.calibration, self.alpha)
 
     @property
     def by_class(self) -> tuple[str, ...]:
@@ -120,8 +100,9 @@ def answer_columns(model: Model, rows: Floats, judged: Judgement, wanted: Wanted
     }
     if wanted.with_novelty:
         columns["novelty"] = pa.array(judged.novelty, from_pandas=True)
-        if wanted.calibration is not None and wanted.calibration.novelty is not None and judged.novelty is not None:
-            columns["novelty_p"] = pa.array(wanted.calibration.novelty_p_values(judged.novelty))
+        promised = wanted.rule.calibration
+        if promised is not None and promised.novelty is not None and judged.novelty is not None:
+            columns["novelty_p"] = pa.array(promised.novelty_p_values(judged.novelty))
     if wanted.with_radius:
         spread = total_spread(model.tree)[: model.n_features]
         columns["radius"] = pa.array(certified_radius(model, rows, spread) if len(rows) else np.zeros(0), mask=silent)

@@ -298,23 +298,26 @@ def groups_of(references: Sequence[Reference], classes: NDArray[Any]) -> list[Gr
     return found
 
 
-def refuse_few_rows(groups: Sequence[Group], alpha: float) -> None:
-    """Raise when every set would hold all classes, or some class."""
+def refuse_few_rows(groups: Sequence[Group], alpha: float, *remedies: str) -> None:
+    """Raise when every set would hold all classes, or some class; ``remedies``: what else may be done then."""
     short = [group for group in groups if group.least_alpha > alpha]
     if not short:
         return
-    by_class = short[0].label is not None
-    n_others, worst = sum(group.n_unknown for group in short), max(group.least_alpha for group in short)
-    remedies = ["Add rows"] + [f"choose an {{alpha_name}} of at least {worst:.3g}"] * (worst < 1)
+    by_class, worst = short[0].label is not None, max(group.least_alpha for group in short)
+    found = listed([f"{group.n_rows:,}" + (f" of {group.label}" if by_class else "") for group in short])
+    needs = f"at least {least_rows(alpha)} calibration rows{' of every class' * by_class}; there are {found}"
+    if short[0].n_unknown and not by_class:
+        most, n_rows, n_unknown = int(alpha * (short[0].n_rows + 1)), short[0].n_rows, short[0].n_unknown
+        needs = (
+            f"that fewer than {most} of the {n_rows} calibration rows have labels that the classifier was not fitted "
+            f"on; {n_unknown} have"
+        )
+    wishes = ["Add rows"] + [f"choose an {{alpha_name}} of at least {worst:.3g}"] * (worst < 1)
+    wishes += ["leave {class_conditional_name} out"] * by_class + list(remedies)
     raise PromiseError(
-        "{alpha} needs at least {needed} calibration rows{each}; there are {found}{unknown}. "
-        + listed(remedies + ["leave {class_conditional_name} out"] * by_class, "or")
-        + ".",
+        f"{{alpha}} needs {{needs}}. {listed(wishes, 'or')}.",
         {"alpha": alpha, "class_conditional": by_class},
-        needed=least_rows(alpha),
-        each=" of every class" * by_class,
-        found=listed([f"{group.n_rows:,}" + (f" of {group.label}" if by_class else "") for group in short]),
-        unknown=f", {n_others:,} of them with labels that the classifier was not fitted on" if n_others else "",
+        needs=needs,
     )
 
 
