@@ -41,7 +41,7 @@ from ferl.rules import FERLClassifier
 from ferl.trees import FERLTreeClassifier
 
 _BAR = 30
-_MODELS: dict[str, Callable[[], FERLEstimator[Any]] = {
+_MODELS: dict[str, Callable[[], FERLEstimator[Any]]] = {
     "rules": lambda: FERLClassifier(random_state=0),
     "in words": lambda: FERLClassifier(words=True, random_state=0),
     **{name: partial(FERLTreeClassifier, name, random_state=0) for name in ("deep", "medium", "compact")},
