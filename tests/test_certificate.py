@@ -33,9 +33,9 @@ MODELS: dict[str, dict[str, Any]] = {
     "discounted": {"discount": 3.0, "gate_margin": 0.1},
     "discounted, vote": {"discount": 3.0, "combination": "vote", "support_gate": False},
     "without gates": {"support_gate": False},
-    "wide": {"kind": "rules"},
-    "wide in few words": {"kind": "compact", "criterion": "evidence"},
-    "wide, one condition, without gates": {"kind": "rules", "max_conditions": 1, "support_gate": False},
+    "rules": {"kind": "rules"},
+    "rules in few words": {"kind": "words"},
+    "rules, one condition, without gates": {"kind": "rules", "max_conditions": 1, "support_gate": False},
 }
 EVERY_MODEL = pytest.mark.parametrize("name", MODELS)
 # Rounding in what an attacker calls a distance.
@@ -93,7 +93,7 @@ def test_no_attack_on_real_trees_changes_a_label(name: str, load: Any) -> None:
     assert np.median(model.certified_radius(rows, scale=scale)) > 0.1
 
 
-@pytest.mark.parametrize("name", ["compact", "compact, vote", "wide"])
+@pytest.mark.parametrize("name", ["compact", "compact, vote", "rules"])
 def test_no_attack_on_words_with_upright_sides_changes_a_label(name: str) -> None:
     X, y = load_iris(return_X_y=True)
     model = fit((X, y), **MODELS[name], partition=[crisp_words(f"x{f}", X[:, f]) for f in range(4)])
@@ -105,7 +105,7 @@ def test_no_attack_on_words_with_upright_sides_changes_a_label(name: str) -> Non
     assert radius.max() < 10
 
 
-@pytest.mark.parametrize("name", ["deep", "deep, vote", "compact", "wide"])
+@pytest.mark.parametrize("name", ["deep", "deep, vote", "compact", "rules"])
 @pytest.mark.parametrize("offset", [1e9, -1e14])
 def test_no_attack_where_numbers_are_coarse_changes_a_label(name: str, offset: float) -> None:
     X, y = load_iris(return_X_y=True)
@@ -122,7 +122,7 @@ def test_the_radius_is_not_far_below_the_nearest_attack(name: str) -> None:
     attacker = Attacker(model, scale)
     radius = model.certified_radius(rows, scale=scale)
     nearest = [attacker.smallest(x, r, rng) for x, r in zip(rows, radius, strict=True) if 0 < r < np.inf]
-    least = 0.999 if name.startswith("wide") else 0.8
+    least = 0.999 if name.startswith("rules") else 0.8
     assert np.nanmedian(radius[(radius > 0) & (radius < np.inf)] / nearest) > least
 
 
@@ -280,7 +280,7 @@ def test_without_gates_a_row_may_be_certified_in_all_directions() -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["deep", "deep, vote", "compact", "wide"])
+@pytest.mark.parametrize("name", ["deep", "deep, vote", "compact", "rules"])
 def test_a_certificate_names_the_features_that_limit_it(name: str) -> None:
     data = load_iris(as_frame=True)
     X, y = data.data, data.target_names[data.target]
@@ -302,7 +302,7 @@ def test_a_certificate_names_the_features_that_limit_it(name: str) -> None:
         assert ("Lipschitz" in str(certificate)) == (name == "deep, vote")
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if not name.startswith("wide")])
+@pytest.mark.parametrize("name", [name for name in MODELS if not name.startswith("rules")])
 def test_the_constants_of_the_stability_report_bound_the_change_of_answers(name: str) -> None:
     X, y = load_iris(return_X_y=True)
     model = fit((X, y), **MODELS[name])
