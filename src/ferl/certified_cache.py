@@ -58,7 +58,7 @@ class CertifiedCache:
     <CertifiedCache: 1 of 1000 rows, 1 hits, 1 misses>
     """
 
-    def __init__(self, estimator: FERLEstimator, max_size: int = 1000, scale: ArrayLike | None = None) -> None:
+    def __init__(self, estimator: FERLEstimator[Any], max_size: int = 1000, scale: ArrayLike | None = None) -> None:
         if not max_size >= 1:
             raise ValueError(f"max_size is {max_size}; it must be at least 1.")
         self.estimator = estimator

@@ -174,7 +174,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator: FERLEstimator | None = None,
+        estimator: FERLEstimator[Any] | None = None,
         *,
         cv: int | float | str = 5,
         alpha: float = 0.05,

@@ -25,9 +25,9 @@ __all__ = ["fit_batches", "fit_parquet", "predict_batches", "predict_parquet"]
 def fit_batches(
     batches: Iterable[Any] | Callable[[], Iterable[Any]],
     *,
-    estimator: FERLEstimator | None = None,
+    estimator: FERLEstimator[Any] | None = None,
     describe: Any = None,
-) -> FERLEstimator:
+) -> FERLEstimator[Any]:
     """Fit on rows that come in batches, of which one at a time is in memory.
 
     The model is that of ``estimator.fit`` on all rows at once, to the last bit, for batches of any size.
@@ -69,12 +69,12 @@ def fit_parquet(
     source: Any,
     target: str,
     *,
-    estimator: FERLEstimator | None = None,
+    estimator: FERLEstimator[Any] | None = None,
     weights: str | None = None,
     features: Sequence[str] | None = None,
     batch_rows: int = BATCH_ROWS,
     describe: Any = None,
-) -> FERLEstimator:
+) -> FERLEstimator[Any]:
     """Fit on a Parquet file, a folder of Parquet files, or a pyarrow dataset, in memory that does not grow with it.
 
     Text and dictionary columns are categories. Columns that are not needed are not read.
@@ -122,8 +122,8 @@ def fit_parquet(
     return _fit(ParquetBatches.open(source, target, weights, features, batch_rows), estimator, said)
 
 
-def _fit(batches: Batches, estimator: FERLEstimator | None, description: TableDescription) -> FERLEstimator:
-    fitted: FERLEstimator = FERLClassifier() if estimator is None else clone(estimator)
+def _fit(batches: Batches, estimator: FERLEstimator[Any] | None, description: TableDescription) -> FERLEstimator[Any]:
+    fitted: FERLEstimator[Any] = FERLClassifier() if estimator is None else clone(estimator)
     check_parameters(fitted)
     settings = fitted._settings()
     settings.check()
@@ -131,7 +131,7 @@ def _fit(batches: Batches, estimator: FERLEstimator | None, description: TableDe
         return fitted._take(fitted._learn(settings, rows_in_batches(settings, batches, moved, description)))
 
 
-def predict_batches(estimator: FERLEstimator, batches: Iterable[Any]) -> Iterator[Evidence]:
+def predict_batches(estimator: FERLEstimator[Any], batches: Iterable[Any]) -> Iterator[Evidence]:
     """The evidence of rows that come in batches.
 
     Parameters
@@ -161,7 +161,12 @@ def predict_batches(estimator: FERLEstimator, batches: Iterable[Any]) -> Iterato
 
 
 def predict_parquet(
-    estimator: FERLEstimator, source: str | Path, out: str | Path, *, decision: str = "probable", guess: bool = False
+    estimator: FERLEstimator[Any],
+    source: str | Path,
+    out: str | Path,
+    *,
+    decision: str = "probable",
+    guess: bool = False,
 ) -> int:
     """Judge the rows of a Parquet or CSV file, and write them with their answers to another one.
 
