@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ferl._models.fuzzy_set import INFINITY, FuzzySet
 from ferl._models.words import MAX_SETS, WORDS, LinguisticVariable
-from ferl._tables import check_weight_span, checked_sample_weight, distinct_labels
-from ferl._tables.reading import read_table
+from ferl._tables import check_weight_span, checked_sample_weight, distinct_labels, read_table
 from ferl._util.arrays import LARGEST, NARROWEST, Floats
 
 OUTER_SHARE = 0.05  # of the weight, beyond the outermost peaks of triangles
