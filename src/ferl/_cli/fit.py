@@ -26,7 +26,8 @@ from ferl._cli.scores import judge_rows
 from ferl._cli.target import check_target, note_cost, note_few_rules
 from ferl._estimator import FERLEstimator
 from ferl._tables import ColumnKind, TableDescription, codes_of
-from ferl._tables.kinds import IF_CATEGORIES, NUMBERS, TableWarning, recognise
+from ferl._tables.columns import IF_CATEGORIES, recognise
+from ferl._tables.kinds import NUMBERS, TableWarning
 from ferl._tables.schema import IdColumnWarning
 from ferl._tables.table_files import (
     FileForm,

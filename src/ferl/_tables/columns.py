@@ -5,26 +5,31 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from numbers import Number
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._tables.kinds import ColumnKind, number_kinds, shown_kind
+from ferl._tables.kinds import DATES, PLAIN_KINDS, UNKNOWN, ColumnKind, shown_kind
 from ferl._tables.values import (
     MISSING,
     CategoryLookup,
     array_days,
     arrow_days,
+    is_ambiguous,
     is_missing,
+    settled_form,
     spelled_date,
     spelled_number,
 )
 from ferl._util.arrays import Floats, arrow
-from ferl._util.text import shown
+from ferl._util.text import listed, shown
+from ferl._util.threads import in_order
 
 # What to do about a type that is neither number nor category, by a part of its name in Arrow or NumPy.
 _REMEDIES = {
@@ -44,6 +49,10 @@ _REMEDIES = {
 }
 _OTHER_REMEDY = "Leave the column out, or turn it into numbers or text."
 _SHOWN = {"text": "text", "number": "numbers", "bool": "booleans", "date": "dates"}
+IF_CATEGORIES = "If it holds categories, name it in categorical_features."
+_FIRST_ROWS = 8  # enough for most columns of fractions
+_CELLS = 1 << 15  # looked at together, so that they stay in the cache
+_SHOWN_MARKERS = 3
 LIKE_IDS = 0.99  # share of the rows that have another value than all others in a column of ids
 LEAST_ROWS = 20  # with fewer, different values mean little
 _LEAST_NUMBERS = 50  # with fewer, whole numbers of 20 ages or 40 lengths may differ by chance
@@ -242,6 +251,18 @@ def infinity_message(label: str) -> str:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
+def column_label(index: int, names: Sequence[str] | None) -> str:
+    """What errors call a column."""
+    return f"Feature {index}" if names is None else f"Column {names[index]!r}"
+
+
+def read_columns(
+    arrays: Iterable[Any], names: Sequence[str] | None, as_column: Callable[[str, Any], Column]
+) -> list[Column]:
+    """The columns of a table, one for each of its arrays."""
+    return [as_column(column_label(index, names), own) for index, own in enumerate(arrays)]
+
+
 def arrow_column(label: str, array: Any) -> Column:
     """A column from an Arrow array of numbers, booleans, text, dates or categories; other types are an error."""
     pa = arrow()
@@ -343,6 +364,36 @@ def _object_column(label: str, values: NDArray[Any]) -> Column:
     return arrow_column(label, array)
 
 
+def pandas_column(label: str, series: Any) -> Column:
+    if isinstance(series.dtype, np.dtype) or hasattr(series, "sparse"):
+        return array_column(label, np.asarray(series))
+    return _column_by_arrow(label, series, lambda: arrow().array(series, from_pandas=True))
+
+
+def series_column(label: str, series: Any) -> Column:
+    """A column of a frame of another library, as narwhals has it."""
+    native = series.to_native()
+    # Columns in NumPy's types (of modin, for example), sparse ones, and objects in polars.
+    if isinstance(getattr(native, "dtype", None), np.dtype) or hasattr(native, "sparse") or series.dtype == nw.Object:
+        return array_column(label, np.asarray(native))
+    if series.dtype in (nw.Int128, nw.UInt128):  # Arrow has no such type
+        series = series.cast(nw.Float64)
+        native = series.to_native()
+    if series.implementation.is_pyarrow():
+        return arrow_column(label, native)  # in chunks: together they may be too long for one array
+    # polars panics at names with a NUL in them
+    return _column_by_arrow(label, native, series.alias("").to_arrow)
+
+
+def _column_by_arrow(label: str, native: Any, to_arrow: Callable[[], Any]) -> Column:
+    try:
+        array = to_arrow()
+    except (ValueError, TypeError, NotImplementedError):
+        # Arrow's errors, by their Python types. A look at each value finds the one that is wrong.
+        return array_column(label, np.asarray(native, dtype=object))
+    return arrow_column(label, array)
+
+
 def _mixed_column(label: str, values: NDArray[Any]) -> Column:
     """Numbers of several types as float64, with the text among them that stands for a missing value.
 
@@ -387,8 +438,130 @@ def _other_type(label: str, kind: str, example: Any) -> ValueError:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Kinds of columns by their values
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def number_kinds(block: NDArray[Any]) -> list[str]:
+    """The narrowest kind of numbers that holds each column, shape (n_samples, n_columns); NaN is of every kind."""
+    kinds = np.full(block.shape[1], "real", dtype=object)
+    whole = _columns_without(block, np.arange(block.shape[1]), lambda part: part - np.floor(part))
+    kinds[whole] = "integer"
+    kinds[_columns_without(block, whole, lambda part: part * part - part)] = "binary"
+    return list(kinds)
+
+
+def _columns_without(
+    block: NDArray[Any], columns: NDArray[np.intp], excess: Callable[[NDArray[Any]], NDArray[Any]]
+) -> NDArray[np.intp]:
+    """Those of some columns in which nothing exceeds zero; NaN does not."""
+    if block.dtype.kind in "iub":
+        block = block.astype(np.float64, copy=False)
+    first, n_rows = 0, _FIRST_ROWS
+    while first < len(block) and len(columns):
+        part = block[first : first + n_rows]
+        part = part if len(columns) == block.shape[1] else part[:, columns]
+        with np.errstate(invalid="ignore", over="ignore"):  # infinity is refused elsewhere
+            columns = columns[~(excess(part) > 0).any(axis=0)]
+        first, n_rows = first + n_rows, max(_CELLS // max(len(columns), 1), _FIRST_ROWS)
+    return columns
+
+
+def recognise(label: str, texts: Sequence[str], kind: ColumnKind = UNKNOWN) -> tuple[ColumnKind, str, str]:
+    """The kind of a column of text: numbers, dates, or the text itself, "category".
+
+    Numbers are recognised beside a marker of a missing value only: a reader of files makes text of a column of numbers
+    because of the marker, and a column that is text without one was meant to be text, as postal codes are.
+
+    Parameters
+    ----------
+    label : str
+        What warnings call the column.
+    texts : sequence of str
+        The distinct texts.
+    kind : ColumnKind, default=UNKNOWN
+        What is known of the column; warnings leave out markers of missing values that it has.
+
+    Returns
+    -------
+    kind : ColumnKind
+    fact, remedy : str
+        What the user should be warned of; "" where there is nothing.
+
+    Examples
+    --------
+    >>> recognise("Column 'age'", ["17", "?", "42"])[0].name, recognise("Column 'zip'", ["0117", "9042"])[0].name
+    ('integer', 'category')
+    >>> recognise("Column 'day'", ["2019-03-01", "2019-04-01"])[0].name
+    'date'
+    >>> recognise("Column 'day'", ["13.01.2019", "02.01.2019"])[0].date_form
+    'd.m.y'
+    """
+    category = replace(kind, name="category")
+    markers = [text for text in texts if text.strip() in MISSING or text.strip() in kind.missing]
+    others = [text for text in texts if text not in markers]
+    if not others:
+        return category, "", ""
+    missing = tuple(dict.fromkeys((*kind.missing, *markers)))
+    unknown = [shown(text) for text in markers if text.strip() not in kind.missing][:_SHOWN_MARKERS]
+    stand = f", with {listed(unknown)} for missing values" if unknown else ""
+    numbers = [spelled_number(text) for text in others]
+    if markers and all(number is not None and math.isfinite(number) for number in numbers):
+        [name] = number_kinds(np.array(numbers, dtype=np.float64)[:, None])
+        fact = f"{label} holds numbers as text{stand}, and is taken as numbers." if unknown else ""
+        return replace(kind, name=name, missing=missing), fact, IF_CATEGORIES
+    date_form = settled_form(others)
+    dates = [date for text in others if (date := spelled_date(text, date_form)) is not None]
+    if len(dates) == len(others):
+        zoned = {is_zoned for _, _, is_zoned in dates}
+        if len(zoned) > 1:
+            fact = f"{label} holds dates, some with a time zone and some without, and is taken as categories."
+            return category, fact, "Give all of them a time zone, or none."
+        is_zoned = zoned == {True}
+        name = "date" if not is_zoned and all(days.is_integer() for days, _, _ in dates) else "time"
+        order = f", the {'day' if date_form[0] == 'd' else 'month'} first" if date_form else ""
+        fact = f"{label} holds dates as text{order}{stand}, and is taken as dates."
+        return replace(kind, name=name, is_zoned=is_zoned, missing=missing, date_form=date_form), fact, IF_CATEGORIES
+    if all(map(is_ambiguous, others)):
+        fact = f"{label} holds text such as {shown(others[0])}, a date whose day and month can be confused"
+        remedy = "Write dates as 2019-03-01, or turn the column into dates first."
+        return category, f"{fact}, and is taken as categories.", remedy
+    return category, "", ""
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # Columns as a model reads them
 # ---------------------------------------------------------------------------------------------------------------------
+
+
+def learn_columns(
+    columns: Sequence[Column], said: Sequence[ColumnKind], choice: NDArray[np.bool_] | None, n_threads: int
+) -> tuple[tuple[NDArray[Any] | None, ...], tuple[ColumnKind, ...]]:
+    """Categories and kinds of columns, as :func:`learn_column` finds them.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        The columns of a training table.
+    said : sequence of ColumnKind
+        How people describe them.
+    choice : ndarray of shape (n_features,), bool, or None
+        Which of them the user chose as categories; None: their types decide.
+    n_threads : int
+        Number of threads.
+
+    Returns
+    -------
+    categories : tuple of (ndarray or None)
+    kinds : tuple of ColumnKind
+    """
+
+    def learn(j: int) -> tuple[NDArray[Any] | None, ColumnKind]:
+        is_category = columns[j].is_category if choice is None else bool(choice[j])
+        return learn_column(columns[j], said[j], is_category, choice is None)
+
+    categories, kinds = zip(*in_order(learn, range(len(columns)), n_threads), strict=True)
+    return categories, kinds
 
 
 def learn_column(
@@ -431,7 +604,8 @@ def learn_column(
         if column.kind == "text":
             known = without_markers(known, said)
         return known, replace(said, name="category")
-    kind = said.described(number_kinds(column.numbers()[:, None])[0], column.label)
+    name = number_kinds(column.numbers()[:, None])[0]
+    kind = PLAIN_KINDS[name] if said is UNKNOWN else said.described(name, column.label)
     return None, replace(
         kind, missing=tuple(dict.fromkeys((*kind.missing, *column.markers)))
     ) if column.markers else kind
@@ -454,6 +628,33 @@ def _ordered_as_described(column: Column, kind: ColumnKind) -> ColumnKind:
     return kind
 
 
+def encode_columns(
+    columns: Sequence[Column],
+    kinds: Sequence[ColumnKind],
+    lookups: Sequence[CategoryLookup | None],
+    out: Floats,
+    n_threads: int,
+) -> None:
+    """Write columns into those of ``out``, shape (n_samples, n_features), as :func:`encode_column` encodes them."""
+
+    def fill(j: int) -> None:
+        own = out[:, j]
+        own[:] = encode_column(columns[j], kinds[j], lookups[j])
+        if lookups[j] is None and holds_infinity(own):  # while it is in the cache
+            raise ValueError(infinity_message(columns[j].label))
+
+    for _ in in_order(fill, range(len(columns)), n_threads):
+        pass
+
+
+def holds_infinity(numbers: Floats) -> bool:
+    """Whether any number is infinite."""
+    # A sum is finite unless a number is not, or the numbers are huge: one pass, and rarely a second.
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_finite = math.isfinite(float(numbers.sum()))
+    return not is_finite and bool(np.isinf(numbers).any())
+
+
 def encode_column(column: Column, kind: ColumnKind, lookup: CategoryLookup | None) -> NDArray[Any] | float:
     """A column in terms of one of training.
 
@@ -474,13 +675,13 @@ def encode_column(column: Column, kind: ColumnKind, lookup: CategoryLookup | Non
     if lookup is not None:
         column.refuse_other_type(lookup)
         return column.codes(lookup)
-    if kind.is_ordered:
+    if kind.name == "ordered":
         if column.kind == "date" and kind.order:
             raise ValueError(f"{column.label} holds dates; in training it held ordered categories. Convert it.")
         column.refuse_other_type(kind.lookup)
         codes = column.codes(kind.lookup)
         return np.where(codes == len(kind.order), math.nan, codes)
-    if kind.is_date:
+    if kind.name in DATES:
         return _days(column, kind)
     if column.kind == "date":
         raise ValueError(f"{column.label} holds dates; in training it held numbers. Convert it to numbers.")

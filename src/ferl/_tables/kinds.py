@@ -27,31 +27,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._tables.values import (
-    MISSING,
-    CategoryLookup,
-    date_text,
-    is_ambiguous,
-    plain_text,
-    settled_form,
-    spelled_date,
-    spelled_number,
-)
+from ferl._tables.values import CategoryLookup, date_text, plain_text
 from ferl._util.files import read_written
-from ferl._util.text import listed, number_text, said_as, shown
+from ferl._util.text import number_text, said_as, shown
 
 NUMBERS = ("binary", "integer", "real")
 """Kinds of numbers, from the narrowest: each kind holds the values of those before it."""
 DATES = ("date", "time")
-KINDS = (*NUMBERS, *DATES, "ordered", "category", "unknown")
+CODED = (*DATES, "ordered")
+"""Kinds whose numbers are not those of the table."""
+KINDS = (*NUMBERS, *CODED, "category", "unknown")
 """Kinds of the columns of a model."""
 MAX_TEXT = 200  # letters of a name, a unit or a meaning
 MAX_MARKERS = 100
 MAX_VALUES = 10_000
-_FIRST_ROWS = 8  # enough for most columns of fractions
-_CELLS = 1 << 15  # looked at together, so that they stay in the cache
-_SHOWN_MARKERS = 3
-IF_CATEGORIES = "If it holds categories, name it in categorical_features."
 
 
 class TableWarning(UserWarning):
@@ -128,7 +117,7 @@ class ColumnKind:
     @property
     def is_coded(self) -> bool:
         """Whether the numbers that a model reads are not those of the table."""
-        return self.is_date or self.is_ordered
+        return self.name in CODED
 
     @property
     def is_whole(self) -> bool | None:
@@ -148,7 +137,7 @@ class ColumnKind:
                 f"{label} holds {'dates' if name in DATES else 'numbers'}, which have an order. Leave out its order, "
                 "or name it in categorical_features."
             )
-        return _PLAIN_KINDS[name] if self is UNKNOWN else replace(self, name=name)
+        return PLAIN_KINDS[name] if self is UNKNOWN else replace(self, name=name)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: vars(self)[name] for name in type(self).__dataclass_fields__}
@@ -227,99 +216,7 @@ class Target:
 
 UNKNOWN = ColumnKind()
 UNNAMED = Target()
-_PLAIN_KINDS = {name: ColumnKind(name) for name in KINDS}  # a hundred thousand columns share a few objects
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Kinds from values
-# ---------------------------------------------------------------------------------------------------------------------
-
-
-def number_kinds(block: NDArray[Any]) -> list[str]:
-    """The narrowest kind of numbers that holds each column, shape (n_samples, n_columns); NaN is of every kind."""
-    kinds = np.full(block.shape[1], "real", dtype=object)
-    whole = _columns_without(block, np.arange(block.shape[1]), lambda part: part - np.floor(part))
-    kinds[whole] = "integer"
-    kinds[_columns_without(block, whole, lambda part: part * part - part)] = "binary"
-    return list(kinds)
-
-
-def _columns_without(
-    block: NDArray[Any], columns: NDArray[np.intp], excess: Callable[[NDArray[Any]], NDArray[Any]]
-) -> NDArray[np.intp]:
-    """Those of some columns in which nothing exceeds zero; NaN does not."""
-    if block.dtype.kind in "iub":
-        block = block.astype(np.float64, copy=False)
-    first, n_rows = 0, _FIRST_ROWS
-    while first < len(block) and len(columns):
-        part = block[first : first + n_rows]
-        part = part if len(columns) == block.shape[1] else part[:, columns]
-        with np.errstate(invalid="ignore", over="ignore"):  # infinity is refused elsewhere
-            columns = columns[~(excess(part) > 0).any(axis=0)]
-        first, n_rows = first + n_rows, max(_CELLS // max(len(columns), 1), _FIRST_ROWS)
-    return columns
-
-
-def recognise(label: str, texts: Sequence[str], kind: ColumnKind = UNKNOWN) -> tuple[ColumnKind, str, str]:
-    """The kind of a column of text: numbers, dates, or the text itself, "category".
-
-    Numbers are recognised beside a marker of a missing value only: a reader of files makes text of a column of numbers
-    because of the marker, and a column that is text without one was meant to be text, as postal codes are.
-
-    Parameters
-    ----------
-    label : str
-        What warnings call the column.
-    texts : sequence of str
-        The distinct texts.
-    kind : ColumnKind, default=UNKNOWN
-        What is known of the column; warnings leave out markers of missing values that it has.
-
-    Returns
-    -------
-    kind : ColumnKind
-    fact, remedy : str
-        What the user should be warned of; "" where there is nothing.
-
-    Examples
-    --------
-    >>> recognise("Column 'age'", ["17", "?", "42"])[0].name, recognise("Column 'zip'", ["0117", "9042"])[0].name
-    ('integer', 'category')
-    >>> recognise("Column 'day'", ["2019-03-01", "2019-04-01"])[0].name
-    'date'
-    >>> recognise("Column 'day'", ["13.01.2019", "02.01.2019"])[0].date_form
-    'd.m.y'
-    """
-    category = replace(kind, name="category")
-    markers = [text for text in texts if text.strip() in MISSING or text.strip() in kind.missing]
-    others = [text for text in texts if text not in markers]
-    if not others:
-        return category, "", ""
-    missing = tuple(dict.fromkeys((*kind.missing, *markers)))
-    unknown = [shown(text) for text in markers if text.strip() not in kind.missing][:_SHOWN_MARKERS]
-    stand = f", with {listed(unknown)} for missing values" if unknown else ""
-    numbers = [spelled_number(text) for text in others]
-    if markers and all(number is not None and math.isfinite(number) for number in numbers):
-        [name] = number_kinds(np.array(numbers, dtype=np.float64)[:, None])
-        fact = f"{label} holds numbers as text{stand}, and is taken as numbers." if unknown else ""
-        return replace(kind, name=name, missing=missing), fact, IF_CATEGORIES
-    date_form = settled_form(others)
-    dates = [date for text in others if (date := spelled_date(text, date_form)) is not None]
-    if len(dates) == len(others):
-        zoned = {is_zoned for _, _, is_zoned in dates}
-        if len(zoned) > 1:
-            fact = f"{label} holds dates, some with a time zone and some without, and is taken as categories."
-            return category, fact, "Give all of them a time zone, or none."
-        is_zoned = zoned == {True}
-        name = "date" if not is_zoned and all(days.is_integer() for days, _, _ in dates) else "time"
-        order = f", the {'day' if date_form[0] == 'd' else 'month'} first" if date_form else ""
-        fact = f"{label} holds dates as text{order}{stand}, and is taken as dates."
-        return replace(kind, name=name, is_zoned=is_zoned, missing=missing, date_form=date_form), fact, IF_CATEGORIES
-    if all(map(is_ambiguous, others)):
-        fact = f"{label} holds text such as {shown(others[0])}, a date whose day and month can be confused"
-        remedy = "Write dates as 2019-03-01, or turn the column into dates first."
-        return category, f"{fact}, and is taken as categories.", remedy
-    return category, "", ""
+PLAIN_KINDS = {name: ColumnKind(name) for name in KINDS}  # a hundred thousand columns share a few objects
 
 
 def merged_kind(label: str, known: ColumnKind, other: ColumnKind) -> ColumnKind:

@@ -20,12 +20,17 @@ from ferl._tables.columns import (
     are_ids,
     are_running_numbers,
     array_column,
-    encode_column,
+    column_label,
+    encode_columns,
+    holds_infinity,
     infinity_message,
-    learn_column,
+    learn_columns,
+    number_kinds,
+    recognise,
     without_markers,
 )
 from ferl._tables.kinds import (
+    CODED,
     NOTHING_SAID,
     UNKNOWN,
     UNNAMED,
@@ -34,14 +39,12 @@ from ferl._tables.kinds import (
     TableWarning,
     Target,
     merged_kind,
-    number_kinds,
-    recognise,
 )
-from ferl._tables.table import Table, chosen_features, column_label, read_table
+from ferl._tables.table import Table, chosen_features, read_table
 from ferl._tables.values import CategoryLookup, spelled_number
 from ferl._util.arrays import LARGEST, NARROWEST, Floats
 from ferl._util.text import listed, shown
-from ferl._util.threads import for_each, threads_for
+from ferl._util.threads import in_order, threads_for
 
 INDICATOR_CATEGORIES = ("known", "missing")
 """The two categories of an indicator, in the order of their codes."""
@@ -153,20 +156,13 @@ class Schema:
             pairs = zip(said, number_kinds(table.block), strict=True)
             kinds = tuple(own.described(name, column_label(j, table.names)) for j, (own, name) in enumerate(pairs))
             return cls(table.names, (None,) * n_features, kinds, description.target)
-        columns = table.columns
-        are_categories = [column.is_category for column in columns] if chosen is None else chosen.tolist()
-        learned: list[Any] = [None] * n_features
-
-        def learn(j: int) -> None:
-            learned[j] = learn_column(columns[j], said[j], are_categories[j], chosen is None)
-
-        for_each(learn, range(n_features), threads_for(table.shape[0] * n_features, n_threads))
-        categories, kinds = zip(*learned, strict=True)
+        n_threads = threads_for(table.shape[0] * n_features, n_threads)
+        categories, kinds = learn_columns(table.columns, said, chosen, n_threads)
         schema = cls(table.names, categories, kinds, description.target)
         if is_part:
             return schema
         schema = schema.settled(categorical_features)
-        for column, own in zip(columns, said, strict=True):
+        for column, own in zip(table.columns, said, strict=True):
             if markers := [shown(text) for text in column.markers if text.strip() not in own.missing]:
                 held = listed(markers[:_MAX_MARKERS])
                 fact = f"{column.label} holds {held} among numbers, which is taken as a missing value."
@@ -277,7 +273,7 @@ class Schema:
     @cached_property
     def _coded(self) -> frozenset[int]:
         """Features whose numbers are not those of the table: dates and ordered categories."""
-        return frozenset(j for j, kind in enumerate(self.kinds) if kind.is_coded)
+        return frozenset(j for j, kind in enumerate(self.kinds) if kind.name in CODED)
 
     def __getstate__(self) -> dict[str, Any]:
         # Lookups are made again where they are needed.
@@ -328,15 +324,8 @@ class Schema:
             self.refuse_infinity(encoded, n_threads)
             return encoded
         encoded = np.empty((table.shape[0], len(self.categories)), order="F")
-        columns, lookups = table.columns, self.lookups  # read here, once, and not by every thread
-
-        def fill(feature: int) -> None:
-            own, column, lookup = encoded[:, feature], columns[order[feature]], lookups[feature]
-            own[:] = encode_column(column, self.kind(feature), lookup)
-            if lookup is None and _holds_infinity(own):  # while it is in the cache
-                raise ValueError(infinity_message(self.label(feature)))
-
-        for_each(fill, range(len(order)), threads_for(encoded.size, n_threads))
+        columns, kinds = [table.columns[j] for j in order], self.kinds or [UNKNOWN] * len(order)
+        encode_columns(columns, kinds, self.lookups, encoded, threads_for(encoded.size, n_threads))
         return encoded
 
     def encode_plain(self, X: Any, n_threads: int = 1) -> Floats | None:
@@ -352,7 +341,7 @@ class Schema:
                 return None
             if not self.holds_numbers_alone or self.names is not None:
                 return None
-            if X.size >= _FEW_CELLS or _holds_infinity(X):
+            if X.size >= _FEW_CELLS or holds_infinity(X):
                 self.refuse_infinity(X, n_threads)
             return X
         if not hasattr(X, "__len__") or not 0 < len(X) * n_features <= _FEW_CELLS:
@@ -445,13 +434,7 @@ class Schema:
         """Name the first feature of an encoded table that holds infinity."""
         n_parts = threads_for(encoded.size, n_threads)
         parts = np.array_split(encoded.T if encoded.flags.f_contiguous else encoded, n_parts)  # as they lie in memory
-        found = [False] * n_parts
-
-        def look(part: int) -> None:
-            found[part] = _holds_infinity(parts[part])
-
-        for_each(look, range(n_parts), n_parts)
-        if any(found):
+        if any(in_order(holds_infinity, parts, n_parts)):
             infinite = np.isinf(encoded).any(axis=0)
             raise ValueError(infinity_message(self.label(int(np.argmax(infinite)))))
 
@@ -546,13 +529,6 @@ def _is_level(value: Any, kind: str) -> bool:
     if kind == "text":
         return bool(value.encode(errors="ignore").decode() == value)
     return kind == "bool" or (math.isfinite(value) if kind == "float" else bool(-(2**63) <= value < 2**63))
-
-
-def _holds_infinity(numbers: Floats) -> bool:
-    # A sum is finite unless a number is not, or the numbers are huge: one pass, and rarely a second.
-    with np.errstate(over="ignore", invalid="ignore"):
-        is_finite = math.isfinite(float(numbers.sum()))
-    return not is_finite and bool(np.isinf(numbers).any())
 
 
 def _level_of_caller() -> int:

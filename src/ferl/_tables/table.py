@@ -13,8 +13,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._tables.columns import Column, array_column, arrow_column
-from ferl._util.arrays import arrow
+from ferl._tables.columns import Column, array_column, pandas_column, read_columns, series_column
 
 _CHOICES = 'names, indices or a boolean mask of columns, "from_dtype" or None'
 _MAX_NAMES = 20
@@ -55,11 +54,6 @@ class Table:
         return Table(tuple(names[j] for j in kept), shape, block, lambda: [self.columns[j] for j in kept])
 
 
-def column_label(index: int, names: Sequence[str] | None) -> str:
-    """What errors call a column."""
-    return f"Feature {index}" if names is None else f"Column {names[index]!r}"
-
-
 def read_table(X: Any) -> Table:
     """A table of any library, with at least one row and one column.
 
@@ -79,7 +73,7 @@ def read_table(X: Any) -> Table:
         return _pandas_table(X)
     frame = None if type(X) is np.ndarray else _as_frame(X)  # narwhals would ask every library for an array
     if frame is not None:
-        return _table(frame.columns, frame.shape, None, frame.iter_columns, _series_column)
+        return _table(frame.columns, frame.shape, None, frame.iter_columns, series_column)
     array = _as_array(X)
     block = array if array.dtype.kind in "fiu" else None
     return _table(None, array.shape, block, lambda: array.T, array_column)
@@ -95,9 +89,7 @@ def _table(
     """A table from its arrays, once its shape and its names are known to be right."""
     _check_shape(shape)
     known = None if names is None else _checked_names(names)
-    return Table(
-        known, shape, block, lambda: [as_column(column_label(j, known), own) for j, own in enumerate(arrays())]
-    )
+    return Table(known, shape, block, lambda: read_columns(arrays(), known, as_column))
 
 
 def _check_shape(shape: tuple[int, ...]) -> None:
@@ -141,37 +133,7 @@ def _pandas_table(frame: Any) -> Table:
     # One array: a hundred thousand columns are not read one by one.
     block = np.asarray(frame) if is_block and frame.shape[1] else None
     columns = (lambda: block.T) if block is not None else (lambda: [series for _, series in frame.items()])
-    return _table(frame.columns.tolist(), frame.shape, block, columns, _pandas_column)
-
-
-def _pandas_column(label: str, series: Any) -> Column:
-    if isinstance(series.dtype, np.dtype) or hasattr(series, "sparse"):
-        return array_column(label, np.asarray(series))
-    return _column_by_arrow(label, series, lambda: arrow().array(series, from_pandas=True))
-
-
-def _series_column(label: str, series: Any) -> Column:
-    """A column of a frame of another library, as narwhals has it."""
-    native = series.to_native()
-    # Columns in NumPy's types (of modin, for example), sparse ones, and objects in polars.
-    if isinstance(getattr(native, "dtype", None), np.dtype) or hasattr(native, "sparse") or series.dtype == nw.Object:
-        return array_column(label, np.asarray(native))
-    if series.dtype in (nw.Int128, nw.UInt128):  # Arrow has no such type
-        series = series.cast(nw.Float64)
-        native = series.to_native()
-    if series.implementation.is_pyarrow():
-        return arrow_column(label, native)  # in chunks: together they may be too long for one array
-    # polars panics at names with a NUL in them
-    return _column_by_arrow(label, native, series.alias("").to_arrow)
-
-
-def _column_by_arrow(label: str, native: Any, to_arrow: Callable[[], Any]) -> Column:
-    try:
-        array = to_arrow()
-    except (ValueError, TypeError, NotImplementedError):
-        # Arrow's errors, by their Python types. A look at each value finds the one that is wrong.
-        return array_column(label, np.asarray(native, dtype=object))
-    return arrow_column(label, array)
+    return _table(frame.columns.tolist(), frame.shape, block, columns, pandas_column)
 
 
 def _as_frame(X: Any) -> nw.DataFrame[Any] | None:

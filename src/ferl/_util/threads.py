@@ -87,19 +87,20 @@ def in_order(work: Callable[[Item], Result], items: Iterable[Item], n_threads: i
     n_threads : int
         At most so many at a time; 1: in this thread.
 
-    Yields
-    ------
-    object
-        What ``work`` gave.
+    Returns
+    -------
+    iterator
+        Results of ``work``.
 
     Examples
     --------
     >>> list(in_order(lambda number: number * number, range(5), 2))
     [0, 1, 4, 9, 16]
     """
-    if n_threads == 1:
-        yield from map(work, items)
-        return
+    return map(work, items) if n_threads == 1 else _by_threads(work, items, n_threads)
+
+
+def _by_threads(work: Callable[[Item], Result], items: Iterable[Item], n_threads: int) -> Iterator[Result]:
     pool = ThreadPoolExecutor(n_threads)
     pending: deque[Future[Result]] = deque()
     try:
