@@ -31,8 +31,7 @@ from ferl._sklearn import (
     learn_labels,
     learn_table,
 )
-from ferl._tables import weights_and_factors, with_indicators
-from ferl._tables.describe import NOTHING_SAID, TableDescription
+from ferl._tables import NOTHING_SAID, TableDescription, weights_and_factors, with_indicators
 from ferl._util.threads import n_threads
 
 SHARED_CONSTRAINTS: dict[str, list[Any]] = {

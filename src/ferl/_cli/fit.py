@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 import json
 import math
-import re
 import shlex
 import warnings
 from argparse import Namespace
@@ -25,24 +23,23 @@ from sklearn.model_selection import train_test_split
 from ferl._cli.evaluate import judge_rows
 from ferl._cli.shell import CommandError, check_column, check_places, check_share, names_in, note
 from ferl._estimator import FERLEstimator
-from ferl._tables import codes_of
-from ferl._tables.categories import spelled_number
-from ferl._tables.describe import ColumnDescription, TableDescription
-from ferl._tables.file_rows import known_column
-from ferl._tables.files import (
+from ferl._tables import ColumnKind, TableDescription, codes_of
+from ferl._tables.columns import IF_CATEGORIES, LEAST_ROWS, are_ids, are_running_numbers, recognise
+from ferl._tables.kinds import NUMBERS, TableWarning
+from ferl._tables.schema import IdColumnWarning
+from ferl._tables.table_files import (
     FileForm,
     TableFile,
     field_number,
     format_of,
     integers_or_text,
+    known_column,
     known_text,
     open_sink,
     text_as_numbers,
     with_decimal_points,
 )
-from ferl._tables.ids import LEAST_ROWS, IdColumnWarning, are_ids, are_running_numbers
-from ferl._tables.kinds import NUMBERS
-from ferl._tables.recognise import TableWarning, recognise
+from ferl._tables.values import spelled_number
 from ferl._util.text import shown
 from ferl.rules import FERLClassifier
 from ferl.saving import save_model
@@ -222,7 +219,7 @@ def _feature(
     name: str,
     is_category: bool,
     file: TableFile,
-    described: ColumnDescription | None,
+    described: ColumnKind | None,
     noted: set[str],
 ) -> pa.ChunkedArray:
     """A column with the type of what it holds: numbers, or categories. Its name is added to ``noted`` with a note."""
@@ -242,11 +239,11 @@ def _feature(
             _note_ids(name, "another whole number")
         return numbers
     pointed = with_decimal_points(text) if file.form.has_decimal_commas else text
-    found = recognise(name, [own for own in pointed.unique().to_pylist() if own is not None])
+    found, fact, _ = recognise(name, [own for own in pointed.unique().to_pylist() if own is not None])
     if found.name in NUMBERS:  # numbers with decimal commas, and markers among them
         return pointed
     # Where there is a note, the fit will warn of what the column is taken for.
-    if found.name == "category" and not found.note and _note_categories(text, name):
+    if found.name == "category" and not fact and _note_categories(text, name):
         noted.add(name)
     return text
 
@@ -290,23 +287,14 @@ def _warnings_as_notes(noted: set[str]) -> Iterator[None]:
             for name in warning.message.columns:
                 if name not in noted:
                     _note_ids(name)
-        elif issubclass(warning.category, TableWarning):
-            note(_in_the_words_of_the_shell(str(warning.message)))
+        elif isinstance(warning.message, TableWarning):
+            text, columns = str(warning.message), warning.message.columns
+            if warning.message.remedy == IF_CATEGORIES and columns:
+                option = f"--categorical {shlex.quote(columns[0])}"
+                text = f"{warning.message.fact} If it holds categories, add {option}"
+            note(f"{text[0].lower()}{text[1:]}")
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-
-
-def _in_the_words_of_the_shell(text: str) -> str:
-    """What ferl says of a column, with an option that can be pasted instead of a parameter of Python.
-
-    Examples
-    --------
-    >>> _in_the_words_of_the_shell("Column 'debt ratio' is odd. For categories, name it in categorical_features.")
-    "column 'debt ratio' is odd. For categories, add --categorical 'debt ratio'."
-    """
-    named = re.match(r"Column ('(?:[^'\\]|\\.)*'|\"[^\"]*\")", text)
-    option = "--categorical" if named is None else f"--categorical {shlex.quote(ast.literal_eval(named[1]))}"
-    return f"{text[0].lower()}{text[1:]}".replace("name it in categorical_features", f"add {option}")
 
 
 def _labels(labels: pa.ChunkedArray) -> NDArray[Any]:

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from ferl._cli.shell import CommandError, check_column, check_places, note
 from ferl._models.model import Model
-from ferl._tables.categories import CategoryLookup, plain_text
-from ferl._tables.column import arrow_column
-from ferl._tables.file_rows import RowReader, known_column
-from ferl._tables.files import TableFile
+from ferl._tables.columns import arrow_column
+from ferl._tables.table_files import RowReader, TableFile, known_column
+from ferl._tables.values import CategoryLookup, plain_text
 from ferl._util.arrays import Ints
 from ferl._util.text import plain, shown
 from ferl.report.table_reading import NO_LABEL, OTHER_LABEL

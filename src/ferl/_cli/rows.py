@@ -20,9 +20,8 @@ from ferl._models.model_file import read_model
 from ferl._models.novelty import total_spread
 from ferl._read.certificate import certify
 from ferl._read.explanation import explain
-from ferl._tables.file_rows import RowReader
-from ferl._tables.files import TableFile, format_of
-from ferl._tables.rows import OneRow
+from ferl._tables import OneRow
+from ferl._tables.table_files import RowReader, TableFile, format_of
 from ferl._util.files import replace_text
 from ferl._util.text import spoken
 

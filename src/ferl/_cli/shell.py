@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +22,8 @@ import typer
 from typer import Argument, Option
 
 from ferl._judge import PromiseError, TakenNameError
-from ferl._util.text import one_line
+from ferl._util.files import TableFileError
+from ferl._util.text import near_name, one_line
 
 if TYPE_CHECKING:
     from ferl._models.model import Model
@@ -90,7 +92,7 @@ def declare(app: typer.Typer, module: str, stopped: str = "Stopped.") -> Callabl
         def run(debug: bool, **given: Any) -> None:
             with plain_errors(debug, stopped):
                 if "form" in own.parameters:
-                    from ferl._tables.files import FileForm
+                    from ferl._tables.table_files import FileForm
 
                     given["form"] = FileForm(given.pop("separator"), names_in(given.pop("missing")))
                 plain = {name: str(own) if isinstance(own, StrEnum) else own for name, own in given.items()}
@@ -160,6 +162,9 @@ def _worded(error: Exception) -> str:
             f"{error.file} has a column {error.column!r} already. Use --prefix ferl_ to name the answers "
             f"{'ferl_' + error.column!r} and so on, or --only-answers."
         )
+    if isinstance(error, TableFileError) and error.option:
+        value = "$'\\t'" if error.value == "\t" else shlex.quote(error.value)
+        return f"{str(error).rstrip('.')}: add --{error.option} {value}"
     if isinstance(error, OSError) and error.strerror:
         file = "" if error.filename is None else f"{error.filename}: "
         return f"{file}{error.strerror}. {_REMEDIES.get(type(error), 'Choose another place.')}"
@@ -197,8 +202,6 @@ def label_named(model: Model, text: str | None, option: str) -> Any:
 
 def check_column(names: Sequence[str], name: str, file: str, otherwise: str) -> None:
     """Refuse a column that a file does not have."""
-    from ferl._util.names import near_name
-
     if name not in names:
         near = near_name(name, names)
         raise CommandError(f"{file} has no column {name!r}. {f'Did you mean {near!r}?' if near else otherwise}")

@@ -15,8 +15,7 @@ from ferl._models.settings import TreeSettings
 from ferl._models.tree import Cuts, FuzzyTree, nodes_by_depth
 from ferl._models.tree_model import TreeModel
 from ferl._util.arrays import Floats
-from ferl._util.progress import count_bar
-from ferl._util.threads import n_threads
+from ferl._util.threads import count_bar, n_threads
 
 
 def fit_tree(settings: TreeSettings, rows: Rows) -> TreeModel:

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ferl._models.words import INFINITY, MAX_SETS, WORDS, FuzzySet, LinguisticVariable
-from ferl._tables import check_weight_span, checked_sample_weight, distinct_labels
-from ferl._tables.reading import read_table
+from ferl._tables import check_weight_span, checked_sample_weight, distinct_labels, read_table
 from ferl._util.arrays import LARGEST, NARROWEST, Floats
 
 OUTER_SHARE = 0.05  # of the weight, beyond the outermost peaks of triangles

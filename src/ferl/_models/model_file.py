@@ -50,10 +50,9 @@ from ferl._models.settings import MAX_CONDITIONS, Gates, TreeReading
 from ferl._models.tree import Categories, Cuts, FuzzyTree, Profile
 from ferl._models.tree_model import TreeModel
 from ferl._models.words import FuzzySet, LinguisticVariable
-from ferl._tables import INDICATOR_CATEGORIES, Schema
-from ferl._tables.dates import DATE_FORMS
-from ferl._tables.describe import DescriptionError, markers_of, meanings_of, order_of, text_of
-from ferl._tables.kinds import DATES, UNKNOWN, ColumnKind, Target
+from ferl._tables import INDICATOR_CATEGORIES, ColumnKind, DescriptionError, Schema
+from ferl._tables.kinds import DATES, UNKNOWN, Target, markers_of, meanings_of, order_of, text_of
+from ferl._tables.values import DATE_FORMS
 from ferl._util.arrays import Bools, Floats, Ints
 from ferl._util.text import shown
 

@@ -14,7 +14,7 @@ from ferl._read.novelty_words import NoveltyScale, novelty_scale
 from ferl._read.shapes import mean_firing, read_shapes
 from ferl._read.text import word_meanings
 from ferl._tables import add_up_indicators
-from ferl._tables.dates import finer_steps
+from ferl._tables.values import finer_steps
 from ferl._util.arrays import Floats
 from ferl._util.text import has_words, shown_line, shown_names
 from ferl.report.card import reason_parts, scorecard
