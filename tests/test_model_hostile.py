@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferl import FERLClassifier, ModelFileError, export_text, load_model, splits_frame
-from ferl._models.files import json_text, model_to_form, parsed_model
+from ferl._models.model_file import json_text, model_to_form, parsed_model
 from ferl.saving import _contents, _estimator
 from model_examples import DATA, LAW, fitted
 

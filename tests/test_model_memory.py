@@ -9,7 +9,7 @@ import pytest
 from ferl._model import fields
 
 from ferl import ModelFileError, _core, load_model
-from ferl._models.files import memory_of_json, parsed_model
+from ferl._models.model_file import memory_of_json, parsed_model
 from model_examples import DATA
 
 _N = 30_000

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from ferl import FERLClassifier, ModelFileError, load_model
-from ferl._models.files import json_text, model_to_form, parsed_model
+from ferl._models.model_file import json_text, model_to_form, parsed_model
 from ferl.saving import _SINCE_VERSION_1, _contents, _estimator
 from model_examples import fitted
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ferl._estimator import FERLEstimator
-from ferl._models.fields import ModelFileError, Part, as_numbers, is_plain_text
-from ferl._models.files import (
+from ferl._models.form import ModelFileError, Object, Sizes, Value, is_number, is_plain_text
+from ferl._models.model import Model
+from ferl._models.model_file import (
     LABEL_TYPES,
     json_text,
     model_to_form,
     parsed_model,
     read_model,
-    variable_from_form,
-    variable_to_form,
+    variables_from_form,
+    variables_to_form,
 )
-from ferl._models.model import Model
 from ferl._util.files import replace_text
 from ferl._util.text import shown
 from ferl.rules import FERLClassifier
@@ -119,9 +119,9 @@ def _contents(estimator: FERLEstimator) -> tuple[Model, dict[str, Any], list[str
     plain = [own for own in _ESTIMATORS.values() if isinstance(estimator, own)]
     if not plain or estimator.get_params().keys() != plain[0]().get_params().keys():
         raise TypeError(
-            f"save_model got a {type(estimator).__name__}; a model file holds a FERLClassifier or a FERLTreeClassifier. "
-            "Save the one inside, for example pipeline[-1], search.best_estimator_, wrapper.estimator_, or the "
-            "to_local() of a cluster's."
+            f"save_model got a {type(estimator).__name__}; a model file holds a FERLClassifier or a "
+            "FERLTreeClassifier. Save the one inside, for example pipeline[-1], search.best_estimator_, "
+            "wrapper.estimator_, or the to_local() of a cluster's."
         )
     return estimator._fitted(), *_parameters_to_form(estimator)
 
@@ -136,7 +136,7 @@ def _parameters_to_form(estimator: Any) -> tuple[dict[str, Any], list[str]]:
         pairs = estimator.class_weight.items()
         parameters["class_weight"] = [[_plain(label), _plain(weight)] for label, weight in pairs]
     if not isinstance(estimator.words, bool | str | None):
-        parameters["words"] = [variable_to_form(variable) for variable in estimator.words]
+        parameters["words"] = variables_to_form(estimator.words)
     return parameters, notes
 
 
@@ -155,43 +155,16 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _estimator(model: Model, written: dict[str, Any]) -> FERLEstimator:
-    """A fitted classifier: what fit leaves behind."""
-    wanted = _ESTIMATORS[model.kind]
-    part = Part(written, "parameters", wanted._get_param_names())
-    _check_types(part, model.n_features)
-    parameters = dict(part.value)
-    if isinstance(parameters["class_weight"], list):
-        parameters["class_weight"] = _class_weight(parameters["class_weight"])
-    if isinstance(parameters["words"], list):
-        parameters["words"] = [variable_from_form(own, "parameters.words") for own in parameters["words"]]
-    if parameters["n_jobs"] == 0:
-        raise part.wrong("n_jobs", "it must be null or a number other than 0")
-    try:
-        estimator = wanted(**parameters)
-        estimator._validate_params()
-    except (ValueError, TypeError) as error:
-        raise ModelFileError(f"parameters: {str(error)[:400]}") from error
-    return estimator._take(model)
-
-
-def _check_types(part: Part, n_features: int) -> None:
-    """Refuse what no parameter can be; scikit-learn's declared constraints say the rest."""
-    for name, value in part.value.items():
-        if type(value) is int and not -(2**63) <= value < 2**63:
-            raise part.wrong(name, f"{shown(value)} is beyond 64 bits")
-        is_right, meaning = _COMPOUND.get(name, (lambda _: False, "a number, text, true, false or null"))
-        if isinstance(value, list | dict) and not is_right(value):
-            raise part.wrong(name, f"{shown(value)} must be {meaning}")
-    wish = part.value["monotonic_cst"]
-    if isinstance(wish, list) and len(wish) != n_features:
-        raise part.wrong("monotonic_cst", f"it has {len(wish)} entries, and there are {n_features} features")
+def _is_single(value: Any) -> bool:
+    return value is None or type(value) in (bool, float, str) or (type(value) is int and -(2**63) <= value < 2**63)
 
 
 def _are_features(value: Any) -> bool:
     """Whether a value lists features: all by name, all by index, or as a mask."""
+    if type(value) is not list:
+        return _is_single(value)
     kinds = set(map(type, value))
-    return type(value) is list and (
+    return (
         kinds <= {bool}
         or (kinds <= {str} and all(map(is_plain_text, value)))
         or (kinds == {int} and all(0 <= index < 2**31 for index in value))
@@ -199,20 +172,51 @@ def _are_features(value: Any) -> bool:
 
 
 def _are_signs(value: Any) -> bool:
-    """Whether a value says of features, in order or by name, which way they may go."""
+    """Whether a value gives features, in order or by name, the way they may go."""
+    if not isinstance(value, list | dict):
+        return _is_single(value)
     if isinstance(value, dict) and not all(map(is_plain_text, value)):
         return False
     signs = value.values() if isinstance(value, dict) else value
     return all(type(sign) in (int, float) and sign in (-1, 0, 1) for sign in signs)
 
 
-# The parameters that may be lists or objects in a file: of which kind, in words.
-_COMPOUND: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "class_weight": (lambda value: type(value) is list, "a list of pairs of a label and its weight"),
-    "words": (lambda value: type(value) is list, "a name, or a list of variables"),
-    "categorical_features": (_are_features, "a list of names, of indices, or of true and false"),
-    "monotonic_cst": (_are_signs, "a list, or an object by feature, of -1, 0 and 1"),
+def _is_single_or_list(value: Any) -> bool:
+    return type(value) is list or _is_single(value)
+
+
+# What each parameter may be in a file; scikit-learn's declared constraints check the rest.
+_SINGLE = Value(_is_single, "a number of at most 64 bits, text, true, false or null")
+_COMPOUND = {
+    "class_weight": Value(_is_single_or_list, "a list of pairs of a label and its weight"),
+    "words": Value(_is_single_or_list, "a name, or a list of variables"),
+    "categorical_features": Value(_are_features, "a list of names, of indices, or of true and false"),
+    "monotonic_cst": Value(_are_signs, "a list, or an object by feature, of -1, 0 and 1"),
 }
+
+
+def _estimator(model: Model, written: dict[str, Any]) -> FERLEstimator:
+    """A fitted classifier: what fit leaves behind."""
+    wanted = _ESTIMATORS[model.kind]
+    form = Object({name: _COMPOUND.get(name, _SINGLE) for name in wanted._get_param_names()})
+    parameters = form.read(written, "parameters", Sizes(0))
+    if isinstance(parameters["class_weight"], list):
+        parameters["class_weight"] = _class_weight(parameters["class_weight"])
+    if isinstance(parameters["words"], list):
+        parameters["words"] = variables_from_form(parameters["words"], "parameters.words")
+    signs = parameters["monotonic_cst"]
+    if isinstance(signs, list) and len(signs) != model.n_features:
+        raise ModelFileError(
+            f"parameters.monotonic_cst has {len(signs)} entries, and there are {model.n_features} features."
+        )
+    if parameters["n_jobs"] == 0:
+        raise ModelFileError("parameters.n_jobs is 0; it must be null or a number other than 0.")
+    try:
+        estimator = wanted(**parameters)
+        estimator._validate_params()
+    except (ValueError, TypeError) as error:
+        raise ModelFileError(f"parameters: {str(error)[:400]}") from error
+    return estimator._take(model)
 
 
 def _class_weight(pairs: list[Any]) -> dict[Any, float]:
@@ -222,5 +226,9 @@ def _class_weight(pairs: list[Any]) -> dict[Any, float]:
             raise ModelFileError(f"parameters.class_weight has {shown(pair)}; it must be a label and its weight.")
         if pair[0] in found or (type(pair[0]) is str and not is_plain_text(pair[0])):
             raise ModelFileError(f"parameters.class_weight has {shown(pair[0])} twice, or it is not valid Unicode.")
-        found[pair[0]] = float(as_numbers(pair[1:], "parameters.class_weight", 1, 0.0)[0])
+        if not is_number(pair[1]) or pair[1] < 0:
+            raise ModelFileError(
+                f"parameters.class_weight has the weight {shown(pair[1])}; it must be a number from 0 on."
+            )
+        found[pair[0]] = float(pair[1])
     return found

@@ -175,7 +175,7 @@ class FERLTreeClassifier(FERLEstimator):
     _moved: ClassVar[dict[str, str]] = {
         "partition": "write words=...",
         "prune": "ccp_alpha prunes trees; prune belongs to FERLClassifier.",
-        "max_conditions": "max_depth limits how long the rules of a tree are; max_conditions belongs to FERLClassifier.",
+        "max_conditions": "max_depth limits the rules of a tree; max_conditions belongs to FERLClassifier.",
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SHARED_CONSTRAINTS,

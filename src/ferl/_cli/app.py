@@ -233,7 +233,7 @@ def predict(
     Example: ferl predict model.json new.csv -o answers.csv
     """
     with plain_errors(debug, "Stopped. No answers were written."):
-        from ferl._models.files import read_model
+        from ferl._models.model_file import read_model
         from ferl._read.answers import Wanted, judge_file
         from ferl._read.calibration import check_alpha, read_calibration
         from ferl._tables.files import FileForm, TableFile, format_of

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from ferl._cli.explain import read_row_of
-from ferl._models.files import read_model
+from ferl._models.model_file import read_model
 from ferl._models.novelty import total_spread
 from ferl._read.certificate import certify
 from ferl._read.judgement import ABSTENTIONS, AS_FITTED, judge

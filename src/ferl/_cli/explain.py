@@ -13,8 +13,8 @@ import typer
 from rich.console import Console
 
 from ferl._cli.errors import CommandError, check_place
-from ferl._models.files import read_model
 from ferl._models.model import Model
+from ferl._models.model_file import read_model
 from ferl._read.explanation import Explanation, explain
 from ferl._tables.file_rows import RowReader
 from ferl._tables.files import FileForm, TableFile

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from ferl._models.evidence import Evidence
 from ferl._models.fields import ModelFileError, Part, as_numbers, as_written, is_plain_text
-from ferl._models.files import file_content, json_text, parsed_json
 from ferl._models.model import Model
+from ferl._models.model_file import file_content, json_text, parsed_json
 from ferl._read.conformity import SCORES, Reference, groups_of, least_rows, nonconformity, reference_of
 from ferl._read.probability_maps import IsotonicMap, TemperatureMap
 from ferl._read.risk_control import SIGNALS, RiskControl, evidence_signal

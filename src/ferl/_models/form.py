@@ -1,0 +1,319 @@
+"""Declared forms of files: fields, their types, sizes, ranges and limits as a table, read and written by one checker.
+
+A file is untrusted input: whatever it holds, reading it ends in values of the declared form, or in an error that names
+the field.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ferl._util.text import shown
+
+SPECIAL = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+"""How numbers that JSON does not have are written."""
+
+# What reading a file may take in memory, in bytes: by its JSON, and by arrays that are dense in memory.
+MAX_MEMORY = 4_000_000_000
+# Arrays that are sparse in the file are dense in memory. What they may take: this many values of eight bytes, and so
+# many more for each byte of the file; a small file cannot take much memory.
+FREE_CELLS = 4_000_000
+CELLS_PER_BYTE = 32
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_INT32 = int(np.iinfo(np.int32).max)
+
+
+class ModelFileError(ValueError):
+    """A file that is not a usable model, or a model that no file can hold; the message names the field and why."""
+
+
+def wrong(where: str, what: str) -> ModelFileError:
+    """The error for a field."""
+    return ModelFileError(f"{where}: {what}.")
+
+
+class Sizes(dict[str, int]):
+    """Sizes that several fields share, by name: known before, or bound by the first field that has them.
+
+    Also a budget: how many values the dense forms of sparse arrays may have, all together.
+    """
+
+    def __init__(self, n_bytes: int, **known: int) -> None:
+        super().__init__(known)
+        self.left = min(FREE_CELLS + CELLS_PER_BYTE * n_bytes, MAX_MEMORY // 8)
+
+    def take(self, n_cells: int, where: str) -> None:
+        """Refuse an array that is far larger than its form in the file."""
+        self.left -= n_cells
+        if self.left < 0:
+            raise ModelFileError(f"{where} would take {n_cells:,} values in memory, far more than the file has.")
+
+
+class Field:
+    """One entry of a form."""
+
+    @abstractmethod
+    def read(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """The value, checked; ``where``: what errors call it."""
+
+    def write(self, value: Any) -> Any:
+        """The value as lists, text and numbers of Python."""
+        return value
+
+
+@dataclass(frozen=True)
+class Numbers(Field):
+    """An array of numbers.
+
+    Attributes
+    ----------
+    shape : tuple
+        One or two sizes: a name, a number, or None for any. An array of two has rows.
+    low, high : float
+        Range, both ends included.
+    infinite, missing : bool
+        Whether "inf" and "-inf", and "nan", are among the numbers allowed.
+    """
+
+    shape: tuple[str | int | None, ...]
+    low: float = -math.inf
+    high: float = math.inf
+    infinite: bool = False
+    missing: bool = False
+
+    def read(self, value: Any, where: str, sizes: Sizes) -> NDArray[np.float64]:
+        """An array of float64."""
+        entries = _sized(value, where, self.shape[0], sizes)
+        if len(self.shape) == 1:
+            return self._numbers(entries, where)
+        width = self.shape[1]
+        columns = sizes[width] if isinstance(width, str) else int(width or 0)
+        flat: list[Any] = []
+        for index, row in enumerate(entries):
+            if type(row) is not list or len(row) != columns:
+                raise wrong(where, f"row {index} is {shown(row)}; it must be a list of {columns} numbers")
+            flat += row
+        return self._numbers(flat, where).reshape(len(entries), columns)
+
+    def _numbers(self, entries: list[Any], where: str) -> NDArray[np.float64]:
+        kinds = set(map(type, entries))
+        if str in kinds:
+            entries = [SPECIAL.get(entry, entry) if type(entry) is str else entry for entry in entries]
+            kinds = set(map(type, entries))
+        if not kinds <= {int, float}:
+            index = next(index for index, entry in enumerate(entries) if type(entry) not in (int, float))
+            raise ModelFileError(f"{where}[{index}] is {shown(entries[index])}; it must be a number.")
+        try:
+            numbers = np.array(entries, dtype=np.float64)
+        except OverflowError:
+            raise ModelFileError(f"{where} has a number beyond the range of float64.") from None
+        is_nan = np.isnan(numbers)
+        bad = ~(is_nan | ((numbers >= self.low) & (numbers <= self.high)))
+        bad |= (is_nan & (not self.missing)) | (np.isinf(numbers) & (not self.infinite))
+        if bad.any():
+            index = int(np.argmax(bad))
+            is_free = (self.low, self.high) == (-math.inf, math.inf)
+            limits = "" if is_free else f" from {self.low:g} to {self.high:g}"
+            raise ModelFileError(f"{where}: number {index} is {numbers[index]}; it must be a number{limits}.")
+        return numbers
+
+    def write(self, value: NDArray[Any]) -> Any:
+        """Nested lists, with names for the numbers that JSON does not have."""
+        return value.tolist() if np.isfinite(value).all() else _named(value.tolist())
+
+
+def _named(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_named(entry) for entry in value]
+    if math.isnan(value):
+        return "nan"
+    return value if math.isfinite(value) else ("inf" if value > 0 else "-inf")
+
+
+@dataclass(frozen=True)
+class Integers(Field):
+    """A list of integers.
+
+    Attributes
+    ----------
+    size : str, int or None
+        How many.
+    low : int
+        The smallest allowed.
+    below : str or None
+        The size that they must be smaller than: they are indices in it. None: any of 32 bits.
+    ascending : bool
+        Whether each must be larger than the one before.
+    """
+
+    size: str | int | None
+    low: int = 0
+    below: str | None = None
+    ascending: bool = False
+
+    def read(self, value: Any, where: str, sizes: Sizes) -> NDArray[np.int32]:
+        """An array of int32."""
+        entries = _sized(value, where, self.size, sizes)
+        high = _INT32 if self.below is None else sizes[self.below] - 1
+        for index, entry in enumerate(entries):
+            if type(entry) is not int or not self.low <= entry <= high:  # a boolean is not an integer here
+                raise ModelFileError(
+                    f"{where}[{index}] is {shown(entry)}; it must be an integer from {self.low} to {high}."
+                )
+        found = np.array(entries, dtype=np.int32)
+        if self.ascending and (np.diff(found) <= 0).any():
+            raise wrong(where, "they must ascend")
+        return found
+
+    def write(self, value: Any) -> Any:
+        """A list."""
+        return np.asarray(value).tolist()
+
+
+@dataclass(frozen=True)
+class Each(Field):
+    """A list of entries of one form."""
+
+    size: str | int | None
+    entry: Field
+
+    def read(self, value: Any, where: str, sizes: Sizes) -> list[Any]:
+        """A list."""
+        entries = _sized(value, where, self.size, sizes)
+        return [self.entry.read(own, f"{where}[{index}]", sizes) for index, own in enumerate(entries)]
+
+    def write(self, value: Any) -> Any:
+        """A list."""
+        return [self.entry.write(own) for own in value]
+
+
+@dataclass(frozen=True)
+class Value(Field):
+    """A single value that a check finds right; ``meaning``: what it must be."""
+
+    check: Callable[[Any], bool]
+    meaning: str
+
+    def read(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """The value itself."""
+        if not self.check(value):
+            raise ModelFileError(f"{where} is {shown(value)}; it must be {self.meaning}.")
+        return value
+
+
+def is_plain_text(value: Any) -> bool:
+    """Whether a value is text that a file can hold: half a surrogate pair is not."""
+    return type(value) is str and _SURROGATE.search(value) is None
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite number."""
+    return type(value) in (int, float) and abs(value) <= np.finfo(np.float64).max
+
+
+def _is_json(value: Any) -> bool:
+    if type(value) is dict:
+        return all(is_plain_text(key) and _is_json(entry) for key, entry in value.items())
+    if type(value) is list:
+        return all(map(_is_json, value))
+    if type(value) is float:
+        return math.isfinite(value)
+    return value is None or type(value) in (bool, int) or is_plain_text(value)
+
+
+TEXT = Value(is_plain_text, "text")
+FLAG = Value(lambda value: type(value) is bool, "true or false")
+ANYTHING = Value(lambda value: True, "anything")
+OBJECT = Value(lambda value: type(value) is dict, "an object")
+RECORD = Value(
+    lambda value: type(value) is dict and _is_json(value),
+    "an object of text, finite numbers, true, false, null, lists and objects",
+)
+
+
+def count(low: int, high: int) -> Value:
+    """An integer within a range, both ends included."""
+    return Value(lambda value: type(value) is int and low <= value <= high, f"an integer from {low} to {high}")
+
+
+def one_of(*values: str) -> Value:
+    """One of some texts."""
+    return Value(lambda value: type(value) is str and value in values, f"one of {', '.join(map(repr, values))}")
+
+
+@dataclass(frozen=True)
+class Nullable(Field):
+    """A form, or null."""
+
+    form: Field
+
+    def read(self, value: Any, where: str, sizes: Sizes) -> Any:
+        """The value, or None."""
+        return None if value is None else self.form.read(value, where, sizes)
+
+    def write(self, value: Any) -> Any:
+        """The value, or None."""
+        return None if value is None else self.form.write(value)
+
+
+@dataclass(frozen=True)
+class Object(Field):
+    """An object with the given fields and no others.
+
+    Attributes
+    ----------
+    fields : dict
+        The form of each entry; they are read in this order.
+    optional : frozenset of str
+        Entries that may be absent; they are not written where they are None or empty.
+    """
+
+    fields: Mapping[str, Field]
+    optional: frozenset[str] = frozenset()
+
+    def read(self, value: Any, where: str, sizes: Sizes) -> dict[str, Any]:
+        """A dict by the names of the entries, None for those that are absent."""
+        if not isinstance(value, dict):
+            raise ModelFileError(f"{where} is {shown(value)}; it must be an object with {', '.join(self.fields)}.")
+        missing = [key for key in self.fields if key not in value and key not in self.optional]
+        if missing:
+            raise ModelFileError(f"{where} has no {missing[0]!r}.")
+        unknown = [key for key in value if key not in self.fields]
+        if unknown:
+            raise ModelFileError(f"{where} has {shown(unknown[0])}, which this version of the format does not have.")
+        prefix = "" if where == "the model" else f"{where}."
+        return {
+            key: form.read(value[key], f"{prefix}{key}", sizes) if key in value else None
+            for key, form in self.fields.items()
+        }
+
+    def write(self, value: Any) -> Any:
+        """A dict of the entries, from a dict or from an object with these attributes."""
+        found = {key: value[key] if isinstance(value, Mapping) else getattr(value, key) for key in self.fields}
+        return {
+            key: form.write(found[key])
+            for key, form in self.fields.items()
+            if key not in self.optional or not _is_empty(found[key])
+        }
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, bool | str | list | tuple | dict) and not value)
+
+
+def _sized(value: Any, where: str, size: str | int | None, sizes: Sizes) -> list[Any]:
+    """A list with as many entries as its size demands; the first one of a named size sets it."""
+    if type(value) is not list:
+        raise ModelFileError(f"{where} is {shown(value)}; it must be a list.")
+    wanted = sizes.setdefault(size, len(value)) if isinstance(size, str) else size
+    if wanted is not None and len(value) != wanted:
+        raise ModelFileError(f"{where} has {len(value)} entries; it must have {wanted}.")
+    return value

@@ -1,0 +1,708 @@
+"""Model files: JSON that a reader can compare line by line, read as untrusted input.
+
+:mod:`ferl._models.model_form` declares what a file holds. What no table can declare, and the compiled core relies on, is
+checked here. Reading does without scikit-learn, whose import takes longer than
+judging many rows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ferl import _core
+from ferl._models import form as forms
+from ferl._models.form import (
+    Each,
+    ModelFileError,
+    Nullable,
+    Object,
+    Sizes,
+    is_plain_text,
+    wrong,
+)
+from ferl._models.fuzzy_set import FuzzySet
+from ferl._models.model import Model, Words
+from ferl._models.model_form import (
+    COLUMN,
+    FORMAT,
+    LABEL_DTYPES,
+    LARGEST_MEAN,
+    MODEL,
+    OF_KIND,
+    OPTIONAL,
+    ROUNDING,
+    TREE,
+    VARIABLE,
+    VERSION,
+    WEIGHTS,
+)
+from ferl._models.rule_model import Curvature, RuleModel, Rules
+from ferl._models.settings import MAX_CONDITIONS, Gates, TreeReading
+from ferl._models.tree import Categories, Cuts, FuzzyTree, Profile
+from ferl._models.tree_model import TreeModel
+from ferl._models.words import LinguisticVariable
+from ferl._tables import INDICATOR_CATEGORIES, Schema
+from ferl._tables.dates import DATE_FORMS
+from ferl._tables.describe import DescriptionError, markers_of, meanings_of, order_of, text_of
+from ferl._tables.kinds import DATES, UNKNOWN, ColumnKind, Target
+from ferl._util.arrays import Bools, Floats, Ints
+from ferl._util.text import shown
+
+MAX_BYTES = 1_000_000_000  # far above any model that a person could read
+MAX_NESTING = 12  # the format needs six
+LABEL_TYPES = (str, bool, int, float)
+# Reading a tree takes memory for each level of it, and for each level and class: no deeper than this.
+MAX_DEPTH = 10_000
+MAX_DEPTH_TIMES_CLASSES = 200_000
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[Model, dict[str, Any]]:
+    """The model in a file, and the parameters that it was fitted with, as they are written."""
+    path = Path(path)
+    content = file_content(path)
+    try:
+        return parsed_model(content)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path.name}: {error}") from error
+
+
+def file_content(path: Path) -> bytes:
+    """What stands in a file of a sensible size; a pipe or a device is refused."""
+    with open(path, "rb", opener=_open_without_waiting) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ModelFileError(f"{path.name} is no regular file; save the model to one first.")
+        content = file.read(min(status.st_size, MAX_BYTES) + 1)  # Python takes the memory before it reads
+    if len(content) > MAX_BYTES:
+        raise ModelFileError(f"{path.name} has more than {MAX_BYTES:,} bytes; models are smaller.")
+    return content
+
+
+def parsed_model(content: bytes) -> tuple[Model, dict[str, Any]]:
+    """As :func:`read_model`, from what stands in the file."""
+    return model_from_form(_parsed(content), len(content))
+
+
+def parsed_json(content: bytes) -> Any:
+    """JSON of others than models, read as carefully."""
+    return _parsed(content)
+
+
+def _open_without_waiting(name: str, flags: int) -> int:
+    # A pipe nobody writes to would block the opening itself.
+    return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# JSON
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _parsed(content: bytes) -> Any:
+    """The JSON of a file, without repeated keys, deep nesting, or numbers that JSON does not have."""
+    size = _core.json_size(content)
+    if size["depth"] > MAX_NESTING:
+        raise ModelFileError(f"it is nested more than {MAX_NESTING} levels deep; a model is not.")
+    needed = memory_of_json(len(content), size)
+    if needed > forms.MAX_MEMORY:
+        raise ModelFileError(
+            f"it would take about {needed:,} bytes in memory; reading a model may take {forms.MAX_MEMORY:,}."
+        )
+    try:
+        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once, parse_constant=_refuse_constant)
+    except ModelFileError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"it is not JSON: {str(error)[:200]}. Pass a file that save_model wrote.") from error
+
+
+def memory_of_json(n_bytes: int, size: dict[str, int]) -> int:
+    """The most bytes that Python takes to parse a JSON text, by what stands in it.
+
+    Parameters
+    ----------
+    n_bytes : int
+        Length of the text in UTF-8.
+    size : dict
+        What ``_core.json_size`` counts.
+    """
+    highest = size["highest_byte"]
+    width = 1 if highest < 0xC4 else 2 if highest < 0xF0 else 4  # bytes of a letter of Python's text, by its widest one
+    letters = (1 + 2 * width) * n_bytes  # the file, the same decoded, and the texts that are taken out of it
+    # As CPython lays them out: a float takes 32 bytes and its place in a list 8, which grow by an eighth, once more in
+    # the array that is made of it; a list 56 and room for four; a dict of one entry 184, a tuple of two 56.
+    values = 60 * (size["n_separators"] + 1) + 64 * size["n_texts"]
+    return letters + values + 156 * size["n_lists"] + 250 * size["n_objects"] + 180 * size["n_pairs"]
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise ModelFileError(f"{shown(twice)} stands twice in one object.")
+    return found
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ModelFileError(f'it holds {name}, which is not JSON; such numbers are written "inf", "-inf" and "nan".')
+
+
+def json_text(value: Any, indent: int = 0) -> str:
+    """JSON in which objects have one entry a line, and lists of lists or objects one of these a line."""
+    inner = "\n" + "  " * (indent + 1)
+    if isinstance(value, dict) and value and indent < 3:
+        entries = (f"{_flat(str(key))}: {json_text(entry, indent + 1)}" for key, entry in value.items())
+        return "{" + inner + f",{inner}".join(entries) + "\n" + "  " * indent + "}"
+    if isinstance(value, list) and any(isinstance(entry, list | dict) for entry in value):
+        return "[" + inner + f",{inner}".join(map(_flat, value)) + "\n" + "  " * indent + "]"
+    return _flat(value)
+
+
+def _flat(value: Any) -> str:
+    # The shortest decimal that reads back to the same double, which is what Python's repr gives.
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A model in its plain form
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def model_to_form(model: Model, parameters: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+    """A model and the parameters that it was fitted with as lists, text and numbers of Python."""
+    from ferl import __version__
+
+    tree = model.tree
+    values = {
+        "format": FORMAT,
+        "version": VERSION,
+        "ferl": __version__,
+        "notes": notes,
+        "model": model.kind,
+        "parameters": parameters,
+        "reading": model.reading,
+        "classes": _classes_to_form(model.classes),
+        "columns": model.schema.to_dict(),
+        "table": _table_to_form(model.schema),
+        "missing_features": model.missing_features,
+        "n_growth_rows": int(model.n_growth_rows),
+        "words": None if model.words is None else list(map(variable_to_form, model.words)),
+        "tree": {
+            **{name: getattr(tree, name) for name in TREE.fields},
+            "categories": None if tree.categories is None else _sparse(tree.categories),
+            "profile": {
+                **vars(tree.profile),
+                "exemplar": [own[own >= 0] for own in tree.profile.exemplar],
+            },
+        },
+        "history": list(model.history),
+    }
+    form: dict[str, Any] = _form_of(model.kind).write(values | _OWN[model.kind].values(model))
+    return form
+
+
+def _form_of(kind: str) -> Object:
+    return Object(MODEL | OF_KIND[kind], OPTIONAL)
+
+
+@dataclass(frozen=True)
+class _Own:
+    """What the file of one kind of model holds of its own.
+
+    Attributes
+    ----------
+    model : type
+        The model.
+    reading : type
+        How its evidence is read.
+    values : callable
+        From a model to the entries.
+    attributes : callable
+        From the entries and the tree to attributes of the model, checked.
+    check : callable
+        Refuses a tree that the model cannot have, from the form, parents and features.
+    """
+
+    model: type[Model]
+    reading: type[Gates]
+    values: Callable[[Any], dict[str, Any]]
+    attributes: Callable[[dict[str, Any], FuzzyTree], dict[str, Any]]
+    check: Callable[[FuzzyTree], None]
+
+
+def model_from_form(form: Any, n_bytes: int) -> tuple[Model, dict[str, Any]]:
+    """A model and the parameters that it was fitted with, from their plain form.
+
+    Parameters
+    ----------
+    form : object
+        What stands in the file.
+    n_bytes : int
+        Size of the file, which bounds what the model may take in memory.
+
+    Returns
+    -------
+    Model, dict
+        The parameters are as they are written.
+    """
+    _check_version(form)
+    kind = MODEL["model"].read(form.get("model"), "model", Sizes(0))
+    schema = _schema(form.get("columns"))
+    n_missing = len(form["missing_features"]) if isinstance(form.get("missing_features"), list) else 0
+    n_features, labels = len(schema.categories), form.get("classes")
+    n_classes = len(labels["labels"]) if isinstance(labels, dict) and isinstance(labels.get("labels"), list) else 0
+    sizes = Sizes(n_bytes, features=n_features, columns=n_features + n_missing, classes=n_classes)
+    weights = form.get("weights")
+    if isinstance(weights, dict) and isinstance(weights.get("node"), list):
+        sizes["weights"] = 1 + len(weights["node"])
+    found, own = _form_of(kind).read(form, "the model", sizes), _OWN[kind]
+    indicators = np.full(n_missing, len(INDICATOR_CATEGORIES), dtype=np.int32)
+    n_categories = np.concatenate([schema.n_categories, indicators])
+    tree = _tree(found["tree"], n_categories, sizes)
+    own.check(tree)
+    words = _words(found["words"], n_categories)
+    if bool(tree.word) != (words is not None):
+        raise wrong("tree.word", "nodes have words where the entry words defines them, and only there")
+    model = own.model(
+        tree=tree,
+        reading=own.reading(**found["reading"]),
+        classes=_classes(found["classes"], sizes),
+        schema=schema if found["table"] is None else _with_table(schema, found["table"]),
+        missing_features=tuple(found["missing_features"].tolist()),
+        words=words,
+        n_growth_rows=found["n_growth_rows"],
+        history=tuple(found["history"] or ()),
+        **own.attributes(found, tree),
+    )
+    return model, found["parameters"]
+
+
+def _check_version(form: Any) -> None:
+    from ferl import __version__
+
+    if not isinstance(form, dict) or form.get("format") != FORMAT:
+        raise ModelFileError(f'This is no model of ferl: it does not begin with {{"format": "{FORMAT}", ...}}.')
+    version, writer = form.get("version"), form.get("ferl")
+    if type(version) is not int or version != VERSION:
+        raise ModelFileError(
+            f"The model is in version {shown(version)} of the format, and ferl {__version__} reads version {VERSION}. "
+            f"It was written by ferl {shown(writer)}: install that version, or fit again."
+        )
+
+
+def _schema(form: Any) -> Schema:
+    try:
+        return Schema.from_dict(form)
+    except ValueError as error:
+        raise ModelFileError(str(error)) from error
+
+
+def _classes(form: dict[str, Any], sizes: Sizes) -> NDArray[Any]:
+    dtype, labels, where = form["dtype"], form["labels"], "classes.labels"
+    kinds = set(map(type, labels))
+    if not labels or len(kinds) > 1 or not kinds <= set(LABEL_TYPES):
+        raise wrong(where, f"{shown(labels)} must be one or more labels, all text, integers, floats or booleans")
+    expected = {"b": bool, "i": int, "u": int, "f": float, "U": str}.get(np.dtype(dtype).kind)
+    if expected is not None and kinds != {expected}:
+        raise wrong(where, f"{shown(labels)} are not of type {dtype}")
+    if kinds == {str} and not all(map(is_plain_text, labels)):
+        raise wrong(where, f"{shown(labels)} hold text that is not valid Unicode")
+    if any(not first < second for first, second in pairwise(labels)):
+        raise wrong(where, "they must be sorted, each once")
+    if dtype == "str":  # NumPy gives every label the room of the longest, four bytes a letter
+        sizes.take(len(labels) * max(map(len, labels)) // 2, "classes.labels")
+    try:
+        classes = np.array(labels, dtype=dtype)
+    except (OverflowError, ValueError) as error:
+        raise wrong(where, f"{error}") from error
+    if classes.tolist() != labels:  # NumPy cuts NULs from the end of text, and rounds
+        raise wrong(where, f"{shown(labels)} are not of type {dtype}")
+    return classes
+
+
+def _classes_to_form(classes: NDArray[Any]) -> dict[str, Any]:
+    dtype = {"U": "str", "T": "object", "O": "object"}.get(classes.dtype.kind, classes.dtype.name)
+    labels = [label.item() if isinstance(label, np.generic) else label for label in classes.tolist()]
+    if dtype not in LABEL_DTYPES or any(type(label) not in LABEL_TYPES for label in labels):
+        raise ModelFileError(
+            f"The labels are {shown(labels)}, of {classes.dtype}; files hold labels that are text, integers, floats or "
+            "booleans. Fit with such labels."
+        )
+    return {"dtype": dtype, "labels": labels}
+
+
+def _words(form: list[Any] | None, n_categories: Ints) -> Words | None:
+    if form is None:
+        return None
+    found = [_variable(own, "words") for own in form]
+    for column, variable in enumerate(found):
+        if variable is not None and n_categories[column]:
+            raise ModelFileError(f"words[{column}] has words for a feature that holds categories.")
+    return found
+
+
+def variable_to_form(variable: LinguisticVariable | None) -> dict[str, Any] | None:
+    """A variable's entry: its words and their corners."""
+    if variable is None:
+        return None
+    return {
+        "name": variable.name,
+        "unit": variable.unit,
+        "range": np.array(variable.range),
+        "words": [one.name for one in variable.sets],
+        "trapezoids": np.array([one.ends for one in variable.sets]),
+    }
+
+
+def variables_to_form(variables: Any) -> list[Any]:
+    """Variables as lists, text and numbers of Python."""
+    form: list[Any] = Each(None, Nullable(VARIABLE)).write(map(variable_to_form, variables))
+    return form
+
+
+def variables_from_form(form: Any, where: str) -> list[LinguisticVariable | None]:
+    """Variables from their plain form, checked."""
+    return [_variable(own, where) for own in Each(None, Nullable(VARIABLE)).read(form, where, Sizes(0))]
+
+
+def _variable(form: dict[str, Any] | None, where: str) -> LinguisticVariable | None:
+    if form is None:
+        return None
+    low, high = form["range"].tolist()
+    if len(form["words"]) != len(form["trapezoids"]):
+        raise wrong(where, f"{len(form['words'])} words have {len(form['trapezoids'])} trapezoids")
+    try:
+        sets = [FuzzySet(word, *own) for word, own in zip(form["words"], form["trapezoids"].tolist(), strict=True)]
+        return LinguisticVariable(form["name"], tuple(sets), form["unit"], (low, high))
+    except ValueError as error:
+        raise ModelFileError(f"{where}: {error}") from error
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The tree: the core trusts its caller, so what it relies on is checked here
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _tree(form: dict[str, Any], n_categories: Ints, sizes: Sizes) -> FuzzyTree:
+    parent, feature = form["parent"], form["feature"]
+    _check_parents(parent, sizes["classes"])
+    if feature[0] != -1 or (feature[1:] < 0).any():
+        raise wrong("tree.feature", "the root, and only the root, has -1")
+    is_leaf = np.ones(len(parent), dtype=bool)
+    is_leaf[parent[1:]] = False
+    _check_trapezoids(form["trapezoid"], np.append(n_categories > 0, True)[feature])
+    _check_ranges(form["support"], "tree.support", "node", np.inf)
+    if not form["class_weight"][0].sum() > 0 or not form["class_weight"][is_leaf].sum() > 0:
+        raise wrong("tree.class_weight", "the root and the leaves must have some weight")
+    total = form["consequent"].sum(axis=1)
+    _refuse(np.abs(total - 1) > ROUNDING, "tree.consequent", lambda k: f"that of node {k} sums to {total[k]}, not to 1")
+    profile = form["profile"]
+    _check_codes(profile["exemplar_row"], n_categories)
+    return FuzzyTree(
+        **{name: form[name] for name in ("parent", "feature", "trapezoid", "support", "share", "class_weight")},
+        consequent=form["consequent"],
+        gain=form["gain"],
+        word=_node_words(form["word"], len(parent)),
+        profile=Profile(**profile | {"exemplar": _exemplars(profile["exemplar"], len(profile["exemplar_row"]), sizes)}),
+        cuts=_cuts(form["cuts"], is_leaf),
+        categories=_categories(form["categories"], n_categories, feature, sizes),
+    )
+
+
+def _refuse(bad: Bools, where: str, what: Callable[[int], str]) -> None:
+    """Raise an error for the first entry that is bad."""
+    if bad.any():
+        raise wrong(where, what(int(np.argmax(bad))))
+
+
+def _check_parents(parent: Ints, n_classes: int) -> None:
+    """Parents in pre-order: each node's is on the path from the root to the node before it."""
+    if not len(parent) or parent[0] != -1:
+        raise wrong("tree.parent", "it must begin with the root, whose parent is -1")
+    path = [0]
+    depth = 0
+    for node, above in enumerate(parent[1:].tolist(), 1):
+        while path and path[-1] != above:
+            path.pop()
+        if not path:
+            raise wrong("tree.parent", f"node {node} has the parent {above}; nodes must be in pre-order")
+        depth = max(depth, len(path))
+        path.append(node)
+    if depth > MAX_DEPTH or depth * n_classes > MAX_DEPTH_TIMES_CLASSES:
+        raise wrong(
+            "tree.parent",
+            f"the tree is {depth} levels deep and has {n_classes} classes; files hold at most {MAX_DEPTH} levels, and "
+            f"{MAX_DEPTH_TIMES_CLASSES} levels times classes",
+        )
+
+
+def _check_splits(tree: FuzzyTree) -> None:
+    """Learned splits have two sides, which test the same feature, and cuts; words have neither."""
+    if (tree.cuts is None) != bool(tree.word):
+        raise wrong("tree.cuts", "learned splits have cuts, and only they; words have null")
+    if tree.word:
+        return
+    n_children = np.bincount(tree.parent[1:], minlength=tree.n_nodes)
+    bad = ~tree.is_leaf & (n_children != 2)
+    _refuse(bad, "tree.parent", lambda k: f"node {k} has {n_children[k]} children; a learned split has two")
+    order = np.argsort(tree.parent[1:], kind="stable") + 1  # siblings side by side
+    bad = tree.feature[order[::2]] != tree.feature[order[1::2]]
+    above = tree.parent[order[::2]]
+    _refuse(bad, "tree.feature", lambda k: f"the two sides of the split at node {above[k]} test different features")
+
+
+def _check_chains(tree: FuzzyTree) -> None:
+    """A rule is a chain of nodes from the root that nothing branches off, with conditions on different columns."""
+    if tree.cuts is not None:
+        raise wrong("tree.cuts", "only the learned splits of a tree have cuts; it must be null")
+    n_children = np.bincount(tree.parent[1:], minlength=tree.n_nodes)
+    n_children[0] = 0
+    bad = n_children > 1
+    _refuse(bad, "tree.parent", lambda k: f"node {k} has {n_children[k]} children; rules branch at the root alone")
+    chain: list[int] = []
+    for node, above in enumerate(tree.parent[1:].tolist(), 1):
+        column = int(tree.feature[node])
+        chain = [*chain, column] if above else [column]
+        if len(chain) > MAX_CONDITIONS:
+            raise wrong("tree.parent", f"the rule of node {node} has more than {MAX_CONDITIONS} conditions")
+        if column in chain[:-1]:
+            raise wrong("tree.feature", f"the rule of node {node} asks column {column} twice")
+
+
+def _node_words(words: list[Any], n_nodes: int) -> tuple[str, ...]:
+    if not words:
+        return ()
+    if len(words) != n_nodes or words[0] != "":
+        raise wrong("tree.word", f"it must be empty, or have one word for each of {n_nodes} nodes, '' for the root")
+    for node, word in enumerate(words[1:], 1):
+        if type(word) is not str or not word.strip() or not word.isprintable():
+            raise wrong("tree.word", f"that of node {node} is not a printable word")
+    return tuple(words)
+
+
+def _check_trapezoids(found: Floats, is_free: Bools) -> None:
+    """``is_free``: nodes without a condition on numbers, the root and categories."""
+    a, b, c, d = found.T
+    rising = np.isfinite(a) & np.isfinite(b) | (a == -np.inf) & (b == -np.inf)
+    falling = np.isfinite(c) & np.isfinite(d) | (c == np.inf) & (d == np.inf)
+    everything = np.isinf(found).all(axis=1)
+    _refuse(
+        ~(rising & falling & (a <= b) & (b <= c) & (c <= d)) | (is_free & ~everything),
+        "tree.trapezoid",
+        lambda k: (
+            f"that of node {k} is {found[k].tolist()}; it must ascend, the first two finite or both -inf, the "
+            "last two finite or both inf, and the root and categories have none that is finite"
+        ),
+    )
+
+
+def _check_ranges(found: Floats, where: str, what: str, most: float) -> None:
+    """Ranges that ascend; from inf to -inf where no training row has a value."""
+    is_empty = (found[:, 0] == np.inf) & (found[:, 1] == -np.inf)
+    is_right = (found[:, 0] <= found[:, 1]) & np.isfinite(found).all(axis=1) & (np.abs(found) <= most).all(axis=1)
+    _refuse(~is_empty & ~is_right, where, lambda k: f"the range of {what} {k} is {found[k].tolist()}; it must ascend")
+
+
+def _cuts(form: dict[str, Any] | None, is_leaf: Bools) -> Cuts | None:
+    if form is None:
+        return None
+    interval, share = form["interval"], form["share"]
+    lacking = np.isnan(share)
+    _refuse(is_leaf & ~lacking, "tree.cuts.share", lambda k: f"node {k} is a leaf and must have 'nan'")
+    bad = np.where(lacking, ~np.isnan(interval).all(axis=1), ~(interval[:, 0] <= interval[:, 1]))
+    _refuse(bad, "tree.cuts.interval", lambda k: f"that of node {k} is {interval[k].tolist()}; it must ascend")
+    return Cuts(interval, share)
+
+
+def _sparse(categories: Categories) -> dict[str, Any]:
+    """Of each condition on categories the most frequent membership, and those that differ from it."""
+    nodes = np.flatnonzero(np.diff(categories.start))
+    found: dict[str, list[Any]] = {"usual": [], "code": [], "membership": []}
+    for node in nodes.tolist():
+        own = categories.of(node)
+        values, inverse, counts = np.unique(own.view(np.int64), return_inverse=True, return_counts=True)
+        codes = np.flatnonzero(inverse != np.argmax(counts))
+        found["usual"].append(values[np.argmax(counts)].view(np.float64))
+        found["code"].append(codes)
+        found["membership"].append(own[codes])
+    return found | {"node": nodes, "usual": np.array(found["usual"], dtype=np.float64)}
+
+
+def _categories(form: dict[str, Any] | None, n_categories: Ints, feature: Ints, sizes: Sizes) -> Categories | None:
+    if not n_categories.any():
+        if form is not None:
+            raise ModelFileError("tree.categories is given, but all features are numbers; it must be null.")
+        return None
+    if form is None:
+        raise ModelFileError("tree.categories is None; it must be an object, as some features hold categories.")
+    widths = np.append(n_categories, 0)[feature]  # the root's feature is -1
+    nodes = form["node"]
+    if not np.array_equal(nodes, np.flatnonzero(widths)):
+        raise wrong("tree.categories.node", "it must list the nodes whose feature holds categories, in order")
+    n_memberships = int(widths.sum(dtype=np.int64))
+    sizes.take(n_memberships, "tree.categories")
+    if n_memberships > np.iinfo(np.int32).max:
+        raise wrong("tree.categories.node", f"{n_memberships} memberships are more than a tree can have")
+    start = np.concatenate([[0], np.cumsum(widths)]).astype(np.int32)
+    membership = np.repeat(form["usual"], widths[nodes])
+    for index, node in enumerate(nodes.tolist()):
+        codes, own = form["code"][index], form["membership"][index]
+        if len(codes) != len(own) or (codes >= widths[node]).any():
+            raise wrong(f"tree.categories.code[{index}]", f"it must list {len(own)} of {widths[node]} categories")
+        membership[start[node] + codes] = own
+    return Categories(n_categories, start, membership)
+
+
+def _check_codes(rows: Floats, n_categories: Ints) -> None:
+    for column in np.flatnonzero(n_categories).tolist():
+        codes = rows[:, column][~np.isnan(rows[:, column])]
+        if ((codes < 0) | (codes >= n_categories[column]) | (codes != np.floor(codes))).any():
+            what = f"column {column} has a category that is none of {n_categories[column]}"
+            raise wrong("tree.profile.exemplar_row", what)
+
+
+def _exemplars(lists: list[Ints], n_rows: int, sizes: Sizes) -> Ints:
+    width = max(map(len, lists))
+    sizes.take(len(lists) * width, "tree.profile.exemplar")
+    if n_rows and not len(lists[0]):
+        raise wrong("tree.profile.exemplar", "there are rows, so the root must have some")
+    found = np.full((len(lists), width), -1, dtype=np.int32)
+    for node, own in enumerate(lists):
+        found[node, : len(own)] = own
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What adds up
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _weights_of(model: RuleModel) -> dict[str, Any]:
+    rules = {name: getattr(model.rules, name) for name in ("node", "weight", "ridge")}
+    return {"weights": rules | {name: getattr(model, name) for name in WEIGHTS.fields if name not in rules}}
+
+
+def _rule_attributes(found: dict[str, Any], tree: FuzzyTree) -> dict[str, Any]:
+    form = found["weights"]
+    node, weight, prior, scale = form["node"], form["weight"], form["prior"], form["novelty_scale"]
+    if not np.array_equal(node, tree.leaves[tree.leaves > 0]):
+        raise wrong("weights.node", "it must list the last node of each rule, in order")
+    _check_centred(weight, "weights.weight", lambda k: f"the weights of rule {k} sum to {weight[k].sum()}, not to 0")
+    _check_centred(prior[None], "weights.prior", lambda _: f"it sums to {prior.sum()}, not to 0")
+    _check_ranges(form["ranges"], "weights.ranges", "column", LARGEST_MEAN)
+    if scale is not None and (scale[1:] < scale[:-1]).any():
+        raise wrong("weights.novelty_scale", "quantiles must ascend")
+    curvature = form["curvature"]
+    if curvature is not None:
+        for name, matrix in curvature.items():
+            _check_curvature(matrix, f"weights.curvature.{name}")
+        classes, where = curvature["classes"], "weights.curvature.classes"
+        _check_centred(classes, where, lambda k: f"row {k} sums to {classes[k].sum()}, not to 0")
+    return {
+        "rules": Rules(node, weight, form["ridge"]),
+        "prior": prior,
+        "ranges": form["ranges"],
+        "curvature": None if curvature is None else Curvature(**curvature),
+        "novelty_scale": scale,
+    }
+
+
+def _check_centred(weight: Floats, where: str, what: Callable[[int], str]) -> None:
+    """Refuse rows that do not sum to zero, but for rounding."""
+    _refuse(np.abs(weight.sum(axis=1)) > ROUNDING * np.maximum(1.0, np.abs(weight).sum(axis=1)), where, what)
+
+
+def _check_curvature(found: Floats, where: str) -> None:
+    """A matrix that can be a curvature is symmetric and falls in no direction, but for rounding."""
+    if not np.array_equal(found, found.T):
+        raise wrong(where, "it must be symmetric")
+    eigenvalue = np.linalg.eigvalsh(found)  # ascending
+    if eigenvalue[0] < -ROUNDING * max(eigenvalue[-1], 1.0):
+        raise wrong(where, f"it has the eigenvalue {eigenvalue[0]:.3g}; none may be negative")
+
+
+_OWN = {
+    "rules": _Own(RuleModel, Gates, _weights_of, _rule_attributes, _check_chains),
+    "trees": _Own(
+        TreeModel,
+        TreeReading,
+        lambda model: {"variant": model.variant},
+        lambda found, tree: {"variant": found["variant"]},
+        _check_splits,
+    ),
+}
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What people wrote about the table
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _table_to_form(schema: Schema) -> dict[str, Any] | None:
+    """The target and the kinds of columns; None where a reader would not miss them."""
+    columns = [_column_to_form(schema.kind(j)) for j in range(len(schema.categories))]
+    if schema.target == Target() and all(own in (None, {"kind": "real"}) for own in columns):
+        return None
+    empty = {"kind": None} | dict.fromkeys(COLUMN.optional)
+    return {
+        "target": {"name": schema.target.name, "values": dict(schema.target.values)},
+        "columns": [None if own is None else empty | own for own in columns],
+    }
+
+
+def _column_to_form(kind: ColumnKind) -> dict[str, Any] | None:
+    """What is known of a column; None where that is nothing: "category" follows from the categories."""
+    form: dict[str, Any] = {name: getattr(kind, name) for name in COLUMN.fields if name != "kind"}
+    form = {name: dict(own) if name == "values" else own for name, own in form.items() if own}
+    if kind.name in ("unknown", "category") and not form:
+        return None
+    return {"kind": kind.name, **form}
+
+
+def _with_table(schema: Schema, form: dict[str, Any]) -> Schema:
+    """The schema with what the field of a file adds, checked."""
+    target = form["target"]
+    try:
+        meanings = meanings_of(target["values"] or {}, "table.target.values")
+        kinds = [_column(f"table.columns[{j}]", entry, schema, j) for j, entry in enumerate(form["columns"])]
+        name = text_of(target["name"], "table.target.name")
+    except DescriptionError as error:
+        raise ModelFileError(str(error)) from error
+    return replace(schema, target=Target(name, meanings), kinds=tuple(kinds))
+
+
+def _column(where: str, form: dict[str, Any] | None, schema: Schema, feature: int) -> ColumnKind:
+    is_category = schema.categories[feature] is not None
+    if form is None:
+        return replace(UNKNOWN, name="category") if is_category else UNKNOWN
+    name, date_form, is_zoned = form["kind"], form["date_form"] or "", bool(form["is_zoned"])
+    if (name == "category") != is_category:
+        kind = "categories" if is_category else "numbers"
+        raise wrong(f"{where}.kind", f"{name!r} does not fit a column of {kind}")
+    order = order_of(form["order"] or [], f"{where}.order")
+    if order and name != "ordered":
+        raise wrong(f"{where}.order", f"a column of kind {name!r} has none")
+    if is_zoned and name not in DATES:
+        raise wrong(f"{where}.is_zoned", "it may be true for times only")
+    if date_form != "" and (name not in DATES or date_form not in DATE_FORMS):
+        raise wrong(f"{where}.date_form", f"{shown(date_form)} is not one of {', '.join(DATE_FORMS)}, of dates")
+    return ColumnKind(
+        name,
+        order,
+        is_zoned,
+        markers_of(form["missing"] or [], f"{where}.missing"),
+        text_of(form["label"] or "", f"{where}.label"),
+        text_of(form["unit"] or "", f"{where}.unit"),
+        meanings_of(form["values"] or {}, f"{where}.values"),
+        date_form,
+    )
