@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 
 import oracle
 from ferl import FERLClassifier, FERLTreeClassifier, export_text, rules_frame, splits_frame
-from ferl._learn.pruning import prune, pruning_path
+from ferl._learn.grow_trees import prune, pruning_path
 from ferl._models.tree import Cuts, FuzzyTree
 from ferl._tell.statements import statements
 from law_examples import LAW, Floats, Table, fit, same_nodes, tables

@@ -25,7 +25,7 @@ from ferl._estimator import FERLEstimator
 from ferl._models.evidence import Evidence
 from ferl._models.shapes import read_shapes
 from ferl._tables import codes_of
-from ferl._tables.files import open_sink
+from ferl._tables.table_files import open_sink
 from ferl._tell.explain import RuleExplanation
 from ferl._tell.render import as_rich
 from ferl._util.arrays import Floats

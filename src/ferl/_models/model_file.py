@@ -1,8 +1,7 @@
 """Model files: JSON that a reader can compare line by line, read as untrusted input.
 
-:mod:`ferl._models.model_form` declares what a file holds. What no table can declare, and the compiled core relies on, is
-checked here. Reading does without scikit-learn, whose import takes longer than
-judging many rows.
+:mod:`ferl._models.model_form` declares what a file holds. What no table can declare, and the compiled core relies
+on, is checked here. Reading does without scikit-learn, whose import takes longer than judging many rows.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ from ferl._models.form import (
     is_plain_text,
     wrong,
 )
-from ferl._models.fuzzy_set import FuzzySet
 from ferl._models.model import Model, Words
 from ferl._models.model_form import (
     COLUMN,
@@ -51,11 +49,10 @@ from ferl._models.rule_model import Curvature, RuleModel, Rules
 from ferl._models.settings import MAX_CONDITIONS, Gates, TreeReading
 from ferl._models.tree import Categories, Cuts, FuzzyTree, Profile
 from ferl._models.tree_model import TreeModel
-from ferl._models.words import LinguisticVariable
-from ferl._tables import INDICATOR_CATEGORIES, Schema
-from ferl._tables.dates import DATE_FORMS
-from ferl._tables.describe import DescriptionError, markers_of, meanings_of, order_of, text_of
-from ferl._tables.kinds import DATES, UNKNOWN, ColumnKind, Target
+from ferl._models.words import FuzzySet, LinguisticVariable
+from ferl._tables import INDICATOR_CATEGORIES, ColumnKind, DescriptionError, Schema
+from ferl._tables.kinds import DATES, UNKNOWN, Target, markers_of, meanings_of, order_of, text_of
+from ferl._tables.values import DATE_FORMS
 from ferl._util.arrays import Bools, Floats, Ints
 from ferl._util.text import shown
 

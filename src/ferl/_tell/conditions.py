@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ferl._tables.dates import date_text, rounded_text
 from ferl._tables.kinds import UNKNOWN, ColumnKind
+from ferl._tables.values import date_text, rounded_text
 from ferl._util.arrays import Floats
 from ferl._util.text import DIGITS, category_text, number_text
 

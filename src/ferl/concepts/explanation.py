@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from ferl._models.fuzzy_set import FuzzySet
-from ferl._models.words import LinguisticVariable
+from ferl._models.words import FuzzySet, LinguisticVariable
 from ferl._tell.explanation import NOVELTY_TITLE, Explanation
 from ferl._tell.page import Section, Table
 from ferl._tell.render import Readable

@@ -14,9 +14,8 @@ from ferl._models.tree import Folded, fold
 from ferl._models.tree_model import TreeModel
 from ferl._tell.conditions import LEAST_LISTED, listed_categories, threshold_text
 from ferl._tell.statements import in_sentence, probability_text, reader_names
-from ferl._util.colours import class_colours, tint
 from ferl._util.files import replace_text
-from ferl._util.text import support_text
+from ferl._util.text import class_colours, support_text, tint
 from ferl.export.text import check_counts
 from ferl.rules import FERLClassifier
 

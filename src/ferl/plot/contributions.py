@@ -11,8 +11,7 @@ from ferl._answers import model_of
 from ferl._models.shapes import feature_importances
 from ferl._tell.explain import Balance
 from ferl._tell.statements import reader_classes, reader_names, weight_text
-from ferl._util.colours import class_colours
-from ferl._util.text import percent_text, value_text
+from ferl._util.text import class_colours, percent_text, value_text
 from ferl.plot.canvas import FAINT, INK, axes_for, bare, plain, shortened
 from ferl.rules import FERLClassifier
 

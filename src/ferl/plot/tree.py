@@ -14,7 +14,7 @@ from ferl._models.tree import Folded, FuzzyTree, fold
 from ferl._models.tree_model import TreeModel
 from ferl._tell.conditions import LEAST_LISTED, listed_categories, threshold_text
 from ferl._tell.statements import probability_text, reader_names
-from ferl._util.colours import class_colours, tint
+from ferl._util.text import class_colours, tint
 from ferl.plot.canvas import (
     BAND,
     FAINT,

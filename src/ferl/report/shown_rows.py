@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ferl._tables.rows import OneRow
+from ferl._tables import OneRow
 from ferl._tell.explain import explain
 from ferl._tell.explanation import Explanation
 from ferl._tell.stability import spreads_text

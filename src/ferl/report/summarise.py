@@ -11,7 +11,7 @@ from ferl._models.novelty import total_spread
 from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import feature_importances, mean_contributions, read_shapes
 from ferl._tables import add_up_indicators
-from ferl._tables.dates import finer_steps
+from ferl._tables.values import finer_steps
 from ferl._tell.statements import word_meanings
 from ferl._tell.unusual import NoveltyScale, novelty_scale
 from ferl._util.arrays import Floats
