@@ -40,8 +40,11 @@ def cancer():
     [
         FERLTreeClassifier("deep", random_state=0),
         FERLTreeClassifier("medium", random_state=0, combination="vote"),
-        FERLTreeClassifier("compact", criterion="consistent", random_state=0),
+        FERLTreeClassifier("compact", random_state=0),
         FERLClassifier(random_state=0),
+        FERLClassifier(words=True, random_state=0),
+        FERLClassifier(words="quantile", random_state=0),
+        FERLTreeClassifier("deep", words="mdlp", random_state=0),
     ]
 )
 def test_scikit_learn_estimator_checks_pass(estimator, check):
