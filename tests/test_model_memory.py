@@ -6,10 +6,10 @@ import json
 import tracemalloc
 
 import pytest
-from ferl._models.files import memory_of_json, parsed_model
 
 from ferl import ModelFileError, _core, load_model
 from ferl._models import fields
+from ferl._models.model_file import memory_of_json, parsed_model
 from model_examples import DATA
 
 _N = 30_000

@@ -6,11 +6,11 @@ import json
 from functools import cache
 
 import pytest
-from ferl._models.files import json_text, model_to_form, parsed_model
 
 from estimators import classifier
 from ferl import ModelFileError, load_model
 from ferl._estimator import FERLEstimator
+from ferl._models.model_file import json_text, model_to_form, parsed_model
 from ferl.saving import _contents, _estimator
 from model_examples import fitted
 

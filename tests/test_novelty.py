@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from ferl._learn.pruning import prune, pruning_path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -19,6 +18,7 @@ from sklearn.exceptions import NotFittedError
 
 import oracle
 from ferl import FERLClassifier, FERLTreeClassifier, FuzzyTree
+from ferl._learn.grow_trees import prune, pruning_path
 from ferl._models.novelty import residual_parts
 from ferl.partition import FuzzySet, LinguisticVariable
 from law_examples import (

@@ -18,10 +18,10 @@ from ferl._judge.promises import read_calibration
 from ferl._models.model import Model
 from ferl._models.model_file import read_model
 from ferl._models.novelty import total_spread
-from ferl._read.certificate import certify
-from ferl._read.explanation import explain
 from ferl._tables import OneRow
 from ferl._tables.table_files import RowReader, TableFile, format_of
+from ferl._tell.explain import explain
+from ferl._tell.stability import certify
 from ferl._util.files import replace_text
 from ferl._util.text import spoken
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from ferl._judge import TakenNameError
 from ferl._judge.judgement import ABSTENTIONS, AS_FITTED, Judgement, Rule, judge
+from ferl._models.certificates import certified_radius
 from ferl._models.model import Model
 from ferl._models.novelty import total_spread
-from ferl._read.certificate import certified_radius
-from ferl._read.reasons import Reason, read_reasons
 from ferl._tables.table_files import Batch, RowReader, TableFile, format_of, open_sink
+from ferl._tell.reasons import Reason, read_reasons
 from ferl._util.arrays import Floats
 from ferl._util.threads import file_bar, in_order, n_threads
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ferl._answers import model_of
-from ferl._read.explanation import feature_importances
-from ferl._read.explanation.balance import Balance
-from ferl._read.text import checked_class_names, shown_names
-from ferl._read.wide_text import weight_text
+from ferl._models.shapes import feature_importances
+from ferl._tell.explain import Balance
+from ferl._tell.statements import reader_classes, reader_names, weight_text
 from ferl._util.text import class_colours, percent_text, value_text
 from ferl.plot.canvas import FAINT, INK, axes_for, bare, plain, shortened
 from ferl.rules import FERLClassifier
@@ -76,7 +75,7 @@ def plot_contributions(
     model.rule_weights  # noqa: B018 - an error for other models
     if max_features < 1:
         raise ValueError(f"max_features is {max_features}; it must be at least 1.")
-    labels = [shortened(label, _LONGEST_NAME) for label in checked_class_names(model.labels, class_names)]
+    labels = [shortened(label, _LONGEST_NAME) for label in reader_classes(model.labels, class_names)]
     story = estimator.explain(x, feature_names=feature_names, counterfactual=False)
     story = story if against is None else story.against(against)
     balance = story.balance
@@ -190,7 +189,7 @@ def plot_importance(
     model = model_of(estimator, "plot_importance")
     if max_features < 1:
         raise ValueError(f"max_features is {max_features}; it must be at least 1.")
-    names, _ = shown_names(model, feature_names, None)
+    names, _ = reader_names(model, feature_names, None)
     importance = feature_importances(model)
     order = [f for f in np.argsort(-importance, kind="stable").tolist() if importance[f] > 0]
     shown = order[:max_features]

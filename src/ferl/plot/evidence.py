@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ferl._models.evidence import Evidence
-from ferl._read.text import checked_class_names
+from ferl._tell.statements import reader_classes
 from ferl._util.text import class_colours, tint
 from ferl.calibration import CalibratedFERL
 from ferl.plot.canvas import INK, PALE, axes_for, bare, shortened
@@ -75,7 +75,7 @@ def plot_evidence(
         )
     inner = getattr(estimator, "estimator_", estimator)  # a calibrated classifier knows the meaning of labels by it
     known = inner.model_.labels if hasattr(inner, "model_") else estimator.classes_
-    labels = checked_class_names(known, class_names)
+    labels = reader_classes(known, class_names)
     evidence = _of_one_row(estimator, x)
     names = [shortened(label, _LONGEST_NAME) for label in labels]
     ax = axes_for("plot_evidence", ax, (5.2, 1.1 + 0.36 * len(names)))

@@ -13,8 +13,8 @@ from ferl._answers import model_of
 from ferl._models.tree import FuzzyTree
 from ferl._models.tree_model import TreeModel
 from ferl._models.words import LinguisticVariable
-from ferl._read.rules import Bound
-from ferl._read.text import shown_names
+from ferl._tell.conditions import Bound
+from ferl._tell.statements import reader_names
 from ferl._util.text import class_colours, shown, tint
 from ferl.plot.canvas import INK, axes_for, bare, feature_index, plain, shortened, write_values
 from ferl.rules import FERLClassifier
@@ -74,7 +74,7 @@ def plot_memberships(
     model = model_of(estimator, "plot_memberships")
     if model.words is None:  # the ramps of wide rules are no splits
         model = model_of(estimator, "plot_memberships", TreeModel, "ferl.plot.plot_shapes")
-    names, _ = shown_names(model, feature_names, None)
+    names, _ = reader_names(model, feature_names, None)
     index = feature_index(feature, names[: model.n_features], model.feature_names())
     tree = model.tree
     variable = model.words[index] if model.words is not None else None

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ferl._answers import model_of
 from ferl._models.novelty import N_LEVELS
-from ferl._read.verdicts import UNUSUAL, VERY_UNUSUAL, novelty_verdict
+from ferl._tell.unusual import UNUSUAL, VERY_UNUSUAL, novelty_verdict
 from ferl._util.text import percent_text, value_text
 from ferl.plot.canvas import FAINT, INK, axes_for, bare, shortened
 from ferl.rules import FERLClassifier

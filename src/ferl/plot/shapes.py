@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 
 from ferl._answers import model_of
 from ferl._models.rule_model import RuleModel
-from ferl._read.shapes import Curve, Interaction, kept_rows, read_shapes
-from ferl._read.text import shown_names
-from ferl._read.wide_text import corner_text, had_missing, weight_text
+from ferl._models.shapes import Curve, Interaction, kept_rows, read_shapes
 from ferl._sklearn import encode_rows
 from ferl._tables import with_indicators
+from ferl._tell.curves import corner_text
+from ferl._tell.statements import reader_names, weight_text
 from ferl._util.arrays import Floats
 from ferl._util.text import category_text, class_colours, has_words, rgb, value_text
 from ferl.plot.canvas import FAINT, INK, PALE, bare, feature_index, plain, require_matplotlib, shortened, write_values
@@ -89,7 +89,7 @@ def plot_shapes(
     ['x2', 'x3', 'x1', 'x0']
     """
     model = model_of(estimator, "plot_shapes")
-    names, labels = shown_names(model, feature_names, class_names)
+    names, labels = reader_names(model, feature_names, class_names)
     if max_features < 1:
         raise ValueError(f"max_features is {max_features}; it must be at least 1.")
     shapes = list(read_shapes(model).all)
@@ -135,7 +135,7 @@ def _draw(sheet: _Sheet, shapes: list[Curve | Interaction], n_all: int, figure: 
     for ax in panels[len(shapes) :]:
         ax.remove()
     lacking = any(
-        had_missing(sheet.model, own.features[0]) for own in shapes if isinstance(own, Curve) and not own.is_categorical
+        sheet.model.had_missing(own.features[0]) for own in shapes if isinstance(own, Curve) and not own.is_categorical
     )
     _legend(
         figure,
@@ -196,7 +196,7 @@ def _draw_curve(ax: Axes, sheet: _Sheet, curve: Curve, reach: float) -> None:
             ax.plot(values, lines[:, c], color=colour, linewidth=width, alpha=1 if c in strong else 0.7)
             ax.plot(curve.values[shown], corners[shown, c], "o", color=colour, markersize=3 if c in strong else 1.8)
         _name_lines(ax, sheet, lines[-1], strong, reach)
-    if had_missing(sheet.model, curve.feature):
+    if sheet.model.had_missing(curve.feature):
         _draw_missing(ax, sheet, curve, (low, high))
     ax.set_xlim(low - 0.02 * (high - low), high + 0.02 * (high - low))
     if sheet.model.is_whole(curve.feature):

@@ -10,10 +10,10 @@ import numpy as np
 
 from ferl._answers import model_of
 from ferl._models.model import Model
-from ferl._models.tree import FuzzyTree
+from ferl._models.tree import Folded, FuzzyTree, fold
 from ferl._models.tree_model import TreeModel
-from ferl._read.rules import LEAST_LISTED, Folded, fold, listed_categories, threshold_text
-from ferl._read.text import probability_text, shown_names
+from ferl._tell.conditions import LEAST_LISTED, listed_categories, threshold_text
+from ferl._tell.statements import probability_text, reader_names
 from ferl._util.text import class_colours, tint
 from ferl.plot.canvas import (
     BAND,
@@ -66,7 +66,7 @@ def lay_out(
     tree : FuzzyTree
         The tree.
     max_depth, max_rules, min_weight : default=None, None, 0.0
-        As in :func:`ferl._read.rules.fold`.
+        As in :func:`ferl._models.tree.fold`.
 
     Returns
     -------
@@ -158,7 +158,7 @@ def plot_tree(
     if decimals is not None and decimals < 0:
         raise ValueError(f"decimals is {decimals}; it must be at least 0, or None.")
     model = model_of(estimator, "plot_tree", TreeModel, "ferl.plot.plot_shapes")
-    names, labels = shown_names(model, feature_names, class_names)
+    names, labels = reader_names(model, feature_names, class_names)
     tree = model.tree
     layout = lay_out(tree, max_depth, max_rules, min_weight)
     sheet = _Sheet.for_layout(tree, layout, names, labels)
