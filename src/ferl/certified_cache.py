@@ -114,7 +114,7 @@ class CertifiedCache:
             labels[~hit] = self._infer(model, rows[~hit])
         return labels
 
-    def _refuse_changed(self) -> Model:
+    def _refuse_changed(self) -> Any:
         if self.estimator.model_ is not self._model:
             raise ValueError(
                 "The estimator was fitted again since this cache was made; its rows may have other labels now. Call "
