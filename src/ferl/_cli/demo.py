@@ -201,6 +201,12 @@ def _novelty(model: FERLClassifier, data: _Data) -> list[Section]:
     ends = [data.X[0].min(axis=0), data.X[0].max(axis=0)]
     swapped = [np.where(np.arange(len(ordinary)) == j, end, ordinary) for end in ends for j in range(len(ordinary))]
     odd = swapped[int(np.argmax(model.novelty(data.named(np.array(swapped)))))]
-    titles = ("A test row", "The same with one value of another kind of row")
-    sentences = detector.explain(data.named(np.array([ordinary, odd])))
-    return [Section(title, (sentence,)) for title, sentence in zip(titles, sentences, strict=True)]
+    sections = []
+    for title, row in (("A test row", ordinary), ("The same with one value of another kind of row", odd)):
+        rows = data.named(row[None])
+        share = detector.novelty_attribution(rows)[0] / detector.novelty(rows)[0]
+        most = [j for j in np.argsort(-share, kind="stable")[:2] if share[j] > 0.2]
+        named = ", ".join(f"{data.features[j]} {row[j]:.4g} ({share[j]:.0%})" for j in most)
+        because = [f"Its novelty is because of {named}."] if named else []
+        sections.append(Section(title, (*detector.explain(rows), *because)))
+    return sections
