@@ -5,7 +5,6 @@ returns the figure. None of them shows a window or changes a setting of matplotl
 """
 
 from ferl.plot.contributions import plot_contributions, plot_importance
-from ferl.plot.critical_difference import average_ranks, critical_difference, plot_critical_difference
 from ferl.plot.curves import plot_reliability, plot_risk_coverage
 from ferl.plot.evidence import plot_evidence
 from ferl.plot.memberships import plot_memberships
@@ -15,10 +14,7 @@ from ferl.plot.shapes import plot_shapes
 from ferl.plot.tree import plot_tree
 
 __all__ = [
-    "average_ranks",
-    "critical_difference",
     "plot_contributions",
-    "plot_critical_difference",
     "plot_decision_regions",
     "plot_evidence",
     "plot_importance",
