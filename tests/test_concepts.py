@@ -2,6 +2,8 @@
 
 import json
 import pickle
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,7 +17,14 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ferl import FERLTreeClassifier, NoveltyDetector, export_text, rules_frame
 from ferl._wrapper import folds_of
-from ferl.concepts import ConceptBottleneckFERL, ConceptCalibrator, ConceptDetector, intervene, see_concepts
+from ferl.concepts import (
+    ConceptBottleneckFERL,
+    ConceptCalibrator,
+    ConceptDetector,
+    intervene,
+    load_digit_strokes,
+    see_concepts,
+)
 
 NAMES = ["has white", "has black", "swims"]
 TABLE = {"magpie": [1, 1, 0], "raven": [0, 1, 0], "swan": [1, 0, 1]}
@@ -381,3 +390,22 @@ def test_unknown_labels_need_a_detector_that_can_do_without():
 def test_a_story_of_several_rows_is_refused(fitted):
     with pytest.raises(ValueError, match=r"x has 2. Pass X\[i : i \+ 1\]"):
         fitted.explain(birds(n_rows=2)[0])
+
+
+def test_no_two_digits_have_the_same_strokes():
+    digits = load_digit_strokes()
+    assert len(digits.concept_names) == 12
+    assert len({tuple(strokes) for strokes in digits.class_concepts.values()}) == 10
+    assert all(any(digits.class_concepts[digit][place] for digit in range(10)) for place in range(12))
+
+
+def test_the_example_of_the_digits_reads_them_by_their_strokes(capsys):
+    names = runpy.run_path(str(Path(__file__).parent.parent / "examples" / "digits_concepts.py"))
+    out = capsys.readouterr().out
+    model, is_novel = names["model"], names["is_novel"]
+    assert model.score(names["X_test"][~is_novel], names["y_test"][~is_novel]) > 0.9
+    assert model.head_.n_rules_ <= 15
+    assert "crossing strokes is absent and loop at the bottom is absent\n     then +" in out
+    assert names["alarms"][is_novel].mean() > 2 * names["alarms"][~is_novel].mean()
+    assert names["n_repaired"] > 0
+    assert 8 not in model.classes_
