@@ -383,7 +383,7 @@ def test_what_cannot_be_learned_from_is_refused_with_a_remedy(change, message):
 def test_unknown_labels_need_a_detector_that_can_do_without():
     X, y, concepts = birds(n_rows=60)
     concepts[0, 0] = np.nan
-    with pytest.raises(ValueError, match=r"1 concept labels are NaN.*Use TorchDetector"):
+    with pytest.raises(ValueError, match=r"1 concept labels are NaN.*Drop these rows, or use a detector"):
         ConceptBottleneckFERL().fit(X, y, concepts)
 
 

@@ -66,7 +66,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
     ----------
     detector : None, "precomputed", callable or estimator, default=None
         What sees the concepts. An estimator with ``fit(X, concepts)`` and ``predict_proba(X)`` is fitted here:
-        scikit-learn's classifiers of several outputs, or :class:`ferl.concepts.TorchDetector`. A callable returns
+        scikit-learn's classifiers of several outputs, or a network with these two methods. A callable returns
         probabilities of shape (n_samples, n_concepts) and is used as it is. "precomputed": X holds the probabilities.
         None: a logistic regression for each concept on standardised features.
     head : FERLClassifier, default=None
