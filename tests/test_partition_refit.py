@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from ferl import FERLClassifier, FERLTreeClassifier
 from ferl.partition import FuzzySet, LinguisticVariable, RefitResult, refit_partition
-from ferl.partition.refit_loss import RampTable, RefitLoss, RefitRows, movement_bounds, read_ramps
+from ferl.partition.refit import RampTable, RefitLoss, RefitRows, movement_bounds, read_ramps
 from tree_examples import tree_classifier
 
 Floats = NDArray[np.float64]
