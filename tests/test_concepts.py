@@ -11,12 +11,11 @@ import pytest
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from ferl import FERLTreeClassifier, NoveltyDetector, export_text, rules_frame
-from ferl._wrapper import folds_of
 from ferl.concepts import (
     ConceptBottleneckFERL,
     ConceptCalibrator,
@@ -92,11 +91,15 @@ def test_a_function_and_its_precomputed_answers_give_the_same_model():
     np.testing.assert_array_equal(by_function.predict_proba(X), given.predict_proba(see(X)))
 
 
+def folds(n_folds):
+    return StratifiedKFold(n_folds, shuffle=True, random_state=0)
+
+
 def test_out_of_fold_concepts_come_from_detectors_that_had_not_seen_the_row():
     X, y, concepts = birds(n_rows=60)
     seen = see_concepts(ConceptDetector(DecisionTreeClassifier(random_state=0)), X, concepts, y, 5, 0)
     np.testing.assert_array_equal(seen.detector.predict_proba(X), concepts)  # a full tree knows its rows by heart
-    for others, own in folds_of(y, 5, stratified=True, seed=0):
+    for others, own in folds(5).split(X, y):
         alone = ConceptDetector(DecisionTreeClassifier(random_state=0)).fit(X[others], concepts[others])
         np.testing.assert_array_equal(seen.probability[own], alone.predict_proba(X[own]))
     assert (seen.probability != concepts).any()
@@ -107,10 +110,7 @@ def test_without_a_refit_the_detectors_of_the_folds_answer_together():
     new = birds(n_rows=20, seed=1)[0]
     tree = ConceptDetector(DecisionTreeClassifier(random_state=0))
     seen = see_concepts(tree, X, concepts, y, 3, 0, refit=False)
-    alone = [
-        clone(tree).fit(X[others], concepts[others]).predict_proba(new)
-        for others, _ in folds_of(y, 3, stratified=True, seed=0)
-    ]
+    alone = [clone(tree).fit(X[others], concepts[others]).predict_proba(new) for others, _ in folds(3).split(X, y)]
     np.testing.assert_allclose(seen.detector.predict_proba(new), np.mean(alone, axis=0))
     model = bottleneck(detector=tree.detector, cv=3, refit=False).fit(X, y)
     assert model.predict_concepts(new).shape == (20, 3)
