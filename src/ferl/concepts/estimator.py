@@ -179,18 +179,18 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         for name in ("head_", "detector_", "calibrator_", "concept_names_", "training_concepts_"):
             self.__dict__.pop(name, None)
         labels = checked_labels(y, n_rows_of(X))
-        truth = concept_labels(labels, concepts, self.class_concepts, self.concept_names)
+        truth, names = concept_labels(labels, concepts, self.class_concepts, self.concept_names)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         detector = ConceptDetector(_seeded(self.detector, seed))
-        seen = see_concepts(detector, X, truth.value, labels, self.cv, seed, refit=self.refit)
+        seen = see_concepts(detector, X, truth, labels, self.cv, seed, refit=self.refit)
         calibrator, trained_on = None, seen.probability
         if self.calibration is not None:
-            calibrator = ConceptCalibrator().fit(seen.probability, truth.value)
+            calibrator = ConceptCalibrator().fit(seen.probability, truth)
             trained_on = calibrator.transform(seen.probability)
-        head = _seeded(default_head(truth.names) if self.head is None else self.head, seed)
-        self.head_ = head.fit(named_table(trained_on, truth.names), labels)
+        head = _seeded(default_head(names) if self.head is None else self.head, seed)
+        self.head_ = head.fit(named_table(trained_on, names), labels)
         self.detector_, self.calibrator_ = seen.detector, calibrator
-        self.concept_names_, self.training_concepts_ = truth.names, trained_on
+        self.concept_names_, self.training_concepts_ = names, trained_on
         return self
 
     @property
@@ -359,28 +359,12 @@ def _seeded(estimator: Any, seed: int) -> Any:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class ConceptLabels:
-    """Concepts of rows.
-
-    Attributes
-    ----------
-    value : ndarray of shape (n_samples, n_concepts)
-        1 where the row has the concept, 0 where not, NaN where nobody knows.
-    names : tuple of str
-        Names of the concepts.
-    """
-
-    value: Floats
-    names: tuple[str, ...]
-
-
 def concept_labels(
     y: NDArray[Any],
     concepts: ArrayLike | None,
     class_concepts: Mapping[Any, ArrayLike] | ArrayLike | None,
     names: Sequence[str] | None,
-) -> ConceptLabels:
+) -> tuple[Floats, tuple[str, ...]]:
     """Concepts of the training rows, from labels of the rows or of their classes.
 
     Parameters
@@ -397,14 +381,17 @@ def concept_labels(
 
     Returns
     -------
-    ConceptLabels
+    truth : ndarray of shape (n_samples, n_concepts)
+        1 where the row has the concept, 0 where not, NaN where it is not known.
+    names : tuple of str
+        Names of the concepts.
 
     Examples
     --------
     >>> import numpy as np
     >>> from ferl.concepts.estimator import concept_labels
     >>> table = {"swan": [1, 0], "magpie": [1, 1]}
-    >>> concept_labels(np.array(["magpie", "swan"]), None, table, ["has white", "has black"]).value
+    >>> concept_labels(np.array(["magpie", "swan"]), None, table, ["has white", "has black"])[0]
     array([[1., 1.],
            [1., 0.]])
     """
@@ -420,7 +407,7 @@ def concept_labels(
             "ConceptBottleneckFERL(class_concepts={label: [0, 1, ...]})."
         )
     _refuse_other_values(value)
-    return ConceptLabels(value, _checked_names(names or own_names, value.shape[1]))
+    return value, _checked_names(names or own_names, value.shape[1])
 
 
 def _of_classes(y: NDArray[Any], class_concepts: Any) -> Floats:
