@@ -281,7 +281,7 @@ def test_reason_codes_name_the_concepts_that_cost_a_row_a_class(fitted):
 
 def test_a_tree_over_concepts_has_no_reason_codes_and_says_so():
     X, y, _ = birds(n_rows=60)
-    with pytest.raises(ValueError, match="no weights of evidence"):
+    with pytest.raises(ValueError, match="reason_codes is for rules"):
         bottleneck(head=FERLTreeClassifier("deep")).fit(X, y).reason_codes(X, positive="swan")
 
 
