@@ -335,7 +335,7 @@ def test_mistakes_are_named() -> None:
         refit_partition(FERLTreeClassifier("compact", criterion="consistent"), X, y)
     with pytest.raises(ValueError, match=r"is a deep tree, which learns its own splits.*FERLTreeClassifier"):
         refit_partition(FERLTreeClassifier("deep").fit(X, y), X, y)
-    with pytest.raises(ValueError, match="X has 3 features, but FERLClassifier is expecting 4"):
+    with pytest.raises(ValueError, match="X has 3 features, but FERLTreeClassifier is expecting 4"):
         refit_partition(clf, X[:, :3], y)
     with pytest.raises(ValueError, match="X has 200 rows and y 199 labels"):
         refit_partition(clf, X, y[1:])
