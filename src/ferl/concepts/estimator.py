@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ferl._answers import model_of
 from ferl._models.evidence import Evidence
+from ferl._models.rule_model import RuleModel
 from ferl._read.reasons import Reason, read_reasons
 from ferl._sklearn import HasMethods, StrOptions, fit_context
 from ferl._util.arrays import Floats
@@ -273,7 +274,8 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
             For each row what cost it most, first.
         """
         rows = self._rows(X, known)
-        return read_reasons(model_of(self.head_, "reason_codes"), self.head_._rows(rows), n, positive, against)
+        model = model_of(self.head_, "reason_codes", RuleModel, "a FERLClassifier as head")
+        return read_reasons(model, self.head_._rows(rows), n, positive, against)
 
     def corrections(self, X: Any, known: Known | None = None, *, n: int = 4) -> list[tuple[Correction, ...]]:
         """Which concepts of each row, if somebody corrected them, would change its answer most.

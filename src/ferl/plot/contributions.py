@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ferl._answers import model_of
+from ferl._models.rule_model import RuleModel
 from ferl._read.explanation import feature_importances
 from ferl._read.explanation.balance import Balance
 from ferl._read.text import checked_class_names, shown_names
@@ -73,7 +74,7 @@ def plot_contributions(
     >>> ax.get_xlabel()
     'log-odds of setosa against versicolor'
     """
-    model = model_of(estimator, "plot_contributions")
+    model = model_of(estimator, "plot_contributions", RuleModel, "ferl.plot.plot_evidence")
     model.rule_weights  # noqa: B018 - an error for other models
     if max_features < 1:
         raise ValueError(f"max_features is {max_features}; it must be at least 1.")

@@ -89,7 +89,7 @@ def plot_shapes(
     >>> [ax.get_title(loc="left") for ax in figure.axes]
     ['x2', 'x3', 'x1', 'x0']
     """
-    model = model_of(estimator, "plot_shapes")
+    model = model_of(estimator, "plot_shapes", RuleModel, "ferl.plot.plot_tree")
     names, labels = shown_names(model, feature_names, class_names)
     if max_features < 1:
         raise ValueError(f"max_features is {max_features}; it must be at least 1.")
