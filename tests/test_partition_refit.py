@@ -332,7 +332,7 @@ def test_mistakes_are_named() -> None:
     example = make_example(0)
     X, y, clf = example.X, example.y, example.clf
     with pytest.raises(NotFittedError):
-        refit_partition(FERLTreeClassifier("compact", criterion="consistent"), X, y)
+        refit_partition(FERLTreeClassifier("compact"), X, y)
     with pytest.raises(ValueError, match=r'is a deep tree, which learns its own splits.*variant="compact"'):
         refit_partition(FERLTreeClassifier("deep").fit(X, y), X, y)
     with pytest.raises(ValueError, match="X has 3 features, but FERLClassifier is expecting 4"):
