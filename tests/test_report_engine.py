@@ -103,7 +103,7 @@ def test_dates_and_ordered_categories_are_numbers_to_the_page(variant):
     assert_same_under_node(model, table[:N_ROWS])
 
 
-@pytest.mark.parametrize("variant", ["deep", "medium", "words"])
+@pytest.mark.parametrize("variant", ["deep", "medium", "compact"])
 @pytest.mark.parametrize("combination", COMBINATIONS)
 def test_numbers_of_every_variant_and_combination_are_those_of_python(variant, combination):
     X, y = load_iris(return_X_y=True)

@@ -75,7 +75,6 @@ def plot_contributions(
     'log-odds of setosa against versicolor'
     """
     model = model_of(estimator, "plot_contributions", RuleModel, "ferl.plot.plot_evidence")
-    model.rule_weights  # noqa: B018 - an error for other models
     if max_features < 1:
         raise ValueError(f"max_features is {max_features}; it must be at least 1.")
     labels = [shortened(label, _LONGEST_NAME) for label in checked_class_names(model.labels, class_names)]
