@@ -188,7 +188,7 @@ def test_an_experts_words_are_used_and_features_without_words_are_not() -> None:
     assert set(clf.tree_.feature[1:]) <= {2, 3}
     assert set(clf.tree_.word[1:]) <= {"short", "middling", "long", "thin", "thick"}
     assert clf.words_ == [None, None, length, crisp]
-    assert clone(clf).partition == [crisp, length]
+    assert clone(clf).words == [crisp, length]
 
 
 def test_rows_order_and_weights_change_no_bit_of_a_fit_in_words() -> None:
