@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import NotFittedError
 
+from estimators import classifier
 from ferl import CertifiedCache, FERLClassifier, FERLTreeClassifier
+from ferl._models.tree_model import TreeModel
 from ferl._read.certificate import global_radius, local_radius
 from ferl_bench.attack import Attacker
 from law_examples import LAW, Floats, Table, fit, rows_near, tables
@@ -23,18 +25,18 @@ from partition_examples import crisp_words
 MODELS: dict[str, dict[str, Any]] = {
     "deep": {},
     "deep, vote": {"combination": "vote"},
-    "medium, all nodes": {"variant": "medium", "sources": "all"},
-    "medium, all nodes, vote": {"variant": "medium", "sources": "all", "combination": "vote"},
-    "compact": {"variant": "compact", "criterion": "consistent", "min_rule_worth": 0.0},
-    "compact, vote": {"variant": "compact", "criterion": "consistent", "min_rule_worth": 0.0, "combination": "vote"},
-    "compact, leaves": {"variant": "compact", "criterion": "consistent", "min_rule_worth": 0.0, "sources": "leaves"},
+    "medium, all nodes": {"kind": "medium", "sources": "all"},
+    "medium, all nodes, vote": {"kind": "medium", "sources": "all", "combination": "vote"},
+    "compact": {"kind": "compact", "min_rule_worth": 0.0},
+    "compact, vote": {"kind": "compact", "min_rule_worth": 0.0, "combination": "vote"},
+    "compact, leaves": {"kind": "compact", "min_rule_worth": 0.0, "sources": "leaves"},
     "crisp distributions": {"consequents": "raw"},
     "discounted": {"discount": 3.0, "gate_margin": 0.1},
     "discounted, vote": {"discount": 3.0, "combination": "vote", "support_gate": False},
     "without gates": {"support_gate": False},
-    "wide": {"variant": "wide"},
-    "wide in few words": {"variant": "compact", "criterion": "evidence"},
-    "wide, one condition, without gates": {"variant": "wide", "max_conditions": 1, "support_gate": False},
+    "rules": {"kind": "rules"},
+    "rules in few words": {"kind": "words"},
+    "rules, one condition, without gates": {"kind": "rules", "max_conditions": 1, "support_gate": False},
 }
 EVERY_MODEL = pytest.mark.parametrize("name", MODELS)
 # Rounding in what an attacker calls a distance.
@@ -85,17 +87,17 @@ def test_no_attack_within_the_radius_changes_a_label(name: str) -> None:
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
 def test_no_attack_on_real_trees_changes_a_label(name: str, load: Any) -> None:
     X, y = load(return_X_y=True)
-    model = FERLClassifier(**{"variant": "deep", "random_state": 0, **MODELS[name]}).fit(X[::2], y[::2])
+    model = classifier(**{"kind": "deep", "random_state": 0, **MODELS[name]}).fit(X[::2], y[::2])
     scale = X.std(axis=0)
     rows = X[1::2][::9]
     assert_withstands(model, rows, scale, 0)
     assert np.median(model.certified_radius(rows, scale=scale)) > 0.1
 
 
-@pytest.mark.parametrize("name", ["compact", "compact, vote", "wide"])
+@pytest.mark.parametrize("name", ["compact", "compact, vote", "rules"])
 def test_no_attack_on_words_with_upright_sides_changes_a_label(name: str) -> None:
     X, y = load_iris(return_X_y=True)
-    model = fit((X, y), **MODELS[name], partition=[crisp_words(f"x{f}", X[:, f]) for f in range(4)])
+    model = fit((X, y), **MODELS[name], words=[crisp_words(f"x{f}", X[:, f]) for f in range(4)])
     assert model.stability_report().slope == np.inf
     assert assert_withstands(model, X[::4], np.ones(4), 0) > 5_000
     radius = model.certified_radius(X)
@@ -104,7 +106,7 @@ def test_no_attack_on_words_with_upright_sides_changes_a_label(name: str) -> Non
     assert radius.max() < 10
 
 
-@pytest.mark.parametrize("name", ["deep", "deep, vote", "compact", "wide"])
+@pytest.mark.parametrize("name", ["deep", "deep, vote", "compact", "rules"])
 @pytest.mark.parametrize("offset", [1e9, -1e14])
 def test_no_attack_where_numbers_are_coarse_changes_a_label(name: str, offset: float) -> None:
     X, y = load_iris(return_X_y=True)
@@ -116,12 +118,12 @@ def test_no_attack_where_numbers_are_coarse_changes_a_label(name: str, offset: f
 @EVERY_MODEL
 def test_the_radius_is_not_far_below_the_nearest_attack(name: str) -> None:
     X, y = load_wine(return_X_y=True)
-    model = FERLClassifier(**{"variant": "deep", "random_state": 0, **MODELS[name]}).fit(X[::2], y[::2])
+    model = classifier(**{"kind": "deep", "random_state": 0, **MODELS[name]}).fit(X[::2], y[::2])
     scale, rows, rng = X.std(axis=0), X[1::2][::9], np.random.default_rng(0)
     attacker = Attacker(model, scale)
     radius = model.certified_radius(rows, scale=scale)
     nearest = [attacker.smallest(x, r, rng) for x, r in zip(rows, radius, strict=True) if 0 < r < np.inf]
-    least = 0.999 if name.startswith("wide") else 0.8
+    least = 0.999 if name.startswith("rules") else 0.8
     assert np.nanmedian(radius[(radius > 0) & (radius < np.inf)] / nearest) > least
 
 
@@ -130,7 +132,7 @@ def test_the_radius_is_not_far_below_the_nearest_attack(name: str) -> None:
 def test_intervals_contain_the_firings_of_all_rows_in_the_box(
     table: Table, seed: int, variant: str, gated: bool
 ) -> None:
-    tree = fit(table, variant=variant).tree_
+    tree = fit(table, kind=variant).tree_
     rng = np.random.default_rng(seed)
     X, scale = rows_near(table[0], seed, 5), np.ptp(table[0], axis=0)
     radius = float(rng.choice([0.0, 1e-9, 0.03, 0.3, 3.0, np.inf]))
@@ -195,7 +197,7 @@ def test_radii_scale_with_the_features(name: str) -> None:
 def test_radii_do_not_depend_on_threads_or_on_the_other_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     X, y = load_wine(return_X_y=True)
-    model = FERLClassifier(**{"variant": "deep", "random_state": 0, **MODELS[name]}).fit(X[::2], y[::2])
+    model = classifier(**{"kind": "deep", "random_state": 0, **MODELS[name]}).fit(X[::2], y[::2])
     one = model.certified_radius(X)
     for n_jobs in (2, 5):
         assert model.set_params(n_jobs=n_jobs).certified_radius(X).tobytes() == one.tobytes()
@@ -244,7 +246,7 @@ def test_units_may_be_of_any_size(name: str, unit: float) -> None:
 def test_a_radius_of_wide_rules_is_told_to_one_part_in_4096() -> None:
     """Along one column, the proof ends where the label does, but for the digits that are not told."""
     X, y = load_iris(return_X_y=True)
-    model = fit((X[:, 2:3], y), variant="wide", max_rules=3)
+    model = fit((X[:, 2:3], y), kind="rules", max_rules=3)
     rows = np.linspace(1.2, 6.5, 41)[:, None]
     radius, label = model.certified_radius(rows), model.predict(rows)
     assert (radius > 0).any()
@@ -279,7 +281,7 @@ def test_without_gates_a_row_may_be_certified_in_all_directions() -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["deep", "deep, vote", "compact", "wide"])
+@pytest.mark.parametrize("name", ["deep", "deep, vote", "compact", "rules"])
 def test_a_certificate_names_the_features_that_limit_it(name: str) -> None:
     data = load_iris(as_frame=True)
     X, y = data.data, data.target_names[data.target]
@@ -301,7 +303,7 @@ def test_a_certificate_names_the_features_that_limit_it(name: str) -> None:
         assert ("Lipschitz" in str(certificate)) == (name == "deep, vote")
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if not name.startswith("wide")])
+@pytest.mark.parametrize("name", [name for name in MODELS if not name.startswith("rules")])
 def test_the_constants_of_the_stability_report_bound_the_change_of_answers(name: str) -> None:
     X, y = load_iris(return_X_y=True)
     model = fit((X, y), **MODELS[name])
@@ -356,7 +358,7 @@ def test_the_cache_answers_near_rows_without_inference(monkeypatch: pytest.Monke
     first = cache.predict(X)
     kept = np.unique(X, axis=0)
     radius, known = model.certified_radius(kept), model.predict(kept).tolist()
-    monkeypatch.setattr("ferl.certified_cache.read_evidence", None)
+    monkeypatch.setattr(TreeModel, "evidence", None)
     assert cache.predict(X).tolist() == first.tolist()
     assert cache.predict(kept + INSIDE * radius[:, None]).tolist() == known
     # Equal rows of one batch are kept once, and count as misses all.

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from estimators import classifier
 from ferl import FERLClassifier, FERLTreeClassifier
 from ferl._learn.consequents import consequents, own_trust
 from ferl._models.novelty import usual_residual
@@ -20,14 +21,12 @@ def drifts(n_before: int, n_now: int, n_draws: int, options: dict[str, Any], **s
     found = []
     for seed in range(n_draws):
         rng = np.random.default_rng(seed)
-        model = FERLClassifier(**{"variant": "deep", "random_state": 0} | options).fit(*world(rng, n_before))
+        model = classifier(**{"kind": "deep", "random_state": 0} | options).fit(*world(rng, n_before))
         found.append(model.partial_fit(*world(rng, n_now, **shift)).drift_)
     return found
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"variant": "medium"}, {"variant": "compact", "criterion": "consistent"}, {"consequents": "raw"}]
-)
+@pytest.mark.parametrize("options", [{}, {"kind": "medium"}, {"kind": "compact"}, {"consequents": "raw"}])
 def test_without_drift_the_figures_are_noise(options: dict[str, Any]) -> None:
     found = drifts(600, 600, 12, options)
     assert sum(own.z > 2 for own in found) <= 1
@@ -39,7 +38,7 @@ def test_without_drift_the_figures_are_noise(options: dict[str, Any]) -> None:
     assert np.mean(shift) == pytest.approx(np.sqrt(2 / np.pi), abs=0.45)
 
 
-@pytest.mark.parametrize("options", [{}, {"variant": "medium"}, {"variant": "compact", "criterion": "consistent"}])
+@pytest.mark.parametrize("options", [{}, {"kind": "medium"}, {"kind": "compact"}])
 def test_each_drift_raises_its_own_figure(options: dict[str, Any]) -> None:
     labels = drifts(600, 600, 3, options, flipped=0.5)
     assert all(own.z > 4 for own in labels)
@@ -67,7 +66,7 @@ def test_the_rows_a_tree_knows_are_no_news_to_it() -> None:
 def test_a_block_that_no_rule_covers_is_all_drift() -> None:
     rng = np.random.default_rng(0)
     X, y = world(rng, 400)
-    model = FERLTreeClassifier("compact", criterion="consistent", max_rules=2, random_state=0).fit(X, y)
+    model = FERLTreeClassifier("compact", max_rules=2, random_state=0).fit(X, y)
     free = X[model.tree_.fire(X, gated=False)[:, model.tree_.leaves].max(axis=1) == 0]
     assert len(free) > 20
     drift = model.partial_fit(free, np.zeros(len(free), dtype=int)).drift_
@@ -97,7 +96,7 @@ def test_a_feature_that_no_rule_tests_is_seen_in_novelty() -> None:
 
 
 def test_drift_reads_and_writes() -> None:
-    (drift,) = drifts(300, 200, 1, {"variant": "medium"})
+    (drift,) = drifts(300, 200, 1, {"kind": "medium"})
     text = repr(drift)
     assert text.startswith("<Drift: 200 rows>\nlabels ")
     first = [line.split()[0] for line in text.splitlines()[1:]]

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from ferl._read.novelty_scale import novelty_scale
 from typer.testing import CliRunner
 
 from estimators import classifier
 from ferl import FERLClassifier, save_model
 from ferl._cli.app import app
+from ferl._read.novelty_words import novelty_scale
 from ferl._sklearn import check_rows
 from ferl.export import export_scorecard, reason_codes
 from ferl.metrics import metrics_by_group
@@ -246,7 +246,7 @@ def test_listed_rows_have_the_reason_codes_of_the_less_probable_class(loans):
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("variant", ["rules", "deep", "words"])
+@pytest.mark.parametrize("variant", ["rules", "deep", "compact"])
 def test_rows_like_those_of_training_are_as_unusual_as_these(variant):
     rng = np.random.default_rng(0)
     table = mixed_table(rng, n=1200, n_classes=2, missing=0.05)
@@ -272,7 +272,7 @@ def test_a_model_without_training_rows_tells_novelty_by_what_is_usual():
 @pytest.mark.parametrize("variant", ["rules", "deep"])
 def test_rows_without_an_answer_have_no_label(variant):
     table = mixed_table(np.random.default_rng(0), n=300)
-    model = fit_mixed(table, variant=variant)
+    model = fit_mixed(table, kind=variant)
     rows = rows_beside(table, 0, 200)
     abstained = summary_of(model, rows, np.resize(table.y, 200))["abstained"]
     assert abstained

@@ -26,7 +26,7 @@ from stream_examples import CASES, in_batches, people, same_model, same_tree
 @pytest.mark.parametrize("case", CASES)
 def test_a_fit_in_batches_is_the_fit_in_memory(case: str, weighted: bool) -> None:
     X, y, weight = people()
-    model = FERLClassifier(random_state=0, **CASES[case])
+    model = classifier(random_state=0, **CASES[case])
     own = weight if weighted else None
     whole = model.fit(X, y, own)
     for size in (137, 3000):
@@ -114,12 +114,12 @@ def write_parquet(folder: Path, X: pd.DataFrame, y: np.ndarray, weight: np.ndarr
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"missing_conditions": True}, {"categorical_features": ["size", "city", "member"]}, {"variant": "rules"}],
+    [{}, {"missing_conditions": True}, {"categorical_features": ["size", "city", "member"]}, {"kind": "rules"}],
 )
 def test_parquet_gives_the_fit_in_memory(tmp_path: Path, options: dict[str, Any]) -> None:
     X, y, weight = people(1500)
     write_parquet(tmp_path, X, y, weight, 3)
-    model = FERLClassifier(**{"variant": "medium", "growth_rows": 600, "random_state": 0, **options})
+    model = classifier(**{"kind": "medium", "growth_rows": 600, "random_state": 0, **options})
     whole = model.fit(X, y, weight)
     stream = fit_parquet(tmp_path, "label", estimator=model, weights="weight", batch_rows=170)
     same_model(whole.model_, stream.model_)

@@ -16,7 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ferl import CertifiedCache, FERLClassifier, FERLTreeClassifier, NoveltyDetector, export_text, rules_frame
+from estimators import classifier
+from ferl import CertifiedCache, FERLTreeClassifier, NoveltyDetector, export_text, rules_frame
 from ferl.abstention import RiskControlledFERL
 from ferl.calibration import CalibratedFERL
 from ferl.conformal import ConformalFERL
@@ -127,7 +128,7 @@ def test_rules_name_categories_with_their_memberships() -> None:
     assert "%): share of resamples" not in export_text(only)  # there is no band
     rules = rules_frame(model)
     assert rules["conditions"].str.contains("region in {north, west}", regex=False).any()
-    compact = export_text(FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(frame, y))
+    compact = export_text(FERLTreeClassifier("compact", random_state=0).fit(frame, y))
     assert "region is " in compact
 
 
@@ -189,7 +190,7 @@ def test_pickles_clones_and_pipelines_keep_the_answers(variant: str) -> None:
 @parametrize_with_checks(
     [
         FERLTreeClassifier("deep", random_state=0, missing_conditions=True),
-        FERLTreeClassifier("compact", criterion="consistent", random_state=0, missing_conditions=True),
+        FERLTreeClassifier("compact", random_state=0, missing_conditions=True),
         FERLTreeClassifier("deep", random_state=0, categorical_features=None),
     ]
 )
@@ -273,13 +274,13 @@ def test_a_certificate_reads_one_row_of_any_kind() -> None:
         ({"monotonic_cst": {"size": 1}}, "names the feature 'size'; the features are"),
         ({"monotonic_cst": [0, 1, 0]}, r"shape \(3,\); X has 4 features"),
         ({"monotonic_cst": [0, 2, 0, 0]}, r"values \[0, 2\]; they must be -1, 0 or 1"),
-        ({"monotonic_cst": {"fee": 1}, "variant": "compact", "criterion": "consistent"}, "learned splits"),
+        ({"monotonic_cst": {"fee": 1}, "kind": "compact"}, "learned splits"),
     ],
 )
 def test_constraints_that_make_no_sense_are_refused(options: dict[str, Any], message: str) -> None:
     frame, y = customers()
     with pytest.raises(ValueError, match=message):
-        FERLClassifier(**{"variant": "deep"} | options).fit(frame, y)
+        classifier(**{"kind": "deep"} | options).fit(frame, y)
 
 
 def test_constraints_need_two_classes() -> None:

@@ -88,7 +88,7 @@ def export_graphviz(
         raise ValueError(f"decimals is {decimals}; it must be at least 0, or None.")
     folded = fold(model.tree, max_depth, max_rules)
     texts = [in_sentence(str(label)) for label in labels]
-    graph = _Graph(model.tree, folded, names, texts, model.category_names, decimals, filled, model.kind)
+    graph = _Graph(model.tree, folded, names, texts, model.category_names, decimals, filled, model.column_kind)
     text = "\n".join(graph.lines("LR" if rotate else "TB"))
     if out_file is None:
         return text

@@ -8,6 +8,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ferl._answers import model_of
+from ferl._models.rule_model import RuleModel
 from ferl._read.reasons import POINTS_TO_DOUBLE, Reason, read_reasons
 from ferl.rules import FERLClassifier
 
@@ -69,5 +70,5 @@ def reason_codes(
     worst area is 2019: 162 points below the average row
     radius error is 1.095: 68 points below the average row
     """
-    model = model_of(estimator, "reason_codes")
+    model = model_of(estimator, "reason_codes", RuleModel, "FERLClassifier")
     return read_reasons(model, estimator._rows(X), n, positive, against, points_to_double, feature_names, rival)

@@ -17,6 +17,7 @@ from sklearn.base import ClassifierMixin
 
 from ferl._answers import model_of
 from ferl._models.evidence import Evidence, ScoreEvidence
+from ferl._models.rule_model import RuleModel
 from ferl._read.points import Points, with_base
 from ferl._read.score_table import ScoreTable, read_score_table
 from ferl._read.text import in_sentence, shown_names
@@ -418,7 +419,7 @@ class Scorecard(ClassifierMixin, Wrapper):
     ) -> tuple[ScoreTable, WideStyle]:
         """The table in points, whose base holds the points of even odds, and the names it is told with."""
         self._validate_params()
-        model = model_of(self._classifier("a scorecard"), "Scorecard")
+        model = model_of(self._classifier("a scorecard"), "Scorecard", RuleModel, "FERLClassifier")
         own, count = self._positive(), self._count
         names, labels = shown_names(model, feature_names, class_names)
         style = WideStyle(model, names, [in_sentence(str(label)) for label in labels])
