@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from browser import chromium, console, open_page
 from ferl import FERLClassifier, save_model
 from ferl._cli.app import app
-from ferl._read.shapes import read_shapes
+from ferl._models.shapes import read_shapes
 from ferl._sklearn import check_rows
 from ferl.partition import quantile_partition
 from ferl.report import report_html, write_report

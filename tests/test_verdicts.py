@@ -13,7 +13,7 @@ from estimators import classifier
 from ferl import FERLClassifier, ModelFileError, NoveltyDetector, load_model, save_model
 from ferl._models.neighbours import distances_from_others
 from ferl._models.novelty import quantiles, share_below
-from ferl._read.verdicts import margin_verdict, steadiness_verdict
+from ferl._tell.stability import margin_verdict, steadiness_verdict
 from ferl.editing import edit
 from table_examples import TABLE_LAW, wide_example
 

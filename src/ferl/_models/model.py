@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
-from ferl._models.evidence import Evidence
+from ferl._models.evidence import Doubt, Evidence
 from ferl._models.novelty import LOST_MASS, chosen_measure, residual_parts, share_below
 from ferl._models.settings import Gates
 from ferl._models.tree import FuzzyTree
@@ -61,6 +61,7 @@ class Model(FrozenArrays):
     history: tuple[dict[str, Any], ...] = ()
 
     kind: ClassVar[str]  # "rules" or "trees", for files and messages
+    has_long_ramps: ClassVar[bool]  # conditions are told by the ends of their ramps, not by thresholds with bands
 
     # -----------------------------------------------------------------------------------------------------------------
     # What each kind of model has of its own
@@ -78,6 +79,15 @@ class Model(FrozenArrays):
     @abstractmethod
     def probabilities(self, rows: Floats, n_threads: int = 1) -> Floats:
         """What ``evidence(...).probability`` is, without the rest; shape (n_samples, n_classes)."""
+
+    @property
+    @abstractmethod
+    def rule_numbers(self) -> dict[int, int]:
+        """Number of each node that takes part in the evidence, from 1: what rules are called everywhere."""
+
+    @abstractmethod
+    def doubt(self, row: Floats, evidence: Evidence) -> Doubt:
+        """The ignorance of one row, shape (1, n_columns), by cause."""
 
     @abstractmethod
     def lift(self, rows: Floats, evidence: Evidence) -> Floats:
@@ -272,22 +282,18 @@ class Model(FrozenArrays):
         """Categories of each categorical column that conditions read, by the index of the column."""
         return category_names(self.schema, self.missing_features)
 
-    # Texts are most of the work of an explanation, so those that were made once are kept.
-
     @cached_property
-    def rule_texts(self) -> dict[int, str]:
-        """Conditions of rules in words, by node."""
+    def cache(self) -> dict[Any, Any]:
+        """What readings computed and may need again: texts are most of the work of an explanation.
+
+        Copies and pickles of the model do not carry it. Nothing in it may hold the model.
+        """
         return {}
 
-    @cached_property
-    def usual_values(self) -> dict[int, Any]:
-        """What is usual among the training rows of single nodes."""
-        return {}
-
-    @cached_property
-    def reason_parts(self) -> dict[str, Any]:
-        """What reasons are made from."""
-        return {}
+    def had_missing(self, column: int) -> bool:
+        """Whether a column had missing values in training."""
+        known = self.tree.profile.known_weight
+        return known is not None and bool(known[0, column] < (1 - 1e-9) * self.tree.weight[0])
 
     # -----------------------------------------------------------------------------------------------------------------
     # Other models of the same conditions

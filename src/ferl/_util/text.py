@@ -213,6 +213,14 @@ def percent_text(value: float) -> str:
     return "more than 99 %" if 0.995 <= value < 1 else f"{100 * value:.0f} %"
 
 
+def points_text(share: float) -> str:
+    """A change of a share in percentage points."""
+    points = 100 * abs(share)
+    if 0 < points < 0.05:
+        return "0.1 points"
+    return f"{points:.1f} points" if points < 9.95 else f"{points:.0f} points"
+
+
 def listed(words: Sequence[str], last: str = "and") -> str:
     """Words with commas between them, and a word before the last."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}" if words else ""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ferl._models.rule_model import RuleModel
-from ferl._read.points import Points, with_base
-from ferl._read.reasons import read_reasons
-from ferl._read.score_table import ScoreTable, read_score_table
-from ferl._read.shapes import mean_firing
+from ferl._models.shapes import mean_firing
+from ferl._tell.curves import Points, ScoreTable, read_score_table
+from ferl._tell.reasons import read_reasons
 from ferl._util.arrays import Floats
 from ferl._util.text import cut
 from ferl.report.page_model import numbers
@@ -47,7 +47,7 @@ def scorecard(view: View) -> dict[str, Any] | None:
         return None
     table, positive = _table(view), 1
     groups: list[dict[str, Any]] = []
-    for line in with_base(table.lines, table.base):
+    for line in table.with_base():
         if not groups or groups[-1]["name"] != line.name:
             groups.append({"name": line.name, "lines": []})
         groups[-1]["lines"].append({"when": cut(line.when, MAX_LETTERS), "points": POINTS.texts(line)})
@@ -60,7 +60,9 @@ def scorecard(view: View) -> dict[str, Any] | None:
 
 def _table(view: View) -> ScoreTable:
     scale = partial(POINTS.scale, positive=1)
-    return read_score_table(view.wide_style, scale, partial(scale, offset=POINTS.neutral))
+    return read_score_table(
+        view.style.model, replace(view.style, max_listed=None), scale, partial(scale, offset=POINTS.neutral)
+    )
 
 
 def reason_parts(view: View) -> dict[str, Any] | None:
@@ -83,7 +85,7 @@ def reason_parts(view: View) -> dict[str, Any] | None:
     candidates: list[dict[str, Any]] = [
         {"feature": curve.feature, "rules": list(curve.rules)} for curve in table.curves
     ]
-    candidates += [{"feature": None, "rules": [rule]} for rule in table.rules]
+    candidates += [{"feature": None, "rules": [rule]} for rule in table.alone]
     return {
         "candidates": candidates,
         "usual": numbers(np.asarray(mean_firing(view.model))),
@@ -117,7 +119,7 @@ def row_reasons(view: View, rows: Floats, label: Sequence[int]) -> list[list[str
         indices = [index for index, own in enumerate(label) if own != wanted]
         if not indices:
             continue
-        reasons = read_reasons(view.wide_style.model, rows[indices], N_REASONS, name, feature_names=view.features)
+        reasons = read_reasons(view.style.model, rows[indices], N_REASONS, name, feature_names=view.features)
         for index, own in zip(indices, reasons, strict=True):
             found[index] = [cut(reason.text, MAX_LETTERS) for reason in own]
     return found

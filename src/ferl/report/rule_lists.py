@@ -8,8 +8,9 @@ import numpy as np
 
 from ferl._models.model import Model
 from ferl._models.rule_model import RuleModel
-from ferl._read.rules import Condition, merged_conditions, read_rules
-from ferl._read.shapes import read_shapes
+from ferl._models.shapes import read_shapes
+from ferl._tell.conditions import Condition
+from ferl._tell.statements import conditions_of, statements
 from ferl._util.text import cut
 from ferl.report.page_model import slider_range
 from ferl.report.view import View
@@ -22,7 +23,6 @@ def rule_rows(view: View) -> list[dict[str, Any]]:
     if isinstance(view.model, RuleModel):
         return wide_rule_rows(view)
     tree = view.model.tree
-    total = float(tree.weight[0])
     return [
         {
             "number": rule.number,
@@ -32,23 +32,22 @@ def rule_rows(view: View) -> list[dict[str, Any]]:
             "n_conditions": len(rule.conditions),
             "label": view.classes[rule.label],
             "class": rule.label,
-            "confidence": float(rule.consequent[rule.label]),
-            "shares": class_shares(rule.consequent),
+            "confidence": float(rule.adds[rule.label]),
+            "shares": class_shares(rule.adds),
             "support": rule.support,
-            "share": rule.support / total,
+            "share": rule.share,
         }
-        for rule in read_rules(view.model)
+        for rule in statements(view.style.model)
     ]
 
 
 def wide_rule_rows(view: View) -> list[dict[str, Any]]:
     """Wide rules by the features that they ask, the most important features first."""
-    model, rules = view.model, read_rules(view.model)
-    total, found = float(model.tree.weight[0]), []
-    for group, shape in enumerate(read_shapes(model).all):
+    rules, found = statements(view.style.model), []
+    for group, shape in enumerate(read_shapes(view.style.model).all):
         about = " and ".join(view.features[feature] for feature in shape.features)
         for index in shape.rules:
-            rule, evidence = rules[index], model.rules.weight[index]
+            rule, evidence = rules[index], rules[index].adds
             found.append(
                 {
                     "number": rule.number,
@@ -61,18 +60,14 @@ def wide_rule_rows(view: View) -> list[dict[str, Any]]:
                     "against": view.classes[int(evidence.argmin())],
                     "weight": float(np.ptp(evidence)),
                     "support": rule.support,
-                    "share": rule.support / total,
+                    "share": rule.share,
                 }
             )
     return found
 
 
 def _spoken(view: View, conditions: tuple[Condition, ...]) -> list[str]:
-    style = view.style
-    return [
-        _kept_together(own.text(style.names[own.feature], categories=style.categories.get(own.feature)))
-        for own in conditions
-    ]
+    return [_kept_together(own.text(view.style.names[own.feature])) for own in conditions]
 
 
 def _kept_together(text: str) -> str:
@@ -104,7 +99,7 @@ def tree_rows(view: View, rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "depth": depth[node],
             "is_leaf": bool(tree.is_leaf[node]),
             "n_closed": max(depth[node] - depth[node + 1], 0) if tree.is_leaf[node] else 0,
-            "condition": "" if node == 0 else _spoken(view, merged_conditions(view.model, [node]))[0],
+            "condition": "" if node == 0 else _spoken(view, conditions_of(view.style.model, [node]))[0],
             "band": _band(view.model, node, ranges),
             "rule": number.get(node),
             "label": view.classes[int(np.argmax(tree.consequent[node]))],

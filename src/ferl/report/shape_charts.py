@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ferl._models.rule_model import RuleModel
-from ferl._read.rules import value_at
-from ferl._read.shapes import Curve, Interaction, Shapes, kept_rows
-from ferl._read.wide_text import WideStyle, curve_lines, had_missing, is_binary, weight_text
+from ferl._models.model import Model
+from ferl._models.shapes import Curve, Interaction, Shapes, kept_rows
+from ferl._tell.conditions import value_at
+from ferl._tell.curves import curve_lines, curve_value, is_binary
+from ferl._tell.statements import Style, weight_text
 from ferl._util.arrays import Floats
 from ferl._util.text import number_text
 
@@ -28,12 +29,12 @@ LEAST_SHOWN = 0.005  # weight that two decimals show
 N_CELLS = 12  # of a map, along each feature
 
 
-def shape_charts(style: WideStyle, shapes: Shapes) -> dict[str, Any]:
+def shape_charts(style: Style, shapes: Shapes) -> dict[str, Any]:
     """All charts of a wide model, as numbers and text.
 
     Parameters
     ----------
-    style : WideStyle
+    style : Style
         The model and the names that readers see.
     shapes : Shapes
         Its curves and interactions.
@@ -50,17 +51,17 @@ def shape_charts(style: WideStyle, shapes: Shapes) -> dict[str, Any]:
     curves = [
         _titled(style, curve, total) | _curve_chart(style, curve, kept[:, curve.feature], top) for curve, _ in drawn
     ]
-    pairs = [own for own in shapes.interactions if len(own.features) == 2 and _is_small(own)]
+    pairs = [own for own in shapes.interactions if len(own.features) == 2 and _is_small(style.model, own)]
     maps = [_titled(style, own, total) | _map_chart(style, own) for own in pairs[:MAX_MAPS]]
     return {"curves": curves, "maps": maps, "top": weight_text(top).lstrip("+")}
 
 
-def _said(style: WideStyle, evidence: Floats) -> Floats:
+def _said(style: Style, evidence: Floats) -> Floats:
     """What is drawn of weights of evidence, shape (n, n_lines): the log-odds of two classes, else all classes."""
     return np.asarray(evidence[:, 1:] - evidence[:, :1] if style.is_two else evidence)
 
 
-def _titled(style: WideStyle, shape: Curve | Interaction, total: float) -> dict[str, Any]:
+def _titled(style: Style, shape: Curve | Interaction, total: float) -> dict[str, Any]:
     return {
         "names": [style.names[feature] for feature in shape.features],
         "importance": shape.importance / total,
@@ -74,7 +75,7 @@ def _titled(style: WideStyle, shape: Curve | Interaction, total: float) -> dict[
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _curve_chart(style: WideStyle, curve: Curve, kept: Floats, top: float) -> dict[str, Any]:
+def _curve_chart(style: Style, curve: Curve, kept: Floats, top: float) -> dict[str, Any]:
     chart = {"feature": curve.feature, "missing": _missing(style, curve)}
     known = kept[~np.isnan(kept)]
     if curve.is_categorical or is_binary(style.model, curve):
@@ -85,14 +86,14 @@ def _curve_chart(style: WideStyle, curve: Curve, kept: Floats, top: float) -> di
     )
 
 
-def _missing(style: WideStyle, curve: Curve) -> str | None:
+def _missing(style: Style, curve: Curve) -> str | None:
     """What a missing value says; None where training had none, or where it says nothing."""
     evidence = curve.missing - curve.mean
     says_nothing = np.abs(evidence).max() < LEAST_SHOWN
-    return style.weight(evidence) if had_missing(style.model, curve.feature) and not says_nothing else None
+    return style.weight(evidence) if style.model.had_missing(curve.feature) and not says_nothing else None
 
 
-def _line_chart(style: WideStyle, curve: Curve, known: Floats, top: float) -> dict[str, Any]:
+def _line_chart(style: Style, curve: Curve, known: Floats, top: float) -> dict[str, Any]:
     low, high = _ends(curve)
     inside = curve.values[(curve.values > low) & (curve.values < high)]
     values = np.concatenate([[low], inside, [high]])
@@ -110,7 +111,7 @@ def _line_chart(style: WideStyle, curve: Curve, known: Floats, top: float) -> di
     return {"lines": lines, "low": low, "high": high, "ticks": ticks, "density": density}
 
 
-def _end_texts(model: RuleModel, feature: int, low: float, high: float) -> list[str]:
+def _end_texts(model: Model, feature: int, low: float, high: float) -> list[str]:
     """The ends of an axis as people write them; numbers with the digits that its length gives meaning to."""
     ends = [float(value_at(end, (high - low) / 50)) for end in (low, high)]
     if model.column_kind(feature).is_date:
@@ -151,7 +152,7 @@ def _density(known: Floats, low: float, high: float) -> list[dict[str, float]]:
     ]
 
 
-def _category_chart(style: WideStyle, curve: Curve, known: Floats, top: float) -> dict[str, Any]:
+def _category_chart(style: Style, curve: Curve, known: Floats, top: float) -> dict[str, Any]:
     """A line for each category: how many rows have it, and bars to both sides of zero."""
     said = _said(style, curve.evidence - curve.mean)
     counts = np.bincount(known.astype(np.intp), minlength=len(said))[: len(said)]
@@ -161,7 +162,7 @@ def _category_chart(style: WideStyle, curve: Curve, known: Floats, top: float) -
     rows = [
         {
             "code": k,
-            "name": style.value(curve, k),
+            "name": curve_value(style, curve, k),
             "share": float(counts[k] / counts.sum()) if counts.sum() else None,
             "bars": [_bar(said[k, c] / top, int(said[k, c] > 0) if style.is_two else c) for c in classes],
             "text": style.weight(curve.evidence[k] - curve.mean),
@@ -181,13 +182,13 @@ def _bar(share: float, c: int) -> dict[str, Any]:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _is_small(shape: Interaction) -> bool:
+def _is_small(model: Model, shape: Interaction) -> bool:
     """Whether categories leave enough room for a map."""
-    categories = shape.model.category_names
+    categories = model.category_names
     return all(len(categories.get(feature, ())) <= N_CELLS for feature in shape.features)
 
 
-def _map_chart(style: WideStyle, shape: Interaction) -> dict[str, Any]:
+def _map_chart(style: Style, shape: Interaction) -> dict[str, Any]:
     """Cells, each in the colour of the class that it speaks for, the fuller the more."""
     axes = [_axis(style.model, feature) for feature in shape.features]
     said = shape.grid(*(values for values, _ in axes)) - shape.mean
@@ -210,7 +211,7 @@ def _map_chart(style: WideStyle, shape: Interaction) -> dict[str, Any]:
     }
 
 
-def _axis(model: RuleModel, feature: int) -> tuple[Floats, list[str]]:
+def _axis(model: Model, feature: int) -> tuple[Floats, list[str]]:
     """Values in the middle of cells, or codes of categories; and what stands at the two ends."""
     if feature in model.category_names:
         names = [str(name) for name in model.category_names[feature]]
@@ -220,7 +221,7 @@ def _axis(model: RuleModel, feature: int) -> tuple[Floats, list[str]]:
     return (edges[:-1] + edges[1:]) / 2, _end_texts(model, feature, low, high)
 
 
-def _colour(style: WideStyle, said: Floats, top: float) -> dict[str, Any]:
+def _colour(style: Style, said: Floats, top: float) -> dict[str, Any]:
     c = int(said.argmax())
     if style.is_two:
         return {"class": int(said[0] > 0), "opacity": round(abs(float(said[0])) / top, 3)}

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ferl._read.explanation import Explanation, explain
-from ferl._read.novelty_words import NoveltyScale
-from ferl._read.verdicts import spreads_text
 from ferl._tables import OneRow
+from ferl._tell.explain import explain
+from ferl._tell.explanation import Explanation
+from ferl._tell.stability import spreads_text
+from ferl._tell.unusual import NoveltyScale
 from ferl._util.arrays import Floats
 from ferl._util.text import shown_line
 from ferl.report.card import row_reasons

@@ -9,12 +9,11 @@ import numpy as np
 from ferl._models.model import Model
 from ferl._models.novelty import total_spread
 from ferl._models.rule_model import RuleModel
-from ferl._read.explanation import feature_importances
-from ferl._read.novelty_words import NoveltyScale, novelty_scale
-from ferl._read.shapes import mean_firing, read_shapes
-from ferl._read.text import word_meanings
+from ferl._models.shapes import feature_importances, mean_contributions, read_shapes
 from ferl._tables import add_up_indicators
 from ferl._tables.values import finer_steps
+from ferl._tell.statements import word_meanings
+from ferl._tell.unusual import NoveltyScale, novelty_scale
 from ferl._util.arrays import Floats
 from ferl._util.text import has_words, shown_line, shown_names
 from ferl.report.card import reason_parts, scorecard
@@ -84,7 +83,7 @@ def summarise(
         "features": features,
         "rules": rules,
         "tree": None if is_wide else tree_rows(view, rules),
-        "shapes": shape_charts(view.wide_style, read_shapes(view.wide_style.model)) if is_wide else None,
+        "shapes": shape_charts(view.style, read_shapes(view.style.model)) if is_wide else None,
         "card": scorecard(view),
         "words": word_meanings(model, view.style.names),
         "measures": found,
@@ -176,7 +175,7 @@ def _control(view: View, j: int, feature: dict[str, Any]) -> dict[str, Any]:
     """What the page needs to offer values of a feature."""
     control = {key: feature[key] for key in ("name", "full_name", "kind", "n_conditions", "importance")}
     if feature["kind"] == "category":
-        return {**control, "levels": view.style.categories.get(j, [])}
+        return {**control, "levels": view.categories.get(j, [])}
     tree, kind = view.model.tree, view.model.column_kind(j)
     low, high = slider_range(view.model, j)
     known = tree.profile.exemplar_row[:, j]
@@ -215,5 +214,4 @@ def _source(rule: dict[str, Any]) -> dict[str, Any]:
 
 def _usual(model: RuleModel) -> Floats:
     """What each feature, and last the prior, says of the training rows on average, (n_features + 1, n_classes)."""
-    average = np.append(mean_firing(model), 1.0)[:, None] * np.vstack([model.rules.weight, model.prior])
-    return np.asarray(model.share_among_features(average[None])[0])
+    return np.asarray(model.share_among_features(mean_contributions(model)[None])[0])

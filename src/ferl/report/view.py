@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ferl._models.model import Model
-from ferl._read.text import TextStyle
-from ferl._read.wide_text import WideStyle
+from ferl._tell.statements import Style
 from ferl._util.text import number_text, shown_line, shown_names
 
 MAX_CATEGORY_LETTERS = 30
@@ -29,10 +28,10 @@ class View:
         Names of the features.
     classes : list of str
         Names of the classes.
-    style : TextStyle
-        Puts the rules of trees into words.
-    wide_style : WideStyle
-        Puts wide rules into words.
+    style : Style
+        Puts rules into words, with a model whose categories are called as readers see them.
+    categories : dict of int to list of str
+        Names of categories, by column.
     target : str or None
         Name of what is predicted; None: the model does not know it.
     """
@@ -40,8 +39,8 @@ class View:
     model: Model
     features: list[str]
     classes: list[str]
-    style: TextStyle
-    wide_style: WideStyle
+    style: Style
+    categories: dict[int, Sequence[Any]]
     target: str | None = None
 
     @classmethod
@@ -53,16 +52,9 @@ class View:
         categories: dict[int, Sequence[Any]] = {
             j: shown_names(own, MAX_CATEGORY_LETTERS) for j, own in model.category_names.items()
         }
-        style = TextStyle(columns, classes, float(model.tree.weight[0]), categories, shares=False)
-        shown = _with_names(model, features, categories)
-        return cls(
-            model,
-            features,
-            classes,
-            style,
-            WideStyle(shown, columns, classes, all_classes=False),
-            shown_line(model.schema.target.name, 60) or None,
-        )
+        style = Style(_with_names(model, features, categories), columns, classes, all_classes=False)
+        target = shown_line(model.schema.target.name, 60) or None
+        return cls(model, features, classes, style, categories, target)
 
 
 def _with_names(model: Model, features: list[str], categories: dict[int, Sequence[Any]]) -> Model:
@@ -85,5 +77,5 @@ def row_value(view: View, feature: int, value: float) -> str:
         return "missing"
     if view.model.schema.categories[feature] is None:
         return number_text(view.model.number(feature, value))
-    names = view.style.categories.get(feature, ())
+    names = view.categories.get(feature, ())
     return str(names[int(value)]) if value < len(names) else "not in training"

@@ -177,7 +177,7 @@ def measure_edge(random: np.random.Generator) -> Figures:
 
     A promise is broken whenever one is made where the error rate among answered rows exceeds the risk by anything.
     """
-    from ferl.abstention.bounds import Ladder, bonferroni, fixed_sequence
+    from ferl.abstention import Ladder, bonferroni, fixed_sequence
 
     figures: Figures = {}
     signal = random.random(N_RISK_CALIBRATION)

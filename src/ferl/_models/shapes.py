@@ -1,0 +1,357 @@
+"""Shapes: rules summed up, one curve for each feature, and what is left for several features together.
+
+Rules on one feature may cancel each other. What counts is their sum: a line with corners over the values of a number,
+or one weight of evidence for each category. Rules that ask several features are kept by the features that they ask.
+The prior, all curves and all interactions add up to the scores of a row whose gates are open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from ferl._models.rule_model import RuleModel, Rules
+from ferl._models.tree import FuzzyTree
+from ferl._models.tree_model import TreeModel
+from ferl._tables import add_up_indicators, with_indicators
+from ferl._util.arrays import Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Summed:
+    """Some rules of a model, read together; it does not hold the model, which keeps its shapes."""
+
+    tree: FuzzyTree
+    rules: Rules
+    chosen: tuple[int, ...]
+    n_features: int
+    missing_features: tuple[int, ...]
+
+    def at(self, values: dict[int, Floats]) -> Floats:
+        """What the rules say of rows whose gates are open and that have these values, (n_rows, n_classes)."""
+        rows = np.full((len(next(iter(values.values()))), self.n_features), np.nan)
+        for feature, own in values.items():
+            rows[:, feature] = own
+        chosen = list(self.chosen)
+        applies = self.rules.activation(self.tree, with_indicators(rows, self.missing_features))[:, chosen]
+        return np.asarray(np.einsum("ir,rc->ic", applies, self.rules.weight[chosen]))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Shape:
+    """What the rules on the same features say together.
+
+    Attributes
+    ----------
+    features : tuple of int
+        The features, in ascending order. A rule that asks whether a feature is missing asks this feature.
+    rules : tuple of int
+        Indices of the rules.
+    mean : ndarray of shape (n_classes,)
+        What the shape says of the training rows on average.
+    importance : float
+        How far it moves two classes apart: the largest difference between the weights of two classes, after ``mean``
+        is taken off, averaged over the training rows that the model keeps. Of two classes: the mean absolute
+        difference of log-odds. A model that keeps no rows has the bound that the mean firings of the rules give.
+    """
+
+    features: tuple[int, ...]
+    rules: tuple[int, ...]
+    mean: Floats
+    importance: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Curve(Shape):
+    """All rules on one feature, summed.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_corners,)
+        Numbers: where the line bends, ascending; before the first and behind the last corner it is level. Categories:
+        their codes.
+    evidence : ndarray of shape (n_corners, n_classes)
+        Weight of evidence at each corner, linear in between; or that of each category.
+    missing : ndarray of shape (n_classes,)
+        Weight of evidence of a missing value.
+    unseen : ndarray of shape (n_classes,), or None
+        Weight of evidence of a category that training did not have; None where values are numbers.
+    seen : tuple of float
+        Smallest and largest value in training; NaN where there was none.
+    """
+
+    values: Floats
+    evidence: Floats
+    missing: Floats
+    unseen: Floats | None
+    seen: tuple[float, float]
+
+    @property
+    def feature(self) -> int:
+        """The feature."""
+        return self.features[0]
+
+    @property
+    def is_categorical(self) -> bool:
+        """Whether values are categories."""
+        return self.unseen is not None
+
+    def at(self, values: Floats) -> Floats:
+        """Weight of evidence of values (numbers, or codes of categories; NaN: missing), shape (n_values, n_classes)."""
+        known = np.where(np.isnan(values), self.values[0], values)
+        if self.unseen is not None:
+            said = np.vstack([self.evidence, self.unseen])[np.minimum(known, len(self.evidence)).astype(np.intp)]
+        else:
+            said = np.stack([np.interp(known, self.values, own) for own in self.evidence.T], axis=1)
+        return np.where(np.isnan(values)[:, None], self.missing, said)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Interaction(Shape):
+    """All rules on the same several features, summed.
+
+    Attributes
+    ----------
+    corners : tuple of ndarray
+        Of each feature: the numbers where a rule bends, ascending, or the codes of all categories. Between
+        neighbouring corners of numbers the sum is linear in each feature.
+    summed : Summed
+        Reads these rules.
+    """
+
+    corners: tuple[Floats, ...]
+    summed: Summed
+
+    def at(self, *values: Floats) -> Floats:
+        """Weight of evidence of rows, shape (n_rows, n_classes), from one array of values for each feature."""
+        return self.summed.at(dict(zip(self.features, values, strict=True)))
+
+    def grid(self, *values: Floats) -> Floats:
+        """Weight of evidence of all combinations of values, by default the corners.
+
+        Parameters
+        ----------
+        *values : ndarray of shape (n_values,)
+            Numbers or codes of categories, one array for each feature.
+
+        Returns
+        -------
+        ndarray of shape (n_values of the first feature, of the second, ..., n_classes)
+        """
+        axes = values or self.corners
+        mesh = np.meshgrid(*axes, indexing="ij")
+        return self.at(*(own.ravel() for own in mesh)).reshape(*mesh[0].shape, -1)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Shapes:
+    """A model of rules as a prior, curves and interactions, the most important of each first.
+
+    The prior and the means of all shapes are what the model says of the training rows on average (``base``); shapes
+    less their means are what values add to that.
+    """
+
+    prior: Floats
+    curves: tuple[Curve, ...]
+    interactions: tuple[Interaction, ...]
+
+    def __repr__(self) -> str:
+        return f"<Shapes: {len(self.curves)} curves, {len(self.interactions)} interactions>"
+
+    @property
+    def all(self) -> tuple[Curve | Interaction, ...]:
+        """Curves and interactions together, the most important first."""
+        return tuple(sorted((*self.curves, *self.interactions), key=lambda shape: -shape.importance))
+
+    @property
+    def base(self) -> Floats:
+        """What is said of the training rows on average, shape (n_classes,)."""
+        return np.asarray(self.prior + sum(shape.mean for shape in self.all))
+
+    def curve(self, feature: int) -> Curve | None:
+        """The curve of a feature, or None where no rule asks this feature alone."""
+        return next((curve for curve in self.curves if curve.feature == feature), None)
+
+
+def read_shapes(model: RuleModel) -> Shapes:
+    """The rules of a model, summed by the features that they ask; computed once.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = FERLClassifier(max_conditions=1, random_state=0).fit(X, y)
+    >>> shapes = read_shapes(clf.model_)
+    >>> parts = [curve.at(X[:1, curve.feature]) for curve in shapes.curves]
+    >>> bool(abs(shapes.prior + sum(parts) - clf.decision_function(X[:1])).max() < 1e-12)
+    True
+    """
+    if "shapes" not in model.cache:
+        model.cache["shapes"] = _shapes(model)
+    found: Shapes = model.cache["shapes"]
+    return found
+
+
+def _shapes(model: RuleModel) -> Shapes:
+    rules_of: dict[tuple[tuple[int, ...], bool], list[int]] = {}
+    for rule, columns in enumerate(model.term_columns):
+        features = tuple(sorted({feature_of(model, column) for column in columns}))
+        # Two conditions on one column multiply, which is no line; such a rule stays apart.
+        is_curve = len(features) == 1 and len(set(columns)) == len(columns)
+        rules_of.setdefault((features, is_curve), []).append(rule)
+    # All rules are read at once: what each of them adds to every row that the model keeps.
+    kept = model.rules.activation(model.tree, kept_rows(model))
+    curves, others = [], []
+    for (features, is_curve), rules in rules_of.items():
+        firing, weight = mean_firing(model)[rules], model.rules.weight[rules]
+        mean = np.asarray(np.einsum("r,rc->c", firing, weight))
+        if len(kept):
+            importance = float(np.ptp(np.einsum("ir,rc->ic", kept[:, rules], weight) - mean, axis=1).mean())
+        else:
+            # A rule that fires fully for a share m of the rows lies 2 m (1 - m) from its mean on average, others less.
+            importance = float((2 * firing * (1 - firing) * np.ptp(weight, axis=1)).sum())
+        summed = Summed(model.tree, model.rules, tuple(rules), model.n_features, model.missing_features)
+        corners = tuple(_corners(model, feature, rules) for feature in features)
+        if is_curve:
+            curves.append(_curve(model, features[0], corners[0], summed, mean, importance))
+        else:
+            others.append(Interaction(features, tuple(rules), mean, importance, corners, summed))
+    return Shapes(
+        model.prior,
+        tuple(sorted(curves, key=lambda shape: (-shape.importance, shape.features))),
+        tuple(sorted(others, key=lambda shape: (-shape.importance, shape.features))),
+    )
+
+
+def _curve(model: RuleModel, feature: int, values: Floats, summed: Summed, mean: Floats, importance: float) -> Curve:
+    is_categorical = feature in model.category_names
+    unseen = [float(len(values))] if is_categorical else []
+    said = summed.at({feature: np.array([*values, *unseen, np.nan])})
+    low, high = model.ranges[feature].tolist()
+    return Curve(
+        (feature,),
+        summed.chosen,
+        mean,
+        importance,
+        values,
+        said[: len(values)],
+        said[-1],
+        said[-2] if is_categorical else None,
+        (low, high) if low <= high else (np.nan, np.nan),
+    )
+
+
+@singledispatch
+def feature_importances(model: Any) -> Floats:
+    """How much each feature matters, as shares of one, shape (n_features,).
+
+    Rules: how far what is said of a feature's values moves two classes apart, averaged over training rows (see
+    :class:`Shape`); what rules say of several features is shared equally among them, as their weights are.
+
+    Trees: the weighted Gini decrease of the feature's conditions. Every condition divides the training weight of the
+    node above it into what fits and what does not; its decrease is the Gini impurity times weight above, less those of
+    the two parts. The two sides of a learned split say the same, so the shares are those of scikit-learn; a word of a
+    compact tree counts by itself. A condition on a value being missing counts for its feature.
+
+    Parameters
+    ----------
+    model : Model
+        The model.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        Not negative, with sum one; all zero for a model without conditions, or of conditions that explain nothing.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLTreeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> FERLTreeClassifier("medium", max_rules=3, random_state=0).fit(X, y).feature_importances_.round(2)
+    array([0.  , 0.  , 0.56, 0.44])
+    """
+    raise TypeError(f"A {type(model).__name__} has no importances.")
+
+
+@feature_importances.register
+def _(model: RuleModel) -> Floats:
+    found = np.zeros(model.n_features)
+    for shape in read_shapes(model).all:
+        found[list(shape.features)] += shape.importance / len(shape.features)
+    return _shares(found)
+
+
+@feature_importances.register
+def _(model: TreeModel) -> Floats:
+    by_column = np.zeros((1, model.n_features + len(model.missing_features)))
+    np.add.at(by_column[0], model.tree.feature[1:], condition_decrease(model.tree)[1:])
+    return _shares(add_up_indicators(by_column, model.missing_features)[0])
+
+
+def _shares(parts: Floats) -> Floats:
+    total = parts.sum()
+    return np.asarray(parts / total if total > 0 else np.zeros(len(parts)))
+
+
+def condition_decrease(tree: FuzzyTree) -> Floats:
+    """Decrease of impurity times weight by each node's own condition, shape (n_nodes,); 0 at the root."""
+    above = tree.class_weight[np.maximum(tree.parent, 0)]
+    rest = np.maximum(above - tree.class_weight, 0.0)
+    decrease = _impurity(above) - _impurity(tree.class_weight) - _impurity(rest)
+    decrease[0] = 0.0
+    return np.maximum(decrease, 0.0)
+
+
+def _impurity(class_weight: Floats) -> Floats:
+    """Gini impurity times weight."""
+    weight = class_weight.sum(axis=1)
+    squares = (class_weight**2).sum(axis=1)
+    return np.asarray(weight - np.divide(squares, weight, out=np.zeros(len(weight)), where=weight > 0))
+
+
+def feature_of(model: RuleModel, column: int) -> int:
+    """The feature that a column of the model tells about: itself, or the one whose being missing it indicates."""
+    return column if column < model.n_features else model.missing_features[column - model.n_features]
+
+
+def kept_rows(model: RuleModel) -> Floats:
+    """Training rows that the model keeps, shape (n_kept, n_columns).
+
+    All of them where they are few. Otherwise rows that cover the others, so that unusual rows are more frequent here.
+    """
+    profile = model.tree.profile
+    own = profile.exemplar[0] if profile.has_exemplars else np.zeros(0, dtype=np.int32)
+    return np.asarray(profile.exemplar_row[own[own >= 0]])
+
+
+def _corners(model: RuleModel, feature: int, rules: Sequence[int]) -> Floats:
+    """Values of a feature at which conditions of these rules bend, or the codes of its categories; at least one."""
+    if feature in model.category_names:
+        return np.arange(len(model.category_names[feature]), dtype=np.float64)
+    if model.column_kind(feature).is_ordered:
+        return np.arange(len(model.column_kind(feature).order), dtype=np.float64)
+    tree, found = model.tree, set()
+    for node in (step for rule in rules for step in tree.path(int(model.rules.node[rule]))):
+        if tree.feature[node] == feature:
+            a, b, c, d = tree.trapezoid[node].tolist()
+            # Beside an upright side the next number has no membership any more: the line falls in between.
+            found |= {np.nextafter(a, -np.inf) if a == b else a, b, c, np.nextafter(d, np.inf) if c == d else d}
+    bends = sorted(value for value in found if np.isfinite(value))
+    return np.array(bends or [float(np.nan_to_num(model.ranges[feature, 0], posinf=0.0))])
+
+
+def mean_firing(model: RuleModel) -> Floats:
+    """Mean firing of each rule over the training rows, shape (n_rules,)."""
+    weight = model.tree.weight
+    return np.asarray(weight[model.rules.node] / weight[0])
+
+
+def mean_contributions(model: RuleModel) -> Floats:
+    """What rules, and last the prior, add to scores on average over training rows, (n_rules + 1, n_classes)."""
+    return np.vstack([mean_firing(model)[:, None] * model.rules.weight, model.prior])

@@ -1,0 +1,187 @@
+"""What if: the answer to a row beside the answer to the same row with other values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any
+
+from ferl._models.model import Model
+from ferl._tables import OneRow, read_row, with_indicators
+from ferl._tell.explain import LEAST_SHOWN, explain, shown_values
+from ferl._tell.explanation import MAX_PROBABLE, Explanation
+from ferl._tell.page import Section, Table
+from ferl._tell.render import Readable
+from ferl._tell.statements import weight_text
+from ferl._util.text import listed, percent_text, plain, spoken, value_text
+
+
+@dataclass(frozen=True)
+class WhatIf(Readable):
+    """The answer to a row, and to the same row with other values.
+
+    ``print`` it for text, look at it in a notebook for HTML, or take :meth:`to_dict`.
+
+    Attributes
+    ----------
+    changes : tuple of (str, object, object)
+        Features, the row's value of each, and the other one.
+    before, after : Explanation
+        The story of the row, and of the other; neither has nearest changes.
+    outside : tuple of (str, object, object, object)
+        Features whose other value lies outside the range that the model remembers: the value, and the range's ends.
+        Rules remember that of all training rows; trees that of their splits and of the rows they keep, which may be
+        smaller.
+    """
+
+    changes: tuple[tuple[str, Any, Any], ...]
+    before: Explanation
+    after: Explanation
+    outside: tuple[tuple[str, Any, Any, Any], ...] = ()
+
+    @cached_property
+    def summary(self) -> str:
+        """One sentence: the changes, and the answer before and after."""
+        clauses = [
+            f"{spoken(name)} were {value_text(to)} instead of {value_text(own)}" for name, own, to in self.changes
+        ]
+        named = f"{spoken(self.after.target)}: " if self.after.target else ""
+        return f"{named}If {listed(clauses)}, {_beside(self.after, self.before)}."
+
+    @cached_property
+    def _sections(self) -> list[Section]:
+        before, after = self.before, self.after
+        title, *lines = before.outside_lines(self.outside)
+        rows = tuple(
+            (spoken(after.classes[c]), percent_text(before.probability[c]), percent_text(after.probability[c]))
+            for c in after.class_order
+        )
+        page = [
+            Section("", (self.summary,), is_lead=True),
+            Section(title, tuple(lines)),
+            Section("Probability", (Table(("class", "now", "then"), rows),)),
+            *self._weights(),
+        ]
+        return [section for section in page if section.blocks]
+
+    def _weights(self) -> list[Section]:
+        """Where weights add up: the features whose weights the changes alter."""
+        then = self.after.balance
+        if then is None:
+            return []
+        now = self.before.balance.between(*then.compared)
+        known, rows = {part.feature: part for part in now.features}, []
+        for part in then.features:
+            own = known[part.feature]
+            weights = now.moves(own), then.moves(part)
+            if abs(weights[1] - weights[0]) >= LEAST_SHOWN:
+                values = dict.fromkeys((value_text(own.value), value_text(part.value)))
+                rows.append((spoken(part.feature), ", ".join(values), *map(weight_text, weights)))
+        sums = [weight_text(own.apart(own.scores)) for own in (now, then)]
+        towards, against = (spoken(self.after.classes[c]) for c in then.compared)
+        rows.append(("sum of all features", "", *sums))
+        title = f"What speaks for {towards} (+) and for {against} (-)"
+        return [Section(title, (Table(("feature", "value", "now", "then"), tuple(rows)),))]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it in the types of JSON."""
+        return {
+            "summary": self.summary,
+            "changes": [{"feature": name, "value": plain(own), "to": plain(to)} for name, own, to in self.changes],
+            "outside": [
+                {"feature": name, "to": plain(to), "low": plain(low), "high": plain(high)}
+                for name, to, low, high in self.outside
+            ],
+            "before": self.before.to_dict(),
+            "after": self.after.to_dict(),
+        }
+
+
+def _beside(after: Explanation, before: Explanation) -> str:
+    """An answer beside the one before it: "the answer would be yes (80 %) instead of no (60 %)"."""
+    then, now = (_no_answer(own) if own.abstains else own.answer_text for own in (after, before))
+    is_same = after.abstains == before.abstains and then == now
+    if after.abstains:
+        still = " still" if before.abstains else ""
+        beside = "" if is_same else f"; now there is {now}" if before.abstains else f"; now it is {now}"
+        return f"there would{still} be {then}{beside}"
+    if before.abstains:
+        return f"the answer would be {then}; now there is {now}"
+    return f"the answer would still be {then}" if is_same else f"the answer would be {then} instead of {now}"
+
+
+def _no_answer(story: Explanation) -> str:
+    """That there is no answer, and the classes that are most probable, if anything is known of them."""
+    probable = [
+        f"{spoken(story.classes[c])} {percent_text(story.probability[c])}"
+        for c in story.class_order[:MAX_PROBABLE]
+        if story.in_set[c]
+    ]
+    return "no answer" if story.ignorance == 1 or not probable else f"no answer ({', '.join(probable)})"
+
+
+def what_if(model: Model, one: OneRow, changes: Mapping[Any, Any]) -> WhatIf:
+    """What the answer would be if some values were others; see :meth:`ferl.FERLClassifier.what_if`.
+
+    Parameters
+    ----------
+    model : Model
+        The model.
+    one : OneRow
+        The row.
+    changes : mapping of feature to value
+        Other values, by name or index.
+
+    Returns
+    -------
+    WhatIf
+    """
+    if not changes:
+        raise ValueError("changes is empty; give the other values, for example {'age': 50}.")
+    names = model.feature_names()
+    other: dict[int, Any] = {}
+    called: dict[int, Any] = {}
+    for feature, value in changes.items():
+        f = _index(feature, names)
+        if f in other:
+            raise ValueError(f"changes has {names[f]!r} twice, as {called[f]!r} and as {feature!r}; give it one value.")
+        other[f], called[f] = value, feature
+    there = _with_values(model, one, other)
+    # As the model reads them: a number of a category column is a category, "7" in a column of numbers is 7.
+    values, read = shown_values(model, one), shown_values(model, there)
+    before, after = (explain(model, row, counterfactual=False) for row in (one, there))
+    outside = tuple(
+        (names[f], read[f], *(model.number(f, end) for end in model.training_range(f)))
+        for f in other
+        if _is_outside(model, f, float(there.values[0, f]))
+    )
+    return WhatIf(tuple((names[f], values[f], read[f]) for f in other), before, after, outside)
+
+
+def _is_outside(model: Model, feature: int, value: float) -> bool:
+    """Whether a number lies outside the training range that the model remembers; a missing value does not."""
+    if feature in model.category_names or model.column_kind(feature).is_ordered:
+        return False
+    low, high = model.training_range(feature)
+    return value < low or value > high
+
+
+def _with_values(model: Model, one: OneRow, other: Mapping[int, Any]) -> OneRow:
+    """The row with other values of some features; the others stay as they are."""
+    read = read_row(model.schema, model.missing_features, [other.get(f) for f in range(model.n_features)])
+    values = one.values[:, : model.n_features].copy()
+    values[:, list(other)] = read.values[:, list(other)]
+    unseen = {f: value for f, value in one.unseen.items() if f not in other} | read.unseen
+    return OneRow(with_indicators(values, model.missing_features), unseen)
+
+
+def _index(feature: Any, names: list[str]) -> int:
+    if feature in names:
+        return names.index(feature)
+    if isinstance(feature, int) and 0 <= feature < len(names):
+        return feature
+    near = get_close_matches(str(feature), names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"the first ones are {', '.join(map(repr, names[:3]))}."
+    raise ValueError(f"changes has {feature!r}, which is no feature of the model; {hint}")
