@@ -37,7 +37,8 @@ def classifier_of(parameters: Mapping[str, Any], **others: Any) -> Classifier:
 
 def fit(parameters: Mapping[str, Any], X: Any, y: Any, seed: int) -> Classifier:
     """Fit with these parameters on one thread."""
-    return classifier_of(parameters, random_state=seed, n_jobs=1).fit(X, y)
+    fitted: Classifier = classifier_of(parameters, random_state=seed, n_jobs=1).fit(X, y)
+    return fitted
 
 
 def size(fitted: Classifier) -> int:

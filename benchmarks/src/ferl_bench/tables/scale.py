@@ -184,7 +184,7 @@ def fit_cluster(folder: Path, n_workers: int, name: str = "deep") -> dict[str, f
         Client(cluster) as client,
     ):
         table = dd.read_parquet(folder)
-        kind = DaskFERLTreeClassifier if "variant" in MODELS[name] else DaskFERLClassifier
+        kind: Any = DaskFERLTreeClassifier if "variant" in MODELS[name] else DaskFERLClassifier
         started = perf_counter()
         kind(**MODELS[name], random_state=SEED, client=client).fit(table.drop(columns=TARGET), table[TARGET])
         return {"seconds": perf_counter() - started}
