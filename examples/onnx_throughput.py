@@ -44,9 +44,7 @@ def report(name: str, n_rows: int, seconds: float) -> None:
 def race(clf: FERLClassifier | FERLTreeClassifier, rows: np.ndarray, measures: tuple) -> None:
     """One classifier in Python and in ONNX, without and with novelty."""
     n_rows = len(rows)
-    print(
-        f"{clf.n_rules_} rules ({type(clf).__name__}), {n_rows:,} x {rows.shape[1]} rows, one thread, fastest of three runs"
-    )
+    print(f"{type(clf).__name__}, {clf.n_rules_} rules, {n_rows:,} x {rows.shape[1]} rows, one thread, best of three")
     report("Python, predict_proba", n_rows, best_time(lambda: clf.predict_proba(rows)))
     report("Python, novelty", n_rows, best_time(lambda: clf.novelty(rows)))
     probability = "probability" if isinstance(clf, FERLClassifier) else "pignistic"
