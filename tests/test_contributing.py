@@ -79,6 +79,4 @@ def test_the_picture_of_the_layers_has_every_package_and_no_other() -> None:
     # Names are followed by a colon, stand between dots or in brackets, or begin with an underscore.
     shown = re.findall(r"(\w+):|(\w+) ·|· (\w+)|\((_\w+)\)|\b(_\w+)", picture[1])
     gone = sorted({"".join(one) for one in shown} - names - {"_core"})
-    assert not gone, (
-        f"The picture of the layers in CONTRIBUTING.md has {', '.join(gone)}: remove what no longer exists."
-    )
+    assert not gone, f"The picture of the layers in CONTRIBUTING.md has {', '.join(gone)}: remove what is gone."
