@@ -18,9 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ferl import FERLClassifier, FERLTreeClassifier, export_graphviz, plot_tree
 from ferl.plot import (
-    average_ranks,
     plot_contributions,
-    plot_critical_difference,
     plot_decision_regions,
     plot_evidence,
     plot_importance,
@@ -76,7 +74,7 @@ def trees():
     pixels = [f"row {pixel // 8} column {pixel % 8}" for pixel in range(64)]
     fifty = FERLTreeClassifier("medium", max_rules=50, random_state=0).fit(digits.data, digits.target)
     save(plot_tree(fifty, feature_names=pixels, min_weight=0.06).figure, "tree_folded", dpi=60)
-    words = FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(FLOWERS, KINDS)
+    words = FERLTreeClassifier("compact", random_state=0).fit(FLOWERS, KINDS)
     save(plot_tree(words, feature_names=PARTS).figure, "tree_words")
     table, ill, columns = patients()
     mixed = FERLTreeClassifier("medium", max_rules=9, random_state=0).fit(table, ill)
@@ -89,7 +87,7 @@ def trees():
 
 
 def shapes():
-    """Curves and maps of wide rules: two classes with categories and gaps, three kinds of flowers."""
+    """Curves and maps of rules: two classes with categories and gaps, three kinds of flowers."""
     table, ill, columns = patients()
     clf = FERLClassifier(random_state=0).fit(table, ill)
     save(plot_shapes(clf, feature_names=columns, max_features=4), "shapes")
@@ -155,8 +153,8 @@ def regions():
     plot_decision_regions(clf, FLOWERS[:, 2:], KINDS, feature_names=PARTS[2:], n_steps=150, ax=ax)
     save(figure, "regions")
     figure, ax = sheet(6.2, 4.0)
-    wide = FERLClassifier(random_state=0).fit(FLOWERS, KINDS)
-    plot_decision_regions(wide, FLOWERS, KINDS, features=(2, 0), feature_names=PARTS, n_steps=120, ax=ax)
+    rules = FERLClassifier(random_state=0).fit(FLOWERS, KINDS)
+    plot_decision_regions(rules, FLOWERS, KINDS, features=(2, 0), feature_names=PARTS, n_steps=120, ax=ax)
     save(figure, "regions_held", dpi=80)
 
 
@@ -177,20 +175,6 @@ def curves():
     save(reliability[0], "reliability")
 
 
-def ranks():
-    """The accuracies of docs/results/frontier.md, over its data sets."""
-    page = (DOCS / "results" / "frontier.md").read_text(encoding="utf-8")
-    section = page.partition("## Acc % by data set")[2].partition("\n## ")[0]
-    table = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("|")]
-    methods, rows = table[0][1:], [row[1:] for row in table[2:]]
-    # A method that was not run, because a package is missing, has empty cells.
-    run = [(column, name) for column, name in enumerate(methods) if all(row[column] for row in rows)]
-    scores = {name: [float(row[column]) for row in rows] for column, name in run}
-    figure, ax = sheet(8, 3.6)
-    plot_critical_difference(average_ranks(scores), len(rows), ax=ax)
-    save(figure, "critical_difference")
-
-
 FOLDER.mkdir(parents=True, exist_ok=True)
-for draw in (trees, shapes, contributions, novelty, evidence, memberships, regions, curves, ranks):
+for draw in (trees, shapes, contributions, novelty, evidence, memberships, regions, curves):
     draw()

@@ -254,9 +254,9 @@ def test_words_and_learned_splits_refuse_each_others_options():
 def test_given_words_must_be_those_of_the_features():
     words = quantile_partition(X, [f"feature {j}" for j in range(np.shape(X)[1])])
     with pytest.raises(PartitionError, match="'feature 0' is not a feature of the table"):
-        FERLTreeClassifier("compact", criterion="consistent", words=words).fit(X, Y)
+        FERLTreeClassifier("compact", words=words).fit(X, Y)
     with pytest.raises(PartitionError, match="partition holds 'low'; it must hold"):
-        FERLTreeClassifier("compact", criterion="consistent", words=["low", "high"]).fit(X, Y)
+        FERLTreeClassifier("compact", words=["low", "high"]).fit(X, Y)
 
 
 def test_rows_that_do_not_fit_the_model_are_refused():

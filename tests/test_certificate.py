@@ -96,7 +96,7 @@ def test_no_attack_on_real_trees_changes_a_label(name: str, load: Any) -> None:
 @pytest.mark.parametrize("name", ["compact", "compact, vote", "rules"])
 def test_no_attack_on_words_with_upright_sides_changes_a_label(name: str) -> None:
     X, y = load_iris(return_X_y=True)
-    model = fit((X, y), **MODELS[name], partition=[crisp_words(f"x{f}", X[:, f]) for f in range(4)])
+    model = fit((X, y), **MODELS[name], words=[crisp_words(f"x{f}", X[:, f]) for f in range(4)])
     assert model.stability_report().slope == np.inf
     assert assert_withstands(model, X[::4], np.ones(4), 0) > 5_000
     radius = model.certified_radius(X)
@@ -357,7 +357,7 @@ def test_the_cache_answers_near_rows_without_inference(monkeypatch: pytest.Monke
     first = cache.predict(X)
     kept = np.unique(X, axis=0)
     radius, known = model.certified_radius(kept), model.predict(kept).tolist()
-    monkeypatch.setattr("ferl.certified_cache.read_evidence", None)
+    monkeypatch.setattr(TreeModel, "evidence", None)
     assert cache.predict(X).tolist() == first.tolist()
     assert cache.predict(kept + INSIDE * radius[:, None]).tolist() == known
     # Equal rows of one batch are kept once, and count as misses all.

@@ -17,7 +17,7 @@ from sklearn.exceptions import NotFittedError
 
 from dask_examples import FEATURES, client, cluster, in_parts, on_cluster, people_in_parts, same_model
 from estimators import classifier
-from ferl import FERLClassifier, load_model, save_model
+from ferl import FERLClassifier, FERLTreeClassifier, load_model, save_model
 from ferl.dask import DaskFERLClassifier, DaskFERLTreeClassifier
 from stream_examples import people, same_tree
 

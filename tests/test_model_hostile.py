@@ -369,7 +369,7 @@ def one_chain(n: int):
         "profile": {name: [[0] * n] * (n + 1) for name in ("mean", "variance")}
         | {"exemplar": [[]] * (n + 1), "exemplar_row": []},
     }
-    form["weights"] = {"node": [n], "weight": [[1, -1]], "prior": [0, 0], "seen": [[0, 1]] * n}
+    form["weights"] = {"node": [n], "weight": [[1, -1]], "ridge": [1], "prior": [0, 0], "ranges": [[0, 1]] * n}
     return form
 
 
