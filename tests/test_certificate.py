@@ -17,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 from estimators import classifier
 from ferl import CertifiedCache, FERLClassifier, FERLTreeClassifier
 from ferl._models.certificates import global_radius, local_radius
+from ferl._models.tree_model import TreeModel
 from ferl_bench.attack import Attacker
 from law_examples import LAW, Floats, Table, fit, rows_near, tables
 from partition_examples import crisp_words

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from ferl import FERLClassifier
+from ferl._models.shapes import kept_rows, read_shapes
 from ferl._models.tree import Profile
 from ferl._tell.statements import statements
 from table_examples import TABLE_LAW, rows_beside, wide_example
@@ -113,4 +114,4 @@ def test_wide_rules_are_numbered_in_the_order_of_their_weights():
     rules = statements(clf.model_)
     assert [rule.number for rule in rules] == list(range(1, clf.n_rules_ + 1))
     assert [rule.node for rule in rules] == np.flatnonzero(clf.model_.is_source).tolist()
-    np.testing.assert_array_equal([rule.evidence for rule in rules], clf.evidence_weights_)
+    np.testing.assert_array_equal([rule.adds for rule in rules], clf.evidence_weights_)
