@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ferl import FERLClassifier, FuzzyTree, _core
-from ferl._models.nearest import TOLERANCE, Changes, nearest_changes
+from ferl._models.nearest import Changes, nearest_changes
 from ferl._models.sources import fired_sources
 from ferl._tables import OneRow, read_row
 from ferl._tell.explain import explain
@@ -243,7 +243,7 @@ def test_the_proof_goes_all_the_way(table: Table, seed, combination):
         for change in changes.found:
             unit = spread[int(change.feature[1:])]
             gap = abs(change.exact - change.value) - change.proven * unit
-            if gap > 2 * TOLERANCE * unit + 16 * np.spacing(np.abs(change.exact) + np.abs(change.value)):
+            if gap > 2e-7 * unit + 16 * np.spacing(np.abs(change.exact) + np.abs(change.value)):
                 assert nearly_ties(model, row, int(change.feature[1:]), change.proven * unit)
 
 

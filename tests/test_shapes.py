@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from ferl import FERLClassifier, FERLTreeClassifier
+from ferl._models.shapes import kept_rows, read_shapes
 from ferl._models.tree import Profile
 from ferl._tell.statements import statements
 from table_examples import TABLE_LAW, rows_beside, wide_example

@@ -20,8 +20,9 @@ from ferl._models.evidence import Evidence, ScoreEvidence
 from ferl._models.rule_model import RuleModel
 from ferl._sklearn import Interval, fit_context
 from ferl._tell.curves import Points, ScoreTable, read_score_table
+from ferl._tell.page import Section, Table
 from ferl._tell.reasons import POINTS_TO_DOUBLE, Reason, read_reasons
-from ferl._tell.render import escaped, latex_table
+from ferl._tell.render import as_text, escaped, latex_table
 from ferl._tell.statements import Style, in_sentence, reader_names
 from ferl._util.arrays import Floats
 from ferl._util.files import replace_text
@@ -316,16 +317,13 @@ class Scorecard(ClassifierMixin, Wrapper):
         str
         """
         table, style = self._table(feature_names, class_names)
-        rows = [("", "", self._heads(style))]
-        rows += [(line.name, line.when, self._count.texts(line)) for line in table.with_base()]
-        widths = [max(len(row[2][k]) for row in rows) for k in range(len(rows[0][2]))]
-        first, second = (max(len(row[k]) for row in rows) for k in (0, 1))
-        lines, last = [], ""
-        for name, when, points in rows:
-            told = "  ".join(text.rjust(width) for text, width in zip(points, widths, strict=True))
-            lines.append(f"{'' if name == last else name:<{first}}  {when:<{second}}  {told}".rstrip())
-            last = name
-        return "\n".join([*lines, "", *self._count.meaning(style.classes, self._positive())])
+        heads, rows, last = self._heads(style), [], ""
+        for line in table.with_base():
+            rows.append(("" if line.name == last else line.name, line.when, *self._count.texts(line)))
+            last = line.name
+        points = Table(("", "", *heads), tuple(rows), "ll" + "r" * len(heads))
+        meaning = self._count.meaning(style.classes, self._positive())
+        return as_text([Section("", (points,)), Section("", tuple(meaning))], None)
 
     def latex(
         self,
