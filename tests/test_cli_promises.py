@@ -10,7 +10,7 @@ import pytest
 
 from cli_examples import ferl, noisy, read_table, refused, write_table
 from ferl import FERLClassifier, NoveltyDetector, load_model
-from ferl._models.fields import ModelFileError
+from ferl._models.form import ModelFileError
 from ferl._read.calibration import calibration_from_form
 from ferl.abstention import RiskControlledFERL
 from ferl.calibration import CalibratedFERL

@@ -155,7 +155,7 @@ def test_the_file_says_what_it_is():
     model, _ = fitted(load_iris)
     exported = to_onnx(model)
     told = {own.key: own.value for own in exported.metadata_props}
-    assert (told["variant"], told["combination"]) == ("wide", "weights")
+    assert (told["model"], told["support_gate"]) == ("rules", "True")
     assert json.loads(told["classes"]) == [0, 1, 2]
     assert exported.SerializeToString() == to_onnx(model).SerializeToString()
     assert to_onnx(model, novelty=False).ByteSize() < exported.ByteSize() / 2

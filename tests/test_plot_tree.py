@@ -11,7 +11,6 @@ import pytest
 from sklearn.datasets import load_digits, load_iris
 
 from ferl import FERLClassifier, FERLTreeClassifier, plot_tree
-from ferl._util.text import class_colours
 from ferl.partition import FuzzySet, LinguisticVariable
 from ferl.plot.tree import lay_out
 from table_examples import mixed_table
@@ -22,6 +21,7 @@ figure_module = pytest.importorskip("matplotlib.figure")
 
 IRIS = load_iris()
 LABELS = IRIS.target_names[IRIS.target]
+COLOURS = ["#0072B2", "#E69F00", "#009E73"]  # of the first three classes: Okabe and Ito
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_every_end_shows_its_class_shares_in_the_colours_of_the_classes(ax: Any,
         parts = [found[f"share-{node}-{c}"] for c in range(tree.n_classes)]
         widths = np.array([part.get_width() for part in parts])
         np.testing.assert_allclose(widths / widths.sum(), tree.consequent[node], atol=1e-9)
-        for part, colour in zip(parts, class_colours(tree.n_classes), strict=True):
+        for part, colour in zip(parts, COLOURS[: tree.n_classes], strict=True):
             assert colors.to_rgb(part.get_facecolor()) == pytest.approx(colors.to_rgb(colour))
         assert found[f"label-{node}"].get_text() == str(clf.classes_[tree.consequent[node].argmax()])
 
@@ -117,7 +117,7 @@ def test_trapezoids_of_words_are_their_memberships(ax: Any) -> None:
 def test_upright_sides_of_words_are_drawn_upright(ax: Any) -> None:
     sets = [FuzzySet.falling("short", 2.45), FuzzySet.crisp("middling", 2.45, 4.9), FuzzySet.rising("long", 4.9)]
     words = [LinguisticVariable("x2", sets)]
-    clf = FERLTreeClassifier("compact", criterion="consistent", words=words, random_state=0).fit(IRIS.data, LABELS)
+    clf = FERLTreeClassifier("compact", words=words, random_state=0).fit(IRIS.data, LABELS)
     plot_tree(clf, ax=ax)
     tree, found = clf.tree_, drawn(ax)
     node = next(n for n in range(1, tree.n_nodes) if tree.word[n] == "middling")

@@ -145,7 +145,7 @@ def test_a_scorecard_fits_a_clone_and_can_be_cross_validated():
     for name, value in (("base_odds", 0), ("points_to_double", -1), ("base_points", "many")):
         with pytest.raises(ValueError, match=name):
             Scorecard(card.estimator_, **{name: value}).frame()
-    with pytest.raises(ValueError, match="no weights of evidence"):
+    with pytest.raises(ValueError, match=r"Scorecard is for rules, .* Use FERLClassifier"):
         Scorecard(FERLTreeClassifier("medium", max_rules=3, random_state=0).fit(X, y)).frame()
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
-from ferl import FERLClassifier, FERLTreeClassifier
+from ferl import FERLClassifier
 from ferl._models.shapes import kept_rows, read_shapes
 from ferl._models.tree import Profile
 from ferl._tell.statements import statements
@@ -107,13 +107,6 @@ def test_a_crisp_side_falls_between_neighbouring_numbers():
     near = np.array([2.0, np.nextafter(3.0, -1), 3.0, np.nextafter(3.0, 9), 4.0])
     rows = np.column_stack([near] * 4)
     np.testing.assert_allclose(summed(read_shapes(model), rows), model.decision_scores(rows), atol=1e-12)
-
-
-def test_trees_have_no_shapes():
-    X, y = load_iris(return_X_y=True)
-    clf = FERLTreeClassifier("medium", max_rules=3, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="no weights of evidence"):
-        read_shapes(clf.model_)
 
 
 def test_wide_rules_are_numbered_in_the_order_of_their_weights():

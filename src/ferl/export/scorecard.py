@@ -29,7 +29,7 @@ from ferl._util.files import replace_text
 from ferl._util.text import shown
 from ferl._wrapper import Wrapper, fitted_clone
 from ferl.export.text import data_frame
-from ferl.metrics.cost import Cost, cost_of_change
+from ferl.metrics.comparison import Cost, cost_of_change
 from ferl.rules import FERLClassifier
 
 
@@ -414,7 +414,7 @@ class Scorecard(ClassifierMixin, Wrapper):
     ) -> tuple[ScoreTable, Style]:
         """The table in points, whose base holds the points of even odds, and the names it is told with."""
         self._validate_params()
-        model = model_of(self._classifier("a scorecard"), "Scorecard", RuleModel, "rules_frame")
+        model = model_of(self._classifier("a scorecard"), "Scorecard", RuleModel, "FERLClassifier")
         names, labels = reader_names(model, feature_names, class_names)
         style = Style(model, names, [in_sentence(str(label)) for label in labels], max_listed=None)
         scale = partial(self._count.scale, positive=self._positive())
@@ -517,5 +517,5 @@ def reason_codes(
     worst area is 2019: 162 points below the average row
     radius error is 1.095: 68 points below the average row
     """
-    model = model_of(estimator, "reason_codes", RuleModel, "explain, which names the rules that fired")
+    model = model_of(estimator, "reason_codes", RuleModel, "FERLClassifier")
     return read_reasons(model, estimator._rows(X), n, positive, against, points_to_double, feature_names, rival)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ferl._tables.columns import Column
 from ferl._util.text import shown_line, shown_names
-from ferl.metrics.groups import SMALL_GROUP, count_groups, group_rows, positive_index
+from ferl.metrics.comparison import SMALL_GROUP, count_groups, group_rows, positive_index
 from ferl.report.table_reading import TableReading
 from ferl.report.view import View
 
