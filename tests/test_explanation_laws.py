@@ -20,6 +20,7 @@ from law_examples import COMBINATIONS, RULES, SOURCES, Floats, Table, fit, rows_
 from oracle.line_search import Line
 from table_examples import Mixed, fit_mixed, mixed_tables, rows_beside
 
+TOLERANCE = 1e-7  # of a spread, between the proven distance and the change
 FEW = settings(max_examples=25, deadline=None, database=None)
 VARIANTS = st.sampled_from(["deep", "compact"])
 OPTIONS = st.fixed_dictionaries(
@@ -243,7 +244,7 @@ def test_the_proof_goes_all_the_way(table: Table, seed, combination):
         for change in changes.found:
             unit = spread[int(change.feature[1:])]
             gap = abs(change.exact - change.value) - change.proven * unit
-            if gap > 2e-7 * unit + 16 * np.spacing(np.abs(change.exact) + np.abs(change.value)):
+            if gap > 2 * TOLERANCE * unit + 16 * np.spacing(np.abs(change.exact) + np.abs(change.value)):
                 assert nearly_ties(model, row, int(change.feature[1:]), change.proven * unit)
 
 

@@ -19,7 +19,7 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 from sklearn.model_selection import cross_val_score
 
 from ferl import FERLClassifier, FERLTreeClassifier
-from ferl._read import reasons
+from ferl._tell import reasons
 from ferl._tell.curves import read_score_table
 from ferl.export import Scorecard, export_scorecard, reason_codes
 from table_examples import TABLE_LAW, rows_beside, wide_example

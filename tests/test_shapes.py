@@ -114,4 +114,4 @@ def test_wide_rules_are_numbered_in_the_order_of_their_weights():
     rules = statements(clf.model_)
     assert [rule.number for rule in rules] == list(range(1, clf.n_rules_ + 1))
     assert [rule.node for rule in rules] == np.flatnonzero(clf.model_.is_source).tolist()
-    np.testing.assert_array_equal([rule.evidence for rule in rules], clf.evidence_weights_)
+    np.testing.assert_array_equal([rule.adds for rule in rules], clf.evidence_weights_)
