@@ -12,7 +12,7 @@ import pytest
 
 from cli_examples import ferl, noisy, read_table, refused, write_table
 from ferl import load_model
-from ferl._read.judgement import ABSTENTIONS
+from ferl._judge.judgement import ABSTENTIONS
 from ferl.conformal import ConformalFERL
 
 KINDS = ("no", "yes")

@@ -162,7 +162,7 @@ def test_few_numbers_and_many_names_of_kinds_are_classes(tmp_path):
 
 
 def test_the_cost_of_many_classes_is_told_before_it_is_paid(capsys):
-    from ferl._cli.target import note_cost
+    from ferl._cli.fit import note_cost
 
     note_cost("rules", 20_000, 10, 1000)
     assert "1,000 classes in 20,000 rows: a fit of rules takes roughly 4 min" in capsys.readouterr().err

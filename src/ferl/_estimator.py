@@ -66,7 +66,7 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, RemembersValidParameters
     _moved: ClassVar[dict[str, str]] = {}  # parameters of an earlier form, and what to write instead
 
     def __new__(cls, *args: Any, **parameters: Any) -> Self:
-        """Refuse wrong parameters; subclasses keep to ``_refuse_moved``, since a ``__new__`` would be their signature."""
+        """Refuse moved parameters. A ``__new__`` of a subclass would be its signature: see ``_refuse_moved``."""
         cls._refuse_moved(*args, **parameters)
         return object.__new__(cls)
 
