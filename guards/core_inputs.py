@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from ferl._model.model import Model
-
+from ferl._models.model import Model
 from golden_vectors import load, names
 
 LARGE = (3, True, 9000, 6000)  # as many rows as threads need to share the work of every stage among them
@@ -54,12 +53,12 @@ def write_model(file: BinaryIO, name: str, model: Model, rows: NDArray[np.float6
     start, membership = np.zeros(tree.n_nodes + 1, dtype=np.int32), np.zeros(0)
     if tree.categories is not None:
         start, membership = tree.categories.start, tree.categories.membership
-    write(file, "tree" if model.weights is None else "weights", name)
+    write(file, "tree" if model.kind == "trees" else "weights", name)
     write(file, tree.parent, tree.feature, tree.trapezoid, tree.share, start, membership, tree.support)
     write(file, float(model.reading.gate_margin))
     n, n_classes = len(rows), len(model.classes)
     radius, ignorance, conflict = np.zeros(n), np.zeros(n), np.zeros(n)
-    if model.weights is None:
+    if model.kind == "trees":
         rule, gated = model.reading.combination, model.reading.support_gate
         write(file, tree.consequent, model.reliability, model.is_source)
         write(file, float(n_classes), float(RULES.index(rule)), float(gated), rows, scale)
@@ -71,9 +70,9 @@ def write_model(file: BinaryIO, name: str, model: Model, rows: NDArray[np.float6
             model.sources.certified_radius(rows, belief.argmax(axis=1).astype(np.int32), scale, 1, radius)
             answers.append(radius)
         return digest(*answers)
-    weights, columns = model.weights, model.gated_columns
-    write(file, weights.node, weights.weight, weights.prior, columns, weights.seen[columns])
-    write(file, tree.n_categories(len(weights.seen))[columns], float(model.reading.gate_margin), rows, scale)
+    rules, columns = model.rules, model.gated_columns
+    write(file, rules.node, rules.weight, model.prior, columns, model.ranges[columns])
+    write(file, tree.n_categories(len(model.ranges))[columns], float(model.reading.gate_margin), rows, scale)
     scores, *masses = (np.zeros((n, n_classes)) for _ in range(4))
     model.scores.scores(rows, 1, scores)
     model.scores.weigh(rows, 1, *masses, ignorance, conflict)

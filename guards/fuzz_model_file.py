@@ -26,9 +26,9 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "tests"), str(HERE)]
 
 import campaign  # noqa: E402
-from ferl._model.files import parsed_model  # noqa: E402
 
 from ferl import FERLClassifier, ModelFileError  # noqa: E402
+from ferl._models.files import parsed_model  # noqa: E402
 from ferl._tables.files import FileForm, TableFile  # noqa: E402
 from ferl._util.files import TableFileError  # noqa: E402
 from ferl.saving import _estimator  # noqa: E402
@@ -38,7 +38,7 @@ CORPUS = HERE / "corpus"
 TOKENS = [b'"', b"[", b"]", b"{", b"}", b",", b":", b"-", b"e9", b"1e309", b"nan", b'"inf"', b"null", b"true", b"\x00"]
 TOKENS += [b"\n", b"\r\n", b'""', b"\xff", b"\xef\xbb\xbf", b"9" * 400, b"0.5", b"-1", b"2147483648", b"\\ud800", b";"]
 VALUES = [b"null", b"true", b"0", b"-1", b"1", b"2", b"7", b"2147483648", b"1e308", b"-1e150", b"0.5", b"5e-324", b'""']
-VALUES += [b'"nan"', b'"inf"', b'"-inf"', b"[]", b"{}", b"[[]]", b"[0]", b'"chain"', b'"wide"', b"1" + b"0" * 30]
+VALUES += [b'"nan"', b'"inf"', b'"-inf"', b"[]", b"{}", b"[[]]", b"[0]", b'"chain"', b'"rules"', b"1" + b"0" * 30]
 CSV = b'age,city,y\n1.5,"Oslo, N",yes\n,Bergen,no\n3e2,"two\nlines",yes\n'
 LONGEST_MESSAGE = 1000
 MANY = 16  # values replaced at a time, at most

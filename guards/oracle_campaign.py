@@ -1,8 +1,8 @@
-"""The compiled core against the oracle, on as many random tables as there is time for, over all variants.
+"""The compiled core against the oracle, on as many random tables as there is time for, over all kinds of models.
 
 Of three cases two are answers: a table with categories, missing values, ties and weights that no test has seen, a model
 fitted on it, and rows to judge; all that the model says must be what the slow NumPy FERL of ``tests/oracle`` says. The
-third is growth: a tree that the oracle grows again by brute force, or the best conditions of wide rules.
+third is growth: a tree that the oracle grows again by brute force, or the best conditions of rules.
 
 ::
 
@@ -30,23 +30,23 @@ import test_linguistic  # noqa: E402
 import test_oracle  # noqa: E402
 import test_table_oracle  # noqa: E402
 import test_wide_core  # noqa: E402
+from estimators import classifier  # noqa: E402
 from ferl._sklearn import check_rows  # noqa: E402
 from golden_vectors import Vectors, assert_answers  # noqa: E402
 from table_examples import Mixed, mixed_table, rows_beside  # noqa: E402
 from test_golden import answers_of_python  # noqa: E402
-from tree_examples import tree_classifier  # noqa: E402
 
 ROUNDING = 1e-9  # relative, and a hundredth of it absolute: sums of many rows, in another order
 BORDER = 1e-9  # classes so near to the border of a set, or to each other, may fall on either side of it
 BEYOND_THE_TESTS = 10_000  # the first number of a case, as a seed; the tests take smaller ones
 
 KINDS: dict[str, dict[str, Any]] = {
-    "wide": {"variant": "wide"},
-    "wide in words": {"variant": "wide", "partition": "quantile"},
-    "deep": {"variant": "deep"},
-    "medium": {"variant": "medium"},
-    "compact": {"variant": "compact", "criterion": None},
-    "tree of words": {"variant": "compact"},
+    "rules": {"kind": "rules"},
+    "rules in words": {"kind": "rules", "words": "quantile"},
+    "deep": {"kind": "deep"},
+    "medium": {"kind": "medium"},
+    "words": {"kind": "words"},
+    "compact": {"kind": "compact"},
 }
 COMBINATIONS = ("dempster", "cautious", "chain", "vote")
 
@@ -72,9 +72,9 @@ def answers_agree(seed: int, kind: str) -> str:
     table, weight = random_table(rng)
     options = KINDS[kind] | {"max_rules": int(rng.choice([3, 8, 20])), "random_state": seed % 2**31}
     options |= {"missing_conditions": bool(rng.random() < 0.3), "support_gate": bool(rng.random() < 0.8)}
-    if kind in ("deep", "medium", "tree of words"):
+    if kind in ("deep", "medium", "compact"):
         options |= {"combination": str(rng.choice(COMBINATIONS)), "sources": str(rng.choice(["leaves", "all"]))}
-    model = tree_classifier(**options).fit(table.frame, table.y, weight)
+    model = classifier(**options).fit(table.frame, table.y, weight)
     rows = rows_beside(table, seed)
     own = Vectors(model, rows, check_rows(model, rows), {})
     found, expected = answers_of_python(own), oracle.answer(model.model_, own.rows)
@@ -135,7 +135,7 @@ CACHES = (
 
 
 def case(campaign_seed: int, number: int) -> str:
-    """Of three cases two are answers, of all variants in turn, and one is growth."""
+    """Of three cases two are answers, of all kinds in turn, and one is growth."""
     seed = BEYOND_THE_TESTS + campaign_seed * 10_000_000 + number
     if number % 3 == 2:
         name = list(GROWTHS)[number // 3 % len(GROWTHS)]

@@ -19,7 +19,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ferl import FERLClassifier, load_model
+from ferl import load_model
+from ferl._estimator import FERLEstimator
 
 FOLDER = Path(__file__).parent / "golden" / "vectors"
 EXACT = ("set", "label")
@@ -29,7 +30,7 @@ EXACT = ("set", "label")
 class Vectors:
     """One model with its rows and what the oracle answers."""
 
-    classifier: FERLClassifier
+    classifier: FERLEstimator
     table: Any
     rows: NDArray[np.float64]
     answers: dict[str, NDArray[Any]]
@@ -49,7 +50,7 @@ def load(name: str) -> Vectors:
     return Vectors(classifier, table, np.array(stored["rows"], dtype=float), answers)
 
 
-def as_table(classifier: FERLClassifier, rows: list[list[Any]]) -> Any:
+def as_table(classifier: FERLEstimator, rows: list[list[Any]]) -> Any:
     """Rows of JSON as the table that the model was fitted on: a data frame, or an array of numbers."""
     if not hasattr(classifier, "feature_names_in_"):
         return np.array(rows, dtype=float)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
 from hypothesis import HealthCheck, settings
 
-from ferl import FERLClassifier, export_text, load_model, save_model, splits_frame
-from tree_examples import tree_classifier
+from estimators import classifier
+from ferl import export_text, load_model, save_model, splits_frame
+from ferl._estimator import FERLEstimator
 
 DATA = Path(__file__).parent / "data"
 LAW = settings(
@@ -35,23 +37,23 @@ def mixed_table(n_rows: int = 300):
 
 
 @cache
-def fitted(variant: str = "deep", **parameters) -> FERLClassifier:
+def fitted(kind: str = "deep", **parameters) -> FERLEstimator:
     rows, labels = mixed_table()
-    return tree_classifier(variant, random_state=0, **parameters).fit(rows, labels)
+    return classifier(kind, random_state=0, **parameters).fit(rows, labels)
 
 
-def round_trip(model: FERLClassifier, folder: Path) -> FERLClassifier:
+def round_trip(model: FERLEstimator, folder: Path) -> FERLEstimator:
     save_model(model, folder / "model.json")
     assert os.listdir(folder) == ["model.json"]
     return load_model(folder / "model.json")
 
 
-def assert_same(model: FERLClassifier, loaded: FERLClassifier, rows) -> None:
+def assert_same(model: FERLEstimator, loaded: FERLEstimator, rows) -> None:
     """All that a model answers, to the last bit."""
-    is_wide = model.model_.weights is not None
+    has_rules = model.model_.kind == "rules"
     methods = ["predict_proba", "predict_set", "novelty", "novelty_attribution", "support_deficit"]
-    methods += ["certified_radius"] * (model.model_.reading.combination in ("dempster", "vote", "weights"))
-    methods += ["decision_function", "contributions", "feature_contributions"] * is_wide
+    methods += ["certified_radius"] * (not model.model_.unproven)
+    methods += ["decision_function", "contributions", "feature_contributions"] * has_rules
     for name in methods:
         assert getattr(loaded, name)(rows).tobytes() == getattr(model, name)(rows).tobytes(), name
     evidence, expected = loaded.predict_evidence(rows), model.predict_evidence(rows)
@@ -59,9 +61,9 @@ def assert_same(model: FERLClassifier, loaded: FERLClassifier, rows) -> None:
         assert getattr(evidence, name).tobytes() == getattr(expected, name).tobytes()
     np.testing.assert_array_equal(loaded.predict(rows), model.predict(rows))
     assert loaded.predict(rows).dtype.kind == model.predict(rows).dtype.kind
-    if is_wide:
-        for name in ("node", "weight", "prior", "seen"):
-            found, expected = (getattr(own.model_.weights, name) for own in (loaded, model))
+    if has_rules:
+        for name in ("rules.node", "rules.weight", "rules.ridge", "prior", "ranges"):
+            found, expected = (attrgetter(name)(own.model_) for own in (loaded, model))
             assert (found.dtype, found.shape, found.tobytes()) == (expected.dtype, expected.shape, expected.tobytes())
     else:
         assert str(splits_frame(loaded)) == str(splits_frame(model))

@@ -46,5 +46,5 @@ def texts(clf, row):
     """All that a model says in words, about itself and about a row."""
     found = [export_text(clf), str(clf.explain(row)), str(overview(clf)), str(rules_frame(clf).conditions.tolist())]
     return found + (
-        [] if clf.variant == "medium" else [str(reason_codes(clf, row.to_frame().T)), str(export_scorecard(clf))]
+        [] if clf.model_.kind == "trees" else [str(reason_codes(clf, row.to_frame().T)), str(export_scorecard(clf))]
     )

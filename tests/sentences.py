@@ -11,6 +11,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from estimators import classifier
 from ferl import FERLClassifier, NoveltyDetector, export_graphviz, export_latex, export_text, overview, rules_frame
 from ferl.editing import edit
 from ferl.export import export_scorecard, reason_codes
@@ -30,19 +31,14 @@ from ferl.report.table_reading import TableReading
 from ferl.report.writing import label_codes
 from real_tables import real_table, rows_to_judge
 
-MODELS: dict[str, dict[str, Any]] = {
-    "wide": {"variant": "wide"},
-    "deep": {"variant": "deep"},
-    "compact": {"variant": "compact"},
-    "tree of words": {"variant": "compact", "criterion": "consistent"},
-}
+MODELS = ("rules", "deep", "words", "compact")
 N_STORIES = 6
 
 
 @lru_cache
 def fitted(name: str, kind: str) -> FERLClassifier:
     table = real_table(name)
-    return FERLClassifier(random_state=0, **MODELS[kind]).fit(table.frame, table.y, describe=table.describe)
+    return classifier(kind, random_state=0).fit(table.frame, table.y, describe=table.describe)
 
 
 @lru_cache
@@ -55,8 +51,8 @@ def stories(name: str, kind: str) -> list[Any]:
     ]
 
 
-def is_wide(clf: FERLClassifier) -> bool:
-    return clf.model_.weights is not None
+def has_rules(clf: FERLClassifier) -> bool:
+    return clf.model_.kind == "rules"
 
 
 @lru_cache
@@ -79,7 +75,7 @@ def pages(name: str, kind: str) -> dict[str, str]:
         "detector": "\n".join(detected(name, kind)),
         "report": "\n".join(texts_in(report_of(name, kind))),
     }
-    if is_wide(clf):
+    if has_rules(clf):
         positive = clf.classes_[-1]
         reasons = reason_codes(clf, table.frame.iloc[:5], positive=positive)
         found["reasons"] = "\n".join(str(reason) for row in reasons for reason in row)
@@ -122,7 +118,7 @@ def pictures(name: str, kind: str) -> str:
             (plot_decision_regions, (some, table.y[:30])),
         )
     ]
-    if is_wide(clf):
+    if has_rules(clf):
         drawn += [plot_contributions(clf, row, ax=Figure().subplots()).figure, plot_shapes(clf, figure=Figure())]
     else:
         drawn.append(plot_tree(clf, max_rules=8, ax=Figure().subplots()).figure)

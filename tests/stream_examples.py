@@ -39,7 +39,9 @@ def in_batches(size: int, X: Any, y: Any, weight: Any = None) -> list[tuple[Any,
 
 def same_model(one: Model, other: Model) -> None:
     same_tree(one.tree, other.tree)
-    compare("weights", one.weights, other.weights)
+    for name in ("rules", "prior", "ranges", "curvature", "novelty_scale"):
+        compare(name, getattr(one, name, None), getattr(other, name, None))
+    assert type(one) is type(other)
     assert one.classes.tolist() == other.classes.tolist()
     assert one.schema == other.schema
     assert one.n_growth_rows == other.n_growth_rows
@@ -60,25 +62,25 @@ def compare(name: str, one: Any, other: Any) -> None:
 
 
 CASES: dict[str, dict[str, Any]] = {
-    "deep": {"variant": "deep"},
-    "compact": {"variant": "compact"},
-    "words": {"variant": "compact", "criterion": "consistent"},
-    "mdlp": {"variant": "compact", "criterion": "consistent", "partition": "mdlp"},
-    "sampled": {"variant": "deep", "growth_rows": 500},
-    "sampled compact": {"variant": "compact", "growth_rows": 400},
-    "sampled words": {"variant": "compact", "criterion": "consistent", "growth_rows": 400},
-    "balanced": {"variant": "medium", "class_weight": "balanced"},
-    "class weights": {"variant": "deep", "class_weight": {"a": 0.3, "b": 2.0, "c": 1.7}, "growth_rows": 800},
-    "missing": {"variant": "deep", "missing_conditions": True, "max_rules": 30},
+    "deep": {"kind": "deep"},
+    "words": {"kind": "words"},
+    "compact": {"kind": "compact"},
+    "mdlp": {"kind": "compact", "words": "mdlp"},
+    "sampled": {"kind": "deep", "growth_rows": 500},
+    "sampled words": {"kind": "words", "growth_rows": 400},
+    "sampled compact": {"kind": "compact", "growth_rows": 400},
+    "balanced": {"kind": "medium", "class_weight": "balanced"},
+    "class weights": {"kind": "deep", "class_weight": {"a": 0.3, "b": 2.0, "c": 1.7}, "growth_rows": 800},
+    "missing": {"kind": "deep", "missing_conditions": True, "max_rules": 30},
     "integers as categories": {
-        "variant": "deep",
+        "kind": "deep",
         "categorical_features": ["size", "city", "member"],
         "growth_rows": 1000,
     },
-    "no exemplars": {"variant": "deep", "n_exemplars": 0},
-    "wide": {"variant": "wide", "max_rules": 20, "missing_conditions": True},
-    "sampled wide": {
-        "variant": "wide",
+    "no exemplars": {"kind": "deep", "n_exemplars": 0},
+    "rules": {"kind": "rules", "max_rules": 20, "missing_conditions": True},
+    "sampled rules": {
+        "kind": "rules",
         "max_rules": 10,
         "growth_rows": 400,
         "n_exemplars": 40,

@@ -23,18 +23,18 @@ from partition_examples import crisp_words
 MODELS: dict[str, dict[str, Any]] = {
     "deep": {},
     "deep, vote": {"combination": "vote"},
-    "medium, all nodes": {"variant": "medium", "sources": "all"},
-    "medium, all nodes, vote": {"variant": "medium", "sources": "all", "combination": "vote"},
-    "compact": {"variant": "compact", "criterion": "consistent", "min_rule_worth": 0.0},
-    "compact, vote": {"variant": "compact", "criterion": "consistent", "min_rule_worth": 0.0, "combination": "vote"},
-    "compact, leaves": {"variant": "compact", "criterion": "consistent", "min_rule_worth": 0.0, "sources": "leaves"},
+    "medium, all nodes": {"kind": "medium", "sources": "all"},
+    "medium, all nodes, vote": {"kind": "medium", "sources": "all", "combination": "vote"},
+    "compact": {"kind": "compact", "min_rule_worth": 0.0},
+    "compact, vote": {"kind": "compact", "min_rule_worth": 0.0, "combination": "vote"},
+    "compact, leaves": {"kind": "compact", "min_rule_worth": 0.0, "sources": "leaves"},
     "crisp distributions": {"consequents": "raw"},
     "discounted": {"discount": 3.0, "gate_margin": 0.1},
     "discounted, vote": {"discount": 3.0, "combination": "vote", "support_gate": False},
     "without gates": {"support_gate": False},
-    "wide": {"variant": "wide"},
-    "wide in few words": {"variant": "compact", "criterion": "evidence"},
-    "wide, one condition, without gates": {"variant": "wide", "max_conditions": 1, "support_gate": False},
+    "wide": {"kind": "rules"},
+    "wide in few words": {"kind": "compact", "criterion": "evidence"},
+    "wide, one condition, without gates": {"kind": "rules", "max_conditions": 1, "support_gate": False},
 }
 EVERY_MODEL = pytest.mark.parametrize("name", MODELS)
 # Rounding in what an attacker calls a distance.
@@ -85,7 +85,7 @@ def test_no_attack_within_the_radius_changes_a_label(name: str) -> None:
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
 def test_no_attack_on_real_trees_changes_a_label(name: str, load: Any) -> None:
     X, y = load(return_X_y=True)
-    model = FERLClassifier(**{"variant": "deep", "random_state": 0, **MODELS[name]}).fit(X[::2], y[::2])
+    model = classifier(**{"kind": "deep", "random_state": 0, **MODELS[name]}).fit(X[::2], y[::2])
     scale = X.std(axis=0)
     rows = X[1::2][::9]
     assert_withstands(model, rows, scale, 0)
@@ -116,7 +116,7 @@ def test_no_attack_where_numbers_are_coarse_changes_a_label(name: str, offset: f
 @EVERY_MODEL
 def test_the_radius_is_not_far_below_the_nearest_attack(name: str) -> None:
     X, y = load_wine(return_X_y=True)
-    model = FERLClassifier(**{"variant": "deep", "random_state": 0, **MODELS[name]}).fit(X[::2], y[::2])
+    model = classifier(**{"kind": "deep", "random_state": 0, **MODELS[name]}).fit(X[::2], y[::2])
     scale, rows, rng = X.std(axis=0), X[1::2][::9], np.random.default_rng(0)
     attacker = Attacker(model, scale)
     radius = model.certified_radius(rows, scale=scale)
@@ -130,7 +130,7 @@ def test_the_radius_is_not_far_below_the_nearest_attack(name: str) -> None:
 def test_intervals_contain_the_firings_of_all_rows_in_the_box(
     table: Table, seed: int, variant: str, gated: bool
 ) -> None:
-    tree = fit(table, variant=variant).tree_
+    tree = fit(table, kind=variant).tree_
     rng = np.random.default_rng(seed)
     X, scale = rows_near(table[0], seed, 5), np.ptp(table[0], axis=0)
     radius = float(rng.choice([0.0, 1e-9, 0.03, 0.3, 3.0, np.inf]))
@@ -195,7 +195,7 @@ def test_radii_scale_with_the_features(name: str) -> None:
 def test_radii_do_not_depend_on_threads_or_on_the_other_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     X, y = load_wine(return_X_y=True)
-    model = FERLClassifier(**{"variant": "deep", "random_state": 0, **MODELS[name]}).fit(X[::2], y[::2])
+    model = classifier(**{"kind": "deep", "random_state": 0, **MODELS[name]}).fit(X[::2], y[::2])
     one = model.certified_radius(X)
     for n_jobs in (2, 5):
         assert model.set_params(n_jobs=n_jobs).certified_radius(X).tobytes() == one.tobytes()
@@ -244,7 +244,7 @@ def test_units_may_be_of_any_size(name: str, unit: float) -> None:
 def test_a_radius_of_wide_rules_is_told_to_one_part_in_4096() -> None:
     """Along one column, the proof ends where the label does, but for the digits that are not told."""
     X, y = load_iris(return_X_y=True)
-    model = fit((X[:, 2:3], y), variant="wide", max_rules=3)
+    model = fit((X[:, 2:3], y), kind="rules", max_rules=3)
     rows = np.linspace(1.2, 6.5, 41)[:, None]
     radius, label = model.certified_radius(rows), model.predict(rows)
     assert (radius > 0).any()

@@ -121,7 +121,7 @@ def test_what_if_says_that_a_value_lies_outside_the_range() -> None:
     assert clf.what_if(frame.iloc[0], {"a": 0.5, "b": None}).outside == ()
 
 
-@pytest.mark.parametrize("tree", [{"variant": "deep"}, {"variant": "words", "criterion": "consistent"}])
+@pytest.mark.parametrize("tree", [{"kind": "deep"}, {"kind": "compact"}])
 def test_trees_do_not_say_of_training_values_that_training_never_saw_them(tree: dict[str, Any]) -> None:
     """They know the range at their splits and of the rows they keep, which may be smaller."""
     frame, _ = three_equal_features()

@@ -22,7 +22,7 @@ def test_a_wide_model_is_fitted_and_judges_as_in_python(tmp_path, folder):
     path = tmp_path / "wide.json"
     assert "test accuracy" in ferl("fit", folder / "train.csv", *options, "--test", "0.2", "-o", path).output
     model = load_model(path)
-    assert (model.variant, model.model_.weights is not None) == ("wide", True)
+    assert (model.variant, model.model_.kind == "rules") == ("wide", True)
     ferl("predict", path, folder / "new.csv", "--all", "--guess", "-o", tmp_path / "out.csv")
     answers = read_table(tmp_path / "out.csv")
     rows = pd.read_csv(folder / "new.csv", usecols=["age", "city", "code", "x"])

@@ -130,7 +130,7 @@ def test_the_criterion_chooses_between_wide_rules_and_a_tree() -> None:
     )
     np.testing.assert_array_equal(default.predict_proba(X), named.predict_proba(X))
     tree = FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(X, y)
-    assert tree.model_.weights is None
+    assert tree.model_.kind == "trees"
     assert tree.partial_fit(X, y).drift_ is not None
 
 
@@ -147,7 +147,7 @@ def test_a_file_of_a_tree_from_before_says_so_and_is_kept(path: Path, tmp_path: 
     assert json.loads((tmp_path / "again.json").read_text(encoding="utf-8"))["version"] == 1
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(90, 3)), rng.integers(2, size=90)
-    assert clone(again).fit(X, y).model_.weights is None
+    assert clone(again).fit(X, y).model_.kind == "trees"
 
 
 def test_a_criterion_that_was_set_after_the_fit_is_not_that_of_the_model(tmp_path: Path) -> None:
@@ -160,4 +160,4 @@ def test_a_criterion_that_was_set_after_the_fit_is_not_that_of_the_model(tmp_pat
         np.testing.assert_array_equal(loaded.predict_proba(X), expected)
         read = fitted.reading(support_gate=False)
         for one in (loaded, read):
-            assert (clone(one).fit(X, y).model_.weights is None) == (own is not None)
+            assert (clone(one).fit(X, y).model_.kind == "trees") == (own is not None)

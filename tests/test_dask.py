@@ -72,7 +72,7 @@ def test_partitions_tell_of_few_rows_where_rows_differ_and_the_sample_is_the_sam
 def test_empty_and_unequal_partitions_change_nothing(client: Client, cuts: list[int]) -> None:
     X, y, _ = people(600)
     own_X, own_y, _ = people_in_parts(600, cuts)
-    options = {"variant": "deep", "growth_rows": 200, "random_state": 0, "missing_conditions": True}
+    options = {"kind": "deep", "growth_rows": 200, "random_state": 0, "missing_conditions": True}
     same_model(FERLClassifier(**options).fit(X, y), DaskFERLClassifier(client=client, **options).fit(own_X, own_y))
 
 
@@ -86,7 +86,7 @@ def test_categories_and_labels_may_be_in_one_partition_only_and_columns_without_
     X.loc[300:599, ["x", "member"]] = None
     X.loc[600:, "city"] = X.loc[600:, "city"].replace({"Oslo": "Tromsø"})
     y = np.where(np.arange(900) == 899, "d", np.where((y == "c") & (np.arange(900) >= 300), "a", y))
-    options = {"variant": "deep", "growth_rows": 300, "random_state": 0}
+    options = {"kind": "deep", "growth_rows": 300, "random_state": 0}
     with dask.config.set({"dataframe.convert-string": False}):
         frame = in_parts(X.assign(label=y, weight=weight), [300, 600])
         model = DaskFERLClassifier(client=client, **options).fit(frame[FEATURES], frame["label"], frame["weight"])
@@ -186,7 +186,7 @@ def test_a_worker_that_is_killed_during_the_fit_costs_time_only(
         return part
 
     X, y, weight = people(600)
-    options = {"variant": variant, "max_rules": 20, "growth_rows": 200, "random_state": 0}
+    options = {"kind": variant, "max_rules": 20, "growth_rows": 200, "random_state": 0}
     model = DaskFERLClassifier(client=client, **options)
     model.fit(*people_in_parts(600, [200, 400], change=deadly))
     killed = int(log.read_text().split()[look - 1])

@@ -41,7 +41,7 @@ def answers_of(model: FERLClassifier) -> tuple[str, ...]:
 @pytest.fixture(scope="module", params=["deep", "rules"])
 def fitted(request: pytest.FixtureRequest, client: Client) -> tuple[DaskFERLClassifier, FERLClassifier]:
     X, y, weight = people(600)
-    options = {"variant": request.param, "max_rules": 20, "random_state": 0}
+    options = {"kind": request.param, "max_rules": 20, "random_state": 0}
     options |= {"combination": "vote"} if request.param == "deep" else {}
     model = DaskFERLClassifier(client=client, n_jobs=2, **options).fit(*people_in_parts(600, [100]))
     return model, FERLClassifier(**options).fit(X, y, weight)

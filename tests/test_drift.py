@@ -20,14 +20,12 @@ def drifts(n_before: int, n_now: int, n_draws: int, options: dict[str, Any], **s
     found = []
     for seed in range(n_draws):
         rng = np.random.default_rng(seed)
-        model = FERLClassifier(**{"variant": "deep", "random_state": 0} | options).fit(*world(rng, n_before))
+        model = classifier(**{"kind": "deep", "random_state": 0} | options).fit(*world(rng, n_before))
         found.append(model.partial_fit(*world(rng, n_now, **shift)).drift_)
     return found
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"variant": "medium"}, {"variant": "compact", "criterion": "consistent"}, {"consequents": "raw"}]
-)
+@pytest.mark.parametrize("options", [{}, {"kind": "medium"}, {"kind": "compact"}, {"consequents": "raw"}])
 def test_without_drift_the_figures_are_noise(options: dict[str, Any]) -> None:
     found = drifts(600, 600, 12, options)
     assert sum(own.z > 2 for own in found) <= 1
@@ -39,7 +37,7 @@ def test_without_drift_the_figures_are_noise(options: dict[str, Any]) -> None:
     assert np.mean(shift) == pytest.approx(np.sqrt(2 / np.pi), abs=0.45)
 
 
-@pytest.mark.parametrize("options", [{}, {"variant": "medium"}, {"variant": "compact", "criterion": "consistent"}])
+@pytest.mark.parametrize("options", [{}, {"kind": "medium"}, {"kind": "compact"}])
 def test_each_drift_raises_its_own_figure(options: dict[str, Any]) -> None:
     labels = drifts(600, 600, 3, options, flipped=0.5)
     assert all(own.z > 4 for own in labels)
@@ -97,7 +95,7 @@ def test_a_feature_that_no_rule_tests_is_seen_in_novelty() -> None:
 
 
 def test_drift_reads_and_writes() -> None:
-    (drift,) = drifts(300, 200, 1, {"variant": "medium"})
+    (drift,) = drifts(300, 200, 1, {"kind": "medium"})
     text = repr(drift)
     assert text.startswith("<Drift: 200 rows>\nlabels ")
     first = [line.split()[0] for line in text.splitlines()[1:]]

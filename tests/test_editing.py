@@ -13,7 +13,6 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
 from ferl import FERLClassifier, FERLTreeClassifier, ModelFileError, export_text, load_model, rules_frame, save_model
-from ferl._models.evidence import decision_scores
 from ferl._read.shapes import feature_of, read_shapes
 from ferl.editing import EditedFERL, edit
 from oracle import wide as wide_oracle
@@ -22,7 +21,7 @@ from table_examples import TABLE_LAW, rows_beside, wide_example
 
 def scores(clf, rows):
     """Scores of rows with all gates open, as edits may change which gates there are."""
-    return decision_scores(clf.model_.with_gates_open, clf._rows(rows))
+    return clf.model_.with_gates_open.decision_scores(clf._rows(rows))
 
 
 @TABLE_LAW

@@ -77,7 +77,7 @@ def test_so_it_does_with_categories_and_missing_values(combination, table: Mixed
 @given(table=tables(), seed=st.integers(0, 99), variant=VARIANTS, combination=st.sampled_from(["dempster", "chain"]))
 def test_weights_of_evidence_determine_belief(table: Table, seed, variant, combination):
     """What the parts are shares of is the whole evidence: belief follows from the sums of the weights alone."""
-    model = fit(table, variant=variant, combination=combination)
+    model = fit(table, kind=variant, combination=combination)
     rows = rows_near(table[0], seed, 12)
     firing = model.tree_.fire(rows)
     for own, belief in zip(firing, model.predict_evidence(rows).belief, strict=True):
@@ -109,7 +109,7 @@ def test_belief_without_a_rule_is_that_of_a_tree_where_it_is_silent(combination,
 @given(table=tables(), seed=st.integers(0, 99), variant=VARIANTS)
 def test_belief_without_a_path_is_that_of_the_other_paths(table: Table, seed, variant):
     """Under "chain" a path shares nodes with others, so the core cannot be told to doubt it: here is the definition."""
-    model = fit(table, combination="chain", variant=variant)
+    model = fit(table, combination="chain", kind=variant)
     tree, rows = model.tree_, rows_near(table[0], seed, 4)
     for row, firing in zip(rows, tree.fire(rows), strict=True):
         phi = np.minimum(firing, 1 - 1e-12)

@@ -24,7 +24,7 @@ from tree_examples import tree_classifier
 @LAW
 @given(table=tables(), variant=st.sampled_from(["deep", "compact"]))
 def test_importances_are_shares_of_one(table: Table, variant):
-    model = fit(table, variant=variant)
+    model = fit(table, kind=variant)
     importance = model.feature_importances_
     assert importance.shape == (table[0].shape[1],)
     assert (importance >= 0).all()

@@ -16,7 +16,6 @@ from sklearn.datasets import load_breast_cancer, load_iris
 
 from estimators import classifier
 from ferl import FERLClassifier, FERLTreeClassifier, overview
-from ferl._models.evidence import decision_scores
 from real_tables import real_table
 from sentences import fitted
 from table_examples import fit_mixed, mixed_table, rows_beside
@@ -41,7 +40,7 @@ def tumours():
 @lru_cache
 def mixed(n_classes):
     table = mixed_table(np.random.default_rng(n_classes), n=200, n_classes=n_classes)
-    model = fit_mixed(table, variant="rules", max_rules=30, missing_conditions=True)
+    model = fit_mixed(table, kind="rules", max_rules=30, missing_conditions=True)
     return model, rows_beside(table, 0, 40)
 
 
@@ -108,7 +107,7 @@ def test_a_rule_agrees_with_its_removal_in_sign_and_in_order():
             np.testing.assert_allclose(
                 rule.probability_without, silent.evidence(encoded).probability[0], rtol=1e-9, atol=1e-12
             )
-            moved.append(balance.apart(balance.scores) - balance.apart(tuple(decision_scores(silent, encoded)[0])))
+            moved.append(balance.apart(balance.scores) - balance.apart(tuple(silent.decision_scores(encoded)[0])))
             assert moved[-1] == pytest.approx(balance.apart(rule.weight), abs=1e-12)
         assert np.abs(moved).tolist() == sorted(np.abs(moved), reverse=True)
 

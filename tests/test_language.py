@@ -95,12 +95,12 @@ def test_answers_can_be_worked_out_from_the_printed_text_alone(name, kind):
 @pytest.mark.parametrize(
     "options",
     [
-        {"variant": "rules", "missing_conditions": True, "gate_margin": 0.5},
-        {"variant": "rules", "partition": "quantile", "support_gate": False},
-        {"variant": "medium", "combination": "vote", "support_gate": False},
-        {"variant": "medium", "combination": "cautious", "discount": 3.0},
-        {"variant": "medium", "combination": "chain", "missing_conditions": True, "gate_margin": 0.3},
-        {"variant": "medium", "sources": "all", "discount": 2.0},
+        {"kind": "rules", "missing_conditions": True, "gate_margin": 0.5},
+        {"kind": "rules", "words": "quantile", "support_gate": False},
+        {"kind": "medium", "combination": "vote", "support_gate": False},
+        {"kind": "medium", "combination": "cautious", "discount": 3.0},
+        {"kind": "medium", "combination": "chain", "missing_conditions": True, "gate_margin": 0.3},
+        {"kind": "medium", "sources": "all", "discount": 2.0},
     ],
 )
 def test_so_it_is_whatever_is_combined_and_gated(options):

@@ -235,7 +235,7 @@ def test_neither_threads_nor_equal_rows_change_what_is_kept_of_a_table_with_cate
         }
     )
     places = rng.permutation(np.repeat(np.arange(len(y)), 3))
-    settings: dict[str, Any] = {"variant": "deep", "random_state": 0, "max_rules": 12, "n_exemplars": 16}
+    settings: dict[str, Any] = {"kind": "deep", "random_state": 0, "max_rules": 12, "n_exemplars": 16}
     settings |= {"growth_rows": 1_000}
     expected = FERLClassifier(**settings).fit(frame, y, np.full(len(y), 3.0))
     assert len(expected.tree_.leaves) == 12

@@ -104,7 +104,7 @@ def test_a_reading_takes_numbers_of_numpy_and_can_be_saved(tmp_path):
 
 
 def test_the_parameters_of_a_reading_are_those_of_its_model():
-    fitted = FERLTreeClassifier("medium", random_state=0).fit(X, Y).set_params(variant="words", combination="vote")
+    fitted = FERLTreeClassifier("medium", random_state=0).fit(X, Y).set_params(kind="words", combination="vote")
     other = fitted.reading(discount=1.0)
     assert (other.variant, other.combination, other.discount, other.sources) == ("medium", "dempster", 1.0, None)
     assert_same(other, FERLClassifier(**other.get_params()).fit(X, Y))

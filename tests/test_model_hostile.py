@@ -32,7 +32,7 @@ def text_of(name: str) -> str:
     """Small models of all kinds as text; Hypothesis mutates them."""
     if name in ("sample", "wide sample"):
         return (DATA / f"model_v{1 + (name != 'sample')}.json").read_text(encoding="utf-8")
-    own = {"variant": "wide", "partition": "quantile"} if name == "wide in words" else {"variant": name}
+    own = {"kind": "rules", "words": "quantile"} if name == "wide in words" else {"variant": name}
     model = fitted(**own, max_rules=5, n_exemplars=4, missing_conditions=True)
     return json_text(model_to_form(*_contents(model)))
 
@@ -104,7 +104,7 @@ def use(model: FERLClassifier) -> None:
         np.testing.assert_allclose(probability.sum(axis=1), 1, rtol=1e-6)
         model.predict(rows), model.predict_set(rows), model.novelty(rows), model.novelty_attribution(rows)
         model.novelty(rows, measure="residual"), model.support_deficit(rows)
-        if model.model_.weights is not None:
+        if model.model_.kind == "rules":
             assert np.isfinite(model.decision_function(rows)).all()
             assert np.isfinite(model.feature_contributions(rows)).all()
             assert (model.certified_radius(rows) >= 0).all()

@@ -41,7 +41,7 @@ PARAMETERS_OF_WIDE = [
     {"missing_conditions": True, "max_conditions": 2, "prune": 0.0},
     {"n_exemplars": 0, "support_gate": False, "max_rules": 1},
     {"n_exemplars": 5, "gate_margin": 0.3, "max_rules": 20},
-    {"partition": "quantile", "missing_conditions": True},
+    {"words": "quantile", "missing_conditions": True},
 ]
 
 

@@ -13,12 +13,12 @@ from ferl.saving import _SINCE_VERSION_1, _contents, _estimator
 from model_examples import fitted
 
 MODELS = {
-    "deep": {"variant": "deep"},
-    "medium": {"variant": "medium", "combination": "vote"},
-    "compact": {"variant": "compact"},
-    "compact, wide": {"variant": "compact", "criterion": "evidence"},
-    "wide": {"variant": "wide"},
-    "wide in words": {"variant": "wide", "partition": "quantile"},
+    "deep": {"kind": "deep"},
+    "medium": {"kind": "medium", "combination": "vote"},
+    "compact": {"kind": "compact"},
+    "compact, wide": {"kind": "compact", "criterion": "evidence"},
+    "wide": {"kind": "rules"},
+    "wide in words": {"kind": "rules", "words": "quantile"},
 }
 ODD_VALUES = [
     None,

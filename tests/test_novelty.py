@@ -50,7 +50,7 @@ seeds = st.integers(0, 2**32 - 1)
 @LAW
 @given(tables(), seeds, st.sampled_from([*VARIANTS, "wide"]), measures)
 def test_attribution_is_not_negative_and_sums_to_novelty(table: Table, seed: int, variant: str, measure: str) -> None:
-    model = fit(table, variant=variant)
+    model = fit(table, kind=variant)
     X = rows_near(table[0], seed)
     novelty, parts = model.novelty(X, measure=measure), model.novelty_attribution(X, measure=measure)
     assert np.isfinite(parts).all()
@@ -62,7 +62,7 @@ def test_attribution_is_not_negative_and_sums_to_novelty(table: Table, seed: int
 @LAW
 @given(tables(), variants, st.sampled_from([1, 7, None]))
 def test_an_exemplar_of_a_rule_has_novelty_zero(table: Table, variant: str, n: int | None) -> None:
-    model = fit(table, variant=variant, n_exemplars=n)
+    model = fit(table, kind=variant, n_exemplars=n)
     profile = profile_of(model)
     rows = np.vstack([exemplars_of(profile, int(leaf)) for leaf in model.tree_.leaves])
     assert len(rows) >= model.n_rules_
@@ -80,7 +80,7 @@ def test_an_exemplar_of_a_rule_has_novelty_zero(table: Table, variant: str, n: i
 def test_support_deficits_sum_to_what_the_leaves_do_not_fire(
     table: Table, seed: int, variant: str, margin: float
 ) -> None:
-    model = fit(table, variant=variant, gate_margin=margin)
+    model = fit(table, kind=variant, gate_margin=margin)
     X = np.vstack([rows_near(table[0], seed), np.full((1, table[0].shape[1]), 1.7e308)])
     firing = model.tree_.fire(X, gate_margin=margin)[:, model.tree_.leaves]
     lost = model.support_deficit(X)
@@ -93,7 +93,7 @@ def test_support_deficits_sum_to_what_the_leaves_do_not_fire(
 def test_without_gates_nothing_is_lost_and_the_residual_is_the_papers_alone(
     table: Table, seed: int, variant: str
 ) -> None:
-    model = fit(table, variant=variant, support_gate=False)
+    model = fit(table, kind=variant, support_gate=False)
     X = rows_near(table[0], seed)
     assert (model.support_deficit(X) == 0).all()
     parts = model.novelty_attribution(X, measure="residual")
@@ -145,7 +145,7 @@ def walk_away(table: Table, model: FERLClassifier, seed: int) -> tuple[int, list
 @given(tables(), seeds, variants)
 def test_beyond_all_rows_novelty_grows_with_the_distance(table: Table, seed: int, variant: str) -> None:
     """The paths do not change any more, so the nearest exemplar stays the nearest."""
-    model = fit(table, variant=variant)
+    model = fit(table, kind=variant)
     j, steps = walk_away(table, model, seed)
     per_step = 1 / model.tree_.unit_of_distance[j] / table[0].shape[1]
     outermost = np.abs(profile_of(model).exemplar_row[:, j]).max()
@@ -161,7 +161,7 @@ def test_beyond_all_rows_novelty_grows_with_the_distance(table: Table, seed: int
 @LAW
 @given(tables(), seeds, st.sampled_from(["deep", "medium"]))
 def test_beyond_all_rows_the_residual_of_the_feature_never_falls(table: Table, seed: int, variant: str) -> None:
-    model = fit(table, variant=variant)
+    model = fit(table, kind=variant)
     j, steps = walk_away(table, model, seed)
     parts = np.array([model.novelty_attribution(rows, measure="residual")[:, j] for rows in steps])
     assert (np.diff(parts, axis=0) >= -1e-9 * parts[1:]).all()
@@ -187,7 +187,7 @@ def rescaled(tree: FuzzyTree, factor: Floats) -> FuzzyTree:
 @LAW
 @given(tables(), seeds, variants)
 def test_powers_of_two_as_units_change_no_bit(table: Table, seed: int, variant: str) -> None:
-    tree = fit(table, variant=variant).tree_
+    tree = fit(table, kind=variant).tree_
     X = rows_near(table[0], seed)
     factor = 2.0 ** np.random.default_rng(seed).integers(-20, 20, X.shape[1])
     other = rescaled(tree, factor)
@@ -228,7 +228,7 @@ def test_profiles_depend_neither_on_the_order_of_rows_nor_on_how_copies_are_told
     rng = np.random.default_rng(seed)
     times = rng.integers(0, 3, len(X))
     times[: 2 * len(np.unique(y))] = 1
-    options: dict[str, Any] = {"variant": variant, "n_exemplars": 5}
+    options: dict[str, Any] = {"kind": variant, "n_exemplars": 5}
     base = fit((X, y), times.astype(float), **options).tree_
     copies = np.repeat(np.arange(len(X)), times)
     if len(np.unique(y[copies])) < len(np.unique(y)):
@@ -279,7 +279,7 @@ def test_novelty_depends_on_neither_threads_nor_memory_order(monkeypatch: pytest
 @SOME
 @given(tables(), seeds, variants)
 def test_pruning_keeps_the_profiles_of_the_nodes_it_keeps(table: Table, seed: int, variant: str) -> None:
-    model = fit(table, variant=variant, n_exemplars=6)
+    model = fit(table, kind=variant, n_exemplars=6)
     tree, X = model.tree_, rows_near(table[0], seed)
     alphas, _ = pruning_path(tree)
     for alpha in alphas[1:][:: max(1, len(alphas) // 3)]:

@@ -31,7 +31,7 @@ from table_examples import TABLE_LAW, fit_mixed, mixed_table, mixed_tables, rows
     st.sampled_from(["neighbour", "residual"]),
 )
 def test_tables_with_categories_and_holes_say_the_same(table, variant, combination, missing_conditions, measure):
-    model = fit_mixed(table, variant=variant, combination=combination, missing_conditions=missing_conditions)
+    model = fit_mixed(table, kind=variant, combination=combination, missing_conditions=missing_conditions)
     assert_exports(model, rows_beside(table, 0), measure)
 
 
@@ -52,7 +52,7 @@ def people(n=200):
     return table, y
 
 
-def fitted_people(variant="deep", **parameters):
+def fitted_people(kind="deep", **parameters):
     table, y = people()
     chosen = ["region", "smoker", "code", "dose"]
     return classifier(variant, random_state=0, categorical_features=chosen, **parameters).fit(table, y), table

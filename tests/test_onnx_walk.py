@@ -61,7 +61,7 @@ def test_a_row_without_any_value_reaches_all_leaves():
 
 def test_categories_are_asked_on_the_way():
     table = mixed_table(np.random.default_rng(1), n=300)
-    clf = fit_mixed(table, variant="deep", missing_conditions=True)
+    clf = fit_mixed(table, kind="deep", missing_conditions=True)
     assert "Loop" in operators(to_onnx(clf))
     assert_exports(clf, rows_beside(table, 0))
 

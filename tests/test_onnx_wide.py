@@ -14,7 +14,6 @@ from onnx.reference import ReferenceEvaluator
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from ferl import FERLClassifier, FERLTreeClassifier
-from ferl._models.evidence import decision_scores
 from ferl._sklearn import check_rows
 from ferl.onnx import onnx_inputs, to_onnx
 from law_examples import LAW
@@ -30,7 +29,7 @@ def assert_exports(model, rows, measure=None):
     found = run(session, onnx_inputs(model, rows))
     assert list(found) == WIDE_NAMES
     assert_answers(found, model, rows, measure, tolerance=TOLERANCE)
-    scores = decision_scores(model.model_, check_rows(model, rows))
+    scores = model.model_.decision_scores(check_rows(model, rows))
     size = max(1.0, float(np.abs(model.contributions(rows)).sum(axis=1).max()))  # scores have no unit
     np.testing.assert_allclose(found["scores"], scores, rtol=0, atol=TOLERANCE * size)
     np.testing.assert_allclose(found["contributions"], model.contributions(rows), rtol=TOLERANCE, atol=TOLERANCE)

@@ -27,8 +27,8 @@ SETTINGS: list[dict[str, Any]] = [
     {"sources": "leaves"},
     {"discount": 4.0},
     {"consequents": "raw"},
-    {"partition": "mdlp"},
-    {"partition": "width", "class_weight": "balanced"},
+    {"words": "mdlp"},
+    {"words": "width", "class_weight": "balanced"},
 ]
 
 

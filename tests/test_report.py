@@ -111,7 +111,7 @@ def test_offered_rows_are_the_first_ones_and_those_listed(model, table):
 
 @pytest.mark.parametrize("variant", ["deep", "compact"])
 def test_rules_and_tree_are_complete(table, variant):
-    model = fit_mixed(table, variant=variant)
+    model = fit_mixed(table, kind=variant)
     summary = summarise(model.model_, {}, read(model, table.frame), "t", "r")
     tree = model.tree_
     assert [node["node"] for node in summary["tree"]] == list(range(tree.n_nodes))

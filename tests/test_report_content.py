@@ -272,7 +272,7 @@ def test_a_model_without_training_rows_tells_novelty_by_what_is_usual():
 @pytest.mark.parametrize("variant", ["rules", "deep"])
 def test_rows_without_an_answer_have_no_label(variant):
     table = mixed_table(np.random.default_rng(0), n=300)
-    model = fit_mixed(table, variant=variant)
+    model = fit_mixed(table, kind=variant)
     rows = rows_beside(table, 0, 200)
     abstained = summary_of(model, rows, np.resize(table.y, 200))["abstained"]
     assert abstained

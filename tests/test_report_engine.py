@@ -13,7 +13,6 @@ import javascript
 from browser import chromium, open_page
 from estimators import classifier
 from ferl import FERLClassifier, FERLTreeClassifier
-from ferl._models.evidence import decision_scores
 from ferl._sklearn import check_rows
 from ferl.report import write_report
 from ferl.report.page_model import numbers
@@ -45,7 +44,7 @@ def assert_same(found, model, rows):
         "novelty": model.novelty(rows),
         "noveltyByFeature": model.novelty_attribution(rows),
         "supportDeficit": model.support_deficit(rows),
-    } | (of_a_tree(model, rows) if model.model_.weights is None else of_wide_rules(model, rows))
+    } | (of_a_tree(model, rows) if model.model_.kind == "trees" else of_wide_rules(model, rows))
     for name, value in expected.items():
         np.testing.assert_allclose(found[name], value, rtol=1e-9, atol=1e-9, err_msg=name)
     assert (found["set"] == evidence.prediction_set()).all()
@@ -64,7 +63,7 @@ def of_wide_rules(model, rows):
     return {
         "firing": model.tree_.fire(encoded, gated=False),
         "probability": model.predict_proba(rows),
-        "scores": decision_scores(model.model_, encoded),
+        "scores": model.model_.decision_scores(encoded),
         "contributions": model.contributions(rows),
         "featureContributions": model.feature_contributions(rows),
     }
@@ -119,8 +118,8 @@ def test_numbers_of_every_variant_and_combination_are_those_of_python(variant, c
         {"missing_conditions": True},
         {"n_exemplars": 0},
         {"n_exemplars": 0, "missing_conditions": True, "support_gate": False},
-        {"variant": "words", "criterion": "consistent", "missing_conditions": True},
-        {"variant": "words", "criterion": "consistent", "n_exemplars": 0},
+        {"kind": "compact", "missing_conditions": True},
+        {"kind": "compact", "n_exemplars": 0},
         {"sources": "all", "discount": 2.0, "gate_margin": 0.3},
         {"sources": "all", "combination": "cautious"},
         {"band_scale": 0.0, "n_exemplars": 3},
@@ -137,7 +136,7 @@ def test_categories_missing_and_unseen_values_are_read_as_in_python(options):
 @pytest.mark.parametrize("options", [{}, {"missing_conditions": True, "gate_margin": 0.3}, {"support_gate": False}])
 def test_wide_rules_are_read_as_in_python(n_classes, options):
     table = mixed_table(np.random.default_rng(n_classes), n=300, n_classes=n_classes)
-    model = fit_mixed(table, variant="rules", **options)
+    model = fit_mixed(table, kind="rules", **options)
     assert_same_under_node(model, rows_beside(table, 1, N_ROWS))
 
 
@@ -172,8 +171,8 @@ def test_a_tree_of_one_rule_answers_everywhere():
     [
         {"missing_conditions": True},
         {"n_exemplars": 0, "combination": "chain"},
-        {"variant": "words", "criterion": "consistent", "missing_conditions": True},
-        {"variant": "rules", "missing_conditions": True},
+        {"kind": "compact", "missing_conditions": True},
+        {"kind": "rules", "missing_conditions": True},
     ],
     ids=str,
 )

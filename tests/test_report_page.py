@@ -183,7 +183,7 @@ def test_what_the_page_shows_is_what_python_says(browser, iris, tmp_path):
 
 def test_no_probability_stands_outside_the_range_of_support_beside_it(browser, tmp_path):
     table = mixed_table(np.random.default_rng(5), n=200, n_classes=5)
-    model = fit_mixed(table, variant="rules", max_rules=30)
+    model = fit_mixed(table, kind="rules", max_rules=30)
     open_page(browser, write_report(model, table.frame, table.y, tmp_path / "page.html", title="five classes"))
     shown = "return [...document.querySelectorAll('#masses .meter > span.num:last-child')].map((own) => own.innerText)"
     n_upper_ends, n_ranges = 0, 0

@@ -71,7 +71,7 @@ def test_nearest_changes_of_wide_rules_are_those_of_python(n_classes, options):
     assert n_changes > N_ROWS
 
 
-@pytest.mark.parametrize("options", [{"variant": "deep"}, {"variant": "medium", "combination": "cautious"}], ids=str)
+@pytest.mark.parametrize("options", [{"kind": "deep"}, {"kind": "medium", "combination": "cautious"}], ids=str)
 def test_changes_of_trees_that_the_page_finds_alter_the_label_and_are_none_nearer_than_the_proven_ones(options):
     table = mixed_table(np.random.default_rng(2), n=300, n_numbers=3, n_classes=3)
     model = fit_mixed(table, **options)
@@ -92,7 +92,7 @@ def test_changes_of_trees_that_the_page_finds_alter_the_label_and_are_none_neare
     assert n_equal > 0.95 * n_changes > 0
 
 
-@pytest.mark.parametrize("options", [{"partition": "quantile"}, {"missing_conditions": True}])
+@pytest.mark.parametrize("options", [{"words": "quantile"}, {"missing_conditions": True}])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_reason_codes_of_the_page_are_those_of_python(n_classes, options):
     table = mixed_table(np.random.default_rng(n_classes), n=300, n_numbers=3, n_classes=n_classes)

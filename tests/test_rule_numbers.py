@@ -13,9 +13,9 @@ from ferl.report.summarise import summarise
 from ferl.report.table_reading import TableReading
 
 MODELS = {
-    "deep": {"variant": "deep", "max_rules": 8},
-    "compact, all nodes are sources": {"variant": "compact", "criterion": "consistent", "sources": "all"},
-    "chain": {"variant": "deep", "max_rules": 8, "combination": "chain"},
+    "deep": {"kind": "deep", "max_rules": 8},
+    "compact, all nodes are sources": {"kind": "compact", "sources": "all"},
+    "chain": {"kind": "deep", "max_rules": 8, "combination": "chain"},
 }
 
 

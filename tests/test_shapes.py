@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from ferl import FERLClassifier, FERLTreeClassifier
-from ferl._models.evidence import decision_scores
 from ferl._models.tree import Profile
 from ferl._read.rules import read_rules
 from ferl._read.shapes import kept_rows, read_shapes
@@ -30,7 +29,7 @@ def test_prior_curves_and_interactions_sum_to_the_scores_with_open_gates(example
     table, clf = wide_example(*example)
     rows = clf._rows(rows_beside(table, seed))
     model = clf.model_.with_gates_open
-    np.testing.assert_allclose(summed(read_shapes(model), rows), decision_scores(model, rows), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(summed(read_shapes(model), rows), model.decision_scores(rows), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("example", [(0, 2), (1, 3), (2, 5)])
@@ -61,7 +60,7 @@ def test_means_are_those_of_the_training_rows_and_importance_those_of_the_kept_r
         np.testing.assert_allclose(own.mean(axis=0), shape.mean, atol=1e-9)
         seen = shape.at(*(kept[:, feature] for feature in shape.features)) - shape.mean
         assert shape.importance == pytest.approx((seen.max(axis=1) - seen.min(axis=1)).mean())
-    np.testing.assert_allclose(shapes.base, decision_scores(clf.model_, rows).mean(axis=0), atol=1e-9)
+    np.testing.assert_allclose(shapes.base, clf.model_.decision_scores(rows).mean(axis=0), atol=1e-9)
 
 
 def test_a_model_that_keeps_no_rows_bounds_the_importance_by_mean_firings():
@@ -107,7 +106,7 @@ def test_a_crisp_side_falls_between_neighbouring_numbers():
     model = replace(clf.model_, tree=replace(tree, trapezoid=trapezoid)).with_gates_open
     near = np.array([2.0, np.nextafter(3.0, -1), 3.0, np.nextafter(3.0, 9), 4.0])
     rows = np.column_stack([near] * 4)
-    np.testing.assert_allclose(summed(read_shapes(model), rows), decision_scores(model, rows), atol=1e-12)
+    np.testing.assert_allclose(summed(read_shapes(model), rows), model.decision_scores(rows), atol=1e-12)
 
 
 def test_trees_have_no_shapes():

@@ -114,12 +114,12 @@ def write_parquet(folder: Path, X: pd.DataFrame, y: np.ndarray, weight: np.ndarr
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"missing_conditions": True}, {"categorical_features": ["size", "city", "member"]}, {"variant": "rules"}],
+    [{}, {"missing_conditions": True}, {"categorical_features": ["size", "city", "member"]}, {"kind": "rules"}],
 )
 def test_parquet_gives_the_fit_in_memory(tmp_path: Path, options: dict[str, Any]) -> None:
     X, y, weight = people(1500)
     write_parquet(tmp_path, X, y, weight, 3)
-    model = FERLClassifier(**{"variant": "medium", "growth_rows": 600, "random_state": 0, **options})
+    model = classifier(**{"kind": "medium", "growth_rows": 600, "random_state": 0, **options})
     whole = model.fit(X, y, weight)
     stream = fit_parquet(tmp_path, "label", estimator=model, weights="weight", batch_rows=170)
     same_model(whole.model_, stream.model_)

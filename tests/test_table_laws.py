@@ -66,8 +66,8 @@ def test_renaming_categories_changes_their_names_only(variant: str, table: Mixed
         names[name] = dict(zip(levels, [f"{k:03d}" for k in rng.permutation(len(levels))], strict=True))
         frame[name] = frame[name].map(names[name])
         other_rows[name] = rows[name].map(names[name] | {"never seen": "nor ever"})
-    one = fit_mixed(table, weight, variant=variant)
-    other = fit_mixed(Mixed(frame, table.y), weight, variant=variant)
+    one = fit_mixed(table, weight, kind=variant)
+    other = fit_mixed(Mixed(frame, table.y), weight, kind=variant)
     for name in ("parent", "feature", "trapezoid", "class_weight", "gain", "share"):
         assert getattr(one.tree_, name).tobytes() == getattr(other.tree_, name).tobytes(), name
     assert_same_readings(one, other, rows, other_rows)
@@ -87,7 +87,7 @@ def test_the_order_of_rows_does_not_matter(variant: str, table: Mixed, seed: int
     rng = np.random.default_rng(seed)
     weight, order = rng.uniform(0.5, 3.0, len(table.y)), rng.permutation(len(table.y))
     shuffled = Mixed(table.frame.iloc[order], table.y[order])
-    one, other = fit_mixed(table, weight, variant=variant), fit_mixed(shuffled, weight[order], variant=variant)
+    one, other = fit_mixed(table, weight, kind=variant), fit_mixed(shuffled, weight[order], kind=variant)
     assert_identical(one.tree_, other.tree_)
 
 
@@ -97,7 +97,7 @@ def test_the_order_of_rows_does_not_matter(variant: str, table: Mixed, seed: int
 def test_doubling_a_weight_is_duplicating_the_row(variant: str, table: Mixed, seed: int, balanced: bool) -> None:
     times = np.random.default_rng(seed).integers(1, 4, len(table.y))
     many = Mixed(table.frame.loc[table.frame.index.repeat(times)], table.y.repeat(times))
-    options: dict[str, Any] = {"variant": variant, "class_weight": {0: 2.0} if balanced else None}
+    options: dict[str, Any] = {"kind": variant, "class_weight": {0: 2.0} if balanced else None}
     assert_identical(fit_mixed(table, times.astype(float), **options).tree_, fit_mixed(many, **options).tree_)
 
 
@@ -113,7 +113,7 @@ def test_weight_zero_is_leaving_the_row_out(variant: str, table: Mixed, seed: in
         ghosts[table.categories] = ghosts[table.categories].map(lambda level: f"{level} and a half", na_action="ignore")
     haunted = Mixed(pd.concat([table.frame, ghosts]), np.append(table.y, rng.permutation(table.y)[:10]))
     weight = np.append(np.ones(len(table.y)), np.zeros(10))
-    one, other = fit_mixed(table, variant=variant), fit_mixed(haunted, weight, variant=variant)
+    one, other = fit_mixed(table, kind=variant), fit_mixed(haunted, weight, kind=variant)
     assert one.tree_.class_weight.tobytes() == other.tree_.class_weight.tobytes()
     assert one.tree_.word == other.tree_.word
     rows = rows_beside(table, seed)
@@ -132,7 +132,7 @@ def test_a_column_without_values_changes_nothing(variant: str, table: Mixed, see
     wider, rows = table.frame.copy(), rows_beside(table, seed)
     wider["void"] = np.nan
     wider_rows = rows.assign(void=np.nan)
-    one, other = fit_mixed(table, variant=variant), fit_mixed(Mixed(wider, table.y), variant=variant)
+    one, other = fit_mixed(table, kind=variant), fit_mixed(Mixed(wider, table.y), kind=variant)
     for name in ("parent", "feature", "trapezoid", "class_weight", "consequent", "gain", "share"):
         assert getattr(one.tree_, name).tobytes() == getattr(other.tree_, name).tobytes(), name
     assert one.predict_proba(rows).tobytes() == other.predict_proba(wider_rows).tobytes()
@@ -145,7 +145,7 @@ def test_the_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch) 
     table = mixed_table(np.random.default_rng(0), 20_000, n_numbers=3, n_categories=(5, 300), n_classes=3)
     rows = rows_beside(table, 0, 5_000)
     for variant in ("deep", "compact"):
-        models = [fit_mixed(table, variant=variant, n_jobs=n_jobs, max_rules=10) for n_jobs in (1, 3)]
+        models = [fit_mixed(table, kind=variant, n_jobs=n_jobs, max_rules=10) for n_jobs in (1, 3)]
         assert models[0].n_rules_ > (5 if variant == "deep" else 1)
         assert_identical(models[0].tree_, models[1].tree_)
         assert_same_readings(*models, rows)
@@ -165,7 +165,7 @@ def test_columns_of_one_value_or_none_are_never_split(variant: str, table: Mixed
     frame["same"] = np.where(rng.random(len(frame)) < 0.5, "same", None)
     frame["gap"] = np.where(rng.random(len(frame)) < 0.5, 3.0, np.nan)
     frame["nothing"] = pd.Series([None] * len(frame), dtype=object)
-    model = fit_mixed(Mixed(frame, table.y), variant=variant)
+    model = fit_mixed(Mixed(frame, table.y), kind=variant)
     dull = [list(frame.columns).index(name) for name in ("one", "void", "same", "gap", "nothing")]
     assert not np.isin(model.tree_.feature, dull).any()
 
@@ -301,7 +301,7 @@ def test_firings_of_rules_share_a_row_among_them_whatever_is_missing(table: Mixe
 @TABLE_LAW
 @given(table=mixed_tables(), seed=SEEDS)
 def test_masses_are_masses(variant: str, combination: str, table: Mixed, seed: int) -> None:
-    evidence = fit_mixed(table, variant=variant, combination=combination).predict_evidence(rows_beside(table, seed))
+    evidence = fit_mixed(table, kind=variant, combination=combination).predict_evidence(rows_beside(table, seed))
     assert (evidence.belief >= 0).all()
     assert (evidence.ignorance >= 0).all()
     assert ((evidence.conflict >= 0) & (evidence.conflict <= 1)).all()
@@ -352,7 +352,7 @@ def test_novelty_looks_at_known_features_only(table: Mixed, seed: int) -> None:
 )
 def test_no_row_within_its_certified_radius_has_another_label(table: Mixed, combination: str, variant: str) -> None:
     """Numbers that are known move; categories and what is missing stay."""
-    model, rows = fit_mixed(table, combination=combination, variant=variant), rows_beside(table, 1, 25)
+    model, rows = fit_mixed(table, combination=combination, kind=variant), rows_beside(table, 1, 25)
     radius, label = model.certified_radius(rows), model.predict(rows)
     assert (radius >= 0).all()
     rng = np.random.default_rng(0)
@@ -398,7 +398,7 @@ def test_a_row_without_values_is_near_the_prior_and_very_ignorant(missing: float
     for seed in range(5):
         table = mixed_table(np.random.default_rng(seed), 400, missing=missing, n_classes=3)
         y = np.minimum(table.y, 1)  # classes of one third and two thirds
-        model = fit_mixed(replace(table, y=y), variant=variant)
+        model = fit_mixed(replace(table, y=y), kind=variant)
         empty = model.predict_evidence(rows_beside(table, 0, 1))
         typical = model.predict_evidence(table.frame)
         np.testing.assert_allclose(empty.pignistic[0], np.bincount(y) / len(y), atol=0.12)
@@ -433,7 +433,7 @@ def test_missing_conditions_change_nothing_where_no_training_value_is_missing(
     whole = Mixed(
         table.frame.fillna(dict.fromkeys(table.categories, "none") | dict.fromkeys(table.numbers, 0.0)), table.y
     )
-    one, other = (fit_mixed(whole, variant=variant, missing_conditions=asks) for asks in (False, True))
+    one, other = (fit_mixed(whole, kind=variant, missing_conditions=asks) for asks in (False, True))
     assert_identical(one.tree_, other.tree_)
     assert_same_readings(one, other, rows_beside(table, seed))
 

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ferl import CertifiedCache, FERLClassifier, FERLTreeClassifier, NoveltyDetector, export_text, rules_frame
+from ferl import CertifiedCache, FERLTreeClassifier, NoveltyDetector, export_text, rules_frame
 from ferl.abstention import RiskControlledFERL
 from ferl.calibration import CalibratedFERL
 from ferl.conformal import ConformalFERL
@@ -273,13 +273,13 @@ def test_a_certificate_reads_one_row_of_any_kind() -> None:
         ({"monotonic_cst": {"size": 1}}, "names the feature 'size'; the features are"),
         ({"monotonic_cst": [0, 1, 0]}, r"shape \(3,\); X has 4 features"),
         ({"monotonic_cst": [0, 2, 0, 0]}, r"values \[0, 2\]; they must be -1, 0 or 1"),
-        ({"monotonic_cst": {"fee": 1}, "variant": "compact", "criterion": "consistent"}, "learned splits"),
+        ({"monotonic_cst": {"fee": 1}, "kind": "compact"}, "learned splits"),
     ],
 )
 def test_constraints_that_make_no_sense_are_refused(options: dict[str, Any], message: str) -> None:
     frame, y = customers()
     with pytest.raises(ValueError, match=message):
-        FERLClassifier(**{"variant": "deep"} | options).fit(frame, y)
+        classifier(**{"kind": "deep"} | options).fit(frame, y)
 
 
 def test_constraints_need_two_classes() -> None:

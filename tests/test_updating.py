@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ferl import CertifiedCache, FERLClassifier, FERLTreeClassifier, ModelFileError, load_model, save_model
+from ferl import CertifiedCache, FERLTreeClassifier, ModelFileError, load_model, save_model
 from ferl._learn.consequents import consequents
 from ferl._models.tree import FuzzyTree, Profile
 from law_examples import LAW, Table, assert_identical, exemplars_of, profile_of, tables
@@ -168,9 +168,7 @@ def test_a_tree_that_was_fitted_goes_on() -> None:
     assert fitted.drift_.n_rows == 200
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"variant": "compact", "criterion": "consistent"}, {"missing_conditions": True}]
-)
+@pytest.mark.parametrize("options", [{}, {"kind": "compact"}, {"missing_conditions": True}])
 def test_categories_gaps_and_new_categories_go_where_they_go_in_answers(options: dict[str, Any]) -> None:
     rng = np.random.default_rng(1)
 
@@ -181,7 +179,7 @@ def test_categories_gaps_and_new_categories_go_where_they_go_in_answers(options:
         return pd.DataFrame({"x": np.where(gap[0], np.nan, x), "city": np.where(gap[1], None, city)}), y
 
     A, B = people(400, ["Oslo", "Rome", "Bergen"]), people(300, ["Oslo", "Rome", "Atlantis"])
-    model = FERLClassifier(**{"variant": "deep", "random_state": 0} | options).partial_fit(*A)
+    model = classifier(**{"kind": "deep", "random_state": 0} | options).partial_fit(*A)
     old = profile_of(model)
     with_unseen = model.support_deficit(B[0])[(B[0]["city"] == "Atlantis").to_numpy()]
     model.partial_fit(*B)

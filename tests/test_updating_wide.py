@@ -243,7 +243,7 @@ def test_mixed_tables_with_gaps_and_new_categories() -> None:
         return pd.DataFrame({"x": np.where(gap[0], np.nan, x), "city": np.where(gap[1], None, city)}), y
 
     A, B = people(400, ["Oslo", "Rome", "Bergen"]), people(300, ["Oslo", "Rome", "Atlantis"])
-    for options in ({}, {"missing_conditions": True}, {"partition": "triangles"}):
+    for options in ({}, {"missing_conditions": True}, {"words": "triangles"}):
         model = FERLClassifier(random_state=0, **options).partial_fit(*A)
         before = log_loss(B[1], model.reading(support_gate=False).predict_proba(B[0]))
         model.partial_fit(*B)

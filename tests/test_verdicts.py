@@ -16,7 +16,7 @@ from ferl._read.verdicts import margin_verdict, steadiness_verdict
 from ferl.editing import edit
 from table_examples import TABLE_LAW, wide_example
 
-TREES = [{"variant": "deep"}, {"variant": "medium"}, {"variant": "words", "criterion": "consistent"}]
+TREES = [{"kind": "deep"}, {"kind": "medium"}, {"kind": "compact"}]
 MODELS = [{}, *TREES]
 
 
@@ -100,7 +100,7 @@ def test_rows_that_occur_again_are_at_distance_zero():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.choice(list("pqrst"), 900), "b": rng.choice(list("uvwxyz"), 900)})
     y = (X["a"].isin(["p", "q"]) ^ (rng.random(900) < 0.1)).astype(int)
-    for parameters in ({}, {"variant": "deep"}):
+    for parameters in ({}, {"kind": "deep"}):
         clf = FERLClassifier(random_state=0, **parameters).fit(X, y)
         assert (clf.novelty_rank(X) < 1).all()
         assert (clf.novelty_rank(pd.DataFrame({"a": ["new"], "b": ["other"]})) == 1).all()
@@ -138,7 +138,7 @@ def test_an_edited_model_that_keeps_all_rows_knows_its_scale():
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("parameters", [*MODELS, {"variant": "deep", "combination": "vote"}])
+@pytest.mark.parametrize("parameters", [*MODELS, {"kind": "deep", "combination": "vote"}])
 def test_a_certificate_names_its_unit_and_ends_in_a_verdict(parameters):
     X, _, clf = fitted(parameters)
     spread = X.std(axis=0)
@@ -155,7 +155,7 @@ def test_a_certificate_names_its_unit_and_ends_in_a_verdict(parameters):
         clf.certified_radius(X, scale="other")
 
 
-@pytest.mark.parametrize("parameters", [*MODELS, {"variant": "deep", "combination": "vote"}])
+@pytest.mark.parametrize("parameters", [*MODELS, {"kind": "deep", "combination": "vote"}])
 def test_a_stability_report_ends_in_a_verdict_that_holds(parameters):
     X, _, clf = fitted(parameters, load_breast_cancer)
     with_rows, without = clf.stability_report(X), clf.stability_report()

@@ -354,9 +354,9 @@ OTHER_VALUES = {
 @pytest.mark.parametrize(
     ("kind", "parameters"),
     [
-        ("rules", {"variant": "wide", "partition": "quantile"}),
-        ("words", {"variant": "compact", "criterion": "cci"}),
-        ("splits", {"variant": "deep", "min_gain": 0.01}),  # patience waits for a gain
+        ("rules", {"kind": "rules", "words": "quantile"}),
+        ("words", {"kind": "compact", "criterion": "cci"}),
+        ("splits", {"kind": "deep", "min_gain": 0.01}),  # patience waits for a gain
     ],
 )
 def test_a_parameter_changes_the_model_or_is_refused(name, kind, parameters):

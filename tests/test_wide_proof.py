@@ -54,7 +54,7 @@ def assert_flips_are_those_of_the_oracle(model: FERLClassifier, row: Floats) -> 
     for k, column in enumerate(columns):
         for side, outward in enumerate((-1, 1)):
             expected = oracle.first_flip(own, row[0], label, column, outward)
-            size = abs(row[0, column]) + np.ptp(own.weights.seen[column])
+            size = abs(row[0, column]) + np.ptp(own.ranges[column])
             if np.isinf(expected):
                 assert at[k, side] == expected
                 assert proven[k, side] == expected
@@ -78,7 +78,7 @@ def test_the_nearest_change_of_a_feature_is_exact(name: str, support_gate: bool)
 @FEW
 @given(mixed_tables(), st.integers(0, 99))
 def test_the_nearest_change_is_exact_beside_categories_and_missing_values(table: Mixed, seed: int) -> None:
-    model = fit_mixed(table, variant="wide", missing_conditions=seed % 2 == 0)
+    model = fit_mixed(table, kind="rules", missing_conditions=seed % 2 == 0)
     for row in model._rows(rows_beside(table, seed, 6)):
         assert_flips_are_those_of_the_oracle(model, row[None])
 
@@ -136,7 +136,7 @@ def test_radii_are_those_of_trying_all_corners(max_conditions: int) -> None:
     @given(tables(), st.integers(0, 2**32 - 1))
     def compare(table: Table, seed: int) -> None:
         X, y = table[0][:, :3], table[1]
-        model = fit((X, y), variant="wide", max_rules=7, max_conditions=max_conditions, support_gate=False)
+        model = fit((X, y), kind="rules", max_rules=7, max_conditions=max_conditions, support_gate=False)
         n_finite.append(assert_radii_are_exact(model, rows_near(X, seed, 4), np.ptp(X, axis=0) + 1e-9, 1e-6))
 
     compare()
@@ -147,7 +147,7 @@ def test_radii_are_those_of_trying_all_corners(max_conditions: int) -> None:
 @given(tables(), st.integers(0, 2**32 - 1))
 def test_gates_end_the_radius_of_every_label_but_the_first(table: Table, seed: int) -> None:
     X, y = table[0][:, :2], table[1]
-    model = fit((X, y), variant="wide", max_rules=7)
+    model = fit((X, y), kind="rules", max_rules=7)
     rows = rows_near(X, seed, 4)
     # Labels vanish where the support times the lead does, shortly before the gates are closed.
     assert_radii_are_exact(model, rows, np.ptp(X, axis=0) + 1e-9, 1e-3)
@@ -158,7 +158,7 @@ def test_gates_end_the_radius_of_every_label_but_the_first(table: Table, seed: i
 @FEW
 @given(mixed_tables(), st.integers(0, 99))
 def test_categories_and_missing_values_stay_while_numbers_move(table: Mixed, seed: int) -> None:
-    model = fit_mixed(table, variant="wide", missing_conditions=seed % 2 == 0)
+    model = fit_mixed(table, kind="rules", missing_conditions=seed % 2 == 0)
     frame = rows_beside(table, seed, 6)
     radius, rows, rng = model.certified_radius(frame), model._rows(frame), np.random.default_rng(seed)
     assert np.isinf(radius).all() or table.numbers
@@ -203,7 +203,7 @@ def monotone_table(seed: int) -> Table:
 @given(st.integers(0, 2**32 - 1), st.lists(st.sampled_from([-1, 0, 1]), min_size=3, max_size=3), st.integers(1, 3))
 def test_monotone_constraints_are_proven_from_the_rules(seed: int, signs: list[int], max_conditions: int) -> None:
     table = monotone_table(seed)
-    model = fit(table, variant="wide", monotonic_cst=signs, max_conditions=max_conditions)
+    model = fit(table, kind="rules", monotonic_cst=signs, max_conditions=max_conditions)
     report = model.stability_report()
     for feature, sign in enumerate(signs):
         proven = report.direction(f"x{feature}", 1)
@@ -224,7 +224,7 @@ def test_monotone_constraints_are_proven_from_the_rules(seed: int, signs: list[i
 def test_no_score_changes_faster_than_the_slopes_and_the_constant_allow(
     table: Table, seed: int, max_conditions: int
 ) -> None:
-    model = fit(table, variant="wide", max_conditions=max_conditions, support_gate=False)
+    model = fit(table, kind="rules", max_conditions=max_conditions, support_gate=False)
     report, rng = model.stability_report(), np.random.default_rng(seed)
     assert model.lipschitz_ == report.lipschitz
     start = rows_near(table[0], seed, 30)
@@ -283,7 +283,7 @@ def test_categories_that_a_rule_asks_have_no_direction() -> None:
 
 def test_the_report_says_what_is_proven() -> None:
     table = monotone_table(0)
-    model = fit(table, variant="wide", monotonic_cst=[1, 0, 0], support_gate=False)
+    model = fit(table, kind="rules", monotonic_cst=[1, 0, 0], support_gate=False)
     report = model.stability_report(table[0])
     assert report.n_rows == 120
     assert 1 <= report.n_sources <= model.n_rules_ == model.stability_report().n_sources

@@ -8,20 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators import classifier
-from ferl import Evidence, FERLClassifier, FuzzyTree
-from ferl._models.evidence import read_evidence
-from ferl._models.model import Model
-from ferl._models.settings import Reading
+from ferl import Evidence, FuzzyTree
+from ferl._estimator import FERLEstimator
+from ferl._models.settings import TreeReading
 from ferl._models.tree import Profile
+from ferl._models.tree_model import TreeModel
 from ferl._tables import Schema
 
 Floats = NDArray[np.float64]
 
 
-def tree_classifier(variant: str = "deep", **options: Any) -> FERLClassifier:
-    """A classifier that has not been fitted; a compact one is to grow a tree of words."""
-    own = {"criterion": "consistent"} if variant == "words" else {}
-    return classifier(variant, **own | options)
+def tree_classifier(kind: str = "deep", **options: Any) -> FERLEstimator:
+    """A classifier that has not been fitted, of any kind; trees unless the kind is another."""
+    return classifier(kind, **options)
 
 
 def bare_tree(**arrays: Any) -> FuzzyTree:
@@ -34,13 +33,20 @@ def bare_tree(**arrays: Any) -> FuzzyTree:
     return FuzzyTree(**({"gain": np.zeros(n_nodes), "share": share, "profile": profile} | arrays))
 
 
-def model_of_tree(tree: FuzzyTree, **reading: Any) -> Model:
+def model_of_tree(tree: FuzzyTree, **reading: Any) -> TreeModel:
     """A model of a tree whose classes are 0, 1, ..."""
-    n_columns = tree.profile.mean.shape[1]
-    variant, schema = "words" if tree.word else "deep", Schema(None, (None,) * n_columns)
-    return Model(variant, tree, Reading(**reading), np.arange(tree.n_classes), schema, (), None, 0)
+    return TreeModel(
+        variant="compact" if tree.word else "deep",
+        tree=tree,
+        reading=TreeReading(**reading),
+        classes=np.arange(tree.n_classes),
+        schema=Schema(None, (None,) * tree.profile.mean.shape[1]),
+        missing_features=(),
+        words=None,
+        n_growth_rows=0,
+    )
 
 
 def judge(tree: FuzzyTree, rows: Any, **reading: Any) -> Evidence:
     """Evidence that a tree gives to rows, read in this way."""
-    return read_evidence(model_of_tree(tree, **reading), np.atleast_2d(np.asarray(rows, dtype=float)))
+    return model_of_tree(tree, **reading).evidence(np.atleast_2d(np.asarray(rows, dtype=float)))

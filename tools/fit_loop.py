@@ -1,6 +1,6 @@
 """Fit one table again and again, for a profiler.
 
-    python tools/fit_loop.py wide table.csv --seconds 5 --samples perf.data
+    python tools/fit_loop.py rules table.csv --seconds 5 --samples perf.data
 
 The table's last column is the class. With --samples perf records this process once all imports are done, so that the
 samples are those of fits.
@@ -17,14 +17,14 @@ from time import process_time, sleep
 
 import numpy as np
 
-from estimators import classifier
+from ferl import FERLClassifier, FERLTreeClassifier
 from ferl_bench.data import encode, load_csv
 
 
 def main() -> None:
     """Fit, and print how long a fit takes."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("variant", choices=("wide", "deep", "medium", "compact"))
+    parser.add_argument("model", choices=("rules", "deep", "medium", "compact"))
     parser.add_argument("table", type=Path)
     parser.add_argument("--seconds", type=float, default=5.0, help="of processor time")
     parser.add_argument("--part", type=float, default=1.0, help="of the rows")
@@ -34,7 +34,8 @@ def main() -> None:
     rows = np.arange(data.n_rows)[: int(given.part * data.n_rows)]
     (X,) = encode(data, rows)
     y = data.y[rows]
-    classifier = classifier(given.variant, random_state=0, n_jobs=1)
+    own = {"random_state": 0, "n_jobs": 1}
+    classifier = FERLClassifier(**own) if given.model == "rules" else FERLTreeClassifier(given.model, **own)
     classifier.fit(X, y)
     recorder = None
     if given.samples is not None:

@@ -19,11 +19,13 @@ from sklearn.datasets import load_breast_cancer, load_iris
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from ferl._model.model import Model
-from ferl._model.tree import Cuts, FuzzyTree, Profile
-
 import oracle
-from ferl import FERLClassifier, FERLTreeClassifier, save_model
+from estimators import classifier
+from ferl import FERLTreeClassifier, save_model
+from ferl._estimator import FERLEstimator
+from ferl._models.model import Model
+from ferl._models.tree import Cuts, FuzzyTree, Profile
+from ferl._models.tree_model import TreeModel
 from ferl._sklearn import check_rows
 from ferl._tables import with_indicators
 from golden_vectors import FOLDER, as_table
@@ -38,15 +40,15 @@ UNSEEN = "never seen"
 # Models
 # ---------------------------------------------------------------------------------------------------------------------
 
-SMALL = {"variant": "deep", "max_rules": 8, "n_exemplars": 4, "random_state": 0}
+SMALL = {"kind": "deep", "max_rules": 8, "n_exemplars": 4, "random_state": 0}
 IRIS = {
-    "iris_deep": {"variant": "deep"},
-    "iris_medium_cautious": {"variant": "medium", "combination": "cautious", "sources": "all"},
-    "iris_compact": {"variant": "compact", "criterion": "consistent"},
+    "iris_deep": {"kind": "deep"},
+    "iris_medium_cautious": {"kind": "medium", "combination": "cautious", "sources": "all"},
+    "iris_compact": {"kind": "compact"},
 }
 BREAST_CANCER = {
     "breast_cancer_chain": {"combination": "chain", "discount": 2.0},
-    "breast_cancer_vote": {"variant": "medium", "combination": "vote", "sources": "all", "gate_margin": 0.3},
+    "breast_cancer_vote": {"kind": "medium", "combination": "vote", "sources": "all", "gate_margin": 0.3},
 }
 MIXED = {
     "mixed_deep": {},
@@ -55,12 +57,11 @@ MIXED = {
     "mixed_no_gates": {"n_exemplars": 0, "missing_conditions": True, "support_gate": False},
     "mixed_no_bands": {"band_scale": 0.0, "combination": "cautious"},
     "mixed_words_chain": {
-        "variant": "compact",
-        "criterion": "consistent",
+        "kind": "compact",
         "missing_conditions": True,
         "combination": "chain",
     },
-    "mixed_words_vote": {"variant": "compact", "criterion": "consistent", "n_exemplars": 0, "combination": "vote"},
+    "mixed_words_vote": {"kind": "compact", "n_exemplars": 0, "combination": "vote"},
 }
 
 
@@ -71,24 +72,24 @@ WIDE = {
 }
 
 
-def fitted() -> dict[str, tuple[FERLClassifier, Any]]:
+def fitted() -> dict[str, tuple[FERLEstimator, Any]]:
     """Models and the tables they were fitted on."""
-    found: dict[str, tuple[FERLClassifier, Any]] = {}
+    found: dict[str, tuple[FERLEstimator, Any]] = {}
     X, y = load_iris(return_X_y=True)
-    found |= {name: (FERLClassifier(**SMALL | own).fit(X, y), X) for name, own in IRIS.items()}
+    found |= {name: (classifier(**SMALL | own).fit(X, y), X) for name, own in IRIS.items()}
     X, y = load_breast_cancer(return_X_y=True)
     X, y = X[:200, :6], y[:200]
-    found |= {name: (FERLClassifier(**SMALL | own).fit(X, y), X) for name, own in BREAST_CANCER.items()}
+    found |= {name: (classifier(**SMALL | own).fit(X, y), X) for name, own in BREAST_CANCER.items()}
     table = mixed_table(np.random.default_rng(1), n_classes=3)
     options = {"max_rules": 8, "n_exemplars": 4}
     found |= {name: (fit_mixed(table, **(options | own)), table.frame) for name, own in MIXED.items()}
     table = mixed_table(np.random.default_rng(3), n=300, n_classes=5)
-    found |= {name: (fit_mixed(table, variant="wide", **(options | own)), table.frame) for name, own in WIDE.items()}
+    found |= {name: (fit_mixed(table, kind="rules", **(options | own)), table.frame) for name, own in WIDE.items()}
     X, y = load_breast_cancer(return_X_y=True)
-    found["wide_breast_cancer"] = FERLClassifier(**SMALL | {"variant": "wide"}).fit(X[:, :12], y), X[:, :12]
+    found["wide_breast_cancer"] = classifier(**SMALL | {"kind": "rules"}).fit(X[:, :12], y), X[:, :12]
     X = np.repeat(np.arange(6.0), 20)[:, None] * [1.0, -1.0]
     found["upright_words"] = (
-        FERLTreeClassifier("compact", criterion="consistent", random_state=0, n_exemplars=4).fit(X, X[:, 0] > 2),
+        FERLTreeClassifier("compact", random_state=0, n_exemplars=4).fit(X, X[:, 0] > 2),
         X,
     )
     X = np.zeros((20, 2))
@@ -96,26 +97,26 @@ def fitted() -> dict[str, tuple[FERLClassifier, Any]]:
     return found
 
 
-def contradictions(n_splits: int) -> FERLClassifier:
+def contradictions(n_splits: int) -> FERLTreeClassifier:
     """A tree of one long path whose nodes are almost certain, of one class and the other in turn."""
     X = np.arange(8.0)[:, None]
-    classifier = FERLTreeClassifier("deep", sources="all", discount=1e-10, random_state=0).fit(X, X[:, 0] > 3)
+    clf = FERLTreeClassifier("deep", sources="all", discount=1e-10, random_state=0).fit(X, X[:, 0] > 3)
     n = 2 * n_splits + 1
-    return with_splits_at_zero(classifier, n_splits, np.eye(2)[np.arange(n) // 2 % 2])
+    return with_splits_at_zero(clf, n_splits, np.eye(2)[np.arange(n) // 2 % 2])
 
 
-def ties() -> FERLClassifier:
+def ties() -> FERLTreeClassifier:
     """One split; where its gates close the plausibility of a class is the largest belief, but for rounding."""
     X = np.arange(9.0)[:, None]
-    classifier = FERLTreeClassifier("deep", random_state=0).fit(X, X[:, 0] // 3)
+    clf = FERLTreeClassifier("deep", random_state=0).fit(X, X[:, 0] // 3)
     # Firing phi, at a distance of 8 (1 - phi) from the range, ties classes whose shares are (1 - phi) / phi apart.
-    return with_splits_at_zero(classifier, 1, np.array([[0.4, 0.3, 0.3], [0.7, 0.1, 0.2], [0.6, 0.6 - 1 / 3, 2 / 15]]))
+    return with_splits_at_zero(clf, 1, np.array([[0.4, 0.3, 0.3], [0.7, 0.1, 0.2], [0.6, 0.6 - 1 / 3, 2 / 15]]))
 
 
 TIED_ROWS = np.array([[-3.0], [10.0], [-3.0 + 1e-14], [10.0 - 1e-14], [4.0], [-3.1], [np.nan]])
 
 
-def with_splits_at_zero(classifier: FERLClassifier, n_splits: int, consequent: Floats) -> FERLClassifier:
+def with_splits_at_zero(clf: FERLTreeClassifier, n_splits: int, consequent: Floats) -> FERLTreeClassifier:
     """A classifier whose tree is one long path of splits between 0 and 1, with these consequents."""
     parent = np.array([-1, *np.repeat(np.arange(0, 2 * n_splits, 2), 2)], dtype=np.int32)
     n = len(parent)
@@ -133,8 +134,8 @@ def with_splits_at_zero(classifier: FERLClassifier, n_splits: int, consequent: F
         cuts=Cuts(np.stack([cut, cut], axis=1), cut),
         profile=Profile(np.zeros((n, 1)), np.ones((n, 1)), np.zeros((n, 1), dtype=np.int32), np.zeros((1, 1))),
     )
-    classifier.model_ = replace(classifier.model_, tree=tree)
-    return classifier
+    clf.model_ = replace(clf.model_, tree=tree)
+    return clf
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -152,7 +153,7 @@ def hard_rows(model: Model, X: Floats, seed: int = 0) -> Floats:
             rows[[9, 10, 13], j] = n_categories[j]
             continue
         own = tree.feature == j
-        ranges = tree.support[own] if model.weights is None else model.weights.seen[j]
+        ranges = tree.support[own] if isinstance(model, TreeModel) else model.ranges[j]
         corners, edges = np.unique(tree.trapezoid[own]), np.unique(ranges)
         corners, edges = corners[np.isfinite(corners)], edges[np.isfinite(edges)]
         if len(corners):
@@ -199,17 +200,17 @@ def plain(values: NDArray[Any]) -> Any:
     return np.where(np.isnan(values), None, values).tolist() if values.dtype == float else values.tolist()
 
 
-def write(name: str, classifier: FERLClassifier, rows: Floats) -> None:
-    model = classifier.model_
+def write(name: str, clf: FERLEstimator, rows: Floats) -> None:
+    model = clf.model_
     encoded = with_indicators(rows, model.missing_features)
     kept = is_clear(oracle.answer(model, encoded))
     rows, encoded = rows[kept], encoded[kept]
     table = raw(model, rows)
-    np.testing.assert_array_equal(check_rows(classifier, as_table(classifier, table)), encoded)
+    np.testing.assert_array_equal(check_rows(clf, as_table(clf, table)), encoded)
     answers = {what: plain(values) for what, values in oracle.answer(model, encoded).items()}
     stored = {"table": table, "rows": plain(encoded), "answers": answers}
     (FOLDER / f"{name}.json").write_text(json.dumps(stored, allow_nan=False) + "\n", encoding="utf-8")
-    save_model(classifier, FOLDER / f"{name}.model.json")
+    save_model(clf, FOLDER / f"{name}.model.json")
     print(f"{name}: {len(rows)} of {len(kept)} rows, {model.tree.n_nodes} nodes")
 
 
@@ -219,9 +220,9 @@ if __name__ == "__main__":
     if not wanted:
         for path in FOLDER.glob("*.json"):
             path.unlink()
-    for name, (classifier, X) in fitted().items():
+    for name, (clf, X) in fitted().items():
         if not wanted or name in wanted:
-            write(name, classifier, hard_rows(classifier.model_, check_rows(classifier, X)))
+            write(name, clf, hard_rows(clf.model_, check_rows(clf, X)))
     if not wanted or "contradictions" in wanted:
         write("contradictions", contradictions(60), np.array([[5.0], [0.4], [0.999], [-3.0], [12.0], [np.nan]]))
     if not wanted or "ties" in wanted:

@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 def answer(model: Any, x: Floats) -> dict[str, NDArray[Any]]:
     """Answers of a model, by their names, to rows as its tree reads them: numbers and codes, indicators behind them."""
-    if model.weights is not None:
+    if model.kind == "rules":
         return wide_answer(model, x)
     tree, reading = model.tree, model.reading
     gated, margin = reading.support_gate, reading.gate_margin

@@ -89,17 +89,16 @@ def supports(model: Any, x: Floats) -> Floats:
         if n_categories[column]:
             is_open = np.where(value >= n_categories[column], UNSEEN_GATE, 1.0)
         else:
-            is_open = gate(model.weights.seen[column], np.nan_to_num(value), model.reading.gate_margin)
+            is_open = gate(model.ranges[column], np.nan_to_num(value), model.reading.gate_margin)
         out[:, column] = np.where(np.isnan(value), 1.0, is_open)
     return out
 
 
 def contributions(model: Any, x: Floats) -> Floats:
     """What each rule, and last the prior, adds to the scores, shape (n_rows, n_rules + 1, n_classes)."""
-    weights = model.weights
-    firing = fire(model.tree, x, gated=False)[:, weights.node]
+    firing = fire(model.tree, x, gated=False)[:, model.rules.node]
     always = np.column_stack([firing, np.ones(len(x))]) * supports(model, x).prod(axis=1, keepdims=True)
-    return always[:, :, None] * np.vstack([weights.weight, weights.prior])
+    return always[:, :, None] * np.vstack([model.rules.weight, model.prior])
 
 
 def column_contributions(model: Any, x: Floats) -> Floats:
@@ -107,7 +106,7 @@ def column_contributions(model: Any, x: Floats) -> Floats:
     tree, parts = model.tree, contributions(model, x)
     out = np.zeros((len(x), x.shape[1] + 1, parts.shape[2]))
     out[:, -1] = parts[:, -1]
-    for rule, node in enumerate(model.weights.node.tolist()):
+    for rule, node in enumerate(model.rules.node.tolist()):
         path = []
         while node > 0:
             path.append(int(tree.feature[node]))

@@ -34,7 +34,7 @@ def column_evidence(model: Any, rows: Floats) -> Floats:
     """Of each column: over the rules that ask it, the size of their weights times how much their firing varies."""
     tree, found = model.tree, np.zeros(rows.shape[1])
     firing = fire(tree, rows, gated=False)
-    for end, weight in zip(model.weights.node.tolist(), model.weights.weight, strict=True):
+    for end, weight in zip(model.rules.node.tolist(), model.rules.weight, strict=True):
         asked, node = [], end
         while node > 0:
             asked.append(int(tree.feature[node]))

@@ -20,8 +20,7 @@ FAR = 1e12  # beyond all corners
 
 def advantages(model: Any, rows: Floats, label: int) -> Floats:
     """By how much the label is ahead of each class, before the gates, shape (n_rows, n_classes)."""
-    weights = model.weights
-    scores = weights.prior + fire(model.tree, rows, gated=False)[:, weights.node] @ weights.weight
+    scores = model.prior + fire(model.tree, rows, gated=False)[:, model.rules.node] @ model.rules.weight
     return scores[:, [label]] - scores
 
 
@@ -34,7 +33,7 @@ def support(model: Any, rows: Floats) -> Floats:
         if n_categories[column]:
             found *= np.where(x >= n_categories[column], UNSEEN_GATE, 1.0)
         else:
-            found *= np.where(np.isnan(x), 1.0, gate(model.weights.seen[column], x, model.reading.gate_margin))
+            found *= np.where(np.isnan(x), 1.0, gate(model.ranges[column], x, model.reading.gate_margin))
     return found
 
 
@@ -48,7 +47,7 @@ def corners(model: Any, column: int) -> list[float]:
     """Where ramps and the gate of a column bend."""
     points = set(model.tree.trapezoid[model.tree.feature == column].ravel().tolist())
     if column in model.gated_columns:
-        low, high = model.weights.seen[column].tolist()
+        low, high = model.ranges[column].tolist()
         reach = model.reading.gate_margin * (high - low)
         points |= {low - reach, low, high, high + reach}
     return sorted(point for point in points if math.isfinite(point))
