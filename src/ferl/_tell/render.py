@@ -1,0 +1,329 @@
+"""Pages in five media: plain text, rich, HTML, LaTeX and the types of JSON."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, is_dataclass
+from functools import cached_property
+from html import escape
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ferl._tell.page import Bars, Section, Table
+from ferl._util.text import plain
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+INDENT = "  "
+MIN_WIDTH = 40
+_BAR = 20  # letters of the longest bar in text
+
+
+class Readable:
+    """What has sections can be read: in a terminal, in a notebook, or anywhere.
+
+    A class that inherits has ``_sections``, a list of sections.
+    """
+
+    _width: ClassVar[int | None] = 100  # of printed lines; None: a sentence is a line, however long it is
+
+    @cached_property
+    def _sections(self) -> list[Section]:
+        raise NotImplementedError
+
+    def to_text(self, width: int = 100) -> str:
+        """Plain text, wrapped to ``width`` columns."""
+        return as_text(self._sections, width)
+
+    def to_html(self) -> str:
+        """A fragment of HTML that needs nothing else; everything from the table is escaped."""
+        return as_html(self._sections)
+
+    def to_latex(self) -> str:
+        """LaTeX without a preamble; the document needs booktabs."""
+        return as_latex(self._sections)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def __str__(self) -> str:
+        return as_text(self._sections, self._width)
+
+    def __rich__(self) -> Any:
+        return as_rich(self._sections)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Text
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def as_text(sections: Sequence[Section], width: int | None = 100) -> str:
+    """The page in plain text; ``width`` None: lines are as long as their sentences."""
+    if width is not None and width < MIN_WIDTH:
+        raise ValueError(f"width is {width}; a page needs at least {MIN_WIDTH} columns.")
+    return "\n\n".join("\n".join(_section_lines(section, width or 1_000_000, "")) for section in sections)
+
+
+def _section_lines(section: Section, width: int, left: str) -> list[str]:
+    lines = [left + section.title] if section.title else []
+    left += INDENT if section.title else ""
+    for block in section.blocks:
+        if isinstance(block, str):
+            lines += wrapped(block, width, left, left + INDENT)
+        elif isinstance(block, Section):
+            lines += _section_lines(block, width, left)
+        else:
+            drawn = _table_lines(block, width - len(left)) if isinstance(block, Table) else _bar_lines(block)
+            lines += [f"{left}{line}".rstrip() for line in drawn]
+    return lines
+
+
+def wrapped(line: str, width: int, first: str = "", later: str = INDENT) -> list[str]:
+    """A sentence in lines of at most this width; a number stays with its percent sign, a threshold with its band."""
+    if len(first) + len(line) <= width and line == line.strip() and "\t" not in line and "\n" not in line:
+        return [first + line] if line else []
+    kept = re.sub(r" (?=%|±|\(\d+%\))", "\N{NO-BREAK SPACE}", line)
+    lines = textwrap.wrap(kept, width, initial_indent=first, subsequent_indent=later, break_long_words=width < 1000)
+    return [own.replace("\N{NO-BREAK SPACE}", " ") for own in lines]
+
+
+def _table_lines(table: Table, width: int) -> list[str]:
+    rows = [table.headings, *table.rows] if table.headings else table.rows
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    while sum(widths) + 2 * (len(widths) - 1) > width:  # what is too wide is cut in the widest column
+        widths[widths.index(max(widths))] -= 1
+    return ["  ".join(map(_cell, row, widths, table.sides)) for row in rows]
+
+
+def _cell(text: str, width: int, side: str) -> str:
+    cut = text if len(text) <= width else f"{text[: width - 1]}…"
+    return cut.ljust(width) if side == "l" else cut.rjust(width)
+
+
+def _bar_lines(bars: Bars) -> list[str]:
+    width, top = max(map(len, bars.names), default=0), max(map(abs, bars.values), default=0.0) or 1.0
+    lengths = [round(_BAR * abs(value) / top) for value in bars.values]
+    signs = ["+" if value >= 0 else "-" for value in bars.values]
+    return [
+        f"{name:{width}}  {text:>8}  {sign * length}"
+        for name, text, sign, length in zip(bars.names, bars.texts, signs, lengths, strict=True)
+    ]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Rich
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def as_rich(sections: Sequence[Section]) -> Group:
+    """The page for a terminal that rich draws. Nothing in it is read as markup."""
+    from rich.console import Group
+    from rich.text import Text
+
+    parts: list[Any] = []
+    for section in sections:
+        parts += [Text("")] if parts else []
+        parts += _rich_parts(section, 0)
+    return Group(*parts)
+
+
+def _rich_parts(section: Section, left: int) -> list[Any]:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    parts: list[Any] = [Padding(Text(section.title, style="bold cyan"), (0, 0, 0, left))] if section.title else []
+    left += len(INDENT) if section.title else 0
+    for block in section.blocks:
+        if isinstance(block, str):
+            parts.append(Padding(Text(block, style="bold" if section.is_lead else ""), (0, 0, 0, left)))
+        elif isinstance(block, Section):
+            parts += _rich_parts(block, left)
+        elif isinstance(block, Table):
+            parts.append(Padding(_rich_table(block), (0, 0, 0, left)))
+        else:
+            parts += [Padding(Text(line), (0, 0, 0, left)) for line in _bar_lines(block)]
+    return parts
+
+
+def _rich_table(table: Table) -> Any:
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    drawn = RichTable(box=None, pad_edge=False, header_style="dim", show_header=bool(table.headings))
+    for side, heading in zip(table.sides, table.headings or [""] * len(table.sides), strict=True):
+        drawn.add_column(Text(heading), justify="left" if side == "l" else "right", overflow="fold")
+    for row in table.rows:
+        drawn.add_row(*map(Text, row))
+    return drawn
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# HTML
+# ---------------------------------------------------------------------------------------------------------------------
+
+# Colours come from the page around it (currentColor), so the fragment reads on light and on dark ground.
+STYLE = """\
+.ferl-story{font:14px/1.5 system-ui,sans-serif;max-width:60rem;overflow-wrap:anywhere}
+.ferl-story h4{margin:1em 0 .2em;font-size:1em;border-bottom:1px solid color-mix(in srgb,currentColor 25%,transparent)}
+.ferl-story p{margin:.15em 0;padding-left:1em;text-indent:-1em}
+.ferl-story .ferl-lead{font-weight:600;font-size:1.1em}
+.ferl-story table{border-collapse:collapse;margin:.3em 0}
+.ferl-story th,.ferl-story td{padding:.1em .8em .1em 0;text-align:right;background:none;color:inherit}
+.ferl-story th{font-weight:400;opacity:.7}
+.ferl-story .ferl-l{text-align:left}
+.ferl-story .ferl-bar{width:12rem}
+.ferl-story .ferl-bar rect{fill:currentColor;opacity:.5}"""
+
+
+def as_html(sections: Sequence[Section]) -> str:
+    """The page as a fragment that needs nothing else."""
+    body = "".join(section_html(section) for section in sections)
+    return f'<div class="ferl-story"><style>{STYLE}</style>{body}</div>'
+
+
+def section_html(section: Section, folded: bool = False) -> str:
+    """One section; what is inside another one is folded."""
+    opening = '<p class="ferl-lead">' if section.is_lead else "<p>"
+    parts = []
+    for block in section.blocks:
+        if isinstance(block, str):
+            parts.append(f"{opening}{escape(block)}</p>")
+        elif isinstance(block, Section):
+            parts.append(section_html(block, folded=True))
+        else:
+            parts.append(_html_table(block) if isinstance(block, Table) else _html_bars(block))
+    body = "".join(parts)
+    if folded:
+        return f"<details><summary>{escape(section.title)}</summary>{body}</details>"
+    return f"<h4>{escape(section.title)}</h4>{body}" if section.title else body
+
+
+def _html_table(table: Table) -> str:
+    classes = [' class="ferl-l"' if side == "l" else "" for side in table.sides]
+
+    def row(cells: Iterable[str], tag: str) -> str:
+        filled = zip(classes, cells, strict=True)
+        return "<tr>" + "".join(f"<{tag}{own}>{escape(text)}</{tag}>" for own, text in filled) + "</tr>"
+
+    head = f"<thead>{row(table.headings, 'th')}</thead>" if table.headings else ""
+    return f"<table>{head}<tbody>{''.join(row(cells, 'td') for cells in table.rows)}</tbody></table>"
+
+
+def _html_bars(bars: Bars) -> str:
+    top = max(map(abs, bars.values), default=0.0) or 1.0
+    rows = []
+    for name, value, text in zip(bars.names, bars.values, bars.texts, strict=True):
+        start, length = 50 + 50 * min(value, 0.0) / top, 50 * abs(value) / top
+        drawn = (
+            f'<svg viewBox="0 0 100 10" class="ferl-bar"><rect x="{start:.2f}" width="{length:.2f}" height="10"/></svg>'
+        )
+        rows.append(f'<tr><td class="ferl-l">{escape(name)}</td><td>{escape(text)}</td><td>{drawn}</td></tr>')
+    return f"<table><tbody>{''.join(rows)}</tbody></table>"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# LaTeX
+# ---------------------------------------------------------------------------------------------------------------------
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"{''}",
+    "`": r"\textasciigrave{}",
+    "'": r"{'}",  # two of them would become a quotation mark
+    "-": r"{-}",  # and two of these a dash
+    "±": r"\ensuremath{\pm}",
+    "\u00a0": "~",
+}
+
+
+def escaped(text: str) -> str:
+    r"""Text as LaTeX prints it, letter by letter.
+
+    Examples
+    --------
+    >>> print(escaped(r"50% of $x_1 & {y}\z"))
+    50\% of \$x\_1 \& \{y\}\textbackslash{}z
+    """
+    return "".join(_SPECIAL.get(letter, letter) for letter in text)
+
+
+def latex_table(columns: str, headings: Sequence[str], rows: Iterable[Sequence[str]], notes: Sequence[str] = ()) -> str:
+    """A table of cells that are LaTeX already; a row of one cell spans all columns, as the notes below the rows do.
+
+    Parameters
+    ----------
+    columns : str
+        What the environment tabular takes between ``@{}`` and ``@{}``.
+    headings : sequence of str
+        One for each column; empty: none.
+    rows : iterable of sequence of str
+        The cells.
+    notes : sequence of str, default=()
+        Lines below the table.
+
+    Returns
+    -------
+    str
+    """
+    n_columns = len(re.sub(r"p\{[^}]*\}", "p", columns))
+
+    def line(cells: Sequence[str]) -> str:
+        spans = len(cells) == 1 < n_columns
+        return (rf"\multicolumn{{{n_columns}}}{{@{{}}l@{{}}}}{{{cells[0]}}}" if spans else " & ".join(cells)) + r" \\"
+
+    head = [line(headings), r"\midrule"] if headings else []
+    below = [r"\midrule", *(line([note]) for note in notes)] if notes else []
+    lines = [rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}", r"\toprule", *head, *map(line, rows), *below]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+
+
+def as_latex(sections: Sequence[Section]) -> str:
+    """The page in LaTeX, without a preamble."""
+    return "\n\n".join(part for section in sections for part in _latex_parts(section))
+
+
+def _latex_parts(section: Section) -> list[str]:
+    parts = [rf"\paragraph{{{escaped(section.title)}}}"] if section.title else []
+    for block in section.blocks:
+        if isinstance(block, str):
+            parts.append(escaped(block))
+        elif isinstance(block, Section):
+            parts += _latex_parts(block)
+        elif isinstance(block, Table):
+            cells = [tuple(map(escaped, row)) for row in block.rows]
+            parts.append(latex_table(block.sides, tuple(map(escaped, block.headings)), cells))
+        else:
+            pairs = zip(map(escaped, block.names), map(escaped, block.texts), strict=True)
+            parts.append(latex_table("lr", (), list(pairs)))
+    return parts
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# JSON
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def as_plain(value: Any) -> Any:
+    """A section, or any other value, in the types of JSON: objects by their fields, what is no number as None."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: as_plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, list | tuple):
+        return [as_plain(own) for own in value]
+    if isinstance(value, dict):
+        return {key: as_plain(own) for key, own in value.items()}
+    return plain(value)
