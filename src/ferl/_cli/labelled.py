@@ -16,7 +16,7 @@ from ferl._cli.report import Labels
 from ferl._tables.file_rows import RowReader, known_column
 from ferl._tables.files import FileForm, TableFile
 from ferl._util.arrays import Ints
-from ferl.report.table_reading import NO_LABEL
+from ferl.report.judged_table import NO_LABEL
 from ferl.rules import FERLClassifier
 
 

@@ -22,9 +22,8 @@ from ferl._util.names import near_name
 from ferl._util.progress import file_bar
 from ferl._util.text import shown
 from ferl._util.threads import n_threads
-from ferl.report.group_view import Groups
-from ferl.report.summarise import summarise
-from ferl.report.table_reading import NO_LABEL, OTHER_LABEL, Cell, TableReading
+from ferl.report.content import summarise
+from ferl.report.judged_table import NO_LABEL, OTHER_LABEL, Cell, Groups, JudgedTable
 from ferl.report.writing import render
 from ferl.saving import load_model
 
@@ -64,7 +63,7 @@ def run_report(model: Path, table: Path, out: Path, form: FileForm, wanted: Want
     if len(names) > fitted.n_features and wanted.groups not in _names_of(fitted):
         names = [name for name in names if name != wanted.groups]  # without names columns are taken in their order
     rows = RowReader(fitted.schema, fitted.missing_features, names, file.path, file.form)
-    reading = TableReading(fitted, n_threads(jobs), decision=wanted.decision)
+    reading = JudgedTable(fitted, n_threads(jobs), decision=wanted.decision)
     held: list[pa.Array] = []
     with file_bar(f"judging {table.name}", file.size) as moved:
         for batch in file.batches(moved):
