@@ -29,7 +29,7 @@ import campaign  # noqa: E402
 
 from ferl import FERLClassifier, ModelFileError  # noqa: E402
 from ferl._models.files import parsed_model  # noqa: E402
-from ferl._tables.files import FileForm, TableFile  # noqa: E402
+from ferl._tables.table_files import FileForm, TableFile  # noqa: E402
 from ferl._util.files import TableFileError  # noqa: E402
 from ferl.saving import _estimator  # noqa: E402
 from test_model_hostile import KINDS, text_of, use  # noqa: E402

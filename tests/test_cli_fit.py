@@ -139,7 +139,7 @@ def test_a_tree_with_fewer_rules_than_classes_says_so_before_the_fit(tmp_path):
             "leaves none of 400 rows to fit. Choose a smaller share.",
         ),
         (["--target", "y", "--weights", "city"], "weights that are not numbers"),
-        (["--target", "y", "--separator", ";"], "Leave --separator out."),
+        (["--target", "y", "--separator", ";"], "Leave the separator out."),
         (["--target", "y", "--separator", "ab"], "one character"),
         (["--target", "name"], ""),
     ],

@@ -45,11 +45,11 @@ def test_mistakes_in_tables_are_one_line_with_the_remedy(tmp_path, folder, chang
     [
         (b"", "table.csv is empty"),
         (b"\n\n", "It needs a header and rows."),
-        (b"age,city,code,x\n1,2\n", "Expected 4 columns, got 2: 1,2. Check the separator (--separator)"),
+        (b"age,city,code,x\n1,2\n", "Expected 4 columns, got 2: 1,2. Check the separator"),
         (b"age,age,city,code,x\n1,1,2,3,4\n", "several columns called 'age'"),
         (b"age,city,code,x\n1,\xff\xfe,101,3\n", "Save it as UTF-8"),
         ("age,city,code,x\n1,2,3,4\n".encode("utf-16-le"), "iconv -f UTF-16LE -t UTF-8 table.csv"),
-        (b"age,city,code,x\n1,\x1b[31m2\n", "[31m2. Check the separator (--separator)"),
+        (b"age,city,code,x\n1,\x1b[31m2\n", "[31m2. Check the separator"),
         (b"PAR1 no\n", "has no column 'age'"),
     ],
 )
@@ -127,11 +127,11 @@ def test_an_interrupt_leaves_no_file_behind(tmp_path, folder):
     path = write_table(tmp_path / "table.csv", table)
     # A first batch that takes long to write, so that the signal comes while the file is half written.
     program = (
-        "import signal, time; from ferl._tables.files import CsvSink; write = CsvSink.write\n"
+        "import signal, time; from ferl._tables import table_files; Sink = table_files.Sink\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored where tests run in the background
-        "def slow(self, prepared):\n"
-        "    write(self, prepared); print('judging', flush=True); time.sleep(60)\n"
-        "CsvSink.write = slow\n"
+        "def slow(prepare, write):\n"
+        "    return Sink(prepare, lambda own: (write(own), print('judging', flush=True), time.sleep(60)))\n"
+        "table_files.Sink = slow\n"
         "from ferl._cli.app import app; app()"
     )
     arguments = ["predict", str(folder / "model.json"), str(path), "-o", str(tmp_path / "out.csv")]

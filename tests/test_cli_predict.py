@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from cli_examples import ferl, read_table, write_table
 from cli_people import ANSWERS, folder, people
 from ferl import load_model
-from ferl._tables import files
+from ferl._tables import table_files
 
 __all__ = ["folder"]  # a fixture
 
@@ -76,7 +76,7 @@ def judged(folder, tmp_path, columns, *options):
 def test_types_that_drift_between_batches_change_nothing(tmp_path, folder, monkeypatch):
     table = {name: own * 20 for name, own in people(50, 1).items() if name != "y"}
     expected, _ = judged(folder, tmp_path, table)
-    monkeypatch.setattr(files, "BLOCK_BYTES", 512)  # some ten rows
+    monkeypatch.setattr(table_files, "BLOCK_BYTES", 512)  # some ten rows
     again, _ = judged(folder, tmp_path, table)
     assert again == expected
     drifted = {**table, "code": [own if i < 300 else f"{own}.0" for i, own in enumerate(table["code"])]}
@@ -166,7 +166,7 @@ def test_predicting_from_a_file_does_without_scikit_learn(tmp_path, folder):
 
 
 def test_several_jobs_write_the_same_bytes_as_one(tmp_path, folder, monkeypatch):
-    monkeypatch.setattr("ferl._tables.files.BLOCK_BYTES", 4096)
+    monkeypatch.setattr("ferl._tables.table_files.BLOCK_BYTES", 4096)
     columns = {name: own * 40 for name, own in people(50, 1).items() if name != "y"}
     columns["city"] = [*columns["city"][:-3], "Atlantis", "Avalon", "Atlantis"]
     path = write_table(tmp_path / "table.csv", columns)

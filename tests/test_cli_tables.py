@@ -14,10 +14,9 @@ import pytest
 from cli_examples import ferl, noisy, read_table, refused, write_lines, write_table
 from ferl import FERLTreeClassifier, load_model, save_model
 from ferl._learn.categories import category_order
-from ferl._tables.csv_form import unclosed_quote
-from ferl._tables.files import FileForm, TableFile, text_as_numbers
+from ferl._tables.table_files import FileForm, TableFile, text_as_numbers, unclosed_quote
 from ferl._util.files import TableFileError
-from ferl._util.names import near_name
+from ferl._util.text import near_name
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +61,13 @@ def test_a_comma_is_no_decimal_comma_where_it_stands_between_fields_nor_beside_p
 
 def test_a_wrong_separator_is_named(tmp_path):
     comma = write_lines(tmp_path / "t.csv", "a,b", "1,2")
-    with pytest.raises(TableFileError, match=r"no ';', the separator asked for, but a comma\. Leave --separator out"):
+    with pytest.raises(TableFileError, match=r"no ';', the separator asked for, but a comma\. Leave the separator out"):
         TableFile(comma, FileForm(";"))
     mixed = write_lines(tmp_path / "m.csv", "a,b;c;d", "1;2;3", "4;5;6")
-    with pytest.raises(TableFileError, match="add --separator ';'"):
+    with pytest.raises(TableFileError, match="seem to have ';' between them") as error:
         TableFile(mixed, FileForm()).read()
+    assert (error.value.option, error.value.value) == ("separator", ";")
+    assert "add --separator ';'" in refused("fit", mixed, "--target", "a", "-o", tmp_path / "model.json")
 
 
 @pytest.mark.parametrize(

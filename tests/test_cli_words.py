@@ -10,7 +10,7 @@ from cli_examples import ferl
 from ferl import export_text, load_model, overview
 from ferl._cli.explain import read_row_of
 from ferl._read.explanation.counterfactual import nearest_changes
-from ferl._tables.files import FileForm, TableFile
+from ferl._tables.table_files import FileForm, TableFile
 
 DESCRIPTION = {
     "target": {"values": {"0": "granted", "1": "denied", "2": "fraud"}},

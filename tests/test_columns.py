@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferl._tables import Schema
-from ferl._tables.reading import read_table
+from ferl._tables import Schema, read_table
 
 NAN = float("nan")
 LAW = settings(max_examples=40, deadline=None)
@@ -101,7 +100,7 @@ def test_every_library_gives_the_same_columns_and_codes(table):
         assert learned.to_dict()["features"] == first.to_dict()["features"]
         assert learned.names in (first.names, None)
         np.testing.assert_array_equal(first.encode(other), expected)
-        np.testing.assert_array_equal(first._encode_table(read_table(other), 1), expected)  # not the way of few rows
+        np.testing.assert_array_equal(first.encode(read_table(other)), expected)  # not the way of few rows
         np.testing.assert_array_equal(learned.encode(tables[0]), expected)
         assert first.unseen(other) == {}
 

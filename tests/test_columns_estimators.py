@@ -72,7 +72,7 @@ def test_estimators_learn_names_and_find_them_in_any_order():
         (MIXED, None, "requires y to be passed"),
         (MIXED, [None, "a"], "1 labels are missing, the first in row 0"),
         (MIXED, [0.5, 1.7], "Unknown label type"),
-        (MIXED.iloc[:0], [], "0 sample.* by TableTree.*Pass at least one row"),
+        (MIXED.iloc[:0], [], "0 sample.* required.*Pass at least one row"),
         (np.array([[0.0, NAN], [-np.inf, NAN]]), [0, 1], "Feature 0 holds infinity"),
     ],
     ids=range(6),

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 import ferl
 from ferl import FERLClassifier, export_text, load_model
 from ferl._cli.app import app
-from ferl._tables.describe import DescriptionError, TableDescription, load_description
+from ferl._tables import DescriptionError, TableDescription
+from ferl._tables.kinds import load_description
 from name_examples import SIZES, loans
 
 YAML = """\

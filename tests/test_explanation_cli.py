@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from ferl import FERLTreeClassifier, save_model
 from ferl._cli.app import app
-from ferl._tables import files
+from ferl._tables import table_files
 
 runner = CliRunner()
 HEADER = ["age", "city", "ignored"]
@@ -81,16 +81,16 @@ def test_mistakes_get_one_line_with_the_remedy(folder, tmp_path):
 
 
 def test_a_long_file_is_read_only_as_far_as_needed(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "BATCH_ROWS", 10)
+    monkeypatch.setattr(table_files, "BATCH_ROWS", 10)
     pq.write_table(pa.table({"age": np.arange(100.0), "city": ["Oslo"] * 100}), tmp_path / "long.parquet")
     seen = []
-    batches = files.TableFile.batches
+    batches = table_files.TableFile.batches
 
     def counted(self, *arguments):
         for batch in batches(self, *arguments):
             seen.append(batch.num_rows)
             yield batch
 
-    monkeypatch.setattr(files.TableFile, "batches", counted)
+    monkeypatch.setattr(table_files.TableFile, "batches", counted)
     ferl(folder / "model.json", tmp_path / "long.parquet", "--row", 15)
     assert seen == [10, 10]

@@ -10,7 +10,7 @@ import pytest
 from sklearn.model_selection import cross_val_score
 
 from ferl import FERLClassifier, IdColumnWarning, NoveltyDetector, TableWarning
-from ferl._tables.ids import are_ids, are_running_numbers
+from ferl._tables.columns import are_ids, are_running_numbers
 
 N = 60
 RNG = np.random.default_rng(0)

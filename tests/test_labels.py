@@ -7,7 +7,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from ferl._tables.labels import batch_codes, codes_of, distinct_labels, distinct_of, labels_of
+from ferl._tables import codes_of, distinct_labels
+from ferl._tables.labels import batch_codes, distinct_of, labels_of
 
 TEXTS = ["b", "a", "ä", "", "B", "a\0", "\U0001f33b", "a", "b"] * 150  # enough for the way of many labels
 

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 import oracle
 from ferl import FERLClassifier, FuzzyTree
 from ferl._learn.consequents import consequents
-from ferl._learn.pruning import node_impurity, prune, pruning_path
+from ferl._learn.grow_trees import node_impurity, prune, pruning_path
 from law_examples import (
     LAW,
     RULES,

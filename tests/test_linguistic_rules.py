@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ferl import FERLClassifier, FERLTreeClassifier, FuzzyTree, export_text, rules_frame
-from ferl._learn.pruning import prune, pruning_path
+from ferl._learn.grow_trees import prune, pruning_path
 from ferl._read.rules import read_rules
 from ferl.partition import FuzzySet, LinguisticVariable, terms
 from law_examples import LAW, Floats, Table, tables

@@ -18,10 +18,9 @@ from sklearn.pipeline import make_pipeline
 from estimators import classifier
 from ferl import FERLClassifier, FERLTreeClassifier, TableWarning, export_text, load_model, overview, save_model
 from ferl._read.rules import read_rules
-from ferl._tables import Schema
-from ferl._tables.dates import date_text, spelled_date
-from ferl._tables.describe import DescriptionError, TableDescription
-from ferl._tables.kinds import number_kinds
+from ferl._tables import DescriptionError, Schema, TableDescription
+from ferl._tables.columns import number_kinds
+from ferl._tables.values import date_text, spelled_date
 from ferl._util.text import difference_text, number_text, plain, said_as, spoken, value_text
 from ferl.editing import edit
 from name_examples import SAID, SIZES, VARIANTS, fitted, loans, texts

@@ -18,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 
 import oracle
 from ferl import FERLClassifier, FERLTreeClassifier, FuzzyTree
-from ferl._learn.pruning import prune, pruning_path
+from ferl._learn.grow_trees import prune, pruning_path
 from ferl._models.novelty import neighbour_parts, novelty, residual_parts
 from ferl.partition import FuzzySet, LinguisticVariable
 from law_examples import (

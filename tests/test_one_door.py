@@ -20,9 +20,8 @@ from typer.testing import CliRunner
 
 from ferl import FERLTreeClassifier, load_model, save_model
 from ferl._cli.app import app
-from ferl._tables import Schema, files, read_row
-from ferl._tables.file_rows import RowReader
-from ferl._tables.files import FileForm, TableFile
+from ferl._tables import Schema, read_row, table_files
+from ferl._tables.table_files import FileForm, RowReader, TableFile
 from ferl.abstention import RiskControlledFERL
 from ferl.calibration import CalibratedFERL
 from ferl.conformal import ConformalFERL
@@ -240,7 +239,7 @@ def test_thousands_of_columns_are_judged(tmp_path):
 
 def n_calls_of_predict(folder, n_columns, monkeypatch):
     """How many calls, of Python's functions and of others, judging 40 rows of a CSV file takes."""
-    monkeypatch.setattr(files, "BLOCK_BYTES", 1 << 13)  # far less than the file, as with 100,000 columns
+    monkeypatch.setattr(table_files, "BLOCK_BYTES", 1 << 13)  # far less than the file, as with 100,000 columns
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, n_columns)).round(3)).rename(columns="c{}".format)
     model = FERLTreeClassifier("deep", random_state=0, max_rules=3, n_exemplars=0).fit(X, X["c7"] > 0)
     save_model(model, folder / "m.json")

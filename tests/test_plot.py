@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 import ferl
 from ferl import FERLClassifier, FERLTreeClassifier
-from ferl._util.colours import class_colours
+from ferl._util.text import class_colours
 from ferl.calibration import CalibratedFERL
 from ferl.metrics import aurc, expected_calibration_error, reliability_curve, risk_coverage_curve
 from ferl.plot import (

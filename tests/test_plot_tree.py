@@ -11,7 +11,7 @@ import pytest
 from sklearn.datasets import load_digits, load_iris
 
 from ferl import FERLClassifier, FERLTreeClassifier, plot_tree
-from ferl._util.colours import class_colours
+from ferl._util.text import class_colours
 from ferl.partition import FuzzySet, LinguisticVariable
 from ferl.plot.tree import lay_out
 from table_examples import mixed_table

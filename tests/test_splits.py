@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 
 import oracle
 from ferl import FERLClassifier, FERLTreeClassifier, export_text, rules_frame, splits_frame
-from ferl._learn.pruning import prune, pruning_path
+from ferl._learn.grow_trees import prune, pruning_path
 from ferl._models.tree import Cuts, FuzzyTree
 from ferl._read.rules import read_rules
 from law_examples import LAW, Floats, Table, fit, same_nodes, tables

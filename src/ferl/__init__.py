@@ -7,9 +7,9 @@ if TYPE_CHECKING:
     from ferl._models.evidence import Evidence
     from ferl._models.tree import FuzzyTree
     from ferl._read.explanation import Explanation, Overview
-    from ferl._tables.describe import DescriptionError, TableDescription, load_description
-    from ferl._tables.ids import IdColumnWarning
-    from ferl._tables.recognise import TableWarning
+    from ferl._tables import DescriptionError, TableDescription
+    from ferl._tables.kinds import TableWarning, load_description
+    from ferl._tables.schema import IdColumnWarning
     from ferl.certified_cache import CertifiedCache
     from ferl.detector import NoveltyDetector
     from ferl.export import export_graphviz, export_latex, export_text, overview, rules_frame, splits_frame
@@ -49,19 +49,19 @@ __all__ = [
 # Loaded on first use: scikit-learn takes most of a second to import, and `ferl --help` does not need it.
 _HOME = {
     "CertifiedCache": "ferl.certified_cache",
-    "DescriptionError": "ferl._tables.describe",
+    "DescriptionError": "ferl._tables.kinds",
     "Evidence": "ferl._models.evidence",
     "Explanation": "ferl._read.explanation",
     "FERLClassifier": "ferl.rules",
     "FERLTreeClassifier": "ferl.trees",
     "FuzzyTree": "ferl._models.tree",
-    "IdColumnWarning": "ferl._tables.ids",
+    "IdColumnWarning": "ferl._tables.schema",
     "ModelFileError": "ferl.saving",
     "NoveltyDetector": "ferl.detector",
     "export_graphviz": "ferl.export",
     "export_latex": "ferl.export",
     "export_text": "ferl.export",
-    "load_description": "ferl._tables.describe",
+    "load_description": "ferl._tables.kinds",
     "load_model": "ferl.saving",
     "plot_tree": "ferl.plot",
     "Overview": "ferl._read.explanation",
@@ -69,8 +69,8 @@ _HOME = {
     "rules_frame": "ferl.export",
     "save_model": "ferl.saving",
     "splits_frame": "ferl.export",
-    "TableDescription": "ferl._tables.describe",
-    "TableWarning": "ferl._tables.recognise",
+    "TableDescription": "ferl._tables.kinds",
+    "TableWarning": "ferl._tables.kinds",
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,7 @@ from ferl._util.threads import n_threads
 AnyModel = TypeVar("AnyModel", bound=Model)
 
 
-class Answers:
+class Answers(Generic[AnyModel]):
     """The model of a fitted classifier and what it answers, which both classifiers inherit.
 
     Attributes
@@ -37,13 +37,13 @@ class Answers:
         Number of threads.
     """
 
-    model_: Model
+    model_: AnyModel
     n_jobs: int | None
     drift_: Drift | None
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
 
-    def _take(self, model: Model) -> Self:
+    def _take(self, model: AnyModel) -> Self:
         """Take a model that was fitted, read or updated elsewhere."""
         self.model_, self.n_features_in_ = model, model.n_features
         self.__dict__.pop("feature_names_in_", None)
@@ -54,7 +54,7 @@ class Answers:
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in self.__dict__
 
-    def _fitted(self) -> Model:
+    def _fitted(self) -> AnyModel:
         if "model_" not in self.__dict__:
             check_is_fitted(self)  # says so in scikit-learn's words
         return self.model_
@@ -422,7 +422,11 @@ class Answers:
         return report_stability(self._fitted(), rows)
 
 
-def model_of(estimator: Any, caller: str, only: type[AnyModel] = Model, instead: str = "") -> AnyModel:  # type: ignore[assignment]
+@overload
+def model_of(estimator: Any, caller: str) -> Model: ...
+@overload
+def model_of(estimator: Any, caller: str, only: type[AnyModel], instead: str) -> AnyModel: ...
+def model_of(estimator: Any, caller: str, only: type[Model] = Model, instead: str = "") -> Model:
     """The model of a fitted classifier; an error that names the ``caller`` where it is something else.
 
     Parameters
@@ -441,7 +445,7 @@ def model_of(estimator: Any, caller: str, only: type[AnyModel] = Model, instead:
             f"{caller} got a {type(estimator).__name__}; pass the fitted FERLClassifier or FERLTreeClassifier inside "
             "it, for example pipeline[-1] or search.best_estimator_."
         )
-    model = estimator._fitted()
+    model: Model = estimator._fitted()
     if not isinstance(model, only):
         raise ValueError(f"{caller} is for {only.kind}, and this is a {type(estimator).__name__}. Use {instead}.")
     return model

@@ -16,11 +16,10 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ferl._answers import Answers
+from ferl._answers import Answers, AnyModel
 from ferl._learn.drift import Drift
 from ferl._learn.rows import Block, Facts, Rows, RowsInMemory
 from ferl._learn.update import known_codes, rows_of_weight, settle_classes, warn_of_little_weight
-from ferl._models.model import Model
 from ferl._models.settings import Settings
 from ferl._sklearn import (
     Interval,
@@ -32,8 +31,7 @@ from ferl._sklearn import (
     learn_labels,
     learn_table,
 )
-from ferl._tables import weights_and_factors, with_indicators
-from ferl._tables.describe import NOTHING_SAID, TableDescription
+from ferl._tables import NOTHING_SAID, TableDescription, weights_and_factors, with_indicators
 from ferl._util.threads import n_threads
 
 SHARED_CONSTRAINTS: dict[str, list[Any]] = {
@@ -61,7 +59,7 @@ def _parameter_names(cls: Any) -> tuple[str, ...]:
     return tuple(super(FERLEstimator, cls)._get_param_names())
 
 
-class FERLEstimator(Answers, ClassifierMixin, RemembersValidParameters):
+class FERLEstimator(Answers[AnyModel], ClassifierMixin, RemembersValidParameters):
     """The base of :class:`ferl.FERLClassifier` and :class:`ferl.FERLTreeClassifier`."""
 
     _settings_type: ClassVar[type[Settings]]
@@ -74,11 +72,11 @@ class FERLEstimator(Answers, ClassifierMixin, RemembersValidParameters):
         return object.__new__(cls)
 
     @abstractmethod
-    def _learn(self, settings: Any, rows: Rows) -> Model:
+    def _learn(self, settings: Any, rows: Rows) -> AnyModel:
         """The model of rows, wherever they are."""
 
     @abstractmethod
-    def _update(self, settings: Any, block: Block) -> tuple[Any, Drift]:
+    def _update(self, settings: Any, block: Block) -> tuple[AnyModel, Drift]:
         """The model after one more block, and how the block differs from the rows before."""
 
     @fit_context(prefer_skip_nested_validation=True)

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, Self
+import warnings
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.base import _fit_context as fit_context
-from sklearn.utils import _safe_indexing, validation
+from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_consistent_length, check_X_y
+from sklearn.utils.validation import check_consistent_length, check_X_y
 
-from ferl._tables import Schema, distinct_labels, is_one_row, read_row, refuse_missing_labels, with_indicators
-from ferl._tables.describe import NOTHING_SAID, TableDescription
-from ferl._tables.ids import warn_of_ids
+from ferl._tables import (
+    NOTHING_SAID,
+    Schema,
+    TableDescription,
+    distinct_labels,
+    is_one_row,
+    read_row,
+    read_table,
+    refuse_missing_labels,
+    with_indicators,
+)
 from ferl._tables.labels import distinct_text
-from ferl._tables.reading import Table, as_array, as_frame, read_table
+from ferl._tables.table import Table
 from ferl._util.arrays import Floats, Ints, core_ready
 from ferl._util.threads import n_threads
 
@@ -40,27 +47,6 @@ __all__ = [
     "remember_columns",
     "take_rows",
 ]
-
-# What to do about the errors scikit-learn raises, by a part of their text.
-_REMEDIES = {
-    "0 sample(s)": "Pass at least one row.",
-    "0 feature(s)": "Pass at least one column.",
-    "inconsistent numbers of samples": "Pass one label for each row of X.",
-    "features as input": "Pass the columns of the training table, in the same order.",
-}
-
-
-@contextmanager
-def _remedies() -> Iterator[None]:
-    """Let scikit-learn's messages, which name the numbers, also say what to do."""
-    try:
-        yield
-    except ValueError as error:
-        for part, remedy in _REMEDIES.items():
-            if part in str(error) and remedy not in str(error):
-                raise ValueError(f"{error} {remedy}") from error
-        raise
-
 
 # Classes and values of parameters that scikit-learn has found to be in their range.
 _VALID: set[tuple[Any, ...]] = set()
@@ -106,7 +92,7 @@ def changed_parameters(estimator: Any) -> dict[str, Any]:
 
 
 def checked_input(estimator: Any, X: Any, reset: bool = False) -> Table:
-    """A table that has passed scikit-learn's checks of its shape.
+    """A table that has passed the checks of its shape.
 
     Parameters
     ----------
@@ -122,48 +108,34 @@ def checked_input(estimator: Any, X: Any, reset: bool = False) -> Table:
     -------
     Table
     """
-    if reset and type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and 0 not in X.shape:
-        estimator.n_features_in_ = X.shape[1]  # all that scikit-learn would find
-        estimator.__dict__.pop("feature_names_in_", None)
-        return read_table(X)
-    with _remedies():
-        table = X if isinstance(X, Table) else _read(estimator, X)
-        if reset or table.names is None or not hasattr(estimator, "feature_names_in_"):
-            remember_columns(estimator, table.native, reset=reset)
+    table = read_table(X)
+    if reset:
+        remember_columns(estimator, table)
+        return table
+    had_names, name = hasattr(estimator, "feature_names_in_"), type(estimator).__name__
+    if had_names and table.names is not None:
+        return table
+    # In scikit-learn's words, which its checks look for.
+    if had_names:
+        warnings.warn(f"X does not have valid feature names, but {name} was fitted with feature names", stacklevel=2)
+    elif table.names is not None:
+        warnings.warn(f"X has feature names, but {name} was fitted without feature names", stacklevel=2)
+    if table.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {table.shape[1]} features, but {name} is expecting {estimator.n_features_in_} features as input. "
+            "Pass the columns of the training table, in the same order."
+        )
     return table
 
 
-def remember_columns(estimator: Any, table: Any, *, reset: bool = True) -> None:
-    """Set ``n_features_in_`` and ``feature_names_in_``, or compare a table with them (``reset=False``)."""
-    if nw.dependencies.is_into_dataframe(table) and validation._get_feature_names(table) is None:
-        table = _NamedColumns(nw.from_native(table, eager_only=True))
-    validation.validate_data(estimator, table, reset=reset, skip_check_array=True)
-
-
-class _NamedColumns:
-    """The names of a data frame for scikit-learn before 1.9: it asks for ``__dataframe__``, which polars 2 lacks."""
-
-    def __init__(self, table: nw.DataFrame[Any]) -> None:
-        self.shape = table.shape
-        self._names = table.columns
-
-    def __dataframe__(self) -> Self:
-        return self
-
-    def column_names(self) -> list[str]:
-        """Return the names."""
-        return self._names
-
-
-def _read(estimator: Any, X: Any) -> Table:
-    frame = as_frame(X)
-    if frame is not None:
-        if 0 in frame.shape:
-            check_array(np.empty(frame.shape), estimator=estimator)  # says what is wrong with the shape
-        return read_table(X)
-    if isinstance(X, list | tuple | np.ma.MaskedArray):
-        X = as_array(X)
-    return read_table(check_array(X, dtype=None, ensure_all_finite=False, estimator=estimator, input_name="X"))
+def remember_columns(estimator: Any, table: Any) -> None:
+    """Set ``n_features_in_`` and, where the table has names, ``feature_names_in_``."""
+    table = read_table(table)
+    estimator.n_features_in_ = table.shape[1]
+    if table.names is not None:
+        estimator.feature_names_in_ = np.array(table.names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
 
 
 def learn_table(
@@ -213,10 +185,8 @@ def learn_table(
     table = checked_input(estimator, X, reset=True)
     classes, codes = learn_labels(estimator, y, table.shape)
     threads = n_threads(getattr(estimator, "n_jobs", None))
-    columns = Schema.learn(table, categorical_features, threads, description.with_target_of(y))
-    rows = core_ready(columns.encode(table, threads))
-    warn_of_ids(columns, rows)
-    return rows, columns, classes, codes
+    columns, rows = Schema.learn_rows(table, categorical_features, threads, description.with_target_of(y))
+    return core_ready(rows), columns, classes, codes
 
 
 def learn_labels(estimator: Any, y: Any, shape: tuple[int, ...]) -> tuple[NDArray[Any], Ints]:
@@ -227,16 +197,19 @@ def learn_labels(estimator: Any, y: Any, shape: tuple[int, ...]) -> tuple[NDArra
             return classes, codes
     rows = np.broadcast_to(0.0, shape)  # the shape is all that labels are compared with; a view of one zero has it
     text = distinct_text(np.asarray(y)) if isinstance(y, np.ndarray | list | tuple) or hasattr(y, "to_numpy") else None
-    if text is not None:  # scikit-learn would look at each text in Python
-        with _remedies():
+    if text is None:
+        refuse_missing_labels(y)
+    try:
+        if text is None:
+            _, y = check_X_y(rows, y, dtype=None, ensure_all_finite=False, estimator=estimator)
+        else:  # scikit-learn would look at each text in Python
             check_consistent_length(rows, text[1])
-        check_classification_targets(text[1])
-        return text
-    refuse_missing_labels(y)
-    with _remedies():
-        _, y = check_X_y(rows, y, dtype=None, ensure_all_finite=False, estimator=estimator)
-    check_classification_targets(y)
-    return distinct_labels(y)
+    except ValueError as error:
+        if "inconsistent numbers of samples" in str(error):
+            raise ValueError(f"{error} Pass one label for each row of X.") from error
+        raise
+    check_classification_targets(y if text is None else text[1])
+    return distinct_labels(y) if text is None else text
 
 
 def encode_rows(estimator: Any, columns: Schema, X: Any) -> Floats:

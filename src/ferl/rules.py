@@ -25,7 +25,7 @@ from ferl._util.threads import n_threads
 _TREES = 'the paper\'s trees are FERLTreeClassifier("deep" | "medium" | "compact").'
 
 
-class FERLClassifier(FERLEstimator):
+class FERLClassifier(FERLEstimator[RuleModel]):
     """A list of short fuzzy rules whose evidence adds up.
 
     Each rule has one to three conditions and supports or opposes every class with a weight of evidence, in proportion
@@ -147,7 +147,6 @@ class FERLClassifier(FERLEstimator):
         "max_conditions": [Interval(Integral, 1, MAX_CONDITIONS, closed="both")],
         "prune": [Interval(Real, 0, None, closed="left")],
     }
-    model_: RuleModel
 
     def __init__(
         self,
@@ -279,11 +278,9 @@ class FERLClassifier(FERLEstimator):
     @property
     def evidence_weights_(self) -> Floats:
         """Weight of evidence of each rule for each class, shape (n_rules, n_classes); rows sum to zero."""
-        self._fitted()
-        return self.model_.rules.weight
+        return self._fitted().rules.weight
 
     @property
     def prior_(self) -> Floats:
         """Score of each class before any rule applies, shape (n_classes,)."""
-        self._fitted()
-        return self.model_.prior
+        return self._fitted().prior

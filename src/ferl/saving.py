@@ -26,12 +26,12 @@ from ferl._util.text import shown
 from ferl.rules import FERLClassifier
 from ferl.trees import FERLTreeClassifier
 
-_ESTIMATORS: dict[str, type[FERLEstimator]] = {"rules": FERLClassifier, "trees": FERLTreeClassifier}
+_ESTIMATORS: dict[str, type[FERLEstimator[Any]]] = {"rules": FERLClassifier, "trees": FERLTreeClassifier}
 
 __all__ = ["ModelFileError", "load_model", "save_model"]
 
 
-def save_model(estimator: FERLEstimator, path: str | os.PathLike[str]) -> None:
+def save_model(estimator: FERLEstimator[Any], path: str | os.PathLike[str]) -> None:
     """Write a fitted classifier to a file that :func:`load_model` reads back: JSON, no pickle.
 
     The loaded model gives the same answers to the last bit. The file is replaced as a whole: whoever reads it sees the
@@ -78,7 +78,7 @@ def save_model(estimator: FERLEstimator, path: str | os.PathLike[str]) -> None:
     replace_text(path, text)
 
 
-def load_model(path: str | os.PathLike[str]) -> FERLEstimator:
+def load_model(path: str | os.PathLike[str]) -> FERLEstimator[Any]:
     """Read a classifier from a file that :func:`save_model` or ``ferl fit`` wrote.
 
     The file is untrusted input: whatever it holds, reading it ends in a model or in an error. It runs no code, and
@@ -113,15 +113,15 @@ def load_model(path: str | os.PathLike[str]) -> FERLEstimator:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _contents(estimator: FERLEstimator) -> tuple[Model, dict[str, Any], list[str]]:
+def _contents(estimator: FERLEstimator[Any]) -> tuple[Model, dict[str, Any], list[str]]:
     """The model, the parameters that it was fitted with, and notes about them."""
     # A class with parameters of its own, a cluster's, is another thing than what would be read back.
     plain = [own for own in _ESTIMATORS.values() if isinstance(estimator, own)]
     if not plain or estimator.get_params().keys() != plain[0]().get_params().keys():
         raise TypeError(
             f"save_model got a {type(estimator).__name__}; a model file holds a FERLClassifier or a "
-            "FERLTreeClassifier. Save the one inside, for example pipeline[-1], search.best_estimator_, wrapper.estimator_, or the "
-            "to_local() of a cluster's."
+            "FERLTreeClassifier. Save the one inside, for example pipeline[-1], search.best_estimator_, "
+            "wrapper.estimator_, or the to_local() of a cluster's."
         )
     return estimator._fitted(), *_parameters_to_form(estimator)
 
@@ -195,7 +195,7 @@ _COMPOUND = {
 }
 
 
-def _estimator(model: Model, written: dict[str, Any]) -> FERLEstimator:
+def _estimator(model: Model, written: dict[str, Any]) -> FERLEstimator[Any]:
     """A fitted classifier: what fit leaves behind."""
     wanted = _ESTIMATORS[model.kind]
     form = Object({name: _COMPOUND.get(name, _SINGLE) for name in wanted._get_param_names()})

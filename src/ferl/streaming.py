@@ -14,8 +14,8 @@ from ferl._learn.batches import BATCH_ROWS, Batches, GivenBatches, ParquetBatche
 from ferl._models.evidence import Evidence
 from ferl._read.decision import check_decision
 from ferl._sklearn import check_parameters
-from ferl._tables.describe import TableDescription
-from ferl._util.progress import rows_bar
+from ferl._tables import TableDescription
+from ferl._util.threads import rows_bar
 from ferl.rules import FERLClassifier
 
 __all__ = ["fit_batches", "fit_parquet", "predict_batches", "predict_parquet"]
@@ -187,7 +187,7 @@ def predict_parquet(
         Number of rows.
     """
     from ferl._read.answers import Wanted, judge_file
-    from ferl._tables.files import FileForm, TableFile
+    from ferl._tables.table_files import FileForm, TableFile
 
     check_decision(decision)
     file, wanted = TableFile(Path(source), FileForm()), Wanted(decision=decision, guess=guess)

@@ -12,8 +12,7 @@ from sklearn.utils import Bunch
 
 from ferl._estimator import SHARED_CONSTRAINTS, FERLEstimator
 from ferl._learn.drift import Drift
-from ferl._learn.grow_trees import fit_tree, grow_tree
-from ferl._learn.pruning import pruning_path
+from ferl._learn.grow_trees import fit_tree, grow_tree, pruning_path
 from ferl._learn.rows import Block, Rows
 from ferl._learn.update import update_tree
 from ferl._models.settings import TreeSettings
@@ -22,7 +21,7 @@ from ferl._models.words import LinguisticVariable
 from ferl._sklearn import Interval, StrOptions, fit_context
 
 
-class FERLTreeClassifier(FERLEstimator):
+class FERLTreeClassifier(FERLEstimator[TreeModel]):
     """One fuzzy tree, as in the paper *Evidential Rule Learning for Interpretable Classification with Abstention*.
 
     Deep and medium learn splits. Each split is a *band*, not a line: the cut is found again in bootstrap resamples, and
@@ -198,7 +197,6 @@ class FERLTreeClassifier(FERLEstimator):
         "discount": [Interval(Real, 0, None, closed="left")],
         "ccp_alpha": [Interval(Real, 0, None, closed="left")],
     }
-    model_: TreeModel
 
     def __init__(
         self,

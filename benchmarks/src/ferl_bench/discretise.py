@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._learn.mdlp import mdlp_cuts
+from ferl._learn.word_builders import mdlp_cuts
 from ferl._util.arrays import Floats
 
 Codes = NDArray[np.intp]

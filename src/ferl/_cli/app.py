@@ -147,7 +147,7 @@ def fit(
     """
     with plain_errors(debug, "Stopped. No model was written."):
         from ferl._cli.fit import Choice, parsed_settings, run_fit
-        from ferl._tables.files import FileForm
+        from ferl._tables.table_files import FileForm
 
         if test is not None and not 0 < test < 1:
             raise ValueError(f"--test is {test}; it must be a share between 0 and 1, such as 0.25.")
@@ -236,7 +236,7 @@ def predict(
         from ferl._models.model_file import read_model
         from ferl._read.answers import Wanted, judge_file
         from ferl._read.calibration import check_alpha, read_calibration
-        from ferl._tables.files import FileForm, TableFile, format_of
+        from ferl._tables.table_files import FileForm, TableFile, format_of
 
         if out != "-":
             check_place(Path(out), model, table, *([] if calibration is None else [calibration]))
@@ -299,7 +299,7 @@ def explain(
     """
     with plain_errors(debug, "Stopped."):
         from ferl._cli.explain import StoryForm, run_explain
-        from ferl._tables.files import FileForm
+        from ferl._tables.table_files import FileForm
 
         if as_json and plain:
             raise ValueError("--json and --plain are both given; choose one.")
@@ -331,7 +331,7 @@ def report(
     """
     with plain_errors(debug, "Stopped. No report was written."):
         from ferl._cli.report import Wanted, run_report
-        from ferl._tables.files import FileForm
+        from ferl._tables.table_files import FileForm
 
         run_report(
             model,

@@ -11,8 +11,8 @@ from ferl._models.model_file import read_model
 from ferl._models.novelty import total_spread
 from ferl._read.certificate import certify
 from ferl._read.judgement import ABSTENTIONS, AS_FITTED, judge
-from ferl._tables.files import FileForm, TableFile
-from ferl._tables.kinds import ColumnKind
+from ferl._tables import ColumnKind
+from ferl._tables.table_files import FileForm, TableFile
 from ferl._util.text import spoken
 
 

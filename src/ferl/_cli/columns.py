@@ -7,8 +7,8 @@ import shlex
 import pyarrow as pa
 import typer
 
-from ferl._tables.categories import spelled_number
-from ferl._tables.ids import LEAST_ROWS, are_ids, are_running_numbers
+from ferl._tables.columns import LEAST_ROWS, are_ids, are_running_numbers
+from ferl._tables.values import spelled_number
 from ferl._util.text import shown
 
 _LIKE_NAMES = 0.5  # a column with more categories than this share of its rows looks like names

@@ -28,7 +28,7 @@ from ferl._read.explanation.page import as_rich
 from ferl._read.explanation.weight_reasons import balance_section
 from ferl._read.shapes import read_shapes
 from ferl._tables import codes_of
-from ferl._tables.files import open_sink
+from ferl._tables.table_files import open_sink
 from ferl._util.arrays import Floats
 from ferl._util.files import replace_text
 from ferl.detector import NoveltyDetector

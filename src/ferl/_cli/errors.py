@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ferl._util.files import TableFileError
 from ferl._util.text import one_line
 
 if TYPE_CHECKING:
@@ -57,6 +59,9 @@ def _told(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         file = "" if error.filename is None else f"{error.filename}: "
         text = f"{file}{error.strerror}. {_REMEDIES.get(type(error), 'Choose another place.')}"
+    if isinstance(error, TableFileError) and error.option:
+        value = "$'\\t'" if error.value == "\t" else shlex.quote(error.value)
+        text = f"{text.rstrip('.')}: add --{error.option} {value}"
     return one_line(text)
 
 

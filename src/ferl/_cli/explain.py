@@ -16,9 +16,8 @@ from ferl._cli.errors import CommandError, check_place
 from ferl._models.model import Model
 from ferl._models.model_file import read_model
 from ferl._read.explanation import Explanation, explain
-from ferl._tables.file_rows import RowReader
-from ferl._tables.files import FileForm, TableFile
-from ferl._tables.rows import OneRow
+from ferl._tables import OneRow
+from ferl._tables.table_files import FileForm, RowReader, TableFile
 from ferl._util.files import replace_text
 
 

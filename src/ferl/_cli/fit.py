@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 import json
 import math
-import re
 import shlex
 import warnings
 from collections.abc import Iterator, Sequence
@@ -27,24 +25,22 @@ from ferl._cli.errors import CommandError, check_outputs, check_place
 from ferl._cli.scores import judge_rows
 from ferl._cli.target import check_target, note_cost, note_few_rules
 from ferl._estimator import FERLEstimator
-from ferl._tables import codes_of
-from ferl._tables.describe import ColumnDescription, TableDescription
-from ferl._tables.file_rows import known_column
-from ferl._tables.files import (
+from ferl._tables import ColumnKind, TableDescription, codes_of
+from ferl._tables.columns import IF_CATEGORIES, recognise
+from ferl._tables.kinds import NUMBERS, TableWarning
+from ferl._tables.schema import IdColumnWarning
+from ferl._tables.table_files import (
     FileForm,
     TableFile,
     format_of,
     integers_or_text,
+    known_column,
     known_text,
     open_sink,
     text_as_numbers,
     with_decimal_points,
 )
-from ferl._tables.ids import IdColumnWarning
-from ferl._tables.kinds import NUMBERS
-from ferl._tables.recognise import TableWarning, recognise
-from ferl._util.names import near_name
-from ferl._util.text import shown
+from ferl._util.text import near_name, shown
 from ferl.rules import FERLClassifier
 from ferl.saving import save_model
 from ferl.trees import FERLTreeClassifier
@@ -183,23 +179,18 @@ def _told_as_notes(noted: set[str]) -> Iterator[None]:
             for name in warning.message.columns:
                 if name not in noted:
                     note_ids(name)
-        elif issubclass(warning.category, TableWarning):
-            typer.echo(f"note: {_in_the_words_of_the_shell(str(warning.message))}", err=True)
+        elif isinstance(warning.message, TableWarning):
+            typer.echo(f"note: {_note_of(warning.message)}", err=True)
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
-def _in_the_words_of_the_shell(text: str) -> str:
-    """What ferl says of a column, with an option that can be pasted instead of a parameter of Python.
-
-    Examples
-    --------
-    >>> _in_the_words_of_the_shell("Column 'debt ratio' is odd. For categories, name it in categorical_features.")
-    "column 'debt ratio' is odd. For categories, add --categorical 'debt ratio'."
-    """
-    named = re.match(r"Column ('(?:[^'\\]|\\.)*'|\"[^\"]*\")", text)
-    option = "--categorical" if named is None else f"--categorical {shlex.quote(ast.literal_eval(named[1]))}"
-    return f"{text[0].lower()}{text[1:]}".replace("name it in categorical_features", f"add {option}")
+def _note_of(warning: TableWarning) -> str:
+    """What ferl found in a column, with an option of the command where the remedy is a parameter of Python."""
+    text = str(warning)
+    if warning.remedy == IF_CATEGORIES and warning.columns:
+        text = f"{warning.fact} If it holds categories, add --categorical {shlex.quote(warning.columns[0])}"
+    return f"{text[0].lower()}{text[1:]}"
 
 
 def _estimator(model: str, parameters: dict[str, Any]) -> FERLEstimator:
@@ -274,7 +265,7 @@ def _feature(
     name: str,
     is_category: bool,
     file: TableFile,
-    said: ColumnDescription | None,
+    said: ColumnKind | None,
     noted: set[str],
 ) -> pa.ChunkedArray:
     """A column with a type that says what it is: numbers, or categories."""
@@ -290,11 +281,11 @@ def _feature(
     numbers = text_as_numbers(text, file.form.has_decimal_commas)
     if numbers is None:
         pointed = with_decimal_points(text) if file.form.has_decimal_commas else text
-        found = recognise(name, [own for own in pointed.unique().to_pylist() if own is not None])
+        found, fact, _ = recognise(name, [own for own in pointed.unique().to_pylist() if own is not None])
         if found.name in NUMBERS:  # numbers with decimal commas, and markers among them
             return pointed
         # Where there is a note, the fit will say what the column is taken for.
-        if found.name == "category" and not found.note and remark_on_categories(text, name):
+        if found.name == "category" and not fact and remark_on_categories(text, name):
             noted.add(name)
         return text
     if remark_on_ids(numbers, name):

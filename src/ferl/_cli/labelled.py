@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from ferl._cli.errors import CommandError
 from ferl._cli.report import Labels
-from ferl._tables.file_rows import RowReader, known_column
-from ferl._tables.files import FileForm, TableFile
+from ferl._tables.table_files import FileForm, RowReader, TableFile, known_column
 from ferl._util.arrays import Ints
 from ferl.report.judged_table import NO_LABEL
 from ferl.rules import FERLClassifier

@@ -153,7 +153,7 @@ def certify(
     """
     with plain_errors(debug, "Stopped."):
         from ferl._cli.certify import run_certify
-        from ferl._tables.files import FileForm
+        from ferl._tables.table_files import FileForm
 
         run_certify(model, table, row, FileForm(separator, names_in(missing)), guess)
 

@@ -12,16 +12,13 @@ import typer
 from ferl._cli.errors import CommandError, check_place
 from ferl._models.model import Model
 from ferl._sklearn import changed_parameters
-from ferl._tables.categories import CategoryLookup, plain_text
-from ferl._tables.column import arrow_column, is_text
-from ferl._tables.file_rows import RowReader, known_column
-from ferl._tables.files import FileForm, TableFile, text_as_numbers
+from ferl._tables.columns import arrow_column, is_text
+from ferl._tables.table_files import FileForm, RowReader, TableFile, known_column, text_as_numbers
+from ferl._tables.values import CategoryLookup, plain_text
 from ferl._util.arrays import Ints
 from ferl._util.files import replace_text
-from ferl._util.names import near_name
-from ferl._util.progress import file_bar
-from ferl._util.text import shown
-from ferl._util.threads import n_threads
+from ferl._util.text import near_name, shown
+from ferl._util.threads import file_bar, n_threads
 from ferl.report.content import summarise
 from ferl.report.judged_table import NO_LABEL, OTHER_LABEL, Cell, Groups, JudgedTable
 from ferl.report.writing import render

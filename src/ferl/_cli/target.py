@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ferl._cli.errors import CommandError
 from ferl._models.settings import RuleSettings, Settings
-from ferl._tables.files import field_number
+from ferl._tables.table_files import field_number
 from ferl._util.text import shown
 
 # More distinct values than this are asked about: numbers with fractions, whole numbers, text.

@@ -17,9 +17,8 @@ from ferl import _core
 from ferl._learn.rows import Batch, Block, CategoryNames, Facts, Fold, State, weight_scale
 from ferl._learn.survey import RowForm, Survey, Tally, batch_weight
 from ferl._models.settings import Settings
-from ferl._tables import Schema
-from ferl._tables.categories import chosen_features
-from ferl._tables.describe import NOTHING_SAID, TableDescription
+from ferl._tables import NOTHING_SAID, Schema, TableDescription
+from ferl._tables.table import chosen_features
 from ferl._util.arrays import Floats, Ints, arrow, core_ready
 
 BATCH_ROWS = 65_536  # of a Parquet file
@@ -398,7 +397,8 @@ class FirstLook:
         categories = tuple(None if j is None else found.categories[j] for j in own)
         # Numbers that were not read: whether they are whole is seen in the rows that the model keeps.
         said = description.by_feature(self.names, len(self.names))
-        kinds = tuple(told.kind if j is None else found.kind(j) for j, told in zip(own, said, strict=True))
+        pairs = zip(own, said, strict=True)
+        kinds = tuple(replace(told, order=()) if j is None else found.kind(j) for j, told in pairs)
         return replace(found, names=self.names, categories=categories, kinds=kinds)
 
 

@@ -13,9 +13,8 @@ from sklearn.utils import check_random_state
 from ferl import _core
 from ferl._learn.categories import category_order, category_terms, restore
 from ferl._learn.consequents import consequents, signs
-from ferl._learn.mdlp import mdlp_partition
-from ferl._learn.partitions import quantile_partition, triangular_partition, width_partition
 from ferl._learn.rows import Facts, Orders, Rows, Sampling, Summing
+from ferl._learn.word_builders import mdlp_partition, quantile_partition, triangular_partition, width_partition
 from ferl._models.model import Words
 from ferl._models.settings import Settings
 from ferl._models.tree import Categories, Cuts, FuzzyTree, Profile

@@ -15,8 +15,7 @@ from ferl._models.rule_model import RuleModel, Rules
 from ferl._models.settings import RuleSettings
 from ferl._models.tree import FuzzyTree
 from ferl._util.arrays import Floats
-from ferl._util.progress import count_bar
-from ferl._util.threads import n_threads
+from ferl._util.threads import count_bar, n_threads
 
 CANDIDATES_PER_EXEMPLAR = 4  # on five data sets 4 do as well as all rows, 2 reject 2 points less
 MOST_COVER_STEPS = 2_000_000_000  # comparisons of two values, about a second

@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 
 from ferl._learn.rows import Batch, Block, CategoryNames, Facts
 from ferl._tables import (
+    NOTHING_SAID,
     Schema,
+    TableDescription,
     check_weight_span,
     checked_sample_weight,
     class_factors,
     merge_columns,
+    read_table,
     with_indicators,
 )
-from ferl._tables.describe import NOTHING_SAID, TableDescription
 from ferl._tables.labels import batch_codes, distinct_of
-from ferl._tables.merging import first_that_has_values
-from ferl._tables.reading import read_table
 from ferl._util.arrays import Bools, Floats, Ints
 
 _OTHER_CATEGORIES = "The batches have other categories than when they were read before. Give the same every time."
@@ -179,11 +179,7 @@ class Survey:
         if self.columns is None or self.valued is None:
             self.columns, self.valued = others, valued
             return
-        known = self.columns
-        if len(known.categories) == len(others.categories):
-            pairs = list(zip(self.valued.tolist(), valued.tolist(), strict=True))
-            known, others = first_that_has_values(known, others, pairs)
-        self.columns = merge_columns(known, others)
+        self.columns = merge_columns(self.columns, others, list(zip(self.valued, valued, strict=False)))
         self.valued = self.valued | valued
 
 

@@ -17,8 +17,7 @@ from ferl._models.novelty import LOST_MASS, chosen_measure, residual_parts, shar
 from ferl._models.settings import Gates
 from ferl._models.tree import FuzzyTree
 from ferl._models.words import LinguisticVariable
-from ferl._tables import INDICATOR_CATEGORIES, Schema, add_up_indicators
-from ferl._tables.kinds import ColumnKind
+from ferl._tables import INDICATOR_CATEGORIES, ColumnKind, Schema, add_up_indicators
 from ferl._util.arrays import Bools, Floats, FrozenArrays, Ints
 
 Words = list[LinguisticVariable | None]

@@ -1,8 +1,7 @@
 """Model files: JSON that a reader can compare line by line, read as untrusted input.
 
-``MODEL`` declares what a file holds: fields, types, sizes and ranges. What no table can declare, and the compiled core
-relies on, is checked by the functions below it. Reading does without scikit-learn, whose import takes longer than
-judging many rows.
+:mod:`ferl._models.model_form` declares what a file holds. What no table can declare, and the compiled core relies
+on, is checked here. Reading does without scikit-learn, whose import takes longer than judging many rows.
 """
 
 from __future__ import annotations
@@ -23,179 +22,46 @@ from numpy.typing import NDArray
 from ferl import _core
 from ferl._models import form as forms
 from ferl._models.form import (
-    ANYTHING,
-    FLAG,
-    OBJECT,
-    RECORD,
-    TEXT,
     Each,
-    Field,
-    Integers,
     ModelFileError,
     Nullable,
-    Numbers,
     Object,
     Sizes,
-    Value,
-    count,
-    is_number,
     is_plain_text,
-    one_of,
     wrong,
 )
-from ferl._models.fuzzy_set import FuzzySet
 from ferl._models.model import Model, Words
-from ferl._models.novelty import N_LEVELS
+from ferl._models.model_form import (
+    COLUMN,
+    FORMAT,
+    LABEL_DTYPES,
+    LARGEST_MEAN,
+    MODEL,
+    OF_KIND,
+    OPTIONAL,
+    ROUNDING,
+    TREE,
+    VARIABLE,
+    VERSION,
+    WEIGHTS,
+)
 from ferl._models.rule_model import Curvature, RuleModel, Rules
-from ferl._models.settings import MAX_CONDITIONS, VARIANTS, Gates, TreeReading
+from ferl._models.settings import MAX_CONDITIONS, Gates, TreeReading
 from ferl._models.tree import Categories, Cuts, FuzzyTree, Profile
 from ferl._models.tree_model import TreeModel
-from ferl._models.words import LinguisticVariable
-from ferl._tables import INDICATOR_CATEGORIES, Schema
-from ferl._tables.dates import DATE_FORMS
-from ferl._tables.describe import DescriptionError, markers_of, meanings_of, order_of, text_of
-from ferl._tables.kinds import DATES, KINDS, UNKNOWN, ColumnKind, Target
+from ferl._models.words import FuzzySet, LinguisticVariable
+from ferl._tables import INDICATOR_CATEGORIES, ColumnKind, DescriptionError, Schema
+from ferl._tables.kinds import DATES, UNKNOWN, Target, markers_of, meanings_of, order_of, text_of
+from ferl._tables.values import DATE_FORMS
 from ferl._util.arrays import Bools, Floats, Ints
 from ferl._util.text import shown
 
 MAX_BYTES = 1_000_000_000  # far above any model that a person could read
 MAX_NESTING = 12  # the format needs six
-FORMAT = "ferl-model"
-VERSION = 1
-LABEL_DTYPES = (
-    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-    *("float16", "float32", "float64", "str", "object"),
-)
 LABEL_TYPES = (str, bool, int, float)
 # Reading a tree takes memory for each level of it, and for each level and class: no deeper than this.
 MAX_DEPTH = 10_000
 MAX_DEPTH_TIMES_CLASSES = 200_000
-# Largest mean of a feature: what a table may hold (see ferl._tables), with room for rounding. Squares are finite.
-LARGEST_MEAN = 1.001e150
-LARGEST = 1e100  # weight, curvature and ridge: sums and squares are finite
-ROUNDING = 1e-9  # that sums of shares may have
-
-# ---------------------------------------------------------------------------------------------------------------------
-# What a file holds. Sizes: nodes, columns (features and indicators), features, classes, rules, kept (training rows).
-# ---------------------------------------------------------------------------------------------------------------------
-
-VARIABLE = Object(
-    {
-        "name": ANYTHING,
-        "unit": ANYTHING,
-        "range": Numbers((2,), infinite=True),
-        "words": Each(None, ANYTHING),
-        "trapezoids": Numbers((None, 4), infinite=True),
-    }
-)
-TREE = Object(
-    {
-        "parent": Integers("nodes", low=-1),
-        "feature": Integers("nodes", low=-1, below="columns"),
-        "trapezoid": Numbers(("nodes", 4), infinite=True),
-        "support": Numbers(("nodes", 2), infinite=True),
-        "share": Numbers(("nodes",), 0.0, 1.0 + ROUNDING),
-        "class_weight": Numbers(("nodes", "classes"), 0.0, LARGEST),
-        "consequent": Numbers(("nodes", "classes"), 0.0, 1.0),
-        "gain": Numbers(("nodes",)),
-        "word": Each(None, ANYTHING),
-        "cuts": Nullable(
-            Object(
-                {
-                    "interval": Numbers(("nodes", 2), missing=True),
-                    "share": Numbers(("nodes",), 0.0, 1.0 + ROUNDING, missing=True),
-                }
-            )
-        ),
-        # Sparse: the usual membership at each node, and those of the categories that differ from it.
-        "categories": Nullable(
-            Object(
-                {
-                    "node": Integers("category nodes", below="nodes"),
-                    "usual": Numbers(("category nodes",), 0.0, 1.0, missing=True),
-                    "code": Each("category nodes", Integers(None, ascending=True)),
-                    "membership": Each("category nodes", Numbers((None,), 0.0, 1.0, missing=True)),
-                }
-            )
-        ),
-        "profile": Object(
-            {
-                "mean": Numbers(("nodes", "columns"), -LARGEST_MEAN, LARGEST_MEAN),
-                "variance": Numbers(("nodes", "columns"), 0.0, LARGEST_MEAN**2),
-                "exemplar_row": Numbers(("kept", "columns"), -LARGEST_MEAN, LARGEST_MEAN, missing=True),
-                "exemplar": Each("nodes", Integers(None, below="kept")),
-                "known_weight": Numbers(("nodes", "columns"), 0.0, LARGEST),
-            },
-            frozenset({"known_weight"}),
-        ),
-    }
-)
-WEIGHTS = Object(
-    {
-        "node": Integers("rules", low=1, below="nodes"),
-        "weight": Numbers(("rules", "classes"), -LARGEST, LARGEST),
-        "ridge": Numbers(("rules",), 0.0, LARGEST),
-        "prior": Numbers(("classes",), -LARGEST, LARGEST),
-        "ranges": Numbers(("columns", 2), infinite=True),
-        "curvature": Object(
-            {
-                "rules": Numbers(("weights", "weights"), -LARGEST, LARGEST),
-                "classes": Numbers(("classes", "classes"), -LARGEST, LARGEST),
-            }
-        ),
-        "novelty_scale": Numbers((N_LEVELS,), 0.0, infinite=True),
-    },
-    frozenset({"curvature", "novelty_scale"}),
-)
-GATES = Object({"support_gate": FLAG, "gate_margin": Value(lambda v: is_number(v) and v > 0, "a number above 0")})
-READING = Object(
-    {
-        **GATES.fields,
-        "combination": one_of("dempster", "cautious", "chain", "vote"),
-        "sources": one_of("leaves", "all"),
-        "discount": Value(lambda v: is_number(v) and v >= 0, "a number of at least 0"),
-    }
-)
-COLUMN = Object(
-    {
-        "kind": one_of(*KINDS),
-        "order": Each(None, ANYTHING),
-        "is_zoned": FLAG,
-        "missing": Each(None, ANYTHING),
-        "label": ANYTHING,
-        "unit": ANYTHING,
-        "values": OBJECT,
-        "date_form": ANYTHING,
-    },
-    frozenset({"order", "is_zoned", "missing", "label", "unit", "values", "date_form"}),
-)
-TABLE = Object(
-    {
-        "target": Object({"name": ANYTHING, "values": OBJECT}, frozenset({"values"})),
-        "columns": Each("features", Nullable(COLUMN)),
-    }
-)
-MODEL: dict[str, Field] = {
-    "format": one_of(FORMAT),
-    "version": count(VERSION, VERSION),
-    "ferl": TEXT,
-    "notes": Each(None, TEXT),
-    "model": one_of("rules", "trees"),
-    "parameters": OBJECT,
-    "classes": Object({"dtype": one_of(*LABEL_DTYPES), "labels": Each(None, ANYTHING)}),
-    "columns": ANYTHING,  # of ferl._tables
-    "table": TABLE,
-    "missing_features": Integers(None, below="features", ascending=True),
-    "n_growth_rows": count(0, 2**63 - 1),
-    "words": Nullable(Each("columns", Nullable(VARIABLE))),
-    "tree": TREE,
-    "history": Each(None, RECORD),
-}
-OPTIONAL = frozenset({"notes", "table", "history"})
-OF_KIND: dict[str, dict[str, Field]] = {
-    "rules": {"reading": GATES, "weights": WEIGHTS},
-    "trees": {"reading": READING, "variant": one_of(*VARIANTS)},
-}
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[Model, dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from ferl._models.words import LinguisticVariable
 
@@ -73,8 +73,6 @@ class Settings:
     random_state: Any
     verbose: int
 
-    reading_type: ClassVar[type[Gates]] = Gates
-
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> Self:
         """Settings of a classifier's parameters, which may hold others besides."""
@@ -90,7 +88,7 @@ class Settings:
     @property
     def reading(self) -> Gates:
         """How the evidence of what is learned will be read."""
-        return self.reading_type(**{field.name: getattr(self, field.name) for field in fields(self.reading_type)})
+        return Gates(self.support_gate, self.gate_margin)
 
     def unused(self) -> dict[str, Any]:
         """Parameters that have no effect beside the others, with their defaults."""
@@ -160,7 +158,10 @@ class TreeSettings(Settings):
     discount: float
     ccp_alpha: float
 
-    reading_type: ClassVar[type[Gates]] = TreeReading
+    @property
+    def reading(self) -> TreeReading:
+        """How the evidence of what is learned will be read."""
+        return TreeReading(self.support_gate, self.gate_margin, self.combination, self.sources, self.discount)
 
     @staticmethod
     def presets(given: Mapping[str, Any]) -> dict[str, Any]:

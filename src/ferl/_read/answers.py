@@ -15,12 +15,10 @@ from ferl._read.calibration import Calibration
 from ferl._read.certificate import certified_radius
 from ferl._read.judgement import ABSTENTIONS, Judgement, Rule, judge
 from ferl._read.reasons import Reason, read_reasons
-from ferl._tables.file_rows import Batch, RowReader
-from ferl._tables.files import TableFile, format_of, open_sink
+from ferl._tables.table_files import Batch, RowReader, TableFile, format_of, open_sink
 from ferl._util.arrays import Floats
 from ferl._util.files import TableFileError
-from ferl._util.progress import file_bar
-from ferl._util.threads import in_order, n_threads
+from ferl._util.threads import file_bar, in_order, n_threads
 
 
 @dataclass(frozen=True)

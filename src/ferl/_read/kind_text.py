@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from ferl._read.bands import FULL
-from ferl._tables.dates import date_text, rounded_text
-from ferl._tables.kinds import ColumnKind
+from ferl._tables import ColumnKind
+from ferl._tables.values import date_text, rounded_text
 from ferl._util.text import category_text, number_text
 
 Ramp = tuple[float, float] | None

@@ -18,7 +18,8 @@ from ferl._read.bands import FULL, Overlap, overlap
 from ferl._read.bands import Bound as Bound
 from ferl._read.bands import value_at as value_at
 from ferl._read.kind_text import date_condition, date_side, ordered_text, whole_text
-from ferl._tables.kinds import UNKNOWN, ColumnKind
+from ferl._tables import ColumnKind
+from ferl._tables.kinds import UNKNOWN
 from ferl._util.arrays import Floats
 from ferl._util.text import category_text
 

@@ -1,8 +1,12 @@
-"""The door for tables: what comes in is checked once, and named in the error when it cannot be used.
+"""The door for tables: any table, file or row becomes columns of numbers and codes of categories.
 
-:class:`Schema` knows the columns of a training table and turns any table with the same columns into numbers.
+``table.py`` reads arrays and data frames as columns, ``columns.py`` learns and encodes one column, ``schema.py`` holds
+the columns of a training table and encodes later tables and rows, ``table_files.py`` reads and writes CSV and Parquet.
+``kinds.py`` has the kinds of columns and descriptions of tables, ``values.py`` single values, ``labels.py`` labels and
+weights.
 """
 
+from ferl._tables.kinds import NOTHING_SAID, ColumnKind, DescriptionError, TableDescription
 from ferl._tables.labels import (
     check_weight_span,
     checked_sample_weight,
@@ -13,22 +17,27 @@ from ferl._tables.labels import (
     refuse_other_kind,
     weights_and_factors,
 )
-from ferl._tables.merging import merge_columns
-from ferl._tables.rows import (
+from ferl._tables.schema import (
     INDICATOR_CATEGORIES,
     OneRow,
+    Schema,
     add_up_indicators,
     is_one_row,
+    merge_columns,
     read_row,
     refuse_extreme_scales,
     with_indicators,
 )
-from ferl._tables.schema import Schema
+from ferl._tables.table import read_table
 
 __all__ = [
     "INDICATOR_CATEGORIES",
+    "NOTHING_SAID",
+    "ColumnKind",
+    "DescriptionError",
     "OneRow",
     "Schema",
+    "TableDescription",
     "add_up_indicators",
     "check_weight_span",
     "checked_sample_weight",
@@ -38,6 +47,7 @@ __all__ = [
     "is_one_row",
     "merge_columns",
     "read_row",
+    "read_table",
     "refuse_extreme_scales",
     "refuse_missing_labels",
     "refuse_other_kind",

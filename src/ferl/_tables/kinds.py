@@ -1,27 +1,73 @@
-"""Kinds of columns: what the values of a column are, and the words that people have for the column and its values."""
+"""Kinds of columns: what the values of a column are, and the words that people have for the column and its values.
+
+The words may come from a description of the table, as a mapping or as a file::
+
+    target: {name: deny, values: {"0": no, "1": yes}}
+    missing: ["NA", "?"]
+    columns:
+      glucose: {label: plasma glucose, unit: mg/dl}
+      dmi: {values: {"0": no, "1": yes}}
+      size: {order: [low, mid, high]}
+
+A file is untrusted input: whatever it holds, reading it ends in a description or in a ValueError that names what is
+wrong.
+"""
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._tables.categories import CategoryLookup, plain_text
-from ferl._tables.dates import date_text
-from ferl._util.text import number_text, said_as
+from ferl._tables.values import CategoryLookup, date_text, plain_text
+from ferl._util.files import read_written
+from ferl._util.text import number_text, said_as, shown
 
 NUMBERS = ("binary", "integer", "real")
 """Kinds of numbers, from the narrowest: each kind holds the values of those before it."""
 DATES = ("date", "time")
-KINDS = (*NUMBERS, *DATES, "ordered", "category", "unknown")
+CODED = (*DATES, "ordered")
+"""Kinds whose numbers are not those of the table."""
+KINDS = (*NUMBERS, *CODED, "category", "unknown")
 """Kinds of the columns of a model."""
-_FIRST_ROWS = 8  # that tell most columns of fractions apart
-_CELLS = 1 << 15  # looked at together, so that they stay in the cache
+MAX_TEXT = 200  # letters of a name, a unit or a meaning
+MAX_MARKERS = 100
+MAX_VALUES = 10_000
+
+
+class TableWarning(UserWarning):
+    """What ferl takes text of a table for where its type leaves that open: missing values, dates, or categories.
+
+    Parameters
+    ----------
+    fact : str
+        What was found.
+    remedy : str, default=""
+        What to do about it; the message is the fact and the remedy.
+    columns : sequence of str, default=()
+        The names of the columns; none where the table has no names.
+
+    Attributes
+    ----------
+    fact, remedy : str
+    columns : tuple of str
+    """
+
+    def __init__(self, fact: str, remedy: str = "", columns: Sequence[str] = ()) -> None:
+        super().__init__(f"{fact} {remedy}".rstrip())
+        self.fact, self.remedy, self.columns = fact, remedy, tuple(columns)
+
+
+class DescriptionError(ValueError):
+    """A description that does not fit its form or the table; the message names the entry and why."""
 
 
 @dataclass(frozen=True)
@@ -38,16 +84,15 @@ class ColumnKind:
     order : tuple
         Ordered categories: the values, the lowest first.
     is_zoned : bool
-        Of "time": whether values are moments in UTC.
+        Whether values of kind "time" are moments in UTC.
     missing : tuple of str
         Text that stands for a missing value, besides None and NaN.
     label, unit : str
-        What people call the column, and what its numbers count; "" where nobody said.
+        What people call the column, and the unit of its numbers; "" where there is none.
     values : mapping of str to str
         What values mean, by their text: {"0": "no", "1": "yes"}.
     date_form : str
-        Of dates whose text is not in ISO's form: which of day and month comes first, and what stands between them,
-        "d.m.y" say.
+        The form of dates whose text is not in ISO's form, one of ``DATE_FORMS``: "d.m.y" for example.
     """
 
     name: str = "unknown"
@@ -72,20 +117,27 @@ class ColumnKind:
     @property
     def is_coded(self) -> bool:
         """Whether the numbers that a model reads are not those of the table."""
-        return self.is_date or self.is_ordered
+        return self.name in CODED
 
     @property
     def is_whole(self) -> bool | None:
-        """Whether all numbers are whole; None: nobody looked."""
+        """Whether all numbers are whole; None where this is unknown."""
         return None if self.name == "unknown" else self.name in ("binary", "integer", "date", "ordered")
 
     @cached_property
     def lookup(self) -> CategoryLookup:
-        """Which of the ordered categories a value is."""
-        order = np.empty(len(self.order), dtype=object)
-        order[:] = self.order
-        kinds = {type(value) for value in self.order}
-        return CategoryLookup(order if str in kinds else np.array(self.order), self.missing)
+        """Finds the ordered category that a value is."""
+        is_text = any(isinstance(value, str) for value in self.order)
+        return CategoryLookup(np.array(self.order, dtype=object if is_text else None), self.missing)
+
+    def described(self, name: str, label: str) -> ColumnKind:
+        """A kind of numbers or dates with these words; an error where people gave them an order."""
+        if self.order:
+            raise DescriptionError(
+                f"{label} holds {'dates' if name in DATES else 'numbers'}, which have an order. Leave out its order, "
+                "or name it in categorical_features."
+            )
+        return PLAIN_KINDS[name] if self is UNKNOWN else replace(self, name=name)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: vars(self)[name] for name in type(self).__dataclass_fields__}
@@ -98,29 +150,28 @@ class ColumnKind:
     # -----------------------------------------------------------------------------------------------------------------
 
     def said_name(self, name: str) -> str:
-        """The name of the column, which sentences tell with its unit: "glucose (mg/dl)"."""
-        if not self.label and not self.unit:
-            return name
+        """The name of the column, with its label and unit as words: "glucose (mg/dl)"."""
         words = self.label or name
-        return str.__str__(name) if words == name and not self.unit else _said_name(name, words, self.unit)
+        if words == name and not self.unit:
+            return str.__str__(name) if self.label else name
+        told: str = said_as(name, f"{words} ({self.unit})" if self.unit else words)
+        return told
 
     def said_value(self, value: Any) -> Any:
-        """A category, which sentences tell by its meaning where it has one."""
-        if not self.values:
-            return value
-        words = self.values.get(plain_text(value), self.values.get(str(value)))
+        """A category, with its meaning as words where it has one."""
+        words = self.values.get(plain_text(value), self.values.get(str(value))) if self.values else None
         return value if words is None else said_as(value, words)
 
     def number(self, value: float) -> float:
-        """A number, which sentences tell as people write values of the column: a date, a category, a meaning."""
+        """A number, with the words that people use for values of the column: a date, a category, a meaning."""
+        words, plain, step = self.values.get(number_text(float(value))) if self.values else None, None, ""
         if self.is_date:
-            told = date_text(value, self.is_zoned)
-            plain = told.replace(" UTC", "Z").replace(" ", "T")
-            return float(value) if math.isnan(value) else _number(said_as(float(value), told, plain, "day"))
-        if self.is_ordered:
-            return _number(said_as(float(value), self.between(value)))
-        words = self.values.get(number_text(float(value))) if self.values else None
-        return float(value) if words is None else _number(said_as(float(value), words))
+            words = None if math.isnan(value) else date_text(value, self.is_zoned)
+            plain, step = (words or "").replace(" UTC", "Z").replace(" ", "T"), "day"
+        elif self.is_ordered:
+            words = self.between(value)
+        number: float = float(value) if words is None else said_as(float(value), words, plain, step)
+        return number
 
     @property
     def writer(self) -> Callable[[float], str] | None:
@@ -140,16 +191,6 @@ class ColumnKind:
         return tuple(self.values.get(plain_text(value), str(value)) for value in self.order)
 
 
-def _said_name(name: str, words: str, unit: str) -> str:
-    told: str = said_as(name, f"{words} ({unit})" if unit else words)
-    return told
-
-
-def _number(told: Any) -> float:
-    number: float = told
-    return number
-
-
 @dataclass(frozen=True)
 class Target:
     """What people call the labels.
@@ -157,7 +198,7 @@ class Target:
     Attributes
     ----------
     name : str
-        Name of the column of labels; "": nobody said.
+        Name of the column of labels; "" where there is none.
     values : mapping of str to str
         What labels mean, by their text.
     """
@@ -169,68 +210,41 @@ class Target:
         return hash(self.name)
 
     def labels(self, classes: NDArray[Any]) -> list[Any]:
-        """The labels, which sentences tell by their meaning where they have one."""
-        kind = ColumnKind(values=self.values)
-        return [kind.said_value(label) for label in classes.tolist()]
+        """The labels, with their meanings as words where they have any."""
+        return list(map(ColumnKind(values=self.values).said_value, classes.tolist()))
 
 
 UNKNOWN = ColumnKind()
 UNNAMED = Target()
-
-
-def number_kinds(block: NDArray[Any]) -> list[str]:
-    """The narrowest kind of numbers that holds each column, shape (n_samples, n_columns); NaN is of every kind."""
-    kinds = np.full(block.shape[1], "real", dtype=object)
-    whole = _columns_without(block, np.arange(block.shape[1]), lambda part: part - np.floor(part))
-    kinds[whole] = "integer"
-    kinds[_columns_without(block, whole, lambda part: part * part - part)] = "binary"
-    return list(kinds)
-
-
-def _columns_without(
-    block: NDArray[Any], columns: NDArray[np.intp], excess: Callable[[NDArray[Any]], NDArray[Any]]
-) -> NDArray[np.intp]:
-    """Those of some columns in which nothing exceeds zero; NaN does not."""
-    if block.dtype.kind in "iub":
-        block = block.astype(np.float64, copy=False)
-    first, n_rows = 0, _FIRST_ROWS
-    while first < len(block) and len(columns):
-        part = block[first : first + n_rows]
-        part = part if len(columns) == block.shape[1] else part[:, columns]
-        with np.errstate(invalid="ignore", over="ignore"):  # infinity is refused elsewhere
-            columns = columns[~(excess(part) > 0).any(axis=0)]
-        first, n_rows = first + n_rows, max(_CELLS // max(len(columns), 1), _FIRST_ROWS)
-    return columns
+PLAIN_KINDS = {name: ColumnKind(name) for name in KINDS}  # a hundred thousand columns share a few objects
 
 
 def merged_kind(label: str, known: ColumnKind, other: ColumnKind) -> ColumnKind:
     """The kind of a column whose values are those of two parts of a table."""
     missing = tuple(dict.fromkeys((*known.missing, *other.missing)))
-    if known.is_ordered and other.is_ordered:
-        if known.order != other.order:
-            raise ValueError(
-                f"{label} has ordered categories in another order, or others, in some batches. Give every batch the "
-                "same categories in the same order."
-            )
-        return replace(known, missing=missing)
+    name, date_form = "unknown", known.date_form or other.date_form
+    if known.is_ordered and other.is_ordered and known.order != other.order:
+        raise ValueError(
+            f"{label} has ordered categories in another order, or others, in some batches. Give every batch the same "
+            "categories in the same order."
+        )
     if known.is_date and other.is_date:
         if known.is_zoned != other.is_zoned:
             raise ValueError(
                 f"{label} has a time zone in some batches and none in others. Give all of them a time zone, or none."
             )
-        date_form = known.date_form or other.date_form
-        return replace(known, name=max(known.name, other.name), missing=missing, date_form=date_form)
-    if known.name in NUMBERS and other.name in NUMBERS:
-        return replace(known, name=max(known.name, other.name, key=NUMBERS.index), missing=missing)
-    if known.name == other.name:
-        return replace(known, missing=missing)
-    if {known.name, other.name} <= {"category", "text"}:
-        return replace(known, name="category", missing=missing)
-    if known.is_coded or other.is_coded:
+        name = max(known.name, other.name)
+    elif known.name in NUMBERS and other.name in NUMBERS:
+        name = max(known.name, other.name, key=NUMBERS.index)
+    elif known.name == other.name:
+        name = known.name
+    elif {known.name, other.name} <= {"category", "text"}:
+        name = "category"
+    elif known.is_coded or other.is_coded:
         raise ValueError(
             f"{label} holds {shown_kind(known)} in some batches and {shown_kind(other)} in others. Give it one type."
         )
-    return replace(known, name="unknown", missing=missing)
+    return replace(known, name=name, missing=missing, date_form=date_form)
 
 
 def shown_kind(kind: ColumnKind) -> str:
@@ -240,3 +254,201 @@ def shown_kind(kind: ColumnKind) -> str:
     if kind.is_ordered:
         return "ordered categories"
     return "categories" if kind.name in ("category", "text") else "numbers"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Descriptions of tables
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TableDescription:
+    """How people describe a table.
+
+    Attributes
+    ----------
+    target : Target
+        What the labels are called.
+    columns : mapping of str to ColumnKind
+        Labels, units, meanings of values, orders and markers of missing values of columns, by their names; x0, x1, ...
+        where a table has none.
+    missing : tuple of str
+        Text that stands for a missing value in every column.
+    """
+
+    target: Target = UNNAMED
+    columns: Mapping[str, ColumnKind] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, given: Any, units: Mapping[Any, str] | None = None) -> TableDescription:
+        """A description from what a user gives: one, the path of a file, its content, or None; and units of columns.
+
+        Examples
+        --------
+        >>> from ferl._tables import TableDescription
+        >>> TableDescription.of({"target": "deny"}, {"age": "years"}).columns["age"].unit
+        'years'
+        """
+        if isinstance(given, str | os.PathLike):
+            found = load_description(given)
+        elif given is None or isinstance(given, TableDescription):
+            found = given or NOTHING_SAID
+        else:
+            found = _description_of(given)
+        columns = dict(found.columns)
+        if units is not None and not isinstance(units, Mapping):
+            raise DescriptionError(f"units is {shown(units)}; it must be a mapping such as {{'age': 'years'}}.")
+        for name, unit in (units or {}).items():
+            columns[name] = replace(columns.get(name, UNKNOWN), unit=text_of(unit, f"units[{name!r}]"))
+        return replace(found, columns=columns)
+
+    def with_target_of(self, y: Any) -> TableDescription:
+        """The description, with the name that labels carry, as a pandas Series does, where the target has none."""
+        name = getattr(y, "name", None)
+        if self.target.name or not isinstance(name, str) or not name.strip():
+            return self
+        readable = name[:MAX_TEXT].encode(errors="replace").decode()
+        return replace(self, target=replace(self.target, name=readable))
+
+    def by_feature(self, names: Sequence[str] | None, n_features: int) -> list[ColumnKind]:
+        """What is said of each column of a table; an error for columns that the table does not have."""
+        if not self.columns and not self.missing:
+            return [UNKNOWN] * n_features
+        known = [f"x{j}" for j in range(n_features)] if names is None else list(names)
+        for name in self.columns:
+            if name not in known:
+                near = difflib.get_close_matches(str(name), known, n=1)
+                hint = f"Did you mean {near[0]!r}?" if near else f"It has {shown(known)}."
+                raise DescriptionError(
+                    f"A unit or description is given for {name!r}, which the table does not have. {hint}"
+                )
+        found = [self.columns.get(name, UNKNOWN) for name in known]
+        return [replace(own, missing=tuple(dict.fromkeys((*own.missing, *self.missing)))) for own in found]
+
+
+NOTHING_SAID = TableDescription()
+
+
+def load_description(path: str | os.PathLike[str]) -> TableDescription:
+    """Read a description of a table from a JSON or YAML file; docs/guide/tables.md shows how to write one.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A .json, .yaml or .yml file of at most 1 MB. YAML needs PyYAML: ``pip install pyyaml``.
+
+    Returns
+    -------
+    TableDescription
+
+    Raises
+    ------
+    DescriptionError
+        When the file is not a description, naming the entry that is wrong.
+    OSError
+        When the file cannot be read.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from ferl import load_description
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "ward.json"
+    ...     _ = path.write_text('{"target": "deny", "columns": {"glucose": {"unit": "mg/dl"}}}', encoding="utf-8")
+    ...     said = load_description(path)
+    >>> said.target.name, said.columns["glucose"].unit
+    ('deny', 'mg/dl')
+    """
+    path = Path(path)
+    found = read_written(path, DescriptionError, "descriptions of tables")
+    try:
+        return _description_of(found)
+    except DescriptionError as error:
+        raise DescriptionError(f"{path.name}: {error}") from error
+
+
+def _description_of(form: Any) -> TableDescription:
+    """A description from the content of a file, checked."""
+    form = _mapping(form, "the description", ("target", "missing", "columns"))
+    target = form.get("target", "")
+    target = {"name": target} if isinstance(target, str) else _mapping(target, "target", ("name", "values"))
+    columns = _mapping(form.get("columns", {}), "columns")
+    return TableDescription(
+        Target(text_of(target.get("name", ""), "target.name"), meanings_of(target.get("values", {}), "target.values")),
+        {text_of(name, "a name in columns"): _column_of(f"columns.{name}", entry) for name, entry in columns.items()},
+        markers_of(form.get("missing", []), "missing"),
+    )
+
+
+def _column_of(where: str, form: Any) -> ColumnKind:
+    form = _mapping(form, where, ("label", "unit", "values", "order", "missing"))
+    return ColumnKind(
+        label=text_of(form.get("label", ""), f"{where}.label"),
+        unit=text_of(form.get("unit", ""), f"{where}.unit"),
+        values=meanings_of(form.get("values", {}), f"{where}.values"),
+        order=order_of(form.get("order", []), f"{where}.order"),
+        missing=markers_of(form.get("missing", []), f"{where}.missing"),
+    )
+
+
+def meanings_of(form: Any, where: str) -> dict[str, str]:
+    """What values mean, by their text, checked; whole numbers may stand for their text."""
+    pairs = _mapping(form, where)
+    if len(pairs) > MAX_VALUES:
+        raise DescriptionError(f"{where} has {len(pairs):,} entries; at most {MAX_VALUES:,} can be described.")
+    return {
+        text_of(str(key) if type(key) is int else key, f"a value in {where}"): text_of(meaning, f"{where}.{key}", 1)
+        for key, meaning in pairs.items()
+    }
+
+
+def order_of(form: Any, where: str) -> tuple[Any, ...]:
+    """Ordered categories, checked: text, booleans or numbers, all of one type, each once."""
+    if not isinstance(form, list | tuple):
+        raise DescriptionError(f"{where} is {shown(form)}; it must be a list of categories, the lowest first.")
+    kinds = {type(value) for value in form}
+    if not kinds <= {str} and not kinds <= {int, float} and not kinds <= {bool}:
+        raise DescriptionError(f"{where} is {shown(list(form))}; its categories must all be text, or all be numbers.")
+    if len(form) > MAX_VALUES:
+        raise DescriptionError(f"{where} has {len(form):,} categories; at most {MAX_VALUES:,} can have an order.")
+    if len(set(form)) < len(form):
+        raise DescriptionError(f"{where} has a category twice: {shown(list(form))}.")
+    if any(value != value or value in (float("inf"), float("-inf")) for value in form):
+        raise DescriptionError(f"{where} is {shown(list(form))}; its categories must be finite.")
+    return tuple(text_of(value, where) if isinstance(value, str) else value for value in form)
+
+
+def markers_of(form: Any, where: str) -> tuple[str, ...]:
+    """Markers of missing values, checked: text; whole numbers may stand for their text."""
+    if not isinstance(form, list | tuple) or len(form) > MAX_MARKERS:
+        raise DescriptionError(f"{where} is {shown(form)}; it must be a list of at most {MAX_MARKERS} texts.")
+    texts = [str(own) if type(own) is int else own for own in form]
+    return tuple(dict.fromkeys(text_of(own, where).strip() for own in texts))
+
+
+def text_of(value: Any, where: str, least: int = 0) -> str:
+    """A text, checked and bounded."""
+    if type(value) is not str or not least <= len(value) <= MAX_TEXT:
+        raise DescriptionError(
+            f"{where} is {shown(value)}; it must be text of at most {MAX_TEXT} letters, in quotes where it looks like "
+            "something else."
+        )
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise DescriptionError(f"{where} is {shown(value)}, which is not valid Unicode.") from None
+    return value
+
+
+def _mapping(form: Any, where: str, keys: Sequence[str] | None = None) -> Mapping[Any, Any]:
+    """A mapping, checked; ``keys``: those that it may have, where not all are allowed."""
+    if not isinstance(form, Mapping):
+        raise DescriptionError(f"{where} is {shown(form)}; it must be a mapping.")
+    if repeated := getattr(form, "repeated", []):
+        raise DescriptionError(f"{where} has {shown(repeated[0])} twice.")
+    unknown = [] if keys is None else [key for key in form if key not in keys]
+    if unknown:
+        allowed = ", ".join(keys or ())
+        raise DescriptionError(f"{where} has {shown(unknown[0])}, which is not known; it may have {allowed}.")
+    return form

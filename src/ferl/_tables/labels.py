@@ -12,24 +12,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ferl import _core
-from ferl._tables.categories import is_missing
-from ferl._tables.column import is_text
-from ferl._util.arrays import Floats, arrow
+from ferl._tables.columns import is_text
+from ferl._tables.values import is_missing
+from ferl._util.arrays import Floats, Ints, arrow
 
 _FEW_LABELS = 1000  # below which it is not worth while to import pyarrow
 _TOTAL_WEIGHT = (1e-100, 1e40)
 
 
 def refuse_missing_labels(y: Any) -> None:
-    """Name the first row without a label; numbers are left to scikit-learn, which says it well."""
+    """Name the first row without a label; numbers are left to scikit-learn, which has a good error for them."""
     if not isinstance(y, np.ndarray | list | tuple) and not hasattr(y, "to_numpy"):
         return
     labels = np.asarray(y).ravel()
-    if labels.dtype.kind != "O" or set(map(type, labels.tolist())) <= {
-        str,
-        int,
-        bool,
-    }:  # the types: without a slow loop
+    if labels.dtype.kind != "O" or set(map(type, labels.tolist())) <= {str, int, bool}:  # no slow loop for these types
         return
     missing = [row for row, label in enumerate(labels) if is_missing(label)]
     if missing:
@@ -39,12 +35,12 @@ def refuse_missing_labels(y: Any) -> None:
 
 
 def labels_of(y: Any) -> NDArray[Any]:
-    """Labels as an array; those of Arrow in NumPy's types."""
+    """Labels of a batch as an array; those of Arrow in NumPy's types."""
     if hasattr(y, "combine_chunks"):
         pa = arrow()
 
         held = y.type.value_type if pa.types.is_dictionary(y.type) else y.type
-        y = y.cast(held).to_numpy(zero_copy_only=False) if isinstance(y, pa.Array) else y.cast(held).to_numpy()
+        y = np.asarray(y.cast(held))
     refuse_missing_labels(y)
     labels = np.asarray(y)
     if labels.ndim != 1:
@@ -54,13 +50,22 @@ def labels_of(y: Any) -> NDArray[Any]:
     return labels
 
 
-def distinct_of(y: Any) -> tuple[NDArray[Any], NDArray[np.int32]]:
+def distinct_of(y: Any) -> tuple[NDArray[Any], Ints]:
     """As :func:`distinct_labels` of :func:`labels_of`; text of Arrow does not become Python's, row by row."""
     text = _arrow_text(y)
     if text is None:
         return distinct_labels(labels_of(y))
     texts, indices = _in_order(text)
     return np.array(texts, dtype=object), indices
+
+
+def batch_codes(y: Any, classes: NDArray[Any]) -> Ints:
+    """As :func:`codes_of` of :func:`labels_of`; text of Arrow does not become Python's, row by row."""
+    text = _arrow_text(y)
+    if text is None:
+        return codes_of(labels_of(y), classes)
+    encoded = text.dictionary_encode()
+    return np.asarray(_index_among(encoded.dictionary.to_pylist(), classes)[encoded.indices.to_numpy()])
 
 
 def _arrow_text(y: Any) -> Any | None:
@@ -70,15 +75,13 @@ def _arrow_text(y: Any) -> Any | None:
         storage = getattr(y.dtype, "storage", "")
         if isinstance(y.dtype, pandas.ArrowDtype) or (isinstance(storage, str) and storage.startswith("pyarrow")):
             y = y.array.__arrow_array__()
-    if pa is None or not isinstance(y, pa.Array | pa.ChunkedArray):
+    if pa is None or not isinstance(y, pa.Array | pa.ChunkedArray) or not len(y) or not is_text(y.type) or y.null_count:
         return None
-    if not len(y) or not is_text(y.type) or y.null_count:
-        return None
-    y = y.cast(pa.large_string())  # Arrow does not encode all its kinds of text
+    y = y.cast(pa.large_string())  # Arrow does not encode all its types of text
     return y.combine_chunks() if isinstance(y, pa.ChunkedArray) else y
 
 
-def _in_order(text: Any) -> tuple[list[str], NDArray[np.int32]]:
+def _in_order(text: Any) -> tuple[list[str], Ints]:
     """The distinct texts of an Arrow array without missing values, sorted, and each row's index among them."""
     encoded = text.dictionary_encode()
     texts = encoded.dictionary.to_pylist()
@@ -88,7 +91,7 @@ def _in_order(text: Any) -> tuple[list[str], NDArray[np.int32]]:
     return [texts[index] for index in ascending], order[encoded.indices.to_numpy()]
 
 
-def distinct_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
+def distinct_labels(y: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
     """The distinct labels, sorted, and each row's index among them: `numpy.unique`, without a sort where it can be."""
     if y.dtype.kind in "iu" and len(y) > 0:
         low, high = int(y.min()), int(y.max())
@@ -103,26 +106,35 @@ def distinct_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
     return classes, codes.astype(np.int32)
 
 
-def codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int32]:
+def distinct_text(y: NDArray[Any]) -> tuple[NDArray[Any], Ints] | None:
+    """As :func:`distinct_labels`, for many labels that are all text and none missing; otherwise None."""
+    if y.ndim != 1 or y.dtype.kind not in "OU" or len(y) < _FEW_LABELS or not isinstance(y[0], str):
+        return None
+    pa = arrow()
+    try:
+        array = pa.array(y, from_pandas=True)
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
+        return None
+    if not isinstance(array, pa.Array) or not pa.types.is_string(array.type) or array.null_count:
+        return None
+    texts, indices = _in_order(array)
+    # The row where a text comes first: its label keeps the type that it has there.
+    first = np.empty(len(texts), dtype=np.intp)
+    first[indices[::-1]] = np.arange(len(y) - 1, -1, -1)
+    return y[first], indices
+
+
+def codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> Ints:
     """Index of each label in the classes; -1 for a label that is none of them. Text is never a number, nor "1" 1."""
     refuse_other_kind(labels, "y", classes, "classes_")
     try:
         found, inverse = distinct_labels(labels)
-    except TypeError:  # objects without an order: text and None, say
+    except TypeError:  # objects without an order: text and None, for example
         found, inverse = labels, np.arange(len(labels), dtype=np.int32)
     return _index_among(found.tolist(), classes)[inverse]
 
 
-def batch_codes(y: Any, classes: NDArray[Any]) -> NDArray[np.int32]:
-    """As :func:`codes_of` of :func:`labels_of`; text of Arrow does not become Python's, row by row."""
-    text = _arrow_text(y)
-    if text is None:
-        return codes_of(labels_of(y), classes)
-    encoded = text.dictionary_encode()
-    return np.asarray(_index_among(encoded.dictionary.to_pylist(), classes)[encoded.indices.to_numpy()])
-
-
-def _index_among(labels: list[Any], classes: NDArray[Any]) -> NDArray[np.int32]:
+def _index_among(labels: list[Any], classes: NDArray[Any]) -> Ints:
     index = {label: code for code, label in enumerate(classes.tolist())}
     return np.array([index.get(label, -1) for label in labels], dtype=np.int32)
 
@@ -135,24 +147,6 @@ def refuse_other_kind(first: NDArray[Any], first_name: str, second: NDArray[Any]
         raise ValueError(f"{held}: text and numbers are never equal. Pass labels of the same kind.")
 
 
-def distinct_text(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]] | None:
-    """As :func:`distinct_labels`, for many labels that are all text and none missing; otherwise None."""
-    if y.ndim != 1 or y.dtype.kind not in "OU" or len(y) < _FEW_LABELS or not isinstance(y[0], str):
-        return None
-    pa = arrow()
-    try:
-        array = pa.array(y, from_pandas=True)
-    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
-        return None
-    if not isinstance(array, pa.Array) or not pa.types.is_string(array.type) or array.null_count:
-        return None
-    texts, indices = _in_order(array)
-    # A text's row of first occurrence: its label keeps the type it has there.
-    first = np.empty(len(texts), dtype=np.intp)
-    first[indices[::-1]] = np.arange(len(y) - 1, -1, -1)
-    return y[first], indices
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Weights
 # ---------------------------------------------------------------------------------------------------------------------
@@ -162,9 +156,9 @@ def weights_and_factors(
     sample_weight: ArrayLike | None,
     class_weight: Mapping[Any, float] | str | None,
     classes: NDArray[Any],
-    codes: NDArray[np.int32],
+    codes: Ints,
 ) -> tuple[Floats, Floats]:
-    """Weight of each row, and what a row of each class weighs.
+    """Weight of each row, and the factor of each class in it.
 
     Parameters
     ----------
@@ -180,11 +174,14 @@ def weights_and_factors(
     Returns
     -------
     weight : ndarray of shape (n_samples,)
-        What a row counts for, times what its class counts for.
+        The weight of a row, times the factor of its class.
     factor : ndarray of shape (n_classes,)
     """
     weight = checked_sample_weight(sample_weight, len(codes))
-    factor = class_factors(class_weight, classes, _class_totals(class_weight, weight, codes, len(classes)))
+    totals = np.ones(len(classes))
+    if isinstance(class_weight, str):  # fsum: the same in any order of the rows
+        totals = np.array([math.fsum(weight[codes == c]) for c in range(len(classes))])
+    factor = class_factors(class_weight, classes, totals)
     if class_weight is not None:
         with np.errstate(over="ignore", under="ignore"):
             weight = np.asarray(weight * factor[codes])
@@ -194,20 +191,22 @@ def weights_and_factors(
     return weight, factor
 
 
-def _class_totals(class_weight: Any, weight: Floats, codes: NDArray[np.int32], n_classes: int) -> Floats:
-    if not isinstance(class_weight, str):
-        return np.ones(n_classes)
-    # fsum: the same in any order of the rows.
-    return np.array([math.fsum(weight[codes == c]) for c in range(n_classes)])
-
-
 def class_factors(class_weight: Mapping[Any, float] | str | None, classes: NDArray[Any], totals: Floats) -> Floats:
-    """What a row of each class weighs, shape (n_classes,); ``totals``: weight of each class, for "balanced"."""
+    """The weight of a row of each class, shape (n_classes,); ``totals``: weight of each class, for "balanced"."""
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, str):
         return np.divide(math.fsum(totals), len(classes) * totals, out=np.ones(len(classes)), where=totals > 0)
-    return _factors(class_weight, classes)
+    known = classes.tolist()
+    for label, value in class_weight.items():
+        if label not in known:
+            raise ValueError(f"class_weight names the class {label!r}; the classes in y are {known}.")
+        if not isinstance(value, Real) or not math.isfinite(value) or value < 0:
+            raise ValueError(f"class_weight[{label!r}] is {value!r}; class weights must be finite and not negative.")
+    factors = np.array([float(class_weight.get(label, 1.0)) for label in known])
+    if not factors.any():
+        raise ValueError("All class weights are zero, so there is nothing to fit.")
+    return factors
 
 
 def check_weight_span(low: float, high: float, total: float) -> None:
@@ -247,16 +246,3 @@ def checked_sample_weight(sample_weight: ArrayLike | None, n_rows: int, may_be_z
     if not weight.any() and not may_be_zero:
         raise ValueError("All sample weights are zero, so there is nothing to fit. Give at least one row some weight.")
     return np.ascontiguousarray(weight)
-
-
-def _factors(class_weight: Mapping[Any, float], classes: NDArray[Any]) -> Floats:
-    known = set(classes.tolist())
-    for label, value in class_weight.items():
-        if label not in known:
-            raise ValueError(f"class_weight names the class {label!r}; the classes in y are {classes.tolist()}.")
-        if not isinstance(value, Real) or not math.isfinite(value) or value < 0:
-            raise ValueError(f"class_weight[{label!r}] is {value!r}; class weights must be finite and not negative.")
-    factors = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
-    if not factors.any():
-        raise ValueError("All class weights are zero, so there is nothing to fit.")
-    return factors

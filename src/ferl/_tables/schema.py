@@ -1,32 +1,77 @@
-"""Schema: what a model knows of the table it was fitted on, and any other table in its terms."""
+"""Schema: the columns of a training table, and any other table, batch or row in terms of them."""
 
 from __future__ import annotations
 
 import math
 import sys
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._tables.categories import CategoryLookup, chosen_features, spelled_number
-from ferl._tables.column import Column, infinity_message
-from ferl._tables.describe import NOTHING_SAID, TableDescription
-from ferl._tables.kinds import UNKNOWN, UNNAMED, ColumnKind, Target, number_kinds
-from ferl._tables.read_column import days_of_column, learn_column, ordered_codes, text_numbers
-from ferl._tables.reading import Table, label, read_table
-from ferl._tables.recognise import TableWarning, markers_note, recognise
-from ferl._tables.schema_form import columns_from_form, columns_to_form
-from ferl._util.arrays import Floats
-from ferl._util.text import shown
-from ferl._util.threads import for_each, threads_for
+from ferl._tables.columns import (
+    LEAST_ROWS,
+    Column,
+    are_ids,
+    are_running_numbers,
+    array_column,
+    column_label,
+    encode_columns,
+    holds_infinity,
+    infinity_message,
+    learn_columns,
+    number_kinds,
+    recognise,
+    without_markers,
+)
+from ferl._tables.kinds import (
+    CODED,
+    NOTHING_SAID,
+    UNKNOWN,
+    UNNAMED,
+    ColumnKind,
+    TableDescription,
+    TableWarning,
+    Target,
+    merged_kind,
+)
+from ferl._tables.table import Table, chosen_features, read_table
+from ferl._tables.values import CategoryLookup, spelled_number
+from ferl._util.arrays import LARGEST, NARROWEST, Floats
+from ferl._util.text import listed, shown
+from ferl._util.threads import in_order, threads_for
 
+INDICATOR_CATEGORIES = ("known", "missing")
+"""The two categories of an indicator, in the order of their codes."""
 _MAX_NAMES = 5
+_MAX_IDS = 5
+_MAX_MARKERS = 3
 _FEW_CELLS = 1000  # of a table, below which a dict is faster than Arrow
+_PLAIN_TYPES = frozenset({float, int, bool, str})
+_INFINITIES = (math.inf, -math.inf)
+_LEVELS: dict[str, type] = {"text": object, "bool": np.bool_, "int": np.int64, "float": np.float64}
+_LEVEL_OF_DTYPE = {np.dtype(dtype).kind: kind for kind, dtype in _LEVELS.items()}
+_LEVELS_IN_WORDS = {"O": "text", "b": "booleans", "i": "whole numbers", "f": "numbers with fractions"}
+
+
+class IdColumnWarning(TableWarning):
+    """Columns have another value in nearly every row and may be ids or names, which say nothing of new rows.
+
+    Parameters
+    ----------
+    message : str
+        What was found.
+    columns : sequence of str, default=()
+        The names of the columns, kept as a tuple in the attribute of this name; none where the table has no names.
+    """
+
+    def __init__(self, message: str, columns: Sequence[str] = ()) -> None:
+        super().__init__(message, columns=columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +79,7 @@ class Schema:
     """The columns of a training table: their names, and which values the categorical ones had.
 
     Text, booleans, and what a data frame declares as categories are categories; numbers are numbers. A category is
-    known by its value, in whatever library and type it comes.
+    identified by its value, in whatever library and type it comes.
 
     Attributes
     ----------
@@ -70,6 +115,10 @@ class Schema:
     kinds: tuple[ColumnKind, ...] = ()
     target: Target = UNNAMED
 
+    # -----------------------------------------------------------------------------------------------------------------
+    # Training
+    # -----------------------------------------------------------------------------------------------------------------
+
     @classmethod
     def learn(
         cls,
@@ -91,9 +140,9 @@ class Schema:
         n_threads : int, default=1
             Number of threads; small tables take one.
         description : TableDescription, default=NOTHING_SAID
-            What people say of the columns: markers of missing values, orders, units, meanings of values.
+            How people describe the columns: markers of missing values, orders, units, meanings of values.
         is_part : bool, default=False
-            Whether the table is a part of a larger one: what its text is will be settled when all of it is known.
+            Whether the table is a part of a larger one: the kind of its text will be settled when all of it is known.
 
         Returns
         -------
@@ -104,37 +153,43 @@ class Schema:
         chosen = chosen_features(categorical_features, table.names, n_features)
         said = description.by_feature(table.names, n_features)
         if table.block is not None and (chosen is None or not chosen.any()):
-            names = number_kinds(table.block)
-            if description.columns or description.missing:
-                kinds = tuple(own.kind_of_numbers(label(j, table.names), names[j]) for j, own in enumerate(said))
-            else:  # a hundred thousand columns share a few objects
-                plain = {name: ColumnKind(name) for name in set(names)}
-                kinds = tuple(plain[name] for name in names)
+            pairs = zip(said, number_kinds(table.block), strict=True)
+            kinds = tuple(own.described(name, column_label(j, table.names)) for j, (own, name) in enumerate(pairs))
             return cls(table.names, (None,) * n_features, kinds, description.target)
-        are_categories = [column.is_category for column in table.columns] if chosen is None else chosen.tolist()
-        categories = [column for column, is_category in zip(table.columns, are_categories, strict=True) if is_category]
-        for_each(lambda column: column.factor, categories, threads_for(table.shape[0] * len(categories), n_threads))
-        learned = [
-            learn_column(column, own, is_category, chosen is None)
-            for column, own, is_category in zip(table.columns, said, are_categories, strict=True)
-        ]
-        found = cls(
-            table.names, tuple(own for own, _ in learned), tuple(kind for _, kind in learned), description.target
-        )
+        n_threads = threads_for(table.shape[0] * n_features, n_threads)
+        categories, kinds = learn_columns(table.columns, said, chosen, n_threads)
+        schema = cls(table.names, categories, kinds, description.target)
         if is_part:
-            return found
-        settled = found.settled(categorical_features)
+            return schema
+        schema = schema.settled(categorical_features)
         for column, own in zip(table.columns, said, strict=True):
-            if told := [marker for marker in column.markers if marker.strip() not in own.missing]:
-                warnings.warn(markers_note(column.label, told), TableWarning, stacklevel=2)
+            if markers := [shown(text) for text in column.markers if text.strip() not in own.missing]:
+                held = listed(markers[:_MAX_MARKERS])
+                fact = f"{column.label} holds {held} among numbers, which is taken as a missing value."
+                warnings.warn(TableWarning(fact, "Replace it by None or NaN."), stacklevel=_level_of_caller())
         if chosen is None and table.names is None:
-            _warn_of_spelled_numbers(settled.categories)
-        return settled
+            _warn_of_spelled_numbers(schema.categories)
+        return schema
+
+    @classmethod
+    def learn_rows(
+        cls,
+        X: Any,
+        categorical_features: Any = "from_dtype",
+        n_threads: int = 1,
+        description: TableDescription = NOTHING_SAID,
+    ) -> tuple[Schema, Floats]:
+        """The columns of a training table as in :meth:`learn`, and its rows as in :meth:`encode`; warns of ids."""
+        table = read_table(X)
+        schema = cls.learn(table, categorical_features, n_threads, description)
+        rows = schema.encode(table, n_threads)
+        schema._warn_of_ids(rows)
+        return schema, rows
 
     def settled(self, categorical_features: Any = "from_dtype") -> Schema:
         """The columns, once all text of the table is known: what spells numbers beside markers, or dates, is that.
 
-        A :class:`TableWarning` says so. Text that is nothing else is an error where the user chose other columns as
+        A :class:`TableWarning` reports it. Text that is nothing else is an error where the user chose other columns as
         ``categorical_features``.
         """
         categories, kinds = list(self.categories), list(self.kinds)
@@ -142,28 +197,56 @@ class Schema:
             known = self.categories[j]
             if kind.name not in ("text", "other text") or known is None:
                 continue
-            found = recognise(self.label(j), known.tolist(), kind.missing)
-            if kind.name == "other text" and found.name == "category" and len(known):
+            kinds[j], fact, remedy = recognise(self.label(j), known.tolist(), kind)
+            is_category = kinds[j].name == "category"
+            if kind.name == "other text" and is_category and len(known):
                 raise ValueError(
                     f"{self.label(j)} holds text (for example {shown(known[0])}) and is not among categorical_features "
                     f"({shown(categorical_features)}). Add it to them, or leave the column out."
                 )
-            if found.note:
-                warnings.warn(found.note, TableWarning, stacklevel=3)
-            missing = tuple(dict.fromkeys((*kind.missing, *found.missing)))
-            kinds[j] = replace(
-                kind, name=found.name, is_zoned=found.is_zoned, missing=missing, date_form=found.date_form
-            )
-            if found.name == "category":
-                kinds[j] = replace(kinds[j], missing=kind.missing)
-                categories[j] = np.array([own for own in known if own.strip() not in kind.missing], dtype=object)
-            else:
-                categories[j] = None
+            if fact:
+                names = () if self.names is None else (self.names[j],)
+                warnings.warn(TableWarning(fact, remedy, names), stacklevel=_level_of_caller())
+            categories[j] = without_markers(known, kind) if is_category else None
         return replace(self, categories=tuple(categories), kinds=tuple(kinds))
+
+    def _warn_of_ids(self, rows: Floats) -> None:
+        """Warn of columns that look like ids; a table of one column has nothing else to learn from."""
+        if rows.shape[1] < 2 or len(rows) < LEAST_ROWS:
+            return
+        found = []
+        for j, (known, kind) in enumerate(zip(self.categories, self.kinds, strict=True)):
+            if known is None and kind.name != "integer":
+                continue
+            values = rows[:, j][~np.isnan(rows[:, j])]
+            name = "" if self.names is None else self.names[j]
+            if are_running_numbers(values, name) if known is None else are_ids(len(known), len(values)):
+                found.append(j)
+        if not found:
+            return
+        labels, n_more = [self.label(j) for j in found[:_MAX_IDS]], len(found) - _MAX_IDS
+        listing = [labels[0], *(f"{own[0].lower()}{own[1:]}" for own in labels[1:])] + [f"{n_more} more"] * (n_more > 0)
+        verb, them, they = ("has", "it", "it is") if len(found) == 1 else ("have", "them", "they are")
+        names = [] if self.names is None else [self.names[j] for j in found]
+        left_out = f"X.drop(columns={names})" if names else f"np.delete(X, {found}, axis=1)"
+        message = (
+            f"{listed(listing)} {verb} another value in nearly every row and may be ids or names. What is learned from "
+            f"ids says nothing of new rows, and all of them look novel: leave {them} out, for example by {left_out}. "
+            f"If {they} a time or a rank that matters, keep {them}."
+        )
+        warnings.warn(IdColumnWarning(message, names), stacklevel=_level_of_caller())
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Features
+    # -----------------------------------------------------------------------------------------------------------------
 
     def kind(self, feature: int) -> ColumnKind:
         """What the values of a feature are."""
         return self.kinds[feature] if self.kinds else UNKNOWN
+
+    def label(self, feature: int) -> str:
+        """What errors call a feature."""
+        return column_label(feature, self.names)
 
     def select(self, features: Sequence[int]) -> Schema:
         """The schema of some of the columns, in this order."""
@@ -171,13 +254,16 @@ class Schema:
         kinds = tuple(self.kind(j) for j in features)
         return replace(self, names=names, categories=tuple(self.categories[j] for j in features), kinds=kinds)
 
+    @property
+    def n_categories(self) -> NDArray[np.int32]:
+        """Number of categories of each feature, 0 for numbers, shape (n_features,)."""
+        return np.array([0 if known is None else len(known) for known in self.categories], dtype=np.int32)
+
     @cached_property
     def lookups(self) -> tuple[CategoryLookup | None, ...]:
-        """For each feature None, if it holds numbers, or which category a value is."""
-        return tuple(
-            None if known is None else CategoryLookup(known, self.kind(j).missing)
-            for j, known in enumerate(self.categories)
-        )
+        """For each feature None, if it holds numbers, or what finds the category of a value."""
+        pairs = enumerate(self.categories)
+        return tuple(None if known is None else CategoryLookup(known, self.kind(j).missing) for j, known in pairs)
 
     @cached_property
     def holds_numbers_alone(self) -> bool:
@@ -187,20 +273,26 @@ class Schema:
     @cached_property
     def _coded(self) -> frozenset[int]:
         """Features whose numbers are not those of the table: dates and ordered categories."""
-        return frozenset(j for j, kind in enumerate(self.kinds) if kind.is_coded)
+        return frozenset(j for j, kind in enumerate(self.kinds) if kind.name in CODED)
 
     def __getstate__(self) -> dict[str, Any]:
         # Lookups are made again where they are needed.
         return {name: vars(self)[name] for name in ("names", "categories", "kinds", "target") if name in vars(self)}
 
-    @property
-    def n_categories(self) -> NDArray[np.int32]:
-        """Number of categories of each feature, 0 for numbers, shape (n_features,)."""
-        return np.array([0 if known is None else len(known) for known in self.categories], dtype=np.int32)
+    def __eq__(self, other: object) -> bool:
+        # Which numbers are whole, and the words for columns, are for readers: nothing is encoded otherwise.
+        return isinstance(other, Schema) and self.to_dict() == other.to_dict() and self._coding() == other._coding()
 
-    def label(self, feature: int) -> str:
-        """What errors call a feature."""
-        return label(feature, self.names)
+    def _coding(self) -> list[tuple[Any, ...]]:
+        kinds = map(self.kind, range(len(self.categories)))
+        return [(kind.is_date, kind.is_zoned, kind.date_form, kind.order, kind.missing) for kind in kinds]
+
+    def __hash__(self) -> int:
+        return hash((self.names, tuple(self.n_categories.tolist())))
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Tables as numbers
+    # -----------------------------------------------------------------------------------------------------------------
 
     def encode(self, X: Any, n_threads: int = 1) -> Floats:
         """A table as numbers.
@@ -222,14 +314,26 @@ class Schema:
             share its memory with X.
         """
         encoded = self.encode_plain(X, n_threads)
-        return self._encode_table(read_table(X), n_threads) if encoded is None else encoded
+        if encoded is not None:
+            return encoded
+        table = read_table(X)
+        order = self._order(table)
+        if table.block is not None and self.holds_numbers_alone:
+            block = table.block if order == range(len(order)) else table.block[:, order]
+            encoded = block.astype(np.float64, copy=False)
+            self.refuse_infinity(encoded, n_threads)
+            return encoded
+        encoded = np.empty((table.shape[0], len(self.categories)), order="F")
+        columns, kinds = [table.columns[j] for j in order], self.kinds or [UNKNOWN] * len(order)
+        encode_columns(columns, kinds, self.lookups, encoded, threads_for(encoded.size, n_threads))
+        return encoded
 
     def encode_plain(self, X: Any, n_threads: int = 1) -> Floats | None:
         """As :meth:`encode`, for the plainest tables only; None: the table needs a closer look.
 
-        They are arrays of float64 where all features are numbers, and few rows of Python's own types in a list or in a
-        pandas data frame. Such a list or array is for columns without names, and such a data frame for columns with the
-        same names in the same order.
+        They are arrays of float64 where all features are numbers, and few rows of Python's types in a list or in a
+        data frame of pandas or polars. Such a list or array is for columns without names, and such a data frame for
+        columns with the same names in the same order.
         """
         n_features = len(self.categories)
         if type(X) is np.ndarray:
@@ -237,7 +341,7 @@ class Schema:
                 return None
             if not self.holds_numbers_alone or self.names is not None:
                 return None
-            if X.size >= _FEW_CELLS or _holds_infinity(X):
+            if X.size >= _FEW_CELLS or holds_infinity(X):
                 self.refuse_infinity(X, n_threads)
             return X
         if not hasattr(X, "__len__") or not 0 < len(X) * n_features <= _FEW_CELLS:
@@ -245,13 +349,16 @@ class Schema:
         if type(X) is list:
             is_plain = self.names is None and all(type(row) is list and len(row) == n_features for row in X)
             return self.encode_values(X) if is_plain else None
-        pandas = sys.modules.get("pandas")  # not imported: then X is not of pandas
-        if pandas is None or type(X) is not pandas.DataFrame or tuple(X.columns.tolist()) != self.names:
+        library = type(X).__module__.partition(".")[0]
+        if type(X).__name__ != "DataFrame" or library not in ("pandas", "polars"):
             return None
-        return self.encode_values(X.to_numpy(dtype=object).tolist())
+        names = X.columns if library == "polars" else X.columns.tolist()
+        if tuple(names) != self.names:
+            return None
+        return self.encode_values(X.rows() if library == "polars" else X.to_numpy(dtype=object).tolist())
 
-    def encode_values(self, rows: list[list[Any]]) -> Floats | None:
-        """Rows of Python's own types; None where a value is of another type, or its column would be refused."""
+    def encode_values(self, rows: Sequence[Sequence[Any]]) -> Floats | None:
+        """Rows of Python's types; None where a value is of another type, or its column would be refused."""
         encoded = np.empty((len(rows), len(self.categories)), order="F")
         coded = self._coded
         for row, values in enumerate(rows):
@@ -274,48 +381,6 @@ class Schema:
                     encoded[row, feature] = lookup.index(value)
         return encoded
 
-    def _encode_table(self, table: Table, n_threads: int) -> Floats:
-        order = self._order(table)
-        if table.block is not None and self.holds_numbers_alone:
-            block = table.block if order == range(len(order)) else table.block[:, order]
-            encoded = block.astype(np.float64, copy=False)
-            self.refuse_infinity(encoded, n_threads)
-            return encoded
-        encoded = np.empty((table.shape[0], len(self.categories)), order="F")
-        columns, lookups = table.columns, self.lookups  # read here, once, and not by every thread
-
-        def fill(feature: int) -> None:
-            own = encoded[:, feature]
-            own[:] = self._encode_column(feature, columns[order[feature]])
-            if lookups[feature] is None and _holds_infinity(own):  # while it is in the cache
-                raise ValueError(infinity_message(self.label(feature)))
-
-        for_each(fill, range(len(order)), threads_for(encoded.size, n_threads))
-        return encoded
-
-    def _encode_column(self, feature: int, column: Column) -> NDArray[Any] | float:
-        lookup = self.lookups[feature]
-        if lookup is not None:
-            column.refuse_other_kind(lookup)
-            return column.codes(lookup)
-        kind = self.kind(feature)
-        if kind.is_ordered:
-            return ordered_codes(column, kind)
-        if kind.is_date:
-            return days_of_column(column, kind)
-        if column.kind == "date":
-            raise ValueError(f"{self.label(feature)} holds dates; in training it held numbers. Convert it to numbers.")
-        if column.kind != "text":
-            return column.own_numbers()
-        numbers = text_numbers(column, kind.missing)
-        if numbers is not None:
-            return numbers
-        raise ValueError(
-            f"{self.label(feature)} holds text (for example {column.example}); in training it held numbers. Convert it "
-            "to numbers. (NumPy makes text of all values of an array when one of them is text: pass a data frame, a "
-            "list of rows, or an array of dtype object.)"
-        )
-
     def unseen(self, X: Any) -> dict[str | int, list[Any]]:
         """Categories of a table that are not among those of training.
 
@@ -337,9 +402,8 @@ class Schema:
             lookup = kind.lookup if kind.is_ordered else self.lookups[feature]
             if lookup is None:
                 continue
-            table.columns[index].refuse_other_kind(lookup)
-            values = sorted(table.columns[index].unseen(lookup))
-            if values:
+            table.columns[index].refuse_other_type(lookup)
+            if values := sorted(table.columns[index].unseen(lookup)):
                 found[feature if self.names is None else self.names[feature]] = values
         return found
 
@@ -350,50 +414,18 @@ class Schema:
             return np.asarray(~np.isnan(table.block).all(axis=0))
         return np.array([column.has_values for column in table.columns], dtype=np.bool_)
 
-    def to_dict(self) -> dict[str, Any]:
-        """A plain form for model files, which JSON can hold; :meth:`from_dict` reads it back."""
-        return columns_to_form(self.names, self.categories)
-
-    @classmethod
-    def from_dict(cls, form: dict[str, Any]) -> Schema:
-        """A schema from its plain form.
-
-        Parameters
-        ----------
-        form : dict
-            From a file, that is, untrusted: whatever it holds, reading ends in columns or in a ValueError that says
-            what is wrong.
-
-        Returns
-        -------
-        Schema
-        """
-        return cls(*columns_from_form(form))
-
-    def __eq__(self, other: object) -> bool:
-        # Which numbers are whole, and the words for columns, are for readers: nothing is encoded otherwise.
-        return isinstance(other, Schema) and self.to_dict() == other.to_dict() and self._coding() == other._coding()
-
-    def _coding(self) -> list[tuple[Any, ...]]:
-        return [
-            (kind.is_date, kind.is_zoned, kind.date_form, kind.order, kind.missing)
-            for kind in map(self.kind, range(len(self.categories)))
-        ]
-
-    def __hash__(self) -> int:
-        return hash((self.names, tuple(self.n_categories.tolist())))
-
     def _order(self, table: Table) -> Sequence[int]:
         """The index in the table of each feature."""
+        n_features = len(self.categories)
         if self.names is None or table.names is None:
-            if table.shape[1] != len(self.categories):
+            if table.shape[1] != n_features:
                 raise ValueError(
-                    f"X has {table.shape[1]} features, but the training table had {len(self.categories)}. Pass the "
-                    "same columns, in the same order."
+                    f"X has {table.shape[1]} features, but the training table had {n_features}. Pass the same columns, "
+                    "in the same order."
                 )
-            return range(len(self.categories))
+            return range(n_features)
         if table.names == self.names:
-            return range(len(self.categories))
+            return range(n_features)
         refuse_other_names(set(self.names), set(table.names))
         index = {name: index for index, name in enumerate(table.names)}
         return [index[name] for name in self.names]
@@ -402,61 +434,372 @@ class Schema:
         """Name the first feature of an encoded table that holds infinity."""
         n_parts = threads_for(encoded.size, n_threads)
         parts = np.array_split(encoded.T if encoded.flags.f_contiguous else encoded, n_parts)  # as they lie in memory
-        found = [False] * n_parts
-
-        def look(part: int) -> None:
-            found[part] = _holds_infinity(parts[part])
-
-        for_each(look, range(n_parts), n_parts)
-        if any(found):
+        if any(in_order(holds_infinity, parts, n_parts)):
             infinite = np.isinf(encoded).any(axis=0)
             raise ValueError(infinity_message(self.label(int(np.argmax(infinite)))))
 
+    # -----------------------------------------------------------------------------------------------------------------
+    # The plain form in model files
+    # -----------------------------------------------------------------------------------------------------------------
 
-_PLAIN_TYPES = frozenset({float, int, bool, str})
-_INFINITIES = (math.inf, -math.inf)
+    def to_dict(self) -> dict[str, Any]:
+        """A plain form for model files, which JSON can hold; :meth:`from_dict` reads it back.
+
+        ::
+
+            {"names": ["age", "city"], "features": [{"kind": "number"}, {"kind": "text", "levels": ["Bergen", "Oslo"]}]}
+        """
+        features: list[dict[str, Any]] = [
+            {"kind": "number"}
+            if known is None
+            else {"kind": _LEVEL_OF_DTYPE[known.dtype.kind], "levels": known.tolist()}
+            for known in self.categories
+        ]
+        return {"names": None if self.names is None else list(self.names), "features": features}
+
+    @classmethod
+    def from_dict(cls, form: Any) -> Schema:
+        """A schema from its plain form.
+
+        Parameters
+        ----------
+        form : dict
+            From a file, that is, untrusted: whatever it holds, reading ends in columns or in a ValueError that names
+            what is wrong.
+
+        Returns
+        -------
+        Schema
+        """
+        _check_keys(form, "columns", ("names", "features"))
+        names, features = form["names"], form["features"]
+        if not isinstance(features, list) or not features:
+            raise ValueError(f"columns: features is {shown(features)}; it must be a list of at least one feature.")
+        if names is not None and (not isinstance(names, list) or len(names) != len(features)):
+            raise ValueError(
+                f"columns: names is {shown(names)}; it must be null or a list of one name for each of the "
+                f"{len(features)} features."
+            )
+        seen: set[str] = set()
+        for name in names or ():
+            if not _is_level(name, "text"):
+                raise ValueError(f"columns: {shown(name)} is not a name; names are text.")
+            if name in seen:
+                raise ValueError(f"columns: two features are called {shown(name)}.")
+            seen.add(name)
+        categories = [_levels_of(f"columns: feature {index}", own) for index, own in enumerate(features)]
+        return cls(None if names is None else tuple(names), tuple(categories))
 
 
-def _holds_infinity(numbers: Floats) -> bool:
-    # A sum is finite unless a number is not, or the numbers are huge: one pass, and rarely a second.
-    with np.errstate(over="ignore", invalid="ignore"):
-        is_finite = math.isfinite(float(numbers.sum()))
-    return not is_finite and bool(np.isinf(numbers).any())
+def _check_keys(form: Any, where: str, keys: Sequence[str]) -> None:
+    if not isinstance(form, dict):
+        raise ValueError(f"{where} is {shown(form)}; it must be an object with {' and '.join(keys)}.")
+    missing = [key for key in keys if key not in form]
+    unknown = [key for key in form if key not in keys]
+    if missing:
+        raise ValueError(f"{where} has no {' and no '.join(missing)}.")
+    if unknown:
+        raise ValueError(f"{where} has {shown(unknown[0])}, which is not known; it holds {' and '.join(keys)}.")
 
 
-def refuse_other_names(known: set[str], given: set[str]) -> None:
-    """Name what is missing and what is too much, in scikit-learn's words."""
-    parts = []
-    if given - known:
-        parts.append(f"Feature names unseen at fit time:\n{_listed(given - known)}")
-    if known - given:
-        parts.append(f"Feature names seen at fit time, yet now missing:\n{_listed(known - given)}")
-    if parts:
-        raise ValueError(
-            "The feature names should match those that were passed during fit.\n"
-            + "".join(parts)
-            + "Leave out columns that the model does not know, and pass all that it knows, in any order."
-        )
+def _levels_of(where: str, feature: Any) -> NDArray[Any] | None:
+    """The categories of a feature from its plain form, checked; None: it holds numbers."""
+    is_number = isinstance(feature, dict) and feature.get("kind") == "number"
+    _check_keys(feature, where, ("kind",) if is_number else ("kind", "levels"))
+    if is_number:
+        return None
+    kind, levels = feature["kind"], feature["levels"]
+    if not isinstance(kind, str) or kind not in _LEVELS:
+        raise ValueError(f"{where} is of kind {shown(kind)}; kinds are number, {', '.join(_LEVELS)}.")
+    if not isinstance(levels, list):
+        raise ValueError(f"{where}: levels is {shown(levels)}; it must be a list.")
+    for level in levels:
+        if not _is_level(level, kind):
+            raise ValueError(f"{where}: {shown(level)} cannot be a level of kind {kind}.")
+    for level, following in pairwise(levels):
+        if not level < following:
+            raise ValueError(f"{where}: {shown(following)} follows {shown(level)}; levels are sorted, each once.")
+    return np.array(levels, dtype=_LEVELS[kind])
 
 
-def _listed(names: set[str]) -> str:
-    shown = [f"- {name}\n" for name in sorted(names)[:_MAX_NAMES]]
-    return "".join(shown + ["- ...\n"] * (len(names) > _MAX_NAMES))
+def _is_level(value: Any, kind: str) -> bool:
+    """Whether a value can be a category of this kind, or, as text, a name; half a surrogate pair is no text."""
+    if type(value).__name__ != {"text": "str"}.get(kind, kind):
+        return False
+    if kind == "text":
+        return bool(value.encode(errors="ignore").decode() == value)
+    return kind == "bool" or (math.isfinite(value) if kind == "float" else bool(-(2**63) <= value < 2**63))
+
+
+def _level_of_caller() -> int:
+    """How many calls above the one that warns the user's code is; cross-validation calls by joblib."""
+    frame, level = sys._getframe(1), 1
+    passed = ("ferl", "sklearn", "joblib")
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in passed:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _warn_of_spelled_numbers(categories: Sequence[NDArray[Any] | None]) -> None:
     """Warn where text that spells numbers stands beside other text: NumPy makes text of numbers in such company."""
     texts = {j: known for j, known in enumerate(categories) if known is not None and known.dtype.kind == "O"}
-    spelled = [j for j, known in texts.items() if len(known) and all(map(_spells_number, known))]
+    spelled = [
+        j
+        for j, known in texts.items()
+        if len(known) and all(text.strip() and spelled_number(text) is not None for text in known)
+    ]
     if spelled and len(spelled) < len(texts):
         warnings.warn(
             f"Feature {spelled[0]} holds text that spells numbers (for example {shown(texts[spelled[0]][0])}) and is "
             "taken as categories. If it holds numbers, pass a data frame, a list of rows, or an array of dtype object "
             "that holds them as numbers; if it holds categories, name it in categorical_features.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=_level_of_caller(),
         )
 
 
-def _spells_number(text: str) -> bool:
-    return bool(text.strip()) and spelled_number(text) is not None
+def refuse_other_names(known: set[str], given: set[str]) -> None:
+    """Name what is missing and what is too much, in scikit-learn's words."""
+    parts = []
+    for names, what in (
+        (given - known, "Feature names unseen at fit time"),
+        (known - given, "Feature names seen at fit time, yet now missing"),
+    ):
+        lines = [f"- {name}\n" for name in sorted(names)[:_MAX_NAMES]] + ["- ...\n"] * (len(names) > _MAX_NAMES)
+        parts += [f"{what}:\n", *lines] if names else []
+    if parts:
+        raise ValueError(
+            "The feature names should match those that were passed during fit.\n"
+            + "".join(parts)
+            + "Leave out columns that the model does not have, and pass all that it has, in any order."
+        )
+
+
+def refuse_extreme_scales(columns: Schema, low: Floats, high: Floats) -> None:
+    """Name the first feature whose range cannot be divided into bands; ``low`` above ``high``: it has no value."""
+    with np.errstate(over="ignore"):
+        width = high - low
+    narrow = (width > 0) & (width < NARROWEST)
+    if narrow.any():
+        feature = int(np.argmax(narrow))
+        raise ValueError(
+            f"{columns.label(feature)} varies by {width[feature]:.3g} only; {NARROWEST:.0e} is the least that can be "
+            "divided into bands. Rescale it."
+        )
+    largest = np.fmax(high, -low)
+    if (largest > LARGEST).any():
+        feature = int(np.argmax(largest > LARGEST))
+        raise ValueError(
+            f"{columns.label(feature)} holds a value of magnitude {largest[feature]:.3g}; magnitudes up to "
+            f"{LARGEST:.0e} can be fitted. Rescale it, or replace it by NaN if it is a code for 'missing'."
+        )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Parts of one table
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def merge_columns(known: Schema, others: Schema, has_values: Sequence[tuple[bool, bool]] | None = None) -> Schema:
+    """The columns of two tables that are parts of one: their categories together.
+
+    Parameters
+    ----------
+    known, others : Schema
+        The columns of the two.
+    has_values : sequence of (bool, bool), default=None
+        By column, whether it has any value in the first and in the second. Where only one has, its kind counts: pandas
+        makes floats of a text column that is empty. None: all have.
+
+    Returns
+    -------
+    Schema
+
+    Examples
+    --------
+    >>> from ferl._tables import Schema, merge_columns
+    >>> merge_columns(Schema.learn([[1.0, "b"]]), Schema.learn([[2.0, "a"]])).categories
+    (None, array(['a', 'b'], dtype=object))
+    """
+    if known.names != others.names or len(known.categories) != len(others.categories):
+        if known.names is not None and others.names is not None:
+            refuse_other_names(set(known.names), set(others.names))
+        raise ValueError(
+            "Batches have different columns, or the same in another order. Give every batch the columns of the first."
+        )
+    categories, kinds = [], []
+    for j, pair in enumerate(zip(known.categories, others.categories, strict=True)):
+        in_first, in_second = (True, True) if has_values is None else has_values[j]
+        if in_first != in_second:
+            categories.append(pair[0] if in_first else pair[1])
+            kinds.append((known if in_first else others).kind(j))
+        else:
+            kinds.append(merged_kind(known.label(j), known.kind(j), others.kind(j)))
+            categories.append(_merged_categories(known.label(j), *pair))
+    return replace(known, categories=tuple(categories), kinds=tuple(kinds))
+
+
+def _merged_categories(label: str, known: NDArray[Any] | None, others: NDArray[Any] | None) -> NDArray[Any] | None:
+    # A column without any value has no categories, whatever its type.
+    if not any(own is not None and len(own) for own in (known, others)):
+        return None if known is None or others is None else known
+    if known is None or others is None or (len(known) and len(others) and known.dtype.kind != others.dtype.kind):
+        kinds = ["numbers" if own is None else _LEVELS_IN_WORDS[own.dtype.kind] for own in (known, others)]
+        if {"whole numbers", "numbers with fractions"} == set(kinds):
+            return np.union1d(np.asarray(known, dtype=np.float64), np.asarray(others, dtype=np.float64))
+        raise ValueError(
+            f"{label} holds {kinds[0]} in some batches and {kinds[1]} in others. Give it one type, or name it in "
+            "categorical_features."
+        )
+    if not len(known) or not len(others):
+        return known if len(known) else others
+    return np.array(sorted({*known.tolist(), *others.tolist()}), dtype=known.dtype)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Rows as a model reads them
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def with_indicators(X: Floats, features: Sequence[int]) -> Floats:
+    """The table with one more column for each of these features: 1 where its value is missing, else 0."""
+    if not features:
+        return X
+    return np.hstack([X, np.isnan(X[:, list(features)]).astype(np.float64)])
+
+
+def add_up_indicators(parts: Floats, features: Sequence[int]) -> Floats:
+    """Parts of the features, each with that of its indicator, where it has one."""
+    if not features:
+        return parts
+    n_features = parts.shape[1] - len(features)
+    out = parts[:, :n_features].copy()
+    out[:, list(features)] += parts[:, n_features:]
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class OneRow:
+    """A row as the model reads it, and its categories that training did not have.
+
+    Attributes
+    ----------
+    values : ndarray of shape (1, n_columns)
+        Numbers and codes of categories, with indicators of missing values behind them.
+    unseen : dict
+        By the index of the feature: a category that training did not have.
+    """
+
+    values: Floats
+    unseen: dict[int, Any] = field(default_factory=dict)
+
+
+def read_row(schema: Schema, missing_features: Sequence[int], x: Any) -> OneRow:
+    """A row given as a 1-D array, a table of one row, a pandas Series, or a dict of values by feature.
+
+    Parameters
+    ----------
+    schema : Schema
+        The columns of the training table.
+    missing_features : sequence of int
+        Features with an indicator.
+    x : array-like, data frame, Series or dict
+        The row. What has no names goes by the order of the features.
+
+    Returns
+    -------
+    OneRow
+    """
+    values = _values_of(schema, x)
+    n_features = len(schema.categories)
+    if values is not None and len(values) != n_features:
+        raise ValueError(f"x has {len(values)} values; the model was fitted on {n_features} features.")
+    encoded = schema.encode_plain(x) if values is None else schema.encode_values([list(map(_plain, values))])
+    unseen: dict[int, Any] = {}
+    if encoded is None or _may_hold_unseen(schema, encoded):
+        table = read_table(x) if values is None else _table_of(schema, values)
+        encoded = schema.encode(table)
+        keys = range(n_features) if schema.names is None else schema.names
+        found = schema.unseen(table)
+        unseen = {feature: found[key][0] for feature, key in enumerate(keys) if key in found}
+    if len(encoded) != 1:
+        raise ValueError(
+            f"x has {len(encoded)} rows; this is about one. Pass one of them, for example X[0] or X.iloc[0]."
+        )
+    return OneRow(with_indicators(encoded, missing_features), unseen)
+
+
+def is_one_row(schema: Schema, x: Any) -> bool:
+    """Whether what is given where a table is expected is one row: a dict or a pandas Series that names the features.
+
+    Other one-dimensional input may as well be a column, and is for scikit-learn to refuse.
+    """
+    if isinstance(x, Mapping):
+        return all(isinstance(value, str) or np.ndim(value) == 0 for value in x.values())
+    is_series = hasattr(x, "to_list") and hasattr(x, "index") and not hasattr(x, "columns")
+    return is_series and schema.names is not None and set(schema.names) <= set(x.index)
+
+
+def _may_hold_unseen(schema: Schema, encoded: Floats) -> bool:
+    return any(
+        (lookup is not None and (not lookup.n_categories or (encoded[:, feature] == lookup.n_categories).any()))
+        or (schema.kind(feature).is_ordered and bool(np.isnan(encoded[:, feature]).any()))
+        for feature, lookup in enumerate(schema.lookups)
+    )
+
+
+def _plain(value: Any) -> Any:
+    """The value as a number of Python's, where that is the same number."""
+    return value.item() if isinstance(value, np.float64 | np.integer | np.bool_) else value
+
+
+def _values_of(schema: Schema, x: Any) -> list[Any] | None:
+    """The values of a row by feature; None where ``x`` is a table."""
+    if isinstance(x, Mapping):
+        return _named_values(schema, x)
+    if isinstance(x, list | tuple | np.ndarray):
+        n_dimensions = x.ndim if isinstance(x, np.ndarray) else np.ndim(np.array(x, dtype=object))
+        if n_dimensions == 1:
+            return list(x)
+        return list(x[0]) if n_dimensions == 2 and len(x) == 1 else None
+    if getattr(x, "ndim", 2) != 1 and not (hasattr(x, "to_list") and not hasattr(x, "columns")):
+        return None
+    if hasattr(x, "to_dict") and hasattr(x, "index") and schema.names is not None:  # a pandas Series
+        index = list(x.index)
+        if all(isinstance(name, str) for name in index):
+            return _named_values(schema, dict(zip(index, x, strict=True)))
+    return list(x)
+
+
+def _named_values(schema: Schema, values: Mapping[Any, Any]) -> list[Any]:
+    names: Sequence[Any] = schema.names or [f"x{j}" for j in range(len(schema.categories))]
+    if schema.names is None and all(isinstance(key, int | np.integer) for key in values):
+        names = range(len(names))
+    known = set(names)
+    if other := [key for key in values if key not in known]:
+        raise ValueError(
+            f"x has a value for {shown(other[0])}, which is no feature of the model. Leave it out; the features are "
+            f"{shown(list(names))}."
+        )
+    if lacking := [name for name in names if name not in values]:
+        raise ValueError(
+            f"x has no value for {shown(lacking[0])}, a feature of the model. Add it; None stands for a missing value."
+        )
+    return [values[name] for name in names]
+
+
+def _table_of(schema: Schema, values: list[Any]) -> Table:
+    """A table of one row."""
+    pairs = enumerate(values)
+    columns: list[Column] = [array_column(schema.label(j), _boxed(value)) for j, value in pairs]
+    return Table(schema.names, (1, len(values)), None, lambda: columns)
+
+
+def _boxed(value: Any) -> NDArray[Any]:
+    cell = np.empty(1, dtype=object)
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[us]")  # NumPy makes a number of nanoseconds
+    cell[0] = value.item() if isinstance(value, np.generic) else value
+    if isinstance(cell[0], int) and not -(2**63) <= cell[0] < 2**63:
+        cell[0] = float(cell[0])  # Arrow has no larger whole numbers; a data frame would hold it so, too
+    return cell

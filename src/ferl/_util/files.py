@@ -1,8 +1,12 @@
-"""Files that are replaced as a whole: whoever reads one sees the old or the new, and an interrupt leaves the old."""
+"""Files of any content: replaced as a whole, so that a reader sees the old or the new, or written by people and read.
+
+Files that people write by hand, in JSON or YAML, are untrusted input; keys that stand there twice are kept apart.
+"""
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import secrets
 import signal
@@ -10,12 +14,29 @@ import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
+from typing import Any
+
+MAX_BYTES = 1_000_000  # of a file that people write: thousands of entries
+_YAML = (".yaml", ".yml")
 
 
 class TableFileError(ValueError):
-    """A file of rows that cannot be read or written; the message says what to do."""
+    """A file of rows that cannot be read or written.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, and what to do.
+    option, value : str, default=""
+        What reading the file needs where that is known: another "separator", or a text that is "missing".
+    """
+
+    def __init__(self, message: str, option: str = "", value: str = "") -> None:
+        super().__init__(message)
+        self.option, self.value = option, value
 
 
 @contextmanager
@@ -94,3 +115,82 @@ def replace_text(path: str | os.PathLike[str], text: str) -> None:
     """Replace a file by one that holds this text, in UTF-8."""
     with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
         file.write(text)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Files that people write
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+class Mapping(dict[Any, Any]):
+    """A mapping that knows which keys stood in the file more than once; parsers keep the last and say nothing."""
+
+    def __init__(self, pairs: list[tuple[Any, Any]]) -> None:
+        super().__init__()
+        self.repeated: list[Any] = []
+        for key, value in pairs:
+            if key in self:
+                self.repeated.append(key)
+            self[key] = value
+
+
+def read_written(path: Path, error: type[ValueError], what: str) -> Any:
+    """What stands in a JSON or YAML file of at most 1 MB; objects are :class:`Mapping`.
+
+    Parameters
+    ----------
+    path : Path
+        A .json, .yaml or .yml file.
+    error : type
+        What is raised when the file cannot be read as what its name says.
+    what : str
+        What such files hold, in the plural, for errors.
+
+    Returns
+    -------
+    object
+    """
+    yaml = yaml_module(path) if is_yaml(path, error) else None
+    with path.open("rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise error(f"{path.name} has more than {MAX_BYTES:,} bytes; {what} are smaller. Is it the right file?")
+    try:
+        text = content.decode("utf-8-sig")
+        return json.loads(text, object_pairs_hook=Mapping) if yaml is None else yaml.load(text, _yaml_loader(yaml))
+    except Exception as failure:  # parsers fail on odd files in many ways: recursion, dates, huge integers, ...
+        remedy = "" if yaml is None else " Put text with special characters, such as %, in quotes."
+        raise error(f"{path.name} cannot be read as {path.suffix[1:]}: {str(failure)[:300]}.{remedy}") from failure
+
+
+def is_yaml(path: Path, error: type[ValueError]) -> bool:
+    """Whether the name of a file says that it is YAML and not JSON; an error for other names."""
+    suffix = path.suffix.lower()
+    if suffix not in (".json", *_YAML):
+        raise error(f"{path.name!r} does not end in .json, .yaml or .yml, so its format is unknown. Rename it.")
+    return suffix in _YAML
+
+
+def yaml_module(path: Path) -> Any:
+    """The package PyYAML; without it an error says how to get it."""
+    try:
+        return import_module("yaml")
+    except ImportError as error:
+        raise ImportError(
+            f"{path.name} is a YAML file, which needs PyYAML: pip install pyyaml. JSON files need nothing."
+        ) from error
+
+
+def _yaml_loader(yaml: Any) -> Any:
+    """The safe loader, less what surprises: yes, no, on, off and dates stay the words they are."""
+    resolvers = {
+        first: [(tag, form) for tag, form in forms if not tag.endswith((":bool", ":timestamp"))]
+        for first, forms in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    loader: Any = type("Loader", (yaml.SafeLoader,), {"yaml_implicit_resolvers": resolvers})
+
+    def mapping(own: Any, node: Any) -> Mapping:
+        return Mapping([tuple(own.construct_object(part, deep=True) for part in pair) for pair in node.value])
+
+    loader.add_constructor("tag:yaml.org,2002:map", mapping)
+    return loader

@@ -1,4 +1,4 @@
-"""How many threads to use, and how to."""
+"""Long work: on several threads, and with a progress bar."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
+Result = TypeVar("Result")
 WORTH_THREADS = 1_000_000  # cells of a table, below which threads cost more than they save
 
 
@@ -66,57 +68,121 @@ def for_each(task: Callable[[Item], object], items: Iterable[Item], threads: int
     >>> found
     [0, 1, 4]
     """
-    if threads == 1:
-        for item in items:
-            task(item)
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(task, items):
-            pass
+    for _ in in_order(task, items, threads):
+        pass
 
 
-Thing = TypeVar("Thing")
-Result = TypeVar("Result")
+def in_order(work: Callable[[Item], Result], items: Iterable[Item], n_threads: int) -> Iterator[Result]:
+    """Results of ``work`` in the order of the items, worked on by threads.
 
-
-def in_order(work: Callable[[Thing], Result], things: Iterable[Thing], n_threads: int) -> Iterator[Result]:
-    """Results of ``work`` in the order of the things, worked on by threads.
-
-    Unlike ``ThreadPoolExecutor.map`` it takes only a few things ahead of what is asked for, so that memory does not
+    Unlike ``ThreadPoolExecutor.map`` it takes only a few items ahead of those that are needed, so that memory does not
     grow with their number. An error stops the work.
 
     Parameters
     ----------
     work : callable
         Called in threads; gains from them where it spends its time outside of Python.
-    things : iterable
+    items : iterable
         What to work on.
     n_threads : int
         At most so many at a time; 1: in this thread.
 
-    Yields
-    ------
-    object
-        What ``work`` gave.
+    Returns
+    -------
+    iterator
+        Results of ``work``.
 
     Examples
     --------
     >>> list(in_order(lambda number: number * number, range(5), 2))
     [0, 1, 4, 9, 16]
     """
-    if n_threads == 1:
-        yield from map(work, things)
-        return
+    return map(work, items) if n_threads == 1 else _by_threads(work, items, n_threads)
+
+
+def _by_threads(work: Callable[[Item], Result], items: Iterable[Item], n_threads: int) -> Iterator[Result]:
     pool = ThreadPoolExecutor(n_threads)
     pending: deque[Future[Result]] = deque()
     try:
-        for thing in things:
-            pending.append(pool.submit(work, thing))
+        for item in items:
+            pending.append(pool.submit(work, item))
             if len(pending) > 2 * n_threads:
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Progress bars
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def count_bar(title: str, most: int, show: bool) -> Iterator[Callable[[int], object] | None]:
+    """A bar of the rules grown or the epochs trained so far; yields the function that moves it, or None without a bar.
+
+    The caller moves it once more at the end, to the number of rules or epochs there are.
+
+    Parameters
+    ----------
+    title : str
+        What is going on.
+    most : int
+        Where the bar ends; the work may stop before.
+    show : bool
+        Whether there is a bar at all.
+    """
+    if not show:
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    with Progress(TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()) as progress:
+        task = progress.add_task(title, total=most)
+        yield lambda done: progress.update(task, completed=min(done, most))
+        done = max(int(progress.tasks[0].completed), 1)
+        progress.update(task, total=done, completed=done)
+
+
+@contextmanager
+def rows_bar(n_rows: int | None, show: bool) -> Iterator[Callable[[str, int], object]]:
+    """A bar of the rows read so far; yields the function that is told what is done, and to how many rows.
+
+    Parameters
+    ----------
+    n_rows : int or None
+        How many there are; None: nobody knows.
+    show : bool
+        Whether there is a bar at all.
+    """
+    if not show:
+        yield lambda title, done: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    rows = TextColumn("{task.completed:,} rows")
+    columns = (TextColumn("{task.description}"), BarColumn(), rows, TimeRemainingColumn())
+    with Progress(*columns) as progress:
+        tasks: dict[str, Any] = {}
+
+        def move(title: str, done: int) -> None:
+            if title not in tasks:
+                tasks[title] = progress.add_task(title, total=n_rows)
+            progress.update(tasks[title], completed=done)
+
+        yield move
+
+
+@contextmanager
+def file_bar(title: str, total: int) -> Iterator[Callable[[int], object]]:
+    """A bar on standard error, where that is a terminal; yields the function that moves it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+        task = bar.add_task(title, total=max(total, 1))
+        yield lambda done: bar.update(task, completed=done)

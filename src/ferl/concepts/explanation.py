@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from ferl._models.fuzzy_set import FuzzySet
-from ferl._models.words import LinguisticVariable
+from ferl._models.words import FuzzySet, LinguisticVariable
 from ferl._read.explanation import Explanation
 from ferl._read.explanation.page import Readable, Section, Table
 from ferl._read.explanation.unlike import TITLE as NOVELTY_TITLE

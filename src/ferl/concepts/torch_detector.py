@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ferl._sklearn import Interval, fit_context, take_rows
 from ferl._util.arrays import Floats
-from ferl._util.progress import count_bar
+from ferl._util.threads import count_bar
 from ferl.concepts.detectors import n_rows_of
 
 

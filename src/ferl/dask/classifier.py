@@ -15,7 +15,7 @@ from ferl._estimator import FERLEstimator
 from ferl._learn.rows import Rows
 from ferl._read.decision import check_decision
 from ferl._sklearn import HasMethods
-from ferl._tables.describe import NOTHING_SAID, TableDescription
+from ferl._tables import NOTHING_SAID, TableDescription
 from ferl.dask.answers import DaskEvidence, Question, ask, evidence_columns
 from ferl.dask.rows import Parts, is_dask_table, rows_on_cluster, running_client
 from ferl.rules import FERLClassifier
@@ -24,10 +24,10 @@ from ferl.trees import FERLTreeClassifier
 _DOUBLE = np.dtype(np.float64)
 
 
-class OnCluster(FERLEstimator):
+class OnCluster(FERLEstimator[Any]):
     """What both classifiers do with tables that are spread over a Dask cluster; the rest is their local class's."""
 
-    _local: ClassVar[type[FERLEstimator]]
+    _local: ClassVar[type[FERLEstimator[Any]]]
     client: Any
 
     def __init_subclass__(cls) -> None:

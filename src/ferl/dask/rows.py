@@ -23,7 +23,7 @@ from ferl._learn.batches import Digest, FirstLook, tallied_names, tally_batch, w
 from ferl._learn.rows import Batch, CategoryNames, Facts, Fold, Sampling, State
 from ferl._learn.survey import RowForm, Survey, Tally
 from ferl._models.settings import Settings
-from ferl._tables.describe import NOTHING_SAID, TableDescription
+from ferl._tables import NOTHING_SAID, TableDescription
 
 _TABLES = "a dask DataFrame or a two-dimensional dask Array"
 _COLUMNS = "a dask Series or a one-dimensional dask Array"

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import lsq_linear
 
-from ferl._learn.refit_wide import refitted
 from ferl._learn.rows import Block
+from ferl._learn.update_rules import refitted
 from ferl._models.rule_model import RuleModel, Rules
 from ferl._read.shapes import feature_of, kept_rows, mean_firing
 from ferl._read.text import rule_text

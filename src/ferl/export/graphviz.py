@@ -14,10 +14,9 @@ from ferl._models.tree import FuzzyTree
 from ferl._models.tree_model import TreeModel
 from ferl._read.rules import LEAST_LISTED, Folded, fold, listed_categories, threshold_text
 from ferl._read.text import in_sentence, probability_text, shown_names
-from ferl._tables.kinds import ColumnKind
-from ferl._util.colours import class_colours, tint
+from ferl._tables import ColumnKind
 from ferl._util.files import replace_text
-from ferl._util.text import support_text
+from ferl._util.text import class_colours, support_text, tint
 from ferl.rules import FERLClassifier
 
 _FILL = 0.4  # of a class's colour: black letters can be read on it

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ferl._tables.categories import is_missing
-from ferl._tables.column import Column, array_column, infinity_message
-from ferl._tables.labels import codes_of, refuse_other_kind
+from ferl._tables import codes_of, refuse_other_kind
+from ferl._tables.columns import Column, array_column, infinity_message
+from ferl._tables.values import is_missing
 from ferl._util.arrays import Bools, Ints
 from ferl._util.text import exact_text, number_text, shown
 from ferl.metrics.sets import check_same_length, column_of, vector

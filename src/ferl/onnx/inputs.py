@@ -13,7 +13,7 @@ from ferl._answers import model_of
 from ferl._models.model import Model
 from ferl._models.rule_model import RuleModel
 from ferl._sklearn import encode_rows
-from ferl._tables.kinds import ColumnKind
+from ferl._tables import ColumnKind
 from ferl._util.arrays import Floats
 from ferl.onnx.graph import PREFIX, Graph, Value
 from ferl.rules import FERLClassifier

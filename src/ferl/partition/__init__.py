@@ -5,10 +5,8 @@ They are built from a table (:func:`quantile_partition`, :func:`triangular_parti
 can be moved to where a fitted tree's rules describe the rows best (:func:`refit_partition`).
 """
 
-from ferl._learn.mdlp import mdlp_partition
-from ferl._learn.partitions import quantile_partition, triangular_partition, width_partition
-from ferl._models.fuzzy_set import FuzzySet, PartitionError
-from ferl._models.words import WORDS, LinguisticVariable, Partition, Terms, arrange, terms
+from ferl._learn.word_builders import mdlp_partition, quantile_partition, triangular_partition, width_partition
+from ferl._models.words import WORDS, FuzzySet, LinguisticVariable, Partition, PartitionError, Terms, arrange, terms
 from ferl.partition.files import load_partition, save_partition
 from ferl.partition.refit import RefitResult, refit_partition
 

@@ -23,11 +23,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ferl._models.fuzzy_set import INFINITY, FuzzySet, PartitionError, as_number, check_name
-from ferl._models.words import LinguisticVariable
-from ferl._util.files import replace_text
+from ferl._models.words import INFINITY, FuzzySet, LinguisticVariable, PartitionError, as_number, check_name
+from ferl._util.files import is_yaml, read_written, replace_text, yaml_module
 from ferl._util.text import shown
-from ferl._util.written import is_yaml, read_written, yaml_module
 
 _FORMS = (
     "{until: 37.5, gone: 38} (falling), {from: 37.5, full: 38.5} (rising), [20, 30, 50, 60] (trapezoid), "

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
-from ferl._models.fuzzy_set import INFINITY, FuzzySet
 from ferl._models.tree import FuzzyTree
-from ferl._models.words import LinguisticVariable, Partition
+from ferl._models.words import INFINITY, FuzzySet, LinguisticVariable, Partition
 from ferl._util.arrays import Floats
 
 # A ramp may become a steep one but not a step, which has no gradient: least width, in ranges of the feature.

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ferl._tables.dates import rounded_text
-from ferl._tables.kinds import ColumnKind
+from ferl._tables import ColumnKind
+from ferl._tables.values import rounded_text
 from ferl._util.arrays import Floats
 from ferl._util.text import one_line, shown, words_of
 

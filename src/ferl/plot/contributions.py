@@ -12,8 +12,7 @@ from ferl._read.explanation import feature_importances
 from ferl._read.explanation.balance import Balance
 from ferl._read.text import checked_class_names, shown_names
 from ferl._read.wide_text import weight_text
-from ferl._util.colours import class_colours
-from ferl._util.text import percent_text, value_text
+from ferl._util.text import class_colours, percent_text, value_text
 from ferl.plot.canvas import FAINT, INK, axes_for, bare, plain, shortened
 from ferl.rules import FERLClassifier
 

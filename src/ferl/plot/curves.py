@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from ferl._util.arrays import Floats
-from ferl._util.colours import PALETTE
+from ferl._util.text import PALETTE
 from ferl.metrics import aurc, expected_calibration_error, reliability_curve, risk_coverage_curve
 from ferl.plot.canvas import FAINT, axes_for, bare, plain
 

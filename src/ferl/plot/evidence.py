@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ferl._models.evidence import Evidence
 from ferl._read.text import checked_class_names
-from ferl._util.colours import class_colours, tint
+from ferl._util.text import class_colours, tint
 from ferl.calibration import CalibratedFERL
 from ferl.plot.canvas import INK, PALE, axes_for, bare, shortened
 from ferl.rules import FERLClassifier

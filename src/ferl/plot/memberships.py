@@ -15,8 +15,7 @@ from ferl._models.tree_model import TreeModel
 from ferl._models.words import LinguisticVariable
 from ferl._read.rules import Bound
 from ferl._read.text import shown_names
-from ferl._util.colours import class_colours, tint
-from ferl._util.text import shown
+from ferl._util.text import class_colours, shown, tint
 from ferl.plot.canvas import INK, axes_for, bare, feature_index, plain, shortened, write_values
 from ferl.rules import FERLClassifier
 

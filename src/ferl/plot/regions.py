@@ -17,8 +17,7 @@ from ferl._read.text import shown_names
 from ferl._sklearn import encode_rows
 from ferl._tables import with_indicators
 from ferl._util.arrays import Floats
-from ferl._util.colours import class_colours, rgb
-from ferl._util.text import value_text
+from ferl._util.text import class_colours, rgb, value_text
 from ferl.plot.canvas import INK, axes_for, feature_index, plain, shortened, write_values
 from ferl.rules import FERLClassifier
 

@@ -17,8 +17,7 @@ from ferl._read.wide_text import corner_text, had_missing, weight_text
 from ferl._sklearn import encode_rows
 from ferl._tables import with_indicators
 from ferl._util.arrays import Floats
-from ferl._util.colours import class_colours, rgb
-from ferl._util.text import category_text, has_words, value_text
+from ferl._util.text import category_text, class_colours, has_words, rgb, value_text
 from ferl.plot.canvas import FAINT, INK, PALE, bare, feature_index, plain, require_matplotlib, shortened, write_values
 from ferl.rules import FERLClassifier
 

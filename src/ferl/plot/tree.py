@@ -14,7 +14,7 @@ from ferl._models.tree import FuzzyTree
 from ferl._models.tree_model import TreeModel
 from ferl._read.rules import LEAST_LISTED, Folded, fold, listed_categories, threshold_text
 from ferl._read.text import probability_text, shown_names
-from ferl._util.colours import class_colours, tint
+from ferl._util.text import class_colours, tint
 from ferl.plot.canvas import (
     BAND,
     FAINT,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ferl._models.evidence import Evidence
 from ferl._models.model import Model
 from ferl._read.decision import decide
-from ferl._tables.column import Column
+from ferl._tables.columns import Column
 from ferl._util.arrays import Bools, Floats, Ints
 from ferl._util.text import shown_line, shown_names
 from ferl.metrics import aurc, expected_calibration_error, risk_coverage_curve

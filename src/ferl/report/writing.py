@@ -20,10 +20,10 @@ from ferl._answers import model_of
 from ferl._models.model import Model
 from ferl._read.decision import check_decision
 from ferl._sklearn import changed_parameters, check_rows, checked_input
-from ferl._tables import codes_of
-from ferl._tables.categories import is_missing
-from ferl._tables.column import array_column, infinity_message
-from ferl._tables.reading import Table, as_frame, read_table
+from ferl._tables import codes_of, read_table
+from ferl._tables.columns import array_column, infinity_message
+from ferl._tables.table import Table
+from ferl._tables.values import is_missing
 from ferl._util.arrays import Ints
 from ferl._util.files import replace_text
 from ferl._util.text import shown
@@ -258,9 +258,7 @@ def _grouping(model: Model, X: Any, groups: str | ArrayLike | None) -> tuple[Any
     found = Groups(groups, given.columns[given.names.index(groups)])
     if groups in (model.schema.names or ()) or len(given.names) == model.n_features:
         return given, found  # a model without names takes columns in their order
-    frame = as_frame(given.native)
-    assert frame is not None  # only data frames have names
-    return frame.drop([groups]).to_native(), found
+    return given.without(groups), found
 
 
 def _cells(model: Model, given: Table, first: int) -> Cell:

@@ -18,7 +18,7 @@ import numpy as np
 from ferl._models.evidence import Evidence
 from ferl._models.model import Model
 from ferl._models.novelty import total_spread
-from ferl._tables.dates import finer_steps
+from ferl._tables.values import finer_steps
 from ferl._util.arrays import Floats
 from ferl._util.text import DIGITS, plain
 

@@ -14,16 +14,7 @@ from ferl._read.explanation.page import Readable, Section, Table
 from ferl._read.explanation.story import Story, certified_form, novelty_form
 from ferl._read.explanation.unlike import novelty_section, unlike
 from ferl._read.verdicts import spreads_text
-from ferl._util.text import (
-    difference_text,
-    exact_text,
-    is_meaning,
-    listed,
-    percent_text,
-    plain,
-    spoken,
-    value_text,
-)
+from ferl._util.text import difference_text, exact_text, is_meaning, listed, percent_text, plain, spoken, value_text
 
 MAX_CLASSES = 12
 MAX_FEATURES = 5

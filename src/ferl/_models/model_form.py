@@ -1,0 +1,157 @@
+"""The form of model files: every field with its type, size and range."""
+
+from __future__ import annotations
+
+from ferl._models.form import (
+    ANYTHING,
+    FLAG,
+    OBJECT,
+    RECORD,
+    TEXT,
+    Each,
+    Field,
+    Integers,
+    Nullable,
+    Numbers,
+    Object,
+    Value,
+    count,
+    is_number,
+    one_of,
+)
+from ferl._models.novelty import N_LEVELS
+from ferl._models.settings import VARIANTS
+from ferl._tables.kinds import KINDS
+
+FORMAT = "ferl-model"
+VERSION = 1
+LABEL_DTYPES = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64", "str", "object"),
+)
+# Largest mean of a feature: what a table may hold (see ferl._tables), with room for rounding. Squares are finite.
+LARGEST_MEAN = 1.001e150
+LARGEST = 1e100  # weight, curvature and ridge: sums and squares are finite
+ROUNDING = 1e-9  # that sums of shares may have
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What a file holds. Sizes: nodes, columns (features and indicators), features, classes, rules, kept (training rows).
+# ---------------------------------------------------------------------------------------------------------------------
+
+VARIABLE = Object(
+    {
+        "name": ANYTHING,
+        "unit": ANYTHING,
+        "range": Numbers((2,), infinite=True),
+        "words": Each(None, ANYTHING),
+        "trapezoids": Numbers((None, 4), infinite=True),
+    }
+)
+TREE = Object(
+    {
+        "parent": Integers("nodes", low=-1),
+        "feature": Integers("nodes", low=-1, below="columns"),
+        "trapezoid": Numbers(("nodes", 4), infinite=True),
+        "support": Numbers(("nodes", 2), infinite=True),
+        "share": Numbers(("nodes",), 0.0, 1.0 + ROUNDING),
+        "class_weight": Numbers(("nodes", "classes"), 0.0, LARGEST),
+        "consequent": Numbers(("nodes", "classes"), 0.0, 1.0),
+        "gain": Numbers(("nodes",)),
+        "word": Each(None, ANYTHING),
+        "cuts": Nullable(
+            Object(
+                {
+                    "interval": Numbers(("nodes", 2), missing=True),
+                    "share": Numbers(("nodes",), 0.0, 1.0 + ROUNDING, missing=True),
+                }
+            )
+        ),
+        # Sparse: the usual membership at each node, and those of the categories that differ from it.
+        "categories": Nullable(
+            Object(
+                {
+                    "node": Integers("category nodes", below="nodes"),
+                    "usual": Numbers(("category nodes",), 0.0, 1.0, missing=True),
+                    "code": Each("category nodes", Integers(None, ascending=True)),
+                    "membership": Each("category nodes", Numbers((None,), 0.0, 1.0, missing=True)),
+                }
+            )
+        ),
+        "profile": Object(
+            {
+                "mean": Numbers(("nodes", "columns"), -LARGEST_MEAN, LARGEST_MEAN),
+                "variance": Numbers(("nodes", "columns"), 0.0, LARGEST_MEAN**2),
+                "exemplar_row": Numbers(("kept", "columns"), -LARGEST_MEAN, LARGEST_MEAN, missing=True),
+                "exemplar": Each("nodes", Integers(None, below="kept")),
+                "known_weight": Numbers(("nodes", "columns"), 0.0, LARGEST),
+            },
+            frozenset({"known_weight"}),
+        ),
+    }
+)
+WEIGHTS = Object(
+    {
+        "node": Integers("rules", low=1, below="nodes"),
+        "weight": Numbers(("rules", "classes"), -LARGEST, LARGEST),
+        "ridge": Numbers(("rules",), 0.0, LARGEST),
+        "prior": Numbers(("classes",), -LARGEST, LARGEST),
+        "ranges": Numbers(("columns", 2), infinite=True),
+        "curvature": Object(
+            {
+                "rules": Numbers(("weights", "weights"), -LARGEST, LARGEST),
+                "classes": Numbers(("classes", "classes"), -LARGEST, LARGEST),
+            }
+        ),
+        "novelty_scale": Numbers((N_LEVELS,), 0.0, infinite=True),
+    },
+    frozenset({"curvature", "novelty_scale"}),
+)
+GATES = Object({"support_gate": FLAG, "gate_margin": Value(lambda v: is_number(v) and v > 0, "a number above 0")})
+READING = Object(
+    {
+        **GATES.fields,
+        "combination": one_of("dempster", "cautious", "chain", "vote"),
+        "sources": one_of("leaves", "all"),
+        "discount": Value(lambda v: is_number(v) and v >= 0, "a number of at least 0"),
+    }
+)
+COLUMN = Object(
+    {
+        "kind": one_of(*KINDS),
+        "order": Each(None, ANYTHING),
+        "is_zoned": FLAG,
+        "missing": Each(None, ANYTHING),
+        "label": ANYTHING,
+        "unit": ANYTHING,
+        "values": OBJECT,
+        "date_form": ANYTHING,
+    },
+    frozenset({"order", "is_zoned", "missing", "label", "unit", "values", "date_form"}),
+)
+TABLE = Object(
+    {
+        "target": Object({"name": ANYTHING, "values": OBJECT}, frozenset({"values"})),
+        "columns": Each("features", Nullable(COLUMN)),
+    }
+)
+MODEL: dict[str, Field] = {
+    "format": one_of(FORMAT),
+    "version": count(VERSION, VERSION),
+    "ferl": TEXT,
+    "notes": Each(None, TEXT),
+    "model": one_of("rules", "trees"),
+    "parameters": OBJECT,
+    "classes": Object({"dtype": one_of(*LABEL_DTYPES), "labels": Each(None, ANYTHING)}),
+    "columns": ANYTHING,  # of ferl._tables
+    "table": TABLE,
+    "missing_features": Integers(None, below="features", ascending=True),
+    "n_growth_rows": count(0, 2**63 - 1),
+    "words": Nullable(Each("columns", Nullable(VARIABLE))),
+    "tree": TREE,
+    "history": Each(None, RECORD),
+}
+OPTIONAL = frozenset({"notes", "table", "history"})
+OF_KIND: dict[str, dict[str, Field]] = {
+    "rules": {"reading": GATES, "weights": WEIGHTS},
+    "trees": {"reading": READING, "variant": one_of(*VARIANTS)},
+}
