@@ -28,7 +28,7 @@ sys.path[:0] = [str(HERE.parent / "tests"), str(HERE)]
 import campaign  # noqa: E402
 
 from ferl import FERLClassifier, ModelFileError  # noqa: E402
-from ferl._models.files import parsed_model  # noqa: E402
+from ferl._models.model_file import parsed_model  # noqa: E402
 from ferl._tables.table_files import FileForm, TableFile  # noqa: E402
 from ferl._util.files import TableFileError  # noqa: E402
 from ferl.saving import _estimator  # noqa: E402

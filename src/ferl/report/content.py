@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -186,20 +189,29 @@ def headline(
         ``sentence``; and ``bars``, what becomes of the rows of each class, None without labels.
     """
     n_rules = model["n_rules"]
-    rules = f"{n_rules} {'rule' if n_rules == 1 else 'rules'}" if n_rules else "a model without rules"
-    rows = f"{table['n_rows']:,} {'row' if table['n_rows'] == 1 else 'rows'} of {table['name']}"
+    rules = _counted(n_rules, "rule") if n_rules else "a model without rules"
     predicted = listed(names, "or") if len(names) <= MAX_NAMED else f"one of {len(names)} classes"
     asked = predicted if target is None else f"{target} ({predicted})"
+    rows = f"{_counted(table['n_rows'], 'row')} of {table['name']}"
     subject = f"For {rows}, {rules} {'predicts' if n_rules <= 1 else 'predict'} {asked}"
+    open_rows = (
+        f"{_counted(table['n_abstained'], 'row')} ({100 * table['n_abstained'] / max(table['n_rows'], 1):.1f} %)"
+    )
+    answered = f"{open_rows} get no answer" if table["n_abstained"] else "every row gets an answer"
     if measures is None:
         unknown = "no label is known, so nobody can say how many are right"
-        return {"sentence": f"{subject}; {_open(table)}; {unknown}.", "bars": None}
+        return {"sentence": f"{subject}; {answered}; {unknown}.", "bars": None}
     finds = "it finds" if n_rules <= 1 else "they find"
-    sentence = f"{subject}: {_quality(measures, names)}; {finds} {_found(measures)}; {_open(table)}."
+    sentence = f"{subject}: {_quality(measures, names)}; {finds} {_found(measures)}; {answered}."
     return {"sentence": sentence, "bars": _bars(measures)}
 
 
+def _counted(n: int, thing: str) -> str:
+    return f"{n:,} {thing if n == 1 else f'{thing}s'}"
+
+
 def _quality(measures: dict[str, Any], names: list[str]) -> str:
+    """How many predictions are right, and how many would be if there were no model."""
     accuracy, baseline = measures["accuracy"], measures["baseline"]
     guess = f"always saying {names[measures['commonest']]} would be right for {100 * baseline:.1f} %"
     known = "" if not measures["n_without_label"] else f" for the {measures['n_rows']:,} rows with a label"
@@ -215,35 +227,19 @@ def _quality(measures: dict[str, Any], names: list[str]) -> str:
 def _found(measures: dict[str, Any]) -> str:
     """Recall of the classes, the worst first."""
     known = sorted((own for own in measures["by_class"] if own["recall"] is not None), key=lambda own: own["recall"])
-    if not known:
-        return "no row, since none has a class of the model"
-    told = [
-        f"{percent_text(own['recall'])} of the {own['n_rows']:,} {'row' if own['n_rows'] == 1 else 'rows'} of class "
-        f"{own['name']}"
-        for own in known
-    ]
-    return listed(told) if len(told) <= MAX_NAMED else f"from {told[0]} to {told[-1]}"
-
-
-def _open(table: dict[str, Any]) -> str:
-    n_open, n_rows = table["n_abstained"], max(table["n_rows"], 1)
-    if not n_open:
-        return "every row gets an answer"
-    return f"{n_open:,} {'row' if n_open == 1 else 'rows'} ({100 * n_open / n_rows:.1f} %) get no answer"
+    rows = [f"the {_counted(own['n_rows'], 'row')} of class {own['name']}" for own in known]
+    told = [f"{percent_text(own['recall'])} of {of_class}" for own, of_class in zip(known, rows, strict=True)]
+    if len(told) > MAX_NAMED:
+        return f"from {told[0]} to {told[-1]}"
+    return listed(told) or "no row, since none has a class of the model"
 
 
 def _bars(measures: dict[str, Any]) -> dict[str, Any]:
     """What becomes of all rows, and of those of each class, the commonest classes first where there are many."""
-    known = [own for own in measures["by_class"] if own["n_rows"]]
-    if len(known) > MAX_BARS:
-        known = sorted(known, key=lambda own: -own["n_rows"])[:MAX_BARS]
-    return {
-        "all": {"n_rows": measures["n_rows"], "share": measures["accuracy"], "parts": measures["parts"]},
-        "classes": [
-            {**{key: own[key] for key in ("name", "class", "n_rows", "parts")}, "share": own["recall"]} for own in known
-        ],
-        "n_hidden": sum(own["n_rows"] > 0 for own in measures["by_class"]) - len(known),
-    }
+    known = [own | {"share": own["recall"]} for own in measures["by_class"] if own["n_rows"]]
+    shown = known if len(known) <= MAX_BARS else sorted(known, key=lambda own: -own["n_rows"])[:MAX_BARS]
+    everything = {"n_rows": measures["n_rows"], "share": measures["accuracy"], "parts": measures["parts"]}
+    return {"all": everything, "classes": shown, "n_hidden": len(known) - len(shown)}
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -404,48 +400,9 @@ def _number_control(model: Model, j: int, spread: float, kept: Floats) -> dict[s
 # Words that need an explanation
 # ---------------------------------------------------------------------------------------------------------------------
 
-_WORDS = {
-    "accuracy": "The share of rows whose most probable class is their label.",
-    "baseline": "What always saying the commonest class would get. A model is useful where it does better.",
-    "recall": "Of the rows that truly have a class, the share that is predicted to have it. What is left is missed.",
-    "precision": "Of the rows that are predicted to have a class, the share that truly has it.",
-    "probability": "How likely a class is, by the model. The probabilities of all classes add up to 100 %.",
-    "belief": "The support that speaks for a class alone: it has at least this much.",
-    "plausibility": "The support that does not speak against a class: it has at most this much.",
-    "prediction set": "The classes whose plausibility reaches the largest belief: none of the others is supported as "
-    "well. It is no guarantee; conformal sets are one.",
-    "no answer": "Abstention: every class is in the prediction set, so the row gets no label. Where figures need one, "
-    "they count the most probable class.",
-    "ignorance": "The share of the support that speaks for no class in particular, 0 to 1. At 1 nothing is known.",
-    "support lost": "The share of the evidence that is withheld because values lie outside what training saw, 0 to 1.",
-    "novelty": "How unlike the training rows a row is, whatever its class.",
-    "certificate": "A proof that the label stays the same as long as no number moves further than stated.",
-    "spread": "The standard deviation of a feature over the training rows.",
-    "calibration error": "How far probabilities and the share of right answers are apart on average (ECE, 15 bins).",
-    "AURC": "The error rate of the surest rows, averaged over how many rows are answered. Lower is better.",
-    "false positive rate": "Of the rows that do not have the class, the share that is predicted to have it.",
-    "false negative rate": "Of the rows that have the class, the share that is predicted not to have it.",
-}
-_WORDS_OF_KIND = {
-    "rules": {
-        "weight of evidence": "What a rule or a value adds to the logarithm of the odds of a class. 0.69 doubles the "
-        "odds, -0.69 halves them.",
-        "conflict": "The share of all weights of evidence, for and against, that cancels, 0 to 1.",
-        "points": "Weights of evidence in the unit of scorecards: 20 points more double the odds.",
-        "reason codes": "What cost a row most points on its way to a class, compared with the average training row.",
-        "support": "The training weight of the rows that fit a rule, each counted by how far it fits.",
-    },
-    "trees": {
-        "conflict": "How much the rules that fire contradict each other, 0 to 1.",
-        "band": "The interval around a threshold (±) in which both sides of a split fire, in shares.",
-        "confidence": "The share of a rule's class among the training rows behind the rule.",
-        "support": "The training weight of the rows behind a rule.",
-        "firing": "How far a row fits a rule, 0 to 1: the product of how far it fits each condition.",
-    },
-}
 
-
+@cache
 def glossary(kind: str) -> dict[str, str]:
     """Words of the page about a kind of model, "rules" or "trees", and what they mean, in alphabetical order."""
-    words = _WORDS | _WORDS_OF_KIND[kind]
-    return dict(sorted(words.items(), key=lambda own: own[0].lower()))
+    words = json.loads((Path(__file__).parent / "templates" / "glossary.json").read_text(encoding="utf-8"))
+    return dict(sorted((words["all"] | words[kind]).items(), key=lambda own: own[0].lower()))

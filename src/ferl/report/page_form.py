@@ -25,17 +25,9 @@ from ferl._util.arrays import Floats, Ints
 from ferl._util.text import shown_names
 
 MAX_DIGITS = 12  # of values that a slider gives
-CONSTANTS = {
-    "unseen_gate": _core.UNSEEN_GATE,
-    "most_firing": _core.MOST_FIRING,
-    "tie": _core.TIE,
-    "least_mass": _core.LEAST_MASS,
-    "mass_scale": _core.MASS_SCALE,
-    "largest_exponent": _core.LARGEST_EXPONENT,
-    "far_away": _core.FAR_AWAY,
-    "lost_mass": LOST_MASS,
-    "entropy_share": ENTROPY_SHARE,
-}
+_OF_CORE = ("UNSEEN_GATE", "MOST_FIRING", "TIE", "LEAST_MASS", "MASS_SCALE", "LARGEST_EXPONENT", "FAR_AWAY")
+CONSTANTS = {name.lower(): getattr(_core, name) for name in _OF_CORE}
+CONSTANTS |= {"lost_mass": LOST_MASS, "entropy_share": ENTROPY_SHARE}
 
 
 def numbers(values: Floats) -> Any:

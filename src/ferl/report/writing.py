@@ -35,19 +35,6 @@ from ferl.rules import FERLClassifier
 _HERE = Path(__file__).parent
 ENGINE = ("ferl.js", "changes.js")  # what judges rows
 PAGE = ("tools.js", "what_if.js", "page.js")  # what shows the answers
-SECTIONS = {
-    "summary": {"summary": "Summary"},
-    "what_if": {"what-if": "What if"},
-    "shapes": {"shapes": "Curves"},
-    "rules": {"rules": "Rules"},
-    "tree": {"tree": "Tree"},
-    "card": {"scorecard": "Scorecard"},
-    "metrics": {"metrics": "Metrics"},
-    "groups": {"groups": "Groups"},
-    "rows": {"abstained": "No answer", "novel": "Unusual rows"},
-    "glossary": {"glossary": "Glossary"},
-}
-"""The templates of the page, each with the links to what it holds; a section whose content is None is left out."""
 # What would end a script element or, in old engines, a line of script; written so that JSON reads the same text.
 _ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
@@ -72,7 +59,6 @@ def render(summary: dict[str, Any]) -> str:
     page = _environment().get_template("report.html")
     return page.render(
         **summary,
-        sections={name: links for name, links in SECTIONS.items() if summary.get(name, True) is not None},
         tint={c: f"c{c % 8}" for c in range(len(summary["classes"]))} | {None: "rest"},
         policy=f"default-src 'none'; {policy}",
         style=Markup(style),
