@@ -18,9 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ferl import FERLClassifier, FERLTreeClassifier, export_graphviz, plot_tree
 from ferl.plot import (
-    average_ranks,
     plot_contributions,
-    plot_critical_difference,
     plot_decision_regions,
     plot_evidence,
     plot_importance,
@@ -177,20 +175,6 @@ def curves():
     save(reliability[0], "reliability")
 
 
-def ranks():
-    """The accuracies of docs/results/frontier.md, over its data sets."""
-    page = (DOCS / "results" / "frontier.md").read_text(encoding="utf-8")
-    section = page.partition("## Acc % by data set")[2].partition("\n## ")[0]
-    table = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("|")]
-    methods, rows = table[0][1:], [row[1:] for row in table[2:]]
-    # A method that was not run, because a package is missing, has empty cells.
-    run = [(column, name) for column, name in enumerate(methods) if all(row[column] for row in rows)]
-    scores = {name: [float(row[column]) for row in rows] for column, name in run}
-    figure, ax = sheet(8, 3.6)
-    plot_critical_difference(average_ranks(scores), len(rows), ax=ax)
-    save(figure, "critical_difference")
-
-
 FOLDER.mkdir(parents=True, exist_ok=True)
-for draw in (trees, shapes, contributions, novelty, evidence, memberships, regions, curves, ranks):
+for draw in (trees, shapes, contributions, novelty, evidence, memberships, regions, curves):
     draw()

@@ -2,6 +2,8 @@
 
 import json
 import pickle
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,13 +11,19 @@ import pytest
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from ferl import FERLTreeClassifier, NoveltyDetector, export_text, rules_frame
-from ferl._wrapper import folds_of
-from ferl.concepts import ConceptBottleneckFERL, ConceptCalibrator, ConceptDetector, intervene, see_concepts
+from ferl.concepts import (
+    ConceptBottleneckFERL,
+    ConceptCalibrator,
+    ConceptDetector,
+    intervene,
+    load_digit_strokes,
+    see_concepts,
+)
 
 NAMES = ["has white", "has black", "swims"]
 TABLE = {"magpie": [1, 1, 0], "raven": [0, 1, 0], "swan": [1, 0, 1]}
@@ -83,11 +91,15 @@ def test_a_function_and_its_precomputed_answers_give_the_same_model():
     np.testing.assert_array_equal(by_function.predict_proba(X), given.predict_proba(see(X)))
 
 
+def folds(n_folds):
+    return StratifiedKFold(n_folds, shuffle=True, random_state=0)
+
+
 def test_out_of_fold_concepts_come_from_detectors_that_had_not_seen_the_row():
     X, y, concepts = birds(n_rows=60)
     seen = see_concepts(ConceptDetector(DecisionTreeClassifier(random_state=0)), X, concepts, y, 5, 0)
     np.testing.assert_array_equal(seen.detector.predict_proba(X), concepts)  # a full tree knows its rows by heart
-    for others, own in folds_of(y, 5, stratified=True, seed=0):
+    for others, own in folds(5).split(X, y):
         alone = ConceptDetector(DecisionTreeClassifier(random_state=0)).fit(X[others], concepts[others])
         np.testing.assert_array_equal(seen.probability[own], alone.predict_proba(X[own]))
     assert (seen.probability != concepts).any()
@@ -98,10 +110,7 @@ def test_without_a_refit_the_detectors_of_the_folds_answer_together():
     new = birds(n_rows=20, seed=1)[0]
     tree = ConceptDetector(DecisionTreeClassifier(random_state=0))
     seen = see_concepts(tree, X, concepts, y, 3, 0, refit=False)
-    alone = [
-        clone(tree).fit(X[others], concepts[others]).predict_proba(new)
-        for others, _ in folds_of(y, 3, stratified=True, seed=0)
-    ]
+    alone = [clone(tree).fit(X[others], concepts[others]).predict_proba(new) for others, _ in folds(3).split(X, y)]
     np.testing.assert_allclose(seen.detector.predict_proba(new), np.mean(alone, axis=0))
     model = bottleneck(detector=tree.detector, cv=3, refit=False).fit(X, y)
     assert model.predict_concepts(new).shape == (20, 3)
@@ -272,7 +281,7 @@ def test_reason_codes_name_the_concepts_that_cost_a_row_a_class(fitted):
 
 def test_a_tree_over_concepts_has_no_reason_codes_and_says_so():
     X, y, _ = birds(n_rows=60)
-    with pytest.raises(ValueError, match="no weights of evidence"):
+    with pytest.raises(ValueError, match="reason_codes is for rules"):
         bottleneck(head=FERLTreeClassifier("deep")).fit(X, y).reason_codes(X, positive="swan")
 
 
@@ -374,10 +383,29 @@ def test_what_cannot_be_learned_from_is_refused_with_a_remedy(change, message):
 def test_unknown_labels_need_a_detector_that_can_do_without():
     X, y, concepts = birds(n_rows=60)
     concepts[0, 0] = np.nan
-    with pytest.raises(ValueError, match=r"1 concept labels are NaN.*Use TorchDetector"):
+    with pytest.raises(ValueError, match=r"1 concept labels are NaN.*Drop these rows, or use a detector"):
         ConceptBottleneckFERL().fit(X, y, concepts)
 
 
 def test_a_story_of_several_rows_is_refused(fitted):
     with pytest.raises(ValueError, match=r"x has 2. Pass X\[i : i \+ 1\]"):
         fitted.explain(birds(n_rows=2)[0])
+
+
+def test_no_two_digits_have_the_same_strokes():
+    digits = load_digit_strokes()
+    assert len(digits.concept_names) == 12
+    assert len({tuple(strokes) for strokes in digits.class_concepts.values()}) == 10
+    assert all(any(digits.class_concepts[digit][place] for digit in range(10)) for place in range(12))
+
+
+def test_the_example_of_the_digits_reads_them_by_their_strokes(capsys):
+    names = runpy.run_path(str(Path(__file__).parent.parent / "examples" / "digits_concepts.py"))
+    out = capsys.readouterr().out
+    model, is_novel = names["model"], names["is_novel"]
+    assert model.score(names["X_test"][~is_novel], names["y_test"][~is_novel]) > 0.9
+    assert model.head_.n_rules_ <= 15
+    assert "crossing strokes is absent and loop at the bottom is absent\n     then +" in out
+    assert names["alarms"][is_novel].mean() > 2 * names["alarms"][~is_novel].mean()
+    assert names["n_repaired"] > 0
+    assert 8 not in model.classes_

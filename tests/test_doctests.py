@@ -18,7 +18,7 @@ ENTRY_POINTS = (
     "ferl.dask.classifier",
     "ferl._models.evidence",
     "ferl._tables.schema",
-    "ferl.metrics.selection",
+    "ferl.metrics.confidence",
     "ferl.saving",
     "ferl.export.text",
 )

@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, recall_score
 
 from ferl.metrics import metrics_by_group
-from ferl.metrics.groups import wilson_interval
+from ferl.metrics.comparison import wilson_interval
 
 CLASSES = ["no", "yes"]
 

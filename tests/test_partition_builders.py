@@ -208,7 +208,7 @@ def test_time_stamps_and_neighbouring_numbers_are_told_apart(build):
         ({"n_sets": 2.5}, "Got 2.5"),
         ({"feature_names": ["a"]}, "feature_names has 1 names; the table has 2 features"),
         ({"X": [1.0, 2.0]}, r"X has shape \(2,\)"),
-        ({"X": np.empty((0, 2))}, r"X has shape \(0, 2\)"),
+        ({"X": np.empty((0, 2))}, r"shape=\(0, 2\)"),
         ({"X": [[1.0, INF], [1.0, 2.0]]}, "Feature 'x1' holds inf"),
         ({"X": [[1.0, -1e200], [1.0, 2.0]]}, r"Feature 'x1' holds 1e\+200.*Rescale"),
         ({"sample_weight": [1.0]}, r"sample_weight has shape \(1,\)"),

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from ferl import FERLClassifier, FERLTreeClassifier
 from ferl.partition import FuzzySet, LinguisticVariable, RefitResult, refit_partition
-from ferl.partition.refit_loss import RampTable, RefitLoss, RefitRows, movement_bounds, read_ramps
+from ferl.partition.refit import RampTable, RefitLoss, RefitRows, movement_bounds, read_ramps
 from tree_examples import tree_classifier
 
 Floats = NDArray[np.float64]
@@ -229,7 +229,7 @@ def test_the_best_cut_is_found() -> None:
     X = np.linspace(0, 1, 101)[:, None]
     y = (X[:, 0] > 0.62).astype(int)
     words = [LinguisticVariable("x0", (FuzzySet.falling("low", 0.3, 0.8), FuzzySet.rising("high", 0.3, 0.8)))]
-    clf = tree_classifier("compact", partition=words, consequents="raw").fit(X, y)
+    clf = tree_classifier("compact", words=words, consequents="raw").fit(X, y)
     result = refit_partition(clf, X, y)
     low = used_variables(result)[0]["low"]
     assert 0.5 < low.c < 0.625 < low.d < 0.75
@@ -258,7 +258,7 @@ def test_a_weight_of_two_is_the_row_twice() -> None:
 def test_the_scale_of_a_feature_does_not_matter() -> None:
     example = make_example(3)
     scaled = example.X * [1e-100, 1e100, 8.0, 1.0]
-    clf = FERLClassifier(**example.clf.get_params()).fit(scaled, example.y)
+    clf = FERLTreeClassifier(**example.clf.get_params()).fit(scaled, example.y)
     there, here = refit_partition(clf, scaled, example.y), example.refit()
     assert there.cross_entropy_after == pytest.approx(here.cross_entropy_after, rel=1e-2)
     assert there.drift == pytest.approx(here.drift, rel=0.5)
@@ -280,7 +280,7 @@ def expert_example(variable: LinguisticVariable, only: bool) -> tuple[FERLClassi
     y = ((X[:, 0] == 1) & (X[:, 1] > 0.35)).astype(int)
     ramps = LinguisticVariable("x1", (FuzzySet.falling("low", 0.1, 0.4), FuzzySet.rising("high", 0.1, 0.4)))
     words = [variable] if only else [variable, ramps]
-    clf = tree_classifier("compact", partition=words, min_gain=0.0, min_rule_worth=0.0).fit(X, y)
+    clf = tree_classifier("compact", words=words, min_gain=0.0, min_rule_worth=0.0).fit(X, y)
     return clf, X, y
 
 
@@ -333,9 +333,9 @@ def test_mistakes_are_named() -> None:
     X, y, clf = example.X, example.y, example.clf
     with pytest.raises(NotFittedError):
         refit_partition(FERLTreeClassifier("compact", criterion="consistent"), X, y)
-    with pytest.raises(ValueError, match=r'is a deep tree, which learns its own splits.*variant="compact"'):
+    with pytest.raises(ValueError, match=r"is a deep tree, which learns its own splits.*FERLTreeClassifier"):
         refit_partition(FERLTreeClassifier("deep").fit(X, y), X, y)
-    with pytest.raises(ValueError, match="X has 3 features, but FERLClassifier is expecting 4"):
+    with pytest.raises(ValueError, match="X has 3 features, but FERLTreeClassifier is expecting 4"):
         refit_partition(clf, X[:, :3], y)
     with pytest.raises(ValueError, match="X has 200 rows and y 199 labels"):
         refit_partition(clf, X, y[1:])

@@ -16,7 +16,6 @@ from sklearn.pipeline import make_pipeline
 
 import ferl
 from ferl import FERLClassifier, FERLTreeClassifier
-from ferl._util.text import class_colours
 from ferl.calibration import CalibratedFERL
 from ferl.metrics import aurc, expected_calibration_error, reliability_curve, risk_coverage_curve
 from ferl.plot import (
@@ -35,6 +34,7 @@ figure_module = pytest.importorskip("matplotlib.figure")
 
 IRIS = load_iris()
 LABELS = IRIS.target_names[IRIS.target]
+COLOURS = ["#0072B2", "#E69F00", "#009E73"]  # of the first three classes: Okabe and Ito
 NAMES = ["sepal length", "sepal width", "petal length", "petal width"]
 FAR = [50.0, 50.0, 50.0, 50.0]  # where nothing fires
 
@@ -99,7 +99,7 @@ def test_bars_are_belief_and_plausibility(ax: Any, medium: FERLClassifier, kind:
     assert lines["probability"].get_xdata() == pytest.approx(evidence.pignistic[0])
     assert lines["largest belief"].get_xdata()[0] == pytest.approx(evidence.belief.max())
     assert [text.get_text() for text in ax.get_yticklabels()] == medium.classes_.tolist()
-    for bar, inside, colour in zip(bars["belief"], evidence.prediction_set()[0], class_colours(3), strict=True):
+    for bar, inside, colour in zip(bars["belief"], evidence.prediction_set()[0], COLOURS[:3], strict=True):
         assert same_colour(bar.get_facecolor(), colour) == inside
     title = {"certain": "setosa", "doubtful": "versicolor or virginica", "unknown": "no answer"}
     assert ax.get_title(loc="left") == title[kind]
@@ -226,7 +226,7 @@ def test_regions_have_the_colour_of_the_label_and_fade_with_ignorance(ax: Any) -
     rows = np.column_stack(grid_of(ax, 40))
     evidence = clf.predict_evidence(rows)
     code = evidence.pignistic.argmax(axis=1)
-    pure = np.array([colors.to_rgb(colour) for colour in class_colours(3)])[code]
+    pure = np.array([colors.to_rgb(colour) for colour in COLOURS[:3]])[code]
     away = 1 - image  # from white
     np.testing.assert_allclose(away, 0.6 * (1 - evidence.ignorance)[:, None] * (1 - pure), atol=1e-9)
     assert evidence.ignorance.max() > 0.99  # the picture reaches to where nothing is known, which is white
@@ -250,7 +250,7 @@ def test_points_are_the_rows_in_the_colours_of_their_labels(ax: Any, medium: FER
     plot_decision_regions(medium, IRIS.data, LABELS, features=("x3", 0), n_steps=10, ax=ax)
     points = [own for own in ax.collections if len(own.get_offsets()) == 50]
     assert len(points) == 3
-    for own, label, colour in zip(points, medium.classes_, class_colours(3), strict=True):
+    for own, label, colour in zip(points, medium.classes_, COLOURS[:3], strict=True):
         np.testing.assert_allclose(own.get_offsets(), IRIS.data[label == LABELS][:, [3, 0]])
         assert same_colour(own.get_facecolor()[0], colour)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("x3", "x0")
@@ -277,7 +277,7 @@ def test_categories_are_strips_and_hidden_features_have_their_middle(
     rows["c0"] = table.frame["c0"].mode()[0]
     code = mixed.predict_proba(rows).argmax(axis=1)
     evidence = mixed.predict_evidence(rows)
-    pure = np.array([colors.to_rgb(colour) for colour in class_colours(2)])[code]
+    pure = np.array([colors.to_rgb(colour) for colour in COLOURS[:2]])[code]
     image = np.asarray(ax.images[0].get_array()).reshape(-1, 3)
     np.testing.assert_allclose(1 - image, 0.6 * (1 - evidence.ignorance)[:, None] * (1 - pure), atol=1e-9)
 
@@ -308,7 +308,7 @@ def answers(seed: int, n: int = 200) -> tuple[Any, Any, Any]:
 def test_the_risk_coverage_curve_is_that_of_the_metrics(ax: Any) -> None:
     for seed, name in enumerate(("one", "$other$")):
         plot_risk_coverage(*answers(seed), label=name, ax=ax)
-    for seed, (line, name, colour) in enumerate(zip(ax.lines, ("one", r"\$other\$"), class_colours(2), strict=True)):
+    for seed, (line, name, colour) in enumerate(zip(ax.lines, ("one", r"\$other\$"), COLOURS[:2], strict=True)):
         coverage, risk, _ = risk_coverage_curve(*answers(seed))
         np.testing.assert_array_equal(line.get_xdata()[1:], coverage)
         np.testing.assert_array_equal(line.get_ydata()[1:], risk)
@@ -379,7 +379,7 @@ def test_plots_leave_the_settings_of_matplotlib_alone(medium: FERLClassifier) ->
 @pytest.mark.parametrize("plot", [plot_tree, plot_evidence, plot_memberships, plot_decision_regions])
 def test_a_pipeline_is_refused_with_a_remedy(plot: Any, medium: FERLClassifier) -> None:
     pipeline, rest = make_pipeline(medium), () if plot is plot_tree else (IRIS.data[0],)
-    with pytest.raises(TypeError, match=f"{plot.__name__} got a Pipeline; pass the fitted FERLClassifier inside it"):
+    with pytest.raises(TypeError, match=f"{plot.__name__} got a Pipeline; pass the fitted FERLClassifier"):
         plot(pipeline, *rest)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from ferl.concepts import ConceptDetector, TorchDetector, see_concepts
+from ferl.concepts import ConceptDetector, see_concepts
 from ferl_bench.command import app
 from ferl_bench.concepts import seeing
 from ferl_bench.concepts.data import load_concept_set
@@ -24,6 +24,7 @@ from ferl_bench.concepts.heads import (
 )
 from ferl_bench.concepts.novelty import name_anomalies, novelty_scores
 from ferl_bench.concepts.seeing import see
+from ferl_bench.concepts.torch_detector import TorchDetector
 from ferl_bench.errors import BenchError
 from ferl_bench.tables import cbm_accuracy, cbm_ood
 from ferl_bench.tables.cbm_ood import class_folds

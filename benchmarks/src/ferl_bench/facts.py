@@ -13,8 +13,7 @@ from pathlib import Path
 
 # What every result depends on, whichever the method.
 _SHARED_CODE = (
-    "ferl/metrics/calibration.py",
-    "ferl/metrics/selection.py",
+    "ferl/metrics/confidence.py",
     "ferl/metrics/sets.py",
     "ferl_bench/curve.py",
     "ferl_bench/data.py",

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from ferl.plot import average_ranks
+from ferl_bench.critical_difference import average_ranks
 
 N_BOOTSTRAP = 10_000
 SEED = 0

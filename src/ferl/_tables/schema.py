@@ -62,16 +62,8 @@ _LEVELS_IN_WORDS = {"O": "text", "b": "booleans", "i": "whole numbers", "f": "nu
 class IdColumnWarning(TableWarning):
     """Columns have another value in nearly every row and may be ids or names, which say nothing of new rows.
 
-    Parameters
-    ----------
-    message : str
-        What was found.
-    columns : sequence of str, default=()
-        The names of the columns, kept as a tuple in the attribute of this name; none where the table has no names.
+    The attribute ``columns`` has their names; it is empty where the table has no names.
     """
-
-    def __init__(self, message: str, columns: Sequence[str] = ()) -> None:
-        super().__init__(message, columns=columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,12 +221,12 @@ class Schema:
         verb, them, they = ("has", "it", "it is") if len(found) == 1 else ("have", "them", "they are")
         names = [] if self.names is None else [self.names[j] for j in found]
         left_out = f"X.drop(columns={names})" if names else f"np.delete(X, {found}, axis=1)"
-        message = (
-            f"{listed(listing)} {verb} another value in nearly every row and may be ids or names. What is learned from "
-            f"ids says nothing of new rows, and all of them look novel: leave {them} out, for example by {left_out}. "
-            f"If {they} a time or a rank that matters, keep {them}."
+        fact = f"{listed(listing)} {verb} another value in nearly every row and may be ids or names."
+        remedy = (
+            f"What is learned from ids says nothing of new rows, and all of them look novel: leave {them} out, for "
+            f"example by {left_out}. If {they} a time or a rank that matters, keep {them}."
         )
-        warnings.warn(IdColumnWarning(message, names), stacklevel=_level_of_caller())
+        warnings.warn(IdColumnWarning(fact, remedy, names), stacklevel=_level_of_caller())
 
     # -----------------------------------------------------------------------------------------------------------------
     # Features

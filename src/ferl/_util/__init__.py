@@ -1,1 +1,1 @@
-"""Small tools that know nothing of models."""
+"""Small tools that do not depend on models."""

@@ -48,7 +48,7 @@ def core_ready(X: Floats) -> Floats:
 
 
 def arrow() -> Any:
-    """The package pyarrow, which text and files need and numbers do not; without it an error says how to get it."""
+    """The package pyarrow, which text and files need and numbers do not; without it an error explains how to get it."""
     try:
         import pyarrow
     except ImportError as error:

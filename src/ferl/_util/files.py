@@ -123,7 +123,7 @@ def replace_text(path: str | os.PathLike[str], text: str) -> None:
 
 
 class Mapping(dict[Any, Any]):
-    """A mapping that knows which keys stood in the file more than once; parsers keep the last and say nothing."""
+    """A mapping with the keys that stood in the file more than once; parsers keep the last and drop the others."""
 
     def __init__(self, pairs: list[tuple[Any, Any]]) -> None:
         super().__init__()
@@ -142,7 +142,7 @@ def read_written(path: Path, error: type[ValueError], what: str) -> Any:
     path : Path
         A .json, .yaml or .yml file.
     error : type
-        What is raised when the file cannot be read as what its name says.
+        What is raised when the file cannot be read in the format of its name.
     what : str
         What such files hold, in the plural, for errors.
 
@@ -164,7 +164,7 @@ def read_written(path: Path, error: type[ValueError], what: str) -> Any:
 
 
 def is_yaml(path: Path, error: type[ValueError]) -> bool:
-    """Whether the name of a file says that it is YAML and not JSON; an error for other names."""
+    """Whether a file is YAML and not JSON, by its name; an error for other names."""
     suffix = path.suffix.lower()
     if suffix not in (".json", *_YAML):
         raise error(f"{path.name!r} does not end in .json, .yaml or .yml, so its format is unknown. Rename it.")
@@ -172,7 +172,7 @@ def is_yaml(path: Path, error: type[ValueError]) -> bool:
 
 
 def yaml_module(path: Path) -> Any:
-    """The package PyYAML; without it an error says how to get it."""
+    """The package PyYAML; without it an error explains how to get it."""
     try:
         return import_module("yaml")
     except ImportError as error:

@@ -43,13 +43,13 @@ def one_line(text: str) -> str:
 
 
 def category_text(category: Any) -> str:
-    """A category as rules say it; quoted where a reader could not see it."""
+    """A category as rules write it; quoted where a reader could not see it."""
     text = words_of(category)
     return text if text.strip() and text.isprintable() else repr(text)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Values that know their words
+# Values with words
 # ---------------------------------------------------------------------------------------------------------------------
 
 
@@ -61,29 +61,29 @@ class _Said:
 
 
 class SaidText(str, _Said):
-    """A text that sentences say in other words: equal to the text, and told by its words."""
+    """A text that sentences write in other words; it equals the text."""
 
 
 class SaidInteger(int, _Said):
-    """A whole number, or a boolean, that sentences say in other words."""
+    """A whole number, or a boolean, that sentences write in other words."""
 
 
 class SaidNumber(float, _Said):
-    """A number that sentences say in other words: a date, say."""
+    """A number that sentences write in other words: a date, for example."""
 
     step: str = ""
-    """What the number counts, where a difference of two of them is told: "day"."""
+    """The unit of a difference of two such numbers: "day"."""
 
 
 def said_as(value: Any, words: str, plain: Any = None, step: str = "") -> Any:
-    """A value that equals another one, and that sentences tell by these words.
+    """A value that equals another one, and that sentences write in these words.
 
     Parameters
     ----------
     value : str, bool, int or float
         The value.
     words : str
-        What sentences say; escaped and shortened as all names are.
+        What sentences write; escaped and shortened as all names are.
     plain : object, default=None
         What JSON holds; None: the value.
     step : str, default=""
@@ -109,17 +109,17 @@ def said_as(value: Any, words: str, plain: Any = None, step: str = "") -> Any:
 
 
 def has_words(value: Any) -> bool:
-    """Whether a value knows what sentences call it."""
+    """Whether sentences write a value in other words."""
     return isinstance(value, _Said)
 
 
 def is_meaning(value: Any) -> bool:
-    """Whether a number is told by what it means, so that a difference says nothing."""
+    """Whether sentences write the meaning of a number, so that a difference means nothing."""
     return isinstance(value, SaidNumber) and not value.step
 
 
 def words_of(value: Any) -> str:
-    """The words of a value that knows them; of another one its text."""
+    """The words of a value that has them; else its text."""
     return value.said if isinstance(value, _Said) else str(value)
 
 
@@ -147,7 +147,7 @@ def spoken(value: Any) -> str:
 
 
 DIGITS = 4  # significant ones of a number in a sentence
-LONG = 1e15  # from here on numbers are told by their power of ten
+LONG = 1e15  # from here on numbers are written with their power of ten
 
 
 def number_text(value: float, digits: int = DIGITS) -> str:
@@ -298,7 +298,7 @@ def near_name(wanted: str, names: Sequence[str]) -> str | None:
 # Colours
 # ---------------------------------------------------------------------------------------------------------------------
 
-# Okabe and Ito (2008), "Color Universal Design": told apart with any of the common kinds of colour vision. Black is
+# Okabe and Ito (2008), "Color Universal Design": distinct with any of the common kinds of colour vision. Black is
 # left to text, and yellow comes last, since it is faint on white.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
 

@@ -148,12 +148,12 @@ def count_bar(title: str, most: int, show: bool) -> Iterator[Callable[[int], obj
 
 @contextmanager
 def rows_bar(n_rows: int | None, show: bool) -> Iterator[Callable[[str, int], object]]:
-    """A bar of the rows read so far; yields the function that is told what is done, and to how many rows.
+    """A bar of the rows read so far; yields a function of a title and the number of rows done.
 
     Parameters
     ----------
     n_rows : int or None
-        How many there are; None: nobody knows.
+        How many there are; None where this is unknown.
     show : bool
         Whether there is a bar at all.
     """

@@ -95,8 +95,8 @@ class ConceptDetector(BaseEstimator):
         n_unknown = int(np.isnan(concepts).sum())
         if n_unknown:
             raise ValueError(
-                f"{n_unknown} concept labels are NaN, which {type(self.detector_).__name__} cannot learn from. Use "
-                "TorchDetector, which leaves them out of its loss, or drop these rows."
+                f"{n_unknown} concept labels are NaN, which {type(self.detector_).__name__} cannot learn from. "
+                "Drop these rows, or use a detector with the attribute accepts_missing_concepts = True."
             )
         return concepts.astype(np.int64)
 

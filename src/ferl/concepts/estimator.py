@@ -9,11 +9,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import load_digits
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ferl._answers import model_of
 from ferl._models.evidence import Evidence
+from ferl._models.rule_model import RuleModel
 from ferl._read.reasons import Reason, read_reasons
 from ferl._sklearn import HasMethods, StrOptions, fit_context
 from ferl._util.arrays import Floats
@@ -65,7 +67,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
     ----------
     detector : None, "precomputed", callable or estimator, default=None
         What sees the concepts. An estimator with ``fit(X, concepts)`` and ``predict_proba(X)`` is fitted here:
-        scikit-learn's classifiers of several outputs, or :class:`ferl.concepts.TorchDetector`. A callable returns
+        scikit-learn's classifiers of several outputs, or a network with these two methods. A callable returns
         probabilities of shape (n_samples, n_concepts) and is used as it is. "precomputed": X holds the probabilities.
         None: a logistic regression for each concept on standardised features.
     head : FERLClassifier, default=None
@@ -178,18 +180,18 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
         for name in ("head_", "detector_", "calibrator_", "concept_names_", "training_concepts_"):
             self.__dict__.pop(name, None)
         labels = checked_labels(y, n_rows_of(X))
-        truth = concept_labels(labels, concepts, self.class_concepts, self.concept_names)
+        truth, names = concept_labels(labels, concepts, self.class_concepts, self.concept_names)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         detector = ConceptDetector(_seeded(self.detector, seed))
-        seen = see_concepts(detector, X, truth.value, labels, self.cv, seed, refit=self.refit)
+        seen = see_concepts(detector, X, truth, labels, self.cv, seed, refit=self.refit)
         calibrator, trained_on = None, seen.probability
         if self.calibration is not None:
-            calibrator = ConceptCalibrator().fit(seen.probability, truth.value)
+            calibrator = ConceptCalibrator().fit(seen.probability, truth)
             trained_on = calibrator.transform(seen.probability)
-        head = _seeded(default_head(truth.names) if self.head is None else self.head, seed)
-        self.head_ = head.fit(named_table(trained_on, truth.names), labels)
+        head = _seeded(default_head(names) if self.head is None else self.head, seed)
+        self.head_ = head.fit(named_table(trained_on, names), labels)
         self.detector_, self.calibrator_ = seen.detector, calibrator
-        self.concept_names_, self.training_concepts_ = truth.names, trained_on
+        self.concept_names_, self.training_concepts_ = names, trained_on
         return self
 
     @property
@@ -273,7 +275,9 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
             For each row what cost it most, first.
         """
         rows = self._rows(X, known)
-        return read_reasons(model_of(self.head_, "reason_codes"), self.head_._rows(rows), n, positive, against)
+        return read_reasons(
+            model_of(self.head_, "reason_codes", RuleModel, "explain"), self.head_._rows(rows), n, positive, against
+        )
 
     def corrections(self, X: Any, known: Known | None = None, *, n: int = 4) -> list[tuple[Correction, ...]]:
         """Which concepts of each row, if somebody corrected them, would change its answer most.
@@ -358,28 +362,12 @@ def _seeded(estimator: Any, seed: int) -> Any:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class ConceptLabels:
-    """Concepts of rows.
-
-    Attributes
-    ----------
-    value : ndarray of shape (n_samples, n_concepts)
-        1 where the row has the concept, 0 where not, NaN where nobody knows.
-    names : tuple of str
-        Names of the concepts.
-    """
-
-    value: Floats
-    names: tuple[str, ...]
-
-
 def concept_labels(
     y: NDArray[Any],
     concepts: ArrayLike | None,
     class_concepts: Mapping[Any, ArrayLike] | ArrayLike | None,
     names: Sequence[str] | None,
-) -> ConceptLabels:
+) -> tuple[Floats, tuple[str, ...]]:
     """Concepts of the training rows, from labels of the rows or of their classes.
 
     Parameters
@@ -396,14 +384,17 @@ def concept_labels(
 
     Returns
     -------
-    ConceptLabels
+    truth : ndarray of shape (n_samples, n_concepts)
+        1 where the row has the concept, 0 where not, NaN where it is not known.
+    names : tuple of str
+        Names of the concepts.
 
     Examples
     --------
     >>> import numpy as np
     >>> from ferl.concepts.estimator import concept_labels
     >>> table = {"swan": [1, 0], "magpie": [1, 1]}
-    >>> concept_labels(np.array(["magpie", "swan"]), None, table, ["has white", "has black"]).value
+    >>> concept_labels(np.array(["magpie", "swan"]), None, table, ["has white", "has black"])[0]
     array([[1., 1.],
            [1., 0.]])
     """
@@ -419,7 +410,7 @@ def concept_labels(
             "ConceptBottleneckFERL(class_concepts={label: [0, 1, ...]})."
         )
     _refuse_other_values(value)
-    return ConceptLabels(value, _checked_names(names or own_names, value.shape[1]))
+    return value, _checked_names(names or own_names, value.shape[1])
 
 
 def _of_classes(y: NDArray[Any], class_concepts: Any) -> Floats:
@@ -487,3 +478,65 @@ def _checked_names(names: Sequence[str] | None, n_concepts: int) -> tuple[str, .
     if repeated:
         raise ValueError(f"The concept name {repeated[0]!r} is there more than once. Give each concept its own.")
     return tuple(str(name) for name in names)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# An example that needs no download
+# ---------------------------------------------------------------------------------------------------------------------
+
+_STROKES: dict[str, str] = {
+    "loop at the top": "89",
+    "loop at the bottom": "68",
+    "one big loop": "0",
+    "flat stroke at the top": "57",
+    "flat stroke at the bottom": "2",
+    "stroke down the middle": "1",
+    "long slanted stroke": "7",
+    "crossing strokes": "4",
+    "bulge to the right at the top": "2389",
+    "bulge to the right at the bottom": "3568",
+    "stroke on the left at the top": "0456",
+    "stroke on the right at the bottom": "049",
+}
+"""Strokes by name, and the digits that have them as most people write them. No two digits have the same."""
+
+
+@dataclass(frozen=True, eq=False)
+class DigitStrokes:
+    """Images of digits with their strokes.
+
+    Attributes
+    ----------
+    X : ndarray of shape (1797, 64)
+        Images of 8 x 8 pixels, line by line, 0 for white and 16 for black.
+    y : ndarray of int of shape (1797,)
+        The digits.
+    class_concepts : dict of int to list of int
+        Which strokes each digit has: 1 or 0.
+    concept_names : tuple of str
+        Names of the strokes.
+    """
+
+    X: NDArray[np.float64]
+    y: NDArray[np.int64]
+    class_concepts: dict[int, list[int]]
+    concept_names: tuple[str, ...]
+
+
+def load_digit_strokes() -> DigitStrokes:
+    """Digits of scikit-learn, which brings them along, with a table of twelve strokes.
+
+    Returns
+    -------
+    DigitStrokes
+
+    Examples
+    --------
+    >>> from ferl.concepts import load_digit_strokes
+    >>> digits = load_digit_strokes()
+    >>> [name for name, has in zip(digits.concept_names, digits.class_concepts[7]) if has]
+    ['flat stroke at the top', 'long slanted stroke']
+    """
+    X, y = load_digits(return_X_y=True)
+    table = {digit: [int(str(digit) in having) for having in _STROKES.values()] for digit in range(10)}
+    return DigitStrokes(np.asarray(X), np.asarray(y, dtype=np.int64), table, tuple(_STROKES))

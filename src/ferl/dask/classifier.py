@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from ferl._answers import Answers
 from ferl._estimator import FERLEstimator
 from ferl._learn.rows import Rows
 from ferl._read.decision import check_decision
@@ -22,6 +24,33 @@ from ferl.rules import FERLClassifier
 from ferl.trees import FERLTreeClassifier
 
 _DOUBLE = np.dtype(np.float64)
+
+
+def _lazy(local: Callable[..., Any], by: str | None = None, dtype: Any = _DOUBLE) -> Any:
+    """A method of the local classes whose answer for a dask table is computed on demand.
+
+    Parameters
+    ----------
+    local : callable
+        The method.
+    by : {"class", "feature"} or None, default=None
+        What its columns are; None: it gives one value a row.
+    dtype : dtype
+        Of the answer.
+    """
+
+    @wraps(local)
+    def answer(self: OnCluster, X: Any, **options: Any) -> Any:
+        if not is_dask_table(X):
+            return local(self, X, **options)
+        check_is_fitted(self)
+        columns: dict[str | None, Any] = {
+            "class": self.classes_.tolist(),
+            "feature": self.columns_.names or range(self.n_features_in_),
+        }
+        return self._ask(X, Question(local.__name__, dtype, columns.get(by), options))
+
+    return answer
 
 
 class OnCluster(FERLEstimator[Any]):
@@ -103,18 +132,6 @@ class OnCluster(FERLEstimator[Any]):
         series_dtype = pd.Series(self.classes_).dtype
         return self._ask(X, Question("predict", self.classes_.dtype, None, {"decision": decision}, series_dtype))
 
-    def predict_proba(self, X: Any) -> Any:
-        """Probability of each class, shape (n_samples, n_classes); lazy for a dask table."""
-        if not is_dask_table(X):
-            return super().predict_proba(X)
-        return self._ask_by_class(X, "predict_proba", _DOUBLE)
-
-    def predict_set(self, X: Any) -> Any:
-        """Classes in the prediction set, bool of shape (n_samples, n_classes); lazy for a dask table."""
-        if not is_dask_table(X):
-            return super().predict_set(X)
-        return self._ask_by_class(X, "predict_set", np.dtype(np.bool_))
-
     def predict_evidence(self, X: Any) -> Any:
         """Belief, plausibility, ignorance and conflict of each row.
 
@@ -135,38 +152,12 @@ class OnCluster(FERLEstimator[Any]):
         columns = self._ask(X, Question("predict_evidence", _DOUBLE, range(evidence_columns(nothing).shape[1])))
         return DaskEvidence(getattr(columns, "values", columns), nothing)
 
-    def novelty(self, X: Any, *, measure: str | None = None) -> Any:
-        """How unlike the training rows each row is, shape (n_samples,); lazy for a dask table."""
-        if not is_dask_table(X):
-            return super().novelty(X, measure=measure)
-        return self._ask(X, Question("novelty", _DOUBLE, options={"measure": measure}))
-
-    def novelty_attribution(self, X: Any, *, measure: str | None = None) -> Any:
-        """What each feature adds to :meth:`novelty`, shape (n_samples, n_features); lazy for a dask table."""
-        if not is_dask_table(X):
-            return super().novelty_attribution(X, measure=measure)
-        return self._ask_by_feature(X, "novelty_attribution", measure=measure)
-
-    def support_deficit(self, X: Any) -> Any:
-        """Routing mass lost at closed gates, shape (n_samples, n_features); lazy for a dask table."""
-        if not is_dask_table(X):
-            return super().support_deficit(X)
-        return self._ask_by_feature(X, "support_deficit")
-
-    def certified_radius(self, X: Any, *, scale: ArrayLike | None = None) -> Any:
-        """Max-norm radius in which :meth:`predict` cannot change, shape (n_samples,); lazy for a dask table."""
-        if not is_dask_table(X):
-            return super().certified_radius(X, scale=scale)
-        return self._ask(X, Question("certified_radius", _DOUBLE, options={"scale": scale}))
-
-    def _ask_by_class(self, X: Any, method: str, dtype: Any) -> Any:
-        check_is_fitted(self)
-        return self._ask(X, Question(method, dtype, self.classes_.tolist()))
-
-    def _ask_by_feature(self, X: Any, method: str, **options: Any) -> Any:
-        check_is_fitted(self)
-        names = self.columns_.names or range(self.n_features_in_)
-        return self._ask(X, Question(method, _DOUBLE, names, options))
+    predict_proba = _lazy(Answers.predict_proba, by="class")
+    predict_set = _lazy(Answers.predict_set, by="class", dtype=np.dtype(np.bool_))
+    novelty = _lazy(Answers.novelty)
+    novelty_attribution = _lazy(Answers.novelty_attribution, by="feature")
+    support_deficit = _lazy(Answers.support_deficit, by="feature")
+    certified_radius = _lazy(Answers.certified_radius)
 
     def _ask(self, X: Any, question: Question) -> Any:
         check_is_fitted(self)
@@ -234,13 +225,8 @@ n_features_in_, feature_names_in_
     _local = FERLClassifier
 
     def decision_function(self, X: Any) -> Any:
-        """The summed weights of evidence, as in the parent class; lazy for a dask table."""
-        if not is_dask_table(X):
-            return super().decision_function(X)
-        check_is_fitted(self)
-        if len(self.classes_) == 2:
-            return self._ask(X, Question("decision_function", _DOUBLE))
-        return self._ask_by_class(X, "decision_function", _DOUBLE)
+        """The summed weights of evidence, as in the local class; lazy for a dask table."""
+        return _lazy(FERLClassifier.decision_function, by="class" if len(self.classes_) > 2 else None)(self, X)
 
 
 class DaskFERLTreeClassifier(OnCluster, FERLTreeClassifier):

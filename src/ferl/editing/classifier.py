@@ -25,7 +25,7 @@ from ferl.editing.changes import (
     reweighted,
     rules_on,
 )
-from ferl.metrics.cost import Cost, cost_of_change
+from ferl.metrics.comparison import Cost, cost_of_change
 from ferl.rules import FERLClassifier
 
 

@@ -28,7 +28,7 @@ from ferl._util.text import shown
 from ferl._wrapper import Wrapper, fitted_clone
 from ferl.export.latex import escaped
 from ferl.export.text import data_frame
-from ferl.metrics.cost import Cost, cost_of_change
+from ferl.metrics.comparison import Cost, cost_of_change
 from ferl.rules import FERLClassifier
 
 

@@ -15,21 +15,22 @@ equal confidence or novelty, the expectation over their random order counts, so 
 never matters. `SCORERS` has those that scikit-learn's searches and cross-validation can use.
 """
 
-from ferl.metrics.calibration import (
-    adaptive_calibration_error,
-    brier_score,
-    expected_calibration_error,
-    reliability_curve,
-)
-from ferl.metrics.groups import GroupMetrics, metrics_by_group
-from ferl.metrics.novelty import fpr95, novelty_aupr, novelty_auroc, rejection_at_acceptance
-from ferl.metrics.selection import (
+from ferl.metrics.comparison import GroupMetrics, metrics_by_group
+from ferl.metrics.confidence import (
     SCORERS,
     Scorer,
     accuracy_at_coverage,
     accuracy_under_abstention,
+    adaptive_calibration_error,
     augrc,
     aurc,
+    brier_score,
+    expected_calibration_error,
+    fpr95,
+    novelty_aupr,
+    novelty_auroc,
+    rejection_at_acceptance,
+    reliability_curve,
     risk_coverage_curve,
 )
 from ferl.metrics.sets import coverage_by_class, determinacy, mean_set_size, set_coverage, u65, u80

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ferl._tables import codes_of, refuse_other_kind
+from ferl._tables import codes_of
 
 
 def u65(y_true: ArrayLike, prediction_set: ArrayLike, classes: ArrayLike) -> float:
@@ -127,8 +127,8 @@ def coverage_by_class(y_true: ArrayLike, prediction_set: ArrayLike, classes: Arr
     array([1. , 0.5])
     """
     covered, _ = _cover(y_true, prediction_set, classes)
-    names = vector(classes, "classes")
-    columns = column_of(vector(y_true, "y_true"), names)
+    names = np.asarray(classes)
+    columns = column_of(np.asarray(y_true), names)
     counts = np.bincount(columns, minlength=names.size)
     hits = np.bincount(columns, weights=covered, minlength=names.size)
     return np.asarray(np.divide(hits, counts, out=np.full(names.size, np.nan), where=counts > 0))
@@ -153,7 +153,7 @@ def determinacy(prediction_set: ArrayLike) -> float:
     >>> determinacy([[True, False], [True, True], [False, True], [True, True]])
     0.5
     """
-    return float(np.mean(checked_set(prediction_set).sum(axis=1) == 1))
+    return float(np.mean(_checked_set(prediction_set).sum(axis=1) == 1))
 
 
 def mean_set_size(prediction_set: ArrayLike) -> float:
@@ -175,13 +175,13 @@ def mean_set_size(prediction_set: ArrayLike) -> float:
     >>> mean_set_size([[True, False], [True, True], [False, True], [True, True]])
     1.5
     """
-    return float(checked_set(prediction_set).sum(axis=1).mean())
+    return float(_checked_set(prediction_set).sum(axis=1).mean())
 
 
 def _discounted_utility(
     y_true: ArrayLike, prediction_set: ArrayLike, classes: ArrayLike, *, square: float, linear: float
 ) -> float:
-    """Return the mean of ``square x^2 + linear x`` with ``x = [label in set] / size of the set``."""
+    """The mean of ``square x^2 + linear x`` with ``x = [label in set] / size of the set``."""
     covered, sizes = _cover(y_true, prediction_set, classes)
     discounted = covered / np.maximum(sizes, 1)
     return float(np.mean(square * discounted**2 + linear * discounted))
@@ -190,8 +190,8 @@ def _discounted_utility(
 def _cover(
     y_true: ArrayLike, prediction_set: ArrayLike, classes: ArrayLike
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Return whether each set contains its row's label, and the size of each set; both of shape (n_samples,)."""
-    labels, columns, names = vector(y_true, "y_true"), checked_set(prediction_set), vector(classes, "classes")
+    """Whether each set contains its row's label, and the size of each set; both of shape (n_samples,)."""
+    (labels,), (names,), columns = vectors(y_true=y_true), vectors(classes=classes), _checked_set(prediction_set)
     check_same_length(labels, "y_true", columns, "prediction_set")
     if columns.shape[1] != names.size:
         raise ValueError(f"prediction_set has {columns.shape[1]} columns but classes has {names.size} entries.")
@@ -199,27 +199,8 @@ def _cover(
     return covered, columns.sum(axis=1)
 
 
-# A probability summed in floating point can exceed 1 by a few rounding errors; more than this is a caller's mistake.
-ROUNDING = 1e-9
-
-
-def selection(
-    y_true: ArrayLike, y_pred: ArrayLike, confidence: ArrayLike
-) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Check the input of a selection metric; return which rows are right and the confidences, of shape (n_samples,)."""
-    truth, guess = vector(y_true, "y_true"), vector(y_pred, "y_pred")
-    certainty = vector(confidence, "confidence").astype(np.float64)
-    check_same_length(truth, "y_true", guess, "y_pred")
-    check_same_length(truth, "y_true", certainty, "confidence")
-    refuse_other_kind(truth, "y_true", guess, "y_pred")
-    n_missing = int(np.isnan(certainty).sum())
-    if n_missing:
-        raise ValueError(f"confidence holds NaN in {n_missing} of {certainty.size} rows; such rows cannot be ranked.")
-    return np.asarray(truth == guess, dtype=np.bool_), certainty
-
-
 def column_of(labels: NDArray[Any], classes: NDArray[Any], name: str = "y_true") -> NDArray[np.int32]:
-    """Return the index of each label in `classes`; an error names the labels that are not there."""
+    """The index of each label in `classes`; an error names the labels that are not there."""
     if len(set(classes.tolist())) < classes.size:
         raise ValueError("classes holds the same label twice.")
     codes = codes_of(labels, classes)
@@ -229,18 +210,21 @@ def column_of(labels: NDArray[Any], classes: NDArray[Any], name: str = "y_true")
     return codes
 
 
-def vector(values: ArrayLike, name: str) -> NDArray[Any]:
-    """Return `values` as a non-empty array of one dimension."""
-    array = np.asarray(values)
-    if array.ndim != 1:
-        raise ValueError(f"{name} must have one dimension; got an array of shape {array.shape}.")
-    if array.size == 0:
-        raise ValueError(f"{name} is empty; at least one row is needed.")
-    return array
+def vectors(**columns: ArrayLike) -> list[NDArray[Any]]:
+    """Arguments by name as arrays of one dimension, not empty and of the same length."""
+    arrays = {name: np.asarray(values) for name, values in columns.items()}
+    first = next(iter(arrays))
+    for name, array in arrays.items():
+        if array.ndim != 1:
+            raise ValueError(f"{name} must have one dimension; got an array of shape {array.shape}.")
+        if array.size == 0:
+            raise ValueError(f"{name} is empty; at least one row is needed.")
+        check_same_length(arrays[first], first, array, name)
+    return list(arrays.values())
 
 
-def checked_set(prediction_set: ArrayLike) -> NDArray[np.bool_]:
-    """Return `prediction_set` as a boolean array of shape (n_samples, n_classes)."""
+def _checked_set(prediction_set: ArrayLike) -> NDArray[np.bool_]:
+    """`prediction_set` as a boolean array of shape (n_samples, n_classes)."""
     array = np.asarray(prediction_set)
     if array.dtype != np.bool_ or array.ndim != 2:
         raise ValueError(

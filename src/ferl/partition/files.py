@@ -18,8 +18,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +89,7 @@ def save_partition(variables: Iterable[LinguisticVariable | None], path: str | o
         A .json, .yaml or .yml file. YAML needs PyYAML: ``pip install pyyaml``.
     """
     path = Path(path)
+    in_yaml = is_yaml(path, PartitionError)
     written: dict[str, dict[str, Any]] = {}
     for variable in variables:
         if variable is None:
@@ -99,7 +99,11 @@ def save_partition(variables: Iterable[LinguisticVariable | None], path: str | o
         written[variable.name] = _variable_as_written(variable)
     if not written:
         raise PartitionError("There is no variable to write: all features are without one.")
-    replace_text(path, _yaml_text(written, path) if is_yaml(path, PartitionError) else _json_text(written))
+    if in_yaml:
+        options: dict[str, Any] = {"sort_keys": False, "default_flow_style": None, "width": 10_000}
+        replace_text(path, str(yaml_module(path).safe_dump(written, allow_unicode=True, **options)))
+    else:
+        replace_text(path, _json_text(written))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -109,26 +113,19 @@ def save_partition(variables: Iterable[LinguisticVariable | None], path: str | o
 
 def _variable(given_name: object, value: object) -> LinguisticVariable:
     name = check_name(given_name, "A variable of the file")
-    with _about(name):
+    limits = -INFINITY, INFINITY
+    try:
         if isinstance(value, str):
             sets, unit = _read_sentence(value)
-            limits = -INFINITY, INFINITY
         else:
             entries = _entries(value, "it", ("sets", "unit", "range"))
             listed = _entries(entries.get("sets"), "sets", None)
             sets = tuple(read_set(word, form) for word, form in listed.items())
             unit = "" if entries.get("unit") is None else entries["unit"]
             limits = _range(entries.get("range"))
-    return LinguisticVariable(name, sets, unit, limits)
-
-
-@contextmanager
-def _about(variable: str) -> Iterator[None]:
-    """Put the name of the variable before the error of one of its parts."""
-    try:
-        yield
     except PartitionError as error:
-        raise PartitionError(f"Variable {variable!r}: {error}") from error
+        raise PartitionError(f"Variable {name!r}: {error}") from error
+    return LinguisticVariable(name, sets, unit, limits)
 
 
 def _read_sentence(sentence: str) -> tuple[tuple[FuzzySet, ...], str]:
@@ -158,7 +155,11 @@ def read_set(name: object, form: object) -> FuzzySet:
     if not isinstance(form, dict) or not form:
         raise PartitionError(f"{what} is {shown(form)}; write {_FORMS}.")
     if "is" in form:
-        return FuzzySet.crisp(word, *_value_or_interval(_entries(form, what, ("is",))["is"], what))
+        value = _entries(form, what, ("is",))["is"]
+        ends = value if isinstance(value, list) else [value]
+        if not 1 <= len(ends) <= 2:
+            raise PartitionError(f"{what}: 'is' has {len(ends)} numbers; write {{is: 1}} or {{is: [18, 65]}}.")
+        return FuzzySet.crisp(word, *(_finite(end, f"{what}: 'is'") for end in ends))
     ends_by_word = _entries(form, what, ("from", "full", "until", "gone"))
     for later, sooner in (("full", "from"), ("gone", "until")):
         if later in form and sooner not in form:
@@ -169,20 +170,14 @@ def read_set(name: object, form: object) -> FuzzySet:
     return FuzzySet(word, *rise, *fall)
 
 
-def _value_or_interval(value: object, what: str) -> list[float]:
-    ends = value if isinstance(value, list) else [value]
-    if not 1 <= len(ends) <= 2:
-        raise PartitionError(f"{what}: 'is' has {len(ends)} numbers; write {{is: 1}} or {{is: [18, 65]}}.")
-    return [_finite(end, f"{what}: 'is'") for end in ends]
-
-
 def _range(value: object) -> tuple[float, float]:
     if value is None:
         return -INFINITY, INFINITY
     if not isinstance(value, list) or len(value) != 2:
         raise PartitionError(f"the range is {shown(value)}; write [0, 100], with null where there is no limit.")
-    low, high = (None if end is None else _finite(end, "an end of the range") for end in value)
-    return -INFINITY if low is None else low, INFINITY if high is None else high
+    low, high = value
+    what = "an end of the range"
+    return -INFINITY if low is None else _finite(low, what), INFINITY if high is None else _finite(high, what)
 
 
 def _finite(value: object, what: str) -> float:
@@ -249,8 +244,3 @@ def _json_text(written: dict[str, dict[str, Any]]) -> str:
         others = "".join(f"    {text(key)}: {text(value)},\n" for key, value in entries.items() if key != "sets")
         variables.append(f'  {text(name)}: {{\n{others}    "sets": {{\n{sets}\n    }}\n  }}')
     return "{\n" + ",\n".join(variables) + "\n}\n"
-
-
-def _yaml_text(written: dict[str, dict[str, Any]], path: Path) -> str:
-    yaml = yaml_module(path)
-    return str(yaml.safe_dump(written, allow_unicode=True, sort_keys=False, default_flow_style=None, width=10_000))

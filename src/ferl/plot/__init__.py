@@ -4,21 +4,14 @@ Every function draws on ``ax``, or on a figure of its own, and returns the Axes;
 returns the figure. None of them shows a window or changes a setting of matplotlib.
 """
 
-from ferl.plot.contributions import plot_contributions, plot_importance
-from ferl.plot.critical_difference import average_ranks, critical_difference, plot_critical_difference
-from ferl.plot.curves import plot_reliability, plot_risk_coverage
-from ferl.plot.evidence import plot_evidence
-from ferl.plot.memberships import plot_memberships
-from ferl.plot.novelty import plot_novelty, plot_novelty_of_rows
+from ferl.plot.bars import plot_contributions, plot_evidence, plot_importance, plot_novelty
+from ferl.plot.curves import plot_novelty_of_rows, plot_reliability, plot_risk_coverage
 from ferl.plot.regions import plot_decision_regions
 from ferl.plot.shapes import plot_shapes
-from ferl.plot.tree import plot_tree
+from ferl.plot.tree import plot_memberships, plot_tree
 
 __all__ = [
-    "average_ranks",
-    "critical_difference",
     "plot_contributions",
-    "plot_critical_difference",
     "plot_decision_regions",
     "plot_evidence",
     "plot_importance",

@@ -1,23 +1,23 @@
-"""What all plots share: Axes to draw on, shades of grey, and text that stays text."""
+"""What all plots share: Axes to draw on, text that stays text, names beside bars, maps over two features."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ferl._tables import ColumnKind
+from ferl._models.model import Model
 from ferl._tables.values import rounded_text
 from ferl._util.arrays import Floats
-from ferl._util.text import one_line, shown, words_of
+from ferl._util.text import one_line, rgb, shown, words_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.patches import Rectangle
+    from matplotlib.patches import Patch
 
 
 INK = "#222222"
@@ -29,7 +29,7 @@ PALE = "#e4e4e4"
 
 
 def require_matplotlib(caller: str) -> None:
-    """Refuse to go on without matplotlib, and say how to get it."""
+    """Raise an error that explains how to install matplotlib where it is missing."""
     if find_spec("matplotlib") is None:
         raise ImportError(f'{caller} needs matplotlib. Install it: pip install "ferl[plot]"')
 
@@ -37,17 +37,29 @@ def require_matplotlib(caller: str) -> None:
 def axes_for(caller: str, ax: Axes | None, size: tuple[float, float]) -> Axes:
     """The given Axes, or those of a new figure of this size in inches."""
     require_matplotlib(caller)
-    if ax is not None:
-        return ax
-    from matplotlib import pyplot
+    if ax is None:
+        from matplotlib import pyplot
 
-    return pyplot.subplots(figsize=size, layout="constrained")[1]
+        ax = pyplot.subplots(figsize=size, layout="constrained")[1]
+    return ax
 
 
-def feature_index(feature: int | str, names: list[str], columns: Sequence[str] = ()) -> int:
-    """Index of a feature that a caller named as the picture or as the table does, or numbered."""
+def bare(ax: Any) -> None:
+    """Hide the frame's upper and right sides."""
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def check_least(name: str, value: int, least: int = 1) -> None:
+    """Refuse a number that is too small."""
+    if value < least:
+        raise ValueError(f"{name} is {value}; it must be at least {least}.")
+
+
+def feature_index(model: Model, feature: int | str, names: list[str]) -> int:
+    """Index of a feature, given as a number, as a name of the picture or as a name of the training table."""
+    names = names[: model.n_features]
     if isinstance(feature, str):
-        for known in (names, list(columns)):
+        for known in (names, list(model.feature_names())):
             if feature in known:
                 return known.index(feature)
         raise ValueError(f"There is no feature {shown(feature)}; the features are {shown(names)}.")
@@ -67,11 +79,15 @@ def shortened(text: object, length: int) -> str:
     return plain(whole if len(whole) <= length else whole[: length - 1] + "…")
 
 
-def write_values(axis: Any, kind: ColumnKind) -> None:
-    """Let the ticks of an axis tell dates and ordered categories as people write them."""
-    if not kind.is_coded:
-        return
+def write_values(axis: Any, model: Model, feature: int) -> None:
+    """Ticks of an axis: whole numbers where values are, dates and ordered categories as people write them."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    kind = model.column_kind(feature)
+    if not kind.is_coded:
+        if model.is_whole(feature):
+            axis.get_major_locator().set_params(integer=True)
+        return
 
     def text(value: float, _position: Any = None) -> str:
         if kind.is_date:
@@ -83,100 +99,66 @@ def write_values(axis: Any, kind: ColumnKind) -> None:
     axis.set_major_formatter(FuncFormatter(text))
 
 
-def bare(ax: Any) -> None:
-    """Without the frame's upper and right sides."""
-    ax.spines[["top", "right"]].set_visible(False)
+def name_bars(ax: Axes, names: Sequence[str], size: float | None = 8.5) -> None:
+    """Names beside horizontal bars, the first on top."""
+    ax.set_yticks(range(len(names)), names, fontsize=size)
+    ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
+    ax.tick_params(axis="y", length=0)
+    bare(ax)
 
 
-BAND = "#8f9ba5"
-"""Where both sides of a split fire: no colour, since those are classes."""
-_SIDE = "#d5dbe0"  # membership of the left side, or of a word
+def write_categories(ax: Axes, categories: Sequence[object], length: int, most_letters: int) -> None:
+    """Categories below an axis, slanted where they have more letters than that."""
+    crowded = sum(len(str(category)) for category in categories) > most_letters
+    texts = [shortened(category, length) for category in categories]
+    ax.set_xticks(range(len(texts)), texts, rotation=45 if crowded else 0, ha="right" if crowded else "center")
 
 
-@dataclass(frozen=True)
-class Panel:
-    """The frame of a small picture: its lower left corner, its size, and the values its width stands for."""
+def class_patches(labels: Sequence[object], colours: Sequence[str]) -> list[Patch]:
+    """Entries of a legend, one for each class."""
+    from matplotlib.patches import Patch
 
-    left: float
-    base: float
-    width: float
-    height: float
-    low: float = 0.0
-    high: float = 1.0
-
-    def x(self, value: float) -> float:
-        """Where a value lies; those outside the range lie on its ends."""
-        if not self.high > self.low:
-            return self.left + self.width / 2
-        share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
-        return self.left + self.width * share
-
-    def y(self, membership: float) -> float:
-        """Height of a membership; the axis points downwards."""
-        return self.base - self.height * membership
+    return [Patch(color=colour, label=shortened(label, 20)) for label, colour in zip(labels, colours, strict=True)]
 
 
-def draw_band(ax: Axes, panel: Panel, low: float, high: float, node: int) -> None:
-    """The membership of a split's left side over the range that its node saw, the band from ``low`` to ``high``."""
-    _draw_shape(ax, panel, [(low, 1.0), (high, 0.0)], f"side-{node}")
-    left, right = panel.x(low), panel.x(high)
-    band = _rectangle(left, panel.y(1), right - left, panel.height, f"band-{node}", BAND, edge=BAND, line=0.8)
-    band.set(alpha=0.7)  # over the membership; a narrow band stays visible by its outline
-    ax.add_patch(band)
+@dataclass(frozen=True, eq=False)
+class Side:
+    """A feature along one side of a map: values that are computed, ends of the picture, names of categories if any."""
+
+    feature: int
+    values: Floats
+    limits: tuple[float, float]
+    categories: Sequence[object] = ()
+
+    def jitter(self, column: Floats, rng: np.random.Generator) -> Floats:
+        """Where points lie: those of a category beside each other, in an order without meaning."""
+        return np.asarray(column + rng.uniform(-0.3, 0.3, len(column)) if self.categories else column)
 
 
-def draw_word(ax: Axes, panel: Panel, trapezoid: Floats, node: int) -> None:
-    """The membership of a word over the range that the node's parent saw."""
-    a, b, c, d = (float(end) for end in trapezoid)
-    corners = [(a, 0.0), (b, 1.0), (c, 1.0), (d, 0.0)]
-    _draw_shape(ax, panel, [corner for corner in corners if math.isfinite(corner[0])], f"word-{node}")
+def draw_map(
+    ax: Axes, model: Model, right: Side, up: Side, classes: ArrayLike, strength: Floats, colours: Sequence[str]
+) -> None:
+    """Paint the colour of a class on each point of a grid, white in proportion to what ``strength`` lacks of 1.
 
-
-def draw_categories(ax: Axes, panel: Panel, membership: Floats, node: int) -> None:
-    """A bar for each category: its membership in the left side of a split, or in a word."""
-    step = panel.width / len(membership)
-    for code, value in enumerate(np.nan_to_num(membership)):
-        left, width = panel.left + step * (code + 0.1), 0.8 * step
-        ax.add_patch(_rectangle(left, panel.y(1), width, panel.height, f"track-{node}-{code}", PALE))
-        height = panel.height * float(value)
-        ax.add_patch(_rectangle(left, panel.base - height, width, height, f"category-{node}-{code}", "#7b8a96"))
-    _draw_base(ax, panel)
-
-
-def draw_shares(ax: Axes, panel: Panel, shares: Floats, colours: list[str], node: int) -> None:
-    """A class distribution as one bar, cut in the proportions of the classes."""
-    ends = np.concatenate([[0.0], np.cumsum(shares / shares.sum())])
-    for c, colour in enumerate(colours):
-        left, right = panel.x(float(ends[c])), panel.x(float(ends[c + 1]))
-        ax.add_patch(_rectangle(left, panel.y(1), right - left, panel.height, f"share-{node}-{c}", colour))
-
-
-def _draw_shape(ax: Axes, panel: Panel, corners: list[tuple[float, float]], gid: str) -> None:
-    """A membership function, level beyond its corners, filled down to the base and cut off at the ends of the range."""
-    from matplotlib.patches import Polygon
-
-    inside = [corner for corner in corners if panel.low < corner[0] < panel.high]
-    ends = [(value, _height_at(corners, value)) for value in (panel.low, panel.high)]
-    line = [(panel.x(value), panel.y(height)) for value, height in (ends[0], *inside, ends[1])]
-    closed = [(panel.x(panel.low), panel.base), *line, (panel.x(panel.high), panel.base)]
-    ax.add_patch(Polygon(closed, closed=True, facecolor=_SIDE, edgecolor="none", gid=f"{gid}-area"))
-    ax.plot([x for x, _ in line], [y for _, y in line], color=INK, linewidth=0.9, gid=gid, solid_joinstyle="round")
-    _draw_base(ax, panel)
-
-
-def _height_at(corners: list[tuple[float, float]], value: float) -> float:
-    """Membership of a value; on an upright side it is a member."""
-    exact = [height for x, height in corners if x == value]
-    return max(exact) if exact else float(np.interp(value, [x for x, _ in corners], [y for _, y in corners]))
-
-
-def _draw_base(ax: Axes, panel: Panel) -> None:
-    ax.plot([panel.left, panel.left + panel.width], [panel.base, panel.base], color=FAINT, linewidth=0.6)
-
-
-def _rectangle(
-    left: float, top: float, width: float, height: float, gid: str, colour: str, edge: str = "none", line: float = 0.0
-) -> Rectangle:
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((left, top), width, height, facecolor=colour, edgecolor=edge, linewidth=line, gid=gid)
+    Parameters
+    ----------
+    ax : Axes
+        Where to draw.
+    model : Model
+        Which values features have.
+    right, up : Side
+        The features.
+    classes, strength : array-like of shape (len(up.values), len(right.values))
+        Index of the class, and the strength of its colour.
+    colours : sequence of str
+        Colours of the classes.
+    """
+    pure = np.array([rgb(colour) for colour in colours])[np.asarray(classes)]
+    painted = np.clip(1 + strength[..., None] * (pure - 1), 0.0, 1.0)
+    extent = (*right.limits, *up.limits)
+    ax.imshow(painted, origin="lower", extent=extent, aspect="auto", interpolation="nearest")
+    for axis, side in ((ax.xaxis, right), (ax.yaxis, up)):
+        if side.categories:
+            axis.set_ticks(range(len(side.categories)), [shortened(own, 12) for own in side.categories])
+        else:
+            write_values(axis, model, side.feature)

@@ -1,4 +1,4 @@
-"""Curves of how far answers can be trusted: error against the share of rows answered, accuracy against confidence."""
+"""Curves over many rows: error by coverage, accuracy by confidence, and novelty beside that of the training rows."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from ferl._answers import model_of
+from ferl._models.novelty import N_LEVELS
+from ferl._read.verdicts import UNUSUAL, VERY_UNUSUAL
 from ferl._util.arrays import Floats
-from ferl._util.text import PALETTE
+from ferl._util.text import PALETTE, percent_text
 from ferl.metrics import aurc, expected_calibration_error, reliability_curve, risk_coverage_curve
-from ferl.plot.canvas import FAINT, axes_for, bare, plain
+from ferl.plot.canvas import FAINT, INK, axes_for, bare, plain, shortened
+from ferl.rules import FERLClassifier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,17 +61,12 @@ def plot_risk_coverage(
     'tree (AURC 0.208)'
     """
     coverage, risk, _ = risk_coverage_curve(y_true, y_pred, confidence)
-    area = aurc(y_true, y_pred, confidence)
+    name = _named(label, f"AURC {aurc(y_true, y_pred, confidence):.3f}")
     ax = axes_for("plot_risk_coverage", ax, (5.2, 3.6))
-    ax.plot(
-        np.concatenate([[0.0], coverage]),
-        np.concatenate([risk[:1], risk]),
-        color=PALETTE[len(ax.lines) % len(PALETTE)],
-        linewidth=1.8,
-        label=_named(label, f"AURC {area:.3f}"),
-    )
+    colour = PALETTE[len(ax.lines) % len(PALETTE)]
+    ax.plot(np.r_[0.0, coverage], np.r_[risk[:1], risk], color=colour, linewidth=1.8, label=name)
     ax.set_xlim(0, 1)
-    ax.set_ylim(0, 1.08 * max(0.01, *(float(np.max(own.get_ydata())) for own in ax.lines)))
+    ax.set_ylim(0, 1.08 * max(0.01, *(float(np.max(line.get_ydata())) for line in ax.lines)))
     ax.set_xlabel("coverage: share of the rows that are answered")
     ax.set_ylabel("risk: error rate among them")
     bare(ax)
@@ -116,18 +115,15 @@ def plot_reliability(
     ['tree (ECE 0.150)']
     """
     mean, accuracy, n_rows = reliability_curve(y_true, y_pred, confidence, n_bins)
-    error = expected_calibration_error(y_true, y_pred, confidence, n_bins)
+    name = _named(label, f"ECE {expected_calibration_error(y_true, y_pred, confidence, n_bins):.3f}")
     ax = axes_for("plot_reliability", ax, (4.6, 4.4))
     drawn = len(ax.collections) // 2
     if drawn == 0:
         ax.plot([0, 1], [0, 1], color=FAINT, linewidth=1, linestyle="--", label="_calibrated")
-    colour = PALETTE[drawn % len(PALETTE)]
-    low, high = _interval(accuracy * n_rows, n_rows)
-    ax.vlines(mean, low, high, color=colour, linewidth=1.2, alpha=0.6)
-    ax.plot(mean, accuracy, color=colour, linewidth=1, alpha=0.6, label="_line")
+    colour, marker = PALETTE[drawn % len(PALETTE)], _MARKERS[drawn % len(_MARKERS)]
     area = 14 + 180 * n_rows / n_rows.sum()
-    marker = _MARKERS[drawn % len(_MARKERS)]
-    name = _named(label, f"ECE {error:.3f}")
+    ax.vlines(mean, *_interval(accuracy * n_rows, n_rows), color=colour, linewidth=1.2, alpha=0.6)
+    ax.plot(mean, accuracy, color=colour, linewidth=1, alpha=0.6, label="_line")
     ax.scatter(mean, accuracy, s=area, color=colour, marker=marker, edgecolor="white", linewidth=0.6, zorder=3)
     ax.plot([], [], color=colour, marker=marker, linewidth=1, label=name)
     ax.set_xlim(0, 1.02)
@@ -150,3 +146,76 @@ def _interval(n_right: Floats, n_rows: NDArray[np.int64]) -> tuple[Floats, Float
     low = np.where(right == 0, 0.0, stats.beta.ppf(tail, np.maximum(right, 0.5), wrong + 1))
     high = np.where(wrong == 0, 1.0, stats.beta.ppf(1 - tail, right + 1, np.maximum(wrong, 0.5)))
     return low, high
+
+
+def plot_novelty_of_rows(
+    estimator: FERLClassifier, X: ArrayLike, *, label: str = "these rows", ax: Axes | None = None
+) -> Axes:
+    """How novel many rows are, against the training rows: two curves of the share of rows up to each novelty.
+
+    Where the curve of the rows lies to the right of that of the training rows they are more novel. Dotted lines mark
+    the novelty that 95 % and 99 % of the training rows stay below; the legend says how many of the rows go beyond the
+    first of them.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Fitted, with exemplars.
+    X : array-like or data frame of shape (n_samples, n_features)
+        Rows that the classifier was not fitted on.
+    label : str, default="these rows"
+        What the legend calls them. Given ``ax``, another call adds another curve.
+    ax : matplotlib Axes, default=None
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_wine
+    >>> from ferl import FERLClassifier
+    >>> from ferl.plot import plot_novelty_of_rows
+    >>> X, y = load_wine(return_X_y=True)
+    >>> clf = FERLClassifier(random_state=0).fit(X[::2], y[::2])
+    >>> ax = plot_novelty_of_rows(clf, X[1::2], ax=Figure().subplots())
+    >>> len(ax.lines)  # the training rows, two marks, and these rows
+    4
+    """
+    model = model_of(estimator, "plot_novelty_of_rows")
+    scale = model.novelty_quantiles
+    if scale is None:
+        raise ValueError(
+            "The model does not know how novel its training rows are: it keeps no rows, comes from an older file, or "
+            "was edited. Fit anew with n_exemplars > 0."
+        )
+    values = model.novelty(estimator._rows(X))
+    known = np.sort(values[np.isfinite(values)])
+    if not len(known):
+        raise ValueError("X has no row whose novelty is a finite number.")
+    ax = axes_for("plot_novelty_of_rows", ax, (5.6, 3.6))
+    if not any(line.get_gid() == "training" for line in ax.lines):
+        _draw_training(ax, np.asarray(scale))
+    beyond = float((model.novelty_rank(values) >= UNUSUAL).mean())
+    name = f"{shortened(label, 30)}: {percent_text(beyond)} beyond {percent_text(UNUSUAL)}"
+    ax.step(known, np.arange(1, len(known) + 1) / len(values), where="post", linewidth=1.6, label=name)
+    ax.set_xlim(0, max(float(ax.get_xlim()[1]), 1.05 * float(np.quantile(known, 0.99))))
+    ax.set_ylim(0, 1.02)
+    ax.set_xlabel("novelty")
+    ax.set_ylabel("share of rows up to it")
+    bare(ax)
+    ax.legend(frameon=False, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1.0), borderaxespad=0.2)
+    return ax
+
+
+def _draw_training(ax: Axes, scale: Floats) -> None:
+    finite, share = np.isfinite(scale), np.linspace(0, 1, N_LEVELS)
+    ax.plot(scale[finite], share[finite], color=INK, linewidth=1.2, label="training rows", gid="training")
+    for level in (UNUSUAL, VERY_UNUSUAL):
+        at = float(scale[round(level * (N_LEVELS - 1))])
+        if np.isfinite(at):
+            ax.plot([at, at], [0, level], color=FAINT, linestyle=":", linewidth=1, gid=f"level-{level}")
+            ax.text(at, 0.01, percent_text(level), ha="right", va="bottom", fontsize=7.5, color=INK, rotation=90)
+    ax.set_xlim(0, 1.3 * float(scale[finite][-1]))

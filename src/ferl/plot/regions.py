@@ -1,9 +1,8 @@
-"""Decision regions over two features: where each label is given, how sure, and where there is none."""
+"""Decision regions over two features: where each label is predicted, how sure, and where there is none."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,34 +16,18 @@ from ferl._read.text import shown_names
 from ferl._sklearn import encode_rows
 from ferl._tables import with_indicators
 from ferl._util.arrays import Floats
-from ferl._util.text import class_colours, rgb, value_text
-from ferl.plot.canvas import INK, axes_for, feature_index, plain, shortened, write_values
+from ferl._util.text import class_colours, value_text
+from ferl.plot.canvas import INK, Side, axes_for, check_least, class_patches, draw_map, feature_index, plain, shortened
 from ferl.rules import FERLClassifier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.patches import Patch
 
 _STRENGTH = 0.6  # of a class's colour where there is no ignorance: points of that class still stand out
 _MARGIN = 0.25  # of the rows' range, on each side: ignorance grows outside it
 _MOST_HELD = 3  # features that the title names
-_JITTER = 0.28  # of points around a category
 _UNKNOWN = "not a class of training"
-
-
-@dataclass(frozen=True)
-class _Side:
-    """One side of the picture: a feature, the values drawn, those the classifier is asked for, and where rows end."""
-
-    feature: int
-    name: str
-    drawn: Floats
-    asked: Floats
-    categories: Sequence[Any] | None
-    known: tuple[float, float] | None = None
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        return float(self.drawn[0]), float(self.drawn[-1])
 
 
 def plot_decision_regions(
@@ -100,53 +83,52 @@ def plot_decision_regions(
     """
     model = model_of(estimator, "plot_decision_regions")
     names, labels = shown_names(model, feature_names, class_names)
-    if n_steps < 2:
-        raise ValueError(f"n_steps is {n_steps}; it must be at least 2.")
-    rows = encode_rows(estimator, model.schema, X)
-    right, up = (_side(model, rows, names, feature, n_steps) for feature in features)
-    if right.feature == up.feature:
+    check_least("n_steps", n_steps, 2)
+    right_index, up_index = (feature_index(model, feature, names) for feature in features)
+    if right_index == up_index:
         raise ValueError(f"features are {features!r}; name two different ones.")
-    evidence = _evidence_on_grid(model, rows, right, up)
+    rows = encode_rows(estimator, model.schema, X)
+    if y is not None and len(np.asarray(y)) != len(rows):
+        raise ValueError(f"y has {len(np.asarray(y))} labels; X has {len(rows)} rows.")
+    right, up = (_side(model, rows, names, index, n_steps) for index in (right_index, up_index))
+    middle = _middle(model, rows)
+    evidence = _evidence_on_grid(model, middle, right, up)
     ax = axes_for("plot_decision_regions", ax, (5.6, 4.4))
-    colours = class_colours(len(labels))
-    extent = (*right.limits, *up.limits)
-    painted = region_colours(evidence, colours).reshape(len(up.drawn), len(right.drawn), 3)
-    ax.imshow(painted, origin="lower", extent=extent, aspect="auto", interpolation="nearest")
-    doubtful, has_range = _hatch(ax, evidence, right, up), _draw_range(ax, right, up)
+    colours, shape = class_colours(len(labels)), (n_steps, n_steps)
+    strength = _STRENGTH * (1 - evidence.ignorance).reshape(shape)
+    draw_map(ax, model, right, up, evidence.probability.argmax(axis=1).reshape(shape), strength, colours)
+    handles: list[Any] = class_patches(labels, colours) + _hatch(ax, evidence, right, up)
+    handles += _draw_range(ax, rows, right, up)
     if y is not None:
-        _draw_points(ax, model, rows, np.asarray(y), right, up, colours)
-    _finish(ax, model, right, up)
-    ax.set_title(plain(_held(model, _middle(model, rows), names, right, up)), loc="left", fontsize=8.5)
-    _legend(ax, labels, colours, doubtful, has_range)
+        handles += _draw_points(ax, model, rows, np.asarray(y), right, up, colours)
+    ax.set_xlabel(plain(names[right.feature]))
+    ax.set_ylabel(plain(names[up.feature]))
+    ax.set_xlim(*right.limits)
+    ax.set_ylim(*up.limits)
+    ax.set_title(plain(_held(model, middle, names, (right_index, up_index))), loc="left", fontsize=8.5)
+    ax.legend(handles=handles, fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0))
     return ax
 
 
-def region_colours(evidence: Evidence, colours: Sequence[str]) -> Floats:
-    """Colour of each row's label, white in the proportion of its ignorance; shape (n_samples, 3)."""
-    label = np.array([rgb(colour) for colour in colours])[evidence.probability.argmax(axis=1)]
-    strength = _STRENGTH * (1 - evidence.ignorance[:, None])
-    return np.asarray(np.clip(1 + strength * (label - 1), 0.0, 1.0))
-
-
-def _side(model: Model, rows: Floats, names: list[str], feature: int | str, n_steps: int) -> _Side:
-    index = feature_index(feature, names[: model.n_features], model.feature_names())
-    categories = model.category_names.get(index)
+def _side(model: Model, rows: Floats, names: list[str], feature: int, n_steps: int) -> Side:
+    categories = model.category_names.get(feature)
     if categories is not None:
-        drawn = np.linspace(-0.5, len(categories) - 0.5, n_steps)
-        return _Side(index, names[index], drawn, np.clip(np.round(drawn), 0, len(categories) - 1), categories)
-    known = rows[:, index][~np.isnan(rows[:, index])]
+        limits = -0.5, len(categories) - 0.5
+        codes = np.clip(np.round(np.linspace(*limits, n_steps)), 0, len(categories) - 1)
+        return Side(feature, codes, limits, categories)
+    known = rows[:, feature][~np.isnan(rows[:, feature])]
     if not known.size:
-        raise ValueError(f"Feature {names[index]!r} is missing in all rows of X; draw another one.")
+        raise ValueError(f"Feature {names[feature]!r} is missing in all rows of X; draw another one.")
     margin = _MARGIN * np.ptp(known) or 1.0
-    drawn = np.linspace(known.min() - margin, known.max() + margin, n_steps)
-    return _Side(index, names[index], drawn, drawn, None, (float(known.min()), float(known.max())))
+    limits = float(known.min() - margin), float(known.max() + margin)
+    return Side(feature, np.linspace(*limits, n_steps), limits)
 
 
-def _evidence_on_grid(model: Model, rows: Floats, right: _Side, up: _Side) -> Evidence:
+def _evidence_on_grid(model: Model, middle: Floats, right: Side, up: Side) -> Evidence:
     """Evidence over the grid, upwards slowest, all other features held at their middle."""
-    grid = np.tile(_middle(model, rows), (len(up.asked) * len(right.asked), 1))
-    grid[:, right.feature] = np.tile(right.asked, len(up.asked))
-    grid[:, up.feature] = np.repeat(up.asked, len(right.asked))
+    grid = np.tile(middle, (len(up.values) * len(right.values), 1))
+    grid[:, right.feature] = np.tile(right.values, len(up.values))
+    grid[:, up.feature] = np.repeat(up.values, len(right.values))
     return model.evidence(with_indicators(np.asfortranarray(grid), model.missing_features))
 
 
@@ -160,92 +142,59 @@ def _middle(model: Model, rows: Floats) -> Floats:
     return middle
 
 
-def _held(model: Model, middle: Floats, names: list[str], right: _Side, up: _Side) -> str:
-    """What features are held at that matter and are not drawn, the most important first; "" where there are none."""
+def _held(model: Model, middle: Floats, names: list[str], drawn: tuple[int, int]) -> str:
+    """Values of the features that matter and are not drawn, the most important first; "" where there are none."""
     importance = feature_importances(model)
-    order = [f for f in np.argsort(-importance, kind="stable").tolist() if f not in (right.feature, up.feature)]
-    told = []
-    for f in (f for f in order if importance[f] > 0):
-        value = None if np.isnan(middle[f]) else _value(model, f, float(middle[f]))
-        told.append(f"{shortened(names[f], 20)} = {shortened(value_text(value), 16)}")
-    if not told:
+    held = [f for f in np.argsort(-importance, kind="stable").tolist() if importance[f] > 0 and f not in drawn]
+    if not held:
         return ""
-    more = [f"{len(told) - _MOST_HELD} more at their middle"] * (len(told) > _MOST_HELD)
-    return f"held: {', '.join([*told[:_MOST_HELD], *more])}"
+    texts = []
+    for f in held[:_MOST_HELD]:
+        value, categories = None if np.isnan(middle[f]) else float(middle[f]), model.category_names.get(f)
+        if value is not None:
+            value = model.value(f, value) if categories is None else categories[int(value)]
+        texts.append(f"{shortened(names[f], 20)} = {shortened(value_text(value), 16)}")
+    more = [f"{len(held) - _MOST_HELD} more at their middle"] * (len(held) > _MOST_HELD)
+    return f"held: {', '.join([*texts, *more])}"
 
 
-def _value(model: Model, feature: int, number: float) -> Any:
-    """A value as people write it: a category, a date, a number."""
-    categories = model.category_names.get(feature)
-    return model.value(feature, number) if categories is None else categories[int(number)]
+def _draw_range(ax: Axes, rows: Floats, right: Side, up: Side) -> list[Any]:
+    """Lines where the rows end; returns their entry of the legend."""
+    lines: list[Any] = []
+    for side, draw in ((right, ax.axvline), (up, ax.axhline)):
+        if not side.categories:
+            for end in (np.nanmin(rows[:, side.feature]), np.nanmax(rows[:, side.feature])):
+                lines.append(draw(end, color=INK, linewidth=0.8, linestyle=":", label="beyond it: no row"))
+    return lines[:1]
 
 
-def _draw_range(ax: Axes, right: _Side, up: _Side) -> bool:
-    """Lines where the rows end; what is drawn beyond them no row has."""
-    is_drawn = False
-    for side, line in ((right, ax.axvline), (up, ax.axhline)):
-        for end in side.known or ():
-            line(end, color=INK, linewidth=0.8, linestyle=":")
-            is_drawn = True
-    return is_drawn
+def _hatch(ax: Axes, evidence: Evidence, right: Side, up: Side) -> list[Patch]:
+    """Lines over the regions without a single answer; returns the entries of the legend."""
+    from matplotlib.patches import Patch
 
-
-def _hatch(ax: Axes, evidence: Evidence, right: _Side, up: _Side) -> dict[str, str]:
-    """Lines over the regions without a single answer; returns what they mean, for the legend."""
-    size = evidence.prediction_set().sum(axis=1).reshape(len(up.drawn), len(right.drawn))
+    size = evidence.prediction_set().sum(axis=1).reshape(len(up.values), len(right.values))
     n_classes = evidence.belief.shape[1]
-    kinds = {"several classes": ((size > 1) & (size < n_classes), "////"), "no answer": (size == n_classes, "xxxx")}
-    shown: dict[str, str] = {}
-    for meaning, (region, hatch) in kinds.items():
+    x, y = (np.linspace(*side.limits, len(side.values)) for side in (right, up))
+    entries = []
+    regions = (("several classes", (size > 1) & (size < n_classes), "////"), ("no answer", size == n_classes, "xxxx"))
+    for meaning, region, hatch in regions:
         if region.any():
-            shown[meaning] = hatch
-            covered = ax.contourf(
-                right.drawn, up.drawn, region.astype(float), [0.5, 1.5], colors="none", hatches=[hatch]
-            )
+            covered = ax.contourf(x, y, region.astype(float), [0.5, 1.5], colors="none", hatches=[hatch])
             covered.set(edgecolor="#00000055", linewidth=0.0, label=meaning)
-    return shown
+            entries.append(Patch(facecolor="white", edgecolor=INK, hatch=hatch, label=meaning))
+    return [*entries, Patch(facecolor="white", edgecolor="#bbbbbb", label="ignorance: fades to white")]
 
 
 def _draw_points(
-    ax: Axes, model: Model, rows: Floats, y: NDArray[Any], right: _Side, up: _Side, colours: list[str]
-) -> None:
-    if len(y) != len(rows):
-        raise ValueError(f"y has {len(y)} labels; X has {len(rows)} rows.")
-    rng = np.random.default_rng(0)  # where points of a category lie beside each other says nothing
-    x_y = rows[:, [right.feature, up.feature]].copy()
-    for column, side in enumerate((right, up)):
-        if side.categories is not None:
-            x_y[:, column] += rng.uniform(-_JITTER, _JITTER, len(rows))
+    ax: Axes, model: Model, rows: Floats, y: NDArray[Any], right: Side, up: Side, colours: list[str]
+) -> list[Any]:
+    """The rows in the colours of their labels; returns the entry of the legend for labels that are no classes."""
+    rng = np.random.default_rng(0)
+    across, upwards = (side.jitter(rows[:, side.feature], rng) for side in (right, up))
     for label, colour in zip(model.classes, colours, strict=True):
-        own = x_y[y == label]  # a row with a missing value has no position and is left out by matplotlib
-        ax.scatter(own[:, 0], own[:, 1], s=18, color=colour, edgecolor="white", linewidth=0.6, label=plain(label))
+        of = y == label  # matplotlib leaves out rows with a missing value: they have no position
+        ax.scatter(across[of], upwards[of], s=18, color=colour, edgecolor="white", linewidth=0.6, label=plain(label))
     unknown = ~np.isin(y, model.classes)
-    if unknown.any():
-        ax.scatter(x_y[unknown, 0], x_y[unknown, 1], s=22, color=INK, marker="x", linewidth=1, label=_UNKNOWN)
-
-
-def _finish(ax: Axes, model: Model, right: _Side, up: _Side) -> None:
-    for axis, side in ((ax.xaxis, right), (ax.yaxis, up)):
-        write_values(axis, model.column_kind(side.feature))
-        if side.categories is not None:
-            axis.set_ticks(range(len(side.categories)), [shortened(category, 14) for category in side.categories])
-    ax.set_xlabel(plain(right.name))
-    ax.set_ylabel(plain(up.name))
-    ax.set_xlim(*right.limits)
-    ax.set_ylim(*up.limits)
-
-
-def _legend(ax: Axes, labels: list[Any], colours: list[str], doubtful: dict[str, str], has_range: bool) -> None:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    patches = [Patch(color=colour, label=shortened(label, 20)) for label, colour in zip(labels, colours, strict=True)]
-    patches += [
-        Patch(facecolor="white", edgecolor=INK, hatch=hatch, label=meaning) for meaning, hatch in doubtful.items()
-    ]
-    patches.append(Patch(facecolor="white", edgecolor="#bbbbbb", label="ignorance: fades to white"))
-    crosses = [own for own in ax.collections if own.get_label() == _UNKNOWN]
-    ends = [Line2D([], [], color=INK, linewidth=0.8, linestyle=":", label="beyond it: no row")] * has_range
-    ax.legend(
-        handles=[*patches, *ends, *crosses], fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0)
-    )
+    if not unknown.any():
+        return []
+    return [ax.scatter(across[unknown], upwards[unknown], s=22, color=INK, marker="x", linewidth=1, label=_UNKNOWN)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,19 +18,33 @@ from ferl._read.wide_text import corner_text, had_missing, weight_text
 from ferl._sklearn import encode_rows
 from ferl._tables import with_indicators
 from ferl._util.arrays import Floats
-from ferl._util.text import category_text, class_colours, has_words, rgb, value_text
-from ferl.plot.canvas import FAINT, INK, PALE, bare, feature_index, plain, require_matplotlib, shortened, write_values
+from ferl._util.text import category_text, class_colours, has_words, value_text
+from ferl.plot.canvas import (
+    FAINT,
+    INK,
+    PALE,
+    Side,
+    bare,
+    check_least,
+    class_patches,
+    draw_map,
+    feature_index,
+    plain,
+    require_matplotlib,
+    shortened,
+    write_categories,
+    write_values,
+)
 from ferl.rules import FERLClassifier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 _PANEL = 3.3, 2.5  # inches
 _MOST_COLUMNS = 4
 _MAX_CATEGORIES = 24
-_N_STEPS = 80  # values of a number that a map asks for
+_N_STEPS = 80  # values of a number that a map is computed for
 _N_NAMED = 3  # lines of a curve of many classes that are named beside it
 _MAX_POINTS = 500  # rows on a map
 _STRENGTH = 0.85  # of a class's colour where a map is strongest
@@ -88,352 +103,240 @@ def plot_shapes(
     >>> [ax.get_title(loc="left") for ax in figure.axes]
     ['x2', 'x3', 'x1', 'x0']
     """
-    model = model_of(estimator, "plot_shapes")
+    model = model_of(estimator, "plot_shapes", RuleModel, "ferl.plot_tree")
     names, labels = shown_names(model, feature_names, class_names)
-    if max_features < 1:
-        raise ValueError(f"max_features is {max_features}; it must be at least 1.")
-    shapes = list(read_shapes(model).all)
-    if features is not None:
-        columns = model.feature_names()
-        wished = {feature_index(feature, names[: model.n_features], columns) for feature in features}
-        shapes = [shape for shape in shapes if wished & set(shape.features)]
+    check_least("max_features", max_features)
+    known = read_shapes(model).all
+    wished = {feature_index(model, feature, names) for feature in (() if features is None else features)}
+    shapes = [shape for shape in known if features is None or wished & set(shape.features)]
     if not shapes:
-        asked = sorted({names[f] for shape in read_shapes(model).all for f in shape.features})
+        asked = sorted({names[f] for shape in known for f in shape.features})
         remedy = f"Choose among {', '.join(asked[:20])}." if asked else "The model has no rules at all."
         raise ValueError(f"No rule asks for these features. {remedy}")
     rows = kept_rows(model)
     if X is not None:
         rows = with_indicators(encode_rows(estimator, model.schema, X), model.missing_features)
-    sheet = _Sheet(model, names, [plain(label) for label in labels], class_colours(len(labels)), rows)
-    return _draw(sheet, shapes[:max_features], len(shapes), figure)
-
-
-def _draw(sheet: _Sheet, shapes: list[Curve | Interaction], n_all: int, figure: Figure | None) -> Figure:
     require_matplotlib("plot_shapes")
-    n_columns = min(_MOST_COLUMNS, len(shapes))
-    n_lines = -(-len(shapes) // n_columns)
+    drawn = shapes[:max_features]
+    n_columns = min(_MOST_COLUMNS, len(drawn))
+    n_lines = -(-len(drawn) // n_columns)
     if figure is None:
         from matplotlib import pyplot
 
         size = _PANEL[0] * n_columns, _PANEL[1] * n_lines + 0.6
         figure = pyplot.figure(figsize=size, layout="constrained")
+    sheet = _Sheet(model, names, [plain(label) for label in labels], class_colours(len(labels)), rows, drawn)
     panels = figure.subplots(n_lines, n_columns, squeeze=False).ravel()
-    reach = max(
-        (np.abs(sheet.told(shape.evidence - shape.mean)).max() for shape in shapes if isinstance(shape, Curve)),
-        default=1.0,
-    )
-    strongest = max((np.ptp(own.grid(), axis=-1).max() for own in shapes if isinstance(own, Interaction)), default=1.0)
-    for ax, shape in zip(panels, shapes, strict=False):
-        if isinstance(shape, Interaction) and len(shape.features) > 1:
-            _draw_map(ax, sheet, shape, float(strongest))
-        elif isinstance(shape, Interaction):
-            _draw_product(ax, sheet, shape, float(reach))
-        elif shape.is_categorical:
-            _draw_categories(ax, sheet, shape, float(reach))
-        else:
-            _draw_curve(ax, sheet, shape, float(reach))
-    for ax in panels[len(shapes) :]:
+    for ax, shape in zip(panels, drawn, strict=False):
+        sheet.draw(ax, shape)
+    for ax in panels[len(drawn) :]:
         ax.remove()
-    lacking = any(
-        had_missing(sheet.model, own.features[0]) for own in shapes if isinstance(own, Curve) and not own.is_categorical
-    )
-    _legend(
-        figure,
-        sheet,
-        f" (the {len(shapes)} most important of {n_all} curves and maps)" * (len(shapes) < n_all),
-        lacking,
-    )
+    part = f" (the {len(drawn)} most important of {len(shapes)} curves and maps)" * (len(drawn) < len(shapes))
+    sheet.draw_legend(figure, f"Speaks for{part}")
     return figure
 
 
 @dataclass(frozen=True, eq=False)
 class _Sheet:
-    """What all panels share: the model, names, colours, and the rows whose density is drawn."""
+    """What all panels share: the model, names, colours, the rows whose density is drawn, and the scale."""
 
     model: RuleModel
     names: list[str]
     labels: list[str]
     colours: list[str]
     rows: Floats
+    shapes: list[Curve | Interaction]
+
+    @cached_property
+    def reach(self) -> float:
+        """The largest weight of a curve, which the scale of all of them fits."""
+        curves = [shape for shape in self.shapes if isinstance(shape, Curve)]
+        return max((float(np.abs(self.lines(curve.evidence - curve.mean)).max()) for curve in curves), default=1.0)
+
+    @cached_property
+    def strongest(self) -> float:
+        """The largest difference of two classes on a map."""
+        maps = [shape for shape in self.shapes if isinstance(shape, Interaction)]
+        return max((float(np.ptp(shape.grid(), axis=-1).max()) for shape in maps), default=1.0)
 
     @property
-    def is_two(self) -> bool:
-        return len(self.labels) == 2
+    def line_colours(self) -> list[str]:
+        """Two classes: one line in ink. With three or more classes, a line of each."""
+        return [INK] if len(self.labels) == 2 else self.colours
 
-    def told(self, evidence: Floats) -> Floats:
-        """Weights as they are drawn, shape (..., 1) of two classes and (..., n_classes) of others."""
-        return evidence[..., 1:] - evidence[..., :1] if self.is_two else evidence
+    def lines(self, evidence: Floats) -> Floats:
+        """Weights of evidence, or with two classes the log-odds of the second; shape (..., n_lines)."""
+        return evidence[..., 1:] - evidence[..., :1] if len(self.labels) == 2 else evidence
 
     def known(self, feature: int) -> Floats:
+        """Values of the rows."""
         column = self.rows[:, feature]
         return np.asarray(column[~np.isnan(column)])
 
+    def limits(self, feature: int, corners: Floats) -> tuple[float, float]:
+        """The range of a number, over the training rows and those given."""
+        seen = self.model.ranges[feature]
+        values = [value for value in (*seen, *self.known(feature)) if np.isfinite(value)] or corners.tolist()
+        low, high = float(min(values)), float(max(values))
+        return (low, high) if low < high else (low - 0.5, high + 0.5)
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Curves
-# ---------------------------------------------------------------------------------------------------------------------
+    def draw(self, ax: Axes, shape: Curve | Interaction) -> None:
+        """One panel."""
+        title = self.names[shape.features[0]]
+        if isinstance(shape, Interaction) and len(shape.features) > 1:
+            title = self._draw_map(ax, shape)
+        else:
+            reach = self.reach
+            if isinstance(shape, Interaction):
+                reach = self._draw_product(ax, shape)
+            elif shape.is_categorical:
+                self._draw_categories(ax, shape)
+            else:
+                self._draw_curve(ax, shape)
+            ax.axhline(0, color=FAINT, linewidth=0.8, zorder=0)
+            ax.set_ylim(-1.3 * reach, 1.15 * reach)
+            bare(ax)
+        ax.set_title(shortened(title, 52), fontsize=8.5, loc="left")
+        ax.tick_params(labelsize=7)
+        ax.set_gid(f"shape-{'-'.join(map(str, shape.features))}")
 
-
-def _draw_curve(ax: Axes, sheet: _Sheet, curve: Curve, reach: float) -> None:
-    low, high = _range_of(sheet, curve.feature, curve.values)
-    inside = curve.values[(curve.values > low) & (curve.values < high)]
-    values = np.concatenate([[low], inside, [high]])
-    lines = sheet.told(curve.at(values) - curve.mean)
-    corners = sheet.told(curve.evidence - curve.mean)
-    shown = (curve.values >= low) & (curve.values <= high)
-    _draw_density(ax, sheet, curve, (low, high), reach)
-    if sheet.is_two:
-        line = lines[:, 0]
-        for sign, colour in ((1, sheet.colours[1]), (-1, sheet.colours[0])):
-            fine, height = _crossings(values, line)
-            ax.fill_between(fine, 0, np.where(sign * height > 0, height, 0), color=colour, alpha=0.35, linewidth=0)
-        ax.plot(values, line, color=INK, linewidth=1.6)
-        ax.plot(curve.values[shown], corners[shown, 0], "o", color=INK, markersize=3.2)
-    else:
+    def _draw_curve(self, ax: Axes, curve: Curve) -> None:
+        low, high = self.limits(curve.feature, curve.values)
+        inside = curve.values[(curve.values > low) & (curve.values < high)]
+        values = np.array([low, *inside, high])
+        lines, corners = self.lines(curve.at(values) - curve.mean), self.lines(curve.evidence - curve.mean)
+        shown = (curve.values >= low) & (curve.values <= high)
+        counts, edges = np.histogram(self.known(curve.feature), bins=24, range=(low, high))
+        self._draw_density(ax, edges[:-1], counts, np.diff(edges), align="edge")
         strong = _strongest(lines)
-        for c, colour in enumerate(sheet.colours):
-            width = 1.9 if c in strong else 0.8
-            ax.plot(values, lines[:, c], color=colour, linewidth=width, alpha=1 if c in strong else 0.7)
-            ax.plot(curve.values[shown], corners[shown, c], "o", color=colour, markersize=3 if c in strong else 1.8)
-        _name_lines(ax, sheet, lines[-1], strong, reach)
-    if had_missing(sheet.model, curve.feature):
-        _draw_missing(ax, sheet, curve, (low, high))
-    ax.set_xlim(low - 0.02 * (high - low), high + 0.02 * (high - low))
-    if sheet.model.is_whole(curve.feature):
-        ax.locator_params(axis="x", integer=True)
-    write_values(ax.xaxis, sheet.model.column_kind(curve.feature))
-    _finish_curve(ax, sheet, curve, reach)
+        if len(self.labels) == 2:
+            _fill(ax, values, lines[:, 0], self.colours)
+        else:
+            self._name_lines(ax, lines[-1], strong)
+        for c, colour in enumerate(self.line_colours):
+            width, alpha, size = (1.8, 1.0, 3.0) if c in strong else (0.8, 0.7, 1.8)
+            ax.plot(values, lines[:, c], color=colour, linewidth=width, alpha=alpha)
+            ax.plot(curve.values[shown], corners[shown, c], "o", color=colour, markersize=size)
+        if had_missing(self.model, curve.feature):
+            missing = self.lines(curve.missing - curve.mean)
+            style: dict[str, Any] = {"markersize": 4.5, "fillstyle": "none", "clip_on": False, "zorder": 4}
+            for value, colour in zip(missing, self.line_colours, strict=True):
+                ax.plot([low], [value], marker="D", color=colour, **style)
+        ax.set_xlim(low - 0.02 * (high - low), high + 0.02 * (high - low))
+        write_values(ax.xaxis, self.model, curve.feature)
+
+    def _draw_density(self, ax: Axes, at: Any, counts: Any, width: Any, align: Literal["edge", "center"]) -> None:
+        """The rows, as grey bars along the bottom."""
+        heights = 0.32 * self.reach * counts / max(counts.max(), 1)
+        ax.bar(at, heights, width, bottom=-1.3 * self.reach, align=align, color=PALE, linewidth=0)
+
+    def _name_lines(self, ax: Axes, ends: Floats, classes: list[int]) -> None:
+        """Names of lines at their right ends, pushed apart where they would overlap."""
+        style: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+        step, level = 0.17 * self.reach, -np.inf
+        for c in sorted(classes, key=lambda c: float(ends[c])):
+            level = max(float(ends[c]), level + step)
+            text = ax.annotate(shortened(self.labels[c], 12), (1.0, level), (3, 0), va="center", fontsize=7, **style)
+            text.set(color=self.colours[c], annotation_clip=False)
+
+    def _draw_categories(self, ax: Axes, curve: Curve) -> None:
+        lines = self.lines(curve.evidence - curve.mean)
+        chosen = np.sort(np.argsort(-np.abs(lines).max(axis=1), kind="stable")[:_MAX_CATEGORIES])
+        counts = np.bincount(self.known(curve.feature).astype(np.intp), minlength=len(lines) + 1)[chosen]
+        self._draw_density(ax, range(len(chosen)), counts, 0.9, align="center")
+        for index, values in enumerate(lines[chosen]):
+            if len(self.labels) == 2:
+                ax.bar([index], values, 0.6, color=self.colours[1 if values[0] > 0 else 0], alpha=0.8)
+            else:
+                ax.plot([index, index], [values.min(), values.max()], color=FAINT, linewidth=0.7, zorder=1)
+                ax.scatter([index] * len(values), values, s=16, color=self.colours, zorder=2)
+        names = self._categories(curve.feature)
+        write_categories(ax, [names[code] for code in chosen], 14, most_letters=30 - 2 * len(chosen))
+        ax.set_xlim(-0.6, len(chosen) - 0.4)
+        if len(chosen) < len(lines):
+            ax.set_xlabel(f"{len(lines) - len(chosen)} more, about which less is said", fontsize=7)
+
+    def _draw_product(self, ax: Axes, shape: Interaction) -> float:
+        """Rules that ask one feature twice: conditions multiply, so that the line bends between corners too."""
+        side = self._side(shape, 0)
+        lines = self.lines(shape.at(side.values))
+        for line, colour in zip(lines.T, self.line_colours, strict=True):
+            ax.plot(side.values, line, "o" if side.categories else "-", color=colour, linewidth=1.4)
+        if side.categories:
+            write_categories(ax, side.categories, 10, most_letters=30)
+        return max(self.reach, float(np.abs(lines).max()))
+
+    def _draw_map(self, ax: Axes, shape: Interaction) -> str:
+        """The sum of rules over the first two features, others held where it is strongest; returns the title."""
+        right, up = (self._side(shape, axis) for axis in (0, 1))
+        grid = np.ptp(shape.grid(), axis=-1)
+        most = np.unravel_index(int(grid.argmax()), grid.shape)
+        held = [(axis, float(shape.corners[axis][most[axis]])) for axis in range(2, len(shape.features))]
+        evidence = shape.grid(right.values, up.values, *(np.array([value]) for _, value in held))
+        evidence = evidence.reshape(len(right.values), len(up.values), -1).transpose(1, 0, 2)
+        apart = np.ptp(evidence, axis=-1)
+        draw_map(ax, self.model, right, up, evidence.argmax(axis=-1), _STRENGTH * apart / self.strongest, self.colours)
+        rng = np.random.default_rng(0)
+        points = np.column_stack([side.jitter(self.rows[:, side.feature], rng) for side in (right, up)])
+        if len(points) > _MAX_POINTS:
+            points = points[rng.choice(len(points), _MAX_POINTS, replace=False)]
+        ax.plot(*points.T, ".", color=INK, markersize=1.8, alpha=0.35)
+        ax.set_xlim(*right.limits)
+        ax.set_ylim(*up.limits)
+        ax.set_xlabel(shortened(self.names[right.feature], 34), fontsize=8, labelpad=1)
+        ax.set_ylabel(shortened(self.names[up.feature], 26), fontsize=8, labelpad=1)
+        strongest = evidence[np.unravel_index(int(apart.argmax()), apart.shape)]
+        best = int(strongest.argmax())
+        weight = float(abs(self.lines(strongest)[0]) if len(self.labels) == 2 else strongest[best])
+        where = [f" where {self.names[shape.features[axis]]} is {self._value(shape, axis, at)}" for axis, at in held]
+        return f"{shortened(self.labels[best], 16)}: up to {weight_text(weight)}{' and'.join(where)}"
+
+    def _categories(self, feature: int) -> list[str]:
+        return [category_text(category) for category in self.model.category_names.get(feature, ())]
+
+    def _side(self, shape: Interaction, axis: int) -> Side:
+        feature, corners = shape.features[axis], shape.corners[axis]
+        names = self._categories(feature)
+        if names:
+            return Side(feature, corners, (-0.5, len(names) - 0.5), names)
+        low, high = self.limits(feature, corners)
+        step = (high - low) / _N_STEPS
+        return Side(feature, np.asarray(low + step * (np.arange(_N_STEPS) + 0.5), dtype=np.float64), (low, high))
+
+    def _value(self, shape: Interaction, axis: int, value: float) -> str:
+        """A value of a feature that is held."""
+        feature, corners = shape.features[axis], shape.corners[axis]
+        names = self._categories(feature)
+        if names:
+            return names[int(value)]
+        number = self.model.number(feature, value)
+        return value_text(number) if has_words(number) else corner_text(corners, int(np.searchsorted(corners, value)))
+
+    def draw_legend(self, figure: Figure, title: str) -> None:
+        """Colours of the classes, and what the numbers mean."""
+        from matplotlib.lines import Line2D
+
+        is_two = len(self.labels) == 2
+        figure.supylabel(f"log-odds of {self.labels[1]}" if is_two else "weight of evidence of each class", fontsize=8)
+        handles: list[Any] = class_patches(self.labels, self.colours)
+        numbers = [shape for shape in self.shapes if isinstance(shape, Curve) and not shape.is_categorical]
+        if any(had_missing(self.model, curve.feature) for curve in numbers):
+            handles.append(Line2D([], [], marker="D", color=INK, fillstyle="none", lw=0, label="a missing value"))
+        place: dict[str, Any] = {"loc": "outside upper left", "ncols": min(len(handles), 10), "alignment": "left"}
+        figure.legend(handles=handles, frameon=False, fontsize=8, title=title, title_fontsize=8, **place)
 
 
-def _crossings(values: Floats, line: Floats) -> tuple[Floats, Floats]:
-    """The same line with a point wherever it crosses zero, so that areas end there."""
-    turn = np.flatnonzero(line[:-1] * line[1:] < 0)
+def _fill(ax: Axes, values: Floats, line: Floats, colours: list[str]) -> None:
+    """Fill a line down to zero: above it in the colour of the second class, below it in that of the first."""
+    turn = np.flatnonzero(line[:-1] * line[1:] < 0)  # where it crosses zero: areas end there
     share = line[turn] / (line[turn] - line[turn + 1])
-    where = values[turn] + share * (values[turn + 1] - values[turn])
-    return np.insert(values, turn + 1, where), np.insert(line, turn + 1, 0.0)
+    values = np.insert(values, turn + 1, values[turn] + share * (values[turn + 1] - values[turn]))
+    line = np.insert(line, turn + 1, 0.0)
+    for area, colour in ((np.maximum(line, 0), colours[1]), (np.minimum(line, 0), colours[0])):
+        ax.fill_between(values, 0, area, color=colour, alpha=0.35, linewidth=0)
 
 
 def _strongest(lines: Floats) -> list[int]:
-    """Classes of which a curve says most; all of few classes."""
-    n_classes = lines.shape[1]
-    if n_classes <= _N_NAMED + 1:
-        return list(range(n_classes))
-    return [int(c) for c in np.argsort(-np.abs(lines).max(axis=0), kind="stable")[:_N_NAMED]]
-
-
-def _name_lines(ax: Axes, sheet: _Sheet, ends: Floats, classes: list[int], reach: float) -> None:
-    """Names of lines at their right ends, pushed apart where they would overlap."""
-    step, level = 0.17 * reach, -np.inf
-    for c in sorted(classes, key=lambda c: float(ends[c])):
-        level = max(float(ends[c]), level + step)
-        text = shortened(sheet.labels[c], 12)
-        ax.annotate(
-            text,
-            (1.0, level),
-            xycoords=("axes fraction", "data"),
-            xytext=(3, 0),
-            textcoords="offset points",
-            color=sheet.colours[c],
-            fontsize=7,
-            va="center",
-            annotation_clip=False,
-        )
-
-
-def _draw_missing(ax: Axes, sheet: _Sheet, curve: Curve, span: tuple[float, float]) -> None:
-    """What a missing value gets: a diamond at the left side."""
-    told = sheet.told(curve.missing - curve.mean)
-    for value, colour in zip(told, [INK] if sheet.is_two else sheet.colours, strict=True):
-        ax.plot([span[0]], [value], marker="D", color=colour, markersize=4.5, fillstyle="none", clip_on=False, zorder=4)
-
-
-def _draw_density(ax: Axes, sheet: _Sheet, curve: Curve, span: tuple[float, float], reach: float) -> None:
-    """The rows, as grey bars along the bottom."""
-    known = sheet.known(curve.feature)
-    if known.size:
-        counts, edges = np.histogram(known, bins=24, range=span)
-        heights = 0.32 * reach * counts / max(counts.max(), 1)
-        ax.bar(edges[:-1], heights, np.diff(edges), bottom=-1.3 * reach, align="edge", color=PALE, linewidth=0)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Categories
-# ---------------------------------------------------------------------------------------------------------------------
-
-
-def _draw_categories(ax: Axes, sheet: _Sheet, curve: Curve, reach: float) -> None:
-    told = sheet.told(curve.evidence - curve.mean)
-    chosen = np.arange(len(told))
-    if len(told) > _MAX_CATEGORIES:
-        chosen = np.sort(np.argsort(-np.abs(told).max(axis=1), kind="stable")[:_MAX_CATEGORIES])
-    counts = np.bincount(sheet.known(curve.feature).astype(np.intp), minlength=len(told) + 1)[chosen]
-    heights = 0.32 * reach * counts / max(counts.max(), 1)
-    ax.bar(range(len(chosen)), heights, 0.9, bottom=-1.3 * reach, color=PALE, linewidth=0)
-    for index, values in enumerate(told[chosen]):
-        if sheet.is_two:
-            ax.bar([index], values, 0.6, color=sheet.colours[1 if values[0] > 0 else 0], alpha=0.8)
-        else:
-            ax.plot([index, index], [values.min(), values.max()], color=FAINT, linewidth=0.7, zorder=1)
-            ax.scatter([index] * len(values), values, s=16, color=sheet.colours, zorder=2)
-    names = [category_text(sheet.model.category_names[curve.feature][code]) for code in chosen.tolist()]
-    crowded = sum(len(name) + 2 for name in names) > 30
-    texts = [shortened(name, 14) for name in names]
-    ax.set_xticks(range(len(chosen)), texts, rotation=40 if crowded else 0, ha="right" if crowded else "center")
-    ax.set_xlim(-0.6, len(chosen) - 0.4)
-    _finish_curve(ax, sheet, curve, reach)
-    if len(chosen) < len(told):
-        ax.set_xlabel(f"{len(told) - len(chosen)} more, about which less is said", fontsize=7)
-
-
-def _finish_curve(ax: Axes, sheet: _Sheet, shape: Curve | Interaction, reach: float) -> None:
-    ax.axhline(0, color=FAINT, linewidth=0.8, zorder=0)
-    ax.set_ylim(-1.3 * reach, 1.15 * reach)
-    _title(ax, sheet.names[shape.features[0]], shape)
-    bare(ax)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Maps
-# ---------------------------------------------------------------------------------------------------------------------
-
-
-def _draw_map(ax: Axes, sheet: _Sheet, shape: Interaction, strongest: float) -> None:
-    """The sum of rules over the first two features; others are held where most is said."""
-    grid = np.ptp(shape.grid(), axis=-1)
-    most = np.unravel_index(int(grid.argmax()), grid.shape)
-    right, up = (_side(sheet, shape, axis) for axis in (0, 1))
-    held = [(axis, shape.corners[axis][most[axis]]) for axis in range(2, len(shape.features))]
-    said = shape.grid(right.asked, up.asked, *(np.array([value]) for _, value in held))
-    said = said.reshape(len(right.asked), len(up.asked), -1)
-    painted = _painted(sheet, said, strongest).transpose(1, 0, 2)
-    extent = (*right.limits, *up.limits)
-    ax.imshow(painted, origin="lower", extent=extent, aspect="auto", interpolation="nearest")
-    _draw_rows(ax, sheet, right, up)
-    ways: list[tuple[_Side, Axis, Literal["x", "y"]]] = [(right, ax.xaxis, "x"), (up, ax.yaxis, "y")]
-    for side, axis, which in ways:
-        if side.categories:
-            axis.set_ticks(range(len(side.categories)), [shortened(own, 10) for own in side.categories])
-        elif sheet.model.is_whole(side.feature):
-            ax.locator_params(axis=which, integer=True)
-        if not side.categories:
-            write_values(axis, sheet.model.column_kind(side.feature))
-    ax.set_xlabel(shortened(sheet.names[right.feature], 34), fontsize=8, labelpad=1)
-    ax.set_ylabel(shortened(sheet.names[up.feature], 26), fontsize=8, labelpad=1)
-    where = [
-        f" where {sheet.names[shape.features[axis]]} is {_value(sheet, shape, axis, value)}" for axis, value in held
-    ]
-    _title(ax, f"{_spoken(sheet, said)}{' and'.join(where)}", shape)
-
-
-def _draw_product(ax: Axes, sheet: _Sheet, shape: Interaction, reach: float) -> None:
-    """Rules that ask one feature twice: their conditions multiply, so that the line bends between corners too."""
-    side = _side(sheet, shape, 0)
-    lines = sheet.told(shape.at(side.asked))
-    for line, colour in zip(lines.T, [INK] if sheet.is_two else sheet.colours, strict=True):
-        ax.plot(side.asked, line, "o" if side.categories else "-", color=colour, linewidth=1.4)
-    if side.categories:
-        ax.set_xticks(range(len(side.categories)), [shortened(own, 10) for own in side.categories])
-    _finish_curve(ax, sheet, shape, max(reach, float(np.abs(lines).max())))
-
-
-@dataclass(frozen=True)
-class _Side:
-    """One feature of a map: values that are asked for, the limits of the picture, and names of categories."""
-
-    feature: int
-    asked: Floats
-    limits: tuple[float, float]
-    categories: list[str]
-
-
-def _side(sheet: _Sheet, shape: Interaction, axis: int) -> _Side:
-    feature = shape.features[axis]
-    if feature in sheet.model.category_names:
-        names = [category_text(own) for own in sheet.model.category_names[feature]]
-        return _Side(feature, shape.corners[axis], (-0.5, len(names) - 0.5), names)
-    low, high = _range_of(sheet, feature, shape.corners[axis])
-    step = (high - low) / _N_STEPS
-    return _Side(feature, np.asarray(low + step * (np.arange(_N_STEPS) + 0.5), dtype=np.float64), (low, high), [])
-
-
-def _painted(sheet: _Sheet, said: Floats, strongest: float) -> Floats:
-    """Colour of the class that is spoken for, white where nothing is said; shape (..., 3)."""
-    label = np.array([rgb(colour) for colour in sheet.colours])[said.argmax(axis=-1)]
-    strength = _STRENGTH * np.ptp(said, axis=-1)[..., None] / strongest
-    return np.asarray(np.clip(1 + strength * (label - 1), 0.0, 1.0))
-
-
-def _spoken(sheet: _Sheet, said: Floats) -> str:
-    """The strongest weight on a map, and for which class."""
-    flat = said.reshape(-1, said.shape[-1])
-    told = flat[np.ptp(flat, axis=1).argmax()]
-    best = int(told.argmax())
-    weight = abs(told[1] - told[0]) if sheet.is_two else told[best]
-    return f"{shortened(sheet.labels[best], 16)}: up to {weight_text(float(weight))}"
-
-
-def _value(sheet: _Sheet, shape: Interaction, axis: int, value: float) -> str:
-    """A value of a feature that is held."""
-    feature, corners = shape.features[axis], shape.corners[axis]
-    names = sheet.model.category_names.get(feature)
-    if names is not None:
-        return category_text(names[int(value)])
-    said = sheet.model.number(feature, float(value))
-    return value_text(said) if has_words(said) else corner_text(corners, int(np.searchsorted(corners, value)))
-
-
-def _draw_rows(ax: Axes, sheet: _Sheet, right: _Side, up: _Side) -> None:
-    """The rows, as small dots; those of a category lie beside each other in no order that means anything."""
-    rng = np.random.default_rng(0)
-    points = sheet.rows[:, [right.feature, up.feature]]
-    for column, side in enumerate((right, up)):
-        if side.categories:
-            points[:, column] += rng.uniform(-0.3, 0.3, len(points))
-    if len(points) > _MAX_POINTS:
-        points = points[rng.choice(len(points), _MAX_POINTS, replace=False)]
-    ax.plot(points[:, 0], points[:, 1], ".", color=INK, markersize=1.8, alpha=0.35)
-    ax.set_xlim(*right.limits)
-    ax.set_ylim(*up.limits)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# What all panels share
-# ---------------------------------------------------------------------------------------------------------------------
-
-
-def _range_of(sheet: _Sheet, feature: int, corners: Floats) -> tuple[float, float]:
-    """Values of a number to draw: what training saw, and the rows given."""
-    seen = sheet.model.ranges[feature]
-    known = [own for own in (*seen, *sheet.known(feature)) if np.isfinite(own)] or corners.tolist()
-    low, high = float(min(known)), float(max(known))
-    return (low, high) if low < high else (low - 0.5, high + 0.5)
-
-
-def _title(ax: Axes, text: str, shape: Curve | Interaction) -> None:
-    ax.set_title(shortened(text, 52), fontsize=8.5, loc="left")
-    ax.tick_params(labelsize=7)
-    ax.set_gid(f"shape-{'-'.join(map(str, shape.features))}")
-
-
-def _legend(figure: Figure, sheet: _Sheet, part: str, lacking: bool) -> None:
-    """Colours of the classes, and what the numbers mean."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    figure.supylabel(
-        f"log-odds of {sheet.labels[1]}" if sheet.is_two else "weight of evidence of each class", fontsize=8
-    )
-    pairs = zip(sheet.labels, sheet.colours, strict=True)
-    handles: list[Patch | Line2D] = [Patch(color=colour, label=shortened(label, 20)) for label, colour in pairs]
-    if lacking:
-        handles.append(Line2D([], [], marker="D", color=INK, fillstyle="none", linewidth=0, label="a missing value"))
-    figure.legend(
-        handles=handles,
-        loc="outside upper left",
-        ncols=min(len(handles), 10),
-        frameon=False,
-        fontsize=8,
-        title=f"Speaks for{part}",
-        title_fontsize=8,
-        alignment="left",
-    )
+    """Lines that get furthest from zero; all of few."""
+    order: list[int] = np.argsort(-np.abs(lines).max(axis=0), kind="stable").tolist()
+    return order if len(order) <= _N_NAMED + 1 else order[:_N_NAMED]

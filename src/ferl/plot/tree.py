@@ -1,37 +1,60 @@
-"""The tree as a picture: columns by depth, rows by rule."""
+"""Trees: the whole tree as a picture, and the membership functions of one feature."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ferl._answers import model_of
 from ferl._models.model import Model
 from ferl._models.tree import FuzzyTree
 from ferl._models.tree_model import TreeModel
-from ferl._read.rules import LEAST_LISTED, Folded, fold, listed_categories, threshold_text
+from ferl._models.words import LinguisticVariable
+from ferl._read.rules import LEAST_LISTED, Bound, Folded, fold, listed_categories, threshold_text
 from ferl._read.text import probability_text, shown_names
-from ferl._util.text import class_colours, tint
+from ferl._util.arrays import Floats
+from ferl._util.text import class_colours, shown, tint
 from ferl.plot.canvas import (
-    BAND,
     FAINT,
     INK,
-    Panel,
+    PALE,
     axes_for,
-    draw_band,
-    draw_categories,
-    draw_shares,
-    draw_word,
+    bare,
+    check_least,
+    class_patches,
+    feature_index,
+    plain,
     shortened,
+    write_categories,
+    write_values,
 )
 from ferl.rules import FERLClassifier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+# Sizes in inches at the default size of the figure; letters shrink with smaller Axes.
+_ROW, _ROW_OF_WORDS = 0.31, 0.36
+_LEVEL = 1.52  # from a split to the next
+_INDENT = 0.34  # of a word below another one
+_LETTER = 0.064  # of a condition in words
+_PANEL = 1.08  # width of the picture of a split
+_HEIGHT = 0.2  # of a membership of one
+_TOP = 0.36
+_SHARES = 1.15
+_NAME, _NUMBER = 8.0, 7.0  # points
+_LONGEST_NAME, _LONGEST_CONDITION = 20, 48
+_SMALLEST = 0.35  # size of the letters, beside that of the sheet
+_MAX_LEGEND = 14
+_BAND = "#8f9ba5"  # where both sides of a split fire: no colour, since those are classes
+_SIDE = "#d5dbe0"  # membership of the left side, or of a word
+_GREY = "#777777"
 
 
 @dataclass(frozen=True)
@@ -81,21 +104,6 @@ def lay_out(
         if node not in row:
             row[node] = (row[children[node][0]] + row[children[node][-1]]) / 2
     return Layout(folded, row, ends)
-
-
-# Sizes in inches at the default size of the figure; letters shrink with smaller Axes.
-_ROW = {"splits": 0.31, "words": 0.36}
-_LEVEL = 1.52  # from a split to the next
-_INDENT = 0.34  # of a word below another one
-_LETTER = 0.064  # of a condition in words
-_LONGEST_CONDITION = 48
-_PANEL = 1.08
-_TOP = 0.36
-_SHARES = 1.15
-_NAME, _NUMBER = 8.0, 7.0  # points
-_LONGEST_NAME = 20
-_SMALLEST = 0.35  # size of the letters, beside that of the sheet
-_MAX_LEGEND = 14
 
 
 def plot_tree(
@@ -159,211 +167,336 @@ def plot_tree(
         raise ValueError(f"decimals is {decimals}; it must be at least 0, or None.")
     model = model_of(estimator, "plot_tree", TreeModel, "ferl.plot.plot_shapes")
     names, labels = shown_names(model, feature_names, class_names)
-    tree = model.tree
-    layout = lay_out(tree, max_depth, max_rules, min_weight)
-    sheet = _Sheet.for_layout(tree, layout, names, labels)
-    while ax is not None and sheet.ratio_on(ax) < _SMALLEST and len(layout.ends) > 1:
-        layout = lay_out(tree, max_depth, len(layout.ends) - 1, min_weight)
-        sheet = _Sheet.for_layout(tree, layout, names, labels)
-    scale = 1.0 if ax is None else sheet.scale_on(ax)
-    ax = axes_for("plot_tree", ax, (sheet.width, sheet.height + 0.35))
-    drawing = _Drawing(ax, sheet, layout, model, names, labels, decimals, scale)
-    sheet.prepare(ax)
-    if tree.word:
-        drawing.draw_words()
-    else:
-        drawing.draw_splits()
-    drawing.draw_table()
-    drawing.draw_legend()
+    drawing = _Drawing(model, names, labels, decimals, lay_out(model.tree, max_depth, max_rules, min_weight))
+    while ax is not None and drawing.ratio_on(ax) < _SMALLEST and len(drawing.layout.ends) > 1:
+        fewer = len(drawing.layout.ends) - 1
+        drawing = _Drawing(model, names, labels, decimals, lay_out(model.tree, max_depth, fewer, min_weight))
+    scale = 1.0 if ax is None else float(np.clip(drawing.ratio_on(ax), _SMALLEST, 1.3))
+    ax = axes_for("plot_tree", ax, (drawing.width, drawing.height + 0.35))
+    drawing.draw(ax, scale)
     return ax
 
 
-@dataclass(frozen=True)
-class _Sheet:
-    """Sizes of the drawing, in inches."""
+class _Drawing:
+    """One tree on one sheet."""
 
-    row: float
-    table: float
-    label: float
-    width: float
-    height: float
+    ax: Axes
+    scale: float
 
-    @classmethod
-    def for_layout(cls, tree: FuzzyTree, layout: Layout, names: list[str], labels: list[Any]) -> _Sheet:
-        row = _ROW["words" if tree.word else "splits"]
-        depth = max(int(tree.depth[node]) for node in layout.row)
-        if tree.word:
-            letters = max((len(_condition_text(tree, node, names)) for node in layout.ends), default=0)
-            table = 0.3 + _INDENT * max(depth - 1, 0) + _PANEL * 0.6 + _LETTER * letters
+    def __init__(self, model: Model, names: list[str], labels: list[Any], decimals: int | None, layout: Layout) -> None:
+        self.model, self.tree, self.categories = model, model.tree, model.category_names
+        self.names, self.labels, self.decimals, self.layout = names, labels, decimals, layout
+        self.colours = class_colours(len(labels))
+        depth = max(int(self.tree.depth[node]) for node in layout.row)
+        if self.tree.word:
+            letters = max(len(self._condition_text(node)) for node in layout.ends)
+            self.table = 0.3 + _INDENT * max(depth - 1, 0) + _PANEL * 0.6 + _LETTER * letters
         else:
-            table = 0.1 + _LEVEL * depth + 0.15
-        label = _LETTER * max(len(shortened(label, _LONGEST_NAME)) for label in labels)
-        width = table + _SHARES + label + (2.5 if layout.folded.n_hidden else 1.65)
-        return cls(row, table, label, width, _TOP + row * len(layout.ends))
-
-    def columns(self) -> dict[str, float]:
-        """Where texts of the table begin (label, folded) or end (confidence, support)."""
-        label = self.table + _SHARES + 0.1
-        confidence = label + self.label + 0.8
-        return {"label": label, "confidence": confidence, "support": confidence + 0.65, "folded": confidence + 0.8}
+            self.table = 0.1 + _LEVEL * depth + 0.15
+        self.row = _ROW_OF_WORDS if self.tree.word else _ROW
+        self.label = self.table + _SHARES + 0.1
+        self.confidence = self.label + 0.8 + _LETTER * max(len(shortened(own, _LONGEST_NAME)) for own in labels)
+        self.width = self.confidence + (1.6 if layout.folded.n_hidden else 0.75)
+        self.height = _TOP + self.row * len(layout.ends)
 
     def ratio_on(self, ax: Axes) -> float:
         """Size of Axes beside that of the sheet."""
         size = ax.get_position().size * cast("Figure", ax.figure).get_size_inches()
         return float(min(size[0] / self.width, size[1] / self.height))
 
-    def scale_on(self, ax: Axes) -> float:
-        """By how much letters shrink on Axes that are smaller than the sheet."""
-        return float(np.clip(self.ratio_on(ax), _SMALLEST, 1.3))
-
-    def y(self, row: float) -> float:
-        return _TOP + self.row * (row + 0.5)
-
-    def prepare(self, ax: Axes) -> None:
+    def draw(self, ax: Axes, scale: float) -> None:
+        """Draw everything, letters in this proportion to those of a sheet of its full size."""
+        self.ax, self.scale = ax, scale
         ax.set_xlim(0, self.width)
         ax.set_ylim(self.height, 0)
         ax.axis("off")
+        if self.tree.word:
+            for node in self.layout.ends:
+                self._draw_word(node)
+        else:
+            for node, sides in self.layout.folded.children.items():
+                self._draw_split(node, sides)
+        self._draw_table()
+        self._draw_legend()
 
+    def _y(self, node: int) -> float:
+        return _TOP + self.row * (self.layout.row[node] + 0.5)
 
-class _Drawing:
-    """One tree on one sheet."""
-
-    def __init__(
-        self,
-        ax: Axes,
-        sheet: _Sheet,
-        layout: Layout,
-        model: Model,
-        names: list[str],
-        labels: list[Any],
-        decimals: int | None,
-        scale: float,
-    ) -> None:
-        self.ax, self.sheet, self.layout = ax, sheet, layout
-        self.tree, self.names, self.labels, self.decimals = model.tree, names, labels, decimals
-        self.model, self.categories = model, model.category_names
-        self.colours = class_colours(len(labels))
-        self.scale = scale
-
-    def text(self, x: float, y: float, text: str, size: float = _NAME, **style: Any) -> None:
+    def _text(self, x: float, y: float, text: str, size: float = _NAME, **style: Any) -> None:
         self.ax.text(x, y, text, fontsize=size * self.scale, **{"color": INK, "va": "center", **style})
 
-    def draw_splits(self) -> None:
-        for node, sides in self.layout.folded.children.items():
-            left = 0.1 + _LEVEL * int(self.tree.depth[node])
-            middle = self.sheet.y(self.layout.row[node])
-            self._draw_split(node, left, middle)
-            is_category = int(self.tree.feature[sides[0]]) in self.categories
-            for side, sign in zip(sides, ("∈", "∉") if is_category else ("<", ">"), strict=True):
-                self._draw_branch(left + _PANEL + 0.05, middle, side, sign)
+    def _rectangle(
+        self, left: float, base: float, width: float, height: float, colour: str, gid: str, **style: Any
+    ) -> None:
+        from matplotlib.patches import Rectangle
 
-    def _draw_split(self, node: int, left: float, middle: float) -> None:
-        side = self.layout.folded.children[node][0]
-        feature = int(self.tree.feature[side])
-        seen = self.tree.support[side]
-        panel = Panel(left, middle + 0.07, _PANEL, 0.2, float(seen[0]), float(seen[1]))
+        style = {"edgecolor": "none", "linewidth": 0, **style}
+        self.ax.add_patch(Rectangle((left, base - height), width, height, facecolor=colour, gid=gid, **style))
+
+    def _draw_split(self, node: int, sides: Sequence[int]) -> None:
+        side, left, middle = sides[0], 0.1 + _LEVEL * int(self.tree.depth[node]), self._y(node)
+        feature, base, signs = int(self.tree.feature[side]), middle + 0.07, ("<", ">")
         if feature in self.categories:
-            membership = self.tree.memberships(side)
-            draw_categories(self.ax, panel, membership, node)
-            below = self._listed(feature, membership)
+            membership, signs = np.nan_to_num(self.tree.memberships(side)), ("∈", "∉")
+            self._draw_categories(left, base, _PANEL, membership, node)
+            inside = tuple((code, float(own)) for code, own in enumerate(membership) if own >= LEAST_LISTED)
+            below = shortened(f"{{{listed_categories(inside, self.categories[feature])}}}", _LONGEST_NAME + 6)
         else:
             low, high = (float(end) for end in self.tree.trapezoid[side, 2:])
-            draw_band(self.ax, panel, low, high, node)
+            place = self._draw_membership(left, base, _PANEL, side, [(low, 1.0), (high, 0.0)], f"side-{node}")
+            # Over the membership; a narrow band stays visible by its outline.
+            style = {"edgecolor": _BAND, "linewidth": 0.8, "alpha": 0.7}
+            self._rectangle(place(low), base, place(high) - place(low), _HEIGHT, _BAND, f"band-{node}", **style)
             below = threshold_text(self.model.column_kind(feature), low, high, self.decimals)
-        centre = left + _PANEL / 2
-        name = shortened(self.names[feature], _LONGEST_NAME)
-        self.text(centre, middle - 0.145, name, ha="center", va="bottom", fontweight="bold")
-        self.text(centre, middle + 0.105, below, _NUMBER, ha="center", va="top", color="#555555")
+        centre, name = left + _PANEL / 2, shortened(self.names[feature], _LONGEST_NAME)
+        self._text(centre, middle - 0.145, name, ha="center", va="bottom", fontweight="bold")
+        self._text(centre, middle + 0.105, below, _NUMBER, ha="center", va="top", color="#555555")
+        for branch, sign in zip(sides, signs, strict=True):
+            self._draw_branch(left + _PANEL + 0.05, middle, branch, sign)
 
-    def _listed(self, feature: int, membership: Any) -> str:
-        inside = tuple((code, float(own)) for code, own in enumerate(np.nan_to_num(membership)) if own >= LEAST_LISTED)
-        return shortened(f"{{{listed_categories(inside, self.categories[feature])}}}", _LONGEST_NAME + 6)
+    def _draw_membership(
+        self, left: float, base: float, width: float, node: int, corners: list[tuple[float, float]], gid: str
+    ) -> Callable[[float], float]:
+        """A membership over the range of its rows, level beyond its corners; returns where a value is drawn."""
+        from matplotlib.patches import Polygon
+
+        low, high = (float(end) for end in self.tree.support[node])
+
+        def place(value: float) -> float:
+            share = (min(max(value, low), high) - low) / (high - low) if high > low else 0.5
+            return left + width * share
+
+        values, heights = zip(*corners, strict=True)
+        # On an upright side a value is a member.
+        ends = [
+            (end, max((h for x, h in corners if x == end), default=float(np.interp(end, values, heights))))
+            for end in (low, high)
+        ]
+        points = [ends[0], *(corner for corner in corners if low < corner[0] < high), ends[1]]
+        line = np.array([(place(value), base - _HEIGHT * height) for value, height in points])
+        area = np.array([(place(low), base), *line, (place(high), base)])
+        self.ax.add_patch(Polygon(area, closed=True, facecolor=_SIDE, edgecolor="none", gid=f"{gid}-area"))
+        self.ax.plot(*line.T, color=INK, linewidth=0.9, gid=gid, solid_joinstyle="round")
+        self.ax.plot([left, left + width], [base, base], color=FAINT, linewidth=0.6)
+        return place
+
+    def _draw_categories(self, left: float, base: float, width: float, membership: Floats, node: int) -> None:
+        """A bar for each category: its membership in the left side of a split, or in a word."""
+        step = width / len(membership)
+        for code, value in enumerate(membership.tolist()):
+            start = left + step * (code + 0.1)
+            self._rectangle(start, base, 0.8 * step, _HEIGHT, PALE, f"track-{node}-{code}")
+            self._rectangle(start, base, 0.8 * step, _HEIGHT * value, "#7b8a96", f"category-{node}-{code}")
+        self.ax.plot([left, left + width], [base, base], color=FAINT, linewidth=0.6)
 
     def _draw_branch(self, start: float, middle: float, side: int, sign: str) -> None:
         """An elbow from a split to the next one, or to the row where the path ends."""
-        y, elbow = self.sheet.y(self.layout.row[side]), start + 0.12
+        y, elbow = self._y(side), start + 0.12
         is_end = side not in self.layout.folded.children
-        end = self.sheet.table - 0.04 if is_end else start - _PANEL - 0.05 + _LEVEL - 0.04
-        dashed = (0, (3, 2)) if side in self.layout.folded.n_hidden else "solid"
-        line = self.ax.plot([start, elbow, elbow, end], [middle, middle, y, y], gid=f"branch-{side}")[0]
-        line.set(color=self._branch_colour(side), linewidth=self._thickness(side), linestyle=dashed)
-        line.set(solid_joinstyle="round", zorder=1)
+        end = self.table - 0.04 if is_end else start - _PANEL - 0.05 + _LEVEL - 0.04
+        style = (0, (3, 2)) if side in self.layout.folded.n_hidden else "solid"
+        self._draw_line([start, elbow, elbow, end], [middle, middle, y, y], side, linestyle=style)
         away = -0.07 if y < middle else 0.07
-        self.text(elbow + 0.05, y + away, sign, 6.5, color="#777777", gid=f"sign-{side}")
+        self._text(elbow + 0.05, y + away, sign, 6.5, color=_GREY, gid=f"sign-{side}")
 
-    def _branch_colour(self, node: int) -> str:
+    def _draw_line(self, x: list[float], y: list[float], node: int, **style: Any) -> None:
+        """A branch: the colour of the most probable class, as thick as the training weight."""
         share = self.tree.consequent[node]
-        return tint(self.colours[int(np.argmax(share))], 0.3 + 0.6 * float(share.max()))
+        colour = tint(self.colours[int(np.argmax(share))], 0.3 + 0.6 * float(share.max()))
+        width = (0.7 + 4.5 * float(self.tree.weight[node] / self.tree.weight[0])) * self.scale
+        style = {"color": colour, "linewidth": width, "solid_joinstyle": "round", "zorder": 1, **style}
+        self.ax.plot(x, y, gid=f"branch-{node}", **style)
 
-    def _thickness(self, node: int) -> float:
-        return (0.7 + 4.5 * float(self.tree.weight[node] / self.tree.weight[0])) * self.scale
-
-    def draw_words(self) -> None:
-        for node in self.layout.ends:
-            if node == 0:
-                continue
-            left = 0.1 + _INDENT * (int(self.tree.depth[node]) - 1)
-            middle = self.sheet.y(self.layout.row[node])
-            self._draw_stem(node, left, middle)
-            self._draw_condition(node, left, middle)
-
-    def _draw_stem(self, node: int, left: float, middle: float) -> None:
-        parent = int(self.tree.parent[node])
+    def _draw_word(self, node: int) -> None:
+        if node == 0:
+            return
+        feature, parent, width = int(self.tree.feature[node]), int(self.tree.parent[node]), _PANEL * 0.6
+        left, middle = 0.1 + _INDENT * (int(self.tree.depth[node]) - 1), self._y(node)
         if parent > 0:
-            x, top = left - _INDENT + 0.12, self.sheet.y(self.layout.row[parent]) + 0.13
-            line = self.ax.plot([x, x, left - 0.03], [top, middle, middle], gid=f"branch-{node}")[0]
-            line.set(color=self._branch_colour(node), linewidth=self._thickness(node), zorder=1)
-
-    def _draw_condition(self, node: int, left: float, middle: float) -> None:
-        feature, width = int(self.tree.feature[node]), _PANEL * 0.6
-        seen = self.tree.support[node]
-        panel = Panel(left, middle + 0.1, width, 0.2, float(seen[0]), float(seen[1]))
+            x = left - _INDENT + 0.12
+            self._draw_line([x, x, left - 0.03], [self._y(parent) + 0.13, middle, middle], node)
         if feature in self.categories:
-            draw_categories(self.ax, panel, self.tree.memberships(node), node)
+            membership = np.nan_to_num(self.tree.memberships(node))
+            self._draw_categories(left, middle + 0.1, width, membership, node)
         else:
-            draw_word(self.ax, panel, self.tree.trapezoid[node], node)
-        self.text(left + width + 0.08, middle, _condition_text(self.tree, node, self.names))
+            ends = zip(self.tree.trapezoid[node].tolist(), (0.0, 1.0, 1.0, 0.0), strict=True)
+            corners = [corner for corner in ends if math.isfinite(corner[0])]
+            self._draw_membership(left, middle + 0.1, width, node, corners, f"word-{node}")
+        self._text(left + width + 0.08, middle, self._condition_text(node))
 
-    def draw_table(self) -> None:
+    def _condition_text(self, node: int) -> str:
+        """The condition of a node, in words."""
+        if node == 0:
+            return "always"
+        beginning = "and" if self.tree.parent[node] > 0 else "if"
+        name, word = self.names[self.tree.feature[node]], self.tree.word[node]
+        return shortened(f"{beginning} {name} is {word}", _LONGEST_CONDITION)
+
+    def _draw_table(self) -> None:
         """Class shares, label and support of every row."""
-        left, total, at = self.sheet.table, float(self.tree.weight[0]), self.sheet.columns()
-        self.text(left, _TOP - 0.1, "shares of classes", _NUMBER, color=FAINT)
-        self.text(at["label"], _TOP - 0.1, "label", _NUMBER, color=FAINT)
-        self.text(at["confidence"], _TOP - 0.1, "confidence", _NUMBER, color=FAINT, ha="right")
-        self.text(at["support"], _TOP - 0.1, "support", _NUMBER, color=FAINT, ha="right")
+        left, support = self.table, self.confidence + 0.65
+        columns = (left, "shares of classes", "left"), (self.label, "label", "left")
+        for x, name, side in (*columns, (self.confidence, "confidence", "right"), (support, "support", "right")):
+            self._text(x, _TOP - 0.1, name, _NUMBER, color=FAINT, ha=side)
         for node in self.layout.ends:
-            middle, shares = self.sheet.y(self.layout.row[node]), self.tree.consequent[node]
-            draw_shares(self.ax, Panel(left, middle + 0.085, _SHARES, 0.17), shares, self.colours, node)
-            best, support = int(np.argmax(shares)), float(self.tree.weight[node]) / total
-            self.text(at["label"], middle, shortened(self.labels[best], _LONGEST_NAME), gid=f"label-{node}")
-            self.text(at["confidence"], middle, probability_text(float(shares[best])), ha="right")
-            self.text(at["support"], middle, f"{support:.0%}" if support >= 0.01 else "<1%", ha="right")
-            if node in self.layout.folded.n_hidden:
-                self.text(
-                    at["folded"], middle, f"+ {self.layout.folded.n_hidden[node]} rules", _NUMBER, color="#777777"
-                )
+            y, shares = self._y(node), self.tree.consequent[node]
+            ends = np.concatenate([[0.0], np.cumsum(shares / shares.sum())]) * _SHARES
+            for c, colour in enumerate(self.colours):
+                self._rectangle(left + ends[c], y + 0.085, ends[c + 1] - ends[c], 0.17, colour, f"share-{node}-{c}")
+            best, share = int(np.argmax(shares)), float(self.tree.weight[node] / self.tree.weight[0])
+            self._text(self.label, y, shortened(self.labels[best], _LONGEST_NAME), gid=f"label-{node}")
+            self._text(self.confidence, y, probability_text(float(shares[best])), ha="right")
+            self._text(support, y, f"{share:.0%}" if share >= 0.01 else "<1%", ha="right")
+            n_hidden = self.layout.folded.n_hidden.get(node)
+            if n_hidden is not None:
+                self._text(support + 0.15, y, f"+ {n_hidden} rules", _NUMBER, color=_GREY)
 
-    def draw_legend(self) -> None:
+    def _draw_legend(self) -> None:
         from matplotlib.patches import Patch
 
-        shown = [
-            Patch(color=colour, label=shortened(label, _LONGEST_NAME))
-            for label, colour in zip(self.labels[:_MAX_LEGEND], self.colours, strict=False)
-        ]
-        if any(own.get_gid() == f"band-{node}" for node in self.layout.folded.children for own in self.ax.patches):
-            shown.append(Patch(color=BAND, label="band: both branches fire"))
+        entries = class_patches(self.labels[:_MAX_LEGEND], self.colours[:_MAX_LEGEND])
+        if any(str(patch.get_gid()).startswith("band-") for patch in self.ax.patches):
+            entries.append(Patch(color=_BAND, label="band: both branches fire"))
         if len(self.labels) > _MAX_LEGEND:
-            shown.append(Patch(color="none", label=f"and {len(self.labels) - _MAX_LEGEND} more"))
-        columns = max(1, min(len(shown), int(self.sheet.width / 1.4)))
+            entries.append(Patch(color="none", label=f"and {len(self.labels) - _MAX_LEGEND} more"))
         style: dict[str, Any] = {"frameon": False, "borderaxespad": 0.2, "handlelength": 1.2}
-        self.ax.legend(
-            handles=shown, ncols=columns, loc="upper left", bbox_to_anchor=(0, 0), fontsize=_NAME * self.scale, **style
-        )
+        style |= {"ncols": max(1, min(len(entries), int(self.width / 1.4))), "fontsize": _NAME * self.scale}
+        self.ax.legend(handles=entries, loc="upper left", bbox_to_anchor=(0, 0), **style)
 
 
-def _condition_text(tree: FuzzyTree, node: int, names: list[str]) -> str:
-    """The condition of a node, in words."""
-    if node == 0:
-        return "always"
-    beginning = "and" if tree.parent[node] > 0 else "if"
-    return shortened(f"{beginning} {names[tree.feature[node]]} is {tree.word[node]}", _LONGEST_CONDITION)
+# ---------------------------------------------------------------------------------------------------------------------
+# Memberships of one feature
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def plot_memberships(
+    estimator: FERLClassifier,
+    feature: int | str,
+    *,
+    feature_names: Sequence[str] | None = None,
+    max_splits: int = 6,
+    ax: Axes | None = None,
+) -> Axes:
+    """How much each value of a feature belongs to a word, or to the left side of a split.
+
+    Models in words: a line for each word of the feature. Trees with learned splits: a line for each split on it, which
+    falls from one to zero inside the band; where lines are many, those of the heaviest splits. Features that are
+    categories: a group of bars for each category, of its memberships in the left sides of the splits (or in the words
+    that rules use).
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Fitted.
+    feature : int or str
+        Its number or its name.
+    feature_names : sequence of str, default=None
+        Names of the features; by default those of the training table.
+    max_splits : int, default=6
+        Draw at most so many splits.
+    ax : matplotlib Axes, default=None
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLTreeClassifier
+    >>> from ferl.plot import plot_memberships
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = FERLTreeClassifier("medium", max_rules=3, random_state=0).fit(X, y)
+    >>> ax = plot_memberships(clf, 2, ax=Figure().subplots())
+    >>> [line.get_label() for line in ax.lines]
+    ['below 2.46 ±0.09']
+    """
+    check_least("max_splits", max_splits)
+    model = model_of(estimator, "plot_memberships")
+    if model.words is None:  # the ramps of wide rules are no splits
+        model = model_of(estimator, "plot_memberships", TreeModel, "ferl.plot.plot_shapes")
+    names, _ = shown_names(model, feature_names, None)
+    index = feature_index(model, feature, names)
+    tree = model.tree
+    variable = None if model.words is None else model.words[index]
+    nodes = _conditions_on(tree, index)
+    if variable is None and not nodes.size:
+        used = [names[j] for j in np.unique(tree.feature[1:]) if j < model.n_features]
+        asked = f"Choose one that they ask: {shown(used)}." if used else "They ask for none."
+        raise ValueError(f"No rule asks for feature {shown(names[index])}. {asked}")
+    ax = axes_for("plot_memberships", ax, (5.6, 3.0))
+    categories = model.category_names.get(index)
+    unit = ""
+    if categories is not None:
+        _draw_bars(ax, tree, nodes[:max_splits], categories)
+    elif variable is not None:
+        ends = [end for own in variable.sets for end in own.ends]
+        _draw_words(ax, variable, _span(tree, index, ends))
+        unit = f" ({plain(variable.unit)})" if variable.unit else ""
+    else:
+        _draw_bands(ax, tree, nodes[:max_splits], _span(tree, index, tree.trapezoid[nodes, 2:].ravel().tolist()))
+        if len(nodes) > max_splits:
+            ax.set_title(f"the {max_splits} heaviest of {len(nodes)} splits", fontsize=9, loc="right")
+    if variable is None or categories is not None:
+        ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))
+    ax.set_xlabel(plain(names[index]) + unit)
+    if categories is None:
+        write_values(ax.xaxis, model, index)
+    ax.set_ylabel("membership")
+    ax.set_ylim(0, 1.04)
+    bare(ax)
+    return ax
+
+
+def _conditions_on(tree: FuzzyTree, feature: int) -> NDArray[np.intp]:
+    """Nodes with a condition on the feature, heaviest parent first: of a split the left side, of words one of each."""
+    nodes = np.flatnonzero(tree.feature == feature)
+    if tree.word:
+        first = {tree.word[node]: node for node in nodes[::-1]}
+        return np.array(sorted(first.values()), dtype=np.intp)
+    left = nodes[nodes == tree.parent[nodes] + 1]  # a split's left side comes right after it
+    return np.asarray(left[np.argsort(-tree.weight[tree.parent[left]], kind="stable")])
+
+
+def _span(tree: FuzzyTree, feature: int, ends: Sequence[float]) -> tuple[float, float]:
+    """Values to draw: those that training rows had at any condition on the feature, and all ends of its sets."""
+    seen = tree.support[tree.feature == feature].ravel()
+    values = [value for value in (*seen.tolist(), *ends) if math.isfinite(value)]
+    low, high = min(values), max(values)
+    margin = 0.04 * (high - low) or 1.0
+    return low - margin, high + margin
+
+
+def _draw_words(ax: Axes, variable: LinguisticVariable, span: tuple[float, float]) -> None:
+    for own, colour in zip(variable.sets, class_colours(len(variable.sets)), strict=True):
+        corners = sorted({*span, *(end for end in own.ends if math.isfinite(end))})
+        # Just outside an upright side the membership is zero: without these values it would be drawn as a slope.
+        values = np.array([x for end in corners for x in (np.nextafter(end, -np.inf), end, np.nextafter(end, np.inf))])
+        membership = own.membership(values)
+        ax.plot(values, membership, color=colour, linewidth=1.8, label=plain(own.name))
+        ax.fill_between(values, membership, color=colour, alpha=0.10, linewidth=0)
+        core = (max(own.b, span[0]) + min(own.c, span[1])) / 2
+        ax.text(core, 1.05, shortened(own.name, 18), color=colour, ha="center", va="bottom", fontsize=9)
+    ax.set_xlim(*span)
+
+
+def _draw_bands(ax: Axes, tree: FuzzyTree, nodes: NDArray[np.intp], span: tuple[float, float]) -> None:
+    for node, colour in zip(nodes, class_colours(len(nodes)), strict=True):
+        low, high = tree.trapezoid[node, 2:]
+        bound = Bound((low + high) / 2, (high - low) / 2)
+        ax.axvspan(low, high, color=tint(colour, 0.22), linewidth=0, zorder=0)
+        ax.plot([span[0], low, high, span[1]], [1, 1, 0, 0], color=colour, linewidth=1.8, label=f"below {bound.text()}")
+    ax.set_xlim(*span)
+
+
+def _draw_bars(ax: Axes, tree: FuzzyTree, nodes: NDArray[np.intp], categories: Sequence[object]) -> None:
+    width = 0.8 / len(nodes)
+    for turn, (node, colour) in enumerate(zip(nodes, class_colours(len(nodes)), strict=True)):
+        name = tree.word[node] if tree.word else f"split of {tree.weight[tree.parent[node]]:.0f} rows"
+        membership = np.nan_to_num(tree.memberships(int(node)))
+        positions = np.arange(len(membership)) + (turn - (len(nodes) - 1) / 2) * width
+        ax.bar(positions, membership, width * 0.9, color=colour, label=shortened(name, 36))
+    write_categories(ax, categories, 18, most_letters=40)
+    ax.axhline(0, color=INK, linewidth=0.8)

@@ -16,7 +16,7 @@ from ferl._tables.columns import Column
 from ferl._util.arrays import Bools, Floats, Ints
 from ferl._util.text import shown_line, shown_names
 from ferl.metrics import aurc, expected_calibration_error, risk_coverage_curve
-from ferl.metrics.groups import SMALL_GROUP, count_groups, group_rows, positive_index
+from ferl.metrics.comparison import SMALL_GROUP, count_groups, group_rows, positive_index
 
 Cell = Callable[[int, int], Any]
 

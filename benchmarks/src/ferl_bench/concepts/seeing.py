@@ -13,15 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl._util.arrays import Floats
-from ferl.concepts import ConceptCalibrator, ConceptDetector, TorchDetector, see_concepts
+from ferl.concepts import ConceptCalibrator, ConceptDetector, see_concepts
 from ferl_bench.concepts.data import ConceptSet
+from ferl_bench.concepts.torch_detector import TorchDetector
 from ferl_bench.errors import require
 from ferl_bench.facts import code_digest, versions
 
 Rows = NDArray[np.intp]
 
 N_FOLDS = 5
-_CODE = tuple(f"ferl/concepts/{name}.py" for name in ("detectors", "torch_detector"))
+_CODE = ("ferl/concepts/detectors.py", "ferl_bench/concepts/torch_detector.py")
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from ferl.plot import critical_difference, plot_critical_difference
 from ferl_bench.common_sets import common_sets_section
+from ferl_bench.critical_difference import critical_difference, plot_critical_difference
 from ferl_bench.headline import Headline
 from ferl_bench.method import Method, all_methods, packages_of
 from ferl_bench.methods.ferl import WIDE

@@ -13,8 +13,7 @@ pytest.importorskip("matplotlib", reason='plots need matplotlib: pip install "fe
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ferl.plot import average_ranks, critical_difference, plot_critical_difference
-from ferl.plot.critical_difference import alike_groups
+from ferl_bench.critical_difference import alike_groups, average_ranks, critical_difference, plot_critical_difference
 
 # Demšar (2006), table 5(a): for 2 to 10 methods.
 PUBLISHED = {

@@ -36,7 +36,7 @@ def average_ranks(scores: Mapping[str, ArrayLike], *, higher_is_better: bool = T
 
     Examples
     --------
-    >>> from ferl.plot import average_ranks
+    >>> from ferl_bench.critical_difference import average_ranks
     >>> average_ranks({"tree": [0.8, 0.9, 0.7], "forest": [0.9, 0.9, 0.8]})
     {'tree': 1.8333333333333333, 'forest': 1.1666666666666667}
     """
@@ -79,7 +79,7 @@ def critical_difference(n_methods: int, n_sets: int, alpha: float = 0.05) -> flo
     --------
     Demšar's example, four methods on fourteen data sets:
 
-    >>> from ferl.plot import critical_difference
+    >>> from ferl_bench.critical_difference import critical_difference
     >>> round(critical_difference(4, 14), 2), round(critical_difference(4, 14, alpha=0.1), 2)
     (1.25, 1.12)
     """
@@ -129,7 +129,7 @@ def plot_critical_difference(
     Examples
     --------
     >>> from matplotlib.figure import Figure
-    >>> from ferl.plot import plot_critical_difference
+    >>> from ferl_bench.critical_difference import plot_critical_difference
     >>> ranks = {"C4.5": 3.143, "C4.5+m": 2.0, "C4.5+cf": 2.893, "C4.5+m+cf": 1.964}
     >>> ax = plot_critical_difference(ranks, n_sets=14, ax=Figure().subplots())
     >>> [text.get_text() for text in ax.texts][0]
@@ -177,7 +177,7 @@ def _in_order(average_ranks: Mapping[str, float]) -> tuple[list[str], list[float
     if not abs(total - n * (n + 1) / 2) <= _ROUNDING * n:
         raise ValueError(
             f"average_ranks of {n} methods sum to {n * (n + 1) / 2:g}; these sum to {total:.3f}. "
-            "Rank all methods on every data set, equal ones by the mean of their ranks: ferl.plot.average_ranks."
+            "Rank all methods on every data set, equal ones by the mean of their ranks: use average_ranks."
         )
     ordered = sorted(average_ranks.items(), key=lambda item: item[1])
     return [name for name, _ in ordered], [float(rank) for _, rank in ordered]

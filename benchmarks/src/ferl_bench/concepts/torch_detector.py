@@ -29,8 +29,7 @@ class TorchDetector(BaseEstimator):
     ----------
     module : torch.nn.Module or callable, default=None
         The network: its output is one logit for each concept. A callable makes it, ``module(row_shape, n_concepts)``.
-        None: one hidden layer for rows of features, standardised first. :func:`ferl.concepts.resnet50` is one for
-        images.
+        None: one hidden layer for rows of features, standardised first. :func:`resnet50` is one for images.
     hidden : int, default=256
         Units of the hidden layer; only where ``module`` is None, as ``dropout``.
     dropout : float, default=0.3
@@ -68,7 +67,7 @@ class TorchDetector(BaseEstimator):
 
     Notes
     -----
-    Concept labels that are NaN are left out of the loss. Needs torch: ``pip install 'ferl[concepts]'``.
+    Concept labels that are NaN are left out of the loss. Needs torch: ``pip install './benchmarks[torch]'``.
     """
 
     accepts_missing_concepts = True
@@ -190,7 +189,7 @@ class TorchDetector(BaseEstimator):
             if values.ndim != 2:
                 raise ValueError(
                     f"X has the shape {values.shape}; without a module rows of features are needed. Pass a module, "
-                    "for example module=ferl.concepts.resnet50."
+                    "for example module=resnet50."
                 )
             spread = values.std(axis=0)
             self.mean_ = values.mean(axis=0).astype(np.float32)
@@ -236,7 +235,7 @@ def resnet50_detector(*, weights: str | None = "DEFAULT", size: int = 224, **par
     size : int, default=224
         Height and width of the images that the network sees.
     **parameters
-        Of :class:`ferl.concepts.TorchDetector`; by default the paper's 15 epochs, batches of 64 and a learning rate of
+        Of :class:`TorchDetector`; by default the paper's 15 epochs, batches of 64 and a learning rate of
         1e-4.
 
     Returns
@@ -324,7 +323,7 @@ def require_torch(package: str = "torch") -> Any:
         return import_module(package)
     except ModuleNotFoundError as error:
         missing = package.partition(".")[0]
-        remedy = "pip install 'ferl[concepts]'" if missing == "torch" else f"pip install {missing}"
+        remedy = "pip install './benchmarks[torch]'" if missing == "torch" else f"pip install {missing}"
         raise ModuleNotFoundError(
             f"This detector needs {missing}, which is not installed ({remedy}). Detectors of scikit-learn, functions "
             "and precomputed concepts work without it."

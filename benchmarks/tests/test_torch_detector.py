@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from ferl.concepts import ConceptBottleneckFERL, TorchDetector, resnet50_detector
+from ferl.concepts import ConceptBottleneckFERL
+from ferl_bench.concepts.torch_detector import TorchDetector, resnet50_detector
 
-NEEDS_TORCH = "torch is not installed (pip install 'ferl[concepts]')"
+NEEDS_TORCH = "torch is not installed (pip install './benchmarks[torch]')"
 
 
 def rows(n_rows=300, seed=0):
@@ -29,7 +30,8 @@ class Missing:
             raise ModuleNotFoundError("No module named 'torch'", name="torch")
 sys.meta_path.insert(0, Missing())
 import numpy as np
-from ferl.concepts import ConceptBottleneckFERL, TorchDetector
+from ferl.concepts import ConceptBottleneckFERL
+from ferl_bench.concepts.torch_detector import TorchDetector
 X, y = np.repeat(np.eye(2), 10, axis=0), np.repeat([0, 1], 10)
 assert ConceptBottleneckFERL(class_concepts=np.eye(2)).fit(X, y).score(X, y) == 1
 try:
@@ -38,7 +40,7 @@ except ModuleNotFoundError as error:
     print(error)
 """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "pip install 'ferl[concepts]'" in found
+    assert "pip install './benchmarks[torch]'" in found
     assert "work without it" in found
 
 

@@ -1,8 +1,9 @@
-"""Groups of rows: how often answers are right, wrong or missing in each of them."""
+"""Comparisons: groups of rows, and a classifier before and after a change."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,15 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from ferl._tables import codes_of, refuse_other_kind
 from ferl._tables.columns import Column, array_column, infinity_message
 from ferl._tables.values import is_missing
-from ferl._util.arrays import Bools, Ints
+from ferl._util.arrays import Bools, Floats, Ints
 from ferl._util.text import exact_text, number_text, shown
-from ferl.metrics.sets import check_same_length, column_of, vector
+from ferl.metrics.sets import check_same_length, column_of, vectors
 
 SMALL_GROUP = 30  # labelled rows, below which a rate says little
 N_INTERVALS = 4  # that a column of numbers is cut into
 MAX_VALUES = 8  # distinct numbers that are a group each
 MAX_GROUPS = 20  # categories; the rarer ones are one group together
-MISSING = "missing"
 _NORMAL_95 = 1.959963984540054  # 97.5 % of a normal distribution lie below it
 
 
@@ -120,18 +120,16 @@ def metrics_by_group(
     f 2 0.5 (1.0, 0.0)
     m 2 1.0 (1.0, 1.0)
     """
-    names, guess = vector(classes, "classes"), vector(y_pred, "y_pred")
+    (names,), (guess,) = vectors(classes=classes), vectors(y_pred=y_pred)
     label = column_of(guess, names, "y_pred")
     truth = _known_codes(y_true, names, len(guess))
-    held = _as_held(groups)
-    check_same_length(guess, "y_pred", held, "groups")
-    is_open = np.zeros(len(guess), dtype=np.bool_) if abstained is None else vector(abstained, "abstained")
-    check_same_length(guess, "y_pred", is_open, "abstained")
+    given = np.zeros(len(guess), dtype=np.bool_) if abstained is None else abstained
+    _, held, is_open = vectors(y_pred=guess, groups=_as_held(groups), abstained=given)
     if is_open.dtype != np.bool_:
         raise ValueError(f"abstained holds {is_open.dtype}; pass a boolean for each row.")
     if n_intervals < 2:
         raise ValueError(f"n_intervals is {n_intervals}; it must be at least 2.")
-    grouping = group_rows(array_column("groups", vector(held, "groups")), n_intervals)
+    grouping = group_rows(array_column("groups", held), n_intervals)
     return count_groups(truth, label, is_open, *grouping, len(names), positive_index(names.tolist(), positive), small)
 
 
@@ -148,7 +146,7 @@ def _known_codes(y_true: ArrayLike | None, classes: NDArray[Any], n_rows: int) -
     """Labels as indices of the classes: -1 where a label is missing, -2 where it is none of them."""
     if y_true is None:
         return np.full(n_rows, -1, dtype=np.int32)
-    labels = vector(_as_held(y_true), "y_true")
+    (labels,) = vectors(y_true=_as_held(y_true))
     refuse_other_kind(labels, "y_true", classes, "classes")
     check_same_length(np.empty(n_rows), "y_pred", labels, "y_true")
     codes = codes_of(labels, classes)
@@ -210,27 +208,24 @@ def _intervals(numbers: NDArray[Any], n_intervals: int) -> tuple[list[str], NDAr
 
 def _categories(column: Column) -> tuple[list[str], NDArray[np.intp]]:
     """Each value that rows hold is a group; of many the commonest, and the others together."""
-    values, counts = column.factor.values, column.factor.counts()
-    rows_with: dict[Any, int] = {}
-    for value, count in zip(values, counts.tolist(), strict=True):
+    values, rows_with = column.factor.values, Counter[Any]()
+    for value, count in zip(values, column.factor.counts().tolist(), strict=True):
         if count and not is_missing(value):
-            rows_with[value] = rows_with.get(value, 0) + count  # a dictionary may hold a value twice
+            rows_with[value] += count  # a dictionary may hold a value twice
     held = sorted(rows_with)
-    commonest = sorted(held, key=lambda value: -rows_with[value])
-    kept = set(held if len(held) <= MAX_GROUPS else commonest[: MAX_GROUPS - 1])
-    shown_values = [value for value in held if value in kept]
-    names = [number_text(value) if isinstance(value, float) else str(value) for value in shown_values]
-    index = {value: code for code, value in enumerate(shown_values)}
-    n_rarer = len(held) - len(kept)
-    if n_rarer:
-        names.append(f"{n_rarer} rarer values")
+    most = len(held) if len(held) <= MAX_GROUPS else MAX_GROUPS - 1
+    kept = sorted(sorted(held, key=lambda value: -rows_with[value])[:most])
+    names = [number_text(value) if isinstance(value, float) else str(value) for value in kept]
+    if len(kept) < len(held):
+        names.append(f"{len(held) - len(kept)} rarer values")
+    index = {value: code for code, value in enumerate(kept)}
     of_value = [len(names) if is_missing(value) else index.get(value, len(index)) for value in values]
     return _with_missing(names, np.array(of_value, dtype=np.intp)[column.factor.codes])
 
 
 def _with_missing(names: list[str], codes: NDArray[np.intp]) -> tuple[list[str], NDArray[np.intp]]:
     """The group of missing values is named where some row is in it."""
-    return ([*names, MISSING] if (codes == len(names)).any() else names), codes.astype(np.intp)
+    return ([*names, "missing"] if (codes == len(names)).any() else names), codes.astype(np.intp)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -286,14 +281,13 @@ def _rates(
     hits = np.bincount(label[truth == label], minlength=n_classes)
     recall = tuple(float(hits[c] / rows[c]) if rows[c] else None for c in range(n_classes))
     missed = [None if own is None else 1 - own for own in recall]
-    is_labelled = n_labelled > 0
     return GroupMetrics(
         group=name,
         n_rows=n_rows,
         n_labelled=n_labelled,
         is_small=(n_labelled or n_rows) < small,
-        accuracy=n_right / n_labelled if is_labelled else None,
-        accuracy_range=wilson_interval(n_right, n_labelled) if is_labelled else None,
+        accuracy=n_right / n_labelled if n_labelled else None,
+        accuracy_range=wilson_interval(n_right, n_labelled) if n_labelled else None,
         abstention=float(abstained.mean()) if n_rows else 0.0,
         predicted=tuple((np.bincount(label, minlength=n_classes) / max(n_rows, 1)).tolist()),
         n_by_class=tuple(rows.tolist()),
@@ -304,16 +298,7 @@ def _rates(
 
 
 def wilson_interval(n_hits: int, n_rows: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share.
-
-    Parameters
-    ----------
-    n_hits, n_rows : int
-        So many of so many rows, one at least.
-
-    Returns
-    -------
-    tuple of float
+    """Wilson's 95 % interval of a share, so many of so many rows.
 
     Examples
     --------
@@ -324,3 +309,98 @@ def wilson_interval(n_hits: int, n_rows: int) -> tuple[float, float]:
     middle = (share + square / (2 * n_rows)) / (1 + square / n_rows)
     spread = _NORMAL_95 / (1 + square / n_rows) * math.sqrt(share * (1 - share) / n_rows + square / (4 * n_rows**2))
     return max(0.0, middle - spread), min(1.0, middle + spread)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A change of a classifier
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How good probabilities are on given rows; ``auc`` is NaN unless there are two classes, and rows of both."""
+
+    accuracy: float
+    log_loss: float
+    auc: float
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A classifier before and after a change, on the same rows.
+
+    Attributes
+    ----------
+    before, after : Quality
+        Accuracy, log-loss, and the area under the ROC curve.
+    n_changed : int
+        Number of rows that get another label.
+    n_rows : int
+        Number of rows.
+    """
+
+    before: Quality
+    after: Quality
+    n_changed: int
+    n_rows: int
+
+    def __str__(self) -> str:
+        parts = [
+            f"accuracy {_figure(self.before.accuracy)} -> {_figure(self.after.accuracy)}",
+            f"log-loss {_figure(self.before.log_loss)} -> {_figure(self.after.log_loss)}",
+        ]
+        if not np.isnan(self.before.auc):
+            parts.append(f"AUC {_figure(self.before.auc)} -> {_figure(self.after.auc)}")
+        get = "gets" if self.n_changed == 1 else "get"
+        return f"{', '.join(parts)}; {self.n_changed} of {self.n_rows} rows {get} another label"
+
+
+def _figure(value: float) -> str:
+    """Four digits."""
+    return f"{value:.4f}" if value < 1 else f"{value:.3f}"
+
+
+def cost_of_change(classes: NDArray[Any], y: ArrayLike, before: Floats, after: Floats) -> Cost:
+    """Compare the probabilities of two classifiers.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The labels.
+    y : array-like of shape (n_samples,)
+        Labels of the rows, all of them among the classes.
+    before, after : ndarray of shape (n_samples, n_classes)
+        Probabilities.
+
+    Returns
+    -------
+    Cost
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> p = np.array([[0.8, 0.2], [0.4, 0.6], [0.3, 0.7]])
+    >>> print(cost_of_change(np.array(["no", "yes"]), ["no", "yes", "yes"], p, p[[0, 0, 2]]))
+    accuracy 1.000 -> 0.6667, log-loss 0.3635 -> 0.7298, AUC 1.000 -> 0.7500; 1 of 3 rows gets another label
+    """
+    labels: NDArray[Any] = np.asarray(y)
+    if labels.shape != (len(before),):
+        raise ValueError(f"y has shape {labels.shape} and X has {len(before)} rows; pass one label for each row.")
+    if not len(labels):
+        raise ValueError("X has no rows; a cost needs rows to be measured on.")
+    codes = codes_of(labels, classes)
+    if (codes < 0).any():
+        other = labels[int(np.argmax(codes < 0))]
+        raise ValueError(f"y holds {shown(other)}, which is none of the classes {shown(classes.tolist())}.")
+    n_changed = int((before.argmax(axis=1) != after.argmax(axis=1)).sum())
+    return Cost(_quality(codes, before), _quality(codes, after), n_changed, len(codes))
+
+
+def _quality(codes: NDArray[np.int32], probability: Floats) -> Quality:
+    from sklearn.metrics import log_loss, roc_auc_score  # slow to import, and few need it
+
+    n_classes = probability.shape[1]
+    accuracy = float((probability.argmax(axis=1) == codes).mean())
+    loss = 0.0 if n_classes == 1 else float(log_loss(codes, probability, labels=np.arange(n_classes)))
+    has_both = n_classes == 2 and len(np.unique(codes)) == 2
+    return Quality(accuracy, loss, float(roc_auc_score(codes, probability[:, 1])) if has_both else float("nan"))

@@ -1,15 +1,10 @@
-"""Loaders of image folders, on miniature ones, and the example of the digits."""
-
-import runpy
-from pathlib import Path
+"""Loaders of image folders, on miniature ones."""
 
 import numpy as np
 import pytest
 
-from ferl.concepts import load_awa2, load_cub, load_digit_strokes
-from ferl.concepts.datasets import KOH_112, N_ATTRIBUTES
+from ferl_bench.concepts.folders import KOH_112, N_ATTRIBUTES, load_awa2, load_cub
 
-ROOT = Path(__file__).parent.parent
 BIRDS = ["001.Black_footed_Albatross", "002.Laysan_Albatross"]
 
 
@@ -99,22 +94,3 @@ def test_awa2_without_images_is_refused(awa2):
         image.unlink()
     with pytest.raises(FileNotFoundError, match="holds no images of the classes"):
         load_awa2(awa2)
-
-
-def test_no_two_digits_have_the_same_strokes():
-    digits = load_digit_strokes()
-    assert len(digits.concept_names) == 12
-    assert len({tuple(strokes) for strokes in digits.class_concepts.values()}) == 10
-    assert all(any(digits.class_concepts[digit][place] for digit in range(10)) for place in range(12))
-
-
-def test_the_example_of_the_digits_reads_them_by_their_strokes(capsys):
-    names = runpy.run_path(str(ROOT / "examples" / "digits_concepts.py"))
-    out = capsys.readouterr().out
-    model, is_novel = names["model"], names["is_novel"]
-    assert model.score(names["X_test"][~is_novel], names["y_test"][~is_novel]) > 0.9
-    assert model.head_.n_rules_ <= 15
-    assert "crossing strokes is absent and loop at the bottom is absent\n     then +" in out
-    assert names["alarms"][is_novel].mean() > 2 * names["alarms"][~is_novel].mean()
-    assert names["n_repaired"] > 0
-    assert 8 not in model.classes_
