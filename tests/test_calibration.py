@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from estimators import classifier
 from ferl import Evidence, FERLClassifier, FERLTreeClassifier
-from ferl._models.evidence import evidence_of_scores
+from ferl._models.evidence import ScoreEvidence
 from ferl.abstention import RiskControlledFERL
 from ferl.calibration import CalibratedFERL, IsotonicMap, TemperatureMap, fit_map
 from ferl.conformal import ConformalFERL
@@ -77,7 +77,7 @@ def test_evidence_of_weights_stays_coherent_and_labels_stay(
 ) -> None:
     scores[0] = scores[0, 0]  # a row of which nothing is said
     n, n_classes = scores.shape
-    evidence = evidence_of_scores(scores, np.full(n, 0.1), np.arange(n_classes))
+    evidence = ScoreEvidence.of_scores(scores, np.full(n, 0.1), np.arange(n_classes))
     codes = data.draw(arrays(np.intp, n, elements=st.integers(0, n_classes - 1)))
     moved = fit_map(evidence, codes, method)(evidence)
     np.testing.assert_array_equal(moved.conflict, evidence.conflict)
@@ -93,7 +93,10 @@ def test_evidence_of_weights_stays_coherent_and_labels_stay(
 def test_a_temperature_divides_all_weights_of_evidence() -> None:
     scores = np.array([[2.0, -1.0, 0.5], [800.0, 0.0, -800.0]])
     conflict, classes = np.array([0.2, 0.0]), np.arange(3)
-    raw, half = evidence_of_scores(scores, conflict, classes), evidence_of_scores(scores / 2, conflict, classes)
+    raw, half = (
+        ScoreEvidence.of_scores(scores, conflict, classes),
+        ScoreEvidence.of_scores(scores / 2, conflict, classes),
+    )
     for name in ("belief", "plausibility", "probability", "ignorance", "conflict"):
         np.testing.assert_allclose(getattr(TemperatureMap(2.0)(raw[0]), name)[0], getattr(half, name)[0], atol=1e-12)
         np.testing.assert_allclose(getattr(TemperatureMap(1.0)(raw), name), getattr(raw, name), atol=1e-12)
@@ -123,9 +126,8 @@ def test_temperature_and_sharing_are_the_best_of_a_list(data, variant) -> None:
 def test_wide_rules_that_are_too_sure_are_calibrated(data, method) -> None:
     X, y = data
     model = FERLClassifier(random_state=0).fit(X[:300], y[:300])
-    weights = model.model_.weights
-    loud = replace(weights, weight=4 * weights.weight, prior=4 * weights.prior)
-    model.model_ = replace(model.model_, weights=loud)
+    rules, prior = model.model_.rules, model.model_.prior
+    model.model_ = replace(model.model_, rules=replace(rules, weight=4 * rules.weight), prior=4 * prior)
     calibrated = CalibratedFERL(model, method=method).calibrate(X[300:1500], y[300:1500])
     raw, moved = model.predict_proba(X[1500:]), calibrated.predict_proba(X[1500:])
     assert log_loss(y[1500:], moved) < log_loss(y[1500:], raw) - 0.3

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import NotFittedError
 
+from estimators import classifier
 from ferl import CertifiedCache, FERLClassifier, FERLTreeClassifier
-from ferl._read.certificate import global_radius, local_radius
+from ferl._models.certificates import global_radius, local_radius
 from ferl_bench.attack import Attacker
 from law_examples import LAW, Floats, Table, fit, rows_near, tables
 from partition_examples import crisp_words

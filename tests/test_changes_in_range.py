@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from estimators import classifier
 from ferl import FERLClassifier, FERLTreeClassifier
-from ferl._read.explanation.counterfactual import nearest_changes
+from ferl._models.nearest import nearest_changes
 from real_tables import real_table, rows_to_judge
 
 TABLES = ("hdma", "pima", "pbc", "titanic", "bank")

@@ -20,7 +20,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ferl import FERLClassifier, FERLTreeClassifier, export_text
-from ferl._read.rules import Bound, read_rules
+from ferl._tell.conditions import Bound
+from ferl._tell.statements import statements
 from ferl._util.threads import n_threads
 from law_examples import assert_identical
 
@@ -39,8 +40,11 @@ def cancer():
     [
         FERLTreeClassifier("deep", random_state=0),
         FERLTreeClassifier("medium", random_state=0, combination="vote"),
-        FERLTreeClassifier("compact", criterion="consistent", random_state=0),
+        FERLTreeClassifier("compact", random_state=0),
         FERLClassifier(random_state=0),
+        FERLClassifier(words=True, random_state=0),
+        FERLClassifier(words="quantile", random_state=0),
+        FERLTreeClassifier("deep", words="mdlp", random_state=0),
     ]
 )
 def test_scikit_learn_estimator_checks_pass(estimator, check):
@@ -301,7 +305,7 @@ def test_printed_rules_say_how_strongly_a_rule_fires(cancer):
     clf = FERLTreeClassifier("deep", random_state=0).fit(X, y)
     fired = clf.tree_.fire(X, gated=False)
     n_merged = n_exact = 0
-    for rule in read_rules(clf.model_):
+    for rule in statements(clf.model_):
         product = np.ones(len(X))
         for condition in rule.conditions:
             x = X[:, condition.feature]

@@ -1,8 +1,7 @@
-"""Compact by default: few wide rules in words, which everything reads; and its tree of words, in old files as well."""
+"""Few rules in words, which everything reads; and the tree of words."""
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from ferl import FERLClassifier, FERLTreeClassifier, NoveltyDetector, load_model, save_model
-from ferl._models.settings import PRESETS, TREE_OF_WORDS, preset
 from ferl.export import export_latex, export_scorecard, export_text, rules_frame
 from ferl.onnx import onnx_inputs, to_onnx
 from ferl.plot import plot_memberships, plot_shapes
@@ -23,7 +21,6 @@ from onnx_examples import WIDE_NAMES, assert_answers, run, session_of
 from table_examples import Mixed, mixed_table, rows_beside
 
 matplotlib.use("Agg")
-OLD_TREES = sorted((Path(__file__).parent / "golden" / "vectors").glob("*words*.model.json"))
 BOTH = pytest.mark.parametrize("n_classes", [2, 4])
 
 
@@ -119,45 +116,26 @@ def test_batches_give_the_same_model_and_files_the_same_answers(tmp_path: Path) 
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_the_criterion_chooses_between_wide_rules_and_a_tree() -> None:
-    for criterion in (None, "evidence"):
-        assert preset("compact", criterion) == PRESETS["compact"]
-    for criterion in ("consistent", "cci"):
-        assert preset("compact", criterion) == TREE_OF_WORDS
+def test_the_class_chooses_between_rules_and_a_tree() -> None:
     X, y = load_iris(return_X_y=True)
+    rules = FERLClassifier(words=True, random_state=0).fit(X, y)
+    few = FERLClassifier(words="triangles", max_rules=15, min_rule_worth=0.05, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(rules.predict_proba(X), few.predict_proba(X))
     default, named = (
-        FERLTreeClassifier("compact", criterion=own, random_state=0).fit(X, y) for own in (None, "evidence")
+        FERLTreeClassifier("compact", criterion=own, random_state=0).fit(X, y) for own in (None, "consistent")
     )
     np.testing.assert_array_equal(default.predict_proba(X), named.predict_proba(X))
-    tree = FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(X, y)
-    assert tree.model_.kind == "trees"
-    assert tree.partial_fit(X, y).drift_ is not None
-
-
-@pytest.mark.parametrize("path", OLD_TREES, ids=lambda path: path.name)
-def test_a_file_of_a_tree_from_before_says_so_and_is_kept(path: Path, tmp_path: Path) -> None:
-    """None was the tree's criterion once; a file that holds it loads as what it was, and can be fitted again."""
-    assert json.loads(path.read_text(encoding="utf-8"))["parameters"]["criterion"] is None
-    old = load_model(path)
-    assert (old.variant, old.criterion, old.model_.weights) == ("compact", "consistent", None)
-    assert (old.partition, old.min_rule_worth) == (None, None)
-    save_model(old, tmp_path / "again.json")
-    again = load_model(tmp_path / "again.json")
-    assert again.get_params() == old.get_params()
-    assert json.loads((tmp_path / "again.json").read_text(encoding="utf-8"))["version"] == 1
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(90, 3)), rng.integers(2, size=90)
-    assert clone(again).fit(X, y).model_.kind == "trees"
+    assert (rules.model_.kind, default.model_.kind) == ("rules", "trees")
+    assert default.partial_fit(X, y).drift_ is not None
 
 
 def test_a_criterion_that_was_set_after_the_fit_is_not_that_of_the_model(tmp_path: Path) -> None:
     X, y = load_iris(return_X_y=True)
-    for own, later in ((None, "consistent"), ("consistent", None), ("cci", "evidence")):
+    for own, later in ((None, "cci"), ("consistent", None), ("cci", "consistent")):
         fitted = FERLTreeClassifier("compact", criterion=own, random_state=0).fit(X, y)
         expected = fitted.predict_proba(X)
         save_model(fitted.set_params(criterion=later), tmp_path / "model.json")
         loaded = load_model(tmp_path / "model.json")
         np.testing.assert_array_equal(loaded.predict_proba(X), expected)
         read = fitted.reading(support_gate=False)
-        for one in (loaded, read):
-            assert (clone(one).fit(X, y).model_.kind == "trees") == (own is not None)
+        assert all(clone(one).fit(X, y).model_.kind == "trees" for one in (loaded, read))

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from ferl._learn.grow import prior_of_all_rows
 from sklearn.metrics import balanced_accuracy_score, recall_score
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from typer.testing import CliRunner
@@ -16,6 +15,7 @@ from typer.testing import CliRunner
 from estimators import classifier
 from ferl import FERLClassifier, FERLTreeClassifier, save_model
 from ferl._cli.app import app
+from ferl._learn.grow_rules import prior_of_all_rows
 from ferl.streaming import predict_parquet
 from oracle import wide as oracle
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from estimators import classifier
 from ferl import FERLClassifier, FERLTreeClassifier
 from ferl._learn.consequents import consequents, own_trust
 from ferl._models.novelty import usual_residual

@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
 from ferl import FERLClassifier, FERLTreeClassifier, ModelFileError, export_text, load_model, rules_frame, save_model
-from ferl._read.shapes import feature_of, read_shapes
+from ferl._models.shapes import feature_of, read_shapes
 from ferl.editing import EditedFERL, edit
 from oracle import wide as wide_oracle
 from table_examples import TABLE_LAW, rows_beside, wide_example

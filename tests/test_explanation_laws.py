@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ferl import FERLClassifier, FuzzyTree, _core
-from ferl._read.explanation import explain
-from ferl._read.explanation.counterfactual import TOLERANCE, Changes, nearest_changes
-from ferl._read.explanation.sources import fired_sources
+from ferl._models.nearest import TOLERANCE, Changes, nearest_changes
+from ferl._models.sources import fired_sources
 from ferl._tables import OneRow, read_row
+from ferl._tell.explain import explain
 from law_examples import COMBINATIONS, RULES, SOURCES, Floats, Table, fit, rows_near, tables
 from oracle.line_search import Line
 from table_examples import Mixed, fit_mixed, mixed_tables, rows_beside

@@ -15,7 +15,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
 from ferl import FERLTreeClassifier, overview, rules_frame
-from ferl._read.explanation.overview import condition_decrease
+from ferl._models.shapes import condition_decrease
 from law_examples import LAW, Table, fit, impurity, tables
 from model_examples import mixed_table as awkward_table
 from tree_examples import tree_classifier

@@ -91,10 +91,9 @@ def test_what_is_usual_is_the_mean_over_the_training_rows():
 
 def without(model, number):
     """The model without one of its rules."""
-    weights = model.rule_weights
-    weight = weights.weight.copy()
+    weight = model.rules.weight.copy()
     weight[number] = 0.0
-    return replace(model, weights=replace(weights, weight=weight))
+    return replace(model, rules=replace(model.rules, weight=weight))
 
 
 def test_a_rule_agrees_with_its_removal_in_sign_and_in_order():

@@ -17,7 +17,9 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 
 from ferl import FERLClassifier, FERLTreeClassifier, export_graphviz, export_latex
-from ferl._read.rules import Bound, fold, read_rules
+from ferl._models.tree import fold
+from ferl._tell.conditions import Bound
+from ferl._tell.statements import statements
 from ferl.export.graphviz import quoted
 from ferl.export.latex import escaped
 from table_examples import mixed_table
@@ -168,7 +170,7 @@ def cells(latex: str) -> list[list[str]]:
 @pytest.mark.parametrize("variant", ["medium", "compact"])
 def test_latex_has_a_row_for_each_rule_in_their_order(make: Any, variant: str) -> None:
     clf = make(variant)
-    rows, rules = cells(export_latex(clf)), read_rules(clf.model_)
+    rows, rules = cells(export_latex(clf)), statements(clf.model_)
     assert len(rows) == len(rules)
     for row, rule in zip(rows, rules, strict=True):
         assert len(row) == 5

@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ferl import FERLClassifier, FERLTreeClassifier, FuzzyTree, export_text, rules_frame
 from ferl._learn.grow_trees import prune, pruning_path
-from ferl._read.rules import read_rules
+from ferl._tell.statements import statements
 from ferl.partition import FuzzySet, LinguisticVariable, terms
 from law_examples import LAW, Floats, Table, tables
 from tree_examples import bare_tree, tree_classifier
@@ -109,7 +109,7 @@ def test_the_words_of_a_rule_multiplied_out_are_its_firing(table: Table, partiti
     model = fit(table, partition=partition, n_sets=n_sets, min_gain=0.001, min_rule_worth=0.001)
     X = table[0]
     firing = model.tree_.fire(X, gated=False)
-    rules = read_rules(model.model_)
+    rules = statements(model.model_)
     assert sorted(rule.node for rule in rules) == np.flatnonzero(model.model_.speaks).tolist()
     assert [rule.number for rule in rules] == list(range(1, len(rules) + 1))
     assert [rule.support for rule in rules] == sorted((rule.support for rule in rules), reverse=True)

@@ -2,20 +2,19 @@
 
 import copy
 import pickle
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError, fields, replace
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from estimators import classifier
 from ferl import FERLClassifier, FERLTreeClassifier, load_model, save_model
-from ferl._models.settings import PRESETS, READING_PARAMETERS, Settings
+from ferl._models.settings import VARIANTS, RuleSettings, TreeReading, TreeSettings
 from tree_examples import tree_classifier
 
 X, Y = load_iris(return_X_y=True)
 ELSEWHERE = np.vstack([X, X * 1.4, X - 2.0])
-TREES = ["words", "medium", "deep"]
+TREES = ["compact", "medium", "deep"]
 OTHER_READINGS = [
     {"combination": "vote"},
     {"combination": "cautious"},
@@ -41,7 +40,7 @@ def assert_same(one, other):
 def test_parameters_set_after_the_fit_change_no_answer_until_the_next_fit(variant):
     fitted = tree_classifier(variant, random_state=0).fit(X, Y)
     changed = copy.copy(fitted).set_params(
-        variant="deep" if variant == "words" else "words",
+        variant="deep" if variant == "compact" else "compact",
         combination="vote",
         sources="all",
         discount=2.0,
@@ -66,15 +65,11 @@ def test_another_reading_is_that_of_a_fit_with_these_parameters_and_shares_the_t
 
 
 def test_a_file_holds_the_reading_of_the_model_and_not_parameters_that_were_set_later(tmp_path):
-    fitted = (
-        FERLTreeClassifier("compact", criterion="consistent", random_state=0)
-        .fit(X, Y)
-        .set_params(variant="deep", combination="vote")
-    )
+    fitted = FERLTreeClassifier("compact", random_state=0).fit(X, Y).set_params(variant="deep", combination="vote")
     save_model(fitted, tmp_path / "model.json")
     loaded = load_model(tmp_path / "model.json")
     assert_same(loaded, fitted)
-    assert (loaded.variant, loaded.combination, loaded.sources) == ("words", None, None)
+    assert (loaded.model_.variant, loaded.combination, loaded.model_.reading.sources) == ("compact", "dempster", "all")
     voting = fitted.reading(combination="vote", sources="leaves")
     save_model(voting, tmp_path / "vote.json")
     assert_same(load_model(tmp_path / "vote.json"), voting)
@@ -104,10 +99,10 @@ def test_a_reading_takes_numbers_of_numpy_and_can_be_saved(tmp_path):
 
 
 def test_the_parameters_of_a_reading_are_those_of_its_model():
-    fitted = FERLTreeClassifier("medium", random_state=0).fit(X, Y).set_params(kind="words", combination="vote")
+    fitted = FERLTreeClassifier("medium", random_state=0).fit(X, Y).set_params(combination="vote")
     other = fitted.reading(discount=1.0)
     assert (other.variant, other.combination, other.discount, other.sources) == ("medium", "dempster", 1.0, None)
-    assert_same(other, FERLClassifier(**other.get_params()).fit(X, Y))
+    assert_same(other, FERLTreeClassifier(**other.get_params()).fit(X, Y))
 
 
 def test_a_refused_fit_leaves_nothing_behind():
@@ -141,12 +136,23 @@ def test_copies_and_pickles_carry_the_arrays_and_compile_them_again(copied):
     assert_same(other, fitted)
 
 
-def test_settings_resolve_every_none_that_a_variant_has_a_value_for():
-    for variant, preset in PRESETS.items():
-        parameters = classifier(variant).get_params()
-        settings = Settings.of(parameters)
-        assert {name: getattr(settings, name) for name in preset} == preset
-        assert set(vars(settings)) == set(parameters)
-        given = Settings.of(parameters | {"max_rules": 7})
-        assert given == replace(settings, max_rules=7)
-    assert set(READING_PARAMETERS) <= set(parameters)
+@pytest.mark.parametrize("variant", TREES)
+def test_settings_resolve_every_none_that_a_variant_has_a_value_for(variant):
+    parameters = FERLTreeClassifier(variant).get_params()
+    settings = TreeSettings.of(parameters)
+    assert {name: getattr(settings, name) for name in VARIANTS[variant]} == VARIANTS[variant]
+    assert set(vars(settings)) == set(parameters)
+    assert TreeSettings.of(parameters | {"max_rules": 7}) == replace(settings, max_rules=7)
+    assert {field.name for field in fields(TreeReading)} <= set(parameters)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [(False, (None, 150, 0.0)), ("quantile", ("quantile", 150, 0.0)), (True, ("triangles", 15, 0.05))],
+)
+def test_settings_of_rules_depend_on_the_words(words, expected):
+    parameters = FERLClassifier(words).get_params()
+    settings = RuleSettings.of(parameters)
+    assert (settings.words, settings.max_rules, settings.min_rule_worth) == expected
+    assert set(vars(settings)) == set(parameters)
+    assert RuleSettings.of(parameters | {"max_rules": 7}) == replace(settings, max_rules=7)

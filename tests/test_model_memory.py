@@ -6,9 +6,9 @@ import json
 import tracemalloc
 
 import pytest
-from ferl._model import fields
 
 from ferl import ModelFileError, _core, load_model
+from ferl._models import fields
 from ferl._models.model_file import memory_of_json, parsed_model
 from model_examples import DATA
 

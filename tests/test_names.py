@@ -17,10 +17,10 @@ from sklearn.pipeline import make_pipeline
 
 from estimators import classifier
 from ferl import FERLClassifier, FERLTreeClassifier, TableWarning, export_text, load_model, overview, save_model
-from ferl._read.rules import read_rules
 from ferl._tables import DescriptionError, Schema, TableDescription
 from ferl._tables.columns import number_kinds
 from ferl._tables.values import date_text, spelled_date
+from ferl._tell.statements import statements
 from ferl._util.text import difference_text, number_text, plain, said_as, spoken, value_text
 from ferl.editing import edit
 from name_examples import SAID, SIZES, VARIANTS, fitted, loans, texts
@@ -137,7 +137,7 @@ def test_whole_numbers_and_zero_one_columns_are_told_as_such_and_truly(variant):
     if variant == "medium":
         assert "age at least 4" in text
     fits = {"at least": np.greater_equal, "at most": np.less_equal}
-    for rule in read_rules(clf.model_):
+    for rule in statements(clf.model_):
         for own in rule.conditions:
             told = own.text("age").split(" ")
             sign = " ".join(told[1:3])
@@ -197,7 +197,7 @@ def test_thresholds_of_ordered_categories_are_told_as_categories(fitted):
         assert "size is low" in text
     order = model.kind(1).order
     codes = model.schema.encode(table)[:, 1]
-    for rule in read_rules(model):
+    for rule in statements(model):
         for own in rule.conditions:
             if own.feature == 1:
                 told = own.text("size")
@@ -280,7 +280,7 @@ def test_a_cut_between_two_days_is_told_by_the_day(variant):
     day = pd.date_range("2019-02-25", periods=10)
     table = pd.DataFrame({"admitted": np.tile(day, 20), "n": np.arange(200) % 7})
     clf = classifier(variant, random_state=0).fit(table, table.admitted > "2019-03-01")
-    told = [own.text("admitted") for rule in read_rules(clf.model_) for own in rule.conditions if own.feature == 0]
+    told = [own.text("admitted") for rule in statements(clf.model_) for own in rule.conditions if own.feature == 0]
     if variant == "medium":
         assert set(told) == {"admitted after 2019-03-01", "admitted before 2019-03-02"}
     assert all("2019-0" in own for own in told)

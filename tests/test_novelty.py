@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 import oracle
 from ferl import FERLClassifier, FERLTreeClassifier, FuzzyTree
 from ferl._learn.grow_trees import prune, pruning_path
-from ferl._models.novelty import neighbour_parts, novelty, residual_parts
+from ferl._models.novelty import residual_parts
 from ferl.partition import FuzzySet, LinguisticVariable
 from law_examples import (
     LAW,
@@ -48,7 +48,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 @LAW
-@given(tables(), seeds, st.sampled_from([*VARIANTS, "wide"]), measures)
+@given(tables(), seeds, st.sampled_from([*VARIANTS, "rules"]), measures)
 def test_attribution_is_not_negative_and_sums_to_novelty(table: Table, seed: int, variant: str, measure: str) -> None:
     model = fit(table, kind=variant)
     X = rows_near(table[0], seed)
@@ -191,8 +191,9 @@ def test_powers_of_two_as_units_change_no_bit(table: Table, seed: int, variant: 
     X = rows_near(table[0], seed)
     factor = 2.0 ** np.random.default_rng(seed).integers(-20, 20, X.shape[1])
     other = rescaled(tree, factor)
-    for read in (neighbour_parts, residual_parts):
-        np.testing.assert_array_equal(read(other, X * factor), read(tree, X))
+    one, two = model_of_tree(tree), model_of_tree(other)
+    np.testing.assert_array_equal(two.novelty_attribution(X * factor), one.novelty_attribution(X))
+    np.testing.assert_array_equal(residual_parts(other, X * factor), residual_parts(tree, X))
 
 
 @LAW
@@ -240,7 +241,7 @@ def test_profiles_depend_neither_on_the_order_of_rows_nor_on_how_copies_are_told
     assert base.profile.mean.shape == base.profile.variance.shape == (base.n_nodes, X.shape[1])
 
 
-@pytest.mark.parametrize("variant", [*VARIANTS, "wide"])
+@pytest.mark.parametrize("variant", [*VARIANTS, "rules"])
 def test_the_two_zeros_are_one_value(variant: str) -> None:
     rng = np.random.default_rng(0)
     X = rng.integers(-2, 3, size=(80, 3)).astype(float)
@@ -258,7 +259,7 @@ def test_novelty_depends_on_neither_threads_nor_memory_order(monkeypatch: pytest
     X = rng.normal(size=(5000, 6))
     y = (X[:, 0] > 0) + (X[:, 1] + X[:, 2] > 0.5).astype(int)
     new = 1.7 * X
-    for variant in (*VARIANTS, "wide"):
+    for variant in (*VARIANTS, "rules"):
         model = tree_classifier(variant, max_rules=10, random_state=0).fit(X, y)
         for measure in MEASURES:
             for read in (model.novelty, model.novelty_attribution):
@@ -290,8 +291,8 @@ def test_pruning_keeps_the_profiles_of_the_nodes_it_keeps(table: Table, seed: in
         for node, old in enumerate(original):
             np.testing.assert_array_equal(exemplars_of(pruned.profile, node), exemplars_of(tree.profile, old))
         assert set(pruned.profile.exemplar.ravel()) - {-1} == set(range(len(pruned.profile.exemplar_row)))
-        parts = neighbour_parts(pruned, X)
-        np.testing.assert_allclose(parts.sum(axis=1), novelty(model_of_tree(pruned), X), rtol=1e-9)
+        cut = model_of_tree(pruned)
+        np.testing.assert_allclose(cut.novelty_attribution(X).sum(axis=1), cut.novelty(X), rtol=1e-9)
         assert np.isfinite(residual_parts(pruned, X)).all()
 
 

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 import oracle
 from ferl import FERLTreeClassifier
-from ferl._models.novelty import neighbour_parts, novelty, residual_parts
+from ferl._models.novelty import residual_parts
 from ferl.partition import FuzzySet, LinguisticVariable
 from law_examples import Floats, exemplars_of, profile_of
 from oracle_examples import Case, continuous_case, fit_case, random_table, random_weight, rows_to_judge, tied_case
@@ -112,7 +112,8 @@ def test_the_unit_of_distance_is_the_standard_deviation_inside_leaves(make: Any,
 def test_the_neighbour_is_the_nearest_exemplar_where_paths_end(make: Any, seed: int) -> None:
     case = make(seed)
     X = rows_to_judge(case, seed, 60)
-    distance, parts = novelty(model_of_tree(case.tree), X), neighbour_parts(case.tree, X)
+    model = model_of_tree(case.tree)
+    distance, parts = model.novelty(X), model.novelty_attribution(X)
     candidates = oracle.neighbour_candidates(case.tree, case.everything, X, n_exemplars(case))
     # Two numbers that differ by less than a millionth of them are one in the search.
     farthest = np.abs((case.X - case.X.mean(axis=0)) / oracle.unit_of_distance(case.tree, case.everything)).max()

@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from ferl._learn.grow import n_candidates
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from ferl import FERLClassifier, NoveltyDetector, _core, load_model, save_model
+from ferl._learn.grow_rules import n_candidates
 from ferl._models.neighbours import Neighbours
-from ferl._models.novelty import entropy, novelty, novelty_attribution
-from ferl._models.settings import Settings
+from ferl._models.settings import RuleSettings
 from ferl.streaming import fit_batches
 from oracle import wide_novelty as oracle
 from table_examples import TABLE_LAW, Floats, mixed_table
@@ -56,10 +55,10 @@ def rows_to_judge(model: Any, seed: int, n: int = 25) -> Floats:
 def test_novelty_is_that_of_the_oracle_and_its_parts_add_up(seed: int, n_classes: int, gated: bool) -> None:
     model = mixed_model(n_classes, gated)[2].model_
     rows = rows_to_judge(model, seed)
-    found, parts = novelty(model, rows), novelty_attribution(model, rows)
+    found, parts = model.novelty(rows), model.novelty_attribution(rows)
     assert (parts >= 0).all()
     np.testing.assert_allclose(parts.sum(axis=1), found, rtol=1e-12)
-    np.testing.assert_allclose(entropy(model, rows), oracle.entropy(model, rows), rtol=1e-9, atol=1e-14)
+    np.testing.assert_allclose(model.entropy(rows), oracle.entropy(model, rows), rtol=1e-9, atol=1e-14)
     by_column = np.zeros(len(rows))
     for i, each in enumerate(oracle.candidates(model, rows)):
         by_column[i] = each.sum(axis=1).min()
@@ -72,7 +71,7 @@ def test_parts_are_those_of_one_kept_row(seed: int, n_classes: int) -> None:
     model = mixed_model(n_classes)[2].model_
     rows = rows_to_judge(model, seed, 10)
     n_features = model.n_features
-    for found, each in zip(novelty_attribution(model, rows), oracle.candidates(model, rows), strict=True):
+    for found, each in zip(model.novelty_attribution(rows), oracle.candidates(model, rows), strict=True):
         expected = each[:, :n_features].copy()
         for k, feature in enumerate(model.missing_features):
             expected[:, feature] += each[:, n_features + k]
@@ -122,7 +121,7 @@ def test_few_rows_are_all_kept_and_none_where_none_are_wanted() -> None:
     X, y = load_iris(return_X_y=True)
     clf = FERLClassifier(random_state=0).fit(X, y)
     assert len(clf.tree_.profile.exemplar_row) == len(np.unique(X, axis=0))
-    doubt = 0.5 * entropy(clf.model_, X)
+    doubt = 0.5 * clf.model_.entropy(X)
     np.testing.assert_allclose(clf.novelty(X), doubt, rtol=0, atol=1e-6)
     without = FERLClassifier(random_state=0, n_exemplars=0).fit(X, y)
     assert not without.tree_.profile.has_exemplars
@@ -133,8 +132,8 @@ def test_few_rows_are_all_kept_and_none_where_none_are_wanted() -> None:
 
 
 def test_candidates_are_four_for_each_kept_row_unless_choosing_among_them_takes_too_long() -> None:
-    def asked(n_columns: int, n: int | None = None) -> int:
-        return n_candidates(Settings.of(FERLClassifier(n_exemplars=n).get_params()), n_columns)
+    def asked(n_columns: int, n: int = 1024) -> int:
+        return n_candidates(RuleSettings.of(FERLClassifier(n_exemplars=n).get_params()), n_columns)
 
     assert asked(20) == 4 * 1024
     assert asked(100_000) == 1024
@@ -226,7 +225,7 @@ def test_a_class_that_was_left_out_is_more_novel_and_the_detector_says_so() -> N
     wide = FERLClassifier(random_state=0)
     detector = NoveltyDetector(wide, alpha=0.1, cv=3, random_state=0).fit(X[known], y[known])
     assert (detector.predict(X[~known]) == -1).mean() > 0.6
-    assert detector.estimator_.variant == "wide"
+    assert isinstance(detector.estimator_, FERLClassifier)
     held_out = NoveltyDetector(wide, alpha=0.1, cv=0.4, random_state=0).fit(X[known], y[known])
     assert (held_out.p_values(X[~known]) <= 0.2).mean() > 0.6
     prefit = NoveltyDetector(wide.fit(X[known][::2], y[known][::2]), cv="prefit").fit(X[known][1::2])

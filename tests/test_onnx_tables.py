@@ -55,7 +55,7 @@ def people(n=200):
 def fitted_people(kind="deep", **parameters):
     table, y = people()
     chosen = ["region", "smoker", "code", "dose"]
-    return classifier(variant, random_state=0, categorical_features=chosen, **parameters).fit(table, y), table
+    return classifier(kind, random_state=0, categorical_features=chosen, **parameters).fit(table, y), table
 
 
 def test_raw_columns_are_fed_without_ferl():

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_digits, load_iris
 
 from ferl import FERLClassifier, FERLTreeClassifier
-from ferl._read.shapes import read_shapes
+from ferl._models.shapes import read_shapes
 from ferl.plot import plot_decision_regions, plot_shapes
 from table_examples import wide_example
 

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from ferl._read.novelty_scale import novelty_scale
 from typer.testing import CliRunner
 
 from estimators import classifier
 from ferl import FERLClassifier, save_model
 from ferl._cli.app import app
 from ferl._sklearn import check_rows
+from ferl._tell.unusual import novelty_scale
 from ferl.export import export_scorecard, reason_codes
 from ferl.metrics import metrics_by_group
 from ferl.report import report_html

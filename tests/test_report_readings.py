@@ -9,9 +9,9 @@ import pytest
 import javascript
 from estimators import classifier
 from ferl import FERLClassifier
-from ferl._read.explanation.counterfactual import nearest_changes
-from ferl._read.reasons import read_reasons
+from ferl._models.nearest import nearest_changes
 from ferl._sklearn import check_rows
+from ferl._tell.reasons import read_reasons
 from ferl.report.content import summarise
 from ferl.report.judged_table import JudgedTable
 from ferl.report.page_form import numbers

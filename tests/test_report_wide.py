@@ -13,8 +13,7 @@ from typer.testing import CliRunner
 from browser import chromium, console, open_page
 from ferl import FERLClassifier, save_model
 from ferl._cli.app import app
-from ferl._models.evidence import supports
-from ferl._read.shapes import read_shapes
+from ferl._models.shapes import read_shapes
 from ferl._sklearn import check_rows
 from ferl.partition import quantile_partition
 from ferl.report import report_html, write_report
@@ -85,7 +84,7 @@ def test_what_is_usual_and_what_values_add_sum_to_the_scores(example):
     rows = rows_beside(table, 0, 50)
     encoded = check_rows(model, rows)
     usual = np.array(summary_of(model, table.frame)["page"]["usual"])
-    support = supports(model.model_, encoded).prod(axis=1)[:, None, None]
+    support = model.model_.supports(encoded).prod(axis=1)[:, None, None]
     moves = model.feature_contributions(rows) - support * usual
     scores = model.model_.decision_scores(encoded)
     np.testing.assert_allclose((moves + support * usual).sum(axis=1), scores, rtol=0, atol=1e-12)

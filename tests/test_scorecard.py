@@ -20,7 +20,7 @@ from sklearn.model_selection import cross_val_score
 
 from ferl import FERLClassifier, FERLTreeClassifier
 from ferl._read import reasons
-from ferl._read.score_table import read_score_table
+from ferl._tell.curves import read_score_table
 from ferl.export import Scorecard, export_scorecard, reason_codes
 from table_examples import TABLE_LAW, rows_beside, wide_example
 

@@ -11,8 +11,7 @@ from sklearn.datasets import load_iris
 
 from ferl import FERLClassifier, FERLTreeClassifier
 from ferl._models.tree import Profile
-from ferl._read.rules import read_rules
-from ferl._read.shapes import kept_rows, read_shapes
+from ferl._tell.statements import statements
 from table_examples import TABLE_LAW, rows_beside, wide_example
 
 
@@ -118,7 +117,7 @@ def test_trees_have_no_shapes():
 
 def test_wide_rules_are_numbered_in_the_order_of_their_weights():
     _, clf = wide_example(0, 2)
-    rules = read_rules(clf.model_)
+    rules = statements(clf.model_)
     assert [rule.number for rule in rules] == list(range(1, clf.n_rules_ + 1))
     assert [rule.node for rule in rules] == np.flatnonzero(clf.model_.is_source).tolist()
     np.testing.assert_array_equal([rule.evidence for rule in rules], clf.evidence_weights_)

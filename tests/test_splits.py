@@ -20,7 +20,7 @@ import oracle
 from ferl import FERLClassifier, FERLTreeClassifier, export_text, rules_frame, splits_frame
 from ferl._learn.grow_trees import prune, pruning_path
 from ferl._models.tree import Cuts, FuzzyTree
-from ferl._read.rules import read_rules
+from ferl._tell.statements import statements
 from law_examples import LAW, Floats, Table, fit, same_nodes, tables
 from oracle_examples import N_CONTINUOUS, Case, continuous_case, fit_case, random_table, tied_case
 from tree_examples import tree_classifier
@@ -292,7 +292,7 @@ def test_a_rule_names_a_feature_once_with_the_interval_where_all_its_splits_agre
     X, y = load_breast_cancer(return_X_y=True)
     model = FERLTreeClassifier("deep", random_state=0).fit(X, y).model_
     tree, n_merged = model.tree, 0
-    for rule in read_rules(model):
+    for rule in statements(model):
         assert len({condition.feature for condition in rule.conditions}) == len(rule.conditions)
         for condition in rule.conditions:
             nodes = [node for node in tree.path(rule.node) if tree.feature[node] == condition.feature]

@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from estimators import classifier
 from ferl import CertifiedCache, FERLTreeClassifier, NoveltyDetector, export_text, rules_frame
 from ferl.abstention import RiskControlledFERL
 from ferl.calibration import CalibratedFERL

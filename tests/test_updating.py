@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from estimators import classifier
 from ferl import CertifiedCache, FERLTreeClassifier, ModelFileError, load_model, save_model
 from ferl._learn.consequents import consequents
 from ferl._models.tree import FuzzyTree, Profile

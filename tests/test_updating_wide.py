@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,8 @@ from sklearn.metrics import log_loss
 
 from ferl import FERLClassifier, ModelFileError, load_model, save_model
 from ferl._learn.rows import Block
-from ferl._learn.update_rules import RIDGE, Said, learned_weights, stacked
-from ferl._models.model import Model
+from ferl._learn.update_rules import RIDGE, Said, stacked, with_learned_weights
+from ferl._models.rule_model import RuleModel
 from ferl.editing import edit
 from law_examples import Table, assert_identical
 from update_examples import with_gaps, world
@@ -49,15 +50,14 @@ def begun(n_classes: int, **options: Any) -> FERLClassifier:
     return model
 
 
-def assert_same_model(one: Model, two: Model) -> None:
+def assert_same_model(one: RuleModel, two: RuleModel) -> None:
     assert_identical(one.tree, two.tree)
-    mine, other = one.rule_weights, two.rule_weights
-    for name in ("node", "weight", "prior", "seen"):
-        np.testing.assert_array_equal(getattr(mine, name), getattr(other, name), err_msg=name)
-    assert (mine.curvature is None) == (other.curvature is None)
-    if mine.curvature is not None and other.curvature is not None:
-        np.testing.assert_array_equal(mine.curvature.rules, other.curvature.rules)
-        np.testing.assert_array_equal(mine.curvature.classes, other.curvature.classes)
+    for name in ("rules.node", "rules.weight", "rules.ridge", "prior", "ranges"):
+        np.testing.assert_array_equal(attrgetter(name)(one), attrgetter(name)(two), err_msg=name)
+    assert (one.curvature is None) == (two.curvature is None)
+    if one.curvature is not None and two.curvature is not None:
+        np.testing.assert_array_equal(one.curvature.rules, two.curvature.rules)
+        np.testing.assert_array_equal(one.curvature.classes, two.curvature.classes)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -65,9 +65,9 @@ def assert_same_model(one: Model, two: Model) -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def objective(before: Model, X: Floats, codes: NDArray[Any], at: Floats) -> float:
+def objective(before: RuleModel, X: Floats, codes: NDArray[Any], at: Floats) -> float:
     """Loss of a block, and the parabola around the weights before, by the definition."""
-    anchor, known = stacked(before.rule_weights), before.rule_weights.curvature
+    anchor, known = stacked(before), before.curvature
     assert known is not None
     n_classes = anchor.shape[1]
     score = Said.by(before, X).firing @ at
@@ -83,7 +83,7 @@ def test_weights_are_the_minimum_of_loss_and_parabola(n_classes: int) -> None:
     model = begun(n_classes)
     before = model.model_
     X, y = WORLDS[n_classes](np.random.default_rng(1), 200)
-    after = model.partial_fit(X, y).model_.rule_weights
+    after = model.partial_fit(X, y).model_
     found = stacked(after)
     np.testing.assert_allclose(found.sum(axis=1), 0, atol=1e-12)
     least = objective(before, X, y, found)
@@ -104,10 +104,10 @@ def test_weights_are_the_minimum_of_loss_and_parabola(n_classes: int) -> None:
 
 def test_curvature_is_that_of_all_rows() -> None:
     model = begun(3)
-    first = model.model_.rule_weights.curvature
+    first = model.model_.curvature
     X, y = world_of_three(np.random.default_rng(1), 200)
     model.partial_fit(X, y)
-    second = model.model_.rule_weights.curvature
+    second = model.model_.curvature
     assert first is not None
     assert second is not None
     p, firing = model.reading(support_gate=False).predict_proba(X), Said.by(model.model_, X).firing
@@ -167,8 +167,8 @@ def test_a_first_block_is_a_fit_that_keeps_its_curvature() -> None:
     fitted = FERLClassifier(random_state=0).fit(X, y, weight)
     first = FERLClassifier(random_state=0).partial_fit(X, y, sample_weight=weight)
     np.testing.assert_array_equal(fitted.predict_proba(X), first.predict_proba(X))
-    assert fitted.model_.rule_weights.curvature is None
-    known = first.model_.rule_weights.curvature
+    assert fitted.model_.curvature is None
+    known = first.model_.curvature
     assert known is not None
     p = first.predict_proba(X)
     scaled = weight * 300 / weight.sum()
@@ -274,7 +274,7 @@ def test_a_monotone_constraint_still_holds() -> None:
     free = FERLClassifier(random_state=0, support_gate=False).fit(*world(rng, 400))
     block = world(rng, 400, flipped=0.8)
     model.partial_fit(*block)
-    after = model.model_.rule_weights
+    after = model.model_
     rows = np.repeat(rng.normal(size=(40, 5)), 60, axis=0)
     for own, column, sign in ((model, 0, 1), (model, 2, -1), (free, 0, 1)):
         if own is free:  # a constraint that is new binds as well
@@ -283,16 +283,16 @@ def test_a_monotone_constraint_still_holds() -> None:
         moved[:, column] = np.tile(np.linspace(-4, 4, 60), 40)
         score = own.predict_proba(moved)[:, 1].reshape(40, 60)
         assert (sign * np.diff(score, axis=1)).min() > -1e-12
-    np.testing.assert_allclose(after.weight.sum(axis=1), 0, atol=1e-12)
+    np.testing.assert_allclose(after.rules.weight.sum(axis=1), 0, atol=1e-12)
 
 
 def test_bounds_that_do_not_bind_change_nothing() -> None:
     model = begun(2).model_
     X, y = world(np.random.default_rng(1), 200)
     block = Block(X, y.astype(np.int32), np.ones(200))
-    free = learned_weights(model, block, None)
-    bounded = learned_weights(model, block, np.zeros(5, dtype=np.int32))
-    np.testing.assert_allclose(bounded.weight, free.weight, atol=1e-4)
+    free = with_learned_weights(model, block, None)
+    bounded = with_learned_weights(model, block, np.zeros(5, dtype=np.int32))
+    np.testing.assert_allclose(bounded.rules.weight, free.rules.weight, atol=1e-4)
     np.testing.assert_allclose(bounded.prior, free.prior, atol=1e-4)
 
 

@@ -11,8 +11,9 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from estimators import classifier
 from ferl import FERLClassifier, ModelFileError, NoveltyDetector, load_model, save_model
-from ferl._models.novelty import quantiles, share_below, wide_distances
-from ferl._read.verdicts import margin_verdict, steadiness_verdict
+from ferl._models.neighbours import distances_from_others
+from ferl._models.novelty import quantiles, share_below
+from ferl._tell.stability import margin_verdict, steadiness_verdict
 from ferl.editing import edit
 from table_examples import TABLE_LAW, wide_example
 
@@ -87,7 +88,7 @@ def test_rows_that_a_large_table_does_not_keep_are_measured_when_it_is_fitted(tm
 def test_the_distance_of_a_kept_row_is_that_to_another_row():
     _, _, clf = fitted({}, load_iris)
     neighbours = clf.model_.neighbours
-    distance = wide_distances(neighbours, neighbours.rows)
+    distance = distances_from_others(neighbours, neighbours.rows)
     assert (distance > 0).all()
     unit = neighbours.unit
     for k in (0, 7, 60):

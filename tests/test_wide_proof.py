@@ -17,7 +17,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from ferl import FERLClassifier
 from ferl._models.model import Model
-from ferl._read.explanation.counterfactual import nearest_changes
+from ferl._models.nearest import nearest_changes
 from ferl_bench.attack import Attacker
 from law_examples import Floats, Table, fit, rows_near, tables
 from oracle import wide_proof as oracle

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ferl._models.evidence import Evidence
     from ferl._models.tree import FuzzyTree
-    from ferl._read.explanation import Explanation, Overview
     from ferl._tables import DescriptionError, TableDescription
     from ferl._tables.kinds import TableWarning, load_description
     from ferl._tables.schema import IdColumnWarning
+    from ferl._tell.explanation import Explanation
+    from ferl._tell.overview import Overview
     from ferl.certified_cache import CertifiedCache
     from ferl.detector import NoveltyDetector
     from ferl.export import export_graphviz, export_latex, export_text, overview, rules_frame, splits_frame
@@ -51,7 +52,7 @@ _HOME = {
     "CertifiedCache": "ferl.certified_cache",
     "DescriptionError": "ferl._tables.kinds",
     "Evidence": "ferl._models.evidence",
-    "Explanation": "ferl._read.explanation",
+    "Explanation": "ferl._tell.explanation",
     "FERLClassifier": "ferl.rules",
     "FERLTreeClassifier": "ferl.trees",
     "FuzzyTree": "ferl._models.tree",
@@ -64,7 +65,7 @@ _HOME = {
     "load_description": "ferl._tables.kinds",
     "load_model": "ferl.saving",
     "plot_tree": "ferl.plot",
-    "Overview": "ferl._read.explanation",
+    "Overview": "ferl._tell.overview",
     "overview": "ferl.export",
     "rules_frame": "ferl.export",
     "save_model": "ferl.saving",

@@ -10,16 +10,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ferl._learn.drift import Drift
+from ferl._models.certificates import certified_radius
 from ferl._models.evidence import Evidence
 from ferl._models.model import Model, Words
+from ferl._models.shapes import feature_importances
 from ferl._models.tree import FuzzyTree
-from ferl._read.certificate import Certificate, certified_radius, certify
 from ferl._read.decision import decide
-from ferl._read.explanation import Explanation, WhatIf, explain, feature_importances, what_if
 from ferl._read.predictor import Predictor
-from ferl._read.stability import StabilityReport, report_stability
 from ferl._sklearn import check_rows
 from ferl._tables import OneRow, Schema, add_up_indicators, read_row
+from ferl._tell.explain import explain
+from ferl._tell.explanation import Explanation
+from ferl._tell.stability import Certificate, StabilityReport, certify, report_stability
+from ferl._tell.what_if import WhatIf, what_if
 from ferl._util.arrays import Floats
 from ferl._util.threads import n_threads
 
@@ -337,7 +340,7 @@ class Answers(Generic[AnyModel]):
 
         Trees: what the conditions on it explain of the training labels, the weighted Gini decrease, as in scikit-learn.
         Wide: how far its values move two classes apart, in log-odds, on average over training rows. See
-        :func:`ferl._read.explanation.feature_importances`.
+        :func:`ferl._models.shapes.feature_importances`.
         """
         return feature_importances(self._fitted())
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ferl._answers import model_of
+from ferl._models.certificates import check_scale, proven_radius, refuse_uncertified
 from ferl._models.model import Model
-from ferl._read.certificate import check_scale, proven_radius, refuse_uncertified
 from ferl._util.arrays import Floats
 from ferl._util.threads import n_threads
 from ferl.rules import FERLClassifier

@@ -19,6 +19,7 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ferl._estimator import FERLEstimator
 from ferl._models.model import Model
 from ferl._models.novelty import MEASURES
 from ferl._sklearn import Interval, StrOptions, fit_context, remember_columns, take_rows
@@ -160,7 +161,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [FERLClassifier, None],
+        "estimator": [FERLEstimator, None],
         "cv": [
             Interval(Integral, 2, None, closed="left"),
             Interval(Real, 0, 1, closed="neither"),

@@ -206,7 +206,7 @@ def combine(
     gated: bool = True,
     margin: float = 1.0,
 ) -> Masses:
-    """Combined evidence for the rows of ``x``; arguments as in ferl._read.evidence.read_evidence."""
+    """Combined evidence for the rows of ``x``; arguments as in the reading of a tree model."""
     firing = fire(tree, x, gated, margin)
     trust, leaves = reliability(tree.class_weight.sum(axis=1), discount), leaves_of(tree)
     rows = [_combine_row(tree, leaves, own, trust, combination, sources) for own in firing]

@@ -7,13 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from ferl._read.evidence import decision_scores
 from numpy.typing import NDArray
 
 from ferl._util.arrays import Floats
 
 if TYPE_CHECKING:
-    from ferl import FERLClassifier
+    from ferl import FERLClassifier, FERLTreeClassifier
 
 
 GROWTH = 1.1
@@ -31,13 +30,13 @@ class Attacker:
 
     Attributes
     ----------
-    classifier : FERLClassifier
+    classifier : FERLClassifier or FERLTreeClassifier
         The model under attack.
     scale : ndarray of shape (n_features,)
         Units of the radius.
     """
 
-    classifier: FERLClassifier
+    classifier: FERLClassifier | FERLTreeClassifier
     scale: Floats
 
     @cached_property
@@ -45,8 +44,8 @@ class Attacker:
         """For each feature the values at which some membership or gate bends, and their neighbours in float64."""
         model = self.classifier.model_
         tree, margin = model.tree, model.reading.gate_margin
-        # Wide rules have one gate for each feature.
-        low, high = (tree.support if model.weights is None else model.weights.seen[tree.feature]).T
+        # Rules have one gate for each feature, trees one for each node.
+        low, high = (model.ranges[tree.feature] if model.kind == "rules" else tree.support).T
         width = margin * (high - low)
         ends = np.column_stack([tree.trapezoid, low, high, low - width, high + width])
         found = []
@@ -173,7 +172,7 @@ class Attacker:
     def _advantage(self, rows: Floats, label: int) -> Floats:
         """By how much the label leads the best other class: in scores, which do not saturate, where there are any."""
         model = self.classifier.model_
-        lead = self._probabilities(rows) if model.weights is None else decision_scores(model, rows)
+        lead = model.decision_scores(rows) if model.kind == "rules" else self._probabilities(rows)
         own = lead[:, label].copy()
         lead[:, label] = -np.inf
         return np.asarray(own - lead.max(axis=1))

@@ -9,10 +9,10 @@ import typer
 from ferl._cli.explain import read_row_of
 from ferl._models.model_file import read_model
 from ferl._models.novelty import total_spread
-from ferl._read.certificate import certify
 from ferl._read.judgement import ABSTENTIONS, AS_FITTED, judge
 from ferl._tables import ColumnKind
 from ferl._tables.table_files import FileForm, TableFile
+from ferl._tell.stability import certify
 from ferl._util.text import spoken
 
 

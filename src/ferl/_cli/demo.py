@@ -23,12 +23,11 @@ from sklearn.model_selection import train_test_split
 from ferl._cli.scores import judge_rows
 from ferl._estimator import FERLEstimator
 from ferl._models.evidence import Evidence
-from ferl._read.explanation.balance import Balance
-from ferl._read.explanation.page import as_rich
-from ferl._read.explanation.weight_reasons import balance_section
-from ferl._read.shapes import read_shapes
+from ferl._models.shapes import read_shapes
 from ferl._tables import codes_of
 from ferl._tables.table_files import open_sink
+from ferl._tell.explain import RuleExplanation
+from ferl._tell.render import as_rich
 from ferl._util.arrays import Floats
 from ferl._util.files import replace_text
 from ferl.detector import NoveltyDetector
@@ -185,7 +184,7 @@ def _answer_panels(model: FERLClassifier, data: _Data) -> list[Panel]:
     ]
     spaced = [part for answer in answers for part in (answer, Text(""))][:-1]
     story = model.explain(rows.slice(doubtful, 1), counterfactual=False)
-    added = as_rich([balance_section(story, cast(Balance, story.balance))])
+    added = as_rich([cast(RuleExplanation, story).weights_section()])
     return [
         Panel(Group(*spaced), title="What wide rules answer, and on what evidence", title_align="left"),
         Panel(added, title="What the values of the least clear row add up to", title_align="left"),

@@ -15,9 +15,10 @@ from rich.console import Console
 from ferl._cli.errors import CommandError, check_place
 from ferl._models.model import Model
 from ferl._models.model_file import read_model
-from ferl._read.explanation import Explanation, explain
 from ferl._tables import OneRow
 from ferl._tables.table_files import FileForm, RowReader, TableFile
+from ferl._tell.explain import explain
+from ferl._tell.explanation import Explanation
 from ferl._util.files import replace_text
 
 

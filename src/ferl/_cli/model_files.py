@@ -18,9 +18,9 @@ from ferl._cli.errors import CommandError, check_place, check_wide
 from ferl._cli.options import label_named
 from ferl._models.model import Model
 from ferl._models.rule_model import RuleModel
-from ferl._read.rules import Rule, read_rules
 from ferl._sklearn import changed_parameters
 from ferl._tables import add_up_indicators
+from ferl._tell.statements import Style, statements
 from ferl._util.files import replace_text, replacing
 from ferl._util.text import spoken
 from ferl.export import Scorecard, export_text
@@ -135,7 +135,8 @@ def _weights(model: RuleModel) -> dict[str, Any]:
     weights, names = model.rules, model.column_names()
     order = np.argsort(-np.abs(weights.weight).max(axis=1, initial=0.0), kind="stable")
     asked = [[names[model.tree.feature[step]] for step in model.tree.path(int(weights.node[rule]))] for rule in order]
-    told = [" and ".join(_conditions(model, names, rule)) or "always" for rule in read_rules(model)]
+    style = Style(model, [spoken(name) for name in names], model.labels)
+    told = [style.conditions(rule) or "always" for rule in statements(model)]
     return {
         "prior": model.prior.tolist(),
         "weights": [
@@ -143,11 +144,6 @@ def _weights(model: RuleModel) -> dict[str, Any]:
             for rule, own in zip(order, asked, strict=True)
         ],
     }
-
-
-def _conditions(model: Model, names: list[str], rule: Rule) -> list[str]:
-    categories = model.category_names
-    return [own.text(spoken(names[own.feature]), categories=categories.get(own.feature)) for own in rule.conditions]
 
 
 def _is_plain(value: Any) -> bool:

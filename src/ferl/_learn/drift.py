@@ -17,9 +17,8 @@ from ferl._models.rule_model import RuleModel
 from ferl._models.settings import RuleSettings, Settings, TreeSettings
 from ferl._models.tree import FuzzyTree
 from ferl._models.tree_model import TreeModel
-from ferl._read.verdicts import points_text
 from ferl._util.arrays import Floats
-from ferl._util.text import listed, number_text, percent_text, spoken
+from ferl._util.text import listed, number_text, percent_text, points_text, spoken
 from ferl._util.threads import n_threads
 
 _STANDARD_ERRORS = 3  # beyond which a figure is a sign of drift

@@ -255,3 +255,38 @@ class ScoreEvidence(Evidence):
             "The evidence of rules also gives mass to sets of some of the classes, which no Dirichlet distribution "
             "has; use belief and plausibility."
         )
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """The ignorance of a row, split by cause.
+
+    What no source claims is ``U = ignorance * (1 - conflict)``. Dempster's normalisation enlarges it to the ignorance:
+    that much is conflict's. Opening all gates, then believing every source fully, can only lower U: the two steps are
+    what lost support and thin support add. What remains would be there even so: rules that fire weakly.
+
+    Rules whose weights add up have two causes: closed gates, and weights that are small or balance each other.
+
+    Attributes
+    ----------
+    weak_firing : float
+        Rules fire only in part: the row lies inside bands, values are missing, or no word fits. Of rules: what the
+        weights for and against the classes leave open.
+    thin_support : float
+        Rules are discounted because few training rows are behind them; 0 unless ``discount`` is set.
+    lost_support : float
+        Gates that close because values lie outside what rules saw in training.
+    conflict : float
+        Rules that contradict each other; 0 for rules whose weights add up, which are netted first.
+    """
+
+    weak_firing: float
+    thin_support: float
+    lost_support: float
+    conflict: float
+
+    @property
+    def main(self) -> str:
+        """The name of the largest part."""
+        parts = {name: getattr(self, name) for name in ("lost_support", "conflict", "thin_support", "weak_firing")}
+        return max(parts, key=lambda name: float(parts[name]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
-from ferl._models.evidence import Evidence
+from ferl._models.evidence import Doubt, Evidence
 from ferl._models.novelty import LOST_MASS, chosen_measure, residual_parts, share_below
 from ferl._models.settings import Gates
 from ferl._models.tree import FuzzyTree
 from ferl._models.words import LinguisticVariable
-from ferl._tables import INDICATOR_CATEGORIES, ColumnKind, Schema, add_up_indicators
+from ferl._tables import INDICATOR_CATEGORIES, ColumnKind, OneRow, Schema, add_up_indicators
 from ferl._util.arrays import Bools, Floats, FrozenArrays, Ints
 
 Words = list[LinguisticVariable | None]
@@ -61,6 +62,7 @@ class Model(FrozenArrays):
     history: tuple[dict[str, Any], ...] = ()
 
     kind: ClassVar[str]  # "rules" or "trees", for files and messages
+    has_long_ramps: ClassVar[bool]  # conditions are told by the ends of their ramps, not by thresholds with bands
 
     # -----------------------------------------------------------------------------------------------------------------
     # What each kind of model has of its own
@@ -78,6 +80,15 @@ class Model(FrozenArrays):
     @abstractmethod
     def probabilities(self, rows: Floats, n_threads: int = 1) -> Floats:
         """What ``evidence(...).probability`` is, without the rest; shape (n_samples, n_classes)."""
+
+    @property
+    @abstractmethod
+    def rule_numbers(self) -> dict[int, int]:
+        """Number of each node that takes part in the evidence, from 1: what rules are called everywhere."""
+
+    @abstractmethod
+    def doubt(self, row: Floats, evidence: Evidence) -> Doubt:
+        """The ignorance of one row, shape (1, n_columns), by cause."""
 
     @abstractmethod
     def lift(self, rows: Floats, evidence: Evidence) -> Floats:
@@ -195,7 +206,7 @@ class Model(FrozenArrays):
     # Names
     # -----------------------------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def n_features(self) -> int:
         """Number of features."""
         return len(self.schema.categories)
@@ -228,7 +239,17 @@ class Model(FrozenArrays):
 
     def column_kind(self, column: int) -> ColumnKind:
         """What the values of a column are; an indicator of missing values is a category."""
-        return self.schema.kind(column) if column < self.n_features else ColumnKind("category")
+        return self._kinds[column]
+
+    @cached_property
+    def _kinds(self) -> list[ColumnKind]:
+        kinds = [self.schema.kind(feature) for feature in range(self.n_features)]
+        return kinds + [ColumnKind("category")] * len(self.missing_features)
+
+    @cached_property
+    def _plain_columns(self) -> frozenset[int]:
+        """Columns whose numbers are written as they are."""
+        return frozenset(j for j, kind in enumerate(self._kinds) if not (kind.is_coded or kind.values))
 
     def is_whole(self, column: int) -> bool:
         """Whether a column holds whole numbers, by the training table or by the rows that the model keeps."""
@@ -237,14 +258,26 @@ class Model(FrozenArrays):
 
     def number(self, column: int, value: float) -> float:
         """A number that is written as people write values of the column: a date, say."""
-        return self.column_kind(column).number(value)
+        return float(value) if column in self._plain_columns else self._kinds[column].number(value)
 
     def value(self, column: int, number: float) -> Any:
         """A value of a column whose conditions are on numbers: a number, or one of ordered categories."""
-        kind = self.column_kind(column)
+        kind = self._kinds[column]
         if kind.is_ordered and kind.order:
             return kind.said_value(kind.order[min(max(round(number), 0), len(kind.order) - 1)])
         return kind.number(number)
+
+    def values_of(self, one: OneRow) -> list[Any]:
+        """Values of the features of a row as a reader knows them: numbers, categories, None where they are missing."""
+        found: list[Any] = []
+        for f, value in enumerate(one.values[0, : self.n_features].tolist()):
+            if f in one.unseen or math.isnan(value):
+                found.append(one.unseen.get(f))
+            elif f in self.category_names:
+                found.append(self.category_names[f][int(value)])
+            else:
+                found.append(value if f in self._plain_columns else self.value(f, value))
+        return found
 
     def training_range(self, feature: int) -> tuple[float, float]:
         """The range of a feature that holds numbers over the training rows, as far as the model remembers it.
@@ -272,22 +305,18 @@ class Model(FrozenArrays):
         """Categories of each categorical column that conditions read, by the index of the column."""
         return category_names(self.schema, self.missing_features)
 
-    # Texts are most of the work of an explanation, so those that were made once are kept.
-
     @cached_property
-    def rule_texts(self) -> dict[int, str]:
-        """Conditions of rules in words, by node."""
+    def cache(self) -> dict[Any, Any]:
+        """What readings computed and may need again: texts are most of the work of an explanation.
+
+        Copies and pickles of the model do not carry it. Nothing in it may hold the model.
+        """
         return {}
 
-    @cached_property
-    def usual_values(self) -> dict[int, Any]:
-        """What is usual among the training rows of single nodes."""
-        return {}
-
-    @cached_property
-    def reason_parts(self) -> dict[str, Any]:
-        """What reasons are made from."""
-        return {}
+    def had_missing(self, column: int) -> bool:
+        """Whether a column had missing values in training."""
+        known = self.tree.profile.known_weight
+        return known is not None and bool(known[0, column] < (1 - 1e-9) * self.tree.weight[0])
 
     # -----------------------------------------------------------------------------------------------------------------
     # Other models of the same conditions

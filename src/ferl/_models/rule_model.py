@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
-from ferl._models.evidence import Evidence, ScoreEvidence
+from ferl._models.evidence import Doubt, Evidence, ScoreEvidence
 from ferl._models.model import Model
 from ferl._models.neighbours import ENTROPY_SHARE, MOST_MEASURED, MOSTLY_ALL, Neighbours, novelty_quantiles
 from ferl._models.slopes import score_slopes
@@ -111,6 +111,7 @@ class RuleModel(Model):
     novelty_scale: Floats | None = None
 
     kind: ClassVar[str] = "rules"
+    has_long_ramps: ClassVar[bool] = True
     _apart_from_names: ClassVar[tuple[str, ...]] = ("core", "with_gates_open", "scores")
 
     @property
@@ -122,6 +123,11 @@ class RuleModel(Model):
     def n_rules(self) -> int:
         """Number of rules."""
         return len(self.rules.node)
+
+    @cached_property
+    def rule_numbers(self) -> dict[int, int]:
+        """The order of ``evidence_weights_`` and of the contributions."""
+        return {node: number for number, node in enumerate(self.rules.node.tolist(), 1)}
 
     @cached_property
     def is_source(self) -> Bools:
@@ -240,6 +246,12 @@ class RuleModel(Model):
         n_read = np.array([len(read) for read in self.term_columns], dtype=np.intp)
         columns = np.array([column for read in self.term_columns for column in read], dtype=np.intp)
         return np.repeat(np.arange(len(n_read)), n_read), columns, n_read
+
+    def doubt(self, row: Floats, evidence: Evidence) -> Doubt:
+        """Closed gates, and weights that are small or balance each other."""
+        ignorance = float(evidence.ignorance[0])
+        opened = min(float(self.with_gates_open.evidence(row).ignorance[0]), ignorance)
+        return Doubt(opened, 0.0, ignorance - opened, 0.0)
 
     # -----------------------------------------------------------------------------------------------------------------
     # Gates, proofs, slopes

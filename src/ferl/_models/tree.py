@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -378,3 +379,84 @@ class FuzzyTree(FrozenArrays):
             cuts,
             None if self.categories is None else self.categories.keep(kept),
         )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Which part of a large tree is shown, so that a reader can take it in
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Folded:
+    """The part of a tree that is shown.
+
+    Attributes
+    ----------
+    children : dict of int to list of int
+        Children of every node whose children are shown.
+    n_hidden : dict of int to int
+        Number of rules below each node whose children are hidden.
+    """
+
+    children: dict[int, list[int]]
+    n_hidden: dict[int, int]
+
+    @property
+    def nodes(self) -> list[int]:
+        """All nodes that are shown, in pre-order."""
+        return [0, *sorted(child for own in self.children.values() for child in own)]
+
+
+def fold(
+    tree: FuzzyTree, max_depth: int | None = None, max_rules: int | None = None, min_weight: float = 0.0
+) -> Folded:
+    """The part of a tree without what lies too deep, and without the lightest subtrees of the rest.
+
+    Parameters
+    ----------
+    tree : FuzzyTree
+        The tree.
+    max_depth : int, default=None
+        The children of nodes at this depth are hidden; 0 is the root.
+    max_rules : int, default=None
+        At most this many ends of paths are shown; the children of the heaviest nodes are shown first.
+    min_weight : float, default=0.0
+        The children of nodes that have less than this share of the training weight are hidden.
+
+    Returns
+    -------
+    Folded
+    """
+    if not 0 <= min_weight <= 1:
+        raise ValueError(f"min_weight is {min_weight}; it must be a share of the training weight, from 0 to 1.")
+    for name, value, least in (("max_depth", max_depth, 0), ("max_rules", max_rules, 1)):
+        if value is not None and value < least:
+            raise ValueError(f"{name} is {value}; it must be at least {least}, or None.")
+    below: dict[int, list[int]] = {}
+    for node in range(1, tree.n_nodes):
+        below.setdefault(int(tree.parent[node]), []).append(node)
+    children: dict[int, list[int]] = {}
+    n_ends, waiting = 1, [(-float(tree.weight[0]), 0)]
+    n_hidden: dict[int, int] = {}
+    while waiting:
+        _, node = heapq.heappop(waiting)
+        if node not in below:
+            continue
+        too_deep = max_depth is not None and tree.depth[node] >= max_depth
+        too_light = tree.weight[node] < min_weight * tree.weight[0]
+        if too_deep or too_light or (max_rules is not None and n_ends + len(below[node]) - 1 > max_rules):
+            n_hidden[node] = _n_rules(tree, node)
+            continue
+        children[node] = below[node]
+        n_ends += len(below[node]) - 1
+        for child in below[node]:
+            heapq.heappush(waiting, (-float(tree.weight[child]), child))
+    return Folded(children, n_hidden)
+
+
+def _n_rules(tree: FuzzyTree, node: int) -> int:
+    """Number of rules below a node; its subtree follows it, up to the next node that is not deeper."""
+    end = node + 1
+    while end < tree.n_nodes and tree.depth[end] > tree.depth[node]:
+        end += 1
+    return int(tree.is_leaf[node:end].sum())

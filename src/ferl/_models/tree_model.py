@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from ferl import _core
-from ferl._models.evidence import Evidence
+from ferl._models.evidence import Doubt, Evidence
 from ferl._models.model import Model
 from ferl._models.novelty import quantiles, tree_distances
 from ferl._models.settings import TreeReading
@@ -35,6 +35,7 @@ class TreeModel(Model):
     reading: TreeReading
 
     kind: ClassVar[str] = "trees"
+    has_long_ramps: ClassVar[bool] = False
     _apart_from_names: ClassVar[tuple[str, ...]] = ("core", "with_gates_open", "sources", "fully_believed")
 
     @property
@@ -63,6 +64,13 @@ class TreeModel(Model):
         return np.arange(self.tree.n_nodes) > 0
 
     @cached_property
+    def rule_numbers(self) -> dict[int, int]:
+        """Those with the largest training weight come first."""
+        nodes = np.flatnonzero(self.speaks)
+        order = np.argsort(-self.tree.weight[nodes], kind="stable")
+        return {node: number for number, node in enumerate(nodes[order].tolist(), 1)}
+
+    @cached_property
     def reliability(self) -> Floats:
         """Share to which each node is believed, shape (n_nodes,)."""
         weight, discount = self.tree.weight, self.reading.discount
@@ -82,6 +90,15 @@ class TreeModel(Model):
         belief, ignorance, conflict = np.empty((len(rows), len(self.classes))), np.empty(len(rows)), np.empty(len(rows))
         self.sources.combine(rows, n_threads, belief, ignorance, conflict)
         return Evidence(belief, ignorance, conflict, self.classes)
+
+    def doubt(self, row: Floats, evidence: Evidence) -> Doubt:
+        """Weak firing, thin support, lost support and conflict."""
+        ignorance = float(evidence.ignorance[0])
+        unclaimed = min(_unclaimed(evidence), ignorance)
+        # Each is at most the one before; the minimum takes away what rounding adds.
+        opened = min(_unclaimed(self.with_gates_open.evidence(row)), unclaimed)
+        full = min(_unclaimed(self.fully_believed.evidence(row)), opened)
+        return Doubt(full, opened - full, unclaimed - opened, ignorance - unclaimed)
 
     def probabilities(self, rows: Floats, n_threads: int = 1) -> Floats:
         """The pignistic probability, shape (n_samples, n_classes)."""
@@ -177,3 +194,7 @@ class TreeModel(Model):
     def fully_believed(self) -> Self:
         """The model without gates and discounts."""
         return self.with_gates_open.read(replace(self.with_gates_open.reading, discount=0.0))
+
+
+def _unclaimed(evidence: Evidence) -> float:
+    return float(evidence.ignorance[0] * (1 - evidence.conflict[0]))

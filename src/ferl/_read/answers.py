@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ferl._models.certificates import certified_radius
 from ferl._models.model import Model
 from ferl._models.novelty import total_spread
 from ferl._read.calibration import Calibration
-from ferl._read.certificate import certified_radius
 from ferl._read.judgement import ABSTENTIONS, Judgement, Rule, judge
-from ferl._read.reasons import Reason, read_reasons
 from ferl._tables.table_files import Batch, RowReader, TableFile, format_of, open_sink
+from ferl._tell.reasons import Reason, read_reasons
 from ferl._util.arrays import Floats
 from ferl._util.files import TableFileError
 from ferl._util.threads import file_bar, in_order, n_threads

@@ -72,7 +72,7 @@ def _section_lines(section: Section, width: int, left: str) -> list[str]:
     left += INDENT if section.title else ""
     for block in section.blocks:
         if isinstance(block, str):
-            lines += wrapped(block, width, left, left + INDENT)
+            lines += _wrapped(block, width, left)
         elif isinstance(block, Section):
             lines += _section_lines(block, width, left)
         else:
@@ -81,13 +81,13 @@ def _section_lines(section: Section, width: int, left: str) -> list[str]:
     return lines
 
 
-def wrapped(line: str, width: int, first: str = "", later: str = INDENT) -> list[str]:
-    """A sentence in lines of at most this width; a number stays with its percent sign, a threshold with its band."""
-    if len(first) + len(line) <= width and line == line.strip() and "\t" not in line and "\n" not in line:
-        return [first + line] if line else []
-    kept = re.sub(r" (?=%|±|\(\d+%\))", "\N{NO-BREAK SPACE}", line)
-    lines = textwrap.wrap(kept, width, initial_indent=first, subsequent_indent=later, break_long_words=width < 1000)
-    return [own.replace("\N{NO-BREAK SPACE}", " ") for own in lines]
+def _wrapped(line: str, width: int, left: str) -> list[str]:
+    """A sentence in lines of at most this width; a number stays with its percent sign."""
+    if len(left) + len(line) <= width and line == line.strip() and "\t" not in line and "\n" not in line:
+        return [left + line] if line else []
+    joined = line.replace(" %", "\N{NO-BREAK SPACE}%")
+    lines = textwrap.wrap(joined, width, initial_indent=left, subsequent_indent=left + INDENT)
+    return [own.replace("\N{NO-BREAK SPACE}%", " %") for own in lines]
 
 
 def _table_lines(table: Table, width: int) -> list[str]:
@@ -134,7 +134,7 @@ def _rich_parts(section: Section, left: int) -> list[Any]:
     from rich.padding import Padding
     from rich.text import Text
 
-    parts: list[Any] = [Padding(Text(section.title, style="bold cyan"), (0, 0, 0, left))] if section.title else []
+    parts: list[Any] = [Text(" " * left + section.title, style="bold cyan")] if section.title else []
     left += len(INDENT) if section.title else 0
     for block in section.blocks:
         if isinstance(block, str):
@@ -319,7 +319,9 @@ def _latex_parts(section: Section) -> list[str]:
 
 
 def as_plain(value: Any) -> Any:
-    """A section, or any other value, in the types of JSON: objects by their fields, what is no number as None."""
+    """A section, or any other value, in the types of JSON: objects by their fields, no number as None."""
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: as_plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, list | tuple):

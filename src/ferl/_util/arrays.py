@@ -1,5 +1,6 @@
 """Types of arrays, one name for each, and the numbers that the core can hold."""
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -29,17 +30,20 @@ class FrozenArrays:
                 self.__dict__[name] = own
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: vars(self)[name] for name in type(self).__dataclass_fields__}  # type: ignore[attr-defined]
+        return {name: vars(self)[name] for name in self._field_names()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        names = set(type(self).__dataclass_fields__)  # type: ignore[attr-defined]
-        if not isinstance(state, dict) or set(state) != names:
+        if not isinstance(state, dict) or set(state) != self._field_names():
             raise ValueError(
                 f"This pickle of a {type(self).__name__} was made by another version of ferl, or changed since. "
                 "Pickles are for one version: load it there and write a file with save_model, or fit again."
             )
         self.__dict__.update(state)
         FrozenArrays.__post_init__(self)
+
+    @classmethod
+    def _field_names(cls) -> set[str]:
+        return {field.name for field in fields(cls)}  # type: ignore[arg-type]  # subclasses are dataclasses
 
 
 def core_ready(X: Floats) -> Floats:

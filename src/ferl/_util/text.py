@@ -39,7 +39,9 @@ def one_line(text: str) -> str:
     >>> one_line("two\nlines  \x1b[31m")
     'two lines [31m'
     """
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    if not text.isprintable():
+        text = "".join(letter if letter.isprintable() else " " for letter in text)
+    return " ".join(text.split())
 
 
 def category_text(category: Any) -> str:
@@ -213,6 +215,14 @@ def percent_text(value: float) -> str:
     return "more than 99 %" if 0.995 <= value < 1 else f"{100 * value:.0f} %"
 
 
+def points_text(share: float) -> str:
+    """A change of a share in percentage points."""
+    points = 100 * abs(share)
+    if 0 < points < 0.05:
+        return "0.1 points"
+    return f"{points:.1f} points" if points < 9.95 else f"{points:.0f} points"
+
+
 def listed(words: Sequence[str], last: str = "and") -> str:
     """Words with commas between them, and a word before the last."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}" if words else ""
@@ -279,7 +289,7 @@ def shown_names(values: Sequence[Any], most: int = MAX_LETTERS) -> list[str]:
 
 def _set_apart(name: str) -> str:
     """A name that is written from right to left, marked so that it does not turn round what stands beside it."""
-    is_reversed = any(bidirectional(letter) in ("R", "AL", "AN") for letter in name)
+    is_reversed = not name.isascii() and any(bidirectional(letter) in ("R", "AL", "AN") for letter in name)
     return f"\u2068{name}\u2069" if is_reversed else name
 
 

@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from ferl._answers import model_of
 from ferl._models.evidence import Evidence
 from ferl._models.rule_model import RuleModel
-from ferl._read.reasons import Reason, read_reasons
 from ferl._sklearn import HasMethods, StrOptions, fit_context
+from ferl._tell.reasons import Reason, read_reasons
 from ferl._util.arrays import Floats
 from ferl._wrapper import checked_labels
 from ferl.concepts.detectors import ConceptCalibrator, ConceptDetector, n_rows_of, see_concepts

@@ -13,9 +13,9 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from ferl._models.words import FuzzySet, LinguisticVariable
-from ferl._read.explanation import Explanation
-from ferl._read.explanation.page import Readable, Section, Table
-from ferl._read.explanation.unlike import TITLE as NOVELTY_TITLE
+from ferl._tell.explanation import NOVELTY_TITLE, Explanation
+from ferl._tell.page import Section, Table
+from ferl._tell.render import Readable
 from ferl._util.arrays import Floats
 from ferl._util.text import plain
 
@@ -187,11 +187,11 @@ class ConceptExplanation(Readable):
                 for one in self.anomalies[:MOST_SHOWN]
             )
             title = f"Concepts unlike those of the training rows (novelty {self.head.novelty:.3g})"
-            yield Section(title, table=Table(("Concept", "Here", "Usual", "Of the novelty"), rows))
+            yield Section(title, (Table(("Concept", "Here", "Usual", "Of the novelty"), rows),))
         moving = [one for one in self.corrections if one.change > 0][:MOST_SHOWN]
         if moving:
             cells = tuple(_cells(one) for one in moving)
-            yield Section("Corrections", table=Table(("Concept", "Here", "If it were", "Answer", "Change"), cells))
+            yield Section("Corrections", (Table(("Concept", "Here", "If it were", "Answer", "Change"), cells),))
 
 
 def explain_concepts(

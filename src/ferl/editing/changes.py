@@ -12,8 +12,8 @@ from scipy.optimize import lsq_linear
 from ferl._learn.rows import Block
 from ferl._learn.update_rules import refitted
 from ferl._models.rule_model import RuleModel, Rules
-from ferl._read.shapes import feature_of, kept_rows, mean_firing
-from ferl._read.text import rule_text
+from ferl._models.shapes import feature_of, kept_rows, mean_firing
+from ferl._tell.statements import rule_text
 from ferl._util.arrays import Bools, Floats, Ints
 from ferl._util.text import shown
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, TextIO
+from typing import TextIO
 
 import numpy as np
 
 from ferl._answers import model_of
-from ferl._models.tree import FuzzyTree
+from ferl._models.tree import Folded, fold
 from ferl._models.tree_model import TreeModel
-from ferl._read.rules import LEAST_LISTED, Folded, fold, listed_categories, threshold_text
-from ferl._read.text import in_sentence, probability_text, shown_names
-from ferl._tables import ColumnKind
+from ferl._tell.conditions import LEAST_LISTED, listed_categories, threshold_text
+from ferl._tell.statements import in_sentence, probability_text, reader_names
 from ferl._util.files import replace_text
 from ferl._util.text import class_colours, support_text, tint
+from ferl.export.text import check_counts
 from ferl.rules import FERLClassifier
 
 _FILL = 0.4  # of a class's colour: black letters can be read on it
@@ -83,12 +83,10 @@ def export_graphviz(
     }
     """
     model = model_of(estimator, "export_graphviz", TreeModel, "ferl.plot.plot_shapes")
-    names, labels = shown_names(model, feature_names, class_names)
-    if decimals is not None and decimals < 0:
-        raise ValueError(f"decimals is {decimals}; it must be at least 0, or None.")
-    folded = fold(model.tree, max_depth, max_rules)
+    names, labels = reader_names(model, feature_names, class_names)
+    check_counts(decimals=decimals)
     texts = [in_sentence(str(label)) for label in labels]
-    graph = _Graph(model.tree, folded, names, texts, model.category_names, decimals, filled, model.kind)
+    graph = _Graph(model, fold(model.tree, max_depth, max_rules), names, texts, decimals, filled)
     text = "\n".join(graph.lines("LR" if rotate else "TB"))
     if out_file is None:
         return text
@@ -117,18 +115,12 @@ def quoted(text: str) -> str:
 class _Graph:
     """A tree and how its parts are called."""
 
-    tree: FuzzyTree
+    model: TreeModel
     folded: Folded
     names: list[str]
     labels: list[str]
-    categories: dict[int, Sequence[Any]]
     decimals: int | None
     filled: bool
-    kind_of: Callable[[int], ColumnKind]
-
-    @property
-    def colours(self) -> list[str]:
-        return class_colours(len(self.labels))
 
     def lines(self, direction: str) -> list[str]:
         style = "rounded, filled" if self.filled else "rounded"
@@ -145,48 +137,52 @@ class _Graph:
     def _node(self, node: int) -> str:
         attributes = [f"label={quoted(chr(10).join(self._said(node)))}"]
         if self.filled:
-            label = int(np.argmax(self.tree.consequent[node]))
-            attributes.append(f'fillcolor="{tint(self.colours[label], _FILL)}"')
+            label = int(np.argmax(self.model.tree.consequent[node]))
+            attributes.append(f'fillcolor="{tint(class_colours(len(self.labels))[label], _FILL)}"')
         if node in self.folded.n_hidden:
             attributes.append("peripheries=2")
         return f"{node} [{', '.join(attributes)}]"
 
     def _said(self, node: int) -> list[str]:
         """Lines of a node's text."""
-        is_split = node in self.folded.children and not self.tree.word
+        is_split = node in self.folded.children and not self.model.tree.word
         said = self._split(self.folded.children[node][0]) if is_split else [*self._word(node), self._answer(node)]
-        weight = float(self.tree.weight[node])
-        said.append(f"support {support_text(weight)} ({weight / float(self.tree.weight[0]):.0%})")
+        weight = float(self.model.tree.weight[node])
+        said.append(f"support {support_text(weight)} ({weight / float(self.model.tree.weight[0]):.0%})")
         if node in self.folded.n_hidden:
             said.append(f"... {self.folded.n_hidden[node]} rules")
         return said
 
     def _split(self, side: int) -> list[str]:
         """The split above this left side."""
-        feature = int(self.tree.feature[side])
-        if feature in self.categories:
+        feature = int(self.model.tree.feature[side])
+        if feature in self.model.category_names:
             return [self.names[feature]]
-        low, high = (float(end) for end in self.tree.trapezoid[side, 2:])
-        return [self.names[feature], threshold_text(self.kind_of(feature), low, high, self.decimals)]
+        low, high = (float(end) for end in self.model.tree.trapezoid[side, 2:])
+        return [self.names[feature], threshold_text(self.model.column_kind(feature), low, high, self.decimals)]
 
     def _word(self, node: int) -> list[str]:
-        if not self.tree.word or node == 0:
-            return ["all rows"] if self.tree.word else []
-        return [f"{self.names[self.tree.feature[node]]} is {self.tree.word[node]}"]
+        if not self.model.tree.word or node == 0:
+            return ["all rows"] if self.model.tree.word else []
+        return [f"{self.names[self.model.tree.feature[node]]} is {self.model.tree.word[node]}"]
 
     def _answer(self, node: int) -> str:
-        shares = self.tree.consequent[node]
+        shares = self.model.tree.consequent[node]
         best = int(np.argmax(shares))
         return f"{self.labels[best]} {probability_text(float(shares[best]))}"
 
     def _edges(self, node: int, children: list[int]) -> list[str]:
-        if self.tree.word:
+        if self.model.tree.word:
             return [f"{node} -> {child}" for child in children]
-        feature = int(self.tree.feature[children[0]])
-        sides = ("below", "above") if feature not in self.categories else tuple(self._categories(c) for c in children)
+        feature = int(self.model.tree.feature[children[0]])
+        sides = (
+            ("below", "above")
+            if feature not in self.model.category_names
+            else tuple(self._categories(c) for c in children)
+        )
         return [f"{node} -> {child} [label={quoted(side)}]" for child, side in zip(children, sides, strict=True)]
 
     def _categories(self, side: int) -> str:
-        membership = np.nan_to_num(self.tree.memberships(side))
+        membership = np.nan_to_num(self.model.tree.memberships(side))
         inside = tuple((code, float(own)) for code, own in enumerate(membership) if own >= LEAST_LISTED)
-        return listed_categories(inside, self.categories[int(self.tree.feature[side])])
+        return listed_categories(inside, self.model.category_names[int(self.model.tree.feature[side])])

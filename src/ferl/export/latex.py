@@ -3,51 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import singledispatch
 from typing import Any
 
 from ferl._answers import model_of
 from ferl._models.model import Model
 from ferl._models.rule_model import RuleModel
-from ferl._read.rules import Bound, Condition, Rule, listed_categories, read_rules
-from ferl._read.score_table import lines_of_rules, read_score_table
-from ferl._read.text import in_sentence, probability_text, shown_names
-from ferl._read.wide_text import WideStyle, weight_text
+from ferl._models.tree_model import TreeModel
+from ferl._tell.conditions import Condition, listed_categories
+from ferl._tell.curves import read_score_table
+from ferl._tell.render import escaped, latex_table
+from ferl._tell.statements import Statement, Style, in_sentence, probability_text, reader_names, statements, weight_text
 from ferl._util.arrays import Floats
 from ferl._util.text import support_text
+from ferl.export.text import check_counts
 from ferl.rules import FERLClassifier
-
-_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"{''}",
-    "`": r"\textasciigrave{}",
-    "'": r"{'}",  # two of them would become a quotation mark
-    "-": r"{-}",  # and two of these a dash
-    "±": r"\ensuremath{\pm}",
-    "\u00a0": "~",
-}
-
-
-def escaped(text: str) -> str:
-    r"""Text as LaTeX prints it, letter by letter.
-
-    Examples
-    --------
-    >>> print(escaped(r"50% of $x_1 & {y}\z"))
-    50\% of \$x\_1 \& \{y\}\textbackslash{}z
-    """
-    return "".join(_SPECIAL.get(letter, letter) for letter in text)
 
 
 def export_latex(
@@ -67,8 +37,8 @@ def export_latex(
     that some of them (Greek, say) need LuaLaTeX or XeLaTeX. Below the rules of a compact tree stands what its words
     mean.
 
-    Of wide rules the table holds what adds up: the weights of evidence at the ends of each interval of a feature, of
-    each category, and of rules on several features; of two classes the log-odds of the second one.
+    Rules whose weights add up are told by what they add up to: the weights of evidence at the ends of each interval of
+    a feature, of each category, and of rules on several features; of two classes the log-odds of the second one.
 
     Parameters
     ----------
@@ -109,102 +79,84 @@ def export_latex(
     \end{tabular}
     """
     model = model_of(estimator, "export_latex")
-    names, labels = shown_names(model, feature_names, class_names)
-    for name, value in (("decimals", decimals), ("max_rules", max_rules)):
-        if value is not None and value < 0:
-            raise ValueError(f"{name} is {value}; it must be at least 0, or None.")
+    names, labels = reader_names(model, feature_names, class_names)
+    check_counts(decimals=decimals, max_rules=max_rules)
     if label is not None and caption is None:
         raise ValueError(f"label is {label!r} and caption None; LaTeX numbers tables by their captions, so give one.")
-    if isinstance(model, RuleModel):
-        return "\n".join(_wide_table(model, names, labels, decimals, max_rules, caption, label, width))
-    rules = read_rules(model)
-    shown, categories = rules[:max_rules], model.category_names
-    lines = [rf"\begin{{tabular}}{{@{{}}rp{{{width}}}lrr@{{}}}}", r"\toprule"]
-    lines += [r" & If & then & Confidence & Support \\", r"\midrule"]
-    for rule in shown:
-        conditions = " and ".join(_condition(own, names, categories, decimals) for own in rule.conditions) or "always"
-        answer = escaped(in_sentence(str(labels[rule.label])))
-        confidence = probability_text(float(rule.consequent[rule.label]))
-        lines.append(rf"{rule.number} & {conditions} & {answer} & {confidence} & {support_text(rule.support)} \\")
-    if len(shown) < len(rules):
-        lines.append(_note(rf"\ldots{{}} and {len(rules) - len(shown)} more"))
-    lines += _meanings(model, shown, names)
-    lines += [r"\bottomrule", r"\end{tabular}"]
-    return "\n".join(lines if caption is None else _floating(lines, caption, label))
+    style = Style(model, names, [in_sentence(str(own)) for own in labels], decimals, max_listed=None)
+    table = _table(model, style, max_rules, width)
+    if caption is None:
+        return table
+    named = [] if label is None else [rf"\label{{{label}}}"]
+    return "\n".join([r"\begin{table}", r"\centering", rf"\caption{{{caption}}}", *named, table, r"\end{table}"])
 
 
-def _wide_table(
-    model: Model,
-    names: list[str],
-    labels: list[Any],
-    decimals: int | None,
-    max_rules: int | None,
-    caption: str | None,
-    label: str | None,
-    width: str,
-) -> list[str]:
-    """The table of a wide model."""
-    style = WideStyle(model, names, [in_sentence(str(own)) for own in labels], decimals)
-    table = read_score_table(style)
-    heads = [style.classes[1]] if style.is_two else style.classes
+@singledispatch
+def _table(model: Any, style: Style, max_rules: int | None, width: str) -> str:
+    raise TypeError(f"A {type(model).__name__} has no table of rules.")
 
-    def weights(start: Floats, end: Floats) -> str:
+
+@_table.register
+def _(model: TreeModel, style: Style, max_rules: int | None, width: str) -> str:
+    rules = statements(model)
+    shown = rules[:max_rules]
+    rows = [
+        (
+            str(rule.number),
+            " and ".join(_condition(own, style) for own in rule.conditions) or "always",
+            escaped(style.classes[rule.label]),
+            probability_text(float(rule.adds[rule.label])),
+            support_text(rule.support),
+        )
+        for rule in shown
+    ]
+    more = [(rf"\ldots{{}} and {len(rules) - len(shown)} more",)] if len(shown) < len(rules) else []
+    headings = ("", "If", "then", "Confidence", "Support")
+    return latex_table(f"rp{{{width}}}lrr", headings, [*rows, *more], _meanings(model, shown, style))
+
+
+@_table.register
+def _(model: RuleModel, style: Style, max_rules: int | None, width: str) -> str:
+    table, heads = read_score_table(model, style), [style.classes[1]] if style.is_two else style.classes
+
+    def weights(start: Floats, end: Floats) -> list[str]:
         pairs = [(start[1] - start[0], end[1] - end[0])] if style.is_two else list(zip(start, end, strict=True))
         texts = [tuple(map(weight_text, pair)) for pair in pairs]
-        return " & ".join(f"${low}$" if low == high else f"${low}$ to ${high}$" for low, high in texts)
+        return [f"${low}$" if low == high else f"${low}$ to ${high}$" for low, high in texts]
 
-    lines = [rf"\begin{{tabular}}{{@{{}}lp{{{width}}}{'r' * len(heads)}@{{}}}}", r"\toprule"]
-    lines += [rf" & If & {' & '.join(map(escaped, heads))} \\", r"\midrule"]
-    lines.append(rf"always &  & {weights(table.base, table.base)} \\")
-    shown, told = lines_of_rules(table, max_rules)
-    for own in shown:
-        lines.append(rf"{escaped(own.name)} & {escaped(own.when)} & {weights(own.start, own.end)} \\")
-    if told < model.n_rules:
-        n_columns = 2 + len(heads)
-        lines.append(_note(rf"\ldots{{}} and {model.n_rules - told} more rules", n_columns))
-    lines += _meanings(model, read_rules(model), names, 2 + len(heads)) if model.tree.word else []
-    lines += [r"\bottomrule", r"\end{tabular}"]
-    return lines if caption is None else _floating(lines, caption, label)
+    rows: list[Sequence[str]] = [("always", "", *weights(table.base, table.base))]
+    told: set[int] = set()
+    for line in table.lines:
+        if max_rules is not None and len(told | set(line.rules)) > max_rules:
+            break
+        told |= set(line.rules)
+        rows.append((escaped(line.name), escaped(line.when), *weights(line.start, line.end)))
+    if len(told) < model.n_rules:
+        rows.append((rf"\ldots{{}} and {model.n_rules - len(told)} more rules",))
+    columns, headings = f"lp{{{width}}}{'r' * len(heads)}", ("", "If", *map(escaped, heads))
+    return latex_table(columns, headings, rows, _meanings(model, statements(model), style))
 
 
-def _condition(
-    condition: Condition, names: list[str], categories: dict[int, Sequence[Any]], decimals: int | None
-) -> str:
-    name = escaped(names[condition.feature])
+def _condition(condition: Condition, style: Style) -> str:
+    name, decimals = escaped(style.names[condition.feature]), style.decimals
     if condition.word:
         return rf"{name} is \emph{{{escaped(condition.word)}}}"
-    told = condition.told_by_kind()
-    if told:
-        return f"{name} {escaped(told)}"
+    if condition.by_kind:
+        return f"{name} {escaped(condition.by_kind)}"
     if condition.categories:
-        inside = listed_categories(condition.categories, categories.get(condition.feature))
+        inside = listed_categories(condition.categories, condition.names)
         return rf"{name} $\in$ \{{{escaped(inside)}\}}"
     if condition.overlap is not None:
         return f"{name} {escaped(condition.overlap.text(decimals))}"
-    lower, upper = (None if own is None else _band(own, decimals) for own in (condition.lower, condition.upper))
+    bounds = (condition.lower, condition.upper)
+    lower, upper = (None if own is None else own.text(decimals).replace("±", r"\pm ") for own in bounds)
     if lower is None:
         return f"{name} $< {upper}$"
     return f"{name} $> {lower}$" if upper is None else f"${lower} <$ {name} $< {upper}$"
 
 
-def _band(bound: Bound, decimals: int | None) -> str:
-    """Threshold and half-width, inside a formula."""
-    return bound.text(decimals).replace("±", r"\pm ")
-
-
-def _note(text: str, n_columns: int = 5) -> str:
-    return rf"\multicolumn{{{n_columns}}}{{@{{}}l@{{}}}}{{{text}}} \\"
-
-
-def _meanings(model: Model, rules: list[Rule], names: list[str], n_columns: int = 5) -> list[str]:
+def _meanings(model: Model, rules: Sequence[Statement], style: Style) -> list[str]:
     """What the words of these rules mean."""
     used = sorted({condition.feature for rule in rules for condition in rule.conditions if condition.word})
-    variables = model.words if model.words is not None else [None] * len(names)
-    known = [(variables[j], names[j]) for j in used if j < len(variables) and variables[j] is not None]
-    notes = [_note(rf"\footnotesize {escaped(own.text(name))}", n_columns) for own, name in known if own is not None]
-    return [r"\midrule", *notes] if notes else []
-
-
-def _floating(lines: list[str], caption: str, label: str | None) -> list[str]:
-    named = [] if label is None else [rf"\label{{{label}}}"]
-    return [r"\begin{table}", r"\centering", rf"\caption{{{caption}}}", *named, *lines, r"\end{table}"]
+    variables = [] if model.words is None else [(model.words[j], style.names[j]) for j in used]
+    return [rf"\footnotesize {escaped(own.text(name))}" for own, name in variables if own is not None]

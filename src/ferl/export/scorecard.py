@@ -1,4 +1,4 @@
-"""Scorecards: wide rules as points that add up, in the form that banks have used for fifty years."""
+"""Scorecards: rules as points that add up, as banks have used them for fifty years; and reason codes."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from sklearn.base import ClassifierMixin
 
 from ferl._answers import model_of
 from ferl._models.evidence import Evidence, ScoreEvidence
-from ferl._read.points import Points, with_base
-from ferl._read.score_table import ScoreTable, read_score_table
-from ferl._read.text import in_sentence, shown_names
-from ferl._read.wide_text import WideStyle
+from ferl._models.rule_model import RuleModel
 from ferl._sklearn import Interval, fit_context
+from ferl._tell.curves import Points, ScoreTable, read_score_table
+from ferl._tell.reasons import POINTS_TO_DOUBLE, Reason, read_reasons
+from ferl._tell.render import escaped, latex_table
+from ferl._tell.statements import Style, in_sentence, reader_names
 from ferl._util.arrays import Floats
 from ferl._util.files import replace_text
 from ferl._util.text import shown
 from ferl._wrapper import Wrapper, fitted_clone
-from ferl.export.latex import escaped
 from ferl.export.text import data_frame
 from ferl.metrics.comparison import Cost, cost_of_change
 from ferl.rules import FERLClassifier
@@ -44,7 +44,7 @@ def export_scorecard(
     class_names: Sequence[str] | None = None,
     backend: str | None = None,
 ) -> Any:
-    """Wide rules of a fitted classifier as a scorecard: a table of points that add up.
+    """Rules of a fitted classifier as a scorecard: a table of points that add up.
 
     A row begins with the points of the first line and gets those of the line that its value of each feature is in, and
     those of each rule on several features in proportion to how far it fits. The total says how probable the class
@@ -54,7 +54,7 @@ def export_scorecard(
     Parameters
     ----------
     estimator : FERLClassifier
-        Fitted, of wide rules.
+        Fitted.
     base_points, base_odds, points_to_double : float, default=600, 50, 20
         A row whose odds are ``base_odds`` to one has ``base_points``, and ``points_to_double`` more double the odds.
     positive : label, default=None
@@ -107,12 +107,12 @@ def export_scorecard(
 
 
 class Scorecard(ClassifierMixin, Wrapper):
-    """A classifier of wide rules whose evidence is counted in points.
+    """A classifier whose evidence is counted in points.
 
     Parameters
     ----------
     estimator : FERLClassifier, default=None
-        Of wide rules. A fitted one is taken as it is; :meth:`fit` fits a clone. None: ``FERLClassifier()``.
+        A fitted one is taken as it is; :meth:`fit` fits a clone. None: ``FERLClassifier()``.
     base_points, base_odds, points_to_double : float, default=600, 50, 20
         As in :func:`export_scorecard`.
     positive : label, default=None
@@ -317,7 +317,7 @@ class Scorecard(ClassifierMixin, Wrapper):
         """
         table, style = self._table(feature_names, class_names)
         rows = [("", "", self._heads(style))]
-        rows += [(line.name, line.when, self._count.texts(line)) for line in with_base(table.lines, table.base)]
+        rows += [(line.name, line.when, self._count.texts(line)) for line in table.with_base()]
         widths = [max(len(row[2][k]) for row in rows) for k in range(len(rows[0][2]))]
         first, second = (max(len(row[k]) for row in rows) for k in (0, 1))
         lines, last = [], ""
@@ -349,14 +349,12 @@ class Scorecard(ClassifierMixin, Wrapper):
         """
         table, style = self._table(feature_names, class_names)
         heads = self._heads(style)
-        lines = [rf"\begin{{tabular}}{{@{{}}lp{{{width}}}{'r' * len(heads)}@{{}}}}", r"\toprule"]
-        lines += [rf" & & {' & '.join(map(escaped, heads))} \\", r"\midrule"]
-        for line in with_base(table.lines, table.base):
-            points = " & ".join(text.replace("-", "$-$") for text in self._count.texts(line))
-            lines.append(rf"{escaped(line.name)} & {escaped(line.when)} & {points} \\")
+        rows = [
+            (escaped(line.name), escaped(line.when), *(text.replace("-", "$-$") for text in self._count.texts(line)))
+            for line in table.with_base()
+        ]
         notes = [escaped(text) for text in self._count.meaning(style.classes, self._positive())]
-        lines += [r"\midrule", *(rf"\multicolumn{{{2 + len(heads)}}}{{@{{}}l@{{}}}}{{{text}}} \\" for text in notes)]
-        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+        return latex_table(f"lp{{{width}}}{'r' * len(heads)}", ("", "", *map(escaped, heads)), rows, notes)
 
     def csv(
         self,
@@ -415,15 +413,14 @@ class Scorecard(ClassifierMixin, Wrapper):
 
     def _table(
         self, feature_names: Sequence[str] | None = None, class_names: Sequence[str] | None = None
-    ) -> tuple[ScoreTable, WideStyle]:
+    ) -> tuple[ScoreTable, Style]:
         """The table in points, whose base holds the points of even odds, and the names it is told with."""
         self._validate_params()
-        model = model_of(self._classifier("a scorecard"), "Scorecard")
-        own, count = self._positive(), self._count
-        names, labels = shown_names(model, feature_names, class_names)
-        style = WideStyle(model, names, [in_sentence(str(label)) for label in labels])
-        scale = partial(count.scale, positive=own)
-        return read_score_table(style, scale, partial(scale, offset=count.neutral)), style
+        model = model_of(self._classifier("a scorecard"), "Scorecard", RuleModel, "rules_frame")
+        names, labels = reader_names(model, feature_names, class_names)
+        style = Style(model, names, [in_sentence(str(label)) for label in labels], max_listed=None)
+        scale = partial(self._count.scale, positive=self._positive())
+        return read_score_table(model, style, scale, partial(scale, offset=self._count.neutral)), style
 
     def _totals(self, X: ArrayLike) -> Floats:
         """Totals of rows, shape (n_samples, 1) of two classes and (n_samples, n_classes) of others."""
@@ -446,7 +443,7 @@ class Scorecard(ClassifierMixin, Wrapper):
 
     def _columns(self, feature_names: Sequence[str] | None, class_names: Sequence[str] | None) -> dict[str, list[Any]]:
         table, style = self._table(feature_names, class_names)
-        lines = with_base(table.lines, table.base)
+        lines = table.with_base()
         labels = [""] if len(table.base) == 1 else [f"({label})" for label in style.classes]
         columns: dict[str, list[Any]] = {
             "feature": [line.name for line in lines],
@@ -463,5 +460,64 @@ class Scorecard(ClassifierMixin, Wrapper):
     def _number(self, points: float) -> float | int:
         return int(points) if self.rounded else float(points)
 
-    def _heads(self, style: WideStyle) -> list[str]:
+    def _heads(self, style: Style) -> list[str]:
         return ["points"] if len(style.classes) <= 2 else style.classes
+
+
+def reason_codes(
+    estimator: FERLClassifier,
+    X: ArrayLike,
+    n: int = 4,
+    *,
+    positive: Any = None,
+    against: str = "average",
+    points_to_double: float = POINTS_TO_DOUBLE,
+    feature_names: Sequence[str] | None = None,
+    rival: Any = None,
+) -> list[tuple[Reason, ...]]:
+    """What cost each row most on its way to a class.
+
+    All rules on one feature are one reason, each rule on several features is one.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Fitted.
+    X : array-like or data frame of shape (n_samples, n_features)
+        Rows.
+    n : int, default=4
+        At most so many reasons for each row.
+    positive : label, default=None
+        The class that a row should have had. None: the second of two classes; three and more classes need it.
+    against : {"average", "best"}, default="average"
+        What a row is compared with: the average training row, which is one of the two methods that the official
+        interpretation of Regulation B (12 CFR 1002.9(b)(2), comment 5) describes, or the most that any value of the
+        feature and any fit of the rule could get.
+    points_to_double : float, default=20
+        As in :func:`ferl.export.export_scorecard`.
+    feature_names : sequence of str, default=None
+        Names to print; by default those of the training table.
+    rival : label, default=None
+        The class that ``positive`` is compared with: what a reason cost are then log-odds of these two. None: the other
+        of two classes; of three and more the evidence for ``positive`` counts alone.
+
+    Returns
+    -------
+    list of tuple of Reason
+        For each row what cost it most, first; fewer than ``n`` where less cost it anything. Where all gates are closed
+        nothing is said, and there is no reason.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ferl import FERLClassifier
+    >>> from ferl.export import reason_codes
+    >>> data = load_breast_cancer()
+    >>> clf = FERLClassifier(max_rules=8, max_conditions=1, random_state=0).fit(data.data, data.target)
+    >>> for reason in reason_codes(clf, data.data[:1], n=2, feature_names=data.feature_names)[0]:
+    ...     print(reason)
+    worst area is 2019: 162 points below the average row
+    radius error is 1.095: 68 points below the average row
+    """
+    model = model_of(estimator, "reason_codes", RuleModel, "explain, which names the rules that fired")
+    return read_reasons(model, estimator._rows(X), n, positive, against, points_to_double, feature_names, rival)

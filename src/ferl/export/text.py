@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
+import json
+import math
+import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import singledispatch
 from importlib.util import find_spec
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
+from ferl import _core
 from ferl._answers import model_of
 from ferl._models.model import Model
 from ferl._models.rule_model import RuleModel
+from ferl._models.shapes import Curve, Interaction, read_shapes
 from ferl._models.tree import Cuts
 from ferl._models.tree_model import TreeModel
-from ferl._read.exact_text import exact_lines
-from ferl._read.explanation.accuracy import read_accuracy
-from ferl._read.explanation.overview import Overview
-from ferl._read.explanation.overview import overview as read_overview
-from ferl._read.rules import read_rules
-from ferl._read.text import TextStyle, rules_text, shown_names, wrapped_lines
-from ferl._read.wide_text import WideStyle, wide_text
+from ferl._tell.curves import curve_lines, is_told_as_curve
+from ferl._tell.overview import Overview, read_accuracy
+from ferl._tell.overview import overview as read_overview
+from ferl._tell.statements import (
+    Statement,
+    Style,
+    in_sentence,
+    path_statements,
+    reader_names,
+    statements,
+    word_meanings,
+)
+from ferl._util.arrays import Floats
+from ferl._util.text import exact_text, number_text
 from ferl.rules import FERLClassifier
+
+SHOWN_CLASSES = 4  # where there are more, only the classes that are spoken of most are told unless all are asked for
 
 
 def export_text(
@@ -47,9 +63,9 @@ def export_text(
     towards those of the rules' common paths, so a pure rule does not claim certainty; the shares of other classes
     follow it. Support is the training weight behind a rule.
 
-    Wide rules are grouped by feature, the most important first: all rules on one feature add up to one curve, told by
-    its corners, less what it says of the training rows on average. Rules on several features follow one by one. The
-    text begins with what all rows begin with, so that an answer can be worked out by hand.
+    Rules whose weights add up are grouped by feature, the most important first: all rules on one feature add up to one
+    curve, told by its corners, less what it says of the training rows on average. Rules on several features follow one
+    by one. The text begins with what all rows begin with, so that an answer can be worked out by hand.
 
     Parameters
     ----------
@@ -62,13 +78,13 @@ def export_text(
     decimals : int, default=None
         Digits after the point of learned thresholds; by default as many as a band's half-width gives meaning to.
     max_rules : int, default=None
-        Print at most this many rules, and say how many are left out. Wide rules on one feature are told together, all
-        of those on the strongest feature at least.
+        Print at most this many rules, and say how many are left out. Rules whose weights add up are told together
+        where they are on one feature, all of those on the strongest feature at least.
     shares : bool, default=True
-        Print the share of resamples behind each band; wide rules have none.
+        Print the share of resamples behind each band of a tree.
     all_classes : bool, default=None
-        Wide rules of three and more classes: whether the weight of every class is printed, or only those of the class
-        that is spoken for most and of the one that is spoken against most. None: of every class up to four.
+        Rules with weights for three and more classes: whether the weight of every class is printed, or only those of
+        the class that is supported most and of the one that is opposed most. None: of every class up to four.
     exact : bool, default=False
         Print all that an answer depends on, with every digit: each condition of a path by itself, gates, what missing
         values and unknown categories count, and how rules are combined. Names stand in quotation marks, so that a
@@ -98,11 +114,11 @@ def export_text(
             gates and every digit among it.
     (%): share of resamples whose best cut lies inside the band
 
-    Wide rules:
+    Rules whose weights add up:
 
     >>> X, y = iris.data[50:], iris.target[50:]
-    >>> wide = FERLClassifier(max_rules=2, random_state=0).fit(X, y)
-    >>> print(export_text(wide, feature_names=names, class_names=iris.target_names[1:], width=110))
+    >>> rules = FERLClassifier(max_rules=2, random_state=0).fit(X, y)
+    >>> print(export_text(rules, feature_names=names, class_names=iris.target_names[1:], width=110))
     Evidence for virginica: begin with +0.36 and add what follows. The probability of virginica is 1 / (1
             + exp(-sum)).
     petal width (rule 1)
@@ -114,22 +130,297 @@ def export_text(
             for less, in proportion to its distance, and for nothing one range away.
     """
     model = model_of(estimator, "export_text")
-    names, classes = shown_names(model, feature_names, class_names)
+    names, classes = reader_names(model, feature_names, class_names)
     if exact:
-        return _exact_text(model, names, classes, decimals, max_rules, width)
-    if isinstance(model, RuleModel):
-        return wide_text(model, names, classes, decimals, max_rules, all_classes, width)
-    return rules_text(model, names, classes, decimals, max_rules, shares, width)
+        for name, value in (("decimals", decimals), ("max_rules", max_rules)):
+            if value is not None:
+                raise ValueError(f"{name} is {value}; exact=True prints the whole model. Leave one of the two out.")
+        lines = exact_lines(model, names, classes)
+    else:
+        check_counts(decimals=decimals, max_rules=max_rules)
+        all_shown = len(classes) <= SHOWN_CLASSES if all_classes is None else all_classes
+        style = Style(model, names, classes, decimals, all_shown, shares, ramps=True)
+        lines = listing(model, style, max_rules)
+    return "\n".join(part for line in lines for part in wrapped_lines(line, width))
 
 
-def _exact_text(
-    model: Model, names: list[str], classes: list[Any], decimals: int | None, max_rules: int | None, width: int
-) -> str:
-    """All of a model, with every digit."""
-    for name, value in (("decimals", decimals), ("max_rules", max_rules)):
-        if value is not None:
-            raise ValueError(f"{name} is {value}; exact=True prints the whole model. Leave one of the two out.")
-    return "\n".join(part for line in exact_lines(model, names, classes) for part in wrapped_lines(line, width))
+def check_counts(**counts: int | None) -> None:
+    """Raise an error where a count is negative."""
+    for name, value in counts.items():
+        if value is not None and value < 0:
+            raise ValueError(f"{name} is {value}; it must be at least 0, or None.")
+
+
+def wrapped_lines(line: str, width: int) -> list[str]:
+    """A line as several of at most this width, those after the first indented."""
+    # A threshold stays together with its band, and the band with its share.
+    kept = re.sub(r" (?=±|\(\d+%\))", "\u00a0", line)
+    indent = len(line) - len(line.lstrip())
+    wrapped = textwrap.wrap(kept.strip(), width - 8, break_long_words=False)
+    lines = [" " * (8 if index else indent) + part for index, part in enumerate(wrapped)]
+    return [part.replace("\u00a0", " ") for part in lines]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The list of rules
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@singledispatch
+def listing(model: Any, style: Style, max_rules: int | None = None) -> list[str]:
+    """The rules of a model, line by line, and what a reader needs to apply them."""
+    raise TypeError(f"A {type(model).__name__} has no list of rules.")
+
+
+@listing.register
+def _(model: TreeModel, style: Style, max_rules: int | None = None) -> list[str]:
+    rules = statements(model)
+    shown = rules[:max_rules]
+    lines = [line for rule in shown for line in rule.lines(style)]
+    if len(shown) < len(rules):
+        lines.append(f"... and {len(rules) - len(shown)} more rules")
+    if model.tree.n_nodes > 1:
+        way = _COMBINED[model.reading.combination]
+        lines.append(f"{way}; exact=True prints all that an answer depends on, gates and every digit among it.")
+    conditions = [own for rule in shown for own in rule.conditions]
+    if model.tree.word:
+        meanings = word_meanings(model, style.names, {own.feature for own in conditions})
+        lines += ["where", *(f"     {line}" for line in meanings)] if meanings else []
+    elif style.shares and model.tree.cuts is not None and any(own.lower or own.upper for own in conditions):
+        lines.append("(%): share of resamples whose best cut lies inside the band")
+    return lines
+
+
+_COMBINED = {
+    "dempster": "Rules are combined by Dempster's rule",
+    "vote": "Rules vote, each by how far it fits",
+    "cautious": "Of all rules the strongest counts, class by class",
+    "chain": "Along a path the strongest rule counts, and paths are combined by Dempster's rule",
+}
+
+
+@listing.register
+def _(model: RuleModel, style: Style, max_rules: int | None = None) -> list[str]:
+    style = replace(style, classes=[in_sentence(str(label)) for label in style.classes], shares=False, max_listed=None)
+    shapes, rules = read_shapes(model), statements(model)
+    curves = [shape for shape in shapes.curves if is_told_as_curve(model, shape)]
+    base = shapes.prior + sum((curve.mean for curve in curves), np.zeros(len(style.classes)))
+    begin = f"begin with {style.weight(base)}"
+    lines = [
+        f"Evidence for {(named := style.classes[1])}: {begin} and add what follows. The probability of {named} is "
+        "1 / (1 + exp(-sum))."
+        if style.is_two
+        else f"Evidence for each class: {begin}, and add what follows. Probabilities are in proportion to exp(sum)."
+    ]
+    n_told = 0
+    for shape in shapes.all:
+        own = shape.rules
+        # Rules on one feature are told together, so that the first of them may be more than were asked for.
+        if max_rules is not None and n_told + len(own) > max_rules and (n_told or not max_rules):
+            break
+        if isinstance(shape, Curve) and is_told_as_curve(model, shape):
+            lines += curve_lines(style, shape)
+        else:
+            own = own if max_rules is None else own[:max_rules]
+            lines += [line for rule in own for line in rules[rule].lines(style)]
+        n_told += len(own)
+    if n_told < len(rules):
+        lines.append(f"... and {len(rules) - n_told} more rules")
+    return lines + _how_to_apply(model, style, shapes.all)
+
+
+def _how_to_apply(model: RuleModel, style: Style, shapes: Sequence[Curve | Interaction]) -> list[str]:
+    """What a reader needs to add up the lines above."""
+    lines, in_words, categories = [], bool(model.tree.word), model.category_names
+    if any(isinstance(shape, Curve) and not shape.is_categorical for shape in shapes) and not in_words:
+        lines.append(
+            "Between two values of a number weights change in proportion; beyond the first and last they stay."
+        )
+    if any(isinstance(shape, Interaction) for shape in shapes) or in_words:
+        lines.append(
+            "A rule counts in proportion to how far it fits, the product of its conditions: above 2..3 fits not at all "
+            "up to 2 and fully from 3 on. A missing or unknown value fits by the share of training rows that did."
+        )
+    if in_words:
+        lines += ["where", *(f"     {line}" for line in word_meanings(model, style.names))]
+    if not style.all_classes:
+        lines.append("Only the classes that are spoken of most are shown; all_classes=True shows all of them.")
+    gated = model.gated_columns.tolist()
+    ranges = [
+        f"{style.names[own]} {'..'.join(number_text(model.number(own, end)) for end in model.ranges[own].tolist())}"
+        for own in gated
+        if own not in categories
+    ]
+    if ranges:
+        margin = model.reading.gate_margin
+        far = "one range" if margin == 1 else f"{number_text(margin)} ranges"
+        lines.append(
+            f"Seen in training: {'; '.join(ranges)}. A value outside makes the whole sum count for less, in proportion "
+            f"to its distance, and for nothing {far} away."
+        )
+    if any(column in categories for column in gated):
+        lines.append("A category that training did not have halves the whole sum.")
+    return lines
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# All that an answer depends on
+# ---------------------------------------------------------------------------------------------------------------------
+
+_FITS = (
+    "A rule fits by the product of its conditions. A number fits above 2..3 not at all up to 2, fully from 3 on, and"
+    " in proportion between; below 2..3 the other way round; where both ends are the same number, that number fits. "
+    "A category fits by the number behind it. What a missing value and any other category fit by stands behind the "
+    "condition."
+)
+_RULES = {
+    "dempster": (
+        "Rules are combined by Dempster's rule. Of a rule that fits by f, multiply 1 - f + f times the share of a "
+        "class over all rules: the class's product. Multiply 1 - f over all rules: what is left open. The belief in "
+        "a class is its product less what is left open, the ignorance is what is left open, both divided by their "
+        "sum; where the sum is 0 the ignorance is 1."
+    ),
+    "vote": (
+        "Rules vote. The belief in a class is the sum of fit times share of the class over all rules, divided by the"
+        " sum of all fits where that is above 1. The ignorance is 1 less the sum of all fits, or 0."
+    ),
+    "cautious": (
+        "Of all rules the strongest counts. The odds of a class are the largest f / (1 - f) times share of the class"
+        " over all rules that fit by f, at most {most}. The belief in a class is its odds, the ignorance 1, both "
+        "divided by their sum."
+    ),
+    "chain": (
+        "Along a path the strongest rule counts. A path is a rule that no longer rule begins with, together with all"
+        " rules that it begins with, all of which speak as its longest rule fits. The odds of a class are the largest "
+        "f / (1 - f) times share of the class over the rules of the path; f is the fit of the longest rule, at most "
+        "{most}, discounted by the weight of the rule that speaks. "
+        "Paths are combined by Dempster's rule. Multiply, over all paths, 1 plus the odds of a class: the class's "
+        "product. The belief in a class is its product less 1, the ignorance is 1, both divided by their sum."
+    ),
+}
+
+
+@singledispatch
+def exact_lines(model: Any, names: Sequence[str], labels: Sequence[Any]) -> list[str]:
+    """All of a model with every digit: what an answer is made of, then the rules with a line for each condition.
+
+    Names, labels and categories stand in quotation marks, as JSON writes them, so that a program can read the text.
+    """
+    raise TypeError(f"A {type(model).__name__} cannot be printed.")
+
+
+@exact_lines.register
+def _(model: RuleModel, names: Sequence[str], labels: Sequence[Any]) -> list[str]:
+    categories = model.category_names
+    lines = [
+        "Begin with the prior and add the weights of each rule times how far it fits; the probabilities are in "
+        "proportion to exp(sum).",
+        _FITS,
+        f"prior: {_by_class(model.prior, labels)}",
+    ]
+    columns = model.gated_columns.tolist()
+    numbers = [f"{_quoted(names[k])} {_range(model.ranges[k])}" for k in columns if k not in categories]
+    if numbers:
+        lines += [
+            "The sums are multiplied by a gate for each of these numbers: 1 inside the range, less in proportion to "
+            f"the distance outside, 0 from {exact_text(model.reading.gate_margin)} times the length of the range on.",
+            f"seen: {'; '.join(numbers)}",
+        ]
+    if len(numbers) < len(columns):
+        known = [f"{_quoted(names[k])} {_list(categories[k])}" for k in columns if k in categories]
+        lines += [
+            f"The sums are multiplied by {_core.UNSEEN_GATE} for each value that is none of these categories and is "
+            "not missing.",
+            f"categories: {'; '.join(known)}",
+        ]
+    return [*lines, *_coded_lines(model, names), *_exact_rules(model, names, labels)]
+
+
+@exact_lines.register
+def _(model: TreeModel, names: Sequence[str], labels: Sequence[Any]) -> list[str]:
+    reading = model.reading
+    lines = [_RULES[reading.combination].format(most=repr(_core.MOST_FIRING)), _FITS]
+    lines.append("The probability of a class is its belief and an equal part of the ignorance.")
+    if reading.support_gate:
+        lines.append(
+            "Each condition is multiplied by its gate: of numbers 1 inside the range that was seen, less in proportion "
+            f"to the distance outside, 0 from {exact_text(reading.gate_margin)} times the length of the range on; "
+            f"{_core.UNSEEN_GATE} for any other category; 1 for a missing value."
+        )
+    if reading.discount > 0:
+        lines.append("How far a rule fits is multiplied by how far it is believed.")
+    believed = model.reliability if reading.discount > 0 else None
+    rules = _exact_rules(model, names, labels, reading.support_gate, believed)
+    return [*lines, *_coded_lines(model, names), *rules]
+
+
+def _exact_rules(
+    model: Model, names: Sequence[str], labels: Sequence[Any], gated: bool = False, believed: Floats | None = None
+) -> list[str]:
+    """Rules with a line for each condition; ``gated``: each condition has its gate; ``believed``: how far, by node."""
+    lines = []
+    for rule in statements(model):
+        conditions = [_exact_condition(model, step, names, gated) for step in rule.path] or ["always"]
+        lines.append(f"{rule.number:3d}. {'if ' if rule.path else ''}{conditions[0]}")
+        lines += [f"     and {own}" for own in conditions[1:]]
+        by = "" if believed is None else f"; believed by {exact_text(float(believed[rule.node]))}"
+        lines.append(f"     then {_by_class(rule.adds, labels)}{by}")
+    return lines
+
+
+def _coded_lines(model: Model, names: Sequence[str]) -> list[str]:
+    """Which numbers stand for dates and for ordered categories."""
+    asked = [column for column in model.tree.tested_columns if column < model.n_features]
+    dates = [_quoted(names[column]) for column in asked if model.column_kind(column).is_date]
+    orders = [
+        f"{_quoted(names[column])} {_list(model.column_kind(column).order)}"
+        for column in asked
+        if model.column_kind(column).is_ordered
+    ]
+    lines = (
+        ["The number of a date is the days since the beginning of 1970.", f"dates: {'; '.join(dates)}"] if dates else []
+    )
+    if orders:
+        lines += ["The number of an ordered category is its index, the first one's 0.", f"orders: {'; '.join(orders)}"]
+    return lines
+
+
+def _exact_condition(model: Model, node: int, names: Sequence[str], gated: bool) -> str:
+    """The condition of one node, with what a missing value fits by and where its gate is open."""
+    tree, feature = model.tree, int(model.tree.feature[node])
+    name, missing = _quoted(names[feature]), exact_text(float(tree.share[node]))
+    if feature in model.category_names:
+        members = tree.memberships(node)
+        known = zip(model.category_names[feature], members, strict=False)
+        fits = [f"{_quoted(category)} {exact_text(float(own))}" for category, own in known if not math.isnan(own)]
+        what = "is missing or known" if feature >= model.n_features else "is"
+        return f"{name} {what} {', '.join(fits)} (missing or other {missing})"
+    a, b, c, d = tree.trapezoid[node].tolist()
+    sides = [f"above {_range((a, b))}"] if math.isfinite(a) else []
+    sides += [f"below {_range((c, d))}"] if math.isfinite(d) else []
+    seen = f"seen {_range(tree.support[node])}, " if gated else ""
+    return f"{name} {' and '.join(sides) or 'is any number'} ({seen}missing {missing})"
+
+
+def _by_class(values: Floats, labels: Sequence[Any]) -> str:
+    return ", ".join(f"{_quoted(label)} {exact_text(float(own))}" for label, own in zip(labels, values, strict=True))
+
+
+def _range(ends: Floats | tuple[float, float]) -> str:
+    return "..".join(exact_text(float(end)) for end in np.asarray(ends).tolist())
+
+
+def _list(categories: Sequence[Any]) -> str:
+    return ", ".join(map(_quoted, categories))
+
+
+def _quoted(value: Any) -> str:
+    return json.dumps(str(value), ensure_ascii=False)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Data frames
+# ---------------------------------------------------------------------------------------------------------------------
 
 
 def rules_frame(
@@ -162,9 +453,10 @@ def rules_frame(
         weight), ``n_conditions``, ``node`` (its index in ``tree_``), ``is_leaf`` (False for the beginning of a rule),
         and ``p(label)``, the share of each class.
 
-        Wide rules, in the order of ``evidence_weights_``, have no ``confidence``, ``is_leaf`` and ``p(label)``; instead
-        ``v(label)`` is the weight of evidence for each class, ``label`` the class that a rule speaks for most,
-        ``features`` the names of what it asks, ``missing_fits`` how far a missing value fits each of its conditions.
+        Rules of :class:`ferl.FERLClassifier`, in the order of ``evidence_weights_``, have no ``confidence``,
+        ``is_leaf`` and ``p(label)``; instead ``v(label)`` is the weight of evidence for each class, ``label`` the class
+        that a rule supports most, ``features`` the names of what it asks, ``missing_fits`` how far a missing value fits
+        each of its conditions.
 
     Examples
     --------
@@ -180,46 +472,50 @@ def rules_frame(
     2  x2 > 2.46 ±0.09 and x3 > 1.68 ±0.06   virginica        0.94
     """
     model = model_of(estimator, "rules_frame")
-    names, classes = shown_names(model, feature_names, class_names)
-    if isinstance(model, RuleModel):
-        return data_frame(_wide_columns(model, names, classes, inner), backend)
-    rules = read_rules(model, inner)
-    total = float(model.tree.weight[0])
-    style = TextStyle(names, classes, total, model.category_names)
-    columns: dict[str, list[Any]] = {
+    names, classes = reader_names(model, feature_names, class_names)
+    return data_frame(_rule_columns(model, Style(model, names, classes), inner), backend)
+
+
+@singledispatch
+def _rule_columns(model: Any, style: Style, inner: bool | None) -> dict[str, list[Any]]:
+    """The columns of :func:`rules_frame`."""
+    raise TypeError(f"A {type(model).__name__} has no frame of rules.")
+
+
+@_rule_columns.register
+def _(model: TreeModel, style: Style, inner: bool | None) -> dict[str, list[Any]]:
+    rules: Sequence[Statement] = statements(model) if inner is None else path_statements(model, inner)
+    return {
         "number": [rule.number or 0 for rule in rules],
         "conditions": [style.conditions(rule) for rule in rules],
-        "label": [classes[rule.label] for rule in rules],
-        "confidence": [float(rule.consequent[rule.label]) for rule in rules],
+        "label": [style.classes[rule.label] for rule in rules],
+        "confidence": [float(rule.adds[rule.label]) for rule in rules],
         "support": [rule.support for rule in rules],
-        "share": [rule.support / total for rule in rules],
+        "share": [rule.share for rule in rules],
         "n_conditions": [len(rule.conditions) for rule in rules],
         "node": [rule.node for rule in rules],
         "is_leaf": [bool(model.tree.is_leaf[rule.node]) for rule in rules],
-        **{f"p({label})": [float(rule.consequent[c]) for rule in rules] for c, label in enumerate(classes)},
+        **{f"p({label})": [float(rule.adds[c]) for rule in rules] for c, label in enumerate(style.classes)},
     }
-    return data_frame(columns, backend)
 
 
-def _wide_columns(model: Model, names: list[str], classes: list[Any], inner: bool | None) -> dict[str, list[Any]]:
-    """The columns of :func:`rules_frame` for wide rules."""
+@_rule_columns.register
+def _(model: RuleModel, style: Style, inner: bool | None) -> dict[str, list[Any]]:
     if inner:
-        raise ValueError("inner is True; only trees have beginnings of rules. Leave inner out for wide rules.")
-    tree, rules, weights = model.tree, read_rules(model), model.rules.weight
-    style = WideStyle(model, names, [str(label) for label in classes])
-    paths = [tree.path(rule.node) for rule in rules]
-    total = float(tree.weight[0])
+        raise ValueError("inner is True; only trees have beginnings of rules. Leave inner out for FERLClassifier.")
+    rules, names, tree = statements(model), style.names, model.tree
+    style = replace(style, max_listed=None)
     return {
         "number": [rule.number for rule in rules],
         "conditions": [style.conditions(rule) for rule in rules],
-        "features": [", ".join(dict.fromkeys(names[tree.feature[node]] for node in path)) for path in paths],
-        "label": [classes[int(own.argmax())] for own in weights],
+        "features": [", ".join(dict.fromkeys(names[tree.feature[node]] for node in rule.path)) for rule in rules],
+        "label": [style.classes[rule.label] for rule in rules],
         "support": [rule.support for rule in rules],
-        "share": [rule.support / total for rule in rules],
-        "n_conditions": [len(path) for path in paths],
+        "share": [rule.share for rule in rules],
+        "n_conditions": [len(rule.path) for rule in rules],
         "node": [rule.node for rule in rules],
-        "missing_fits": [", ".join(f"{tree.share[node]:.6g}" for node in path) for path in paths],
-        **{f"v({label})": weights[:, c].tolist() for c, label in enumerate(classes)},
+        "missing_fits": [", ".join(f"{tree.share[node]:.6g}" for node in rule.path) for rule in rules],
+        **{f"v({label})": [float(rule.adds[c]) for rule in rules] for c, label in enumerate(style.classes)},
     }
 
 
@@ -273,7 +569,7 @@ def splits_frame(
     1      x3       1.68        0.06  1.5   1.8   0.56
     """
     model = model_of(estimator, "splits_frame", TreeModel, "rules_frame, whose rules have their corners")
-    names, tree = shown_names(model, feature_names, None)[0], model.tree
+    names, tree = reader_names(model, feature_names, None)[0], model.tree
     cuts = tree.cuts or Cuts(np.full((tree.n_nodes, 2), np.nan), np.full(tree.n_nodes, np.nan))
     splits = np.flatnonzero(~np.isnan(cuts.share))  # a split of categories has no threshold
     splits = splits[np.argsort(-tree.weight[splits], kind="stable")]

@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike
 from ferl._answers import model_of
 from ferl._models.evidence import Evidence
 from ferl._models.rule_model import RuleModel
-from ferl._read.explanation import feature_importances
-from ferl._read.explanation.balance import Balance
-from ferl._read.text import checked_class_names, shown_names
-from ferl._read.verdicts import novelty_verdict
-from ferl._read.wide_text import weight_text
+from ferl._models.shapes import feature_importances
+from ferl._tell.explain import Balance
+from ferl._tell.statements import reader_classes, reader_names, weight_text
+from ferl._tell.unusual import novelty_verdict
 from ferl._util.text import class_colours, percent_text, tint, value_text
 from ferl.calibration import CalibratedFERL
 from ferl.plot.canvas import FAINT, INK, PALE, axes_for, check_least, name_bars, plain, shortened
@@ -84,7 +83,7 @@ def plot_contributions(
     """
     model = model_of(estimator, "plot_contributions", RuleModel, "ferl.plot.plot_evidence")
     check_least("max_features", max_features)
-    labels = [shortened(label, _LONGEST_NAME) for label in checked_class_names(model.labels, class_names)]
+    labels = [shortened(label, _LONGEST_NAME) for label in reader_classes(model.labels, class_names)]
     story = estimator.explain(x, feature_names=feature_names, counterfactual=False)
     story = story if against is None else story.against(against)
     balance = story.balance
@@ -176,7 +175,7 @@ def plot_importance(
     """
     model = model_of(estimator, "plot_importance")
     check_least("max_features", max_features)
-    names, _ = shown_names(model, feature_names, None)
+    names, _ = reader_names(model, feature_names, None)
     importance = feature_importances(model)
     order = [f for f in np.argsort(-importance, kind="stable").tolist() if importance[f] > 0]
     shown = order[:max_features]
@@ -313,7 +312,7 @@ def plot_evidence(
         )
     inner = getattr(estimator, "estimator_", estimator)  # the model inside has the meaning of the labels
     known = inner.model_.labels if hasattr(inner, "model_") else estimator.classes_
-    names = [shortened(label, _LONGEST_CLASS) for label in checked_class_names(known, class_names)]
+    names = [shortened(label, _LONGEST_CLASS) for label in reader_classes(known, class_names)]
     evidence = _of_one_row(estimator, x)
     ax = axes_for("plot_evidence", ax, (5.2, 1.1 + 0.36 * len(names)))
     belief, in_set, positions = evidence.belief[0], evidence.prediction_set()[0].tolist(), range(len(names))

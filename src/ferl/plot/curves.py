@@ -10,7 +10,7 @@ from scipy import stats
 
 from ferl._answers import model_of
 from ferl._models.novelty import N_LEVELS
-from ferl._read.verdicts import UNUSUAL, VERY_UNUSUAL
+from ferl._tell.unusual import UNUSUAL, VERY_UNUSUAL
 from ferl._util.arrays import Floats
 from ferl._util.text import PALETTE, percent_text
 from ferl.metrics import aurc, expected_calibration_error, reliability_curve, risk_coverage_curve

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from ferl._answers import model_of
 from ferl._models.evidence import Evidence
 from ferl._models.model import Model
-from ferl._read.explanation import feature_importances
-from ferl._read.text import shown_names
+from ferl._models.shapes import feature_importances
 from ferl._sklearn import encode_rows
 from ferl._tables import with_indicators
+from ferl._tell.statements import reader_names
 from ferl._util.arrays import Floats
 from ferl._util.text import class_colours, value_text
 from ferl.plot.canvas import INK, Side, axes_for, check_least, class_patches, draw_map, feature_index, plain, shortened
@@ -82,7 +82,7 @@ def plot_decision_regions(
     (50, 50, 3)
     """
     model = model_of(estimator, "plot_decision_regions")
-    names, labels = shown_names(model, feature_names, class_names)
+    names, labels = reader_names(model, feature_names, class_names)
     check_least("n_steps", n_steps, 2)
     right_index, up_index = (feature_index(model, feature, names) for feature in features)
     if right_index == up_index:

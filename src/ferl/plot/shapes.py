@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 
 from ferl._answers import model_of
 from ferl._models.rule_model import RuleModel
-from ferl._read.shapes import Curve, Interaction, kept_rows, read_shapes
-from ferl._read.text import shown_names
-from ferl._read.wide_text import corner_text, had_missing, weight_text
+from ferl._models.shapes import Curve, Interaction, kept_rows, read_shapes
 from ferl._sklearn import encode_rows
 from ferl._tables import with_indicators
+from ferl._tell.curves import corner_text
+from ferl._tell.statements import reader_names, weight_text
 from ferl._util.arrays import Floats
 from ferl._util.text import category_text, class_colours, has_words, value_text
 from ferl.plot.canvas import (
@@ -104,7 +104,7 @@ def plot_shapes(
     ['x2', 'x3', 'x1', 'x0']
     """
     model = model_of(estimator, "plot_shapes", RuleModel, "ferl.plot_tree")
-    names, labels = shown_names(model, feature_names, class_names)
+    names, labels = reader_names(model, feature_names, class_names)
     check_least("max_features", max_features)
     known = read_shapes(model).all
     wished = {feature_index(model, feature, names) for feature in (() if features is None else features)}
@@ -217,7 +217,7 @@ class _Sheet:
             width, alpha, size = (1.8, 1.0, 3.0) if c in strong else (0.8, 0.7, 1.8)
             ax.plot(values, lines[:, c], color=colour, linewidth=width, alpha=alpha)
             ax.plot(curve.values[shown], corners[shown, c], "o", color=colour, markersize=size)
-        if had_missing(self.model, curve.feature):
+        if self.model.had_missing(curve.feature):
             missing = self.lines(curve.missing - curve.mean)
             style: dict[str, Any] = {"markersize": 4.5, "fillstyle": "none", "clip_on": False, "zorder": 4}
             for value, colour in zip(missing, self.line_colours, strict=True):
@@ -320,7 +320,7 @@ class _Sheet:
         figure.supylabel(f"log-odds of {self.labels[1]}" if is_two else "weight of evidence of each class", fontsize=8)
         handles: list[Any] = class_patches(self.labels, self.colours)
         numbers = [shape for shape in self.shapes if isinstance(shape, Curve) and not shape.is_categorical]
-        if any(had_missing(self.model, curve.feature) for curve in numbers):
+        if any(self.model.had_missing(curve.feature) for curve in numbers):
             handles.append(Line2D([], [], marker="D", color=INK, fillstyle="none", lw=0, label="a missing value"))
         place: dict[str, Any] = {"loc": "outside upper left", "ncols": min(len(handles), 10), "alignment": "left"}
         figure.legend(handles=handles, frameon=False, fontsize=8, title=title, title_fontsize=8, **place)

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from ferl._answers import model_of
 from ferl._models.model import Model
-from ferl._models.tree import FuzzyTree
+from ferl._models.tree import Folded, FuzzyTree, fold
 from ferl._models.tree_model import TreeModel
 from ferl._models.words import LinguisticVariable
-from ferl._read.rules import LEAST_LISTED, Bound, Folded, fold, listed_categories, threshold_text
-from ferl._read.text import probability_text, shown_names
+from ferl._tell.conditions import LEAST_LISTED, Bound, listed_categories, threshold_text
+from ferl._tell.statements import probability_text, reader_names
 from ferl._util.arrays import Floats
 from ferl._util.text import class_colours, shown, tint
 from ferl.plot.canvas import (
@@ -89,7 +89,7 @@ def lay_out(
     tree : FuzzyTree
         The tree.
     max_depth, max_rules, min_weight : default=None, None, 0.0
-        As in :func:`ferl._read.rules.fold`.
+        As in :func:`ferl._models.tree.fold`.
 
     Returns
     -------
@@ -166,7 +166,7 @@ def plot_tree(
     if decimals is not None and decimals < 0:
         raise ValueError(f"decimals is {decimals}; it must be at least 0, or None.")
     model = model_of(estimator, "plot_tree", TreeModel, "ferl.plot.plot_shapes")
-    names, labels = shown_names(model, feature_names, class_names)
+    names, labels = reader_names(model, feature_names, class_names)
     drawing = _Drawing(model, names, labels, decimals, lay_out(model.tree, max_depth, max_rules, min_weight))
     while ax is not None and drawing.ratio_on(ax) < _SMALLEST and len(drawing.layout.ends) > 1:
         fewer = len(drawing.layout.ends) - 1
@@ -417,7 +417,7 @@ def plot_memberships(
     model = model_of(estimator, "plot_memberships")
     if model.words is None:  # the ramps of wide rules are no splits
         model = model_of(estimator, "plot_memberships", TreeModel, "ferl.plot.plot_shapes")
-    names, _ = shown_names(model, feature_names, None)
+    names, _ = reader_names(model, feature_names, None)
     index = feature_index(model, feature, names)
     tree = model.tree
     variable = None if model.words is None else model.words[index]

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from ferl._models.rule_model import RuleModel
-from ferl._read.rules import value_at
-from ferl._read.shapes import Curve, Interaction, Shapes, kept_rows
-from ferl._read.wide_text import WideStyle, curve_lines, had_missing, is_binary, weight_text
+from ferl._models.shapes import Curve, Interaction, Shapes, kept_rows
+from ferl._tell.conditions import value_at
+from ferl._tell.curves import curve_lines, curve_value, is_binary
+from ferl._tell.statements import Style, weight_text
 from ferl._util.arrays import Floats
 from ferl._util.text import number_text
 
@@ -28,13 +29,15 @@ LEAST_SHOWN = 0.005  # weight that two decimals show
 N_CELLS = 12  # of a map, along each feature
 
 
-def shape_charts(style: WideStyle, shapes: Shapes) -> dict[str, Any]:
+def shape_charts(model: RuleModel, style: Style, shapes: Shapes) -> dict[str, Any]:
     """All charts of a model, as numbers and text.
 
     Parameters
     ----------
-    style : WideStyle
-        The model and the names that readers see.
+    model : RuleModel
+        The model.
+    style : Style
+        The names that readers see.
     shapes : Shapes
         Its curves and interactions.
 
@@ -43,12 +46,14 @@ def shape_charts(style: WideStyle, shapes: Shapes) -> dict[str, Any]:
     dict
         ``curves`` and ``maps``, the most important first, and ``top``, the weight where the scale of all curves ends.
     """
-    kept = kept_rows(style.model)
+    kept = kept_rows(model)
     top = max([float(np.abs(_drawn(own.evidence - own.mean)).max()) for own in shapes.curves] + [1e-9])
     total = sum(shape.importance for shape in shapes.all) or 1.0
-    curves = [_titled(style, own, total) | _curve_chart(style, own, kept[:, own.feature], top) for own in shapes.curves]
-    pairs = [own for own in shapes.interactions if len(own.features) == 2 and _is_small(own)]
-    maps = [_titled(style, own, total) | _map_chart(style, own) for own in pairs[:MAX_MAPS]]
+    curves = [
+        _titled(style, own, total) | _curve_chart(model, style, own, kept[:, own.feature], top) for own in shapes.curves
+    ]
+    pairs = [own for own in shapes.interactions if len(own.features) == 2 and _is_small(model, own)]
+    maps = [_titled(style, own, total) | _map_chart(model, own) for own in pairs[:MAX_MAPS]]
     return {"curves": curves, "maps": maps, "top": weight_text(top).lstrip("+")}
 
 
@@ -57,7 +62,7 @@ def _drawn(evidence: Floats) -> Floats:
     return np.asarray(evidence[..., 1:] - evidence[..., :1] if evidence.shape[-1] == 2 else evidence)
 
 
-def _titled(style: WideStyle, shape: Curve | Interaction, total: float) -> dict[str, Any]:
+def _titled(style: Style, shape: Curve | Interaction, total: float) -> dict[str, Any]:
     return {
         "names": [style.names[feature] for feature in shape.features],
         "importance": shape.importance / total,
@@ -71,18 +76,18 @@ def _titled(style: WideStyle, shape: Curve | Interaction, total: float) -> dict[
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _curve_chart(style: WideStyle, curve: Curve, kept: Floats, top: float) -> dict[str, Any]:
+def _curve_chart(model: RuleModel, style: Style, curve: Curve, kept: Floats, top: float) -> dict[str, Any]:
     missing, known = curve.missing - curve.mean, kept[~np.isnan(kept)]
-    is_shown = had_missing(style.model, curve.feature) and np.abs(missing).max() >= LEAST_SHOWN
+    is_shown = model.had_missing(curve.feature) and np.abs(missing).max() >= LEAST_SHOWN
     chart = {"feature": curve.feature, "missing": style.weight(missing) if is_shown else None}
-    if curve.is_categorical or is_binary(style.model, curve):
+    if curve.is_categorical or is_binary(model, curve):
         return chart | {"kind": "category", "caption": ""} | _category_chart(style, curve, known, top)
     caption = curve_lines(style, curve)[1].strip()
     caption = caption[:1].upper() + caption[1:]
-    return chart | {"kind": "number", "caption": caption} | _line_chart(style, curve, known, top)
+    return chart | {"kind": "number", "caption": caption} | _line_chart(model, curve, known, top)
 
 
-def _line_chart(style: WideStyle, curve: Curve, known: Floats, top: float) -> dict[str, Any]:
+def _line_chart(model: RuleModel, curve: Curve, known: Floats, top: float) -> dict[str, Any]:
     low, high = curve.seen if np.isfinite(curve.seen).all() else (float(curve.values[0]), float(curve.values[-1]))
     low, high = (low, high) if low < high else (low - 1.0, high + 1.0)  # never empty
     inside = curve.values[(curve.values > low) & (curve.values < high)]
@@ -99,7 +104,7 @@ def _line_chart(style: WideStyle, curve: Curve, known: Floats, top: float) -> di
         ],
         "low": low,
         "high": high,
-        "ticks": _end_texts(style.model, curve.feature, low, high),
+        "ticks": _end_texts(model, curve.feature, low, high),
         "density": _density(known, low, high),
     }
 
@@ -134,7 +139,7 @@ def _density(known: Floats, low: float, high: float) -> list[dict[str, float]]:
     ]
 
 
-def _category_chart(style: WideStyle, curve: Curve, known: Floats, top: float) -> dict[str, Any]:
+def _category_chart(style: Style, curve: Curve, known: Floats, top: float) -> dict[str, Any]:
     """A line for each category: how many rows have it, and bars to both sides of zero."""
     evidence = curve.evidence - curve.mean
     said = _drawn(evidence)
@@ -145,7 +150,7 @@ def _category_chart(style: WideStyle, curve: Curve, known: Floats, top: float) -
     rows = [
         {
             "code": k,
-            "name": style.value(curve, k),
+            "name": curve_value(style, curve, k),
             "share": float(counts[k] / counts.sum()) if counts.sum() else None,
             "bars": [
                 {
@@ -167,15 +172,15 @@ def _category_chart(style: WideStyle, curve: Curve, known: Floats, top: float) -
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _is_small(shape: Interaction) -> bool:
+def _is_small(model: RuleModel, shape: Interaction) -> bool:
     """Whether categories leave enough room for a map."""
-    categories = shape.model.category_names
+    categories = model.category_names
     return all(len(categories.get(feature, ())) <= N_CELLS for feature in shape.features)
 
 
-def _map_chart(style: WideStyle, shape: Interaction) -> dict[str, Any]:
+def _map_chart(model: RuleModel, shape: Interaction) -> dict[str, Any]:
     """Cells, each in the colour of the class that it speaks for, the fuller the more."""
-    axes = [_axis(style.model, feature) for feature in shape.features]
+    axes = [_axis(model, feature) for feature in shape.features]
     said = _drawn(shape.grid(*(values for values, _ in axes)) - shape.mean)
     top = max(float(np.abs(said).max()), 1e-9)
     across, up, n_lines = said.shape

@@ -12,12 +12,14 @@ import numpy as np
 
 from ferl._models.model import Model
 from ferl._models.novelty import total_spread
-from ferl._read.explanation import Explanation, explain, feature_importances
-from ferl._read.novelty_words import NoveltyScale, novelty_scale
-from ferl._read.text import word_meanings
-from ferl._read.verdicts import spreads_text
+from ferl._models.shapes import feature_importances
 from ferl._tables import OneRow, add_up_indicators
 from ferl._tables.values import finer_steps
+from ferl._tell.explain import explain
+from ferl._tell.explanation import Explanation
+from ferl._tell.stability import spreads_text
+from ferl._tell.statements import word_meanings
+from ferl._tell.unusual import NoveltyScale, novelty_scale
 from ferl._util.arrays import Floats
 from ferl._util.text import has_words, listed, percent_text, shown_line, shown_names
 from ferl.report.judged_table import NO_LABEL, OTHER_LABEL, Groups, JudgedTable, KeptRow, group_summary, measures

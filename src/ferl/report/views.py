@@ -9,20 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property, partial, singledispatch
+from functools import partial, singledispatch
 from typing import Any
 
 import numpy as np
 
 from ferl._models.model import Model
 from ferl._models.rule_model import RuleModel
+from ferl._models.shapes import mean_contributions, mean_firing, read_shapes
 from ferl._models.tree_model import TreeModel
-from ferl._read.points import Points, with_base
-from ferl._read.reasons import read_reasons
-from ferl._read.rules import Condition, Rule, merged_conditions, read_rules
-from ferl._read.score_table import ScoreTable, read_score_table
-from ferl._read.shapes import mean_firing, read_shapes
-from ferl._read.wide_text import WideStyle
+from ferl._tell.conditions import Condition
+from ferl._tell.curves import Points, ScoreTable, read_score_table
+from ferl._tell.reasons import read_reasons
+from ferl._tell.statements import Statement, Style, conditions_of, statements
 from ferl._util.arrays import Floats
 from ferl._util.text import cut, number_text, shown_line, shown_names
 from ferl.report.charts import shape_charts
@@ -47,18 +46,32 @@ class View:
         Names of the features, of the columns that conditions read, and of the classes.
     categories : dict
         Names of the categories of each column that has some.
+    shown : Model
+        The model with these names.
+    style : Style
+        Puts its statements into words.
     target : str or None
         Name of what is predicted; None: the model does not hold it.
     """
 
     def __init__(self, model: Model) -> None:
-        self.model = model
+        self.model, schema = model, model.schema
         self.features, self.classes = shown_names(model.feature_names()), shown_names(model.labels)
         self.columns = self.features + [self.features[j] for j in model.missing_features]
-        self.categories: dict[int, Sequence[Any]] = {
-            j: shown_names(own, MAX_CATEGORY_LETTERS) for j, own in model.category_names.items()
-        }
-        self.target = shown_line(model.schema.target.name, 60) or None
+        self.categories = {j: shown_names(own, MAX_CATEGORY_LETTERS) for j, own in model.category_names.items()}
+        self.target = shown_line(schema.target.name, 60) or None
+        own = [
+            None if known is None else np.array(self.categories.get(j, ()), dtype=object)
+            for j, known in enumerate(schema.categories)
+        ]
+        # Names have their units already, and categories their meanings.
+        kinds = [
+            replace(kind, label="", unit="", values=kind.values if own[j] is None else {})
+            for j, kind in enumerate(schema.kinds)
+        ]
+        renamed = replace(schema, names=tuple(self.features), categories=tuple(own), kinds=tuple(kinds))
+        self.shown = replace(model, schema=renamed)
+        self.style = Style(self.shown, self.columns, self.classes, all_classes=False)
 
     def parts(self) -> dict[str, Any]:
         """What the kind of the model has: ``rules``, ``tree``, ``shapes`` and ``card``; and for the form, ``page``."""
@@ -79,20 +92,18 @@ class View:
 
     def conditions(self, conditions: Sequence[Condition]) -> list[str]:
         """Conditions in words; a threshold stays with its band where a line wraps."""
-        names, categories = self.columns, self.categories
-        texts = [own.text(names[own.feature], categories=categories.get(own.feature)) for own in conditions]
-        return [cut(text).replace(" ±", "\u00a0±") for text in texts]
+        return [cut(own.text(self.columns[own.feature])).replace(" ±", "\u00a0±") for own in conditions]
 
-    def _rule(self, rule: Rule, c: int) -> dict[str, Any]:
-        """What rules of all kinds have; ``c`` is the class that it speaks for."""
+    def _rule(self, rule: Statement) -> dict[str, Any]:
+        """What rules of all kinds have."""
         return {
             "number": rule.number,
             "node": rule.node,
             "conditions": self.conditions(rule.conditions),
-            "class": c,
-            "label": self.classes[c],
+            "class": rule.label,
+            "label": self.classes[rule.label],
             "support": rule.support,
-            "share": rule.support / float(self.model.tree.weight[0]),
+            "share": rule.share,
         }
 
 
@@ -120,25 +131,20 @@ def class_shares(consequent: Floats) -> list[dict[str, Any]]:
 class TreeView(View):
     """Of a tree: its rules, strongest support first, and its nodes."""
 
-    model: TreeModel
-
-    def __init__(self, model: TreeModel) -> None:
-        super().__init__(model)
-
     def parts(self) -> dict[str, Any]:
         """Rules and tree; nodes are a flat list, since a template that called itself would be limited in depth."""
-        tree, rules = self.model.tree, read_rules(self.model)
+        tree, rules = self.model.tree, statements(self.shown)
         number = {rule.node: rule.number for rule in rules}
         depth = [*tree.depth.tolist(), 0]
         ranges = [slider_range(self.model, feature) for feature in range(self.model.n_features)]
         label, confidence, weight = tree.consequent.argmax(axis=1), tree.consequent.max(axis=1), tree.weight
         listed = [
-            self._rule(rule, rule.label)
+            self._rule(rule)
             | {
                 "is_leaf": bool(tree.is_leaf[rule.node]),
                 "n_conditions": len(rule.conditions),
-                "confidence": float(rule.consequent[rule.label]),
-                "shares": class_shares(rule.consequent),
+                "confidence": float(rule.adds[rule.label]),
+                "shares": class_shares(rule.adds),
             }
             for rule in rules
         ]
@@ -148,7 +154,7 @@ class TreeView(View):
                 "depth": depth[node],
                 "is_leaf": bool(tree.is_leaf[node]),
                 "n_closed": max(depth[node] - depth[node + 1], 0) if tree.is_leaf[node] else 0,
-                "condition": self.conditions(merged_conditions(self.model, [node]))[0] if node else "",
+                "condition": self.conditions(conditions_of(self.shown, [node]))[0] if node else "",
                 "band": self._band(node, ranges) if node else None,
                 "rule": number.get(node),
                 "label": self.classes[label[node]],
@@ -186,74 +192,49 @@ class RuleView(View):
     """Of rules that add up: the rules by the features that they ask, curves, maps, and a scorecard."""
 
     model: RuleModel
+    shown: RuleModel
 
     def __init__(self, model: RuleModel) -> None:
         super().__init__(model)
         self.is_card = model.n_rules > 0 and len(model.classes) > 1
 
-    @cached_property
-    def style(self) -> WideStyle:
-        """Puts curves and rules into words, by the names that readers see."""
-        schema = self.model.schema
-        own = [
-            None if known is None else np.array(self.categories.get(j, ()), dtype=object)
-            for j, known in enumerate(schema.categories)
-        ]
-        # Names have their units already, and categories their meanings.
-        kinds = tuple(
-            replace(kind, label="", unit="", values=kind.values if own[j] is None else {})
-            for j, kind in enumerate(schema.kinds)
-        )
-        renamed = replace(schema, names=tuple(self.features), categories=tuple(own), kinds=kinds)
-        return WideStyle(replace(self.model, schema=renamed), self.columns, self.classes, all_classes=False)
-
     def parts(self) -> dict[str, Any]:
         """Rules, the most important features first, charts, and the scorecard; ``page`` has averages and reasons."""
-        model, rules, shapes = self.model, read_rules(self.model), read_shapes(self.style.model)
-        weight, firing = model.rules.weight, mean_firing(model)
-        most, least, apart = weight.argmax(axis=1), weight.argmin(axis=1), np.ptp(weight, axis=1)
+        rules, shapes = statements(self.shown), read_shapes(self.shown)
         listed = [
-            self._rule(rules[index], int(most[index]))
+            self._rule(rules[index])
             | {
                 "about": " and ".join(self.features[feature] for feature in shape.features),
                 "group": group,
-                "against": self.classes[least[index]],
-                "weight": float(apart[index]),
+                "against": self.classes[int(rules[index].adds.argmin())],
+                "weight": float(np.ptp(rules[index].adds)),
             }
             for group, shape in enumerate(shapes.all)
             for index in shape.rules
         ]
-        average = np.append(firing, 1.0)[:, None] * np.vstack([weight, model.prior])
-        table = self._score_table() if self.is_card else None
-        page = {
-            "usual": numbers(model.share_among_features(average[None])[0]),
-            "reasons": None
-            if table is None
-            else {
-                "candidates": [{"feature": own.feature, "rules": list(own.rules)} for own in table.curves]
-                + [{"feature": None, "rules": [rule]} for rule in table.rules],
-                "usual": numbers(firing),
+        usual = self.model.share_among_features(mean_contributions(self.model)[None])[0]
+        page, card = {"usual": numbers(usual), "reasons": None}, None
+        if self.is_card:
+            scale, style = partial(POINTS.scale, positive=1), replace(self.style, max_listed=None)
+            table = read_score_table(self.shown, style, scale, partial(scale, offset=POINTS.neutral))
+            candidates: list[dict[str, Any]] = [
+                {"feature": own.feature, "rules": list(own.rules)} for own in table.curves
+            ]
+            page["reasons"] = {
+                "candidates": candidates + [{"feature": None, "rules": [rule]} for rule in table.alone],
+                "usual": numbers(mean_firing(self.model)),
                 "unit": POINTS.unit,
                 "neutral": POINTS.neutral,
                 "most": N_REASONS,
-            },
-        }
-        return {
-            "rules": listed,
-            "tree": None,
-            "shapes": shape_charts(self.style, shapes),
-            "card": None if table is None or len(self.classes) > MAX_CARD_CLASSES else self._card(table),
-            "page": page,
-        }
-
-    def _score_table(self) -> ScoreTable:
-        scale = partial(POINTS.scale, positive=1)
-        return read_score_table(self.style, scale, partial(scale, offset=POINTS.neutral))
+            }
+            card = self._card(table) if len(self.classes) <= MAX_CARD_CLASSES else None
+        charts = shape_charts(self.shown, self.style, shapes)
+        return {"rules": listed, "tree": None, "shapes": charts, "card": card, "page": page}
 
     def _card(self, table: ScoreTable) -> dict[str, Any]:
         """The scorecard: ``heads`` of the columns of points, ``groups`` of lines, and ``meaning`` of totals."""
         groups: list[dict[str, Any]] = []
-        for line in with_base(table.lines, table.base):
+        for line in table.with_base():
             if not groups or groups[-1]["name"] != line.name:
                 groups.append({"name": line.name, "lines": []})
             groups[-1]["lines"].append({"when": cut(line.when, MAX_LETTERS), "points": POINTS.texts(line)})
@@ -272,7 +253,7 @@ class RuleView(View):
             indices = [index for index, own in enumerate(labels) if own != wanted]
             if not indices:
                 continue
-            reasons = read_reasons(self.style.model, rows[indices], N_REASONS, name, feature_names=self.features)
+            reasons = read_reasons(self.shown, rows[indices], N_REASONS, name, feature_names=self.features)
             for index, own in zip(indices, reasons, strict=True):
                 found[index] = [cut(reason.text, MAX_LETTERS) for reason in own]
         return found

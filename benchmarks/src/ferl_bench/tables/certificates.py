@@ -130,7 +130,7 @@ def measure(data: DataSet) -> Figures:
 
 
 def _radii(name: str, model: FERLClassifier, rows: Floats) -> dict[str, Floats]:
-    from ferl._read.certificate import global_radius, lipschitz_radius, local_radius
+    from ferl._models.certificates import global_radius, lipschitz_radius, local_radius
 
     evidence, scale = model.predict_evidence(rows), np.ones(rows.shape[1])
     local = local_radius(model.model_, rows, evidence, scale)

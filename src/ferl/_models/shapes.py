@@ -1,4 +1,4 @@
-"""Shapes: wide rules summed up, one curve for each feature, and what is left for several features together.
+"""Shapes: rules summed up, one curve for each feature, and what is left for several features together.
 
 Rules on one feature may cancel each other. What counts is their sum: a line with corners over the values of a number,
 or one weight of evidence for each category. Rules that ask several features are kept by the features that they ask.
@@ -9,12 +9,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, singledispatch
+from typing import Any
 
 import numpy as np
 
-from ferl._models.rule_model import RuleModel
-from ferl._tables import with_indicators
+from ferl._models.rule_model import RuleModel, Rules
+from ferl._models.tree import FuzzyTree
+from ferl._models.tree_model import TreeModel
+from ferl._tables import add_up_indicators, with_indicators
 from ferl._util.arrays import Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Summed:
+    """Some rules of a model, read together; it does not hold the model, which keeps its shapes."""
+
+    tree: FuzzyTree
+    rules: Rules
+    chosen: tuple[int, ...]
+    n_features: int
+    missing_features: tuple[int, ...]
+
+    def at(self, values: dict[int, Floats]) -> Floats:
+        """What the rules say of rows whose gates are open and that have these values, (n_rows, n_classes)."""
+        rows = np.full((len(next(iter(values.values()))), self.n_features), np.nan)
+        for feature, own in values.items():
+            rows[:, feature] = own
+        chosen = list(self.chosen)
+        applies = self.rules.activation(self.tree, with_indicators(rows, self.missing_features))[:, chosen]
+        return np.asarray(np.einsum("ir,rc->ic", applies, self.rules.weight[chosen]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,7 +50,7 @@ class Shape:
     features : tuple of int
         The features, in ascending order. A rule that asks whether a feature is missing asks this feature.
     rules : tuple of int
-        Indices of the rules in ``RuleWeights``.
+        Indices of the rules.
     mean : ndarray of shape (n_classes,)
         What the shape says of the training rows on average.
     importance : float
@@ -66,7 +90,7 @@ class Curve(Shape):
     unseen: Floats | None
     seen: tuple[float, float]
 
-    @property
+    @cached_property
     def feature(self) -> int:
         """The feature."""
         return self.features[0]
@@ -95,16 +119,16 @@ class Interaction(Shape):
     corners : tuple of ndarray
         Of each feature: the numbers where a rule bends, ascending, or the codes of all categories. Between
         neighbouring corners of numbers the sum is linear in each feature.
-    model : RuleModel
-        The model that has these rules.
+    summed : Summed
+        Reads these rules.
     """
 
     corners: tuple[Floats, ...]
-    model: RuleModel
+    summed: Summed
 
     def at(self, *values: Floats) -> Floats:
         """Weight of evidence of rows, shape (n_rows, n_classes), from one array of values for each feature."""
-        return _said(self.model, self.rules, dict(zip(self.features, values, strict=True)))
+        return self.summed.at(dict(zip(self.features, values, strict=True)))
 
     def grid(self, *values: Floats) -> Floats:
         """Weight of evidence of all combinations of values, by default the corners.
@@ -125,7 +149,7 @@ class Interaction(Shape):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Shapes:
-    """A wide model as a prior, curves and interactions, the most important of each first.
+    """A model of rules as a prior, curves and interactions, the most important of each first.
 
     The prior and the means of all shapes are what the model says of the training rows on average (``base``); shapes
     less their means are what values add to that.
@@ -154,16 +178,7 @@ class Shapes:
 
 
 def read_shapes(model: RuleModel) -> Shapes:
-    """The rules of a wide model, summed by the features that they ask.
-
-    Parameters
-    ----------
-    model : RuleModel
-        Of wide rules.
-
-    Returns
-    -------
-    Shapes
+    """The rules of a model, summed by the features that they ask; computed once.
 
     Examples
     --------
@@ -176,18 +191,36 @@ def read_shapes(model: RuleModel) -> Shapes:
     >>> bool(abs(shapes.prior + sum(parts) - clf.decision_function(X[:1])).max() < 1e-12)
     True
     """
+    if "shapes" not in model.cache:
+        model.cache["shapes"] = _shapes(model)
+    found: Shapes = model.cache["shapes"]
+    return found
+
+
+def _shapes(model: RuleModel) -> Shapes:
     rules_of: dict[tuple[tuple[int, ...], bool], list[int]] = {}
-    for rule, node in enumerate(model.rules.node.tolist()):
-        columns = [int(model.tree.feature[step]) for step in model.tree.path(node)]
+    for rule, columns in enumerate(model.term_columns):
         features = tuple(sorted({feature_of(model, column) for column in columns}))
         # Two conditions on one column multiply, which is no line; such a rule stays apart.
         is_curve = len(features) == 1 and len(set(columns)) == len(columns)
         rules_of.setdefault((features, is_curve), []).append(rule)
-    kept = kept_rows(model)
-    curves = [_curve(model, features[0], rules, kept) for (features, is_line), rules in rules_of.items() if is_line]
-    others = [
-        _interaction(model, features, rules, kept) for (features, is_line), rules in rules_of.items() if not is_line
-    ]
+    # All rules are read at once: what each of them adds to every row that the model keeps.
+    kept = model.rules.activation(model.tree, kept_rows(model))
+    curves, others = [], []
+    for (features, is_curve), rules in rules_of.items():
+        firing, weight = mean_firing(model)[rules], model.rules.weight[rules]
+        mean = np.asarray(np.einsum("r,rc->c", firing, weight))
+        if len(kept):
+            importance = float(np.ptp(np.einsum("ir,rc->ic", kept[:, rules], weight) - mean, axis=1).mean())
+        else:
+            # A rule that fires fully for a share m of the rows lies 2 m (1 - m) from its mean on average, others less.
+            importance = float((2 * firing * (1 - firing) * np.ptp(weight, axis=1)).sum())
+        summed = Summed(model.tree, model.rules, tuple(rules), model.n_features, model.missing_features)
+        corners = tuple(_corners(model, feature, rules) for feature in features)
+        if is_curve:
+            curves.append(_curve(model, features[0], corners[0], summed, mean, importance))
+        else:
+            others.append(Interaction(features, tuple(rules), mean, importance, corners, summed))
     return Shapes(
         model.prior,
         tuple(sorted(curves, key=lambda shape: (-shape.importance, shape.features))),
@@ -195,16 +228,91 @@ def read_shapes(model: RuleModel) -> Shapes:
     )
 
 
-def shape_importances(model: RuleModel) -> Floats:
-    """Importance of each feature of a wide model, as shares of one, shape (n_features,).
+def _curve(model: RuleModel, feature: int, values: Floats, summed: Summed, mean: Floats, importance: float) -> Curve:
+    is_categorical = feature in model.category_names
+    unseen = [float(len(values))] if is_categorical else []
+    said = summed.at({feature: np.array([*values, *unseen, np.nan])})
+    low, high = model.ranges[feature].tolist()
+    return Curve(
+        (feature,),
+        summed.chosen,
+        mean,
+        importance,
+        values,
+        said[: len(values)],
+        said[-1],
+        said[-2] if is_categorical else None,
+        (low, high) if low <= high else (np.nan, np.nan),
+    )
 
-    The importance of a shape is shared equally among its features, as the weights of its rules are.
+
+@singledispatch
+def feature_importances(model: Any) -> Floats:
+    """How much each feature matters, as shares of one, shape (n_features,).
+
+    Rules: how far what is said of a feature's values moves two classes apart, averaged over training rows (see
+    :class:`Shape`); what rules say of several features is shared equally among them, as their weights are.
+
+    Trees: the weighted Gini decrease of the feature's conditions. Every condition divides the training weight of the
+    node above it into what fits and what does not; its decrease is the Gini impurity times weight above, less those of
+    the two parts. The two sides of a learned split say the same, so the shares are those of scikit-learn; a word of a
+    compact tree counts by itself. A condition on a value being missing counts for its feature.
+
+    Parameters
+    ----------
+    model : Model
+        The model.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        Not negative, with sum one; all zero for a model without conditions, or of conditions that explain nothing.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLTreeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> FERLTreeClassifier("medium", max_rules=3, random_state=0).fit(X, y).feature_importances_.round(2)
+    array([0.  , 0.  , 0.56, 0.44])
     """
+    raise TypeError(f"A {type(model).__name__} has no importances.")
+
+
+@feature_importances.register
+def _(model: RuleModel) -> Floats:
     found = np.zeros(model.n_features)
     for shape in read_shapes(model).all:
         found[list(shape.features)] += shape.importance / len(shape.features)
-    total = found.sum()
-    return np.asarray(found / total if total > 0 else found)
+    return _shares(found)
+
+
+@feature_importances.register
+def _(model: TreeModel) -> Floats:
+    by_column = np.zeros((1, model.n_features + len(model.missing_features)))
+    np.add.at(by_column[0], model.tree.feature[1:], condition_decrease(model.tree)[1:])
+    return _shares(add_up_indicators(by_column, model.missing_features)[0])
+
+
+def _shares(parts: Floats) -> Floats:
+    total = parts.sum()
+    return np.asarray(parts / total if total > 0 else np.zeros(len(parts)))
+
+
+def condition_decrease(tree: FuzzyTree) -> Floats:
+    """Decrease of impurity times weight by each node's own condition, shape (n_nodes,); 0 at the root."""
+    above = tree.class_weight[np.maximum(tree.parent, 0)]
+    rest = np.maximum(above - tree.class_weight, 0.0)
+    decrease = _impurity(above) - _impurity(tree.class_weight) - _impurity(rest)
+    decrease[0] = 0.0
+    return np.maximum(decrease, 0.0)
+
+
+def _impurity(class_weight: Floats) -> Floats:
+    """Gini impurity times weight."""
+    weight = class_weight.sum(axis=1)
+    squares = (class_weight**2).sum(axis=1)
+    return np.asarray(weight - np.divide(squares, weight, out=np.zeros(len(weight)), where=weight > 0))
 
 
 def feature_of(model: RuleModel, column: int) -> int:
@@ -220,30 +328,6 @@ def kept_rows(model: RuleModel) -> Floats:
     profile = model.tree.profile
     own = profile.exemplar[0] if profile.has_exemplars else np.zeros(0, dtype=np.int32)
     return np.asarray(profile.exemplar_row[own[own >= 0]])
-
-
-def _curve(model: RuleModel, feature: int, rules: list[int], kept: Floats) -> Curve:
-    is_categorical = feature in model.category_names
-    values = _corners(model, feature, rules)
-    unseen = [float(len(values))] if is_categorical else []
-    said = _said(model, rules, {feature: np.array([*values, *unseen, np.nan])})
-    low, high = model.ranges[feature].tolist()
-    return Curve(
-        (feature,),
-        tuple(rules),
-        _mean(model, rules),
-        _importance(model, rules, kept),
-        values,
-        said[: len(values)],
-        said[-1],
-        said[-2] if is_categorical else None,
-        (low, high) if low <= high else (np.nan, np.nan),
-    )
-
-
-def _interaction(model: RuleModel, features: tuple[int, ...], rules: list[int], kept: Floats) -> Interaction:
-    corners = tuple(_corners(model, feature, rules) for feature in features)
-    return Interaction(features, tuple(rules), _mean(model, rules), _importance(model, rules, kept), corners, model)
 
 
 def _corners(model: RuleModel, feature: int, rules: Sequence[int]) -> Floats:
@@ -262,37 +346,12 @@ def _corners(model: RuleModel, feature: int, rules: Sequence[int]) -> Floats:
     return np.array(bends or [float(np.nan_to_num(model.ranges[feature, 0], posinf=0.0))])
 
 
-def _said(model: RuleModel, rules: Sequence[int], values: dict[int, Floats]) -> Floats:
-    """What rules say of rows of which they ask no other features than these, shape (n_rows, n_classes)."""
-    rows = np.full((len(next(iter(values.values()))), model.n_features), np.nan)
-    for feature, own in values.items():
-        rows[:, feature] = own
-    return _evidence(model, rules, with_indicators(rows, model.missing_features))
-
-
-def _evidence(model: RuleModel, rules: Sequence[int], rows: Floats) -> Floats:
-    """What rules say of encoded rows whose gates are open, shape (n_rows, n_classes)."""
-    own, chosen = model.rules, list(rules)
-    firing = model.tree.fire(rows, gated=False)[:, own.node[chosen]]
-    return np.asarray(np.einsum("ir,rc->ic", firing, own.weight[chosen]))
-
-
-def _mean(model: RuleModel, rules: Sequence[int]) -> Floats:
-    """What rules say of the training rows on average, shape (n_classes,): their nodes know the mean firing."""
-    chosen = list(rules)
-    return np.asarray(np.einsum("r,rc->c", mean_firing(model)[chosen], model.rules.weight[chosen]))
-
-
-def _importance(model: RuleModel, rules: Sequence[int], kept: Floats) -> float:
-    """As ``Shape.importance``."""
-    if len(kept):
-        return float(np.ptp(_evidence(model, rules, kept) - _mean(model, rules), axis=1).mean())
-    # A rule that fires fully for a share m of the rows lies 2 m (1 - m) from its mean on average, others less.
-    mean, weight = mean_firing(model)[list(rules)], model.rules.weight[list(rules)]
-    return float((2 * mean * (1 - mean) * np.ptp(weight, axis=1)).sum())
-
-
 def mean_firing(model: RuleModel) -> Floats:
     """Mean firing of each rule over the training rows, shape (n_rules,)."""
     weight = model.tree.weight
     return np.asarray(weight[model.rules.node] / weight[0])
+
+
+def mean_contributions(model: RuleModel) -> Floats:
+    """What rules, and last the prior, add to scores on average over training rows, (n_rules + 1, n_classes)."""
+    return np.vstack([mean_firing(model)[:, None] * model.rules.weight, model.prior])

@@ -9,13 +9,12 @@ from functools import cached_property
 from typing import Any
 
 from ferl._models.model import Model
-from ferl._read.explanation.balance import FeatureWeight
-from ferl._read.explanation.explain import explain, shown_values
-from ferl._read.explanation.page import Readable, Section, Table
-from ferl._read.explanation.sentences import MAX_PROBABLE, Explanation, answer_text, class_order, range_text
-from ferl._read.explanation.weight_reasons import LEAST_SHOWN
-from ferl._read.wide_text import weight_text
 from ferl._tables import OneRow, read_row, with_indicators
+from ferl._tell.explain import LEAST_SHOWN, explain
+from ferl._tell.explanation import MAX_PROBABLE, Explanation
+from ferl._tell.page import Section, Table
+from ferl._tell.render import Readable
+from ferl._tell.statements import weight_text
 from ferl._util.text import listed, percent_text, plain, spoken, value_text
 
 
@@ -33,8 +32,8 @@ class WhatIf(Readable):
         The story of the row, and of the other; neither has nearest changes.
     outside : tuple of (str, object, object, object)
         Features whose other value lies outside the range that the model remembers: the value, and the range's ends.
-        Wide rules remember that of all training rows; trees that of their splits and of the rows they keep, which may
-        be smaller.
+        Rules remember that of all training rows; trees that of their splits and of the rows they keep, which may be
+        smaller.
     """
 
     changes: tuple[tuple[str, Any, Any], ...]
@@ -53,44 +52,38 @@ class WhatIf(Readable):
 
     @cached_property
     def _sections(self) -> list[Section]:
-        lead = Section("", (self.summary,), is_lead=True)
-        return [lead, *self._beyond(), self._probabilities(), *self._weights()]
-
-    def _beyond(self) -> list[Section]:
-        """The values that lie outside what is known of training: an answer to such a row is a guess."""
-        is_tree = self.before.balance is None
-        lines = [
-            f"{spoken(name)} {value_text(to)} lies outside the {range_text(self.before)}"
-            + ("." if is_tree else f", {value_text(low)} to {value_text(high)}.")
-            for name, to, low, high in self.outside
-        ]
-        title = "Outside what the model remembers" if is_tree else "Outside training"
-        return [Section(title, tuple(lines))] if lines else []
-
-    def _probabilities(self) -> Section:
         before, after = self.before, self.after
+        title, *lines = before.outside_lines(self.outside)
         rows = tuple(
             (spoken(after.classes[c]), percent_text(before.probability[c]), percent_text(after.probability[c]))
-            for c in class_order(after)
+            for c in after.class_order
         )
-        return Section("Probability", (), Table(("class", "now", "then"), rows))
+        page = [
+            Section("", (self.summary,), is_lead=True),
+            Section(title, tuple(lines)),
+            Section("Probability", (Table(("class", "now", "then"), rows),)),
+            *self._weights(),
+        ]
+        return [section for section in page if section.blocks]
 
     def _weights(self) -> list[Section]:
-        """Of wide models: the features whose weights the changes alter."""
-        if self.before.balance is None or self.after.balance is None:
+        """Where weights add up: the features whose weights the changes alter."""
+        then = self.after.balance
+        if then is None:
             return []
-        balance = self.before.balance.between(*self.after.balance.compared)
-        now = {part.feature: part for part in balance.features}
-        rows = []
-        for part in self.after.balance.features:
-            weights = balance.moves(now[part.feature]), self.after.balance.moves(part)
+        now = self.before.balance.between(*then.compared)
+        known, rows = {part.feature: part for part in now.features}, []
+        for part in then.features:
+            own = known[part.feature]
+            weights = now.moves(own), then.moves(part)
             if abs(weights[1] - weights[0]) >= LEAST_SHOWN:
-                rows.append((spoken(part.feature), _values(now[part.feature], part), *map(weight_text, weights)))
-        sums = [weight_text(own.apart(own.scores)) for own in (balance, self.after.balance)]
-        towards, against = (spoken(self.after.classes[c]) for c in self.after.balance.compared)
+                values = dict.fromkeys((value_text(own.value), value_text(part.value)))
+                rows.append((spoken(part.feature), ", ".join(values), *map(weight_text, weights)))
+        sums = [weight_text(own.apart(own.scores)) for own in (now, then)]
+        towards, against = (spoken(self.after.classes[c]) for c in then.compared)
         rows.append(("sum of all features", "", *sums))
         title = f"What speaks for {towards} (+) and for {against} (-)"
-        return [Section(title, (), Table(("feature", "value", "now", "then"), tuple(rows)))]
+        return [Section(title, (Table(("feature", "value", "now", "then"), tuple(rows)),))]
 
     def to_dict(self) -> dict[str, Any]:
         """All of it in the types of JSON."""
@@ -108,7 +101,7 @@ class WhatIf(Readable):
 
 def _beside(after: Explanation, before: Explanation) -> str:
     """An answer beside the one before it: "the answer would be yes (80 %) instead of no (60 %)"."""
-    then, now = (_no_answer(own) if own.abstains else answer_text(own) for own in (after, before))
+    then, now = (_no_answer(own) if own.abstains else own.answer_text for own in (after, before))
     is_same = after.abstains == before.abstains and then == now
     if after.abstains:
         still = " still" if before.abstains else ""
@@ -123,15 +116,10 @@ def _no_answer(story: Explanation) -> str:
     """That there is no answer, and the classes that are most probable, if anything is known of them."""
     probable = [
         f"{spoken(story.classes[c])} {percent_text(story.probability[c])}"
-        for c in class_order(story)[:MAX_PROBABLE]
+        for c in story.class_order[:MAX_PROBABLE]
         if story.in_set[c]
     ]
     return "no answer" if story.ignorance == 1 or not probable else f"no answer ({', '.join(probable)})"
-
-
-def _values(now: FeatureWeight, then: FeatureWeight) -> str:
-    one, other = value_text(now.value), value_text(then.value)
-    return one if one == other else f"{one}, {other}"
 
 
 def what_if(model: Model, one: OneRow, changes: Mapping[Any, Any]) -> WhatIf:
@@ -162,7 +150,7 @@ def what_if(model: Model, one: OneRow, changes: Mapping[Any, Any]) -> WhatIf:
         other[f], called[f] = value, feature
     there = _with_values(model, one, other)
     # As the model reads them: a number of a category column is a category, "7" in a column of numbers is 7.
-    values, read = shown_values(model, one), shown_values(model, there)
+    values, read = model.values_of(one), model.values_of(there)
     before, after = (explain(model, row, counterfactual=False) for row in (one, there))
     outside = tuple(
         (names[f], read[f], *(model.number(f, end) for end in model.training_range(f)))
@@ -181,7 +169,7 @@ def _is_outside(model: Model, feature: int, value: float) -> bool:
 
 
 def _with_values(model: Model, one: OneRow, other: Mapping[int, Any]) -> OneRow:
-    """The row with other values of some features; those that stay are never told and read again."""
+    """The row with other values of some features; the others stay as they are."""
     read = read_row(model.schema, model.missing_features, [other.get(f) for f in range(model.n_features)])
     values = one.values[:, : model.n_features].copy()
     values[:, list(other)] = read.values[:, list(other)]

@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 
 from ferl._models.rule_model import RuleModel
-from ferl._read.rules import Rule, read_rules
-from ferl._read.score_table import read_score_table
-from ferl._read.shapes import Curve, mean_firing
-from ferl._read.text import in_sentence, shown_names
-from ferl._read.wide_text import WideStyle
+from ferl._models.shapes import Curve, mean_firing
+from ferl._tell.curves import read_score_table
+from ferl._tell.statements import Style, in_sentence, reader_names, statements
 from ferl._util.arrays import Floats
 from ferl._util.text import category_text, number_text, shown
 
@@ -69,15 +67,10 @@ def read_reasons(
         raise ValueError(f"against is {against!r}; it must be {' or '.join(map(repr, AGAINST))}.")
     if not points_to_double > 0:
         raise ValueError(f"points_to_double is {points_to_double}; it must be above 0.")
-    index, unit = _positive(model, positive), points_to_double / math.log(2)
-    style = _style(model, shown_names(model, feature_names, None)[0])
-    candidates = _Candidates(style, index, _rival(model, index, rival), against)
-    lost = candidates.lost(rows)
-    order = np.argsort(-lost, axis=1, kind="stable")[:, :n]
-    return [
-        tuple(candidates.reason(row, int(k), float(costs[k]), unit) for k in chosen if costs[k] > _NOTHING)
-        for row, costs, chosen in zip(rows, lost, order, strict=True)
-    ]
+    index, (names, labels) = _positive(model, positive), reader_names(model, feature_names, None)
+    style = Style(model, names, [in_sentence(label) for label in labels], max_listed=None)
+    candidates = _Candidates(model, style, index, _rival(model, index, rival), against)
+    return candidates.of(rows, n, points_to_double / math.log(2))
 
 
 def _positive(model: RuleModel, positive: Any) -> int:
@@ -103,10 +96,6 @@ def _rival(model: RuleModel, positive: int, rival: Any) -> int | None:
     return int(classes.index(rival))
 
 
-def _style(model: RuleModel, names: Sequence[str]) -> WideStyle:
-    return WideStyle(model, list(names), [in_sentence(label) for label in model.labels])
-
-
 @dataclass(frozen=True, eq=False)
 class _Parts:
     """What can be a reason, for all classes. The model keeps it, so it must not hold the model.
@@ -115,30 +104,27 @@ class _Parts:
     ----------
     curves : tuple of Curve
         Sums of the rules on one feature, less their means.
-    alone : tuple of int
+    alone : list of int
         Indices of the rules that stand alone.
     weight : ndarray of shape (n_alone, n_classes)
         Their weights.
     firing : ndarray of shape (n_alone,)
         How far the average training row fits them.
-    rules : tuple of Rule
-        All rules.
     """
 
     curves: tuple[Curve, ...]
-    alone: tuple[int, ...]
+    alone: list[int]
     weight: Floats
     firing: Floats
-    rules: tuple[Rule, ...]
 
     @classmethod
-    def of(cls, model: RuleModel) -> _Parts:
+    def of(cls, model: RuleModel, style: Style) -> _Parts:
         """The parts of a model, read once: that takes ten times as long as judging a row."""
-        if "parts" not in model.reason_parts:
-            table = read_score_table(_style(model, model.column_names()))
-            firing = mean_firing(model)[list(table.rules)]
-            model.reason_parts["parts"] = cls(table.curves, table.rules, table.weight, firing, tuple(read_rules(model)))
-        parts: _Parts = model.reason_parts["parts"]
+        if "reasons" not in model.cache:
+            table = read_score_table(model, style)
+            alone = list(table.alone)
+            model.cache["reasons"] = cls(table.curves, alone, table.weight[alone], mean_firing(model)[alone])
+        parts: _Parts = model.cache["reasons"]
         return parts
 
 
@@ -147,8 +133,10 @@ class _Candidates:
 
     Parameters
     ----------
-    style : WideStyle
-        The model and how its parts are called.
+    model : RuleModel
+        The model.
+    style : Style
+        How its parts are called.
     positive : int
         Index of the class that rows should have had.
     rival : int or None
@@ -157,7 +145,7 @@ class _Candidates:
         What rows are compared with.
     """
 
-    def __init__(self, style: WideStyle, positive: int, rival: int | None, against: str) -> None:
+    def __init__(self, model: RuleModel, style: Style, positive: int, rival: int | None, against: str) -> None:
         def towards(evidence: Floats) -> Floats:
             return evidence[..., positive] - (0.0 if rival is None else evidence[..., rival])
 
@@ -166,27 +154,31 @@ class _Candidates:
             evidence, missing = towards(curve.evidence)[..., None], towards(curve.missing)[..., None]
             return replace(curve, evidence=evidence, missing=missing, unseen=unseen)
 
-        self.style, self.against, self.parts = style, against, _Parts.of(style.model)
+        self.model, self.style, self.against, self.parts = model, style, against, _Parts.of(model, style)
         self.curves = [curve_towards(curve) for curve in self.parts.curves]
         self.weight = towards(self.parts.weight)
 
-    def lost(self, rows: Floats) -> Floats:
-        """What each candidate costs each row, shape (n_samples, n_candidates); curves come first, then rules."""
-        model, weight = self.style.model, self.weight
-        firing = model.tree.fire(rows, gated=False)[:, model.rules.node[list(self.parts.alone)]]
+    def of(self, rows: Floats, n: int, unit: float) -> list[tuple[Reason, ...]]:
+        """The reasons of rows, those that cost most first."""
+        parts, weight = self.parts, self.weight
+        fits = self.model.rules.activation(self.model.tree, rows)[:, parts.alone]
         got = [curve.at(rows[:, curve.feature])[:, 0] for curve in self.curves]
         if self.against == "best":
             usual = [float(curve.evidence.max()) for curve in self.curves]
             expected = np.maximum(weight, 0.0)
         else:
             usual = [0.0] * len(self.curves)  # curves are told less their means
-            expected = self.parts.firing * weight
+            expected = parts.firing * weight
         of_curves = np.array(usual) - np.reshape(got, (len(usual), len(rows))).T
-        of_rules = expected - firing * weight
-        support = model.supports(rows).prod(axis=1)[:, None]
-        return np.asarray(support * np.hstack([of_curves, of_rules]))
+        support = self.model.supports(rows).prod(axis=1)[:, None]
+        lost = np.asarray(support * np.hstack([of_curves, expected - fits * weight]))
+        order = np.argsort(-lost, axis=1, kind="stable")[:, :n]
+        return [
+            tuple(self._reason(row, fit, k, float(costs[k]), unit) for k in chosen.tolist() if costs[k] > _NOTHING)
+            for row, fit, costs, chosen in zip(rows, fits, lost, order, strict=True)
+        ]
 
-    def reason(self, row: Floats, candidate: int, lost: float, unit: float) -> Reason:
+    def _reason(self, row: Floats, fits: Floats, candidate: int, lost: float, unit: float) -> Reason:
         """A candidate as a reason of one row."""
         points = unit * lost
         compared = "the average row" if self.against == "average" else "the best"
@@ -196,19 +188,16 @@ class _Candidates:
             curve = self.curves[candidate]
             name, value = self.style.names[curve.feature], self._value(curve, float(row[curve.feature]))
             return Reason(name, value, lost, points, f"{name} is {value}: {cost}")
-        index = self.parts.alone[candidate - len(self.curves)]
-        node = int(self.style.model.rules.node[index])
-        fits = float(self.style.model.tree.fire(row[None], gated=False)[0, node])
-        value = f"{fits:.0%}"
-        conditions = self.style.conditions(self.parts.rules[index])
-        return Reason(
-            f"rule {index + 1}", value, lost, points, f"{conditions} (rule {index + 1}) fits by {value}: {cost}"
-        )
+        alone = candidate - len(self.curves)
+        rule = self.parts.alone[alone]
+        name, value = f"rule {rule + 1}", f"{fits[alone]:.0%}"
+        conditions = self.style.conditions(statements(self.model)[rule])
+        return Reason(name, value, lost, points, f"{conditions} ({name}) fits by {value}: {cost}")
 
     def _value(self, curve: Curve, value: float) -> str:
         if math.isnan(value):
             return "missing"
         if not curve.is_categorical:
-            return number_text(self.style.model.number(curve.feature, value))
-        names = self.style.model.category_names[curve.feature]
+            return number_text(self.model.number(curve.feature, value))
+        names = self.model.category_names[curve.feature]
         return category_text(names[int(value)]) if value < len(names) else "a category that training did not have"

@@ -1,0 +1,511 @@
+"""An explanation: one row's story as plain values, and in sentences that need no legend."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from ferl._models.evidence import Doubt
+from ferl._models.nearest import Change
+from ferl._tell.page import Section, Table
+from ferl._tell.render import Readable, as_plain
+from ferl._tell.stability import spreads_text
+from ferl._tell.unusual import NoveltyPart, novelty_verdict
+from ferl._util.text import (
+    difference_text,
+    exact_text,
+    is_meaning,
+    listed,
+    number_text,
+    percent_text,
+    plain,
+    share_text,
+    spoken,
+    value_text,
+)
+
+MAX_CLASSES = 12
+MAX_FEATURES = 5
+LEAST_CONFLICT = LEAST_IGNORANCE = 0.0005  # that three decimals show
+LEAST_LOST, ALL_LOST = 0.005, 0.995  # that two decimals tell from nothing and from all
+MAX_PROBABLE = 3  # classes that a summary names
+MAX_SILENT = 3  # features of which a line tells where no rule speaks
+NOVELTY_TITLE = "How unusual the row is"
+
+
+@dataclass(frozen=True)
+class FiredRule:
+    """A rule that fired, or the beginning of one where beginnings are evidence too.
+
+    Attributes
+    ----------
+    node : int
+        Where it ends in the tree.
+    number : int or None
+        Its number in :func:`ferl.export_text` and :func:`ferl.rules_frame`; None where it does not speak on its own.
+    conditions : str
+        What follows "if"; one interval for each feature, with its band. "" for a tree without conditions.
+    label : object
+        The class that it speaks for.
+    firing : float
+        How strongly the row fires it, 0 to 1.
+    support : float
+        Training weight behind it.
+    """
+
+    node: int
+    number: int | None
+    conditions: str
+    label: Any
+    firing: float
+    support: float
+
+
+@dataclass(frozen=True)
+class Certified:
+    """How far all features may move at once without changing the label.
+
+    Attributes
+    ----------
+    radius : float
+        In spreads (standard deviations over the training rows) of each feature; infinity: as far as they like.
+    """
+
+    radius: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """In the types of JSON."""
+        return {"radius": plain(self.radius), "is_unlimited": math.isinf(self.radius)}
+
+
+@dataclass(frozen=True)
+class Explanation(Readable):
+    """Why a row got its answer, and what would change it.
+
+    ``print`` it for text, look at it in a notebook for HTML, print it with rich for colours, or take :meth:`to_dict`.
+
+    Attributes
+    ----------
+    label : object
+        The most probable class, what ``predict`` answers; None where the row gets no answer (:attr:`abstains`).
+    classes : tuple
+        The classes, in the order of the tuples below.
+    probability, belief, plausibility : tuple of float
+        Of each class.
+    in_set : tuple of bool
+        Whether a class is in the prediction set: its plausibility reaches the largest belief.
+    ignorance, conflict : float
+        As in :class:`ferl.Evidence`.
+    doubt : Doubt
+        The ignorance by cause; the parts add up to it.
+    rules : tuple of FiredRule
+        Those that fired, the one that matters most first. Trees: by how far the probability of the most probable class
+        moves without them. Rules: by how far they move the two classes apart that ``balance`` compares.
+    novelty : float
+        How unlike the training rows the row is.
+    novelty_parts : tuple of NoveltyPart
+        What each feature adds to it, largest first.
+    lost_support : tuple of (str, float)
+        Features at which gates closed, and the firing lost there, largest first.
+    certified : Certified or None
+        None where there is no label, or labels cannot be certified (``combination`` "cautious" and "chain").
+    changes : tuple of Change or None
+        Nearest change of each single feature that alters the label, nearest first; None if they were not asked for, or
+        there is no label.
+    unproven : tuple of str
+        Features of which no such change was found, without a proof that there is none.
+    missing : tuple of str
+        Features whose value is missing.
+    unseen : tuple of (str, object)
+        Features whose category training did not have, and the category.
+    words : tuple of str
+        What the words of the rules mean; empty where rules have none.
+    balance : Balance or None
+        What each feature adds to the scores of rules. None for trees.
+    target : str
+        Name of what the classes are classes of; "": nobody said.
+    novelty_rank : float or None
+        Share of the training rows that are less novel, in whole percents; None where the model does not know it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLTreeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = FERLTreeClassifier("medium", max_rules=3, random_state=0).fit(X, y)
+    >>> story = clf.explain(X[70])
+    >>> story.label, story.in_set
+    (2, (False, False, True))
+    >>> round(sum(rule.belief[2] for rule in story.rules) - story.belief[2], 12)
+    0.0
+    >>> [(change.feature, change.to, change.label) for change in story.changes]
+    [('x3', 1.675, 1), ('x2', 2.4, 0)]
+    """
+
+    label: Any
+    classes: tuple[Any, ...]
+    probability: tuple[float, ...]
+    belief: tuple[float, ...]
+    plausibility: tuple[float, ...]
+    in_set: tuple[bool, ...]
+    ignorance: float
+    conflict: float
+    doubt: Doubt
+    rules: tuple[FiredRule, ...]
+    novelty: float
+    novelty_parts: tuple[NoveltyPart, ...]
+    lost_support: tuple[tuple[str, float], ...]
+    certified: Certified | None
+    changes: tuple[Change, ...] | None
+    unproven: tuple[str, ...]
+    missing: tuple[str, ...]
+    unseen: tuple[tuple[str, Any], ...]
+    words: tuple[str, ...] = ()
+    balance: Any = None
+    target: str = ""
+    novelty_rank: float | None = None
+
+    # What explanations by rules and by trees call the same things.
+    causes: ClassVar[dict[str, str]]
+    """What each part of the ignorance means."""
+    range_text: ClassVar[str]
+    """What values are compared with: a tree remembers the ranges of its splits and of the rows it keeps alone."""
+    _for_such_rows: ClassVar[str]
+    _lost: ClassVar[tuple[str, str, str]]  # what is lost where gates close, its verb, and who saw no such values
+    _with_missing: ClassVar[str]
+
+    @property
+    def abstains(self) -> bool:
+        """Whether the prediction set is the whole frame, of more than one class."""
+        return len(self.classes) > 1 and all(self.in_set)
+
+    @property
+    def prediction_set(self) -> tuple[Any, ...]:
+        """The classes in the prediction set."""
+        return tuple(label for label, inside in zip(self.classes, self.in_set, strict=True) if inside)
+
+    @property
+    def best(self) -> int:
+        """Index of the most probable class."""
+        return self.probability.index(max(self.probability))
+
+    @cached_property
+    def class_order(self) -> list[int]:
+        """Indices of the classes, the most probable first."""
+        return sorted(range(len(self.classes)), key=lambda c: -self.probability[c])
+
+    @cached_property
+    def _labels(self) -> list[str]:
+        """The classes as sentences call them."""
+        return [spoken(label) for label in self.classes]
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # What depends on the kind of the model
+    # -----------------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _reason(self) -> str:
+        """The main reason for the label, as a clause to follow the answer."""
+
+    @abstractmethod
+    def _reason_for_doubt(self) -> str:
+        """Why the set has more than one class, in one clause."""
+
+    @abstractmethod
+    def _reasons(self) -> list[Section]:
+        """The rules that fired, and what they do."""
+
+    @abstractmethod
+    def outside_lines(self, outside: tuple[tuple[str, Any, Any, Any], ...]) -> list[str]:
+        """A title and a line for each value that lies outside of ``range_text``: an answer to it is a guess.
+
+        ``outside``: features, their values, and the ends of the ranges.
+        """
+
+    def against(self, label: Any) -> Explanation:
+        """The story of rules told by what supports the most probable class and opposes this one.
+
+        Parameters
+        ----------
+        label : object
+            Another class.
+
+        Returns
+        -------
+        Explanation
+        """
+        raise ValueError("Rules of a tree have no weights of evidence that add up; only stories of FERLClassifier do.")
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # The answer
+    # -----------------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def summary(self) -> str:
+        """One sentence: the label, the set or the abstention, and the main reason."""
+        answer = f"{spoken(self.target)}: {self.answer_text}" if self.target else self.answer_text
+        if sum(self.in_set) > 1:
+            return f"{answer}: {self._reason_for_doubt()}."
+        reason, part = self._reason(), self._unlike
+        if part is None:
+            return f"{answer}{reason}."
+        name, usual = spoken(part.feature), part.usual_text
+        if f"{name} is {value_text(part.value)}" not in reason:
+            return f"{answer}{reason}; but {self._unlike_text()}."
+        is_known = usual and part.is_outside and not any(own == part.feature for own, _ in self.unseen)
+        return f"{answer}{reason}; but {f'{name} is usually {usual}' if is_known else self._unlike_text()}."
+
+    @cached_property
+    def answer_text(self) -> str:
+        """The classes of the set with their probabilities, or that there is no answer."""
+        if self.abstains and self.ignorance == 1:
+            return "No answer"
+        named = [c for c in self.class_order if self.in_set[c]]
+        words = [f"{self._labels[c]} ({percent_text(self.probability[c])})" for c in named]
+        return f"No answer, {listed(words[:MAX_PROBABLE], 'or')}" if self.abstains else listed(words, "or")
+
+    @cached_property
+    def _sections(self) -> list[Section]:
+        page = [Section("", (self.summary,), is_lead=True), self._evidence(), self._prediction_set(), *self._reasons()]
+        page += [Section("What the words mean", self.words), self._ignorance(), self._novelty(), self._stability()]
+        return [section for section in page if section.blocks]
+
+    def _evidence(self) -> Section:
+        rows = tuple(
+            (
+                self._labels[c],
+                f"{100 * self.probability[c]:.1f} %",
+                self._support(c),
+                "in the set" if self.in_set[c] else "not in the set",
+            )
+            for c in self.class_order[:MAX_CLASSES]
+        )
+        hidden = len(self.classes) - MAX_CLASSES
+        lines = [f"... and {hidden} more classes, each less probable."] if hidden > 0 else []
+        if any(support.startswith("up to") for _, _, support, _ in rows):
+            lines.append(
+                "Where the support of a class is told by its upper end alone, what speaks against the other classes "
+                "makes its lower end larger than its probability."
+            )
+        return Section("Evidence", (Table(("class", "probability", "support", ""), rows), *lines))
+
+    def _support(self, c: int) -> str:
+        """The range of support of a class, where it holds the probability beside it; else its upper end, which does.
+
+        Of two classes, and of trees, it always does. Of more classes the belief of rules may exceed the probability.
+        """
+        low, own, high = (f"{100 * value[c]:.1f}" for value in (self.belief, self.probability, self.plausibility))
+        return f"{low} to {high} %" if float(low) <= float(own) else f"up to {high} %"
+
+    def _prediction_set(self) -> Section:
+        """Why the set is not smaller."""
+        if self.abstains and self.ignorance == 1:
+            return Section("")
+        most = self.belief.index(max(self.belief))
+        others = [c for c in range(len(self.classes)) if self.in_set[c] and c != self.best]
+        others.sort(key=lambda c: -self.plausibility[c])
+        least = f"that of {self._labels[most]} begins at {100 * self.belief[most]:.1f} %"
+        lines = [
+            f"The support of {self._labels[c]} reaches up to {100 * self.plausibility[c]:.1f} %, and {least}."
+            for c in others[:MAX_CLASSES]
+        ]
+        if len(others) > MAX_CLASSES:
+            lines.append(f"... and so it is with {len(others) - MAX_CLASSES} more classes.")
+        return Section("Why other classes are in the set", tuple(lines))
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # What is not known, and what is unlike the training rows
+    # -----------------------------------------------------------------------------------------------------------------
+
+    def _ignorance(self) -> Section:
+        lines = ["Next to nothing: the rules leave no evidence open."]
+        if self.ignorance >= LEAST_IGNORANCE:
+            because = self._open_because()
+            lines = [f"Ignorance is {self.ignorance:.3f}, from 0 (settled) to 1 (nothing said): {because}."]
+        lines += self._conflict()
+        if self.missing:
+            names = [spoken(name) for name in self.missing[:MAX_FEATURES]]
+            more = len(self.missing) - len(names)
+            names += [f"{more} more"] * (more > 0)
+            them = "it" if len(self.missing) == 1 else "them"
+            lines.append(f"Missing: {listed(names)}. {self._with_missing.format(them=them)}")
+        return Section("What is not known", tuple(lines))
+
+    def _conflict(self) -> list[str]:
+        """How much evidence is in conflict, where that is no cause of ignorance."""
+        return []
+
+    def _open_because(self) -> str:
+        """The causes of the ignorance, the largest first, with the part of each where there are several."""
+        parts = {name: getattr(self.doubt, name) for name in self.causes}
+        shown = sorted((name for name in parts if parts[name] >= LEAST_IGNORANCE), key=lambda name: -parts[name])
+        if len(shown) == 1:
+            return self.causes[shown[0]]
+        return listed([f"{parts[name]:.3f} because {self.causes[name]}" for name in shown]) or "from many small causes"
+
+    def _what_lacks(self) -> str:
+        """Which values are missing, to follow another clause."""
+        names = [spoken(name) for name in self.missing]
+        if len(names) > 3:
+            return f", with {len(names)} values missing"
+        return f", and {listed(names)} {'is' if len(names) == 1 else 'are'} missing" if names else ""
+
+    @cached_property
+    def _unlike(self) -> NoveltyPart | None:
+        """What is most unlike the training rows, where something clearly is."""
+        lost = [name for name, _ in self.lost_support]
+        # A gate that closed names its feature, whatever else is unusual.
+        odd = (part for part in self.novelty_parts if (part.feature == lost[0] if lost else part.is_unusual))
+        return next(odd, None)
+
+    def _unlike_text(self) -> str:
+        """The same as a clause; "" where nothing is clearly unlike the training rows."""
+        part = self._unlike
+        if part is None:
+            return ""
+        start = f"{spoken(part.feature)} is {value_text(part.value)}, "
+        if any(name == part.feature for name, _ in self.unseen):
+            return f"{start}a category that training did not have"
+        if part.usual_text and part.is_outside:
+            return f"{start}while {part.usual_text} is usual{self._for_such_rows}"
+        return f"{start}outside what a rule saw in training"
+
+    def _novelty(self) -> Section:
+        """Novelty by feature, beside what is usual."""
+        if len(self.missing) == len(self.novelty_parts):
+            return Section(NOVELTY_TITLE, ("Nobody can say, since all values are missing.",))
+        if self.novelty == 0:
+            return Section(NOVELTY_TITLE, ("Not at all unusual: novelty is 0.",))
+        lines, is_finite = ["Novelty is too large to be told."], math.isfinite(self.novelty)
+        if is_finite:
+            told = number_text(self.novelty if self.novelty < 100 else round(self.novelty), digits=3)
+            rank = self.novelty_rank
+            lines = [f"Novelty is {told}." if rank is None else f"{novelty_verdict(rank)} (novelty {told})."]
+        lines += [
+            f"{spoken(name)} is {value_text(value)}, a category that training did not have."
+            for name, value in self.unseen
+        ]
+        what, verb, who = self._lost
+        for name, lost in self.lost_support[:MAX_FEATURES]:
+            if lost >= LEAST_LOST:
+                is_all = lost >= ALL_LOST
+                part = f"{what} {verb} lost".capitalize() if is_all else f"{share_text(lost)} of {what} is lost"
+                lines.append(f"{part}, since {who} saw no such {spoken(name)}.")
+        rows = tuple(
+            (
+                spoken(part.feature),
+                value_text(part.value),
+                part.usual_text,
+                f"{100 * part.part / self.novelty:.0f} %" if is_finite else "",
+            )
+            for part in [part for part in self.novelty_parts if part.part >= 0.005 * self.novelty][:MAX_FEATURES]
+        )
+        headings = ("feature", "value", f"usual{self._for_such_rows}", "share of novelty")
+        return Section(NOVELTY_TITLE, (Table(headings, rows), *lines))
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # What would change the answer
+    # -----------------------------------------------------------------------------------------------------------------
+
+    def _stability(self) -> Section:
+        if self.abstains:
+            return Section("")  # there is no label to change
+        lines, label = [], spoken(self.label)
+        if self.certified is not None:
+            radius = self.certified.radius
+            if math.isinf(radius):
+                lines.append(f"Proven: however far the numbers move, the label stays {label}.")
+            elif radius > 0:
+                lines.append(
+                    f"Proven: the label stays {label} as long as no number moves by more than {spreads_text(radius)} "
+                    "(standard deviations over the training rows)."
+                )
+            else:
+                lines.append(f"Nothing is proven: {label} has no margin before other classes.")
+        if self.changes is not None:
+            lines += self._change_lines(self.changes, label)
+        if self.missing:
+            lines.append("Missing values are taken to stay missing.")
+        return Section("What would change the label", tuple(lines))
+
+    def _change_lines(self, changes: tuple[Change, ...], label: str) -> list[str]:
+        searched = listed([spoken(name) for name in self.unproven[:MAX_FEATURES]])
+        within, other = f"within the {self.range_text}", f"makes the label another one than {label}"
+        if not changes and not searched:
+            return [f"Proven: no change of a single value {within} {other}."]
+        telling = [change for change in changes if not change.is_silent]
+        silent = [change for change in changes if change.is_silent]
+        lines = [_change_line(change) for change in telling[:MAX_FEATURES]]
+        if len(telling) > MAX_FEATURES:
+            n_more = len(telling) - MAX_FEATURES
+            lines.append(f"... and {n_more} more {'feature' if n_more == 1 else 'features'}, further away.")
+        if any(isinstance(change.to, float) for change in telling):
+            lines.append(f"Each number is the nearest {within}, rounded to few digits.")
+        if changes and not telling:
+            lines.append(f"No change of a single value {within} {other}.")
+        if silent:
+            told = [f"{spoken(own.feature)} were {_number(own.to)}" for own in silent[:MAX_SILENT]]
+            if (more := len(silent) - MAX_SILENT) > 0:
+                told.append(
+                    f"one of {more} more features moved as far" if more > 1 else "one more feature moved as far"
+                )
+            lines.append(f"There would be no answer, because no rule speaks there, if {listed(told, 'or')}.")
+        if searched:
+            lines.append(
+                f"No change of {searched} alone {within} was found that {other}; that is searched, not proven."
+            )
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it in the types of JSON; what is no number, or infinite, is None."""
+        names = [plain(label) for label in self.classes]
+        by_class = zip(names, self.probability, self.belief, self.plausibility, self.in_set, strict=True)
+        return {
+            **({"target": self.target} if self.target else {}),
+            "label": plain(self.label),
+            "summary": self.summary,
+            "abstains": self.abstains,
+            "set": as_plain(self.prediction_set),
+            "classes": [
+                {"label": label, "probability": p, "belief": bel, "plausibility": pl, "in_set": inside}
+                for label, p, bel, pl, inside in by_class
+            ],
+            "ignorance": {"total": self.ignorance, **vars(self.doubt)},
+            "conflict": self.conflict,
+            "rules": as_plain(self.rules),
+            "novelty": {
+                "total": plain(self.novelty),
+                "rank": self.novelty_rank,
+                "features": as_plain(self.novelty_parts),
+            },
+            "lost_support": [{"feature": name, "firing": lost} for name, lost in self.lost_support],
+            "certified": as_plain(self.certified),
+            "changes": as_plain(self.changes),
+            "unproven": list(self.unproven),
+            "missing": list(self.missing),
+            "unseen": [{"feature": name, "value": plain(value)} for name, value in self.unseen],
+            "words": list(self.words),
+            "balance": None,
+        }
+
+
+def _change_line(change: Change) -> str:
+    name, answer = spoken(change.feature), spoken(change.label)
+    if not isinstance(change.to, float) or is_meaning(change.to):
+        return f"If {name} were {value_text(change.to)} instead of {value_text(change.value)}: {answer}."
+    # With fewer digits than it has the value might no longer alter the label.
+    to, now, is_up = exact_text(change.to), value_text(change.value), change.to > change.value
+    now = exact_text(change.value) if now == to else now
+    apart = difference_text(change.to, change.value)
+    if getattr(change.to, "step", ""):  # a date
+        apart += " later" if is_up else " earlier"
+    else:
+        apart = f"{'up' if is_up else 'down'} by {apart}"
+    return f"If {name} were {to} instead of {now} ({apart}, {spreads_text(change.distance)}): {answer}."
+
+
+def _number(value: Any) -> str:
+    return exact_text(value) if isinstance(value, float) and not is_meaning(value) else value_text(value)
