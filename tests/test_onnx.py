@@ -101,7 +101,7 @@ def problems(draw):
     y = rng.integers(draw(st.integers(2, 5)), size=n)
     X[rng.random(X.shape) < draw(st.sampled_from([0.0, 0.2]))] = np.nan
     parameters = {
-        "variant": draw(st.sampled_from(VARIANTS)),
+        "kind": draw(st.sampled_from(VARIANTS)),
         "combination": draw(st.sampled_from(COMBINATIONS)),
         "sources": draw(st.sampled_from([None, "leaves", "all"])),
         "support_gate": draw(st.booleans()),
@@ -116,7 +116,7 @@ def problems(draw):
 @given(problems())
 def test_small_trees_of_any_kind_say_the_same(problem):
     X, y, parameters, measure = problem
-    few = {} if parameters["variant"] == "compact" else {"n_resamples": 8}
+    few = {} if parameters["kind"] == "compact" else {"n_resamples": 8}
     model = tree_classifier(random_state=0, **few, **parameters).fit(X, y)
     scale = np.nanstd(X, axis=0)
     rng = np.random.default_rng(len(X))
@@ -140,7 +140,7 @@ def test_upright_words_share_their_limit_and_there_exclude_each_other_on_both_si
     inf = np.inf
     words = LinguisticVariable("x", [FuzzySet("low", -inf, -inf, 0.0, 0.0), FuzzySet("high", 0.0, 0.0, inf, inf)])
     X = np.random.default_rng(0).uniform(0.1, 1.0, size=(60, 1)) * np.repeat([[-1.0], [1.0]], 30, axis=0)
-    model = FERLTreeClassifier("compact", criterion="consistent", words=[words], consequents="raw", random_state=0)
+    model = FERLTreeClassifier("compact", words=[words], consequents="raw", random_state=0)
     model.fit(pd.DataFrame(X, columns=["x"]), X[:, 0] > 0)
     tiny = np.nextafter(0.0, 1.0)
     rows = pd.DataFrame({"x": [0.0, -0.0, tiny, -tiny, 0.5, -0.5, np.nan]})
@@ -184,7 +184,7 @@ def test_any_number_of_rows_goes_through_one_session(iris):
 )
 def test_labels_keep_their_values(iris, labels, kind):
     X, y = iris
-    model = FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(X[:100], labels[y[:100]])
+    model = FERLTreeClassifier("compact", random_state=0).fit(X[:100], labels[y[:100]])
     found = assert_exports(model, X[:100])
     assert found["label"].dtype.kind == kind
     assert found["label"].tolist() == model.predict(X[:100]).tolist()
@@ -293,9 +293,7 @@ def test_what_cannot_be_exported_is_named(iris):
         to_onnx(model, novelty="distance")
     with pytest.raises(ValueError, match=r"novelty is 1\.5; it must be True, False"):
         to_onnx(model, novelty=1.5)
-    huge = FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(
-        X, np.array([0, 2**63, 2**64 - 1], dtype=np.uint64)[y]
-    )
+    huge = FERLTreeClassifier("compact", random_state=0).fit(X, np.array([0, 2**63, 2**64 - 1], dtype=np.uint64)[y])
     with pytest.raises(ValueError, match=r"labels that are text, integers up to 2\*\*63"):
         to_onnx(huge)
 
@@ -320,9 +318,7 @@ def test_a_single_rule_that_is_discounted_loses_no_digits(iris, combination):
     """onnxruntime takes a single factor into a matrix product as a float32."""
     X, y = iris
     assert_exports(
-        FERLTreeClassifier("compact", criterion="consistent", max_rules=1, discount=3.0, combination=combination).fit(
-            X, y
-        ),
+        FERLTreeClassifier("compact", max_rules=1, discount=3.0, combination=combination).fit(X, y),
         X,
     )
     assert_exports(FERLTreeClassifier("deep", max_rules=1, discount=3.0, combination=combination).fit(X, y), X)

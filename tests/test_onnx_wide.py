@@ -155,7 +155,7 @@ def test_the_file_says_what_it_is():
     model, _ = fitted(load_iris)
     exported = to_onnx(model)
     told = {own.key: own.value for own in exported.metadata_props}
-    assert (told["variant"], told["combination"]) == ("wide", "weights")
+    assert (told["model"], told["support_gate"]) == ("rules", "True")
     assert json.loads(told["classes"]) == [0, 1, 2]
     assert exported.SerializeToString() == to_onnx(model).SerializeToString()
     assert to_onnx(model, novelty=False).ByteSize() < exported.ByteSize() / 2
@@ -176,5 +176,5 @@ def test_every_operator_is_used(novelty, contributions):
 
 def test_trees_have_no_contributions():
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="contributions=True needs wide rules"):
+    with pytest.raises(ValueError, match="contributions=True needs rules"):
         to_onnx(FERLTreeClassifier("medium", random_state=0).fit(X, y), contributions=True)

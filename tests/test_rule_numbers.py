@@ -7,7 +7,8 @@ import re
 import pytest
 from sklearn.datasets import load_iris
 
-from ferl import FERLClassifier, export_latex, export_text, rules_frame
+from estimators import classifier
+from ferl import export_latex, export_text, rules_frame
 from ferl.export import overview
 from ferl.report.content import summarise
 from ferl.report.judged_table import JudgedTable
@@ -22,7 +23,7 @@ MODELS = {
 @pytest.fixture(params=MODELS)
 def clf(request):
     X, y = load_iris(return_X_y=True)
-    return FERLClassifier(random_state=0, **MODELS[request.param]).fit(X, y)
+    return classifier(random_state=0, **MODELS[request.param]).fit(X, y)
 
 
 @pytest.fixture
