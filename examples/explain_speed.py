@@ -1,4 +1,4 @@
-"""How long ``explain`` takes for one row of a model of about fifty rules: wide and deep, numbers and mixed tables.
+"""How long ``explain`` takes for one row of a model of about fifty rules: rules and a tree, numbers and mixed tables.
 
 Run it with ``python examples/explain_speed.py``; times are those of the processor. The first row of a model takes
 longer: texts of rules and the scale of novelty are made once.
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification
 
-from estimators import classifier
+from ferl import FERLClassifier, FERLTreeClassifier
 
 N_ROWS = 40
 
@@ -31,8 +31,8 @@ def tables():
 
 
 for name, X, y in tables():
-    for variant in ("wide", "deep"):
-        clf = classifier(variant, max_rules=50, random_state=0).fit(X, y)
+    for kind in (FERLClassifier, FERLTreeClassifier):
+        clf = kind(max_rules=50, random_state=0).fit(X, y)
         rows = [X.iloc[i] for i in range(0, len(X), len(X) // N_ROWS)][:N_ROWS]
         start = time.process_time()
         clf.explain(rows[0])
@@ -42,6 +42,6 @@ for name, X, y in tables():
             str(clf.explain(row))
             taken.append(1e3 * (time.process_time() - start))
         print(
-            f"{name}, {variant}, {clf.n_rules_} rules: median {np.median(taken):.1f} ms, slowest {max(taken):.1f} ms, "
-            f"first {1e3 * first:.0f} ms"
+            f"{name}, {kind.__name__}, {clf.n_rules_} rules: median {np.median(taken):.1f} ms, "
+            f"slowest {max(taken):.1f} ms, first {1e3 * first:.0f} ms"
         )

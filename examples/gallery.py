@@ -74,7 +74,7 @@ def trees():
     pixels = [f"row {pixel // 8} column {pixel % 8}" for pixel in range(64)]
     fifty = FERLTreeClassifier("medium", max_rules=50, random_state=0).fit(digits.data, digits.target)
     save(plot_tree(fifty, feature_names=pixels, min_weight=0.06).figure, "tree_folded", dpi=60)
-    words = FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(FLOWERS, KINDS)
+    words = FERLTreeClassifier("compact", random_state=0).fit(FLOWERS, KINDS)
     save(plot_tree(words, feature_names=PARTS).figure, "tree_words")
     table, ill, columns = patients()
     mixed = FERLTreeClassifier("medium", max_rules=9, random_state=0).fit(table, ill)
@@ -87,7 +87,7 @@ def trees():
 
 
 def shapes():
-    """Curves and maps of wide rules: two classes with categories and gaps, three kinds of flowers."""
+    """Curves and maps of rules: two classes with categories and gaps, three kinds of flowers."""
     table, ill, columns = patients()
     clf = FERLClassifier(random_state=0).fit(table, ill)
     save(plot_shapes(clf, feature_names=columns, max_features=4), "shapes")
@@ -153,8 +153,8 @@ def regions():
     plot_decision_regions(clf, FLOWERS[:, 2:], KINDS, feature_names=PARTS[2:], n_steps=150, ax=ax)
     save(figure, "regions")
     figure, ax = sheet(6.2, 4.0)
-    wide = FERLClassifier(random_state=0).fit(FLOWERS, KINDS)
-    plot_decision_regions(wide, FLOWERS, KINDS, features=(2, 0), feature_names=PARTS, n_steps=120, ax=ax)
+    rules = FERLClassifier(random_state=0).fit(FLOWERS, KINDS)
+    plot_decision_regions(rules, FLOWERS, KINDS, features=(2, 0), feature_names=PARTS, n_steps=120, ax=ax)
     save(figure, "regions_held", dpi=80)
 
 

@@ -1,6 +1,6 @@
 """Rows a second under onnxruntime, against ``predict_proba`` and ``novelty`` of Python in one run; one thread each.
 
-Trees go to the leaves that a row reaches, wide rules compute all conditions. Rows go through the graph in batches, of
+Trees go to the leaves that a row reaches, rules compute all conditions. Rows go through the graph in batches, of
 which small ones mostly pay for the operators, whatever their number of rows. Needs ``ferl[onnx]``.
 
     python examples/onnx_throughput.py [n_rows]
@@ -13,8 +13,7 @@ import numpy as np
 import onnxruntime
 from sklearn.datasets import make_classification
 
-from estimators import classifier
-from ferl import FERLClassifier
+from ferl import FERLClassifier, FERLTreeClassifier
 from ferl.onnx import to_onnx
 
 BATCHES = (1, 250, 4000, 100_000)
@@ -42,13 +41,13 @@ def report(name: str, n_rows: int, seconds: float) -> None:
     print(f"{name:44} {seconds / n_rows * 1e6:8.2f} us a row  {n_rows / seconds:12,.0f} rows/s")
 
 
-def race(clf: FERLClassifier, rows: np.ndarray, measures: tuple) -> None:
+def race(clf: FERLClassifier | FERLTreeClassifier, rows: np.ndarray, measures: tuple) -> None:
     """One classifier in Python and in ONNX, without and with novelty."""
     n_rows = len(rows)
-    print(f"{clf.n_rules_} rules ({clf.variant}), {n_rows:,} x {rows.shape[1]} rows, one thread, fastest of three runs")
+    print(f"{type(clf).__name__}, {clf.n_rules_} rules, {n_rows:,} x {rows.shape[1]} rows, one thread, best of three")
     report("Python, predict_proba", n_rows, best_time(lambda: clf.predict_proba(rows)))
     report("Python, novelty", n_rows, best_time(lambda: clf.novelty(rows)))
-    probability = "probability" if clf.variant == "wide" else "pignistic"
+    probability = "probability" if isinstance(clf, FERLClassifier) else "pignistic"
     for novelty in measures:
         content = to_onnx(clf, novelty=novelty).SerializeToString()
         session = session_of(content)
@@ -67,11 +66,11 @@ def race(clf: FERLClassifier, rows: np.ndarray, measures: tuple) -> None:
 
 
 def main() -> None:
-    """Fit a deep tree and wide rules, then race."""
+    """Fit a deep tree and rules, then race."""
     n_rows = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     X, y = make_classification(20_000 + n_rows, n_features=20, n_informative=10, n_classes=3, random_state=0)
-    for variant, measures in (("deep", (False, "residual", "neighbour")), ("wide", (False,))):
-        clf = classifier(variant, random_state=0, n_jobs=1).fit(X[:20_000], y[:20_000])
+    for kind, measures in ((FERLTreeClassifier, (False, "residual", "neighbour")), (FERLClassifier, (False,))):
+        clf = kind(random_state=0, n_jobs=1).fit(X[:20_000], y[:20_000])
         race(clf, X[20_000:], measures)
 
 

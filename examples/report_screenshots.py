@@ -52,7 +52,7 @@ def loan_table(n_rows: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def write_loans(path: Path) -> Path:
-    """The report of wide rules that never read the applicants' sex, with a comparison by it."""
+    """The report of rules that never read the applicants' sex, with a comparison by it."""
     X, y = loan_table(2000)
     read = X.drop(columns="sex")
     clf = FERLClassifier(random_state=0).fit(read[:1000], y[:1000])

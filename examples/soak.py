@@ -14,10 +14,16 @@ import time
 from pathlib import Path
 
 import numpy as np
+from sklearn.base import clone
 
-from estimators import classifier
-from ferl import load_model, save_model
+from ferl import FERLClassifier, FERLTreeClassifier, load_model, save_model
 
+MODELS = (
+    FERLClassifier(),
+    FERLTreeClassifier("deep"),
+    FERLTreeClassifier("medium"),
+    FERLClassifier(words=True),
+)
 WARM_UP = 5  # rounds after which caches are full
 MOST_GROWTH_MB = 30.0
 
@@ -36,8 +42,7 @@ def one_round(number: int, folder: Path) -> None:
     X = rng.normal(size=(400, 6))
     X[rng.random(X.shape) < 0.05] = np.nan
     y = (np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) ** 2 + 0.3 * rng.normal(size=400) > 0.8).astype(int)
-    variant = ("wide", "deep", "medium", "compact")[number % 4]
-    model = classifier(variant, max_rules=20, random_state=number).fit(X[:300], y[:300])
+    model = clone(MODELS[number % len(MODELS)]).set_params(max_rules=20, random_state=number).fit(X[:300], y[:300])
     save_model(model, folder / "model.json")
     loaded = load_model(folder / "model.json")
     assert (loaded.predict_proba(X) == model.predict_proba(X)).all()
@@ -45,8 +50,8 @@ def one_round(number: int, folder: Path) -> None:
     loaded.novelty(X[:50])
     loaded.certified_radius(X[:5])
     loaded.explain(X[300])
-    if variant != "compact":
-        classifier(variant, max_rules=10, random_state=0).partial_fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
+    later = clone(MODELS[number % len(MODELS)]).set_params(max_rules=10, random_state=0)
+    later.partial_fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
 
 
 def main(minutes: float) -> int:

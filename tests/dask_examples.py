@@ -11,7 +11,9 @@ import pytest
 from distributed import Client, LocalCluster
 
 import stream_examples
+from estimators import TREES
 from ferl import FERLClassifier
+from ferl.dask import DaskFERLClassifier, DaskFERLTreeClassifier
 from stream_examples import people
 
 FEATURES = ["x", "size", "city", "member", "z"]
@@ -47,3 +49,10 @@ def people_in_parts(n_rows: int, cuts: list[int], **options: Any) -> tuple[Any, 
 def same_model(one: FERLClassifier, other: FERLClassifier) -> None:
     stream_examples.same_model(one.model_, other.model_)
     assert one.n_features_in_ == other.n_features_in_
+
+
+def on_cluster(kind: str, **parameters: Any) -> DaskFERLClassifier | DaskFERLTreeClassifier:
+    """What :func:`estimators.classifier` gives, on a cluster."""
+    if kind in TREES:
+        return DaskFERLTreeClassifier(kind, **parameters)
+    return DaskFERLClassifier(**({"words": True} if kind == "words" else {}), **parameters)

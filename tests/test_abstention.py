@@ -20,15 +20,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ferl import FERLClassifier, FERLTreeClassifier
+from ferl._judge.risk import evidence_signal
 from ferl.abstention import (
+    Design,
+    Ladder,
     RiskControlledFERL,
     UnmetRiskWarning,
+    bonferroni,
     clopper_pearson,
+    fixed_sequence,
     least_answered_rows,
+    read_signal,
     risk_p_value,
 )
-from ferl.abstention.bounds import Ladder, bonferroni, fixed_sequence
-from ferl.abstention.control import Design, margin, read_signal
 from ferl.metrics import accuracy_under_abstention
 from ferl_bench.tables.guarantees import edge_error_rate
 
@@ -211,7 +215,7 @@ def test_novel_rows_come_last_by_novelty(data, fitted) -> None:
 def test_signals_by_hand(fitted, data) -> None:
     evidence = fitted.predict_evidence(data[0][300:])
     ordered = np.sort(evidence.pignistic, axis=1)
-    np.testing.assert_allclose(margin(evidence), ordered[:, -1] - ordered[:, -2])
+    np.testing.assert_allclose(evidence_signal(evidence, "margin"), ordered[:, -1] - ordered[:, -2])
     np.testing.assert_array_equal(read_signal(fitted, data[0][300:], "ignorance"), -evidence.ignorance)
     np.testing.assert_array_equal(read_signal(fitted, data[0][300:], "belief"), evidence.belief.max(axis=1))
 
@@ -330,7 +334,7 @@ def test_too_few_rows_are_an_error_that_says_how_many_are_needed(data, fitted) -
         ValueError, match=r"risk=0.05 with confidence=0.95 needs at least 59 calibration rows.*are 58\."
     ):
         model.calibrate(X[300:358], y[300:358])
-    with pytest.raises(ValueError, match=r"at least 59 .* are 45 \(of 60, 15 are set aside by design_share=0.25\)"):
+    with pytest.raises(ValueError, match=r"at least 59 .* are 45, since 15 of 60 are set aside"):
         RiskControlledFERL(fitted).calibrate(X[300:360], y[300:360])
     with pytest.raises(ValueError, match="needs at least 117 calibration rows"):
         model.set_params(method="bonferroni").calibrate(X[300:400], y[300:400])

@@ -146,7 +146,58 @@ def test_unusable_class_weights_are_refused(class_weight, message):
 )
 def test_parameters_out_of_range_are_named_with_their_value(parameter, value):
     with pytest.raises(ValueError, match=rf"(?s)'{parameter}' parameter.*Got {value!r}"):
+        FERLTreeClassifier(**{parameter: value}).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("words", "guess"),
+        ("max_rules", 0),
+        ("max_conditions", 4),
+        ("n_sets", 8),
+        ("min_rule_worth", -0.1),
+        ("prune", -1.0),
+        ("support_gate", "yes"),
+        ("gate_margin", 0.0),
+        ("growth_rows", 1),
+        ("n_exemplars", None),
+        ("class_weight", "even"),
+        ("categorical_features", "all"),
+        ("missing_conditions", "no"),
+        ("monotonic_cst", 1),
+        ("random_state", "seed"),
+    ],
+)
+def test_parameters_of_rules_out_of_range_are_named_with_their_value(parameter, value):
+    with pytest.raises(ValueError, match=rf"(?s)'{parameter}' parameter.*Got {value!r}"):
         FERLClassifier(**{parameter: value}).fit(X, Y)
+
+
+class Untouchable:
+    """A table that nobody may look at."""
+
+    def __getattribute__(self, name):
+        raise AssertionError(f"the table was asked for {name}")
+
+    def __len__(self):
+        raise AssertionError("the table was asked for its length")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        FERLClassifier(max_rules=0),
+        FERLClassifier(words="guess"),
+        FERLTreeClassifier("huge"),
+        FERLTreeClassifier("deep", criterion="consistent"),
+        FERLTreeClassifier("compact", criterion="gini"),
+    ],
+    ids=str,
+)
+def test_a_wrong_parameter_is_refused_before_the_table_is_read(wrong):
+    with pytest.raises(ValueError, match=r"max_rules|words|variant|criterion"):
+        wrong.fit(Untouchable(), Untouchable())
 
 
 def test_weights_that_cancel_each_other_are_refused():
@@ -185,14 +236,17 @@ def test_sparse_columns_of_pandas_are_numbers():
 
 
 def test_words_and_learned_splits_refuse_each_others_options():
-    with pytest.raises(ValueError, match=r'deep model learns its own conditions.*variant="compact"'):
-        FERLTreeClassifier("deep", words="mdlp").fit(X, Y)
-    with pytest.raises(ValueError, match="medium model learns its own conditions"):
-        FERLTreeClassifier("medium", words=quantile_partition(X)).fit(X, Y)
-    with pytest.raises(ValueError, match="criterion is 'gini'; a compact model can be grown by 'consistent' or 'cci'"):
+    for own in ("mdlp", quantile_partition(X)):
+        with pytest.warns(UserWarning, match="band_scale=2.0 has no effect: rules are in words"):
+            assert FERLTreeClassifier("deep", words=own, band_scale=2.0).fit(X, Y).words_ is not None
+    with pytest.warns(UserWarning, match="n_sets=5 has no effect: the model has no words"):
+        FERLTreeClassifier("medium", n_sets=5).fit(X, Y)
+    with pytest.warns(UserWarning, match="n_sets=5 has no effect: words are given"):
+        FERLClassifier(words=quantile_partition(X), n_sets=5).fit(X, Y)
+    with pytest.raises(ValueError, match="criterion is 'gini'; a tree of words is grown by 'consistent' or 'cci'"):
         FERLTreeClassifier("compact", criterion="gini").fit(X, Y)
     with pytest.raises(
-        ValueError, match="criterion is 'consistent'; a deep model can be grown by 'gini' or 'entropy' or 'cci'"
+        ValueError, match="criterion is 'consistent'; a tree of splits is grown by 'gini' or 'entropy' or 'cci'"
     ):
         FERLTreeClassifier("deep", criterion="consistent").fit(X, Y)
 
@@ -200,9 +254,9 @@ def test_words_and_learned_splits_refuse_each_others_options():
 def test_given_words_must_be_those_of_the_features():
     words = quantile_partition(X, [f"feature {j}" for j in range(np.shape(X)[1])])
     with pytest.raises(PartitionError, match="'feature 0' is not a feature of the table"):
-        FERLTreeClassifier("compact", criterion="consistent", words=words).fit(X, Y)
+        FERLTreeClassifier("compact", words=words).fit(X, Y)
     with pytest.raises(PartitionError, match="partition holds 'low'; it must hold"):
-        FERLTreeClassifier("compact", criterion="consistent", words=["low", "high"]).fit(X, Y)
+        FERLTreeClassifier("compact", words=["low", "high"]).fit(X, Y)
 
 
 def test_rows_that_do_not_fit_the_model_are_refused():

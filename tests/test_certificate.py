@@ -17,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 from estimators import classifier
 from ferl import CertifiedCache, FERLClassifier, FERLTreeClassifier
 from ferl._models.certificates import global_radius, local_radius
+from ferl._models.tree_model import TreeModel
 from ferl_bench.attack import Attacker
 from law_examples import LAW, Floats, Table, fit, rows_near, tables
 from partition_examples import crisp_words
@@ -33,9 +34,9 @@ MODELS: dict[str, dict[str, Any]] = {
     "discounted": {"discount": 3.0, "gate_margin": 0.1},
     "discounted, vote": {"discount": 3.0, "combination": "vote", "support_gate": False},
     "without gates": {"support_gate": False},
-    "wide": {"kind": "rules"},
-    "wide in few words": {"kind": "compact", "criterion": "evidence"},
-    "wide, one condition, without gates": {"kind": "rules", "max_conditions": 1, "support_gate": False},
+    "rules": {"kind": "rules"},
+    "rules in few words": {"kind": "words"},
+    "rules, one condition, without gates": {"kind": "rules", "max_conditions": 1, "support_gate": False},
 }
 EVERY_MODEL = pytest.mark.parametrize("name", MODELS)
 # Rounding in what an attacker calls a distance.
@@ -93,10 +94,10 @@ def test_no_attack_on_real_trees_changes_a_label(name: str, load: Any) -> None:
     assert np.median(model.certified_radius(rows, scale=scale)) > 0.1
 
 
-@pytest.mark.parametrize("name", ["compact", "compact, vote", "wide"])
+@pytest.mark.parametrize("name", ["compact", "compact, vote", "rules"])
 def test_no_attack_on_words_with_upright_sides_changes_a_label(name: str) -> None:
     X, y = load_iris(return_X_y=True)
-    model = fit((X, y), **MODELS[name], partition=[crisp_words(f"x{f}", X[:, f]) for f in range(4)])
+    model = fit((X, y), **MODELS[name], words=[crisp_words(f"x{f}", X[:, f]) for f in range(4)])
     assert model.stability_report().slope == np.inf
     assert assert_withstands(model, X[::4], np.ones(4), 0) > 5_000
     radius = model.certified_radius(X)
@@ -105,7 +106,7 @@ def test_no_attack_on_words_with_upright_sides_changes_a_label(name: str) -> Non
     assert radius.max() < 10
 
 
-@pytest.mark.parametrize("name", ["deep", "deep, vote", "compact", "wide"])
+@pytest.mark.parametrize("name", ["deep", "deep, vote", "compact", "rules"])
 @pytest.mark.parametrize("offset", [1e9, -1e14])
 def test_no_attack_where_numbers_are_coarse_changes_a_label(name: str, offset: float) -> None:
     X, y = load_iris(return_X_y=True)
@@ -122,7 +123,7 @@ def test_the_radius_is_not_far_below_the_nearest_attack(name: str) -> None:
     attacker = Attacker(model, scale)
     radius = model.certified_radius(rows, scale=scale)
     nearest = [attacker.smallest(x, r, rng) for x, r in zip(rows, radius, strict=True) if 0 < r < np.inf]
-    least = 0.999 if name.startswith("wide") else 0.8
+    least = 0.999 if name.startswith("rules") else 0.8
     assert np.nanmedian(radius[(radius > 0) & (radius < np.inf)] / nearest) > least
 
 
@@ -280,7 +281,7 @@ def test_without_gates_a_row_may_be_certified_in_all_directions() -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["deep", "deep, vote", "compact", "wide"])
+@pytest.mark.parametrize("name", ["deep", "deep, vote", "compact", "rules"])
 def test_a_certificate_names_the_features_that_limit_it(name: str) -> None:
     data = load_iris(as_frame=True)
     X, y = data.data, data.target_names[data.target]
@@ -302,7 +303,7 @@ def test_a_certificate_names_the_features_that_limit_it(name: str) -> None:
         assert ("Lipschitz" in str(certificate)) == (name == "deep, vote")
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if not name.startswith("wide")])
+@pytest.mark.parametrize("name", [name for name in MODELS if not name.startswith("rules")])
 def test_the_constants_of_the_stability_report_bound_the_change_of_answers(name: str) -> None:
     X, y = load_iris(return_X_y=True)
     model = fit((X, y), **MODELS[name])
@@ -357,7 +358,7 @@ def test_the_cache_answers_near_rows_without_inference(monkeypatch: pytest.Monke
     first = cache.predict(X)
     kept = np.unique(X, axis=0)
     radius, known = model.certified_radius(kept), model.predict(kept).tolist()
-    monkeypatch.setattr("ferl.certified_cache.read_evidence", None)
+    monkeypatch.setattr(TreeModel, "evidence", None)
     assert cache.predict(X).tolist() == first.tolist()
     assert cache.predict(kept + INSIDE * radius[:, None]).tolist() == known
     # Equal rows of one batch are kept once, and count as misses all.

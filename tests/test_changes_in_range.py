@@ -125,7 +125,7 @@ def test_what_if_says_that_a_value_lies_outside_the_range() -> None:
 def test_trees_do_not_say_of_training_values_that_training_never_saw_them(tree: dict[str, Any]) -> None:
     """They know the range at their splits and of the rows they keep, which may be smaller."""
     frame, _ = three_equal_features()
-    clf = FERLClassifier(n_exemplars=2, max_rules=2, random_state=0, **tree).fit(frame, frame["a"] > 0.5)
+    clf = classifier(n_exemplars=2, max_rules=2, random_state=0, **tree).fit(frame, frame["a"] > 0.5)
     column = next(own for f, own in enumerate(frame) if clf.model_.training_range(f)[1] < frame[own].max())
     found = clf.what_if(frame.iloc[0], {column: frame[column].max()})
     (outside,) = found.outside

@@ -120,6 +120,84 @@ def test_no_parameter_is_ignored(change):
     assert not np.array_equal(base.predict_proba(rows), changed.predict_proba(rows))
 
 
+RULES: dict = {
+    "words": "mdlp",
+    "max_rules": 5,
+    "max_conditions": 1,
+    "n_sets": 5,
+    "min_rule_worth": 0.2,
+    "prune": 0.5,
+    "support_gate": False,
+    "gate_margin": 0.1,
+    "growth_rows": 100,
+    "n_exemplars": 10,
+    "class_weight": "balanced",
+    "categorical_features": [7],
+    "missing_conditions": True,
+    "monotonic_cst": [1] * 8,
+    "random_state": 1,
+}
+TREES = RULES | {
+    "variant": "medium",
+    "max_depth": 2,
+    "min_leaf_weight": 60.0,
+    "min_gain": 0.1,
+    "patience": 0,
+    "min_coverage": 0.4,
+    "criterion": "entropy",
+    "n_resamples": 8,
+    "band": "median_mad",
+    "band_scale": 2.0,
+    "two_mode": False,
+    "n_banded_features": None,
+    "consequents": "laplace",
+    "shrinkage": 50.0,
+    "combination": "vote",
+    "sources": "all",
+    "discount": 9.0,
+    "ccp_alpha": 0.1,
+}
+BESIDE = {  # what a parameter needs beside it to have an effect
+    "n_sets": {"words": "quantile"},
+    "min_rule_worth": {"words": "quantile"},
+    "patience": {"min_gain": 0.02},
+}
+ONLY_RULES = {"max_conditions", "prune"}
+OUTSIDE = {"n_jobs", "verbose"}  # which change no answer
+
+
+def answers(clf, rows):
+    return np.column_stack([clf.predict_proba(rows), clf.novelty(rows)])
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"), [(FERLClassifier, RULES), (FERLTreeClassifier, TREES)], ids=["rules", "trees"]
+)
+def test_every_parameter_changes_an_answer(kind, changes):
+    base = kind().get_params()
+    changes = {name: value for name, value in changes.items() if kind is FERLClassifier or name not in ONLY_RULES}
+    assert changes.keys() | OUTSIDE == base.keys()
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(500, 8))  # an exclusive or, for patience, and two cuts of one feature, for two modes
+    p = np.where((X[:, 0] > 0) ^ (X[:, 1] > 0), 0.85, 0.1)
+    y = (rng.random(500) < np.where(np.abs(X[:, 2]) > 1, 1 - p / 2, p)).astype(int)
+    whole = X.copy(), y
+    X[:, 3] = np.where(rng.random(500) < 0.3 + 0.4 * y, np.nan, X[:, 3])
+    X[:, 7] = rng.integers(0, 4, 500)
+    y = np.where((X[:, 7] == 2) & (rng.random(500) < 0.7), 0, y)
+    rows = np.vstack([X, np.where(np.arange(8) < 7, 1.4 * X, X)])  # some outside the support
+    usual = {"random_state": 0}
+    for name in changes:
+        own = usual | {key: value for key, value in BESIDE.get(name, {}).items() if key in base}
+        table = whole if name == "two_mode" else (X, y)
+        before, after = (answers(kind(**own | change).fit(*table), rows) for change in ({}, {name: changes[name]}))
+        assert not np.array_equal(before, after), name
+
+
+def test_a_list_of_rules_has_at_most_20_parameters():
+    assert len(FERLClassifier().get_params()) <= 20
+
+
 def test_two_mode_splits_where_the_cuts_are_and_not_between_them():
     # Both ends of a feature hold the same class: resampled cuts fall near -1 and near 1, their mean near 0.
     x = np.random.default_rng(0).normal(size=(4000, 1))
@@ -244,11 +322,11 @@ def test_pipeline_grid_search_and_parallel_cross_validation(iris):
         make_pipeline(
             StandardScaler().set_output(transform="pandas"), FERLTreeClassifier("deep", random_state=0, n_jobs=2)
         ),
-        {"ferlclassifier__max_rules": [2, 10]},
+        {"ferltreeclassifier__max_rules": [2, 10]},
         cv=3,
         n_jobs=2,
     ).fit(X, y)
-    assert search.best_params_ == {"ferlclassifier__max_rules": 10}
+    assert search.best_params_ == {"ferltreeclassifier__max_rules": 10}
     assert cross_val_score(FERLTreeClassifier("deep", random_state=0), X, y).mean() > 0.9
 
 
@@ -269,7 +347,7 @@ def test_column_names_are_kept_and_checked(frame, iris):
 
 def test_html_repr_in_notebooks(iris):
     clf = FERLTreeClassifier("deep", max_rules=9)
-    assert "FERLClassifier" in clf._repr_html_()
+    assert type(clf).__name__ in clf._repr_html_()
     assert "fitted" in clf.fit(*iris)._repr_html_()
 
 

@@ -24,7 +24,7 @@ def test_demo_shows_rules_evidence_sets_contributions_novelty_and_an_abstention(
         assert part in result.output
     for part in ("support lost", "What speaks for", "average training row", "because of", "in words"):
         assert part in result.output
-    assert result.output.index("│ wide ") < result.output.index("│ compact ")
+    assert result.output.index("│ rules ") < result.output.index("│ compact ")
     if data == "iris":
         assert "The least clear one: {versicolor, virginica}" in result.output
 

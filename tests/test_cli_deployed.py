@@ -12,7 +12,7 @@ import pytest
 
 from cli_examples import ferl, noisy, read_table, refused, write_table
 from ferl import load_model
-from ferl._read.judgement import ABSTENTIONS
+from ferl._judge.judgement import ABSTENTIONS
 from ferl.conformal import ConformalFERL
 
 KINDS = ("no", "yes")
@@ -192,8 +192,8 @@ def test_what_only_wide_rules_have_is_refused_in_the_words_of_the_shell(folder, 
     export = ["export", tmp_path / "deep.json", "--scorecard", tmp_path / "s.csv"]
     for command, option in ((predict, "--reasons"), (export, "--scorecard")):
         told = refused(*command)
-        assert f"{option} is about wide rules, whose evidence adds up; deep.json holds a tree (deep)" in told
-        assert "--variant wide" in told
+        assert f"{option} is about rules, whose evidence adds up; deep.json holds a tree (deep)" in told
+        assert "--model rules" in told
 
 
 def test_promises_that_rows_are_too_few_for_are_refused_in_the_words_of_the_shell(folder, tmp_path):

@@ -133,7 +133,7 @@ def test_a_tree_with_fewer_rules_than_classes_says_so_before_the_fit(tmp_path):
         (["--target", "y", "--set", "max_rule=3"], "no such parameter. The one most like it is 'max_rules'"),
         (["--target", "y", "--set", "max_rules"], "write name=value"),
         (["--target", "y", "--set", "max_rules=-3"], "max_rules"),
-        (["--target", "y", "--test", "2"], "--test is 2.0; it must be a share"),
+        (["--target", "y", "--test", "2"], "--test is 2; it must lie between 0 and 1"),
         (
             ["--target", "y", "--drop", "name", "--test", "0.9999"],
             "leaves none of 400 rows to fit. Choose a smaller share.",

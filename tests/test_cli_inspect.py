@@ -15,7 +15,7 @@ __all__ = ["folder"]  # a fixture
 
 def test_inspect_tells_what_is_in_a_model(folder):
     text = ferl("inspect", folder / "model.json", "--rules").output
-    for part in ("wide", "no, yes", "training rows kept", "category", "101, 202, 303", "if ", "Evidence for yes"):
+    for part in ("rules", "no, yes", "training rows kept", "category", "101, 202, 303", "if ", "Evidence for yes"):
         assert part in text
     summary = json.loads(ferl("inspect", folder / "model.json", "--json", "--rules").stdout)
     assert summary["features"][2] == {

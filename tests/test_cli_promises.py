@@ -10,8 +10,8 @@ import pytest
 
 from cli_examples import ferl, noisy, read_table, refused, write_table
 from ferl import FERLClassifier, NoveltyDetector, load_model
-from ferl._models.fields import ModelFileError
-from ferl._read.calibration import calibration_from_form
+from ferl._judge.promises import calibration_from_form
+from ferl._models.form import ModelFileError
 from ferl.abstention import RiskControlledFERL
 from ferl.calibration import CalibratedFERL
 from ferl.conformal import ConformalFERL

@@ -162,12 +162,12 @@ def test_few_numbers_and_many_names_of_kinds_are_classes(tmp_path):
 
 
 def test_the_cost_of_many_classes_is_told_before_it_is_paid(capsys):
-    from ferl._cli.target import note_cost
+    from ferl._cli.fit import note_cost
 
-    note_cost("wide", 20_000, 10, 1000)
-    assert "1,000 classes in 20,000 rows: a wide fit takes roughly 4 min" in capsys.readouterr().err
+    note_cost("rules", 20_000, 10, 1000)
+    assert "1,000 classes in 20,000 rows: a fit of rules takes roughly 4 min" in capsys.readouterr().err
     note_cost("deep", 20_000, 10, 1000)
-    note_cost("wide", 300, 4, 3)
+    note_cost("rules", 300, 4, 3)
     assert capsys.readouterr().err == ""
 
 

@@ -22,7 +22,7 @@ def test_a_wide_model_is_fitted_and_judges_as_in_python(tmp_path, folder):
     path = tmp_path / "wide.json"
     assert "test accuracy" in ferl("fit", folder / "train.csv", *options, "--test", "0.2", "-o", path).output
     model = load_model(path)
-    assert (model.variant, model.model_.kind == "rules") == ("wide", True)
+    assert model.model_.kind == "rules"
     ferl("predict", path, folder / "new.csv", "--all", "--guess", "-o", tmp_path / "out.csv")
     answers = read_table(tmp_path / "out.csv")
     rows = pd.read_csv(folder / "new.csv", usecols=["age", "city", "code", "x"])
@@ -40,7 +40,7 @@ def test_inspect_shows_prior_weights_and_history(tmp_path, folder):
     assert "Evidence for 1: begin with" in ferl("inspect", tmp_path / "wide.json", "--rules").output
     text = ferl("inspect", tmp_path / "wide.json").output
     for part in (
-        "wide",
+        "rules",
         "weights of evidence",
         "(prior)",
         "x0",

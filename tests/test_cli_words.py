@@ -8,7 +8,7 @@ import pytest
 
 from cli_examples import ferl
 from ferl import export_text, load_model, overview
-from ferl._cli.explain import read_row_of
+from ferl._cli.rows import read_row_of
 from ferl._models.nearest import nearest_changes
 from ferl._tables.table_files import FileForm, TableFile
 

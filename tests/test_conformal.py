@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ferl import Evidence, FERLTreeClassifier
-from ferl._read.conformity import Group, chance_of, least_rows, rank
+from ferl._judge.conformity import Group, chance_of, least_rows, rank
 from ferl.conformal import ConformalFERL, nonconformity
 from ferl_bench.simulation import make_population
 
@@ -72,11 +72,11 @@ def evidence(draw: st.DrawFn) -> Evidence:
 @given(evidence())
 def test_ranks_are_those_of_a_loop_and_equals_stand_together(rows: Evidence) -> None:
     probability = rows.pignistic
-    ranked = rank(probability)
+    above, n_above = rank(probability)
     for i, row in enumerate(probability):
         for c, own in enumerate(row):
-            assert ranked.n_above[i, c] == (row > own).sum()
-            assert ranked.above[i, c] == pytest.approx(row[row > own].sum(), abs=1e-12)
+            assert n_above[i, c] == (row > own).sum()
+            assert above[i, c] == pytest.approx(row[row > own].sum(), abs=1e-12)
 
 
 @settings(deadline=None)
@@ -192,8 +192,8 @@ def test_cross_conformal_counts_are_those_of_a_loop(data) -> None:
     for i in range(len(new)):
         for code in range(3):
             n_better = 0
-            for part in model._references:
-                score = 1 - part.estimator.predict_proba(new[i : i + 1])[0, code]
+            for estimator, part in model._compared:
+                score = 1 - estimator.predict_proba(new[i : i + 1])[0, code]
                 n_better += sum(own < score for own in part.scores)
             assert model.predict_set(new, 0.1)[i, code] == (n_better < 0.9 * 91)
 
@@ -328,7 +328,7 @@ def test_a_class_that_a_fold_has_not_seen_counts_as_fitting_worst(data) -> None:
     labels = np.append(y[few[:-1]], "only once")
     model = ConformalFERL(FERLTreeClassifier("medium", random_state=0), cv=4, random_state=0).fit(X[few], labels)
     assert list(model.classes_) == ["low", "mid", "only once"]
-    assert sum(np.isinf(part.scores).sum() for part in model._references) == 1
+    assert sum(np.isinf(part.scores).sum() for _, part in model._compared) == 1
     assert model.predict_set(X[400:], 0.1).shape == (200, 3)
 
 
@@ -385,7 +385,7 @@ def test_missing_classes_are_an_error_where_each_class_is_promised_something(fit
     X, y = data
     rows = np.flatnonzero(y[200:400] != "mid") + 200
     model = ConformalFERL(fitted, class_conditional=True).conformalize(X[rows], y[rows])
-    with pytest.raises(ValueError, match=r"at least 9 calibration rows of every class; 'mid' has 0. Pass more rows"):
+    with pytest.raises(ValueError, match=r"at least 9 calibration rows of every class; there are 0 of mid. Add rows"):
         model.predict_set(X[400:])
     included = ConformalFERL(fitted, class_conditional=True, few_rows="include").conformalize(X[rows], y[rows])
     assert included.predict_set(X[400:])[:, list(fitted.classes_).index("mid")].all()

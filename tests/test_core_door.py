@@ -281,8 +281,8 @@ def test_what_learners_of_wide_rules_are_given_is_checked():
 @pytest.mark.parametrize("variant", ["deep", "rules"])
 def test_a_pickle_of_changed_arrays_is_refused_or_answers(variant):
     model = classifier(variant, categorical_features=[1], random_state=0).fit(X, Y).model_
-    for part in ("tree", "weights"):
-        own = getattr(model, part)
+    for part in ("tree", "rules"):
+        own = getattr(model, part, None)
         if own is None:
             continue
         state = own.__getstate__()

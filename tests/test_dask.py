@@ -20,10 +20,11 @@ import pytest
 from distributed import Client, LocalCluster
 from sklearn.exceptions import NotFittedError
 
-from dask_examples import FEATURES, client, cluster, in_parts, people_in_parts, same_model
-from ferl import FERLClassifier, FERLTreeClassifier
+from dask_examples import FEATURES, client, cluster, in_parts, on_cluster, people_in_parts, same_model
+from estimators import classifier
+from ferl import FERLTreeClassifier
 from ferl._learn.rows import Sampling
-from ferl.dask import DaskFERLClassifier, DaskFERLTreeClassifier
+from ferl.dask import DaskFERLTreeClassifier
 from stream_examples import CASES, people
 
 __all__ = ["client", "cluster"]  # fixtures
@@ -31,12 +32,12 @@ __all__ = ["client", "cluster"]  # fixtures
 
 @pytest.mark.parametrize(
     "case",
-    ["sampled compact", "balanced", "class weights", "missing", "integers as categories", "wide", "sampled wide"],
+    ["sampled words", "balanced", "class weights", "missing", "integers as categories", "rules", "sampled rules"],
 )
 def test_a_fit_on_a_cluster_is_the_fit_in_memory(client: Client, case: str) -> None:
     X, y, weight = people()
-    whole = FERLClassifier(random_state=0, **CASES[case]).fit(X, y, weight)
-    model = DaskFERLClassifier(random_state=0, client=client, **CASES[case])
+    whole = classifier(random_state=0, **CASES[case]).fit(X, y, weight)
+    model = on_cluster(random_state=0, client=client, **CASES[case])
     same_model(whole, model.fit(*people_in_parts(len(y), [700, 750, 1600])))
     assert model.feature_names_in_.tolist() == FEATURES
 
@@ -73,7 +74,7 @@ def test_empty_and_unequal_partitions_change_nothing(client: Client, cuts: list[
     X, y, _ = people(600)
     own_X, own_y, _ = people_in_parts(600, cuts)
     options = {"kind": "deep", "growth_rows": 200, "random_state": 0, "missing_conditions": True}
-    same_model(FERLClassifier(**options).fit(X, y), DaskFERLClassifier(client=client, **options).fit(own_X, own_y))
+    same_model(classifier(**options).fit(X, y), on_cluster(client=client, **options).fit(own_X, own_y))
 
 
 def test_categories_and_labels_may_be_in_one_partition_only_and_columns_without_value_in_another(
@@ -89,8 +90,8 @@ def test_categories_and_labels_may_be_in_one_partition_only_and_columns_without_
     options = {"kind": "deep", "growth_rows": 300, "random_state": 0}
     with dask.config.set({"dataframe.convert-string": False}):
         frame = in_parts(X.assign(label=y, weight=weight), [300, 600])
-        model = DaskFERLClassifier(client=client, **options).fit(frame[FEATURES], frame["label"], frame["weight"])
-    same_model(FERLClassifier(**options).fit(X, y, weight), model)
+        model = on_cluster(client=client, **options).fit(frame[FEATURES], frame["label"], frame["weight"])
+    same_model(classifier(**options).fit(X, y, weight), model)
     assert model.classes_.tolist() == ["a", "b", "c", "d"]
     assert "Tromsø" in model.categories_[2]
 
@@ -170,7 +171,7 @@ def test_the_path_of_pruning_is_that_in_memory(client: Client) -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("variant", "look"), [("deep", 1), ("deep", 4), ("wide", 1), ("wide", 4)])
+@pytest.mark.parametrize(("variant", "look"), [("deep", 1), ("deep", 4), ("rules", 1), ("rules", 4)])
 def test_a_worker_that_is_killed_during_the_fit_costs_time_only(
     client: Client, tmp_path: Path, variant: str, look: int
 ) -> None:
@@ -187,12 +188,12 @@ def test_a_worker_that_is_killed_during_the_fit_costs_time_only(
 
     X, y, weight = people(600)
     options = {"kind": variant, "max_rules": 20, "growth_rows": 200, "random_state": 0}
-    model = DaskFERLClassifier(client=client, **options)
+    model = on_cluster(client=client, **options)
     model.fit(*people_in_parts(600, [200, 400], change=deadly))
     killed = int(log.read_text().split()[look - 1])
     assert killed not in client.run(os.getpid).values()
     assert len(log.read_text().split()) >= 5  # somebody else has read these rows again
-    same_model(FERLClassifier(**options).fit(X, y, weight), model)
+    same_model(classifier(**options).fit(X, y, weight), model)
 
 
 def test_a_client_that_goes_away_during_the_fit_leaves_no_model_behind(cluster: LocalCluster, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import pickle
 from pathlib import Path
+from typing import Any
 
 import dask.array as da
 import numpy as np
@@ -14,9 +15,9 @@ from distributed import Client, LocalCluster
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from dask_examples import FEATURES, client, cluster, in_parts, people_in_parts, same_model
+from dask_examples import FEATURES, client, cluster, in_parts, on_cluster, people_in_parts, same_model
 from estimators import classifier
-from ferl import FERLClassifier, load_model, save_model
+from ferl import FERLClassifier, FERLTreeClassifier, load_model, save_model
 from ferl.dask import DaskFERLClassifier, DaskFERLTreeClassifier
 from stream_examples import people, same_tree
 
@@ -35,7 +36,7 @@ ANSWERS = (
 
 
 def answers_of(model: FERLClassifier) -> tuple[str, ...]:
-    return ANSWERS if model.variant != "rules" else (*ANSWERS[:-1], "decision_function")
+    return ANSWERS if model.model_.kind == "trees" else (*ANSWERS[:-1], "decision_function")
 
 
 @pytest.fixture(scope="module", params=["deep", "rules"])
@@ -43,8 +44,8 @@ def fitted(request: pytest.FixtureRequest, client: Client) -> tuple[DaskFERLClas
     X, y, weight = people(600)
     options = {"kind": request.param, "max_rules": 20, "random_state": 0}
     options |= {"combination": "vote"} if request.param == "deep" else {}
-    model = DaskFERLClassifier(client=client, n_jobs=2, **options).fit(*people_in_parts(600, [100]))
-    return model, FERLClassifier(**options).fit(X, y, weight)
+    model = on_cluster(client=client, n_jobs=2, **options).fit(*people_in_parts(600, [100]))
+    return model, classifier(**options).fit(X, y, weight)
 
 
 @pytest.mark.parametrize("number", range(len(ANSWERS)))
@@ -134,15 +135,19 @@ def test_answers_before_the_fit_are_refused() -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_the_constructor_is_that_of_the_local_classifier_plus_the_client() -> None:
-    own, local = (inspect.signature(kind).parameters for kind in (DaskFERLClassifier, FERLClassifier))
+@pytest.mark.parametrize(
+    ("on_dask", "on_one_machine"),
+    [(DaskFERLClassifier, FERLClassifier), (DaskFERLTreeClassifier, FERLTreeClassifier)],
+)
+def test_the_constructor_is_that_of_the_local_classifier_plus_the_client(on_dask: Any, on_one_machine: Any) -> None:
+    own, local = (inspect.signature(kind).parameters for kind in (on_dask, on_one_machine))
     assert list(own.values()) == [*local.values(), own["client"]]
     assert own["client"].default is None
     changed = {name: object() for name in own}
-    assert DaskFERLClassifier(**changed).get_params(deep=False) == changed
+    assert on_dask(**changed).get_params(deep=False) == changed
     for method in (*ANSWERS, "fit", "predict_evidence"):
-        assert list(inspect.signature(getattr(DaskFERLClassifier, method)).parameters) == list(
-            inspect.signature(getattr(FERLClassifier, method)).parameters
+        assert list(inspect.signature(getattr(on_dask, method)).parameters) == list(
+            inspect.signature(getattr(on_one_machine, method)).parameters
         )
 
 

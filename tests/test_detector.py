@@ -318,7 +318,7 @@ def test_without_labels_the_classifier_has_no_rule_and_keeps_many_rows() -> None
 
 def test_the_estimator_that_is_given_is_not_changed() -> None:
     X, y, _ = known_wines()
-    estimator = FERLTreeClassifier("compact", criterion="consistent", random_state=5)
+    estimator = FERLTreeClassifier("compact", random_state=5)
     before = estimator.get_params()
     detector = NoveltyDetector(estimator, random_state=0).fit(X)
     assert not hasattr(estimator, "tree_")

@@ -10,10 +10,10 @@ import ferl
 
 MODULES = [info.name for info in pkgutil.walk_packages(ferl.__path__, "ferl.") if info.name != "ferl._core"]
 ENTRY_POINTS = (
-    "ferl.abstention.classifier",
+    "ferl.abstention",
     "ferl.calibration",
     "ferl.classifier",
-    "ferl.conformal.classifier",
+    "ferl.conformal",
     "ferl._learn.consequents",
     "ferl.dask.classifier",
     "ferl._models.evidence",

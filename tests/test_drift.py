@@ -66,7 +66,7 @@ def test_the_rows_a_tree_knows_are_no_news_to_it() -> None:
 def test_a_block_that_no_rule_covers_is_all_drift() -> None:
     rng = np.random.default_rng(0)
     X, y = world(rng, 400)
-    model = FERLTreeClassifier("compact", criterion="consistent", max_rules=2, random_state=0).fit(X, y)
+    model = FERLTreeClassifier("compact", max_rules=2, random_state=0).fit(X, y)
     free = X[model.tree_.fire(X, gated=False)[:, model.tree_.leaves].max(axis=1) == 0]
     assert len(free) > 20
     drift = model.partial_fit(free, np.zeros(len(free), dtype=int)).drift_

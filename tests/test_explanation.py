@@ -246,7 +246,7 @@ def test_the_search_for_changes_can_be_left_out(iris):
 
 def test_words_are_explained_where_rules_use_them():
     X, y = load_iris(return_X_y=True)
-    story = FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(X, y).explain(X[0])
+    story = FERLTreeClassifier("compact", random_state=0).fit(X, y).explain(X[0])
     assert story.words
     assert "What the words mean" in str(story)
     assert "What the words mean" not in str(FERLTreeClassifier("deep", random_state=0).fit(X, y).explain(X[0]))

@@ -345,7 +345,7 @@ def test_the_service_serves_a_model_of_one_class_and_one_without_names(service: 
 
 def test_the_service_refuses_models_without_reasons(service: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="'medium'; reasons need wide rules"):
+    with pytest.raises(ValueError, match="a FERLTreeClassifier; reasons need rules"):
         service.create_app(FERLTreeClassifier("medium", random_state=0).fit(X, y))
     monkeypatch.delenv("FERL_MODEL", raising=False)
     with pytest.raises(ValueError, match="FERL_MODEL"):

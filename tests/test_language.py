@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from estimators import classifier
-from ferl import FERLClassifier, export_text, overview, rules_frame
+from ferl import export_text, overview, rules_frame
 from printed_model import PrintedModel
 from real_tables import TABLES, real_table, rows_to_judge
 from sentences import (
@@ -105,7 +105,7 @@ def test_answers_can_be_worked_out_from_the_printed_text_alone(name, kind):
 )
 def test_so_it_is_whatever_is_combined_and_gated(options):
     table = real_table("pbc")
-    clf = FERLClassifier(random_state=0, **options).fit(table.frame, table.y)
+    clf = classifier(random_state=0, **options).fit(table.frame, table.y)
     rows = rows_to_judge(table, 2, 300)
     printed = PrintedModel(export_text(clf, exact=True, width=1_000_000))
     np.testing.assert_allclose(printed.probabilities(rows), clf.predict_proba(rows), rtol=0, atol=1e-9)
@@ -156,7 +156,7 @@ def rule_lines(story: Any) -> list[str]:
 
 
 @each_table
-@pytest.mark.parametrize("kind", ["deep", "tree of words"])
+@pytest.mark.parametrize("kind", ["deep", "compact"])
 def test_rules_of_trees_are_told_by_what_is_left_without_them(name, kind):
     for story in stories(name, kind):
         effects = [story.probability[story.best] - rule.probability_without[story.best] for rule in story.rules]

@@ -120,7 +120,7 @@ def expert_words(rng: np.random.Generator, X: Floats) -> list[LinguisticVariable
 def random_options(rng: np.random.Generator, X: Floats) -> dict[str, Any]:
     partition = rng.choice(["quantile", "quantile", "width", "mdlp", "expert"])
     return {
-        "partition": expert_words(rng, X) if partition == "expert" else str(partition),
+        "words": expert_words(rng, X) if partition == "expert" else str(partition),
         "n_sets": int(rng.integers(2, 8)),
         "max_rules": int(rng.choice([1, 3, 6, 15, 15, 15])),
         "max_depth": int(rng.choice([1, 2, 3, 5, 5])),
@@ -318,7 +318,7 @@ def fit(table: Table, weight: Floats | None = None, **options: Any) -> FERLClass
 def test_budgets_hold_and_conditions_are_words_of_the_partition(
     table: Table, max_rules: int, max_depth: int, n_sets: int, partition: str
 ) -> None:
-    options = {"max_rules": max_rules, "max_depth": max_depth, "n_sets": n_sets, "partition": partition}
+    options = {"max_rules": max_rules, "max_depth": max_depth, "n_sets": n_sets, "words": partition}
     model = fit(table, min_gain=0.0, min_rule_worth=0.0, **options)
     tree = model.tree_
     assert model.n_rules_ <= max_rules
@@ -370,8 +370,8 @@ def test_the_order_of_rows_does_not_matter(table: Table, seed: int, partition: s
     X, y = table
     rng = np.random.default_rng(seed)
     weight, order = rng.uniform(0.5, 3.0, len(X)), rng.permutation(len(X))
-    one = fit(table, weight, partition=partition)
-    assert_identical(one.tree_, fit((X[order], y[order]), weight[order], partition=partition).tree_)
+    one = fit(table, weight, words=partition)
+    assert_identical(one.tree_, fit((X[order], y[order]), weight[order], words=partition).tree_)
 
 
 def test_the_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -390,11 +390,11 @@ PROGRAM = """
 import hashlib
 import numpy as np
 from sklearn.datasets import make_classification
-from ferl import FERLClassifier
+from ferl import FERLClassifier, FERLTreeClassifier
 digest = hashlib.sha256()
 for n_classes in (2, 3, 7):
     X, y = make_classification(700, 8, n_informative=7, n_redundant=0, n_classes=n_classes, random_state=n_classes)
-    clf = FERLClassifier("compact", criterion="consistent", random_state=0, min_gain=0.001, min_rule_worth=0.001)
+    clf = FERLTreeClassifier("compact", random_state=0, min_gain=0.001, min_rule_worth=0.001)
     clf.fit(X, y, sample_weight=np.linspace(0.5, 3, 700))
     assert clf.n_rules_ > 5
     for array in (clf.tree_.trapezoid, clf.tree_.class_weight, clf.tree_.gain, clf.predict_proba(1.3 * X)):

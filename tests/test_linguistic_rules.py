@@ -106,7 +106,7 @@ def test_wrapping_and_leaving_out_rules_changes_no_word(dataset: Any) -> None:
 @LAW
 @given(tables(), st.sampled_from(["quantile", "width", "mdlp"]), st.integers(2, 7))
 def test_the_words_of_a_rule_multiplied_out_are_its_firing(table: Table, partition: str, n_sets: int) -> None:
-    model = fit(table, partition=partition, n_sets=n_sets, min_gain=0.001, min_rule_worth=0.001)
+    model = fit(table, words=partition, n_sets=n_sets, min_gain=0.001, min_rule_worth=0.001)
     X = table[0]
     firing = model.tree_.fire(X, gated=False)
     rules = statements(model.model_)
@@ -128,7 +128,7 @@ def test_the_words_of_an_expert_are_the_words_of_the_rules() -> None:
     temperature = LinguisticVariable(
         "x1", (FuzzySet.falling("normal", 37.5, 38.0), FuzzySet.rising("fever", 37.5, 38.5)), "°C"
     )
-    model = fit((X, np.where(X[:, 1] > 38, "ill", "well")), partition=[temperature])
+    model = fit((X, np.where(X[:, 1] > 38, "ill", "well")), words=[temperature])
     text = export_text(model, feature_names=["pulse", "temperature"])
     assert set(model.tree_.feature[1:].tolist()) == {1}
     assert re.search(r"if temperature is (fever|not normal)\n +then ill with", text)
@@ -197,7 +197,7 @@ def test_readers_of_rules_say_what_is_wrong(read: Any) -> None:
     iris = load_iris()
     model = fit((iris.data, iris.target))
     with pytest.raises(NotFittedError):
-        read(FERLTreeClassifier("compact", criterion="consistent"))
+        read(FERLTreeClassifier("compact"))
     with pytest.raises(TypeError, match=rf"{read.__name__} got a Pipeline.*pipeline\[-1\]"):
         read(make_pipeline(StandardScaler(), model))
     with pytest.raises(ValueError, match=r"feature_names has 2 names.*4 features"):
@@ -310,7 +310,7 @@ def test_the_vote_of_all_nodes_is_lipschitz_where_the_words_of_every_node_sum_to
         (np.full((9, 2), 7.0), np.arange(9) % 3, {}),
         (np.arange(20.0)[:, None], np.zeros(20, dtype=int), {}),
         (np.array([[1.0, 2.0]]), np.array([4]), {}),
-        (np.arange(20.0)[:, None], np.arange(20) % 2, {"partition": []}),
+        (np.arange(20.0)[:, None], np.arange(20) % 2, {"words": []}),
         (np.arange(20.0)[:, None], np.arange(20) // 10, {"min_leaf_weight": 100.0}),
     ],
     ids=["constant columns", "one class", "one row", "no words", "no word with enough weight"],
@@ -388,7 +388,7 @@ def test_beginnings_of_rules_and_rules_together_are_all_the_evidence():
 
 def test_a_file_name_instead_of_words_is_told_how_to_be_read():
     with pytest.raises(ValueError, match=r"partition is 'ward.yaml'.*load_partition"):
-        tree_classifier("compact", partition="ward.yaml").fit(*load_iris(return_X_y=True))
+        tree_classifier("compact", words="ward.yaml").fit(*load_iris(return_X_y=True))
 
 
 def test_the_whole_tree_is_the_first_point_of_the_pruning_path():

@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 
 import ferl
 from ferl import FERLClassifier, FERLTreeClassifier, ModelFileError, load_model, save_model
-from ferl._models.fields import as_numbers, as_written
+from ferl._models.form import as_numbers, as_written
 from ferl.partition import FuzzySet, LinguisticVariable
 from ferl.saving import json_text
 from model_examples import DATA, INF, LAW, assert_same, fitted, mixed_table, round_trip
@@ -49,7 +49,7 @@ PARAMETERS_OF_WIDE = [
     ("variant", "parameters"),
     [
         *((variant, own) for variant in ("deep", "medium", "compact") for own in PARAMETERS),
-        *(("wide", own) for own in PARAMETERS_OF_WIDE),
+        *(("rules", own) for own in PARAMETERS_OF_WIDE),
     ],
     ids=str,
 )
@@ -64,7 +64,7 @@ def test_a_loaded_model_answers_to_the_same_bits(tmp_path, variant, parameters):
     assert refitted.predict_proba(rows).tobytes() == model.predict_proba(rows).tobytes()
 
 
-@pytest.mark.parametrize("variant", ["deep", "wide"])
+@pytest.mark.parametrize("variant", ["deep", "rules"])
 def test_all_arrays_come_back_bit_by_bit(tmp_path, variant):
     model = fitted(variant)
     tree, loaded = model.tree_, round_trip(model, tmp_path).tree_
@@ -128,7 +128,7 @@ def test_parameters_that_json_has_no_type_for(tmp_path):
         min_rule_worth=0.05,
     ).fit(X, y)
     loaded = round_trip(model, tmp_path)
-    assert loaded.partition == words
+    assert loaded.words == words
     assert loaded.class_weight == {0: 2.0, 2: 0.5}
     assert loaded.random_state is None
     assert "RandomState" in json.loads((tmp_path / "model.json").read_text())["notes"][0]
@@ -154,7 +154,7 @@ def test_wide_models_of_odd_tables_come_back(tmp_path, table):
 HISTORY = ({"edit": "drop", "rule": 3, "cost": {"rows": 60, "log_loss": [0.25, 0.5]}, "by": "é", "kept": None}, {})
 
 
-@pytest.mark.parametrize("variant", ["medium", "wide"])
+@pytest.mark.parametrize("variant", ["medium", "rules"])
 def test_the_history_of_a_model_is_kept(tmp_path, variant):
     edited = copy.copy(fitted(variant))
     edited.model_ = replace(edited.model_, history=HISTORY)
@@ -166,21 +166,6 @@ def test_the_history_of_a_model_is_kept(tmp_path, variant):
         edited.model_ = replace(edited.model_, history=({}, odd))
         with pytest.raises(ModelFileError, match=r"history\[1\]"):
             save_model(edited, tmp_path / "model.json")
-
-
-def version_of(model, folder):
-    round_trip(model, folder)
-    return json.loads((folder / "model.json").read_text(encoding="utf-8"))["version"]
-
-
-def test_a_model_is_written_in_the_first_version_that_can_hold_it(tmp_path):
-    X = np.random.default_rng(0).normal(size=(80, 2))
-    plain = FERLTreeClassifier("medium", random_state=0).fit(X, X[:, 0] > 0)
-    assert version_of(plain, tmp_path) == 1
-    assert version_of(fitted("medium"), tmp_path) == 2  # some of its columns hold whole numbers
-    assert version_of(fitted("wide"), tmp_path) == 2
-    assert version_of(copy.copy(plain).set_params(prune=0.1), tmp_path) == 2
-    assert load_model(tmp_path / "model.json").prune == 0.1
 
 
 def test_saving_twice_writes_the_same_file_and_follows_links(tmp_path):
@@ -212,24 +197,25 @@ def test_what_cannot_be_saved_is_said_and_leaves_the_old_file(tmp_path):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Versions
+# Files of the repository
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_file_of_each_version_keeps_loading_with_its_answers(version):
-    model = load_model(DATA / f"model_v{version}.json")
-    answers = json.loads((DATA / f"model_v{version}_answers.json").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("name", ["tree", "rules"])
+def test_a_file_keeps_loading_with_its_answers(name):
+    model = load_model(DATA / f"model_{name}.json")
+    answers = json.loads((DATA / f"model_{name}_answers.json").read_text(encoding="utf-8"))
     np.testing.assert_array_equal(model.predict_proba(answers["rows"]), answers["probability"])
     if "novelty" in answers:
         np.testing.assert_allclose(model.novelty(answers["rows"]), answers["novelty"], rtol=1e-12)
     assert model.predict(answers["rows"]).tolist() == answers["label"]
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_file_of_each_version_is_written_again_as_it_was(tmp_path, version):
-    before = (DATA / f"model_v{version}.json").read_text(encoding="utf-8")
-    save_model(load_model(DATA / f"model_v{version}.json"), tmp_path / "model.json")
+@pytest.mark.parametrize("name", ["tree", "rules"])
+def test_a_file_is_written_again_as_it_was(tmp_path, name):
+    before = (DATA / f"model_{name}.json").read_text(encoding="utf-8")
+    assert json.loads(before)["version"] == 1
+    save_model(load_model(DATA / f"model_{name}.json"), tmp_path / "model.json")
     assert (tmp_path / "model.json").read_text(encoding="utf-8") == before
 
 

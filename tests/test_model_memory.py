@@ -8,7 +8,7 @@ import tracemalloc
 import pytest
 
 from ferl import ModelFileError, _core, load_model
-from ferl._models import fields
+from ferl._models import form as fields
 from ferl._models.model_file import memory_of_json, parsed_model
 from model_examples import DATA
 

@@ -442,7 +442,7 @@ def test_a_row_that_fits_no_word_is_compared_with_all_kinds_of_rows() -> None:
         ),
         None,
     ]
-    model = FERLTreeClassifier("compact", criterion="consistent", words=words, random_state=0).fit(X, y)
+    model = FERLTreeClassifier("compact", words=words, random_state=0).fit(X, y)
     assert model.n_rules_ > 1
     for row in ([[7.5, 0.0]], [[-1e6, 0.0]]):
         assert oracle.path_ends(model.tree_, np.array(row))[0].tolist() == [True] + [False] * (model.tree_.n_nodes - 1)
@@ -455,7 +455,7 @@ def test_a_row_that_fits_no_word_is_compared_with_all_kinds_of_rows() -> None:
 
 def test_a_far_away_row_of_a_compact_tree_is_the_more_novel_the_farther(iris: Table) -> None:
     X, y = iris
-    model = FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(X, y)
+    model = FERLTreeClassifier("compact", random_state=0).fit(X, y)
     far = [model.novelty(X[:5] + step).min() for step in (0.0, 10.0, 1e3, 1e9)]
     assert (np.diff(far) > 0).all()
     assert far[-1] > 1e8

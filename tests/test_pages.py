@@ -129,3 +129,11 @@ def test_the_glossary_has_a_picture_for_each_notion_that_has_a_drawing() -> None
     shown = set(re.findall(r"pictures/glossary/(\w+)\.svg", (DOCS / "glossary.md").read_text(encoding="utf-8")))
     drawn = runpy.run_path(str(DOCS / "pictures" / "make_glossary.py"))["PICTURES"]
     assert shown == set(drawn) == {path.stem for path in (DOCS / "pictures" / "glossary").iterdir()}
+
+
+def test_the_page_of_the_model_file_names_every_field() -> None:
+    form = importlib.import_module("ferl._models.model_form")
+    own = {name for fields in form.OF_KIND.values() for name in fields}
+    wanted = own.union(form.MODEL, form.TREE.fields, form.WEIGHTS.fields, form.COLUMN.fields, form.READING.fields)
+    page = (DOCS / "guide" / "model_file.md").read_text(encoding="utf-8")
+    assert sorted(wanted - set(re.findall(r"`(\w+)`", page))) == []

@@ -54,7 +54,7 @@ def medium() -> FERLClassifier:
 
 @pytest.fixture(scope="module")
 def compact() -> FERLClassifier:
-    return FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(IRIS.data, LABELS)
+    return FERLTreeClassifier("compact", random_state=0).fit(IRIS.data, LABELS)
 
 
 @pytest.fixture(scope="module")
@@ -399,7 +399,7 @@ def test_importing_the_plots_does_not_import_matplotlib() -> None:
 def test_names_with_control_letters_draw_without_a_warning() -> None:
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"one\x00\x1b$": rng.choice(["a\x07", "$b"], 100)})
-    model = FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(table, table.iloc[:, 0])
+    model = FERLTreeClassifier("compact", random_state=0).fit(table, table.iloc[:, 0])
     ax = plot_memberships(model, 0, ax=figure_module.Figure().subplots())
     ax.figure.savefig(io.BytesIO())
     assert ax.get_xlabel() == r"one \$"

@@ -117,7 +117,7 @@ def test_trapezoids_of_words_are_their_memberships(ax: Any) -> None:
 def test_upright_sides_of_words_are_drawn_upright(ax: Any) -> None:
     sets = [FuzzySet.falling("short", 2.45), FuzzySet.crisp("middling", 2.45, 4.9), FuzzySet.rising("long", 4.9)]
     words = [LinguisticVariable("x2", sets)]
-    clf = FERLTreeClassifier("compact", criterion="consistent", words=words, random_state=0).fit(IRIS.data, LABELS)
+    clf = FERLTreeClassifier("compact", words=words, random_state=0).fit(IRIS.data, LABELS)
     plot_tree(clf, ax=ax)
     tree, found = clf.tree_, drawn(ax)
     node = next(n for n in range(1, tree.n_nodes) if tree.word[n] == "middling")

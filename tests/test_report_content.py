@@ -245,7 +245,7 @@ def test_listed_rows_have_the_reason_codes_of_the_less_probable_class(loans):
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("variant", ["rules", "deep", "words"])
+@pytest.mark.parametrize("variant", ["rules", "deep", "compact"])
 def test_rows_like_those_of_training_are_as_unusual_as_these(variant):
     rng = np.random.default_rng(0)
     table = mixed_table(rng, n=1200, n_classes=2, missing=0.05)

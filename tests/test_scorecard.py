@@ -19,7 +19,7 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 from sklearn.model_selection import cross_val_score
 
 from ferl import FERLClassifier, FERLTreeClassifier
-from ferl._read import reasons
+from ferl._tell import reasons
 from ferl._tell.curves import read_score_table
 from ferl.export import Scorecard, export_scorecard, reason_codes
 from table_examples import TABLE_LAW, rows_beside, wide_example
@@ -145,7 +145,7 @@ def test_a_scorecard_fits_a_clone_and_can_be_cross_validated():
     for name, value in (("base_odds", 0), ("points_to_double", -1), ("base_points", "many")):
         with pytest.raises(ValueError, match=name):
             Scorecard(card.estimator_, **{name: value}).frame()
-    with pytest.raises(ValueError, match="no weights of evidence"):
+    with pytest.raises(ValueError, match=r"Scorecard is for rules, .* Use FERLClassifier"):
         Scorecard(FERLTreeClassifier("medium", max_rules=3, random_state=0).fit(X, y)).frame()
 
 

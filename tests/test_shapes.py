@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
-from ferl import FERLClassifier, FERLTreeClassifier
+from ferl import FERLClassifier
+from ferl._models.shapes import kept_rows, read_shapes
 from ferl._models.tree import Profile
 from ferl._tell.statements import statements
 from table_examples import TABLE_LAW, rows_beside, wide_example
@@ -108,16 +109,9 @@ def test_a_crisp_side_falls_between_neighbouring_numbers():
     np.testing.assert_allclose(summed(read_shapes(model), rows), model.decision_scores(rows), atol=1e-12)
 
 
-def test_trees_have_no_shapes():
-    X, y = load_iris(return_X_y=True)
-    clf = FERLTreeClassifier("medium", max_rules=3, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="no weights of evidence"):
-        read_shapes(clf.model_)
-
-
 def test_wide_rules_are_numbered_in_the_order_of_their_weights():
     _, clf = wide_example(0, 2)
     rules = statements(clf.model_)
     assert [rule.number for rule in rules] == list(range(1, clf.n_rules_ + 1))
     assert [rule.node for rule in rules] == np.flatnonzero(clf.model_.is_source).tolist()
-    np.testing.assert_array_equal([rule.evidence for rule in rules], clf.evidence_weights_)
+    np.testing.assert_array_equal([rule.adds for rule in rules], clf.evidence_weights_)

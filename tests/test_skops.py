@@ -27,11 +27,11 @@ def models() -> dict[str, tuple[Any, Any, Any]]:
     words = [None, None, LinguisticVariable("x2", sets, unit="cm"), None]
     return {
         "deep": (FERLTreeClassifier("deep", random_state=0), X, y),
-        "compact": (FERLTreeClassifier("compact", criterion="consistent", random_state=0), X, y),
+        "compact": (FERLTreeClassifier("compact", random_state=0), X, y),
         "few wide rules in words": (FERLClassifier(words=True, random_state=0), mixed.frame, mixed.y),
-        "an expert's words": (FERLTreeClassifier("compact", criterion="consistent", words=words, random_state=0), X, y),
+        "an expert's words": (FERLTreeClassifier("compact", words=words, random_state=0), X, y),
         "mixed": (FERLTreeClassifier("medium", missing_conditions=True, random_state=0), mixed.frame, mixed.y),
-        "mixed words": (FERLTreeClassifier("compact", criterion="consistent", random_state=0), mixed.frame, mixed.y),
+        "mixed words": (FERLTreeClassifier("compact", random_state=0), mixed.frame, mixed.y),
         "pipeline": (make_pipeline(StandardScaler(), FERLTreeClassifier("medium", random_state=0)), X, y),
     }
 

@@ -26,7 +26,7 @@ from stream_examples import CASES, in_batches, people, same_model, same_tree
 @pytest.mark.parametrize("case", CASES)
 def test_a_fit_in_batches_is_the_fit_in_memory(case: str, weighted: bool) -> None:
     X, y, weight = people()
-    model = FERLClassifier(random_state=0, **CASES[case])
+    model = classifier(random_state=0, **CASES[case])
     own = weight if weighted else None
     whole = model.fit(X, y, own)
     for size in (137, 3000):

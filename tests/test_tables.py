@@ -128,7 +128,7 @@ def test_rules_name_categories_with_their_memberships() -> None:
     assert "%): share of resamples" not in export_text(only)  # there is no band
     rules = rules_frame(model)
     assert rules["conditions"].str.contains("region in {north, west}", regex=False).any()
-    compact = export_text(FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(frame, y))
+    compact = export_text(FERLTreeClassifier("compact", random_state=0).fit(frame, y))
     assert "region is " in compact
 
 
@@ -190,7 +190,7 @@ def test_pickles_clones_and_pipelines_keep_the_answers(variant: str) -> None:
 @parametrize_with_checks(
     [
         FERLTreeClassifier("deep", random_state=0, missing_conditions=True),
-        FERLTreeClassifier("compact", criterion="consistent", random_state=0, missing_conditions=True),
+        FERLTreeClassifier("compact", random_state=0, missing_conditions=True),
         FERLTreeClassifier("deep", random_state=0, categorical_features=None),
     ]
 )

@@ -188,7 +188,7 @@ def test_an_experts_words_are_used_and_features_without_words_are_not() -> None:
     assert set(clf.tree_.feature[1:]) <= {2, 3}
     assert set(clf.tree_.word[1:]) <= {"short", "middling", "long", "thin", "thick"}
     assert clf.words_ == [None, None, length, crisp]
-    assert clone(clf).partition == [crisp, length]
+    assert clone(clf).words == [crisp, length]
 
 
 def test_rows_order_and_weights_change_no_bit_of_a_fit_in_words() -> None:
@@ -216,21 +216,27 @@ def test_scores_in_words_are_monotone_where_they_must_be() -> None:
     assert not {"low", "medium", "high"} & {clf.tree_.word[k] for k in np.flatnonzero(clf.tree_.feature == 0)}
 
 
-def test_partition_none_means_no_words_for_wide_triangles_for_compact_and_quantiles_for_its_tree() -> None:
+def test_words_are_none_for_rules_triangles_for_few_and_quantiles_for_trees() -> None:
     X, y = load_iris(return_X_y=True)
-    assert FERLClassifier().get_params()["partition"] is None
+    assert FERLClassifier().get_params()["words"] is False
     assert FERLClassifier(random_state=0).fit(X, y).words_ is None
-    for criterion, partition in ((None, "triangles"), ("consistent", "quantile"), ("cci", "quantile")):
+    few = FERLClassifier(words=True, random_state=0).fit(X, y)
+    given = FERLClassifier(words="triangles", max_rules=15, min_rule_worth=0.05, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(few.predict_proba(X), given.predict_proba(X))
+    for criterion in ("consistent", "cci"):
         default = FERLTreeClassifier("compact", criterion=criterion, random_state=0).fit(X, y)
-        given = FERLTreeClassifier("compact", criterion=criterion, words=partition, random_state=0).fit(X, y)
+        given = FERLTreeClassifier("compact", criterion=criterion, words="quantile", random_state=0).fit(X, y)
         np.testing.assert_array_equal(default.predict_proba(X), given.predict_proba(X))
-        assert default.partition is None
-    # It was the default of all variants once.
-    assert FERLTreeClassifier("deep", words="quantile", max_rules=3, random_state=0).fit(X, y).words_ is None
-    with pytest.raises(ValueError, match=r'a deep model learns its own conditions. Use variant="compact" or'):
-        FERLTreeClassifier("deep", words="mdlp").fit(X, y)
-    with pytest.raises(ValueError, match="partition is 'deciles'; it must be 'quantile', 'triangles', 'width', 'mdlp'"):
+        assert default.words is None
+    assert FERLTreeClassifier("deep", words="quantile", max_rules=3, random_state=0).fit(X, y).words_ is not None
+    with pytest.raises(ValueError, match=r"(?s)'words' parameter of FERLClassifier.*Got 'deciles'"):
         FERLClassifier(words="deciles").fit(X, y)
+
+
+def test_few_rules_in_words_learn_from_more_rows() -> None:
+    X, y = load_iris(return_X_y=True)
+    blocks = FERLClassifier(words=True, random_state=0).partial_fit(X[::2], y[::2]).partial_fit(X[1::2], y[1::2])
+    assert blocks.score(X, y) > 0.9
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -250,7 +256,7 @@ def test_a_rare_class_behind_a_rare_category_is_ranked_by_few_rules_in_words() -
     assert clf.n_rules_ <= 6
     assert roc_auc_score(y_test, clf.predict_proba(X_test)[:, 1]) >= 0.75
     assert {"refused", "granted"} & set(clf.tree_.word)
-    tree = FERLTreeClassifier("compact", criterion="consistent", random_state=0).fit(X, y)  # what it is better than
+    tree = FERLTreeClassifier("compact", random_state=0).fit(X, y)  # what it is better than
     assert roc_auc_score(y_test, tree.predict_proba(X_test)[:, 1]) < 0.6
 
 
@@ -260,8 +266,7 @@ def test_compact_is_wide_in_triangles_with_a_worth_for_each_rule(tmp_path: Path)
     same = FERLClassifier(words="triangles", max_rules=15, min_rule_worth=0.05, random_state=0).fit(X, y)
     np.testing.assert_array_equal(clf.predict_proba(X_test), same.predict_proba(X_test))
     np.testing.assert_array_equal(clf.decision_function(X_test), same.decision_function(X_test))
-    assert clf.model_.reading.combination == "weights"
-    assert (clf.combination, clf.get_params()["partition"]) == (None, None)
+    assert (clf.model_.kind, clf.get_params()["words"]) == ("rules", True)
     save_model(clf, tmp_path / "model.json")
     loaded = load_model(tmp_path / "model.json")
     assert loaded.get_params() == clf.get_params()
@@ -275,22 +280,6 @@ def test_rules_that_are_worth_more_are_fewer(worth: float) -> None:
     X, y = load_breast_cancer(return_X_y=True)
     clf = FERLClassifier(words=True, min_rule_worth=worth, random_state=0).fit(X, y)
     assert {0.0: 15, 0.02: 10, 0.2: 2}[worth] >= clf.n_rules_ > {0.0: 10, 0.02: 2, 0.2: 0}[worth]
-
-
-def test_only_evidence_has_weights_that_add_up() -> None:
-    X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="combination is 'weights', which a compact model grown by 'cci' lacks"):
-        FERLTreeClassifier("compact", criterion="cci").fit(X, y)
-    with pytest.raises(ValueError, match="combination is 'vote', which a compact model grown by 'evidence' lacks"):
-        FERLClassifier(words=True, combination="vote").fit(X, y)
-    with pytest.raises(ValueError, match="criterion is 'evidence'; a deep model can be grown by 'gini'"):
-        FERLTreeClassifier("deep").fit(X, y)
-    for criterion, adds_up in ((None, True), ("evidence", True), ("consistent", False), ("cci", False)):
-        assert hasattr(FERLTreeClassifier("compact", criterion=criterion), "decision_function") == adds_up
-    with pytest.raises(ValueError, match="Only trees are pruned by their impurity"):
-        FERLClassifier(words=True).cost_complexity_pruning_path(X, y)
-    blocks = FERLClassifier(words=True, random_state=0).partial_fit(X[::2], y[::2]).partial_fit(X[1::2], y[1::2])
-    assert blocks.score(X, y) > 0.9
 
 
 @pytest.mark.parametrize(("max_conditions", "n_words"), [(1, 1), (2, 2)])

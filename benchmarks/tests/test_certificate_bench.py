@@ -11,10 +11,10 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from estimators import classifier
 from ferl_bench.attack import Attacker
 from ferl_bench.command import app
 from ferl_bench.data import load_folder
+from ferl_bench.methods.ferl import MODELS, classifier_of
 from ferl_bench.render import markdown
 from ferl_bench.table import Request
 from ferl_bench.tables.certificates import run_certificates
@@ -41,7 +41,7 @@ def test_the_table_reports_radii_attacks_and_failures(folder: Path, tmp_path: Pa
     assert blobs["local"] > blobs["lipschitz"] >= blobs["open"]
     assert data["n_successful"] == 0
     assert data["n_tried"] == blobs["n_tried"] > 3_000
-    for name in ("vote", "dempster", "words"):
+    for name in ("vote", "dempster", "compact"):
         assert 0.5 < blobs[f"tightness_{name}"] <= 1
     assert 0.99 < blobs["tightness_wide"] <= 1
     assert data["n_successful_wide"] == 0
@@ -69,12 +69,12 @@ def test_the_command_writes_all_files(folder: Path, tmp_path: Path) -> None:
     assert "does not exist" in missing.stderr
 
 
-@pytest.mark.parametrize("variant", ["deep", "rules"])
-def test_attacks_find_a_boundary_that_is_there(variant: str) -> None:
+@pytest.mark.parametrize("name", ["deep", "wide"])
+def test_attacks_find_a_boundary_that_is_there(name: str) -> None:
     """An attacker that never succeeds would prove nothing."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
-    model = classifier(variant, random_state=0).fit(X, X[:, 0] > 0)
+    model = classifier_of(MODELS[name], random_state=0).fit(X, X[:, 0] > 0)
     attacker, x = Attacker(model, np.ones(3)), np.array([0.5, 0.0, 0.0])
     nearest = attacker.smallest(x, 0.05, rng)
     assert 0.3 < nearest < 0.7

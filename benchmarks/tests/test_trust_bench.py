@@ -9,11 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
+from sklearn.base import clone
 from typer.testing import CliRunner
 
+from ferl import FERLClassifier, FERLTreeClassifier
 from ferl_bench.command import app
 from ferl_bench.data import load_folder
-from ferl_bench.remembering import RememberingFERL
+from ferl_bench.remembering import remembering
 from ferl_bench.render import markdown
 from ferl_bench.simulation import make_population
 from ferl_bench.table import Request
@@ -132,10 +134,11 @@ def test_the_edge_cases_are_what_they_say() -> None:
 
 
 def test_a_fit_is_remembered_for_equal_rows_and_parameters_only() -> None:
-    population = make_population(80, 0)
-    one = RememberingFERL("medium", random_state=0).fit(population.X, population.y)
-    assert RememberingFERL("medium", random_state=0).fit(population.X, population.y).tree_ is one.tree_
-    assert RememberingFERL("medium", random_state=1).fit(population.X, population.y).tree_ is not one.tree_
-    assert RememberingFERL("medium", random_state=0).fit(population.X[1:], population.y[1:]).tree_ is not one.tree_
-    weighted = RememberingFERL("medium", random_state=0).fit(population.X, population.y, np.ones(80))
-    assert weighted.tree_ is not one.tree_
+    population, template = make_population(80, 0), remembering(FERLTreeClassifier("medium", random_state=0))
+    X, y = population.X, population.y
+    tree = clone(template).fit(X, y).tree_
+    assert clone(template).fit(X, y).tree_ is tree
+    assert clone(template).set_params(random_state=1).fit(X, y).tree_ is not tree
+    assert clone(template).fit(X[1:], y[1:]).tree_ is not tree
+    assert clone(template).fit(X, y, np.ones(80)).tree_ is not tree
+    assert remembering(FERLClassifier(random_state=0)).fit(X, y).n_rules_ > 0

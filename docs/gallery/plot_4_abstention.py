@@ -19,7 +19,7 @@ X, progress = load_diabetes(return_X_y=True)
 y = np.where(progress > 140, "fast", "slow")
 labels = np.unique(y)
 ax = plt.figure(figsize=(6, 4)).subplots()
-for name, model in [("FERL-wide", FERLClassifier(random_state=0)), ("CART", DecisionTreeClassifier(random_state=0))]:
+for name, model in [("FERL", FERLClassifier(random_state=0)), ("CART", DecisionTreeClassifier(random_state=0))]:
     probability = cross_val_predict(model, X, y, cv=3, method="predict_proba")
     plot_risk_coverage(y, labels[probability.argmax(axis=1)], probability.max(axis=1), label=name, ax=ax)
 

@@ -1,6 +1,6 @@
 """A web service that answers with sets, reasons and novelty, and refuses what it does not understand.
 
-Run it with a model file of wide rules::
+Run it with a model file of rules::
 
     pip install fastapi uvicorn
     FERL_MODEL=model.json uvicorn --factory service:create_app
@@ -108,9 +108,9 @@ def create_app(model: FERLClassifier | str | None = None) -> FastAPI:
     path = os.environ.get("FERL_MODEL") if model is None else model
     if path is None:
         raise ValueError("No model to serve: set the environment variable FERL_MODEL to a model file of ferl.")
-    clf = path if isinstance(path, FERLClassifier) else load_model(path)
-    if not hasattr(clf, "contributions"):
-        raise ValueError(f"The model is {clf.variant!r}; reasons need wide rules: fit it as 'wide' or 'compact'.")
+    clf = load_model(path) if isinstance(path, str) else path
+    if not isinstance(clf, FERLClassifier):
+        raise ValueError(f"The model is a {type(clf).__name__}; reasons need rules: fit a FERLClassifier.")
     types = column_types(clf)
     row_type: Any = create_model(
         "Row",

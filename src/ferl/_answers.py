@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ferl._judge.judgement import Predictor, decide
 from ferl._learn.drift import Drift
 from ferl._models.certificates import certified_radius
 from ferl._models.evidence import Evidence
 from ferl._models.model import Model, Words
 from ferl._models.shapes import feature_importances
 from ferl._models.tree import FuzzyTree
-from ferl._read.decision import decide
-from ferl._read.predictor import Predictor
 from ferl._sklearn import check_rows
 from ferl._tables import OneRow, Schema, add_up_indicators, read_row
 from ferl._tell.explain import explain

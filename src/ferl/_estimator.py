@@ -66,10 +66,15 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, RemembersValidParameters
     _moved: ClassVar[dict[str, str]] = {}  # parameters of an earlier form, and what to write instead
 
     def __new__(cls, *args: Any, **parameters: Any) -> Self:
+        """Refuse moved parameters. A ``__new__`` of a subclass would be its signature: see ``_refuse_moved``."""
+        cls._refuse_moved(*args, **parameters)
+        return object.__new__(cls)
+
+    @classmethod
+    def _refuse_moved(cls, *args: Any, **parameters: Any) -> None:
         """Refuse parameters that another class has now, with the remedy."""
         for name in cls._moved.keys() & parameters.keys():
             raise TypeError(f"{cls.__name__} has no parameter {name!r}: {cls._moved[name]}")
-        return object.__new__(cls)
 
     @abstractmethod
     def _learn(self, settings: Any, rows: Rows) -> AnyModel:

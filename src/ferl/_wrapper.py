@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags, get_tags, indexable
+from sklearn.utils import Tags, check_random_state, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ferl._sklearn import check_rows, take_rows
@@ -38,6 +38,7 @@ class Wrapper(MetaEstimatorMixin, BaseEstimator):
     """
 
     estimator: Any
+    cv: Any
     estimator_: Any
 
     def _template(self) -> Any:
@@ -65,10 +66,26 @@ class Wrapper(MetaEstimatorMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return "estimator_" in self.__dict__
 
+    def _fit_inside(self, X: Any, y: Any, sample_weight: ArrayLike | None, *learned: str) -> None:
+        """Fit a clone of the estimator; a fit that is refused leaves nothing behind of what was learned before."""
+        self._forget("estimator_", "_is_prefit", *learned)
+        self.estimator_ = fitted_clone(self._template(), X, y, sample_weight)
+
+    def _cross_fit(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, seed: int, *, stratified: bool = True
+    ) -> Iterator[FoldModel]:
+        """Clones of the estimator, each fitted without one of the folds that ``cv`` stands for."""
+        return cross_fit(self._template(), X, y, self.cv, stratified=stratified, seed=seed, sample_weight=sample_weight)
+
     def _forget(self, *names: str) -> None:
-        """An interrupted or refused step leaves nothing of an earlier one behind."""
         for name in names:
             self.__dict__.pop(name, None)
+
+    def _check_learned(self, attribute: str, needs: str, step: str, rest: str = "") -> None:
+        """Refuse an answer before the step that learns what it needs."""
+        if attribute not in self.__dict__:
+            before = "" if "estimator_" in self.__dict__ else "fit(X, y) and then "
+            raise NotFittedError(f"{needs}. Call {before}{step}(X, y) first{rest}.")
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -127,8 +144,8 @@ def evidence_of(estimator: Any, X: Any) -> Evidence:
     classifier, rows = last_step(estimator, X)
     if not hasattr(classifier, "predict_evidence"):
         raise TypeError(
-            f"{type(classifier).__name__} has no predict_evidence; pass a FERLClassifier, or a pipeline that ends in "
-            "one."
+            f"{type(classifier).__name__} has no predict_evidence; pass a FERLClassifier or FERLTreeClassifier, or a "
+            "pipeline that ends in one."
         )
     evidence: Evidence = classifier.predict_evidence(rows)
     return evidence
@@ -148,6 +165,11 @@ def table_of(estimator: Any, X: Any) -> Floats:
     if "estimator_" in vars(classifier):
         return table_of(classifier.estimator_, rows)
     return check_rows(classifier, rows)
+
+
+def drawn_seed(random: Any) -> int:
+    """A seed for folds or chances, from what ``random_state`` is, or from a generator that goes on."""
+    return int(check_random_state(random).randint(2**31 - 1))
 
 
 def checked_labels(y: ArrayLike, n_rows: int) -> NDArray[Any]:
@@ -215,22 +237,16 @@ def folds_of(
     y: NDArray[Any], cv: Any, *, stratified: bool, seed: int
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """The folds as pairs of row numbers: those to fit on, those to judge."""
-    splitter = _splitter(cv, y, stratified=stratified, seed=seed)
+    splitter = cv
+    if isinstance(cv, Integral):
+        n_folds = int(cv)
+        if len(y) < n_folds:
+            raise ValueError(f"cv={cv} folds need at least {cv} rows; got n_samples={len(y)}. Use fewer folds.")
+        largest = int(np.unique(y, return_counts=True)[1].max()) if stratified else n_folds
+        if largest < n_folds:
+            raise ValueError(f"cv={cv} folds, but no class has more than {largest} rows. Use at most {largest} folds.")
+        splitter = (StratifiedKFold if stratified else KFold)(n_folds, shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         # A class with fewer rows than folds: the folds are still well defined.
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        return list(splitter.split(np.zeros((len(y), 1)), y))
-
-
-def _splitter(cv: Any, y: NDArray[Any], *, stratified: bool, seed: int) -> Any:
-    if not isinstance(cv, Integral):
-        return check_cv(cv)
-    n_folds = int(cv)
-    if len(y) < n_folds:
-        raise ValueError(f"cv={cv} folds need at least {cv} rows; got n_samples={len(y)}. Use fewer folds.")
-    if not stratified:
-        return KFold(n_folds, shuffle=True, random_state=seed)
-    largest = int(np.unique(y, return_counts=True)[1].max())
-    if largest < n_folds:
-        raise ValueError(f"cv={cv} folds, but no class has more than {largest} rows. Use at most {largest} folds.")
-    return StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+        return list(check_cv(splitter).split(np.zeros((len(y), 1)), y))

@@ -11,14 +11,13 @@ from scipy.optimize import minimize, minimize_scalar
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.isotonic import IsotonicRegression
-from sklearn.utils import check_random_state
 
+from ferl._judge.promises import IsotonicMap, TemperatureMap
 from ferl._models.evidence import BettingEvidence, Evidence
-from ferl._read.probability_maps import IsotonicMap, TemperatureMap
 from ferl._sklearn import HasMethods, StrOptions, fit_context
 from ferl._tables import checked_sample_weight, codes_of
 from ferl._util.arrays import Floats, Ints
-from ferl._wrapper import Wrapper, checked_labels, cross_fit, evidence_of, fitted_clone, novelty_of
+from ferl._wrapper import Wrapper, checked_labels, drawn_seed, evidence_of, novelty_of
 
 __all__ = ["BettingEvidence", "CalibratedFERL", "IsotonicMap", "TemperatureMap", "fit_map"]
 
@@ -118,14 +117,14 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
     learns it from other rows instead; an estimator that is already fitted needs nothing else.
 
     Of trees the map moves beliefs and decides how the ignorance bets (:mod:`ferl.calibration`); the ignorance itself
-    is kept. Of wide rules it moves the probability, and the evidence is that of the weights which this probability
+    is kept. Of rules it moves the probability, and the evidence is that of the weights which this probability
     means: a temperature divides all weights of evidence by one number. Either way belief <= pignistic <= plausibility
     still holds, and the label is the same. There is no guarantee: it is a fit.
     docs/results/calibration.md has what it gains.
 
     Parameters
     ----------
-    estimator : FERLClassifier, or a pipeline that ends in one, default=None
+    estimator : FERLClassifier, FERLTreeClassifier, or a pipeline that ends in one, default=None
         The classifier. None: ``FERLClassifier()``.
     method : {"temperature", "isotonic"}, default="temperature"
         How beliefs are moved: sharpened or flattened by one number, or along a rising line; see
@@ -195,22 +194,18 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         CalibratedFERL
             The estimator itself.
         """
-        self._forget("estimator_", "_is_prefit", "map_")
-        self.estimator_ = fitted_clone(self._template(), X, y, sample_weight)
-        if self.cv is not None:
-            self._learn_from_folds(X, np.asarray(y).ravel(), sample_weight)
-        return self
-
-    def _learn_from_folds(self, X: Any, labels: NDArray[Any], sample_weight: ArrayLike | None) -> None:
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._fit_inside(X, y, sample_weight, "map_")
+        if self.cv is None:
+            return self
+        labels = np.asarray(y).ravel()
         parts, unseen = [], []
-        folds = cross_fit(self._template(), X, labels, self.cv, stratified=True, seed=seed, sample_weight=sample_weight)
-        for fold in folds:
+        for fold in self._cross_fit(X, labels, sample_weight, drawn_seed(self.random_state)):
             parts.append(_aligned(evidence_of(fold.estimator, fold.rows), self.classes_))
             unseen.append(fold.unseen)
         rows = np.concatenate(unseen)
         weight = checked_sample_weight(sample_weight, len(labels))[rows]
         self.map_ = fit_map(Evidence.stack(parts), codes_of(labels[rows], self.classes_), self.method, weight)
+        return self
 
     def calibrate(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the map from rows that the classifier was not fitted on.
@@ -249,10 +244,9 @@ class CalibratedFERL(ClassifierMixin, Wrapper):
         -------
         Evidence
         """
-        if "map_" not in self.__dict__:
-            before = "" if "estimator_" in self.__dict__ else "fit(X, y) and then "
-            only = "fit(X, y)" if self.cv is not None and before else f"{before}calibrate(X, y)"
-            raise NotFittedError(f"Calibrated evidence needs a map. Call {only} first.")
+        if self.cv is not None and "estimator_" not in self.__dict__:
+            raise NotFittedError("Calibrated evidence needs a map. Call fit(X, y) first.")
+        self._check_learned("map_", "Calibrated evidence needs a map", "calibrate")
         return self.map_(evidence_of(self.estimator_, X))
 
     def predict_proba(self, X: ArrayLike) -> Floats:

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ferl._answers import model_of
+from ferl._estimator import FERLEstimator
 from ferl._models.certificates import check_scale, proven_radius, refuse_uncertified
 from ferl._models.model import Model
 from ferl._util.arrays import Floats
 from ferl._util.threads import n_threads
-from ferl.rules import FERLClassifier
 
 # Rows are compared with kept rows a few at a time, so that what is compared stays in the processor's cache.
 _COMPARED_AT_ONCE = 1 << 14
@@ -33,8 +33,8 @@ class CertifiedCache:
 
     Parameters
     ----------
-    estimator : FERLClassifier
-        A fitted classifier of wide rules, or one that combines by Dempster's rule or by vote.
+    estimator : FERLClassifier or FERLTreeClassifier
+        Fitted; of trees, one that combines by Dempster's rule or by vote.
     max_size : int, default=1000
         Largest number of rows kept; a lookup compares with all of them.
     scale : array-like of shape (n_features,), default=None
@@ -58,7 +58,7 @@ class CertifiedCache:
     <CertifiedCache: 1 of 1000 rows, 1 hits, 1 misses>
     """
 
-    def __init__(self, estimator: FERLClassifier, max_size: int = 1000, scale: ArrayLike | None = None) -> None:
+    def __init__(self, estimator: FERLEstimator[Any], max_size: int = 1000, scale: ArrayLike | None = None) -> None:
         if not max_size >= 1:
             raise ValueError(f"max_size is {max_size}; it must be at least 1.")
         self.estimator = estimator
@@ -75,7 +75,7 @@ class CertifiedCache:
 
     def clear(self) -> None:
         """Forget all rows and counts, and take the estimator as it is now."""
-        model = model_of(self.estimator, "CertifiedCache")
+        model: Model = model_of(self.estimator, "CertifiedCache")
         refuse_uncertified(model)
         with self._lock:
             self._model, self._scale = model, check_scale(model, self._given_scale)
@@ -114,7 +114,7 @@ class CertifiedCache:
             labels[~hit] = self._infer(model, rows[~hit])
         return labels
 
-    def _refuse_changed(self) -> Model:
+    def _refuse_changed(self) -> Any:
         if self.estimator.model_ is not self._model:
             raise ValueError(
                 "The estimator was fitted again since this cache was made; its rows may have other labels now. Call "

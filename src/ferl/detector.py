@@ -86,7 +86,7 @@ class BatchDrift:
 class Judge:
     """A fitted classifier, and the ascending novelty of rows that it was not fitted on."""
 
-    classifier: FERLClassifier
+    classifier: Any
     calibration: Floats
 
 
@@ -106,7 +106,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : FERLClassifier, default=None
+    estimator : FERLClassifier or FERLTreeClassifier, default=None
         The classifier whose novelty is used. None: ``FERLClassifier()``.
     cv : int, float or "prefit", default=5
         Where the rows come from that new rows are compared with. An int: cross-fitted, each row is judged by a
@@ -121,7 +121,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
 
     Attributes
     ----------
-    estimator_ : FERLClassifier
+    estimator_ : FERLClassifier or FERLTreeClassifier
         The classifier fitted on all rows but those held out; names the features of novel rows.
     n_calibration_ : int
         Number of rows that new rows are compared with.
@@ -174,7 +174,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator: FERLClassifier | None = None,
+        estimator: FERLEstimator[Any] | None = None,
         *,
         cv: int | float | str = 5,
         alpha: float = 0.05,
@@ -205,19 +205,22 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         """
         self.__dict__.pop("_judges", None)  # a fit that is refused leaves no half-new, half-old detector behind
         table: Any = self._checked_table(X)
-        labels = None if y is None else np.asarray(y)
-        if self.cv != "prefit" and labels is not None and labels.shape[:1] != (len(table),):
-            raise ValueError(f"X has {len(table)} rows, but y has shape {labels.shape}. Pass one label for each row.")
+        # Without labels all rows are of one class.
+        labels = np.zeros(len(table), dtype=np.int64) if y is None else np.asarray(y)
+        is_labelled = y is not None
         if self.cv == "prefit":
             judges = [self._prefit_judge(table)]
-        elif isinstance(self.cv, Integral):
-            judges = self._cross_fit(table, labels, int(self.cv))
+        elif labels.shape[:1] != (len(table),):
+            raise ValueError(f"X has {len(table)} rows, but y has shape {labels.shape}. Pass one label for each row.")
         else:
-            judges = [self._hold_out(table, labels, float(self.cv))]
+            judges = []
+            for own, held_out in self._splits(len(table)):
+                classifier = self._classifier(is_labelled).fit(take_rows(table, own), take_rows(labels, own))
+                judges.append(self._judge_of(classifier, take_rows(table, held_out)))
         self.n_calibration_ = sum(len(judge.calibration) for judge in judges)
         self._checked_allowed(self.n_calibration_)
         self.measure_ = self.measure  # calibration rows and new ones must be measured alike
-        self.estimator_ = judges[0].classifier if len(judges) == 1 else _fitted(self._classifier(labels), table, labels)
+        self.estimator_ = judges[0].classifier if len(judges) == 1 else self._classifier(is_labelled).fit(table, labels)
         self._judges = judges
         return self
 
@@ -264,12 +267,12 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
     def novelty(self, X: ArrayLike) -> Floats:
         """Novelty by the classifier fitted on all rows, shape (n_samples,); higher is more novel."""
         check_is_fitted(self)
-        return self.estimator_.novelty(X, measure=self.measure_)
+        return np.asarray(self.estimator_.novelty(X, measure=self.measure_))
 
     def novelty_attribution(self, X: ArrayLike) -> Floats:
         """What each feature adds to :meth:`novelty`, shape (n_samples, n_features)."""
         check_is_fitted(self)
-        return self.estimator_.novelty_attribution(X, measure=self.measure_)
+        return np.asarray(self.estimator_.novelty_attribution(X, measure=self.measure_))
 
     def explain(self, X: ArrayLike) -> list[str]:
         r"""A sentence for each row: whether it is novel, against how many rows, and by which features.
@@ -392,13 +395,11 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         remember_columns(self, X)
         return X
 
-    def _classifier(self, y: ArrayLike | None) -> FERLClassifier:
-        classifier: FERLClassifier = (
-            FERLClassifier(random_state=self.random_state) if self.estimator is None else clone(self.estimator)
-        )
-        if y is None and classifier.n_exemplars is None:
-            classifier.set_params(n_exemplars=UNLABELLED_EXEMPLARS)
-        return classifier
+    def _classifier(self, is_labelled: bool) -> Any:
+        """What is fitted; without labels it keeps more training rows to compare new rows with."""
+        own = FERLClassifier(random_state=self.random_state) if self.estimator is None else clone(self.estimator)
+        is_chosen = own.n_exemplars != type(own)().n_exemplars
+        return own if is_labelled or is_chosen else own.set_params(n_exemplars=UNLABELLED_EXEMPLARS)
 
     def _prefit_judge(self, X: ArrayLike) -> Judge:
         try:
@@ -408,24 +409,17 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
                 'cv="prefit" needs an estimator that is fitted already. Fit it first, or have it fitted here with cv=5.'
             ) from error
         # A copy: were the estimator fitted again, its calibration rows would be those of another.
-        return self._calibrated(deepcopy(self.estimator), X)
+        return self._judge_of(deepcopy(self.estimator), X)
 
-    def _hold_out(self, X: Any, y: Any, share: float) -> Judge:
-        # Not stratified, here and below: the guarantee wants held-out rows that are drawn as new ones will be.
-        parts = train_test_split(np.arange(len(X)), test_size=share, random_state=self.random_state)
-        return self._judge_of(X, y, *parts)
+    def _splits(self, n_rows: int) -> list[Any]:
+        """Pairs of row numbers, to fit on and held out; not stratified: held-out rows are drawn as new ones will be."""
+        if not isinstance(self.cv, Integral):
+            return [train_test_split(np.arange(n_rows), test_size=float(self.cv), random_state=self.random_state)]
+        if n_rows < self.cv:
+            raise ValueError(f"cv is {self.cv}, but n_samples={n_rows}. Use at most that many parts.")
+        return list(KFold(int(self.cv), shuffle=True, random_state=self.random_state).split(np.zeros(n_rows)))
 
-    def _cross_fit(self, X: Any, y: Any, n_parts: int) -> list[Judge]:
-        if len(X) < n_parts:
-            raise ValueError(f"cv is {n_parts}, but n_samples={len(X)}. Use at most that many parts.")
-        parts = KFold(n_parts, shuffle=True, random_state=self.random_state).split(np.zeros(len(X)))
-        return [self._judge_of(X, y, fitting, held_out) for fitting, held_out in parts]
-
-    def _judge_of(self, X: Any, y: Any, fitting: Any, held_out: Any) -> Judge:
-        labels = None if y is None else take_rows(y, fitting)
-        return self._calibrated(_fitted(self._classifier(y), take_rows(X, fitting), labels), take_rows(X, held_out))
-
-    def _calibrated(self, classifier: Any, X: ArrayLike) -> Judge:
+    def _judge_of(self, classifier: Any, X: ArrayLike) -> Judge:
         return Judge(classifier, np.sort(classifier.novelty(X, measure=self.measure)))
 
     def _checked_allowed(self, n_rows: int) -> int:
@@ -478,8 +472,3 @@ def _value(model: Model, feature: int, value: float) -> str:
     if categories is None or math.isnan(value):
         return value_text(None if math.isnan(value) else model.value(feature, value))
     return value_text(categories[int(value)]) if value < len(categories) else "with a new category"
-
-
-def _fitted(classifier: FERLClassifier, X: Any, y: Any) -> FERLClassifier:
-    classifier.fit(X, np.zeros(len(X), dtype=np.int64) if y is None else y)
-    return classifier

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import ferl
+from ferl._judge.answers import Wanted, answer_columns
+from ferl._judge.judgement import Rule, check_decision, judge
 from ferl._models.model import Model
-from ferl._read.answers import Wanted, answer_columns, answer_names, reason_columns
-from ferl._read.decision import check_decision
-from ferl._read.judgement import judge
 from ferl._util.arrays import arrow
 from ferl._util.text import shown
 from ferl.rules import FERLClassifier
@@ -200,7 +199,7 @@ def _wanted(model: Model, params: Mapping[str, Any] | None) -> Wanted:
             f"reasons is {shown(reasons)}; it must be from 0 to {model.n_features}, the number of features."
         )
     label = _wished_label(model, int(reasons), wished)
-    return Wanted(every_class=True, decision=decision, guess=bool(guess), n_reasons=int(reasons), wished=label)
+    return Wanted(every_class=True, rule=Rule(decision), guess=bool(guess), n_reasons=int(reasons), wished=label)
 
 
 def _wished_label(model: Model, n_reasons: int, wished: Any) -> Any:
@@ -238,11 +237,7 @@ class _Server:
         wanted = _wanted(model, params)
         rows = self.classifier._rows(model_input)
         judged = judge(model, rows, wanted.rule, with_novelty=wanted.with_novelty)
-        names, columns = answer_names(model, wanted), answer_columns(model, rows, judged, wanted)
-        if wanted.n_reasons:
-            columns += reason_columns(model, rows, wanted, judged)
-            names += [f"reason_{number}" for number in range(1, wanted.n_reasons + 1)]
-        answers: pd.DataFrame = arrow().table(columns, names=names).to_pandas()
+        answers: pd.DataFrame = arrow().table(answer_columns(model, rows, judged, wanted)).to_pandas()
         return answers
 
 

@@ -187,14 +187,15 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         self.random_state = random_state
         self.verbose = verbose
 
-    def __new__(cls, words: Any = False, **parameters: Any) -> Self:
-        """Refuse the names of the paper's trees, which once were this class's first parameter."""
+    @classmethod
+    def _refuse_moved(cls, words: Any = False, **parameters: Any) -> None:
+        """Refuse as well the names of the paper's trees, which once were this class's first parameter."""
         if isinstance(words, str) and words in ("wide", "deep", "medium", "compact"):
             instead = "Leave 'wide' out." if words == "wide" else f"Write FERLTreeClassifier({words!r})"
             raise ValueError(
                 f"words is {words!r}. {instead}{', or words=True for few rules in words.' * (words != 'wide')}"
             )
-        return super().__new__(cls, **parameters)
+        super()._refuse_moved(**parameters)
 
     def _learn(self, settings: RuleSettings, rows: Rows) -> RuleModel:
         return fit_rules(settings, rows)

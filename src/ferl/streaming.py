@@ -10,9 +10,10 @@ from typing import Any
 
 from sklearn.base import clone
 
+from ferl._estimator import FERLEstimator
+from ferl._judge.judgement import Rule, check_decision
 from ferl._learn.batches import BATCH_ROWS, Batches, GivenBatches, ParquetBatches, rows_in_batches
 from ferl._models.evidence import Evidence
-from ferl._read.decision import check_decision
 from ferl._sklearn import check_parameters
 from ferl._tables import TableDescription
 from ferl._util.threads import rows_bar
@@ -24,9 +25,9 @@ __all__ = ["fit_batches", "fit_parquet", "predict_batches", "predict_parquet"]
 def fit_batches(
     batches: Iterable[Any] | Callable[[], Iterable[Any]],
     *,
-    estimator: FERLClassifier | None = None,
+    estimator: FERLEstimator[Any] | None = None,
     describe: Any = None,
-) -> FERLClassifier:
+) -> FERLEstimator[Any]:
     """Fit on rows that come in batches, of which one at a time is in memory.
 
     The model is that of ``estimator.fit`` on all rows at once, to the last bit, for batches of any size.
@@ -37,14 +38,14 @@ def fit_batches(
         The rows; X is what :meth:`FERLClassifier.fit` takes. They are read three or four times: for labels and
         categories, for the rows that the tree is grown on, and for the sums over all rows. A list, or a function that
         begins anew at every call, is simply read again; the batches of an iterator are kept in a temporary file.
-    estimator : FERLClassifier, default=None
-        What to fit; it is not changed. With ``verbose=1`` there is a progress bar.
+    estimator : FERLClassifier or FERLTreeClassifier, default=None
+        What to fit, ``FERLClassifier()`` by default; it is not changed. With ``verbose=1`` there is a progress bar.
     describe : TableDescription, mapping, str or path-like, default=None
         What people say of the table, as in :meth:`FERLClassifier.fit`.
 
     Returns
     -------
-    FERLClassifier
+    FERLClassifier or FERLTreeClassifier
         Fitted.
 
     Examples
@@ -68,12 +69,12 @@ def fit_parquet(
     source: Any,
     target: str,
     *,
-    estimator: FERLClassifier | None = None,
+    estimator: FERLEstimator[Any] | None = None,
     weights: str | None = None,
     features: Sequence[str] | None = None,
     batch_rows: int = BATCH_ROWS,
     describe: Any = None,
-) -> FERLClassifier:
+) -> FERLEstimator[Any]:
     """Fit on a Parquet file, a folder of Parquet files, or a pyarrow dataset, in memory that does not grow with it.
 
     Text and dictionary columns are categories. Columns that are not needed are not read.
@@ -84,8 +85,8 @@ def fit_parquet(
         The rows.
     target : str
         Column of the labels.
-    estimator : FERLClassifier, default=None
-        What to fit; it is not changed. With ``verbose=1`` there is a progress bar.
+    estimator : FERLClassifier or FERLTreeClassifier, default=None
+        What to fit, ``FERLClassifier()`` by default; it is not changed. With ``verbose=1`` there is a progress bar.
     weights : str, default=None
         Column that says how often each row counts.
     features : sequence of str, default=None
@@ -97,7 +98,7 @@ def fit_parquet(
 
     Returns
     -------
-    FERLClassifier
+    FERLClassifier or FERLTreeClassifier
         Fitted.
 
     Examples
@@ -121,8 +122,8 @@ def fit_parquet(
     return _fit(ParquetBatches.open(source, target, weights, features, batch_rows), estimator, said)
 
 
-def _fit(batches: Batches, estimator: FERLClassifier | None, description: TableDescription) -> FERLClassifier:
-    fitted: FERLClassifier = FERLClassifier() if estimator is None else clone(estimator)
+def _fit(batches: Batches, estimator: FERLEstimator[Any] | None, description: TableDescription) -> FERLEstimator[Any]:
+    fitted: FERLEstimator[Any] = FERLClassifier() if estimator is None else clone(estimator)
     check_parameters(fitted)
     settings = fitted._settings()
     settings.check()
@@ -130,12 +131,12 @@ def _fit(batches: Batches, estimator: FERLClassifier | None, description: TableD
         return fitted._take(fitted._learn(settings, rows_in_batches(settings, batches, moved, description)))
 
 
-def predict_batches(estimator: FERLClassifier, batches: Iterable[Any]) -> Iterator[Evidence]:
+def predict_batches(estimator: FERLEstimator[Any], batches: Iterable[Any]) -> Iterator[Evidence]:
     """The evidence of rows that come in batches.
 
     Parameters
     ----------
-    estimator : FERLClassifier
+    estimator : FERLClassifier or FERLTreeClassifier
         Fitted.
     batches : iterable of array-like or data frame
         Rows, without labels.
@@ -160,7 +161,12 @@ def predict_batches(estimator: FERLClassifier, batches: Iterable[Any]) -> Iterat
 
 
 def predict_parquet(
-    estimator: FERLClassifier, source: str | Path, out: str | Path, *, decision: str = "probable", guess: bool = False
+    estimator: FERLEstimator[Any],
+    source: str | Path,
+    out: str | Path,
+    *,
+    decision: str = "probable",
+    guess: bool = False,
 ) -> int:
     """Judge the rows of a Parquet or CSV file, and write them with their answers to another one.
 
@@ -170,7 +176,7 @@ def predict_parquet(
 
     Parameters
     ----------
-    estimator : FERLClassifier
+    estimator : FERLClassifier or FERLTreeClassifier
         Fitted.
     source : str or path
         The rows, a .parquet or .csv file.
@@ -186,11 +192,11 @@ def predict_parquet(
     int
         Number of rows.
     """
-    from ferl._read.answers import Wanted, judge_file
+    from ferl._judge.answers import Wanted, judge_file
     from ferl._tables.table_files import FileForm, TableFile
 
     check_decision(decision)
-    file, wanted = TableFile(Path(source), FileForm()), Wanted(decision=decision, guess=guess)
+    file, wanted = TableFile(Path(source), FileForm()), Wanted(rule=Rule(decision), guess=guess)
     outcome = judge_file(estimator._fitted(), file, str(out), wanted, False, estimator.n_jobs)
     for note in outcome.notes:
         warnings.warn(note, UserWarning, stacklevel=2)

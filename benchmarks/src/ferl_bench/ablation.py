@@ -11,7 +11,7 @@ from typing import Any
 
 from ferl_bench.headline import Headline, against_paper
 from ferl_bench.method import Method, get_method
-from ferl_bench.methods.ferl import ferl_method
+from ferl_bench.methods.ferl import MODELS, ferl_method
 from ferl_bench.render import Report, Section
 from ferl_bench.rows import Measure, Row, data_set_section, failure_notes, method_section, rows_json, run_notes
 from ferl_bench.statistics import Difference, holm, paired_difference
@@ -57,7 +57,7 @@ class Line:
         """Return it as a method; without a change it is the method of the other tables, whose results are shared."""
         if not self.change:
             return get_method(DEFAULT)
-        return ferl_method(f"deep, {self.label}", {"variant": "deep", **self.change})
+        return ferl_method(f"deep, {self.label}", {**MODELS["deep"], **self.change})
 
 
 def run_lines(request: Request, lines: Sequence[Line]) -> list[Row]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ class Attacker:
     @cached_property
     def bends(self) -> list[Floats]:
         """For each feature the values at which some membership or gate bends, and their neighbours in float64."""
-        model = self.classifier.model_
+        model: Any = self.classifier.model_
         tree, margin = model.tree, model.reading.gate_margin
         # Rules have one gate for each feature, trees one for each node.
         low, high = (model.ranges[tree.feature] if model.kind == "rules" else tree.support).T
@@ -171,7 +171,7 @@ class Attacker:
 
     def _advantage(self, rows: Floats, label: int) -> Floats:
         """By how much the label leads the best other class: in scores, which do not saturate, where there are any."""
-        model = self.classifier.model_
+        model: Any = self.classifier.model_
         lead = model.decision_scores(rows) if model.kind == "rules" else self._probabilities(rows)
         own = lead[:, label].copy()
         lead[:, label] = -np.inf

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ferl._util.arrays import Floats
 from ferl_bench.method import get_method
-from ferl_bench.methods.ferl import COMPACT_TREE, fit
+from ferl_bench.methods.ferl import COMPACT_TREE, MODELS, fit
 
 Labels = NDArray[np.int64]
 Score = Callable[[Floats], Floats]
@@ -31,13 +31,13 @@ def ferl(name: str, X: Floats, y: Labels, seed: int) -> dict[str, Score]:
 
 def ferl_with_all_rows(X: Floats, y: Labels, seed: int) -> dict[str, Score]:
     """Novelty of a deep tree whose nodes keep every row that reaches them."""
-    model = fit({"variant": "deep", "n_exemplars": len(X)}, X, y, seed)
+    model = fit({**MODELS["deep"], "n_exemplars": len(X)}, X, y, seed)
     return {"FERL-deep, all rows kept": model.novelty}
 
 
 def ferl_wide_with_all_rows(X: Floats, y: Labels, seed: int) -> dict[str, Score]:
     """Novelty of wide rules that keep every row."""
-    model = fit({"variant": "wide", "n_exemplars": len(X)}, X, y, seed)
+    model = fit({**MODELS["wide"], "n_exemplars": len(X)}, X, y, seed)
     return {"FERL-wide, all rows kept": model.novelty}
 
 

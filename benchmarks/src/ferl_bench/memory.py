@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 DEEP_ON_ALL, WIDE_ON_ALL = "FERL-deep, growth_rows=None", "FERL-wide, growth_rows=None"
 ON_ALL_ROWS = {DEEP_ON_ALL: "deep", WIDE_ON_ALL: "wide"}
-"""Variants that choose their conditions on all rows and not on a sample."""
+"""Models that choose their conditions on all rows and not on a sample."""
 
 
 def peak_multiple(method_name: str, X: NDArray[np.float64], y: NDArray[np.int64]) -> float:
@@ -68,8 +69,9 @@ def _fit_of(method_name: str) -> Callable[[NDArray[np.float64], NDArray[np.int64
 
         return get_method(method_name).fit
 
-    variant = ON_ALL_ROWS[method_name]
-    return lambda X, y, seed: classifier(variant, growth_rows=None, random_state=seed, n_jobs=1).fit(X, y)
+    from ferl_bench.methods.ferl import MODELS, fit
+
+    return partial(fit, {**MODELS[ON_ALL_ROWS[method_name]], "growth_rows": None})
 
 
 def forget_peak() -> None:

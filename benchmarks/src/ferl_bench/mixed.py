@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ferl._util.arrays import Floats
 from ferl_bench.data import DataSet
+from ferl_bench.methods.ferl import fit
 
 Fit = Callable[["MixedTable", int], Any]
 
@@ -77,9 +78,7 @@ def generate(n_rows: int, n_categories: tuple[int, ...], n_numeric: int, seed: i
 
 def native(parameters: Mapping[str, Any], table: MixedTable, seed: int) -> Any:
     """FERL with these parameters on the table as it is."""
-    from ferl import FERLClassifier
-
-    return FERLClassifier(random_state=seed, n_jobs=1, **parameters).fit(table.frame(), table.y)
+    return fit(parameters, table.frame(), table.y, seed)
 
 
 def prepared(make: Callable[[int], Any], table: MixedTable, seed: int) -> Any:

@@ -1,31 +1,45 @@
-"""A classifier for simulations in which many methods ask for the same fits."""
+"""Classifiers for simulations in which many methods ask for the same fits."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from ferl.classifier import FERLClassifier
 from numpy.typing import ArrayLike
 
+from ferl import FERLClassifier, FERLTreeClassifier
 
-class RememberingFERL(FERLClassifier):
-    """A FERLClassifier that fits the same rows with the same parameters only once, among its last fits."""
+
+class _Remembering:
+    """Fits the same rows with the same parameters only once, among its last fits."""
 
     _known: ClassVar[OrderedDict[tuple[bytes, bytes, str], dict[str, Any]]] = OrderedDict()
     _N_KEPT: ClassVar[int] = 50
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
         """Fit, or recall the fit."""
         if sample_weight is not None:
-            super().fit(X, y, sample_weight)
-            return self
-        key = (np.asarray(X).tobytes(), np.asarray(y).tobytes(), repr(self.get_params()))
+            return super().fit(X, y, sample_weight)  # type: ignore[misc]
+        key = (np.asarray(X).tobytes(), np.asarray(y).tobytes(), f"{type(self).__name__} {self.get_params()}")
         if key not in self._known:
-            super().fit(X, y)
+            super().fit(X, y)  # type: ignore[misc]
             self._known[key] = {name: value for name, value in vars(self).items() if name.endswith("_")}
             if len(self._known) > self._N_KEPT:
                 self._known.popitem(last=False)
         self.__dict__.update(self._known[key])
         return self
+
+
+class _RememberingRules(_Remembering, FERLClassifier):
+    """A FERLClassifier that remembers its fits."""
+
+
+class _RememberingTree(_Remembering, FERLTreeClassifier):
+    """A FERLTreeClassifier that remembers its fits."""
+
+
+def remembering(classifier: FERLClassifier | FERLTreeClassifier) -> FERLClassifier | FERLTreeClassifier:
+    """Return an unfitted classifier with the same parameters that remembers its fits."""
+    kind = _RememberingTree if isinstance(classifier, FERLTreeClassifier) else _RememberingRules
+    return kind(**classifier.get_params())

@@ -18,7 +18,7 @@ from ferl._util.arrays import Floats
 from ferl_bench.conformal import ALPHA
 from ferl_bench.data import DataSet, encode
 from ferl_bench.errors import BenchError
-from ferl_bench.methods.ferl import fit
+from ferl_bench.methods.ferl import MODELS, fit
 from ferl_bench.protocol import CALIBRATION_SHARE, can_stratify, make_folds, measure_sets
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class Reader:
         from ferl.conformal import ConformalFERL
 
         X_fit, X_calibration = encode(data, fitting, calibration)
-        model = fit({"variant": "deep"}, X_fit, data.y[fitting], seed)
+        model = fit(MODELS["deep"], X_fit, data.y[fitting], seed)
         wrappers = {
             "ds": ConformalFERL(model, nonconformity="plausibility"),
             "global": ConformalFERL(model, nonconformity="probability"),

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl_bench.methods.ferl import MODELS, classifier_of
+
 ROUNDS = 5
 YARDSTICK = "SHA-256 of two blocks, for comparison"
 
@@ -67,13 +69,9 @@ def thread_gains(
     dict of str to Gain
         By what was timed; the last, `YARDSTICK`, is what this machine gives to work that shares nothing.
     """
-    from ferl import FERLClassifier
 
-    def fit(X: Any, labels: Any, n_jobs: int, **parameters: Any) -> FERLClassifier:
-        chosen: dict[str, Any] = {"variant": "deep", "random_state": seed, "n_jobs": n_jobs} | parameters
-        model = FERLClassifier(**chosen)
-        model.fit(X, labels)
-        return model
+    def fit(X: Any, labels: Any, n_jobs: int, model: str = "deep", **parameters: Any) -> Any:
+        return classifier_of(MODELS[model], random_state=seed, n_jobs=n_jobs, **parameters).fit(X, labels)
 
     model = fit(numbers, y, 1)
     rows = np.asfortranarray(np.resize(numbers, (n_predicted, numbers.shape[1])))
@@ -86,8 +84,8 @@ def thread_gains(
         f"Fit, {len(y):,} rows, {mixed}": lambda n: fit(frame, y, n),
         f"Fit, {n_few:,} rows, {mixed}": lambda n: fit(few, few_y, n),
         f"Fit, {n_whole:,} rows, splits chosen on all": lambda n: fit(whole, whole_y, n, growth_rows=None),
-        f"Fit of wide rules, {n_whole:,} rows": lambda n: fit(whole, whole_y, n, variant="wide"),
-        f"Fit of wide rules, {n_small:,} rows": lambda n: fit(whole[:n_small], whole_y[:n_small], n, variant="wide"),
+        f"Fit of wide rules, {n_whole:,} rows": lambda n: fit(whole, whole_y, n, model="wide"),
+        f"Fit of wide rules, {n_small:,} rows": lambda n: fit(whole[:n_small], whole_y[:n_small], n, model="wide"),
         f"predict_proba, {n_predicted:,} rows": lambda n: model.set_params(n_jobs=n).predict_proba(rows),
         YARDSTICK: partial(_digest, [bytes([fill]) * 50_000_000 for fill in (1, 2)]),
     }

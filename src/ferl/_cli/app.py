@@ -1,25 +1,15 @@
-"""The command line: ``ferl demo``, ``fit``, ``predict``, ``explain``, ``report``, ``inspect``, ``export`` and more."""
+"""The command line: the options and help of ``ferl demo``, ``fit``, ``predict`` and the other commands."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
 import typer
+from typer import Argument, Option
 
-from ferl._cli import labelled_commands
-from ferl._cli.errors import check_outputs, check_place, check_wide, plain_errors
-from ferl._cli.options import (
-    DebugOption,
-    Decision,
-    DecisionOption,
-    JobsOption,
-    MissingOption,
-    SeparatorOption,
-    label_named,
-    names_in,
-)
+from ferl._cli import shell
+from ferl._cli.shell import Decision, DemoData, Kind, Map, Precision, Score, Signal, declare, plain_errors
 
 app = typer.Typer(
     help="Fuzzy rules that justify their answers and say when not to trust them.",
@@ -28,30 +18,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-
-
-class Kind(StrEnum):
-    """Kinds of models: rules, and the paper's trees."""
-
-    rules = "rules"
-    deep = "deep"
-    medium = "medium"
-    compact = "compact"
-
-
-class Precision(StrEnum):
-    """Types of numbers in ONNX files."""
-
-    float64 = "float64"
-    float32 = "float32"
-
-
-class DemoData(StrEnum):
-    """Data sets that come with scikit-learn."""
-
-    iris = "iris"
-    wine = "wine"
-    breast_cancer = "breast_cancer"
 
 
 def _print_version(wanted: bool) -> None:
@@ -64,79 +30,58 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def main(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
-    ] = False,
+    version: bool = Option(
+        False, "--version", callback=_print_version, is_eager=True, help="Print the version and stop."
+    ),
 ) -> None:
     """Fuzzy rules that justify their answers and say when not to trust them."""
 
 
-@app.command()
+@declare(app, "demo")
 def demo(
-    data: Annotated[DemoData, typer.Option(help="Which of scikit-learn's embedded data sets to use.")] = DemoData.iris,
-    report: Annotated[Path, typer.Option(help="Where to write the report, an HTML file.")] = Path("ferl_demo.html"),
-    picture: Annotated[Path | None, typer.Option(help="Also write what is printed as an SVG picture.")] = None,
-    table: Annotated[
-        Path | None, typer.Option(help="Also write the data set as a CSV file, to try the other commands on.")
-    ] = None,
-    debug: DebugOption = False,
+    data: DemoData = Option(DemoData.iris, help="Which of scikit-learn's embedded data sets to use."),
+    report: Path = Option("ferl_demo.html", help="Where to write the report, an HTML file."),
+    picture: Path | None = Option(None, help="Also write what is printed as an SVG picture."),
+    table: Path | None = Option(None, help="Also write the data set as a CSV file, to try the other commands on."),
 ) -> None:
     """Fit an embedded data set; show rules, the evidence of three rows, what it is the sum of, and write a report."""
-    with plain_errors(debug, "Stopped."):
-        from ferl._cli.demo import run
-
-        check_outputs(picture, report, table)
-        for path in filter(None, (picture, report, table)):
-            check_place(path)
-        run(data.value, picture, report, table)
 
 
-@app.command()
+@declare(app, "fit", "Stopped. No model was written.")
 def fit(
-    table: Annotated[Path, typer.Argument(help="CSV or Parquet file with a header.")],
-    target: Annotated[str, typer.Option(help="Column that holds the labels.")],
-    out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the model, a JSON file.")],
-    model: Annotated[
-        Kind,
-        typer.Option(
-            help="rules: up to 150 short rules whose evidence adds up. deep, medium, compact: the paper's trees, of at "
-            "most 150, 50 or 15 leaves, compact in words."
-        ),
-    ] = Kind.rules,
-    words: Annotated[bool, typer.Option("--words", help="Rules in words; at most 15 of them.")] = False,
-    categorical: Annotated[str, typer.Option(help="Columns of numbers that are categories, commas between.")] = "",
-    drop: Annotated[str, typer.Option(help="Columns to leave out, with commas between.")] = "",
-    weights: Annotated[str | None, typer.Option(help="Column that says how often each row counts.")] = None,
-    test: Annotated[
-        float | None,
-        typer.Option(help="Share of the rows to hold out and test the model on; with --groups, share of the groups."),
-    ] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of what rows belong to, such as a patient or a machine: --test holds out whole groups. The "
-            "model does not read it."
-        ),
-    ] = None,
-    held_out: Annotated[
-        Path | None, typer.Option(help="Where to write the rows held out by --test, a .csv or .parquet file.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the resamples and of the rows held out.", min=0)] = 0,
-    describe: Annotated[
-        Path | None,
-        typer.Option(help="JSON or YAML file with names, units, meanings of values, orders, missing markers."),
-    ] = None,
-    allow_many_classes: Annotated[
-        bool, typer.Option("--allow-many-classes", help="Fit a target of very many values, each of them a class.")
-    ] = False,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Any parameter of FERLClassifier or FERLTreeClassifier."),
-    ] = None,
-    separator: SeparatorOption = None,
-    missing: MissingOption = "",
-    jobs: JobsOption = -1,
-    debug: DebugOption = False,
+    table: Path = Argument(help="CSV or Parquet file with a header."),
+    target: str = shell.TARGET,
+    out: Path = Option(..., "-o", "--out", help="Where to write the model, a JSON file."),
+    model: Kind = Option(
+        Kind.rules,
+        help="rules: up to 150 short rules whose evidence adds up. deep, medium, compact: the paper's trees, of at "
+        "most 150, 50 or 15 leaves, compact in words.",
+    ),
+    words: bool = Option(False, "--words", help="Rules in words; at most 15 of them."),
+    categorical: str = Option("", help="Columns of numbers that are categories, commas between."),
+    drop: str = Option("", help="Columns to leave out, with commas between."),
+    weights: str | None = Option(None, help="Column that says how often each row counts."),
+    test: float | None = Option(
+        None, help="Share of the rows to hold out and test the model on; with --groups, share of the groups."
+    ),
+    groups: str | None = Option(
+        None,
+        help="Column of what rows belong to, such as a patient or a machine: --test holds out whole groups. The model "
+        "does not read it.",
+    ),
+    held_out: Path | None = Option(None, help="Where to write the rows held out by --test, a .csv or .parquet file."),
+    seed: int = Option(0, help="Seed of the resamples and of the rows held out.", min=0),
+    describe: Path | None = Option(
+        None, help="JSON or YAML file with names, units, meanings of values, orders, missing markers."
+    ),
+    allow_many_classes: bool = Option(
+        False, "--allow-many-classes", help="Fit a target of very many values, each of them a class."
+    ),
+    settings: list[str] = Option(
+        (), "--set", metavar="NAME=VALUE", help="Any parameter of FERLClassifier or FERLTreeClassifier."
+    ),
+    form: Any = None,
+    jobs: int = shell.JOBS,
 ) -> None:
     """Learn rules from a table and write them to a model file.
 
@@ -145,81 +90,43 @@ def fit(
 
     Example: ferl fit patients.csv --target outcome --drop name --test 0.25 -o model.json
     """
-    with plain_errors(debug, "Stopped. No model was written."):
-        from ferl._cli.fit import Choice, parsed_settings, run_fit
-        from ferl._tables.table_files import FileForm
-
-        if test is not None and not 0 < test < 1:
-            raise ValueError(f"--test is {test}; it must be a share between 0 and 1, such as 0.25.")
-        if held_out is not None and test is None:
-            raise ValueError("--held-out is for the rows that --test holds out; add --test 0.25, say.")
-        if groups is not None and test is None:
-            raise ValueError(f"--groups {groups} is about the rows that --test holds out; add --test 0.25, say.")
-        parameters = {"random_state": seed, **({"words": True} if words else {}), **parsed_settings(settings or [])}
-        choice = Choice(target, weights, names_in(categorical), names_in(drop), groups)
-        run_fit(
-            table,
-            out,
-            choice,
-            FileForm(separator, names_in(missing)),
-            model.value,
-            parameters,
-            test,
-            held_out,
-            jobs,
-            allow_many_classes,
-            describe,
-        )
 
 
-@app.command()
+@declare(app, "rows", "Stopped. No answers were written.")
 def predict(
-    model: Annotated[Path, typer.Argument(help="Model file, from ferl fit or save_model.")],
-    table: Annotated[Path, typer.Argument(help="CSV or Parquet file with the columns that the model was fitted on.")],
-    out: Annotated[str, typer.Option("-o", "--out", help="A .csv, .parquet or .jsonl file; - for standard output.")],
-    every_class: Annotated[
-        bool, typer.Option("--all", help="Add probability, belief and plausibility of every class.")
-    ] = False,
-    probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Add the probability of every class, of abstaining rows too.")
-    ] = False,
-    only_answers: Annotated[bool, typer.Option("--only-answers", help="Leave out the columns of the table.")] = False,
-    prefix: Annotated[str, typer.Option(help="Put this before the names of the columns that are added.")] = "",
-    novelty: Annotated[bool, typer.Option(help="Whether to tell how unlike the training rows each row is.")] = True,
-    reasons: Annotated[
-        int, typer.Option(min=0, help="Add so many columns that say what spoke for the label most; for wide rules.")
-    ] = 0,
-    wished: Annotated[
-        str | None,
-        typer.Option(
-            help="Reasons say what cost a row most on its way to this class.  [default: the most probable class but "
-            "the label, so that they say what spoke for the label]"
-        ),
-    ] = None,
-    decision: DecisionOption = Decision.probable,
-    guess: Annotated[
-        bool, typer.Option("--guess", help="Give abstaining rows their most probable label all the same.")
-    ] = False,
-    calibration: Annotated[
-        Path | None, typer.Option(help="File from ferl calibrate: sets, abstention and p-values that keep a promise.")
-    ] = None,
-    alpha: Annotated[
-        float | None, typer.Option(help="How often a set may miss the true class.  [default: as calibrated]")
-    ] = None,
-    radius: Annotated[
-        bool, typer.Option("--radius", help="Add how far numbers may move, in spreads, while the label provably stays.")
-    ] = False,
-    safe_csv: Annotated[
-        bool,
-        typer.Option(
-            "--safe-csv", help="Put an apostrophe before text that a spreadsheet would take for a formula: =, +, -, @."
-        ),
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object a line.")] = False,
-    separator: SeparatorOption = None,
-    missing: MissingOption = "",
-    jobs: JobsOption = -1,
-    debug: DebugOption = False,
+    model: Path = shell.MODEL,
+    table: Path = shell.TABLE,
+    out: str = Option(..., "-o", "--out", help="A .csv, .parquet or .jsonl file; - for standard output."),
+    every_class: bool = Option(False, "--all", help="Add probability, belief and plausibility of every class."),
+    probabilities: bool = Option(
+        False, "--probabilities", help="Add the probability of every class, of abstaining rows too."
+    ),
+    only_answers: bool = Option(False, "--only-answers", help="Leave out the columns of the table."),
+    prefix: str = Option("", help="Put this before the names of the columns that are added."),
+    novelty: bool = Option(True, help="Whether to tell how unlike the training rows each row is."),
+    reasons: int = Option(0, min=0, help="Add so many columns that say what spoke for the label most; for rules."),
+    wished: str | None = Option(
+        None,
+        help="Reasons say what cost a row most on its way to this class.  [default: the most probable class but the "
+        "label, so that they say what spoke for the label]",
+    ),
+    decision: Decision = shell.DECISION,
+    guess: bool = Option(False, "--guess", help="Give abstaining rows their most probable label all the same."),
+    calibration: Path | None = Option(
+        None, help="File from ferl calibrate: sets, abstention and p-values that keep a promise."
+    ),
+    alpha: float | None = shell.ALPHA,
+    radius: bool = Option(
+        False, "--radius", help="Add how far numbers may move, in spreads, while the label provably stays."
+    ),
+    safe_csv: bool = Option(
+        False,
+        "--safe-csv",
+        help="Put an apostrophe before text that a spreadsheet would take for a formula: =, +, -, @.",
+    ),
+    as_json: bool = Option(False, "--json", help="Write one JSON object a line."),
+    form: Any = None,
+    jobs: int = shell.JOBS,
 ) -> None:
     """Judge the rows of a table by a model, a file of any size in constant memory.
 
@@ -232,64 +139,18 @@ def predict(
 
     Example: ferl predict model.json new.csv -o answers.csv
     """
-    with plain_errors(debug, "Stopped. No answers were written."):
-        from ferl._models.model_file import read_model
-        from ferl._read.answers import Wanted, judge_file
-        from ferl._read.calibration import check_alpha, read_calibration
-        from ferl._tables.table_files import FileForm, TableFile, format_of
-
-        if out != "-":
-            check_place(Path(out), model, table, *([] if calibration is None else [calibration]))
-        fitted, _ = read_model(model)
-        promise = None if calibration is None else read_calibration(calibration, fitted, model)
-        check_alpha(promise, alpha, fitted)
-        if safe_csv and format_of(out, as_json) != "csv":
-            raise ValueError("--safe-csv is about CSV; leave it out, or write a .csv file.")
-        file = TableFile(table, FileForm(separator, names_in(missing)))
-        if reasons:
-            check_wide(fitted, "--reasons", model)
-        if wished is not None and not reasons:
-            raise ValueError(f"--wished {wished} is about reasons; add --reasons 4, say.")
-        wished_label = None if wished is None else label_named(fitted, wished, "--wished")
-        wanted = Wanted(
-            every_class,
-            only_answers,
-            novelty,
-            prefix,
-            reasons,
-            wished_label,
-            decision.value,
-            guess=guess,
-            calibration=promise,
-            alpha=alpha,
-            with_radius=radius,
-            safe_csv=safe_csv,
-            with_probabilities=probabilities,
-        )
-        wanted.rule.check()
-        outcome = judge_file(fitted, file, out, wanted, as_json, jobs)
-        for note in outcome.notes:
-            typer.echo(f"note: {note}", err=True)
-        if out != "-":
-            typer.echo(f"{outcome.n_rows:,} rows judged; answers in {out}", err=True)
-        for word, n_rows in outcome.n_abstained.items():
-            typer.echo(_without_answer(word, n_rows, outcome.n_rows, guess), err=True)
 
 
-@app.command()
+@declare(app, "rows")
 def explain(
-    model: Annotated[Path, typer.Argument(help="Model file, from ferl fit or save_model.")],
-    table: Annotated[Path, typer.Argument(help="CSV or Parquet file with the columns that the model was fitted on.")],
-    row: Annotated[int, typer.Option(help="Which row, counted from 1; the header does not count.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    plain: Annotated[
-        bool, typer.Option("--plain", help="Print plain text, without colours, 100 columns wide.")
-    ] = False,
-    html: Annotated[Path | None, typer.Option(help="Also write an HTML file.", metavar="FILE")] = None,
-    changes: Annotated[bool, typer.Option(help="Whether to search for what would change the label.")] = True,
-    separator: SeparatorOption = None,
-    missing: MissingOption = "",
-    debug: DebugOption = False,
+    model: Path = shell.MODEL,
+    table: Path = shell.TABLE,
+    row: int = shell.ROW,
+    as_json: bool = shell.JSON,
+    plain: bool = Option(False, "--plain", help="Print plain text, without colours, 100 columns wide."),
+    html: Path | None = Option(None, help="Also write an HTML file.", metavar="FILE"),
+    changes: bool = Option(True, help="Whether to search for what would change the label."),
+    form: Any = None,
 ) -> None:
     """Tell the story of one row: rules, evidence, doubt, novelty, and the nearest change that alters the label.
 
@@ -297,30 +158,19 @@ def explain(
 
     Example: ferl explain model.json new.csv --row 3
     """
-    with plain_errors(debug, "Stopped."):
-        from ferl._cli.explain import StoryForm, run_explain
-        from ferl._tables.table_files import FileForm
-
-        if as_json and plain:
-            raise ValueError("--json and --plain are both given; choose one.")
-        run_explain(model, table, row, FileForm(separator, names_in(missing)), StoryForm(as_json, plain, html, changes))
 
 
-@app.command()
+@declare(app, "report", "Stopped. No report was written.")
 def report(
-    model: Annotated[Path, typer.Argument(help="Model file, from ferl fit or save_model.")],
-    table: Annotated[Path, typer.Argument(help="CSV or Parquet file with the columns that the model was fitted on.")],
-    out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the page, an HTML file.")],
-    target: Annotated[str | None, typer.Option(help="Column that holds the labels, for metrics.")] = None,
-    title: Annotated[str | None, typer.Option(help="Heading of the page.  [default: what is predicted]")] = None,
-    groups: Annotated[
-        str | None, typer.Option(help="Column by whose values accuracy, abstention and error rates are compared.")
-    ] = None,
-    decision: DecisionOption = Decision.probable,
-    separator: SeparatorOption = None,
-    missing: MissingOption = "",
-    jobs: JobsOption = -1,
-    debug: DebugOption = False,
+    model: Path = shell.MODEL,
+    table: Path = shell.TABLE,
+    out: Path = Option(..., "-o", "--out", help="Where to write the page, an HTML file."),
+    target: str | None = Option(None, help="Column that holds the labels, for metrics."),
+    title: str | None = Option(None, help="Heading of the page.  [default: what is predicted]"),
+    groups: str | None = Option(None, help="Column by whose values accuracy, abstention and error rates are compared."),
+    decision: Decision = shell.DECISION,
+    form: Any = None,
+    jobs: int = shell.JOBS,
 ) -> None:
     """Write a page on a model and a table: rules, tree, metrics, doubtful and novel rows, and a what-if form.
 
@@ -329,73 +179,136 @@ def report(
 
     Example: ferl report model.json new.csv --target outcome -o report.html
     """
-    with plain_errors(debug, "Stopped. No report was written."):
-        from ferl._cli.report import Wanted, run_report
-        from ferl._tables.table_files import FileForm
-
-        run_report(
-            model,
-            table,
-            out,
-            FileForm(separator, names_in(missing)),
-            Wanted(target, title, groups, decision.value),
-            jobs,
-        )
 
 
-for command in (
-    labelled_commands.evaluate,
-    labelled_commands.calibrate,
-    labelled_commands.certify,
-    labelled_commands.drift,
-    labelled_commands.update,
-):
-    app.command()(command)
+@declare(app, "evaluate")
+def evaluate(
+    model: Path = shell.MODEL,
+    table: Path = shell.FRESH_TABLE,
+    target: str = shell.TARGET,
+    calibration: Path | None = Option(None, help="File from ferl calibrate, to test what it promises."),
+    alpha: float | None = shell.ALPHA,
+    decision: Decision = shell.DECISION,
+    as_json: bool = shell.JSON,
+    form: Any = None,
+    jobs: int = shell.JOBS,
+) -> None:
+    """Tell how right a model is on labelled rows: accuracy beside the baseline, recall of each class, sets, abstention.
+
+    With the options of ferl predict it judges the answers that ferl predict would give; accuracy and recall count the
+    guess for abstaining rows.
+
+    Example: ferl evaluate model.json held_out.csv --target outcome
+    """
 
 
-@app.command()
+@declare(app, "calibrate", "Stopped. No calibration was written.")
+def calibrate(
+    model: Path = shell.MODEL,
+    table: Path = shell.FRESH_TABLE,
+    out: Path = Option(..., "-o", "--out", help="Where to write what was learned, a JSON file."),
+    target: str | None = Option(None, help="Column that holds the labels; without it only novelty is calibrated."),
+    alpha: float = Option(0.1, help="How often a set may miss the true class."),
+    class_conditional: bool = Option(
+        False, "--class-conditional", help="Keep the promise of the sets for every class by itself."
+    ),
+    score: Score = Option(Score.probability, help="How sets compare classes."),
+    risk: float | None = Option(None, help="Abstain so that at most this share of the answers is wrong."),
+    confidence: float = Option(0.95, help="Probability with which the promise of --risk holds."),
+    signal: Signal = Option(Signal.margin, help="What --risk decides by."),
+    probabilities: Map | None = Option(None, help="Move probabilities towards the frequencies in these rows."),
+    seed: int = Option(0, help="Seed of the rows that --risk sets aside.", min=0),
+    form: Any = None,
+    jobs: int = shell.JOBS,
+) -> None:
+    """Learn from rows that the model was not fitted on what its answers promise; ferl predict --calibration keeps it.
+
+    Sets that miss the true class at most so often (--alpha), p-values of novelty, and where asked for an error rate
+    among answered rows (--risk) and calibrated probabilities (--probabilities). The promises hold for new rows that
+    come from where these rows come from.
+
+    Example: ferl calibrate model.json held_out.csv --target outcome --alpha 0.1 --risk 0.05 -o calibration.json
+    """
+
+
+@declare(app, "rows")
+def certify(
+    model: Path = shell.MODEL,
+    table: Path = shell.TABLE,
+    row: int = shell.ROW,
+    guess: bool = Option(False, "--guess", help="Prove the most probable class of a row that has no answer."),
+    form: Any = None,
+) -> None:
+    """Prove how far the numbers of a row may move before its label can change, and name what sets the limit.
+
+    Distances are in spreads: standard deviations over the training rows. ferl predict --radius does it for all rows. A
+    row without an answer has no label to prove.
+
+    Example: ferl certify model.json new.csv --row 3
+    """
+
+
+@declare(app, "labelled")
+def drift(
+    model: Path = shell.MODEL,
+    table: Path = shell.FRESH_TABLE,
+    target: str = shell.TARGET,
+    as_json: bool = shell.JSON,
+    form: Any = None,
+    jobs: int = shell.JOBS,
+) -> None:
+    """Tell how later rows differ from those that a model has learned from; the model stays as it is.
+
+    Example: ferl drift model.json march.csv --target outcome
+    """
+
+
+@declare(app, "labelled", "Stopped. No model was written.")
+def update(
+    model: Path = shell.MODEL,
+    table: Path = shell.FRESH_TABLE,
+    target: str = shell.TARGET,
+    out: Path = Option(..., "-o", "--out", help="Where to write the updated model, a JSON file."),
+    as_json: bool = shell.JSON,
+    form: Any = None,
+    jobs: int = shell.JOBS,
+) -> None:
+    """Let a model learn from later rows: its conditions stay, its weights go on. Prints how the rows differ.
+
+    Example: ferl update model.json march.csv --target outcome -o model_march.json
+    """
+
+
+@declare(app, "model_files")
 def inspect(
-    model: Annotated[Path, typer.Argument(help="Model file, from ferl fit or save_model.")],
-    rules: Annotated[
-        bool, typer.Option("--rules", help="Print the rules as well, page by page where it is a terminal.")
-    ] = False,
-    top: Annotated[int | None, typer.Option(min=1, help="So many rules, those that say most.")] = None,
-    page: Annotated[int | None, typer.Option(min=1, help="This page of the rules, 40 lines each.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    debug: DebugOption = False,
+    model: Path = shell.MODEL,
+    rules: bool = Option(False, "--rules", help="Print the rules as well, page by page where it is a terminal."),
+    top: int | None = Option(None, min=1, help="So many rules, those that say most."),
+    page: int | None = Option(None, min=1, help="This page of the rules, 40 lines each."),
+    as_json: bool = shell.JSON,
 ) -> None:
     """Show what a model file holds: kind of model, features and their kinds, classes, rules, training rows kept.
 
     Example: ferl inspect model.json --rules
     """
-    with plain_errors(debug, "Stopped."):
-        from ferl._cli.model_files import RulesWanted, run_inspect
-
-        run_inspect(model, RulesWanted(rules or top is not None or page is not None, top, page), as_json)
 
 
-@app.command()
+@declare(app, "model_files", "Stopped. No file was written.")
 def export(
-    model: Annotated[Path, typer.Argument(help="Model file, from ferl fit or save_model.")],
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="Where to write the ONNX file.")] = None,
-    scorecard: Annotated[
-        Path | None, typer.Option(help="Where to write a scorecard of wide rules: .csv, .txt or .tex.", metavar="FILE")
-    ] = None,
-    rounded: Annotated[bool, typer.Option("--rounded", help="Whole points in the scorecard.")] = False,
-    positive: Annotated[
-        str | None,
-        typer.Option(
-            "--positive", "--wished", help="Class that the points speak for, of two.  [default: the second class]"
-        ),
-    ] = None,
-    base_points: Annotated[
-        float | None, typer.Option(help="Total of a row whose odds are --base-odds to one.  [default: 600]")
-    ] = None,
-    base_odds: Annotated[float | None, typer.Option(help="See --base-points.  [default: 50]")] = None,
-    points_to_double: Annotated[float | None, typer.Option(help="Points that double the odds.  [default: 20]")] = None,
-    novelty: Annotated[bool, typer.Option(help="Whether novelty is an output; it makes most of the file.")] = True,
-    dtype: Annotated[Precision, typer.Option(help="Numbers that come in and go out.")] = Precision.float64,
-    debug: DebugOption = False,
+    model: Path = shell.MODEL,
+    out: Path | None = Option(None, "-o", "--out", help="Where to write the ONNX file."),
+    scorecard: Path | None = Option(
+        None, help="Where to write a scorecard of rules: .csv, .txt or .tex.", metavar="FILE"
+    ),
+    rounded: bool = Option(False, "--rounded", help="Whole points in the scorecard."),
+    positive: str | None = Option(
+        None, "--positive", "--wished", help="Class that the points speak for, of two.  [default: the second class]"
+    ),
+    base_points: float | None = Option(None, help="Total of a row whose odds are --base-odds to one.  [default: 600]"),
+    base_odds: float | None = Option(None, help="See --base-points.  [default: 50]"),
+    points_to_double: float | None = Option(None, help="Points that double the odds.  [default: 20]"),
+    novelty: bool = Option(True, help="Whether novelty is an output; it makes most of the file."),
+    dtype: Precision = Option(Precision.float64, help="Numbers that come in and go out."),
 ) -> None:
     """Write a model as an ONNX file, which runs without Python and without ferl, or its rules as a scorecard.
 
@@ -403,22 +316,6 @@ def export(
 
     Example: ferl export model.json -o model.onnx --scorecard points.csv --rounded
     """
-    with plain_errors(debug, "Stopped. No file was written."):
-        from ferl._cli.model_files import run_export, run_scorecard
-
-        if out is None and scorecard is None:
-            raise ValueError("Name a file: -o model.onnx for ONNX, --scorecard points.csv for a scorecard.")
-        numbers = {"base_points": base_points, "base_odds": base_odds, "points_to_double": points_to_double}
-        counted = {name: value for name, value in numbers.items() if value is not None}
-        asked = [f"--{name.replace('_', '-')}" for name in counted]
-        asked += ["--positive"] * (positive is not None) + ["--rounded"] * rounded
-        if asked and scorecard is None:
-            raise ValueError(f"{asked[0]} is about the points of a scorecard; add --scorecard points.csv.")
-        check_outputs(out, scorecard)
-        if scorecard is not None:
-            run_scorecard(model, scorecard, positive, {**counted, "rounded": rounded})
-        if out is not None:
-            run_export(model, out, novelty, dtype.value)
 
 
 @app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -435,15 +332,6 @@ def bench(context: typer.Context) -> None:
             raise ValueError("the benchmark is not installed: pip install ./benchmarks, in a checkout of ferl.")
         command = found["bench"].load()
     command(context.args, prog_name="ferl bench")
-
-
-def _without_answer(word: str, n_rows: int, n_all: int, guess: bool) -> str:
-    """How many rows have no answer for one reason, in a sentence."""
-    from ferl._read.judgement import ABSTENTIONS
-
-    rows = "1 row" if n_rows == 1 else f"{n_rows:,} rows"
-    verb = ("is" if n_rows == 1 else "are") + " guessed" if guess else ("has" if n_rows == 1 else "have") + " no label"
-    return f"{rows} ({n_rows / n_all:.1%}) {verb}: {ABSTENTIONS[word]} (abstention: {word})"
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +21,8 @@ from rich.text import Text
 from sklearn import datasets
 from sklearn.model_selection import train_test_split
 
-from ferl._cli.scores import judge_rows
+from ferl._cli.evaluate import judge_rows
+from ferl._cli.shell import check_places
 from ferl._estimator import FERLEstimator
 from ferl._models.evidence import Evidence
 from ferl._models.shapes import read_shapes
@@ -38,7 +40,7 @@ from ferl.rules import FERLClassifier
 from ferl.trees import FERLTreeClassifier
 
 _BAR = 30
-_MODELS: dict[str, Callable[[], FERLEstimator]] = {
+_MODELS: dict[str, Callable[[], FERLEstimator[Any]]] = {
     "rules": lambda: FERLClassifier(random_state=0),
     "in words": lambda: FERLClassifier(words=True, random_state=0),
     **{name: partial(FERLTreeClassifier, name, random_state=0) for name in ("deep", "medium", "compact")},
@@ -67,20 +69,10 @@ def _load(name: str) -> _Data:
     return _Data(name.replace("_", " "), features, classes.tolist(), (split[0], split[1]), (split[2], split[3]))
 
 
-def run(name: str, picture: Path | None, report: Path, table: Path | None = None) -> None:
-    """Fit every variant, and print rules, accuracy, and the evidence of a few rows.
-
-    Parameters
-    ----------
-    name : {"iris", "wine", "breast_cancer"}
-        Data set embedded in scikit-learn.
-    picture : Path or None
-        Where to write the output as an SVG picture as well.
-    report : Path
-        Where to write the wide rules as a page for a browser.
-    table : Path or None, default=None
-        Where to write all rows, with their labels in the column "class", as CSV.
-    """
+def run_demo(asked: Namespace) -> None:
+    """Fit every kind of model, and print rules, accuracy, and the evidence of a few rows."""
+    name, picture, table = asked.data, asked.picture, asked.table
+    check_places([picture, asked.report, table])
     data = _load(name)
     console = Console(record=picture is not None, width=100 if picture is not None else None)
     models = {}
@@ -108,7 +100,8 @@ def run(name: str, picture: Path | None, report: Path, table: Path | None = None
         with open_sink(str(table), "csv", everything.schema) as sink:
             sink.write(sink.prepare(everything))
         console.print(f"table: {table}, {everything.num_rows} rows, whose labels are in the column class")
-    console.print(f"The rules as a page to look at, with a form to try rows of your own: {demo_report(name, report)}")
+    page = demo_report(name, asked.report)
+    console.print(f"The rules as a page to look at, with a form to try rows of your own: {page}")
 
 
 def demo_report(name: str, path: str | Path, kind: str = "rules") -> Path:

@@ -1,98 +1,308 @@
-"""``ferl evaluate``: how right a model is on labelled rows, and whether promises are kept on them."""
+"""``ferl evaluate``: how right answers are, beside what always saying the commonest class would give; and promises."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import typer
+from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
 
-from ferl._cli.labelled import Source, read_labelled
-from ferl._cli.scores import Judged, judge_rows
-from ferl._read.calibration import check_alpha, read_calibration
-from ferl._read.judgement import Rule
-from ferl.metrics import expected_calibration_error
+from ferl._cli.labelled import read_labelled
+from ferl._cli.rows import rule_of
+from ferl._cli.shell import note
+from ferl._estimator import FERLEstimator
+from ferl._judge.judgement import AS_FITTED, Rule, judge
+from ferl._util.arrays import Bools, Floats, Ints
+from ferl._util.text import listed, spoken
+from ferl._util.threads import n_threads
+from ferl.metrics import aurc, expected_calibration_error
 from ferl.saving import load_model
 
+MAX_CLASSES = 8  # that are printed; of more, those with the lowest shares
+_MAX_CELLS = 1 << 24  # of answers in memory at a time: rows x classes
+_MIN_MISSED = 5  # rows of a class that is rarely found; fewer may be missed by chance
+_RARELY = 0.3  # of the rows of a class: few enough for a note
 
-def run_evaluate(source: Source, calibration: Path | None, alpha: float | None, decision: str, as_json: bool) -> None:
+
+def run_evaluate(asked: Namespace) -> None:
     """Print accuracy, baseline, recalls and abstentions of the answers that ferl predict gives by the same options.
 
     Accuracy and recall count the guess for abstaining rows.
     """
-    estimator = load_model(source.model).set_params(n_jobs=source.jobs)
-    promise = None if calibration is None else read_calibration(calibration, estimator.model_, source.model)
-    check_alpha(promise, alpha, estimator.model_)
-    rule = Rule(decision, promise, alpha)
-    rule.check()
-    rows = read_labelled(estimator, source)
+    estimator = load_model(asked.model).set_params(n_jobs=asked.jobs)
+    rule = rule_of(asked, estimator.model_)
+    rows = read_labelled(estimator.model_, asked)
     judged = judge_rows(estimator, rows.X, rows.codes, rule)
-    if as_json:
-        typer.echo(json.dumps(_figures(judged), ensure_ascii=False, allow_nan=False, indent=2))
+    if asked.as_json:
+        typer.echo(json.dumps(judged.figures(), ensure_ascii=False, allow_nan=False, indent=2))
         return
-    for line in [*judged.lines("test"), *_kept_lines(judged)]:
+    for line in [*judged.lines("test"), *judged.kept_lines()]:
         typer.echo(line)
-    for note in judged.notes():
-        typer.echo(f"note: {note}", err=True)
+    for text in judged.notes():
+        note(text)
 
 
-def _figures(judged: Judged) -> dict[str, Any]:
-    """All figures, with what came of promises, as plain values."""
-    counts = np.bincount(judged.truth[judged.truth >= 0], minlength=len(judged.classes))
-    figures: dict[str, Any] = {
-        "n_rows": len(judged.truth),
-        "decision": judged.rule.decision,
-        "accuracy": float(judged.right.mean()),
-        "baseline": float(counts.max() / len(judged.truth)),
-        "recall": judged.recall.shares(),
-        "mean_recall": judged.recall.mean,
-        "auc": judged.auc,
-        "abstentions": float(judged.abstains.mean()),
-    }
-    promise = judged.rule.calibration
-    if promise is None:
+@dataclass(frozen=True, eq=False)
+class ByClass:
+    """Rows of each class, and how many of them something is true of: recall, or how often sets hold the class.
+
+    Attributes
+    ----------
+    classes : sequence of str
+        Labels, as people read them.
+    n_rows, n_hit : ndarray of shape (n_classes,)
+        Number of rows, and of those that it is true of.
+    """
+
+    classes: Sequence[str]
+    n_rows: NDArray[np.intp]
+    n_hit: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, classes: Sequence[str], truth: Ints, hit: Bools) -> ByClass:
+        """Count rows by the index of their class, of which -1 does not count; ``hit``: what is true of some rows."""
+        n_rows, n_hit = (np.bincount(truth[(truth >= 0) & own], minlength=len(classes)) for own in (True, hit))
+        return cls(classes, n_rows, n_hit)
+
+    @property
+    def held(self) -> NDArray[np.intp]:
+        """Indices of the classes that have rows."""
+        return np.flatnonzero(self.n_rows)
+
+    @property
+    def mean(self) -> float | None:
+        """Mean share of the classes that have rows; None: no class has any."""
+        return float((self.n_hit[self.held] / self.n_rows[self.held]).mean()) if len(self.held) else None
+
+    def shares(self) -> dict[str, float | None]:
+        """The share of each class; None of a class without rows."""
+        pairs = zip(self.classes, self.n_rows.tolist(), self.n_hit.tolist(), strict=True)
+        return {name: n_hit / n if n else None for name, n, n_hit in pairs}
+
+    def text(self) -> str:
+        """The share of each class that has rows, "yes 71.4% of 14, no 95.0% of 80"; of many classes, the lowest."""
+        shown, rest = self.held, ""
+        if len(shown) > MAX_CLASSES:
+            shares = self.n_hit[shown] / self.n_rows[shown]
+            rest = f"; these are the lowest of {len(shown):,} classes, whose mean is {shares.mean():.1%}"
+            shown = shown[np.argsort(shares, kind="stable")[:MAX_CLASSES]]
+        found = [f"{self.classes[c]} {self.n_hit[c] / self.n_rows[c]:.1%} of {self.n_rows[c]:,}" for c in shown]
+        return ", ".join(found) + rest
+
+    def named(self, chosen: Sequence[int], text: str, last: str = "and") -> str:
+        """Some classes in a list, the first few of them; ``text`` describes one, by its name, share and rows."""
+        first = [
+            text.format(name=self.classes[c], share=self.n_hit[c] / self.n_rows[c], n_rows=self.n_rows[c])
+            for c in chosen[:MAX_CLASSES]
+        ]
+        rest = f" and {len(chosen) - MAX_CLASSES:,} more classes" if len(chosen) > MAX_CLASSES else ""
+        return f"{listed(first, last)}{rest}"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Rows with labels, and what a model answers.
+
+    Attributes
+    ----------
+    classes : list of str
+        Labels, as people read them.
+    truth : ndarray of shape (n_samples,)
+        Index of each row's class; -1: a label that is none of the model's.
+    label : ndarray of shape (n_samples,)
+        Index of the class that is chosen; of an abstaining row, of the one that would be.
+    confidence : ndarray of shape (n_samples,)
+        Its probability.
+    abstains : ndarray of bool of shape (n_samples,)
+        Whether there is no answer.
+    covered : ndarray of bool of shape (n_samples,)
+        Whether the set holds the true class.
+    set_size : ndarray of shape (n_samples,)
+        Number of classes in the set.
+    rule : Rule
+        How answers are chosen.
+    """
+
+    classes: list[str]
+    truth: Ints
+    label: NDArray[np.intp]
+    confidence: Floats
+    abstains: Bools
+    covered: Bools
+    set_size: NDArray[np.intp]
+    rule: Rule
+
+    @property
+    def right(self) -> Bools:
+        """Which answers are right, the guesses of abstaining rows among them."""
+        return np.asarray(self.label == self.truth)
+
+    @property
+    def recall(self) -> ByClass:
+        """Of each class, how many of its rows are found."""
+        return ByClass.of(self.classes, self.truth, self.right)
+
+    @property
+    def coverage(self) -> ByClass:
+        """Of each class, how many of its rows have it in their set."""
+        return ByClass.of(self.classes, self.truth, self.covered)
+
+    @property
+    def auc(self) -> float | None:
+        """How well the probabilities rank the rows of two classes, area under the ROC curve; None: of other rows."""
+        known = self.truth >= 0
+        if len(self.classes) != 2 or len(np.unique(self.truth[known])) != 2:
+            return None
+        of_second = np.where(self.label == 1, self.confidence, 1.0 - self.confidence)
+        return float(roc_auc_score(self.truth[known], of_second[known]))
+
+    @property
+    def errors_among_answers(self) -> float | None:
+        """Share of wrong answers among answered rows; None: no row is answered."""
+        return None if self.abstains.all() else float((~self.right)[~self.abstains].mean())
+
+    @property
+    def ece(self) -> float | None:
+        """How far confidence lies from the share of right answers, of rows of known classes; None: there are none."""
+        known = self.truth >= 0
+        if not known.any():
+            return None
+        return float(expected_calibration_error(self.truth[known], self.label[known], self.confidence[known]))
+
+    def accuracy_text(self) -> str:
+        """Accuracy, and that of always saying the commonest class."""
+        n_rows = self.recall.n_rows
+        baseline = f"always saying {self.classes[int(np.argmax(n_rows))]} gives {n_rows.max() / len(self.truth):.1%}"
+        return f"{self.right.mean():.1%} of {len(self.truth):,} rows; {baseline}"
+
+    def lines(self, name: str) -> list[str]:
+        """What to print of the rows that were not learned from."""
+        recall, auc = self.recall, self.auc
+        found = {"accuracy": self.accuracy_text(), "recall": recall.text()}
+        if self.rule.decision == "balanced" and recall.mean is not None:
+            found["mean recall"] = f"{recall.mean:.1%}; always saying one class gives {1 / len(recall.held):.1%}"
+        if auc is not None:
+            ranked = f"{auc:.3f} of {self.classes[1]} against {self.classes[0]}"
+            found["AUC"] = f"{ranked} (0.5: ranked by chance, 1: all before the others)"
+        found["AURC"] = f"{aurc(self.truth, self.label, self.confidence):.4f} (lower: more sure where it is right)"
+        found["abstentions"] = f"{self.abstains.mean():.1%}"
+        if 0 < self.abstains.sum() < len(self.truth):
+            found["abstentions"] += f"; of the other rows {self.right[~self.abstains].mean():.1%} are right"
+        return [f"{f'{name} {title}':<18} {text}" for title, text in found.items()]
+
+    def kept_lines(self) -> list[str]:
+        """What came of the promises of a calibration."""
+        promised, found = self.rule.calibration, {}
+        if promised is None:
+            return []
+        if promised.conformal is not None:
+            found["calibrated sets"] = f"{self.covered.mean():.1%} hold the true class"
+            found["sets by class"] = self.coverage.text()
+            found["classes per set"] = f"{self.set_size.mean():.2f}"
+        if promised.control is not None:
+            found["answered"] = f"{(~self.abstains).mean():.1%} of the rows, by the promise on errors"
+            if (errors := self.errors_among_answers) is not None:
+                found["wrong answers"] = f"{errors:.1%} of the answered rows"
+        if promised.moved is not None and (error := self.ece) is not None:
+            found["ECE"] = f"{error:.2g} of the calibrated probabilities (0: right as often as they say)"
+        return [f"{title:<18} {text}" for title, text in found.items()]
+
+    def figures(self) -> dict[str, Any]:
+        """All figures, with what came of promises, as plain values."""
+        recall, promised = self.recall, self.rule.calibration
+        figures: dict[str, Any] = {
+            "n_rows": len(self.truth),
+            "decision": self.rule.decision,
+            "accuracy": float(self.right.mean()),
+            "baseline": float(recall.n_rows.max() / len(self.truth)),
+            "recall": recall.shares(),
+            "mean_recall": recall.mean,
+            "auc": self.auc,
+            "abstentions": float(self.abstains.mean()),
+        }
+        if promised is not None and promised.conformal is not None:
+            figures["set_coverage"] = float(self.covered.mean())
+            figures["set_coverage_by_class"] = self.coverage.shares()
+            figures["classes_per_set"] = float(self.set_size.mean())
+        if promised is not None and promised.control is not None:
+            figures["answered"] = float((~self.abstains).mean())
+            figures["errors_among_answers"] = self.errors_among_answers
+        if promised is not None and promised.moved is not None:
+            figures["ece"] = self.ece
         return figures
-    if promise.conformal is not None:
-        figures["set_coverage"] = float(judged.covered.mean())
-        figures["set_coverage_by_class"] = judged.coverage.shares()
-        figures["classes_per_set"] = float(judged.set_size.mean())
-    if promise.control is not None:
-        figures["answered"] = float((~judged.abstains).mean())
-        figures["errors_among_answers"] = _errors(judged)
-    if promise.moved is not None:
-        figures["ece"] = _calibration_error(judged)
-    return figures
+
+    def notes(self, example: str = "", *, is_tested: bool = True) -> list[str]:
+        """What a reader of the figures should not miss: classes that are rarely found, and a model of no use.
+
+        Parameters
+        ----------
+        example : str, default=""
+            A command that shows what balanced decisions find and cost.
+        is_tested : bool, default=True
+            Whether the rows were not learned from, so that AUC and AURC are printed as well.
+        """
+        recall, is_balanced = self.recall, self.rule.decision == "balanced"
+        n_rows, mean = recall.n_rows, recall.mean
+        notes = []
+        if len(self.truth) and not is_balanced and self.right.sum() <= n_rows.max():
+            most = self.classes[int(n_rows.argmax())]
+            tells = "AURC tells" if self.auc is None else "AUC and AURC tell"
+            rest = f"; {tells} whether its probabilities rank rows all the same" if is_tested else ""
+            notes.append(f"by accuracy the model is no better than always saying {most}{rest}")
+        if is_balanced and mean is not None and mean <= 1 / len(recall.held) < 1:
+            guess = f"always saying one class, {1 / len(recall.held):.1%}"
+            notes.append(f"by mean recall, {mean:.1%}, the model is no better than {guess}")
+        lost = np.flatnonzero((recall.n_hit < _RARELY * n_rows) & (n_rows >= _MIN_MISSED))
+        if len(lost):
+            remedy = ""
+            if 2 * n_rows[lost].max() < n_rows.max():  # they are rare
+                remedy = _MORE_ROWS if is_balanced else self._balanced(example)
+            found = recall.named(lost.tolist(), "{name} ({n_rows:,} rows)")
+            notes.append(f"less than {_RARELY:.0%} of {found} are found: other classes are more probable{remedy}")
+        return notes
+
+    def _balanced(self, example: str) -> str:
+        """That balanced decisions find rare classes, as the end of a sentence."""
+        wish = ". To find rare classes at the cost of others, add --decision balanced to ferl predict and ferl evaluate"
+        if self.rule.calibration is not None and self.rule.calibration.control is not None:
+            return f"{wish}, with a calibration without --risk"
+        return f"{wish}{example and ': ' + example}"
 
 
-def _kept_lines(judged: Judged) -> list[str]:
-    """What came of the promises of a calibration."""
-    promise = judged.rule.calibration
-    found: list[tuple[str, str]] = []
-    if promise is not None and promise.conformal is not None:
-        found.append(("calibrated sets", f"{judged.covered.mean():.1%} hold the true class"))
-        found.append(("sets by class", judged.coverage.text()))
-        found.append(("classes per set", f"{judged.set_size.mean():.2f}"))
-    if promise is not None and promise.control is not None:
-        found.append(("answered", f"{(~judged.abstains).mean():.1%} of the rows, by the promise on errors"))
-        errors = _errors(judged)
-        if errors is not None:
-            found.append(("wrong answers", f"{errors:.1%} of the answered rows"))
-    if promise is not None and promise.moved is not None and (error := _calibration_error(judged)) is not None:
-        found.append(("ECE", f"{error:.2g} of the calibrated probabilities (0: right as often as they say)"))
-    return [f"{title:<18} {text}" for title, text in found]
+_MORE_ROWS = (
+    ", even compared with their frequency. More rows of such classes, or columns that tell them apart, would help"
+)
 
 
-def _errors(judged: Judged) -> float | None:
-    """Share of wrong answers among answered rows; None: no row is answered."""
-    answered = ~judged.abstains
-    return float((~judged.right)[answered].mean()) if answered.any() else None
+def judge_rows(estimator: FERLEstimator[Any], X: pa.Table, truth: Ints, rule: Rule = AS_FITTED) -> Judged:
+    """The answers of a model to labelled rows, some rows at a time: with thousands of classes answers are large.
 
-
-def _calibration_error(judged: Judged) -> float | None:
-    """How far confidence lies from the share of right answers, of rows whose label the model knows; None: none has."""
-    known = judged.truth >= 0
-    if not known.any():
-        return None
-    return float(expected_calibration_error(judged.truth[known], judged.label[known], judged.confidence[known]))
+    Parameters
+    ----------
+    estimator : FERLClassifier or FERLTreeClassifier
+        Fitted.
+    X : pyarrow.Table
+        Rows.
+    truth : ndarray of shape (n_samples,)
+        Index of each row's class; -1: none of the model's.
+    rule : Rule, default=Rule()
+        How answers are chosen.
+    """
+    step = max(_MAX_CELLS // len(estimator.classes_), 1)
+    model, threads = estimator.model_, n_threads(estimator.n_jobs)
+    parts = []
+    for start in range(0, X.num_rows, step):
+        found = judge(model, estimator._rows(X.slice(start, step)), rule, n_threads=threads)
+        own = truth[start : start + step]
+        covered = (own >= 0) & found.sets[np.arange(len(own)), own]
+        parts.append((found.label, found.confidence, found.abstains, covered, found.sets.sum(axis=1)))
+    classes = [spoken(own) for own in model.labels]
+    label, confidence, abstains, covered, set_size = map(np.concatenate, zip(*parts, strict=True))
+    return Judged(classes, truth, label, confidence, abstains, covered, set_size, rule)

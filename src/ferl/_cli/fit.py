@@ -1,4 +1,4 @@
-"""``ferl fit``: from a table in a file to a model in a file."""
+"""``ferl fit``: from a table in a file to a model in a file, with notes on columns and targets that look odd."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import json
 import math
 import shlex
 import warnings
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,18 +20,17 @@ import typer
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from ferl._cli.columns import note_ids, remark_on_categories, remark_on_ids
-from ferl._cli.errors import CommandError, check_outputs, check_place
-from ferl._cli.scores import judge_rows
-from ferl._cli.target import check_target, note_cost, note_few_rules
+from ferl._cli.evaluate import judge_rows
+from ferl._cli.shell import CommandError, check_column, check_places, check_share, names_in, note
 from ferl._estimator import FERLEstimator
 from ferl._tables import ColumnKind, TableDescription, codes_of
-from ferl._tables.columns import IF_CATEGORIES, recognise
+from ferl._tables.columns import IF_CATEGORIES, LEAST_ROWS, are_ids, are_running_numbers, recognise
 from ferl._tables.kinds import NUMBERS, TableWarning
 from ferl._tables.schema import IdColumnWarning
 from ferl._tables.table_files import (
     FileForm,
     TableFile,
+    field_number,
     format_of,
     integers_or_text,
     known_column,
@@ -40,162 +39,133 @@ from ferl._tables.table_files import (
     text_as_numbers,
     with_decimal_points,
 )
-from ferl._util.text import near_name, shown
+from ferl._tables.values import spelled_number
+from ferl._util.text import shown
 from ferl.rules import FERLClassifier
 from ferl.saving import save_model
 from ferl.trees import FERLTreeClassifier
 
-
-@dataclass(frozen=True)
-class Choice:
-    """Which columns are what.
-
-    Attributes
-    ----------
-    target : str
-        The labels.
-    weights : str or None
-        How often each row counts.
-    categorical : sequence of str
-        Categories, whatever they look like.
-    drop : sequence of str
-        Left out.
-    groups : str or None
-        Column whose values say which rows belong together; left out.
-    """
-
-    target: str
-    weights: str | None = None
-    categorical: Sequence[str] = ()
-    drop: Sequence[str] = ()
-    groups: str | None = None
-
-    @property
-    def left_out(self) -> list[str]:
-        """Columns that are no features."""
-        return [self.target, *self.drop, *filter(None, (self.weights, self.groups))]
-
-    def check(self, file: TableFile) -> None:
-        """Refuse columns that the file does not have, or that are two things at once."""
-        for name in (*self.left_out, *self.categorical):
-            if name not in file.names:
-                near = near_name(name, file.names)
-                hint = f" Did you mean {near!r}?" if near else f" It has {', '.join(map(repr, file.names[:8]))}."
-                separator = " Is the separator another one (--separator)?" if len(file.names) == 1 else ""
-                raise CommandError(f"{file.path.name} has no column {name!r}.{hint}{separator}")
-        if len(set(self.left_out)) < len(self.left_out):
-            raise CommandError("Target, weights, groups and dropped columns must be different columns.")
-        if self.groups in self.categorical:
-            raise CommandError(
-                f"--categorical {self.groups}: the model does not read the column of the groups. Leave it out of "
-                "--categorical, or out of --groups."
-            )
+# More distinct values of a target than this are asked about: numbers with fractions, whole numbers, text.
+_MANY_FRACTIONS, _MANY_INTEGERS, _MANY_TEXTS = 10, 50, 200
+_FEW_ROWS = 3  # on average for each of more than _SOME classes: labels hardly repeat, as names do
+_SOME = 20
+_LONG_SECONDS = 10.0
+_COSTLY_CLASSES = 50
+_LIKE_NAMES = 0.5  # a column with more categories than this share of its rows looks like names
 
 
-def run_fit(
-    table: Path,
-    out: Path,
-    choice: Choice,
-    form: FileForm,
-    model: str,
-    parameters: dict[str, Any],
-    test: float | None,
-    held_out: Path | None,
-    jobs: int,
-    allow_many: bool = False,
-    describe: Path | None = None,
-) -> None:
+def run_fit(asked: Namespace) -> None:
     """Read a table, fit, print what came out, and write the model, and the rows held out."""
-    check_outputs(out, held_out)
-    check_place(out, table)
-    if held_out is not None:
-        check_place(held_out, table, out)
-    said = _description(describe, choice, form)
-    file = TableFile(table, replace(form, missing=said.missing))
-    choice.check(file)
-    estimator = _estimator(model, parameters).set_params(n_jobs=jobs)
-    table_rows = _labelled_rows(file, choice.target)
-    check_target(_labels(table_rows[choice.target]), choice.target, allow_many)
+    _check_options(asked)
+    parameters = (
+        {"random_state": asked.seed} | ({"words": True} if asked.words else {}) | parsed_settings(asked.settings)
+    )
+    estimator = _estimator(asked.model, parameters).set_params(n_jobs=asked.jobs)
+    left_out = [asked.target, *names_in(asked.drop), *filter(None, (asked.weights, asked.groups))]
+    description = _description(asked, left_out)
+    file = TableFile(asked.table, replace(asked.form, missing=description.missing))
+    categorical = _check_columns(asked, file, left_out)
+    table = _labelled_rows(file, asked.target)
+    y = _labels(table[asked.target])
+    check_target(y, asked.target, asked.allow_many_classes)
+    weight = None if asked.weights is None else _weights(table[asked.weights], asked.weights, file.form)
     noted: set[str] = set()
-    X, y, weight = _training_rows(table_rows, file, choice, said, noted)
-    fitted_on = np.arange(len(y))
-    if test is not None:
-        fitted_on, tested_on = (
-            _split(y, test, estimator.random_state)
-            if choice.groups is None
-            else _split_groups(
-                known_column(table_rows[choice.groups], file.form), y, choice.groups, test, estimator.random_state
-            )
-        )
+    X = pa.table(
+        {
+            name: _feature(table[name], name, name in categorical, file, description.columns.get(name), noted)
+            for name in file.names
+            if name not in left_out
+        }
+    )
+    fitted_on, tested_on = np.arange(len(y)), np.arange(0)
+    if asked.test is not None and asked.groups is None:
+        fitted_on, tested_on = _split(y, asked.test, estimator.random_state)
+    elif asked.test is not None:
+        groups = known_column(table[asked.groups], file.form)
+        fitted_on, tested_on = _split_groups(groups, y, asked.groups, asked.test, estimator.random_state)
     n_classes = len(np.unique(y))
-    note_cost(model, len(fitted_on), X.num_columns, n_classes)
-    note_few_rules(estimator._settings(), n_classes)
-    with _told_as_notes(noted):
+    note_cost(asked.model, len(fitted_on), X.num_columns, n_classes)
+    most = estimator._settings().max_rules
+    if asked.model != "rules" and most < n_classes:
+        note(
+            f"{n_classes:,} classes and at most {most:,} rules: each rule of a tree speaks most for one class, so that "
+            f"the others are hardly found. Add --set max_rules={2 * n_classes}, say"
+        )
+    with _warnings_as_notes(noted):
         # scikit-learn asks what has been asked and answered before.
         warnings.filterwarnings("ignore", message="The number of unique classes", category=UserWarning)
         own_weight = None if weight is None else weight[fitted_on]
-        estimator.fit(X.take(fitted_on), y[fitted_on], own_weight, describe=said)
+        estimator.fit(X.take(fitted_on), y[fitted_on], own_weight, describe=description)
     typer.echo(f"rules              {estimator.n_rules_}")
     truth = codes_of(y, estimator.classes_)
-    learned = judge_rows(estimator, X.take(fitted_on), truth[fitted_on])
-    typer.echo(f"training accuracy  {learned.accuracy_text()}")
-    if test is None:
-        typer.echo(f"training recall    {learned.recall.text()}")
+    judged = judge_rows(estimator, X.take(fitted_on), truth[fitted_on])
+    lines, example = [f"training accuracy  {judged.accuracy_text()}"], ""
+    if asked.test is None:
+        lines.append(f"training recall    {judged.recall.text()}")
     else:
-        learned = judge_rows(estimator, X.take(tested_on), truth[tested_on])
-        for line in learned.lines("test"):
-            typer.echo(line)
-        if held_out is not None:
-            # With the separator of the table: between commas 3,14 would be no number.
-            form_out, separator = format_of(str(held_out), False), file.form.separator or ","
-            with open_sink(str(held_out), form_out, table_rows.schema, separator=separator) as sink:
-                sink.write(sink.prepare(table_rows.take(np.sort(tested_on))))
-            typer.echo(f"rows held out      {held_out}")
-    named = map(shlex.quote, () if held_out is None else (str(out), str(held_out), "--target", choice.target))
-    example = "" if held_out is None else f"ferl evaluate {' '.join(named)} --decision balanced"
-    for note in learned.notes(example, is_tested=test is not None):
-        typer.echo(f"note: {note}", err=True)
-    save_model(estimator.set_params(n_jobs=parameters.get("n_jobs")), out)
-    typer.echo(f"model              {out}")
+        judged = judge_rows(estimator, X.take(tested_on), truth[tested_on])
+        lines += judged.lines("test")
+    if asked.held_out is not None:
+        # With the separator of the table: between commas 3,14 would be no number.
+        path, separator = str(asked.held_out), file.form.separator or ","
+        with open_sink(path, format_of(path, False), table.schema, separator=separator) as sink:
+            sink.write(sink.prepare(table.take(np.sort(tested_on))))
+        lines.append(f"rows held out      {path}")
+        named = shlex.join([str(asked.out), path, "--target", asked.target])
+        example = f"ferl evaluate {named} --decision balanced"
+    for line in lines:
+        typer.echo(line)
+    for text in judged.notes(example, is_tested=asked.test is not None):
+        note(text)
+    save_model(estimator.set_params(n_jobs=parameters.get("n_jobs")), asked.out)
+    typer.echo(f"model              {asked.out}")
 
 
-def _description(path: Path | None, choice: Choice, form: FileForm) -> TableDescription:
-    """What is said of the table: by a file, by --missing, and by the name of the target."""
-    said = TableDescription.of(path)
-    target = said.target if said.target.name else replace(said.target, name=choice.target)
-    columns = {name: own for name, own in said.columns.items() if name not in choice.left_out}
-    missing = tuple(dict.fromkeys((*form.missing, *said.missing)))
-    return replace(said, target=target, columns=columns, missing=missing)
+# ---------------------------------------------------------------------------------------------------------------------
+# What the user asks for
+# ---------------------------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def _told_as_notes(noted: set[str]) -> Iterator[None]:
-    """Print what ferl says of columns as notes; that a column may be ids only where it was not noted before."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", TableWarning)
-        yield
-    for warning in caught:
-        if isinstance(warning.message, IdColumnWarning):
-            for name in warning.message.columns:
-                if name not in noted:
-                    note_ids(name)
-        elif isinstance(warning.message, TableWarning):
-            typer.echo(f"note: {_note_of(warning.message)}", err=True)
-        else:
-            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+def _check_options(asked: Namespace) -> None:
+    check_share("test", asked.test, ", such as 0.25")
+    if asked.held_out is not None and asked.test is None:
+        raise CommandError("--held-out is for the rows that --test holds out; add --test 0.25, say.")
+    if asked.groups is not None and asked.test is None:
+        raise CommandError(f"--groups {asked.groups} is about the rows that --test holds out; add --test 0.25, say.")
+    check_places([asked.out, asked.held_out], asked.table)
 
 
-def _note_of(warning: TableWarning) -> str:
-    """What ferl found in a column, with an option of the command where the remedy is a parameter of Python."""
-    text = str(warning)
-    if warning.remedy == IF_CATEGORIES and warning.columns:
-        text = f"{warning.fact} If it holds categories, add --categorical {shlex.quote(warning.columns[0])}"
-    return f"{text[0].lower()}{text[1:]}"
+def _check_columns(asked: Namespace, file: TableFile, left_out: Sequence[str]) -> tuple[str, ...]:
+    """The columns of --categorical; a column that the file does not have, or that is two things at once, is refused."""
+    categorical = names_in(asked.categorical)
+    separator = " Is the separator another one (--separator)?" if len(file.names) == 1 else ""
+    for name in (*left_out, *categorical):
+        has = f"It has {', '.join(map(repr, file.names[:8]))}.{separator}"
+        check_column(file.names, name, file.path.name, has)
+    if len(set(left_out)) < len(left_out):
+        raise CommandError("Target, weights, groups and dropped columns must be different columns.")
+    if asked.groups in categorical:
+        raise CommandError(
+            f"--categorical {asked.groups}: the model does not read the column of the groups. Leave it out of "
+            "--categorical, or out of --groups."
+        )
+    if set(file.names) <= set(left_out):
+        raise CommandError(f"{file.path.name} has no column besides those left out, so there is nothing to learn from.")
+    return categorical
 
 
-def _estimator(model: str, parameters: dict[str, Any]) -> FERLEstimator:
+def _description(asked: Namespace, left_out: Sequence[str]) -> TableDescription:
+    """What is known of the table from a file, from --missing, and from the name of the target."""
+    known = TableDescription.of(asked.describe)
+    target = known.target if known.target.name else replace(known.target, name=asked.target)
+    columns = {name: own for name, own in known.columns.items() if name not in left_out}
+    missing = tuple(dict.fromkeys((*asked.form.missing, *known.missing)))
+    return replace(known, target=target, columns=columns, missing=missing)
+
+
+def _estimator(model: str, parameters: dict[str, Any]) -> FERLEstimator[Any]:
     """The classifier that a model's name and parameters mean, checked before a large table is read in vain."""
-    kind: type[FERLEstimator] = FERLClassifier if model == "rules" else FERLTreeClassifier
+    kind: type[FERLEstimator[Any]] = FERLClassifier if model == "rules" else FERLTreeClassifier
     known = kind._get_param_names()
     for name in parameters:
         if name not in known:
@@ -237,27 +207,11 @@ def _labelled_rows(file: TableFile, target: str) -> pa.Table:
     table = file.read()
     labels = table[target] if file.is_parquet else known_text(table[target], file.form.missing)
     if labels.null_count:
-        typer.echo(f"note: {labels.null_count} rows have no {target!r} and are left out", err=True)
+        note(f"{labels.null_count} rows have no {target!r} and are left out")
         table = table.filter(pc.is_valid(labels))
     if not table.num_rows:
         raise CommandError(f"{file.path.name} has no row with a {target!r}, so there is nothing to fit.")
     return table
-
-
-def _training_rows(
-    table: pa.Table, file: TableFile, choice: Choice, said: TableDescription, noted: set[str]
-) -> tuple[pa.Table, NDArray[Any], NDArray[np.float64] | None]:
-    """Features, labels and weights; the columns of which the user was told are added to ``noted``."""
-    labels = table[choice.target]
-    weight = None if choice.weights is None else _weights(table[choice.weights], choice.weights, file.form)
-    columns = {
-        name: _feature(table[name], name, name in choice.categorical, file, said.columns.get(name), noted)
-        for name in file.names
-        if name not in choice.left_out
-    }
-    if not columns:
-        raise CommandError(f"{file.path.name} has no column besides those left out, so there is nothing to learn from.")
-    return pa.table(columns), _labels(labels), weight
 
 
 def _feature(
@@ -265,32 +219,82 @@ def _feature(
     name: str,
     is_category: bool,
     file: TableFile,
-    said: ColumnKind | None,
+    described: ColumnKind | None,
     noted: set[str],
 ) -> pa.ChunkedArray:
-    """A column with a type that says what it is: numbers, or categories."""
+    """A column with the type of what it holds: numbers, or categories. Its name is added to ``noted`` with a note."""
     if file.is_parquet:
         is_declared = pa.types.is_dictionary(column.type)
         return column.dictionary_encode() if is_category and not is_declared else column
-    markers = () if said is None else said.missing
+    markers = () if described is None else described.missing
     text = known_text(column, (*file.form.missing, *markers))
-    if said is not None and said.order:
+    if described is not None and described.order:
         return text
     if is_category:
         return integers_or_text(text).dictionary_encode()
     numbers = text_as_numbers(text, file.form.has_decimal_commas)
-    if numbers is None:
-        pointed = with_decimal_points(text) if file.form.has_decimal_commas else text
-        found, fact, _ = recognise(name, [own for own in pointed.unique().to_pylist() if own is not None])
-        if found.name in NUMBERS:  # numbers with decimal commas, and markers among them
-            return pointed
-        # Where there is a note, the fit will say what the column is taken for.
-        if found.name == "category" and not fact and remark_on_categories(text, name):
+    if numbers is not None:
+        if are_running_numbers(numbers.drop_null().to_numpy(), name):
             noted.add(name)
-        return text
-    if remark_on_ids(numbers, name):
+            _note_ids(name, "another whole number")
+        return numbers
+    pointed = with_decimal_points(text) if file.form.has_decimal_commas else text
+    found, fact, _ = recognise(name, [own for own in pointed.unique().to_pylist() if own is not None])
+    if found.name in NUMBERS:  # numbers with decimal commas, and markers among them
+        return pointed
+    # Where there is a note, the fit will warn of what the column is taken for.
+    if found.name == "category" and not fact and _note_categories(text, name):
         noted.add(name)
-    return numbers
+    return text
+
+
+def _note_categories(text: pa.ChunkedArray, name: str) -> bool:
+    """A note on a column that is taken as categories and was hardly meant to be; whether there was one."""
+    counts = {pair["values"]: pair["counts"] for pair in text.value_counts().to_pylist() if pair["values"] is not None}
+    others = [value for value in counts if spelled_number(value) is None]
+    n_rows = sum(counts.values())
+    if len(others) <= 3 and 2 * sum(counts[value] for value in others) < n_rows:
+        note(
+            f"column {name!r} holds numbers and {', '.join(map(shown, others))}, and is taken as categories. If that "
+            f"stands for missing values, add --missing {shlex.quote(','.join(others))}"
+        )
+    elif len(counts) > max(_LIKE_NAMES * n_rows, LEAST_ROWS):
+        kind = "ids" if are_ids(len(counts), n_rows) else "names"
+        note(
+            f"column {name!r} has {len(counts):,} categories in {n_rows:,} rows, as {kind} have; to leave it out, add "
+            f"--drop {shlex.quote(name)}"
+        )
+    else:
+        return False
+    return True
+
+
+def _note_ids(name: str, what: str = "another value") -> None:
+    note(
+        f"column {name!r} has {what} in nearly every row and may be ids or names, which say nothing of new rows. If it "
+        f"is a time or a rank that matters, keep it; to leave it out, add --drop {shlex.quote(name)}"
+    )
+
+
+@contextmanager
+def _warnings_as_notes(noted: set[str]) -> Iterator[None]:
+    """Print warnings about columns as notes; that a column may be ids only where it was not noted before."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", TableWarning)
+        yield
+    for warning in caught:
+        if isinstance(warning.message, IdColumnWarning):
+            for name in warning.message.columns:
+                if name not in noted:
+                    _note_ids(name)
+        elif isinstance(warning.message, TableWarning):
+            text, columns = str(warning.message), warning.message.columns
+            if warning.message.remedy == IF_CATEGORIES and columns:
+                option = f"--categorical {shlex.quote(columns[0])}"
+                text = f"{warning.message.fact} If it holds categories, add {option}"
+            note(f"{text[0].lower()}{text[1:]}")
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 def _labels(labels: pa.ChunkedArray) -> NDArray[Any]:
@@ -303,14 +307,70 @@ def _labels(labels: pa.ChunkedArray) -> NDArray[Any]:
 
 
 def _weights(column: pa.ChunkedArray, name: str, form: FileForm) -> NDArray[np.float64]:
-    numbers = (
-        text_as_numbers(column, form.has_decimal_commas)
-        if pa.types.is_string(column.type)
-        else column.cast(pa.float64())
-    )
+    is_text = pa.types.is_string(column.type)
+    numbers = text_as_numbers(column, form.has_decimal_commas) if is_text else column.cast(pa.float64())
     if numbers is None or numbers.null_count:
         raise CommandError(f"Column {name!r} has weights that are not numbers, or missing. Give every row a weight.")
     return np.asarray(numbers.to_numpy())
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The target, and what many classes cost
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def check_target(labels: NDArray[np.generic], name: str, allow_many: bool) -> None:
+    """Refuse a target that is constant, or that has so many values that it is hardly meant as classes."""
+    found = np.unique(labels)
+    if len(found) == 1:
+        raise CommandError(
+            f"{name} is {shown(found[0].item())} in all {len(labels):,} rows: is this the right column? There is "
+            "nothing to tell apart. Name another one with --target, or add rows of another class."
+        )
+    # Labels of a CSV file are text where they are not whole numbers.
+    numbers = [field_number(str(value), decimal_commas=True) for value in found.tolist()]
+    is_number = None not in numbers
+    has_fractions = is_number and any(number is not None and number % 1 != 0 for number in numbers)
+    most = _MANY_FRACTIONS if has_fractions else _MANY_INTEGERS if is_number else _MANY_TEXTS
+    hardly_repeats = len(found) > _SOME and len(labels) < _FEW_ROWS * len(found)
+    if allow_many or (len(found) <= most and not hardly_repeats):
+        return
+    question = (
+        "is this a regression target? ferl learns classes; cut the numbers into a few,"
+        if is_number
+        else "is this a name or an id? ferl learns classes;"
+    )
+    raise CommandError(
+        f"{name} has {len(found):,} distinct values in {len(labels):,} rows: {question} name another column with "
+        "--target, or add --allow-many-classes if every value is a class."
+    )
+
+
+def fit_seconds(model: str, n_rows: int, n_columns: int, n_classes: int) -> float:
+    """Seconds that a fit takes on one core of 2024, measured with 10 to 1,000 classes; right within a factor of 3."""
+    if model == "rules":
+        return 1e-6 * n_rows * n_columns * n_classes + 0.05 * n_classes
+    if model == "compact":
+        return 3.5e-5 * n_rows * n_classes
+    return 5e-9 * n_rows * n_columns * n_classes + 0.001 * n_classes
+
+
+def note_cost(model: str, n_rows: int, n_columns: int, n_classes: int) -> None:
+    """Print what a fit of many classes takes, before it is paid."""
+    seconds, deep = (fit_seconds(own, n_rows, n_columns, n_classes) for own in (model, "deep"))
+    if n_classes < _COSTLY_CLASSES or seconds < _LONG_SECONDS:
+        return
+    other = f"; --model deep takes about {_duration(deep)}" if model in ("rules", "compact") else ""
+    note(
+        f"{n_classes:,} classes in {n_rows:,} rows: a fit of {model} takes roughly {_duration(seconds)}, since its "
+        f"time grows with rows x classes{other}"
+    )
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(round(seconds), 1)} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -318,41 +378,39 @@ def _weights(column: pa.ChunkedArray, name: str, form: FileForm) -> NDArray[np.f
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _split(y: NDArray[Any], share: float, seed: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _split(y: NDArray[Any], share: float, seed: Any) -> list[NDArray[np.intp]]:
     """Rows to fit and rows to test, with the same shares of classes where each class has rows for both."""
     counts = np.unique(y, return_counts=True)[1]
     n_test = math.ceil(share * len(y))  # as train_test_split counts
     if n_test >= len(y):
         raise CommandError(f"--test is {share}, which leaves none of {len(y):,} rows to fit. Choose a smaller share.")
     can_stratify = counts.min() >= 2 and min(n_test, len(y) - n_test) >= len(counts)
-    fitted_on, tested_on = train_test_split(
+    parts = train_test_split(
         np.arange(len(y)), test_size=share, stratify=y if can_stratify else None, random_state=seed
     )
-    return np.sort(fitted_on), np.sort(tested_on)
+    return [np.sort(own) for own in parts]
 
 
 def _split_groups(
     column: pa.ChunkedArray, y: NDArray[Any], name: str, share: float, seed: Any
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+) -> list[NDArray[np.intp]]:
     """Rows to fit and rows to test, no group among both; rows without a group count as a group of their own each."""
     encoded = column.combine_chunks().dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     is_alone = np.isnan(codes)
     group = np.where(is_alone, len(encoded.dictionary) + np.cumsum(is_alone), codes).astype(np.int64)
     groups = np.unique(group)
-    n_groups = len(groups)
-    n_test = math.ceil(share * n_groups)
-    if n_test >= n_groups:
+    n_test = math.ceil(share * len(groups))
+    if n_test >= len(groups):
         raise CommandError(
-            f"--groups {name}: {n_groups:,} groups are too few to hold out a share of {share:g} of them. Choose a "
+            f"--groups {name}: {len(groups):,} groups are too few to hold out a share of {share:g} of them. Choose a "
             "smaller --test, or another column."
         )
-    tested = np.random.default_rng(seed).permutation(groups)[:n_test]
-    is_tested = np.isin(group, tested)
+    is_tested = np.isin(group, np.random.default_rng(seed).permutation(groups)[:n_test])
     absent = np.setdiff1d(y[is_tested], y[~is_tested])
     if len(absent):
         raise CommandError(
             f"--groups {name}: all rows of class {shown(absent[0].item())} are in groups that are held out. Choose "
             "another --seed, or a smaller --test."
         )
-    return np.flatnonzero(~is_tested), np.flatnonzero(is_tested)
+    return [np.flatnonzero(~is_tested), np.flatnonzero(is_tested)]

@@ -1,9 +1,11 @@
-"""Rows with labels from a file, as a fitted model reads them."""
+"""``ferl drift`` and ``ferl update``, and the rows with labels that they and other commands read from a file."""
 
 from __future__ import annotations
 
+import json
+from argparse import Namespace
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,42 +13,53 @@ import pyarrow.compute as pc
 import typer
 from numpy.typing import NDArray
 
-from ferl._cli.errors import CommandError
-from ferl._cli.report import Labels
-from ferl._tables.table_files import FileForm, RowReader, TableFile, known_column
+from ferl._cli.shell import CommandError, check_column, check_places, note
+from ferl._models.model import Model
+from ferl._tables.columns import arrow_column
+from ferl._tables.table_files import RowReader, TableFile, known_column
+from ferl._tables.values import CategoryLookup, plain_text
 from ferl._util.arrays import Ints
-from ferl.report.judged_table import NO_LABEL
-from ferl.rules import FERLClassifier
+from ferl._util.text import plain, shown
+from ferl.report.judged_table import NO_LABEL, OTHER_LABEL
+from ferl.saving import load_model, save_model
+
+_ALARM = 3.0  # standard errors
+_BY_CLASS = ("class_shift", "class_noise")
 
 
-@dataclass(frozen=True)
-class Source:
-    """A model, a table and how to read it.
+def run_drift(asked: Namespace) -> None:
+    """Print how later rows differ; the model stays as it is."""
+    run_update(Namespace(**vars(asked), out=None))
 
-    Attributes
-    ----------
-    model, table : Path
-        The files.
-    target : str or None
-        Column that holds the labels; None: there is none.
-    form : FileForm
-        How to read the table.
-    jobs : int
-        Number of threads.
-    """
 
-    model: Path
-    table: Path
-    target: str | None
-    form: FileForm
-    jobs: int
-
-    @classmethod
-    def of(
-        cls, model: Path, table: Path, target: str | None, separator: str | None, missing: tuple[str, ...], jobs: int
-    ) -> Source:
-        """From what a user types."""
-        return cls(model, table, target, FileForm(separator, missing), jobs)
+def run_update(asked: Namespace) -> None:
+    """Let a model learn from later rows, print how they differ, and write the model where a file is named."""
+    check_places([asked.out], asked.table)
+    estimator = load_model(asked.model)
+    rows = read_labelled(estimator.model_, asked)
+    others = rows.labels[rows.codes < 0]
+    if len(others):
+        raise CommandError(
+            f"{len(others):,} rows have a label such as {others[0]!r}, which is no class of the model. Leave them out, "
+            "or fit anew on all rows."
+        )
+    jobs = estimator.n_jobs
+    estimator.set_params(n_jobs=asked.jobs).partial_fit(rows.X, estimator.classes_[rows.codes])
+    drift = estimator.drift_
+    if drift is None:
+        raise CommandError(f"{asked.model.name} has no rules to compare later rows with. Fit it first.")
+    if asked.as_json:
+        figures = drift.to_dict()
+        shares = {name: {str(key): plain(own) for key, own in figures.pop(name).items()} for name in _BY_CLASS}
+        figures = {name: plain(own) for name, own in figures.items()} | shares
+        typer.echo(json.dumps(figures, ensure_ascii=False, indent=2))
+    else:
+        typer.echo(repr(drift))
+        if drift.z > _ALARM:
+            typer.echo("The labels follow the features in another way than they did: fit anew on recent rows.")
+    if asked.out is not None:
+        save_model(estimator.set_params(n_jobs=jobs), asked.out)
+        typer.echo(f"{len(rows.codes):,} rows learned; model in {asked.out}", err=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,37 +82,67 @@ class LabelledRows:
     labels: NDArray[np.object_]
 
 
-def read_labelled(estimator: FERLClassifier, source: Source) -> LabelledRows:
+def read_labelled(model: Model, asked: Namespace) -> LabelledRows:
     """The rows of a table that have a label; without a target, all rows."""
-    model = estimator.model_
-    file = TableFile(source.table, source.form)
-    known = None if source.target is None else Labels(model, file, source.target)
-    names = [name for name in file.names if name != source.target]
+    file = TableFile(asked.table, asked.form)
+    known = None if asked.target is None else Labels(model, file, asked.target)
+    names = [name for name in file.names if name != asked.target]
     reader = RowReader(model.schema, model.missing_features, names, file.path, file.form)
-    parts, codes, texts = [], [], []
+    parts, codes = [], []
+    labels: list[Any] = []
     n_missing = 0
     for batch in file.batches():
         own = np.full(batch.num_rows, -1, dtype=np.int32) if known is None else known.codes(batch)
         keep = own != NO_LABEL if known is not None else np.ones(batch.num_rows, dtype=bool)
         n_missing += int((~keep).sum())
-        kept = batch.filter(pa.array(keep))
+        kept, code = batch.filter(pa.array(keep)), np.maximum(own[keep], -1)
         read = reader.read(kept)
         reader.count(read)
         columns = [read.numbers.get(name, known_column(kept[name], file.form)) for name in reader.features]
         parts.append(pa.table(columns, names=reader.features))
-        codes.append(np.maximum(own[keep], -1))
-        if known is not None and source.target is not None:
-            texts += pc.cast(kept[source.target], pa.string()).to_pylist()
+        codes.append(code)
+        texts = [None] * len(code) if known is None else pc.cast(kept[asked.target], pa.string()).to_pylist()
+        labels += [model.classes[c].item() if c >= 0 else text for c, text in zip(code.tolist(), texts, strict=True)]
     if known is not None:
         known.refuse_if_all_are_others()
     if n_missing:
-        typer.echo(f"note: {n_missing:,} rows have no {source.target!r} and are left out", err=True)
+        note(f"{n_missing:,} rows have no {asked.target!r} and are left out")
     for line in reader.unseen_lines():
-        typer.echo(f"note: {line}", err=True)
-    if not parts or not sum(part.num_rows for part in parts):
+        note(line)
+    if not labels:
         raise CommandError(f"{file.path.name} has no row{' with a label' if known else ''}, so there is nothing to do.")
-    code = np.concatenate(codes)
-    labels = np.array([None] * len(code), dtype=object)
-    if known is not None:
-        labels[:] = [model.classes[c].item() if c >= 0 else t for c, t in zip(code.tolist(), texts, strict=True)]
-    return LabelledRows(pa.concat_tables(parts), code, labels)
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return LabelledRows(pa.concat_tables(parts), np.concatenate(codes), array)
+
+
+class Labels:
+    """The column of labels, as indices of a model's classes."""
+
+    def __init__(self, model: Model, file: TableFile, target: str) -> None:
+        check_column(file.names, target, file.path.name, "Leave --target out if there are no labels.")
+        if target in (model.schema.names or ()):
+            raise CommandError(f"{target!r} is a feature of the model. Name the column that holds the labels.")
+        self.target = target
+        self.form = file.form
+        self.lookup = CategoryLookup(model.classes)
+        self.n_known = 0
+        self.other: str | None = None
+
+    def codes(self, batch: pa.Table) -> Ints:
+        """The labels of a batch; ``NO_LABEL`` where one is missing, ``OTHER_LABEL`` for those of no class."""
+        column = arrow_column(f"Column {self.target!r}", known_column(batch[self.target], self.form))
+        known = np.nan_to_num(column.codes(self.lookup), nan=NO_LABEL)
+        codes: Ints = np.where(known == self.lookup.n_categories, OTHER_LABEL, known).astype(np.int32)
+        self.n_known += int((codes >= 0).sum())
+        if self.other is None:
+            self.other = next(map(plain_text, column.unseen(self.lookup)), None)
+        return codes
+
+    def refuse_if_all_are_others(self) -> None:
+        """A column without a single label of the model is the wrong column."""
+        if self.n_known == 0 and self.other is not None:
+            raise CommandError(
+                f"No value of column {self.target!r} (for example {shown(self.other)}) is a class of the model; these "
+                f"are {shown(list(map(plain_text, self.lookup.by_value)))}. Name another column, or leave --target out."
+            )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from argparse import Namespace
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from contextlib import nullcontext
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ferl._cli.errors import CommandError, check_place, check_wide
-from ferl._cli.options import label_named
+from ferl._cli.shell import CommandError, check_places, check_rules, label_named
+from ferl._estimator import FERLEstimator
 from ferl._models.model import Model
 from ferl._models.rule_model import RuleModel
 from ferl._sklearn import changed_parameters
@@ -26,7 +27,6 @@ from ferl._util.text import spoken
 from ferl.export import Scorecard, export_text
 from ferl.onnx import to_onnx
 from ferl.onnx.graph import onnx_module
-from ferl.rules import FERLClassifier
 from ferl.saving import load_model
 
 _MAX_SHOWN = 5
@@ -34,50 +34,30 @@ _MAX_RULES = 15
 _PAGE_LINES = 40
 
 
-@dataclass(frozen=True)
-class RulesWanted:
-    """Which rules are to be printed.
-
-    Attributes
-    ----------
-    shown : bool
-        Whether any are.
-    top : int or None
-        How many, those that say most; None: all.
-    page : int or None
-        One page of them, from 1; None: all, through a pager where standard output is a terminal.
-    """
-
-    shown: bool = False
-    top: int | None = None
-    page: int | None = None
-
-
-def run_inspect(model: Path, rules: RulesWanted, as_json: bool) -> None:
+def run_inspect(asked: Namespace) -> None:
     """Print what a model file holds, and its rules if they are asked for."""
-    estimator = load_model(model)
-    summary = summarise(estimator)
-    if as_json:
-        if rules.shown:
-            summary["rules"] = _page(export_text(estimator, max_rules=rules.top).splitlines(), rules.page)[0]
+    estimator = load_model(asked.model)
+    summary, model = summarise(estimator), estimator.model_
+    with_rules = asked.rules or asked.top is not None or asked.page is not None
+    if asked.as_json:
+        if with_rules:
+            summary["rules"] = _page(export_text(estimator, max_rules=asked.top).splitlines(), asked.page)[0]
         print(json.dumps(summary, ensure_ascii=False, indent=2))
         return
     console = Console()
-    if rules.page is None:
-        _show(summary, estimator.model_, console, with_weights=not rules.shown)
-    if not rules.shown:
+    if asked.page is None:
+        _show(summary, model, console, with_weights=not with_rules)
+    if not with_rules:
         return
-    text = export_text(estimator, max_rules=rules.top, width=max(console.width, 40))
-    lines, n_pages = _page(text.splitlines(), rules.page)
+    text = export_text(estimator, max_rules=asked.top, width=max(console.width, 40))
+    lines, n_pages = _page(text.splitlines(), asked.page)
     console.print()
     # A pager where somebody reads and there is more than fits; whoever asks for a page or for the top sees it at once.
-    if console.is_terminal and rules.page is None and len(lines) > console.height:
-        with console.pager():
-            console.print(Text("\n".join(lines)), soft_wrap=True)
-        return
-    console.print(Text("\n".join(lines)), soft_wrap=True)
-    if rules.page is not None:
-        typer.echo(f"page {rules.page} of {n_pages}", err=True)
+    is_long = console.is_terminal and asked.page is None and len(lines) > console.height
+    with console.pager() if is_long else nullcontext():
+        console.print(Text("\n".join(lines)), soft_wrap=True)
+    if asked.page is not None:
+        typer.echo(f"page {asked.page} of {n_pages}", err=True)
 
 
 def _page(lines: list[str], page: int | None) -> tuple[list[str], int]:
@@ -90,7 +70,7 @@ def _page(lines: list[str], page: int | None) -> tuple[list[str], int]:
     return lines[(page - 1) * _PAGE_LINES : page * _PAGE_LINES], n_pages
 
 
-def summarise(estimator: FERLClassifier) -> dict[str, Any]:
+def summarise(estimator: FERLEstimator[Any]) -> dict[str, Any]:
     """What a model holds, as a plain dict."""
     model = estimator.model_
     tree, width = model.tree, model.n_features
@@ -114,7 +94,7 @@ def summarise(estimator: FERLClassifier) -> dict[str, Any]:
         "training_rows_kept": len(tree.profile.exemplar_row),
         "parameters": {name: value if _is_plain(value) else str(value) for name, value in changed.items()},
         "features": features,
-        **({} if not isinstance(model, RuleModel) else _weights(model)),
+        **_weights(model),
         **({"history": list(model.history)} if model.history else {}),
     }
 
@@ -130,7 +110,14 @@ def _kind(model: Model, feature: int, categories: Any) -> dict[str, Any]:
     return {"kind": "date" if kind.is_date else "number", **meanings}
 
 
-def _weights(model: RuleModel) -> dict[str, Any]:
+@singledispatch
+def _weights(model: Model) -> dict[str, Any]:
+    """What only one kind of model holds."""
+    return {}
+
+
+@_weights.register
+def _(model: RuleModel) -> dict[str, Any]:
     """Weights of evidence, for the classes in their order; the rule that says most first."""
     weights, names = model.rules, model.column_names()
     order = np.argsort(-np.abs(weights.weight).max(axis=1, initial=0.0), kind="stable")
@@ -201,45 +188,58 @@ def _listed(values: list[Any], between: str = ", ") -> str:
     return f"{listed}{between}... ({len(values)} in all)" if len(values) > _MAX_SHOWN else listed
 
 
-def run_export(model: Path, out: Path, with_novelty: bool, dtype: str) -> None:
-    """Write a model as ONNX, checked as onnx checks it, and say what its inputs and outputs are."""
-    check_place(out, model)
+def run_export(asked: Namespace) -> None:
+    """Write a model as ONNX, its rules as a scorecard, or both."""
+    if asked.out is None and asked.scorecard is None:
+        raise CommandError("Name a file: -o model.onnx for ONNX, --scorecard points.csv for a scorecard.")
+    numbers = {name: getattr(asked, name) for name in ("base_points", "base_odds", "points_to_double")}
+    counted = {name: value for name, value in numbers.items() if value is not None}
+    about_points = [f"--{name.replace('_', '-')}" for name in counted]
+    about_points += ["--positive"] * (asked.positive is not None) + ["--rounded"] * asked.rounded
+    if about_points and asked.scorecard is None:
+        raise CommandError(f"{about_points[0]} is about the points of a scorecard; add --scorecard points.csv.")
+    check_places([asked.out, asked.scorecard], asked.model)
+    if asked.scorecard is not None:
+        _write_scorecard(asked, counted)
+    if asked.out is not None:
+        _write_onnx(asked)
+
+
+def _write_onnx(asked: Namespace) -> None:
+    """Write a model as ONNX, checked as onnx checks it, and print what its inputs and outputs are."""
     try:
         onnx = onnx_module()
     except ImportError as error:
         raise CommandError(str(error)) from error
-    exported = to_onnx(load_model(model), novelty=with_novelty, dtype=dtype)
+    exported = to_onnx(load_model(asked.model), novelty=asked.novelty, dtype=asked.dtype)
     onnx.checker.check_model(exported, full_check=True)
     content = exported.SerializeToString()
-    with replacing(out) as beside:
+    with replacing(asked.out) as beside:
         beside.write_bytes(content)
-    inputs = ", ".join(own.name for own in exported.graph.input)
-    outputs = ", ".join(own.name for own in exported.graph.output)
-    typer.echo(f"{out}: {len(content):,} bytes\ninputs: {inputs}\noutputs: {outputs}")
+    inputs, outputs = (", ".join(own.name for own in some) for some in (exported.graph.input, exported.graph.output))
+    typer.echo(f"{asked.out}: {len(content):,} bytes\ninputs: {inputs}\noutputs: {outputs}")
 
 
-def run_scorecard(model: Path, out: Path, positive: str | None, counted: dict[str, Any]) -> None:
-    """Write the scorecard of a wide model in the form that the name of the file says, and say what totals mean.
+def _write_scorecard(asked: Namespace, counted: dict[str, Any]) -> None:
+    """Write a scorecard in the form that the name of the file means, and print what totals mean.
 
     Parameters
     ----------
-    model, out : Path
-        The files.
-    positive : str or None
-        Class that the points speak for; None: the second one.
+    asked : Namespace
+        The options.
     counted : dict
         How points are counted: further parameters of :class:`ferl.export.Scorecard`.
     """
-    check_place(out, model)
     for name in ("base_odds", "points_to_double"):
         if not counted.get(name, 1.0) > 0:
             raise CommandError(f"--{name.replace('_', '-')} is {counted[name]:g}; it must be greater than 0.")
-    estimator = load_model(model)
-    check_wide(estimator.model_, "--scorecard", model)
+    out, positive = asked.scorecard, asked.positive
+    estimator = load_model(asked.model)
+    check_rules(estimator.model_, "--scorecard", asked.model)
     if positive is not None and (n_classes := len(estimator.classes_)) != 2:
         raise CommandError(f"--positive is {positive!r}, but each of {n_classes} classes has points. Leave it out.")
-    label = None if positive is None else label_named(estimator.model_, positive, "--positive")
-    card = Scorecard(estimator, positive=label, **counted)
+    label = label_named(estimator.model_, positive, "--positive")
+    card = Scorecard(estimator, positive=label, rounded=asked.rounded, **counted)
     forms: dict[str, Callable[[], str | None]] = {".csv": card.csv, ".txt": card.text, ".tex": card.latex}
     if out.suffix.lower() not in forms:
         raise CommandError(f"{out.name} ends in {out.suffix!r}; a scorecard is written to .csv, .txt or .tex.")

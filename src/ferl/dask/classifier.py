@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ferl._answers import Answers
 from ferl._estimator import FERLEstimator
+from ferl._judge.judgement import check_decision
 from ferl._learn.rows import Rows
-from ferl._read.decision import check_decision
 from ferl._sklearn import HasMethods
 from ferl._tables import NOTHING_SAID, TableDescription
 from ferl.dask.answers import DaskEvidence, Question, ask, evidence_columns

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl._judge.judgement import decide
 from ferl._models.evidence import Evidence
 from ferl._models.model import Model
-from ferl._read.decision import decide
 from ferl._tables.columns import Column
 from ferl._util.arrays import Bools, Floats, Ints
 from ferl._util.text import shown_line, shown_names

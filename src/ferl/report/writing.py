@@ -17,8 +17,8 @@ from markupsafe import Markup
 from numpy.typing import ArrayLike, NDArray
 
 from ferl._answers import model_of
+from ferl._judge.judgement import check_decision
 from ferl._models.model import Model
-from ferl._read.decision import check_decision
 from ferl._sklearn import changed_parameters, check_rows, checked_input
 from ferl._tables import codes_of, read_table
 from ferl._tables.columns import array_column, infinity_message

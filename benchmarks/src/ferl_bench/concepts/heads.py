@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ferl._util.arrays import Floats
 from ferl.concepts.estimator import default_head
-from ferl_bench.methods.ferl import fit
+from ferl_bench.methods.ferl import MODELS, fit
 
 Labels = NDArray[np.int64]
 Figures = dict[str, dict[str, float]]
@@ -28,7 +28,7 @@ FEW = (4, 6, 8, 12, 16, 24, 32, 48)  # concepts that heads have to do with
 # Concepts that a network sees are noisier than measurements: larger leaves than for tables. Entropy, which halves many
 # classes where Gini takes them off one by one, and narrow bands make an answer rest on few concepts. Chosen on training
 # rows of four sets (docs/guide/concepts.md).
-TREE_SETTINGS: dict[str, Any] = {"variant": "deep", "criterion": "entropy", "band_scale": 0.75, "min_leaf_weight": 5.0}
+TREE_SETTINGS: dict[str, Any] = {**MODELS["deep"], "criterion": "entropy", "band_scale": 0.75, "min_leaf_weight": 5.0}
 
 
 @dataclass(frozen=True)

@@ -240,8 +240,7 @@ def _method(name: str, binary: bool, paper: dict[str, float]) -> Method:
         code=(
             "ferl_bench/discretise.py",
             "ferl_bench/methods/cdt.py",
-            "ferl/_learn/mdlp.py",
-            "ferl/_learn/partitions.py",
+            "ferl/_learn/word_builders.py",
         ),
         paper={"accuracy": 76.60, "aurc": 13.90, "size": 125, **paper},
     )

@@ -149,8 +149,7 @@ METHODS = (
         code=(
             "ferl_bench/discretise.py",
             "ferl_bench/methods/ncc.py",
-            "ferl/_learn/mdlp.py",
-            "ferl/_learn/partitions.py",
+            "ferl/_learn/word_builders.py",
         ),
         paper={
             "accuracy": 77.97,

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ferl import metrics
+from ferl import Evidence, metrics
 from ferl._util.arrays import Floats
 from ferl_bench.data import DataSet, encode
 from ferl_bench.headline import Headline, goal
-from ferl_bench.methods.ferl import TREE_OF_WORDS
+from ferl_bench.methods.ferl import MODELS, TREE_OF_WORDS, classifier_of
 from ferl_bench.protocol import make_folds
 from ferl_bench.render import Report, Section
 from ferl_bench.study import Study
 from ferl_bench.table import Request, Table
-
-if TYPE_CHECKING:
-    from ferl import Evidence
 
 Figures = Mapping[str, float]
 Key = tuple[str, str]
@@ -33,9 +30,9 @@ PAPER_ECE = 15.8  # of FERL-deep, as it is
 WIDE_ECE = 5.5  # at most, wanted of wide rules as they are
 N_DRAWS = 10
 VARIANTS: dict[str, dict[str, Any]] = {
-    "wide": {"variant": "wide"},
-    **{f"wide, {n_rules} rules": {"variant": "wide", "max_rules": n_rules} for n_rules in (50, 15, 10)},
-    **{variant: {"variant": variant} for variant in ("deep", "medium", "compact")},
+    "wide": MODELS["wide"],
+    **{f"wide, {n_rules} rules": {**MODELS["wide"], "max_rules": n_rules} for n_rules in (50, 15, 10)},
+    **{variant: MODELS[variant] for variant in ("deep", "medium", "compact")},
     "compact, the paper's tree": TREE_OF_WORDS,
 }
 TREATMENTS: dict[str, dict[str, Any]] = {
@@ -110,9 +107,9 @@ def treatments_of(variant: str) -> dict[str, dict[str, Any]]:
 def _treated(variant: str, fitting: Part, calibration: Part, test: Part, seed: int) -> list[tuple[str, Evidence]]:
     from ferl._tables import codes_of
     from ferl.calibration import CalibratedFERL, fit_map
-    from ferl_bench.remembering import RememberingFERL
+    from ferl_bench.remembering import remembering
 
-    template = RememberingFERL(**VARIANTS[variant], random_state=seed, n_jobs=1)
+    template = remembering(classifier_of(VARIANTS[variant], random_state=seed, n_jobs=1))
     fitted = clone(template).fit(fitting.X, fitting.y)
     answers = []
     for name, options in treatments_of(variant).items():
@@ -133,7 +130,7 @@ def _treated(variant: str, fitting: Part, calibration: Part, test: Part, seed: i
 
 def _without_ignorance(evidence: Evidence) -> Evidence:
     """The probability as if it were all belief."""
-    return replace(evidence, belief=evidence.probability, ignorance=np.zeros(len(evidence)), weighed=None)
+    return Evidence(evidence.probability, np.zeros(len(evidence)), evidence.conflict, evidence.classes)
 
 
 def _figures(evidence: Evidence, y: NDArray[np.int64], n_classes: int) -> Figures:

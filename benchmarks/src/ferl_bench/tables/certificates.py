@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,14 +14,11 @@ from ferl._util.arrays import Floats
 from ferl_bench.attack import Attacker
 from ferl_bench.data import DataSet, encode
 from ferl_bench.headline import GOAL, Headline
-from ferl_bench.methods.ferl import TREE_OF_WORDS, fit
+from ferl_bench.methods import ferl
 from ferl_bench.protocol import SEED, make_folds
 from ferl_bench.render import Report, Section
 from ferl_bench.study import Study
 from ferl_bench.table import Request, Table
-
-if TYPE_CHECKING:
-    from ferl import FERLClassifier
 
 Figures = dict[str, float]
 
@@ -35,10 +32,10 @@ WIDE_ROWS, WIDE_ROUNDS = 300, 4  # as many rows of wide rules are attacked as of
 INSIDE = 1 - 1e-9
 
 MODELS: dict[str, dict[str, Any]] = {
-    "vote": {"variant": "deep", "combination": "vote"},
-    "dempster": {"variant": "deep"},
-    "compact": TREE_OF_WORDS,
-    "wide": {"variant": "wide"},
+    "vote": {**ferl.MODELS["deep"], "combination": "vote"},
+    "dempster": ferl.MODELS["deep"],
+    "compact": ferl.TREE_OF_WORDS,
+    "wide": ferl.MODELS["wide"],
 }
 """Parameters, by the name in figures."""
 
@@ -117,7 +114,7 @@ def measure(data: DataSet) -> Figures:
     for fold in make_folds(data.y):
         X_fit, X_test = encode(data, fold.fitting, fold.test)
         for name, parameters in MODELS.items():
-            model = fit(parameters, X_fit, data.y[fold.fitting], fold.index)
+            model = ferl.fit(parameters, X_fit, data.y[fold.fitting], fold.index)
             for key, values in _radii(name, model, X_test[:MAX_ROWS]).items():
                 radii.setdefault(key, []).append(values)
             if fold.index == 0:
@@ -129,7 +126,7 @@ def measure(data: DataSet) -> Figures:
     }
 
 
-def _radii(name: str, model: FERLClassifier, rows: Floats) -> dict[str, Floats]:
+def _radii(name: str, model: ferl.Classifier, rows: Floats) -> dict[str, Floats]:
     from ferl._models.certificates import global_radius, lipschitz_radius, local_radius
 
     evidence, scale = model.predict_evidence(rows), np.ones(rows.shape[1])
@@ -142,7 +139,7 @@ def _radii(name: str, model: FERLClassifier, rows: Floats) -> dict[str, Floats]:
     return {"local": local, "lipschitz": whole, "open": opened, "ratio": local[compared] / whole[compared]}
 
 
-def _attack(name: str, model: FERLClassifier, rows: Floats) -> dict[str, list[float]]:
+def _attack(name: str, model: ferl.Classifier, rows: Floats) -> dict[str, list[float]]:
     rng, attacker = np.random.default_rng(SEED), Attacker(model, np.ones(rows.shape[1]))
     radius, is_wide = model.certified_radius(rows), name == "wide"
     n_tried, n_successful, n_unchanged = 0, 0, 0

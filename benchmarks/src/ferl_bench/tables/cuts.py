@@ -10,7 +10,7 @@ import numpy as np
 from rich.progress import track
 
 from ferl_bench.facts import n_cores, versions
-from ferl_bench.methods.ferl import fit
+from ferl_bench.methods.ferl import MODELS, fit
 from ferl_bench.render import Report, Section
 from ferl_bench.table import Request, Table
 from ferl_bench.threads import one_thread
@@ -76,7 +76,7 @@ def measure(n_resamples: int, n_rows: int, flipped: float, repetitions: int) -> 
         rng = np.random.default_rng([n_rows, round(100 * flipped), draw])
         X = rng.random((n_rows, 1))
         y = ((X[:, 0] > CUT) ^ (rng.random(n_rows) < flipped)).astype(np.int64)
-        tree = fit({"variant": "deep", "max_rules": 2, "n_resamples": n_resamples}, X, y, draw).tree_
+        tree = fit({**MODELS["deep"], "max_rules": 2, "n_resamples": n_resamples}, X, y, draw).tree_
         if tree.cuts is None or tree.n_nodes == 1:
             continue
         low, high = tree.cuts.interval[0]

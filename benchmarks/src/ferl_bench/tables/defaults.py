@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ferl_bench.cache import Result
 from ferl_bench.method import Method
-from ferl_bench.methods.ferl import fit, prediction_set, size
+from ferl_bench.methods.ferl import MODELS, fit, prediction_set, size
 from ferl_bench.render import Report
 from ferl_bench.rows import ANSWERS, LOG_LOSS, SETS, Row, failure_notes, make_row, method_section, require_some
 from ferl_bench.table import Request, Table
@@ -82,7 +82,7 @@ def _method(label: str, parameters: Mapping[str, Any], repeat: int, reads_catego
 
 def run_defaults(request: Request) -> Report:
     """Measure each alternative to a default of deep trees on the calibration parts, over several seeds."""
-    alternatives = [(label, {"variant": "deep", **change}) for label, change in ALTERNATIVES]
+    alternatives = [(label, {**MODELS["deep"], **change}) for label, change in ALTERNATIVES]
     return run_alternatives(request, Alternatives("defaults", "Defaults of trees", alternatives, N_SEEDS))
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferl_bench.methods.ferl import TREE_OF_WORDS
+from ferl_bench.methods.ferl import MODELS, TREE_OF_WORDS
 from ferl_bench.render import Report
 from ferl_bench.table import Request, Table
 from ferl_bench.tables.defaults import Alternatives, run_alternatives
+
+OTHER_WORDS = (("quantiles", "quantile"), ("MDLP", "mdlp"))
 
 # Each line changes one thing, or two where it says so.
 CHANGES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("compact", {}),
     *((f"worth {worth:g}", {"min_rule_worth": worth}) for worth in (0.03, 0.04, 0.08)),
-    ("quantiles", {"partition": "quantile"}),
-    ("MDLP", {"partition": "mdlp"}),
+    *((label, {"words": words, "max_rules": 15, "min_rule_worth": 0.05}) for label, words in OTHER_WORDS),
     *((f"wide in words, {n} rules", {"min_rule_worth": 0.0, "max_rules": n}) for n in (50, 15, 10, 6)),
 )
 
@@ -30,10 +31,10 @@ CHANGES_OF_TREE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("tree, 2 sets", {"n_sets": 2}),
     ("tree, 4 sets", {"n_sets": 4}),
     ("tree, 5 sets", {"n_sets": 5}),
-    ("tree, width", {"partition": "width"}),
-    ("tree, MDLP", {"partition": "mdlp"}),
-    ("tree, MDLP, worth 0.04", {"partition": "mdlp", "min_rule_worth": 0.04}),
-    ("tree, MDLP, 5 sets", {"partition": "mdlp", "n_sets": 5}),
+    ("tree, width", {"words": "width"}),
+    ("tree, MDLP", {"words": "mdlp"}),
+    ("tree, MDLP, worth 0.04", {"words": "mdlp", "min_rule_worth": 0.04}),
+    ("tree, MDLP, 5 sets", {"words": "mdlp", "n_sets": 5}),
     ("tree, cci", {"criterion": "cci"}),
     ("tree, vote", {"combination": "vote"}),
     ("tree, leaves only", {"sources": "leaves"}),
@@ -46,7 +47,7 @@ N_SEEDS = 1
 
 def run_defaults_compact(request: Request) -> Report:
     """Measure each alternative on the calibration parts."""
-    alternatives = [(label, {"variant": "compact", **change}) for label, change in CHANGES]
+    alternatives = [(label, {**MODELS["compact"], **change}) for label, change in CHANGES]
     alternatives += [(label, {**TREE_OF_WORDS, **change}) for label, change in CHANGES_OF_TREE]
     return run_alternatives(request, Alternatives("defaults_compact", "Defaults of compact", alternatives, N_SEEDS))
 

@@ -24,7 +24,7 @@ N_SEEDS = 1
 
 def run_defaults_wide(request: Request) -> Report:
     """Measure each alternative on the calibration parts."""
-    alternatives = [(label, {"variant": "wide", **change}) for label, change in CHANGES]
+    alternatives = list(CHANGES)
     return run_alternatives(
         request, Alternatives("defaults_wide", "Defaults of wide rules", alternatives, N_SEEDS, reads_categories=True)
     )

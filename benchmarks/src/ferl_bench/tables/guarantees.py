@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.progress import track
 from scipy import stats
+from sklearn.base import clone
 
 from ferl_bench.facts import n_cores, versions
 from ferl_bench.headline import GOAL, Headline
+from ferl_bench.methods.ferl import MODELS, classifier_of
 from ferl_bench.render import Report, Section
 from ferl_bench.simulation import CLASS_SHARES, Population, make_population
 from ferl_bench.table import Request, Table
@@ -104,13 +106,13 @@ def run_guarantees(request: Request) -> Report:
 def measure_sets(population: Population, random: np.random.Generator, seed: int) -> Figures:
     """Coverage and size of the sets of one draw, for every score and mode."""
     from ferl.conformal import ConformalFERL
-    from ferl_bench.remembering import RememberingFERL
+    from ferl_bench.remembering import remembering
 
     X, y = population.X, population.y
     fitting, calibration = population.draw(N_FITTING, random), population.draw(N_CALIBRATION, random)
     both = np.concatenate([fitting, calibration])
-    template = RememberingFERL("medium", random_state=seed)
-    fitted = RememberingFERL("medium", random_state=seed).fit(X[fitting], y[fitting])
+    template = remembering(classifier_of(MODELS["medium"], random_state=seed))
+    fitted = clone(template).fit(X[fitting], y[fitting])
     figures: Figures = {}
     for mode, mode_options in MODES.items():
         for score, score_options in SCORES.items():
@@ -144,16 +146,16 @@ def _set_figures(name: str, population: Population, model: Any, sets: NDArray[np
 def measure_control(population: Population, random: np.random.Generator, seed: int) -> Figures:
     """Error rate among the answered rows of the population after one calibration, for every way to do it."""
     from ferl.abstention import RiskControlledFERL
-    from ferl_bench.remembering import RememberingFERL
+    from ferl_bench.remembering import remembering
 
     X, y = population.X, population.y
     fitting, calibration = population.draw(N_FITTING, random), population.draw(N_RISK_CALIBRATION, random)
-    template = RememberingFERL("medium", random_state=seed)
+    template = remembering(classifier_of(MODELS["medium"], random_state=seed))
     figures: Figures = {}
     for name, options in {**CONTROLS, PREFIT: {}}.items():
         if options.get("signal") == "novelty" and not hasattr(template, "novelty"):
             continue
-        given = RememberingFERL("medium", random_state=seed).fit(X[fitting], y[fitting]) if name == PREFIT else template
+        given = clone(template).fit(X[fitting], y[fitting]) if name == PREFIT else template
         model = RiskControlledFERL(given, risk=RISK, confidence=CONFIDENCE, random_state=seed, **options)
         if name != PREFIT:
             model.fit(X[fitting], y[fitting])
@@ -177,7 +179,7 @@ def measure_edge(random: np.random.Generator) -> Figures:
 
     A promise is broken whenever one is made where the error rate among answered rows exceeds the risk by anything.
     """
-    from ferl.abstention.bounds import Ladder, bonferroni, fixed_sequence
+    from ferl.abstention import Ladder, bonferroni, fixed_sequence
 
     figures: Figures = {}
     signal = random.random(N_RISK_CALIBRATION)

@@ -11,10 +11,12 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from ferl_bench.big_table import N_NUMBERS, TARGET, draw, write_parts
 from ferl_bench.facts import n_cores, versions
 from ferl_bench.headline import goal
+from ferl_bench.methods.ferl import MODELS, classifier_of
 from ferl_bench.race import verdict
 from ferl_bench.render import Finding, Report, Section, Step, shown_steps
 from ferl_bench.subprocess_call import Measured, subprocess_call
@@ -113,13 +115,10 @@ def as_numbers(frame: Any) -> Any:
 
 
 def fit_ferl(folder: Path, n_tested: int, n_rows: int | None, **parameters: Any) -> dict[str, float]:
-    """Fit FERL in memory, deep unless the parameters say otherwise; return seconds and accuracy."""
-    from ferl import FERLClassifier
-
+    """Fit FERL with these parameters in memory; return seconds and accuracy."""
     X, y = read_rows(folder, n_rows)
-    chosen: dict[str, Any] = {"variant": "deep", "random_state": SEED} | parameters
-    model = FERLClassifier(**chosen)
-    FERLClassifier(**chosen).fit(X[:1000], y[:1000])  # the first fit of a process also loads code
+    model = classifier_of(parameters, random_state=SEED)
+    clone(model).fit(X[:1000], y[:1000])  # the first fit of a process also loads code
     started = perf_counter()
     model.fit(X, y)
     seconds = perf_counter() - started
@@ -154,12 +153,12 @@ def fit_lightgbm(folder: Path, n_tested: int) -> dict[str, float]:
     return {"seconds": seconds, "accuracy": float((model.predict(X_test) == y_test).mean())}
 
 
-def fit_stream(folder: Path, n_tested: int, variant: str = "deep") -> dict[str, float]:
+def fit_stream(folder: Path, n_tested: int, name: str = "deep") -> dict[str, float]:
     """Fit from files, on as many threads as the larger cluster has workers."""
     from ferl.streaming import fit_parquet
 
     started = perf_counter()
-    model = fit_parquet(folder, TARGET, estimator=classifier(variant, random_state=SEED, n_jobs=N_WORKERS))
+    model = fit_parquet(folder, TARGET, estimator=classifier_of(MODELS[name], random_state=SEED, n_jobs=N_WORKERS))
     seconds = perf_counter() - started
     X_test, y_test = held_out_rows(n_tested)
     return {"seconds": seconds, "accuracy": model.score(X_test, y_test)}
@@ -173,20 +172,21 @@ def gain_by_threads(folder: Path, sizes: Sizes) -> dict[str, Gain]:
     return thread_gains(X, numbers, y, **chosen, seed=SEED)
 
 
-def fit_cluster(folder: Path, n_workers: int, variant: str = "deep") -> dict[str, float]:
+def fit_cluster(folder: Path, n_workers: int, name: str = "deep") -> dict[str, float]:
     """Fit on a cluster of single-threaded workers on this machine."""
     import dask.dataframe as dd
     from distributed import Client, LocalCluster
 
-    from ferl.dask import DaskFERLClassifier
+    from ferl.dask import DaskFERLClassifier, DaskFERLTreeClassifier
 
     with (
         LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster,
         Client(cluster) as client,
     ):
         table = dd.read_parquet(folder)
+        kind: Any = DaskFERLTreeClassifier if "variant" in MODELS[name] else DaskFERLClassifier
         started = perf_counter()
-        DaskFERLClassifier(variant, random_state=SEED, client=client).fit(table.drop(columns=TARGET), table[TARGET])
+        kind(**MODELS[name], random_state=SEED, client=client).fit(table.drop(columns=TARGET), table[TARGET])
         return {"seconds": perf_counter() - started}
 
 
@@ -198,14 +198,18 @@ def fit_cluster(folder: Path, n_workers: int, variant: str = "deep") -> dict[str
 def _race(folder: Path, sizes: Sizes, step: Step) -> Finding:
     runners: dict[str, Callable[[], Measured]] = {
         "CART, 150 leaves": lambda: subprocess_call(fit_cart, folder, sizes.tested),
-        "FERL-deep, one thread": lambda: subprocess_call(partial(fit_ferl, n_jobs=1), folder, sizes.tested, None),
-        "FERL-deep, all cores": lambda: subprocess_call(partial(fit_ferl, n_jobs=-1), folder, sizes.tested, None),
+        "FERL-deep, one thread": lambda: subprocess_call(
+            partial(fit_ferl, **MODELS["deep"], n_jobs=1), folder, sizes.tested, None
+        ),
+        "FERL-deep, all cores": lambda: subprocess_call(
+            partial(fit_ferl, **MODELS["deep"], n_jobs=-1), folder, sizes.tested, None
+        ),
     }
     for name, n_jobs in (("one thread", 1), ("all cores", -1)):
-        call = partial(fit_ferl, variant="wide", n_jobs=n_jobs)
+        call = partial(fit_ferl, **MODELS["wide"], n_jobs=n_jobs)
         runners[f"FERL-wide, {name}"] = partial(subprocess_call, call, folder, sizes.tested, None)
     for n_rules in (50, 15, 10):
-        call = partial(fit_ferl, variant="wide", max_rules=n_rules, n_jobs=-1)
+        call = partial(fit_ferl, **MODELS["wide"], max_rules=n_rules, n_jobs=-1)
         runners[f"FERL-wide, {n_rules} rules, all cores"] = partial(subprocess_call, call, folder, sizes.tested, None)
     if find_spec("lightgbm"):
         runners["LightGBM, 100 trees, all cores"] = lambda: subprocess_call(fit_lightgbm, folder, sizes.tested)
@@ -242,7 +246,7 @@ def _samples(folder: Path, sizes: Sizes, step: Step) -> Finding:
     for growth_rows in sizes.samples:
         name = "all rows" if growth_rows is None else f"{growth_rows:,}"
         step(f"splits chosen on {name}")
-        call = partial(fit_ferl, n_jobs=-1, growth_rows=growth_rows)
+        call = partial(fit_ferl, **MODELS["deep"], n_jobs=-1, growth_rows=growth_rows)
         found[name] = subprocess_call(call, folder, sizes.tested, None).value
         rows.append([name, f"{found[name]['seconds']:.2f}", f"{100 * found[name]['accuracy']:.2f}"])
     title = f"Splits chosen on a sample (growth_rows), {sizes.raced:,} rows"
@@ -275,8 +279,8 @@ def _streams(files: dict[int, Path], sizes: Sizes, step: Step) -> Finding:
     return Finding(section, {"deep": {str(n): own for n, own in found.items()}, "wide": {str(most): wide}}, goals)
 
 
-def _streamed(folder: Path, n_tested: int, variant: str = "deep") -> dict[str, float]:
-    own = subprocess_call(fit_stream, folder, n_tested, variant)
+def _streamed(folder: Path, n_tested: int, name: str = "deep") -> dict[str, float]:
+    own = subprocess_call(fit_stream, folder, n_tested, name)
     return {**own.value, "gigabytes": own.peak / 1e9}
 
 
@@ -298,15 +302,15 @@ def _threads(folder: Path, sizes: Sizes, step: Step) -> Finding:
 
 
 def _cluster(folder: Path, streamed: Mapping[str, float], step: Step) -> Finding:
-    """Fits on workers; `streamed`: seconds of each variant from the same files, on as many cores as two workers."""
+    """Fits on workers; `streamed`: seconds of each model from the same files, on as many cores as two workers."""
     found: dict[tuple[str, int], float] = {}
-    for variant, n_workers in (("deep", 1), ("deep", N_WORKERS), ("wide", N_WORKERS)):
-        step(f"cluster of {n_workers}, {variant}")
-        found[variant, n_workers] = subprocess_call(fit_cluster, folder, n_workers, variant).value["seconds"]
+    for name, n_workers in (("deep", 1), ("deep", N_WORKERS), ("wide", N_WORKERS)):
+        step(f"cluster of {n_workers}, {name}")
+        found[name, n_workers] = subprocess_call(fit_cluster, folder, n_workers, name).value["seconds"]
     gain = found["deep", 1] / found["deep", N_WORKERS]
-    dearer = {variant: found[variant, N_WORKERS] / seconds for variant, seconds in streamed.items()}
+    dearer = {name: found[name, N_WORKERS] / seconds for name, seconds in streamed.items()}
     named = {1: "one worker", N_WORKERS: f"{N_WORKERS} workers"}
-    seconds_of = {f"FERL-{variant}, {named[n_workers]}": own for (variant, n_workers), own in found.items()}
+    seconds_of = {f"FERL-{name}, {named[n_workers]}": own for (name, n_workers), own in found.items()}
     rows = [[name, f"{own:.1f}"] for name, own in seconds_of.items()]
     goals = [
         goal("Dask, speed-up by a second worker", gain, 1.6, more_is_better=True),

@@ -8,12 +8,12 @@ from statistics import fmean
 
 import numpy as np
 
-from ferl import FERLClassifier, metrics
+from ferl import metrics
 from ferl._util.arrays import Floats
 from ferl_bench.data import DataSet, encode
 from ferl_bench.errors import BenchError
 from ferl_bench.headline import Headline
-from ferl_bench.methods.ferl import fit
+from ferl_bench.methods import ferl
 from ferl_bench.protocol import Fold, make_folds
 from ferl_bench.render import Report, Section
 from ferl_bench.study import Study
@@ -26,7 +26,7 @@ N_OUTSIDE_SETS = 7  # as many as in the paper, which does not name them
 N_OUTSIDE_FOLDS = 2
 OUTSIDE = (1.0, 2.0)  # how far rows are moved, in ranges of each feature
 GATES = {False: "unbounded", True: "bounded"}
-MODELS = {"FERL-wide": "wide", "FERL-deep": "deep"}
+MODELS = {f"FERL-{name}": ferl.MODELS[name] for name in ("wide", "deep")}
 COLUMNS = {
     "accuracy": ("Acc.", ".2f"),
     "set_coverage": ("Set cov.", ".2f"),
@@ -81,8 +81,8 @@ def measure(data: DataSet, with_outside: bool) -> dict[str, Figures]:
     found: dict[str, list[Figures]] = {}
     for fold in make_folds(data.y):
         X, X_test = encode(data, fold.fitting, fold.test)
-        for name, variant in MODELS.items():
-            fitted = fit({"variant": variant}, X, data.y[fold.fitting], fold.index)
+        for name, parameters in MODELS.items():
+            fitted = ferl.fit(parameters, X, data.y[fold.fitting], fold.index)
             moved = move_outside(X, X_test, fold.index) if with_outside and fold.index < N_OUTSIDE_FOLDS else None
             for gate in GATES:
                 model = fitted.reading(support_gate=gate)
@@ -92,7 +92,7 @@ def measure(data: DataSet, with_outside: bool) -> dict[str, Figures]:
     }
 
 
-def _measure_fold(data: DataSet, fold: Fold, model: FERLClassifier, X_test: Floats, moved: Floats | None) -> Figures:
+def _measure_fold(data: DataSet, fold: Fold, model: ferl.Classifier, X_test: Floats, moved: Floats | None) -> Figures:
     y_test = data.y[fold.test]
     sets = np.zeros((len(X_test), len(data.class_names)), dtype=bool)
     sets[:, model.classes_] = model.predict_set(X_test)

@@ -14,6 +14,7 @@ from rich.progress import track
 
 from ferl_bench.data import DataSet
 from ferl_bench.headline import GOAL, Headline
+from ferl_bench.methods.ferl import MODELS, classifier_of, fit
 from ferl_bench.mixed import Fit, MixedTable, as_objects, boosted, generate, native, of_data_set, prepared, with_holes
 from ferl_bench.protocol import DESCRIPTION, make_folds
 from ferl_bench.race import race
@@ -49,17 +50,15 @@ SPEED_NOTES = (
 def _forms() -> dict[str, Fit]:
     from sklearn.tree import DecisionTreeClassifier
 
-    from ferl import FERLTreeClassifier
-
     return {
-        WIDE: partial(native, {"variant": "wide"}),
+        WIDE: partial(native, MODELS["wide"]),
         **{
-            f"FERL-wide, {n_rules} rules, native": partial(native, {"variant": "wide", "max_rules": n_rules})
+            f"FERL-wide, {n_rules} rules, native": partial(native, {**MODELS["wide"], "max_rules": n_rules})
             for n_rules in WIDE_RULES
         },
-        NATIVE: partial(native, {"variant": "deep"}),
-        SMALLER: partial(native, {"variant": "medium"}),
-        PREPARED: partial(prepared, lambda seed: FERLTreeClassifier("deep", random_state=seed, n_jobs=1)),
+        NATIVE: partial(native, MODELS["deep"]),
+        SMALLER: partial(native, MODELS["medium"]),
+        PREPARED: partial(prepared, lambda seed: classifier_of(MODELS["deep"], random_state=seed, n_jobs=1)),
         "CART, one-hot + median": partial(prepared, lambda seed: DecisionTreeClassifier(random_state=seed)),
         BOOSTED: boosted,
     }
@@ -130,9 +129,7 @@ def large_frame(n_rows: int) -> dict[str, float]:
 
 
 def _fit_frame(frame: Any, y: Any) -> Any:
-    from ferl import FERLTreeClassifier
-
-    return FERLTreeClassifier("deep", random_state=0, n_jobs=1).fit(frame, y)
+    return fit(MODELS["deep"], frame, y, 0)
 
 
 def make_report(

@@ -1,4 +1,4 @@
-"""ConformalFERL: prediction sets with a coverage guarantee."""
+"""Prediction sets with a coverage guarantee, around any classifier of ferl."""
 
 from __future__ import annotations
 
@@ -13,21 +13,26 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ferl._read.conformity import (
+from ferl._judge.conformity import (
     CUMULATIVE,
     SCORES,
     Group,
     Reference,
     chance_of,
     groups_of,
+    never_empty,
     nonconformity,
-    reference_of,
     refuse_few_rows,
 )
 from ferl._sklearn import HasMethods, Interval, StrOptions, fit_context
 from ferl._tables import checked_sample_weight, codes_of
 from ferl._util.arrays import Floats
-from ferl._wrapper import Wrapper, checked_labels, cross_fit, evidence_of, fitted_clone, table_of
+from ferl._wrapper import Wrapper, checked_labels, drawn_seed, evidence_of, table_of
+
+__all__ = ["ConformalFERL", "nonconformity"]
+
+# Parameters by which calibration rows were compared, and new rows must be.
+_DECISIVE = ("cv", "nonconformity", "class_conditional", "randomised", "raps_penalty", "raps_free_classes")
 
 
 def checked_alphas(alpha: float | Sequence[float]) -> list[float]:
@@ -44,9 +49,6 @@ def checked_alphas(alpha: float | Sequence[float]) -> list[float]:
     return [float(value) for value in alphas]
 
 
-_DECISIVE = ("cv", "nonconformity", "class_conditional", "randomised", "raps_penalty", "raps_free_classes")
-
-
 class ConformalFERL(ClassifierMixin, Wrapper):
     """Prediction sets with a coverage guarantee, by split or cross-conformal prediction.
 
@@ -60,7 +62,7 @@ class ConformalFERL(ClassifierMixin, Wrapper):
 
     Parameters
     ----------
-    estimator : FERLClassifier, or a pipeline that ends in one, default=None
+    estimator : FERLClassifier, FERLTreeClassifier, or a pipeline that ends in one, default=None
         The classifier. None: ``FERLClassifier()``.
     nonconformity : {"probability", "plausibility", "aps", "raps"}, default="probability"
         How badly a label fits a row; see :func:`ferl.conformal.nonconformity`.
@@ -202,27 +204,22 @@ class ConformalFERL(ClassifierMixin, Wrapper):
             The estimator itself.
         """
         self._refuse_contradictions()
-        self._forget("estimator_", "_is_prefit", "_references", "_groups", "_is_weighted")
-        self.estimator_ = fitted_clone(self._template(), X, y, sample_weight)
-        if self.cv is not None:
-            self._cross_conformalize(X, y, sample_weight)
-        return self
-
-    def _cross_conformalize(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        self._fit_inside(X, y, sample_weight, "_compared", "_groups")
+        if self.cv is None:
+            return self
         labels = np.asarray(y).ravel()
         codes = codes_of(labels, self.classes_)
         random = check_random_state(self.random_state)
-        by_class, seed = self.class_conditional, _seed(random)
-        folds = cross_fit(
-            self._template(), X, labels, self.cv, stratified=by_class, seed=seed, sample_weight=sample_weight
-        )
-        self._seed = _seed(random)
-        references = []
-        for fold in folds:
+        by_class, seed = self.class_conditional, drawn_seed(random)
+        self._seed = drawn_seed(random)
+        compared = []
+        for fold in self._cross_fit(X, labels, sample_weight, seed, stratified=by_class):
             scores = self._scores(fold.estimator, fold.rows)
-            references.append(reference_of(fold.estimator, scores, codes[fold.unseen], np.ones(len(scores))))
-        self._keep(references, is_weighted=False)
-        self.fold_estimators_ = [part.estimator for part in references]
+            reference = Reference.of(scores, codes[fold.unseen], class_conditional=by_class)
+            compared.append((fold.estimator, reference))
+        self._keep(compared, is_weighted=False)
+        self.fold_estimators_ = [estimator for estimator, _ in compared]
+        return self
 
     def conformalize(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Calibrate on rows the classifier was not fitted on.
@@ -250,23 +247,21 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         self._validate_params()
         self._refuse_contradictions()
         self._take_fitted("conformalize")
-        self._forget("_references", "_groups")
-        self._seed = _seed(check_random_state(self.random_state))
+        self._forget("_compared", "_groups")
+        self._seed = drawn_seed(self.random_state)
         scores = self._scores(self.estimator_, X)
         codes = codes_of(checked_labels(y, len(scores)), self.classes_)
         weight = checked_sample_weight(sample_weight, len(codes))
-        self._keep([reference_of(self.estimator_, scores, codes, weight)], is_weighted=sample_weight is not None)
+        reference = Reference.of(scores, codes, weight, class_conditional=self.class_conditional)
+        self._keep([(self.estimator_, reference)], is_weighted=sample_weight is not None)
         return self
 
-    def _keep(self, references: list[Reference], *, is_weighted: bool) -> None:
-        self._references, self._is_weighted = references, is_weighted
-        self._settings = self._decisive()
-        self._groups = groups_of(references, self.classes_, class_conditional=self.class_conditional)
-        self.n_calibration_rows_ = sum(len(part.codes) for part in references)
-
-    def _decisive(self) -> dict[str, Any]:
-        """Parameters by which calibration rows were compared, and new rows must be."""
-        return {name: getattr(self, name) for name in _DECISIVE}
+    def _keep(self, compared: list[tuple[Any, Reference]], *, is_weighted: bool) -> None:
+        self._compared, self._is_weighted = compared, is_weighted
+        self._settings = {name: getattr(self, name) for name in _DECISIVE}
+        references = [reference for _, reference in compared]
+        self._groups = groups_of(references, self.classes_)
+        self.n_calibration_rows_ = sum(len(reference.codes) for reference in references)
 
     def _scores(self, estimator: Any, X: Any) -> Floats:
         """Score of every class of ``classes_``; infinite for those a fold's classifier has not seen."""
@@ -308,12 +303,15 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         ndarray of shape (n_samples, n_classes)
         """
         self._check_conformalized()
-        at_least, total = np.zeros(1), np.zeros(len(self.classes_))
-        for part in self._references:
-            scores = self._scores(part.estimator, X)
-            at_least = at_least + part.weight_at_least(scores, class_conditional=self.class_conditional)
-            total += part.total(len(self.classes_), class_conditional=self.class_conditional)
-        own = self._weight_of_new_rows(sample_weight, len(at_least))[:, None]
+        parts = [reference.compare(self._scores(estimator, X)) for estimator, reference in self._compared]
+        at_least, total = (sum(own) for own in zip(*parts, strict=True))
+        if (sample_weight is not None) != self._is_weighted:
+            state = "with" if self._is_weighted else "without"
+            raise ValueError(
+                f"conformalize was called {state} sample_weight; predict_set must be, too: the weights of calibration "
+                "rows and of new rows belong together."
+            )
+        own = checked_sample_weight(sample_weight, len(at_least))[:, None]
         return np.asarray((at_least + own) / (total + own))
 
     def predict_set(
@@ -339,14 +337,10 @@ class ConformalFERL(ClassifierMixin, Wrapper):
         self._check_conformalized()
         if self.few_rows == "error":
             for value in alphas:
-                refuse_few_rows(self._groups, value)
+                refuse_few_rows(self._groups, value, "set few_rows='include' to have such classes in every set")
         sets = np.asarray(self.predict_p_values(X, sample_weight)[:, :, None] > np.array(alphas))
-        if not self.allow_empty:
-            empty = np.asarray(~sets.any(axis=1))
-            if empty.any():
-                probability = self.predict_proba(X)
-                best = probability == probability.max(axis=1, keepdims=True)
-                sets |= best[:, :, None] & empty[:, None, :]
+        if not self.allow_empty and not sets.any(axis=1).all():
+            sets = never_empty(sets, self.predict_proba(X))
         return sets[:, :, 0] if np.ndim(alpha) == 0 else sets
 
     def guaranteed_coverage(self, alpha: float = 0.1) -> float:
@@ -377,18 +371,10 @@ class ConformalFERL(ClassifierMixin, Wrapper):
             )
 
     def _check_conformalized(self) -> None:
-        if "_references" in self.__dict__:
-            self._refuse_changes()
-            return
-        if self.cv is not None:
+        if self.cv is not None and "_compared" not in self.__dict__:
             raise NotFittedError("predict_set needs calibrated rows. Call fit(X, y) first: with cv it also calibrates.")
-        before = "" if "estimator_" in self.__dict__ else "fit(X, y) and then "
-        raise NotFittedError(
-            f"predict_set needs calibrated scores. Call {before}conformalize(X, y) first, on rows that were not used "
-            "for fitting; or set cv=5 to have fit do both."
-        )
-
-    def _refuse_changes(self) -> None:
+        rest = ", on rows that were not used for fitting; or set cv=5 to have fit do both"
+        self._check_learned("_compared", "predict_set needs calibrated scores", "conformalize", rest)
         for name, before in self._settings.items():
             if getattr(self, name) != before:
                 step = "conformalize" if self.cv is None else "fit"
@@ -396,16 +382,3 @@ class ConformalFERL(ClassifierMixin, Wrapper):
                     f"{name} was {before!r} in {step} and is {getattr(self, name)!r} now; rows compared in two ways "
                     f"promise nothing. Call {step}(X, y) again."
                 )
-
-    def _weight_of_new_rows(self, sample_weight: ArrayLike | None, n_rows: int) -> Floats:
-        if (sample_weight is not None) != self._is_weighted:
-            state = "with" if self._is_weighted else "without"
-            raise ValueError(
-                f"conformalize was called {state} sample_weight; predict_set must be, too: the weights of calibration "
-                "rows and of new rows belong together."
-            )
-        return checked_sample_weight(sample_weight, n_rows)
-
-
-def _seed(random: np.random.RandomState) -> int:
-    return int(random.randint(2**31 - 1))

@@ -1,4 +1,4 @@
-"""How badly a label fits a row, and the calibration rows that new rows are compared with."""
+"""Conformal sets: how badly a label fits a row, and the calibration rows that new rows are compared with."""
 
 from __future__ import annotations
 
@@ -10,19 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ferl._judge import PromiseError
 from ferl._models.evidence import Evidence
-from ferl._util.arrays import Floats, Ints
+from ferl._util.arrays import Bools, Floats, Ints
+from ferl._util.text import listed
 
 SCORES = ("plausibility", "probability", "aps", "raps")
 CUMULATIVE = ("aps", "raps")
-
-
-@dataclass(frozen=True)
-class Ranked:
-    """For each row and class: probability of the classes that are strictly more probable, and how many they are."""
-
-    above: Floats
-    n_above: NDArray[np.intp]
 
 
 def nonconformity(
@@ -81,16 +75,15 @@ def nonconformity(
     probability = evidence.probability
     if score == "probability":
         return np.asarray(1.0 - probability)
-    ranked = rank(probability)
-    own = probability if chance is None else probability * chance[:, None]
-    scores = ranked.above + own
+    above, n_above = rank(probability)
+    scores = above + (probability if chance is None else probability * chance[:, None])
     if score == "raps":
-        scores += penalty * np.maximum(ranked.n_above + 1 - free_classes, 0)
+        scores += penalty * np.maximum(n_above + 1 - free_classes, 0)
     return np.asarray(scores)
 
 
-def rank(probability: Floats) -> Ranked:
-    """Count and add up the strictly more probable classes."""
+def rank(probability: Floats) -> tuple[Floats, NDArray[np.intp]]:
+    """For each row and class: probability of the classes that are strictly more probable, and how many they are."""
     order = np.argsort(-probability, axis=1, kind="stable")
     descending = np.take_along_axis(probability, order, axis=1)
     before = np.zeros_like(descending)
@@ -102,7 +95,7 @@ def rank(probability: Floats) -> Ranked:
     above, n_above = np.empty_like(probability), np.empty(probability.shape, dtype=np.intp)
     np.put_along_axis(above, order, np.take_along_axis(before, first, axis=1), axis=1)
     np.put_along_axis(n_above, order, first, axis=1)
-    return Ranked(above, n_above)
+    return above, n_above
 
 
 def chance_of(table: Floats, seed: int) -> Floats:
@@ -144,51 +137,48 @@ class Reference:
 
     Attributes
     ----------
-    estimator : estimator
-        The classifier, which was not fitted on these rows.
     scores : ndarray of shape (n_samples,)
-        Infinite for a label the classifier does not know.
+        Infinite for a label the classifier does not have.
     codes : ndarray of shape (n_samples,)
         Labels as columns; -1 for a label that has none.
     weight : ndarray of shape (n_samples,)
-        What each row counts for.
+        The weight of each row.
+    class_conditional : bool
+        Whether a class is compared with the calibration rows of this class only.
     """
 
-    estimator: Any
     scores: Floats
     codes: Ints
     weight: Floats
+    class_conditional: bool
 
-    def weight_at_least(self, scores: Floats, *, class_conditional: bool) -> Floats:
-        """Weight of the calibration rows that fit no better than each candidate, shape (n_samples, n_classes).
+    @classmethod
+    def of(cls, scores: Floats, codes: Ints, weight: Floats | None = None, *, class_conditional: bool) -> Reference:
+        """The score of each calibration row for its label, from those of all classes, shape (n_samples, n_classes)."""
+        own = np.where(codes >= 0, scores[np.arange(len(codes)), codes], np.inf)
+        return cls(own, codes, np.ones(len(codes)) if weight is None else weight, class_conditional)
+
+    def compare(self, scores: Floats) -> tuple[Floats, Floats]:
+        """Weight of the calibration rows that fit no better than each row and class, and of all that are compared.
 
         Parameters
         ----------
         scores : ndarray of shape (n_samples, n_classes)
             Scores of new rows for every class.
-        class_conditional : bool
-            Whether a class is compared with the calibration rows of this class only.
+
+        Returns
+        -------
+        tuple of ndarray
+            Shapes (n_samples, n_classes) and (n_classes,).
         """
-        if not class_conditional:
-            return _weight_at_least(self.scores, self.weight, scores)
-        columns = []
-        for code, column in enumerate(scores.T):
-            own = self.codes == code
-            columns.append(_weight_at_least(self.scores[own], self.weight[own], column))
-        return np.stack(columns, axis=1)
-
-    def total(self, n_classes: int, *, class_conditional: bool) -> Floats:
-        """Weight of all calibration rows that each class is compared with, shape (n_classes,)."""
-        if not class_conditional:
-            return np.full(n_classes, self.weight.sum())
+        n_classes = scores.shape[1]
+        if not self.class_conditional:
+            return _weight_at_least(self.scores, self.weight, scores), np.full(n_classes, self.weight.sum())
+        own = [self.codes == code for code in range(n_classes)]
+        columns = [_weight_at_least(self.scores[k], self.weight[k], s) for k, s in zip(own, scores.T, strict=True)]
         known = self.codes >= 0
-        return np.bincount(self.codes[known], weights=self.weight[known], minlength=n_classes).astype(np.float64)
-
-
-def reference_of(estimator: Any, scores: Floats, codes: Ints, weight: Floats) -> Reference:
-    """The score of each calibration row for its label, from those of all classes, shape (n_samples, n_classes)."""
-    own = np.where(codes >= 0, scores[np.arange(len(codes)), codes], np.inf)
-    return Reference(estimator, own, codes, weight)
+        total = np.bincount(self.codes[known], weights=self.weight[known], minlength=n_classes)
+        return np.stack(columns, axis=1), total.astype(np.float64)
 
 
 def _weight_at_least(known: Floats, weight: Floats, values: Floats) -> Floats:
@@ -196,6 +186,61 @@ def _weight_at_least(known: Floats, weight: Floats, values: Floats) -> Floats:
     # Summed from the top: entry j is the weight of the j-th smallest score and all larger ones.
     tail = np.append(np.cumsum(weight[order][::-1])[::-1], 0.0)
     return np.asarray(tail[np.searchsorted(known[order], values, side="left")])
+
+
+def never_empty(sets: Bools, probability: Floats) -> Bools:
+    """Sets of shape (n_samples, n_classes, ...) where those without any class hold the most probable classes."""
+    best = probability == probability.max(axis=1, keepdims=True)
+    best = best.reshape(best.shape + (1,) * (sets.ndim - 2))
+    return np.asarray(sets | (best & ~sets.any(axis=1, keepdims=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class ConformalScores:
+    """How badly the labels of calibration rows fit them, which new rows are compared with.
+
+    Attributes
+    ----------
+    score : {"probability", "plausibility", "aps", "raps"}
+        How badly a label fits; see :func:`ferl.conformal.nonconformity`.
+    alpha : float
+        How often a set may miss the true class, where no other share is given.
+    reference : Reference
+        The rows.
+    """
+
+    score: str
+    alpha: float
+    reference: Reference
+
+    def check(self, classes: NDArray[Any], alpha: float) -> None:
+        """Refuse an alpha that these rows are too few for."""
+        refuse_few_rows(groups_of([self.reference], classes), alpha)
+
+    def sets(self, evidence: Evidence, alpha: float) -> Bools:
+        """Sets that miss the true class with a probability of at most alpha, shape (n_samples, n_classes)."""
+        at_least, total = self.reference.compare(nonconformity(evidence, self.score))
+        return never_empty((at_least + 1) / (total + 1) > alpha, evidence.probability)
+
+    def left_out_sets(self, evidence: Evidence, alpha: float) -> Bools:
+        """Sets of the calibration rows themselves, each compared with all the others, shape (n_rows, n_classes).
+
+        The share of them that holds the true class is, for rows of any kind, that of the sets of new rows: a row that
+        is compared with itself as well would be in its set more often.
+
+        Parameters
+        ----------
+        evidence : Evidence
+            The model's evidence of the calibration rows, in their order.
+        alpha : float
+            How often a set may miss the true class.
+        """
+        scores = nonconformity(evidence, self.score)
+        at_least, total = self.reference.compare(scores)
+        is_own = np.arange(at_least.shape[1]) == self.reference.codes[:, None]
+        is_compared = is_own if self.reference.class_conditional else np.ones_like(is_own)
+        itself = (self.reference.scores[:, None] >= scores) & is_compared
+        return never_empty((at_least - itself + 1) / (total - is_compared + 1) > alpha, evidence.probability)
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,51 +285,39 @@ class Group:
         return max(0.0, 1 - 2 * alpha - loss)
 
 
-def groups_of(references: Sequence[Reference], classes: NDArray[Any], *, class_conditional: bool) -> list[Group]:
+def groups_of(references: Sequence[Reference], classes: NDArray[Any]) -> list[Group]:
     """What each class is compared with: one group for all, or one for each class."""
-    if not class_conditional:
-        return [_group(None, references, [np.ones(len(part.codes), dtype=bool) for part in references])]
-    return [
-        _group(label, references, [part.codes == code for part in references])
-        for code, label in enumerate(classes.tolist())
-    ]
+    if references[0].class_conditional:
+        masks = [(label, [part.codes == code for part in references]) for code, label in enumerate(classes.tolist())]
+    else:
+        masks = [(None, [np.ones(len(part.codes), dtype=bool) for part in references])]
+    found = []
+    for label, own in masks:
+        n_unknown = sum(int(np.isinf(part.scores[mask]).sum()) for part, mask in zip(references, own, strict=True))
+        found.append(Group(label, [int(mask.sum()) for mask in own if mask.any()], n_unknown))
+    return found
 
 
-def _group(label: Any, references: Sequence[Reference], own: Sequence[NDArray[np.bool_]]) -> Group:
-    sizes = [int(mask.sum()) for mask in own if mask.any()]
-    n_unknown = sum(int(np.isinf(part.scores[mask]).sum()) for part, mask in zip(references, own, strict=True))
-    return Group(label, sizes, n_unknown)
-
-
-def refuse_few_rows(groups: Sequence[Group], alpha: float) -> None:
-    """Raise when no set could be smaller than the whole frame, or could leave a class out."""
+def refuse_few_rows(groups: Sequence[Group], alpha: float, *remedies: str) -> None:
+    """Raise when every set would hold all classes, or some class; ``remedies``: what else may be done then."""
     short = [group for group in groups if group.least_alpha > alpha]
     if not short:
         return
-    worst = max(group.least_alpha for group in short)
-    if short[0].label is None:
-        raise ValueError(f"alpha={alpha:g} needs {_needs(short[0], alpha)} {_remedy(worst)}")
-    named = ", ".join(f"{group.label!r} has {group.n_rows}" for group in short)
-    raise ValueError(
-        f"class_conditional=True with alpha={alpha:g} needs at least {least_rows(alpha)} calibration rows of every "
-        f"class; {named}. {_remedy(worst)} Or set few_rows='include' to have these classes in every set."
-    )
-
-
-def _needs(group: Group, alpha: float) -> str:
-    if group.n_unknown:
-        return (
-            f"that fewer than {int(alpha * (group.n_rows + 1))} of the {group.n_rows} calibration rows have labels the "
-            f"classifier was not fitted on; {group.n_unknown} have. Fit it on rows of these classes as well."
+    by_class, worst = short[0].label is not None, max(group.least_alpha for group in short)
+    found = listed([f"{group.n_rows:,}" + (f" of {group.label}" if by_class else "") for group in short])
+    needs = f"at least {least_rows(alpha)} calibration rows{' of every class' * by_class}; there are {found}"
+    if short[0].n_unknown and not by_class:
+        most, n_rows, n_unknown = int(alpha * (short[0].n_rows + 1)), short[0].n_rows, short[0].n_unknown
+        needs = (
+            f"that fewer than {most} of the {n_rows} calibration rows have labels that the classifier was not fitted "
+            f"on; {n_unknown} have"
         )
-    return f"at least {least_rows(alpha)} calibration rows; there are {group.n_rows}."
-
-
-def _remedy(least_alpha: float) -> str:
-    return (
-        f"Pass more rows, or an alpha of at least {least_alpha:.3g}."
-        if least_alpha < 1
-        else "Pass more rows: without any there is no such alpha."
+    wishes = ["Add rows"] + [f"choose an {{alpha_name}} of at least {worst:.3g}"] * (worst < 1)
+    wishes += ["leave {class_conditional_name} out"] * by_class + list(remedies)
+    raise PromiseError(
+        f"{{alpha}} needs {{needs}}. {listed(wishes, 'or')}.",
+        {"alpha": alpha, "class_conditional": by_class},
+        needs=needs,
     )
 
 

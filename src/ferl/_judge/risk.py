@@ -8,25 +8,23 @@ from math import inf
 import numpy as np
 
 from ferl._models.evidence import Evidence
-from ferl._util.arrays import Floats
+from ferl._util.arrays import Bools, Floats
 
 SIGNALS = ("margin", "belief", "ignorance", "novelty")
 
 
-def margin(evidence: Evidence) -> Floats:
-    """Pignistic probability of the best class minus that of the next, shape (n_samples,)."""
+def evidence_signal(evidence: Evidence, name: str) -> Floats:
+    """The signal of this name that evidence alone gives, shape (n_samples,): "margin", "belief" or "ignorance".
+
+    The margin is the probability of the best class minus that of the next.
+    """
+    if name != "margin":
+        return np.asarray(evidence.belief.max(axis=1) if name == "belief" else -evidence.ignorance)
     probability = evidence.probability
     if probability.shape[1] == 1:
         return np.asarray(probability[:, 0])
     second, best = np.partition(probability, -2, axis=1)[:, -2:].T
     return np.asarray(best - second)
-
-
-def evidence_signal(evidence: Evidence, name: str) -> Floats:
-    """The signal of this name that evidence alone gives, shape (n_samples,): "margin", "belief" or "ignorance"."""
-    if name == "margin":
-        return margin(evidence)
-    return np.asarray(evidence.belief.max(axis=1) if name == "belief" else -evidence.ignorance)
 
 
 @dataclass(frozen=True)
@@ -76,35 +74,41 @@ class RiskControl:
         """Share of the calibration rows that is answered."""
         return self.n_answered / self.n_rows
 
-    @property
-    def _answered_rows(self) -> str:
-        """Which rows are answered; of ignorance and novelty less is better, and the signal is their negative."""
-        if self.threshold == -inf:
-            return "All rows"
-        is_negative = self.signal in ("ignorance", "novelty")
-        limit = f"at most {-self.threshold:.4g}" if is_negative else f"at least {self.threshold:.4g}"
-        return f"Rows with {self.signal} of {limit}"
+    def answered(self, evidence: Evidence, novelty: Floats | None) -> Bools:
+        """Which rows are answered; ``novelty`` is needed where it is the signal."""
+        signal = -np.asarray(novelty) if self.signal == "novelty" else evidence_signal(evidence, self.signal)
+        return np.asarray(signal >= self.threshold)
 
-    def __str__(self) -> str:
+    def text(self, otherwise: str = "") -> str:
+        """The outcome in sentences; ``otherwise``: a further remedy of a test that began at an unlucky place."""
         wish = f"at most {_percent(self.risk)} errors among answered rows, with {_percent(self.confidence)} confidence"
         if self.met:
-            rows = self._answered_rows
+            # Of ignorance and novelty less is better, and the signal is their negative.
+            is_negative = self.signal in ("ignorance", "novelty")
+            limit = f"at most {-self.threshold:.4g}" if is_negative else f"at least {self.threshold:.4g}"
+            rows = "All rows" if self.threshold == -inf else f"Rows with {self.signal} of {limit}"
             return (
                 f"Promised: {wish}. {rows} are answered: {self.n_answered} of {self.n_rows} calibration rows "
                 f"({_percent(self.answered_share)}), {self.n_errors} of them wrong (bound {_percent(self.bound)})."
             )
-        refused = f"Not promised: {wish}. The {self.n_rows} calibration rows do not pass the test, so every row is "
+        refused = (
+            f"Not promised: {wish}. The {self.n_rows} calibration rows do not pass the test, so every row is abstained "
+            "on."
+        )
         if self.achievable_risk <= self.risk:
             return (
-                f"{refused}abstained on. The test began at an unlucky place: other thresholds look better than "
-                f"{_percent(self.risk)}, but rows that have been looked at prove nothing. Calibrate on fresh rows, or "
-                'use method="bonferroni" there.'
+                f"{refused} The test began at an unlucky place: other thresholds look better than "
+                f"{_percent(self.risk)}, but rows that have been looked at prove nothing. Calibrate on fresh "
+                f"rows{otherwise}."
             )
         return (
-            f"{refused}abstained on. About {_percent(self.achievable_risk)} could be promised, answering "
+            f"{refused} About {_percent(self.achievable_risk)} could be promised, answering "
             f"{_percent(self.achievable_share)} of the rows: ask for that on fresh rows, pass more rows, or use a "
             "better classifier."
         )
+
+    def __str__(self) -> str:
+        return self.text(', or use method="bonferroni" there')
 
 
 def _percent(share: float) -> str:

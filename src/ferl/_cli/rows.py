@@ -1,0 +1,156 @@
+"""``ferl predict``, ``explain`` and ``certify``: what a model answers to the rows of a file, without scikit-learn."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from html import escape
+from pathlib import Path
+
+import pyarrow as pa
+import typer
+from rich.console import Console
+
+from ferl._cli.shell import CommandError, check_places, check_rules, check_share, label_named, note
+from ferl._judge.answers import Wanted, judge_file
+from ferl._judge.judgement import ABSTENTIONS, AS_FITTED, Rule, judge
+from ferl._judge.promises import read_calibration
+from ferl._models.model import Model
+from ferl._models.model_file import read_model
+from ferl._models.novelty import total_spread
+from ferl._tables import OneRow
+from ferl._tables.table_files import RowReader, TableFile, format_of
+from ferl._tell.explain import explain
+from ferl._tell.stability import certify
+from ferl._util.files import replace_text
+from ferl._util.text import spoken
+
+
+def run_predict(asked: Namespace) -> None:
+    """Judge the rows of a table, and write them with their answers."""
+    if asked.out != "-":
+        check_places([Path(asked.out)], asked.model, asked.table, *filter(None, [asked.calibration]))
+    model, _ = read_model(asked.model)
+    rule = rule_of(asked, model)
+    if asked.safe_csv and format_of(asked.out, asked.as_json) != "csv":
+        raise CommandError("--safe-csv is about CSV; leave it out, or write a .csv file.")
+    if asked.reasons:
+        check_rules(model, "--reasons", asked.model)
+    elif asked.wished is not None:
+        raise CommandError(f"--wished {asked.wished} is about reasons; add --reasons 4, say.")
+    wanted = Wanted(
+        asked.every_class,
+        asked.only_answers,
+        asked.novelty,
+        asked.prefix,
+        asked.reasons,
+        label_named(model, asked.wished, "--wished"),
+        rule,
+        guess=asked.guess,
+        with_radius=asked.radius,
+        safe_csv=asked.safe_csv,
+        with_probabilities=asked.probabilities,
+    )
+    outcome = judge_file(model, TableFile(asked.table, asked.form), asked.out, wanted, asked.as_json, asked.jobs)
+    for line in outcome.notes:
+        note(line)
+    if asked.out != "-":
+        typer.echo(f"{outcome.n_rows:,} rows judged; answers in {asked.out}", err=True)
+    for word, n_rows in outcome.n_abstained.items():
+        is_one = n_rows == 1
+        verb = f"{'is' if is_one else 'are'} guessed" if asked.guess else f"{'has' if is_one else 'have'} no label"
+        share = f"{'1 row' if is_one else f'{n_rows:,} rows'} ({n_rows / outcome.n_rows:.1%})"
+        typer.echo(f"{share} {verb}: {ABSTENTIONS[word]} (abstention: {word})", err=True)
+
+
+def rule_of(asked: Namespace, model: Model) -> Rule:
+    """How answers are chosen by --decision, --calibration and --alpha; what they cannot promise is refused."""
+    promised = None if asked.calibration is None else read_calibration(asked.calibration, model, asked.model)
+    conformal = None if promised is None else promised.conformal
+    check_share("alpha", asked.alpha, ", such as 0.1 for sets that hold 90 %")
+    if conformal is not None:
+        conformal.check(model.classes, conformal.alpha if asked.alpha is None else asked.alpha)
+    elif asked.alpha is not None:
+        raise CommandError(
+            f"--alpha is {asked.alpha:g}, but there are no calibrated sets. Run ferl calibrate MODEL rows.csv --target "
+            "COLUMN -o calibration.json, and add --calibration calibration.json."
+        )
+    if asked.decision != "probable" and promised is not None and promised.control is not None:
+        raise CommandError(
+            f"--decision is {asked.decision}, but the calibration promises an error rate (calibrate --risk) for the "
+            "most probable class alone. Leave --decision out, or calibrate without --risk."
+        )
+    return Rule(asked.decision, promised, asked.alpha)
+
+
+def run_explain(asked: Namespace) -> None:
+    """Tell the story of one row; rows are counted from 1, the header not among them."""
+    if asked.as_json and asked.plain:
+        raise CommandError("--json and --plain are both given; choose one.")
+    check_places([asked.html], asked.model, asked.table)
+    model, _ = read_model(asked.model)
+    story = explain(
+        model, read_row_of(model, TableFile(asked.table, asked.form), asked.row), counterfactual=asked.changes
+    )
+    if asked.html is not None:
+        title = escape(f"Row {asked.row} of {asked.table.name}")
+        page = (
+            f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+            '<meta name="color-scheme" content="light dark"></head>'
+            f"<body><h1>{title}</h1>{story.to_html()}</body></html>\n"
+        )
+        replace_text(asked.html, page)
+    if asked.as_json:
+        typer.echo(json.dumps(story.to_dict(), ensure_ascii=False, allow_nan=False, indent=2))
+    elif asked.plain:
+        typer.echo(story.to_text())
+    else:
+        Console().print(story)
+    if asked.html is not None:
+        typer.echo(f"story written to {asked.html}", err=True)
+
+
+def run_certify(asked: Namespace) -> None:
+    """Print the certificate of one row, in spreads; rows are counted from 1. A row without an answer has no label."""
+    model, _ = read_model(asked.model)
+    row = read_row_of(model, TableFile(asked.table, asked.form), asked.row)
+    judged = judge(model, row.values, AS_FITTED)
+    if judged.abstains[0] and not asked.guess:
+        probable = spoken(model.labels[int(judged.label[0])])
+        why = list(ABSTENTIONS.values())[judged.abstention[0]]
+        typer.echo(
+            f"No answer for row {asked.row:,}: {why}, so that there is no label to prove.\n"
+            f"Add --guess for the proof of {probable}, the most probable class."
+        )
+        return
+    spread = total_spread(model.tree)[: model.n_features]
+    found = certify(model, row.values, "spread")
+    typer.echo(str(found))
+    units = []
+    for name in found.limits:
+        feature = found.names.index(name)
+        kind = model.column_kind(feature)
+        counted = " days" if kind.is_date else " categories" if kind.is_ordered else ""
+        units.append(f"{spoken(name)} {spread[feature]:.4g}{counted}")
+    listed = f": {', '.join(units)}" if units else ""
+    typer.echo(f"Distances are in spreads, standard deviations over the training rows{listed}")
+
+
+def read_row_of(model: Model, file: TableFile, number: int) -> OneRow:
+    """The row of this number, from 1; the file is read up to there."""
+    if number < 1:
+        raise CommandError(f"--row is {number}; rows are counted from 1, the header not among them.")
+    reader = RowReader(model.schema, model.missing_features, file.names, file.path, file.form)
+    read = reader.read(_row_of(file, number))
+    features = {name: f for f, name in enumerate(reader.features)}
+    return OneRow(read.rows, {features[name]: next(iter(found)) for name, found in read.unseen.items()})
+
+
+def _row_of(file: TableFile, number: int) -> pa.Table:
+    n_rows = 0
+    for batch in file.batches():
+        if number <= n_rows + batch.num_rows:
+            return batch.slice(number - 1 - n_rows, 1)
+        n_rows += batch.num_rows
+    rows = "1 row" if n_rows == 1 else f"{n_rows:,} rows"
+    raise CommandError(f"--row is {number}; {file.path.name} has {rows}. Choose one of them, counted from 1.")
