@@ -1,6 +1,6 @@
-"""Charts of a wide model for the page: a curve or a list of categories for each feature, a map for each pair.
+"""Charts of rules that add up: a curve or a list of categories for each feature, a map for each pair.
 
-All charts tell weights of evidence less their mean over the training rows. Of two classes that is the log-odds of the
+All charts show weights of evidence less their mean over the training rows. Of two classes that is the log-odds of the
 second one; of more, one line for each class. Curves share one scale, so that the eye compares features.
 """
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ferl._models.model import Model
+from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import Curve, Interaction, Shapes, kept_rows
 from ferl._tell.conditions import value_at
 from ferl._tell.curves import curve_lines, curve_value, is_binary
@@ -29,13 +29,15 @@ LEAST_SHOWN = 0.005  # weight that two decimals show
 N_CELLS = 12  # of a map, along each feature
 
 
-def shape_charts(style: Style, shapes: Shapes) -> dict[str, Any]:
-    """All charts of a wide model, as numbers and text.
+def shape_charts(model: RuleModel, style: Style, shapes: Shapes) -> dict[str, Any]:
+    """All charts of a model, as numbers and text.
 
     Parameters
     ----------
+    model : RuleModel
+        The model.
     style : Style
-        The model and the names that readers see.
+        The names that readers see.
     shapes : Shapes
         Its curves and interactions.
 
@@ -44,21 +46,20 @@ def shape_charts(style: Style, shapes: Shapes) -> dict[str, Any]:
     dict
         ``curves`` and ``maps``, the most important first, and ``top``, the weight where the scale of all curves ends.
     """
-    kept = kept_rows(style.model)
-    drawn = [(curve, _said(style, curve.evidence - curve.mean)) for curve in shapes.curves]
-    top = max([float(np.abs(said).max()) for _, said in drawn] + [1e-9])
+    kept = kept_rows(model)
+    top = max([float(np.abs(_drawn(own.evidence - own.mean)).max()) for own in shapes.curves] + [1e-9])
     total = sum(shape.importance for shape in shapes.all) or 1.0
     curves = [
-        _titled(style, curve, total) | _curve_chart(style, curve, kept[:, curve.feature], top) for curve, _ in drawn
+        _titled(style, own, total) | _curve_chart(model, style, own, kept[:, own.feature], top) for own in shapes.curves
     ]
-    pairs = [own for own in shapes.interactions if len(own.features) == 2 and _is_small(style.model, own)]
-    maps = [_titled(style, own, total) | _map_chart(style, own) for own in pairs[:MAX_MAPS]]
+    pairs = [own for own in shapes.interactions if len(own.features) == 2 and _is_small(model, own)]
+    maps = [_titled(style, own, total) | _map_chart(model, own) for own in pairs[:MAX_MAPS]]
     return {"curves": curves, "maps": maps, "top": weight_text(top).lstrip("+")}
 
 
-def _said(style: Style, evidence: Floats) -> Floats:
-    """What is drawn of weights of evidence, shape (n, n_lines): the log-odds of two classes, else all classes."""
-    return np.asarray(evidence[:, 1:] - evidence[:, :1] if style.is_two else evidence)
+def _drawn(evidence: Floats) -> Floats:
+    """What is drawn of weights of evidence, shape (..., n_lines): the log-odds of two classes, else all classes."""
+    return np.asarray(evidence[..., 1:] - evidence[..., :1] if evidence.shape[-1] == 2 else evidence)
 
 
 def _titled(style: Style, shape: Curve | Interaction, total: float) -> dict[str, Any]:
@@ -75,59 +76,45 @@ def _titled(style: Style, shape: Curve | Interaction, total: float) -> dict[str,
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _curve_chart(style: Style, curve: Curve, kept: Floats, top: float) -> dict[str, Any]:
-    chart = {"feature": curve.feature, "missing": _missing(style, curve)}
-    known = kept[~np.isnan(kept)]
-    if curve.is_categorical or is_binary(style.model, curve):
+def _curve_chart(model: RuleModel, style: Style, curve: Curve, kept: Floats, top: float) -> dict[str, Any]:
+    missing, known = curve.missing - curve.mean, kept[~np.isnan(kept)]
+    is_shown = model.had_missing(curve.feature) and np.abs(missing).max() >= LEAST_SHOWN
+    chart = {"feature": curve.feature, "missing": style.weight(missing) if is_shown else None}
+    if curve.is_categorical or is_binary(model, curve):
         return chart | {"kind": "category", "caption": ""} | _category_chart(style, curve, known, top)
     caption = curve_lines(style, curve)[1].strip()
-    return (
-        chart | {"kind": "number", "caption": caption[:1].upper() + caption[1:]} | _line_chart(style, curve, known, top)
-    )
+    caption = caption[:1].upper() + caption[1:]
+    return chart | {"kind": "number", "caption": caption} | _line_chart(model, curve, known, top)
 
 
-def _missing(style: Style, curve: Curve) -> str | None:
-    """What a missing value says; None where training had none, or where it says nothing."""
-    evidence = curve.missing - curve.mean
-    says_nothing = np.abs(evidence).max() < LEAST_SHOWN
-    return style.weight(evidence) if style.model.had_missing(curve.feature) and not says_nothing else None
-
-
-def _line_chart(style: Style, curve: Curve, known: Floats, top: float) -> dict[str, Any]:
-    low, high = _ends(curve)
+def _line_chart(model: RuleModel, curve: Curve, known: Floats, top: float) -> dict[str, Any]:
+    low, high = curve.seen if np.isfinite(curve.seen).all() else (float(curve.values[0]), float(curve.values[-1]))
+    low, high = (low, high) if low < high else (low - 1.0, high + 1.0)  # never empty
     inside = curve.values[(curve.values > low) & (curve.values < high)]
     values = np.concatenate([[low], inside, [high]])
-    said = _said(style, curve.at(values) - curve.mean)
-    x = LEFT + (RIGHT - LEFT) * (values - low) / (high - low)
-    lines = [
-        {
-            "class": 1 if style.is_two else c,
-            "points": " ".join(f"{a:.2f},{b:.2f}" for a, b in zip(x, _height(said[:, c], top), strict=True)),
-        }
-        for c in _drawn_classes(said)
-    ]
-    density = _density(known, low, high)
-    ticks = _end_texts(style.model, curve.feature, low, high)
-    return {"lines": lines, "low": low, "high": high, "ticks": ticks, "density": density}
+    said = _drawn(curve.at(values) - curve.mean)
+    x, y = LEFT + (RIGHT - LEFT) * (values - low) / (high - low), (TOP + BOTTOM) / 2 - said / top * (BOTTOM - TOP) / 2
+    return {
+        "lines": [
+            {
+                "class": 1 if said.shape[1] == 1 else c,
+                "points": " ".join(f"{a:.2f},{b:.2f}" for a, b in zip(x.tolist(), y[:, c].tolist(), strict=True)),
+            }
+            for c in _drawn_classes(said)
+        ],
+        "low": low,
+        "high": high,
+        "ticks": _end_texts(model, curve.feature, low, high),
+        "density": _density(known, low, high),
+    }
 
 
-def _end_texts(model: Model, feature: int, low: float, high: float) -> list[str]:
+def _end_texts(model: RuleModel, feature: int, low: float, high: float) -> list[str]:
     """The ends of an axis as people write them; numbers with the digits that its length gives meaning to."""
     ends = [float(value_at(end, (high - low) / 50)) for end in (low, high)]
     if model.column_kind(feature).is_date:
         ends = [float(np.floor(low)), float(np.floor(high))]  # days: there is no room for the time of day
     return [number_text(model.number(feature, end)) for end in ends]
-
-
-def _ends(curve: Curve) -> tuple[float, float]:
-    """The range that is drawn: that of training, never empty."""
-    low, high = curve.seen if np.isfinite(curve.seen).all() else (float(curve.values[0]), float(curve.values[-1]))
-    return (low, high) if low < high else (low - 1.0, high + 1.0)
-
-
-def _height(said: Floats, top: float) -> Floats:
-    middle = (TOP + BOTTOM) / 2
-    return np.asarray(middle - said / top * (BOTTOM - TOP) / 2)
 
 
 def _drawn_classes(said: Floats) -> list[int]:
@@ -154,7 +141,8 @@ def _density(known: Floats, low: float, high: float) -> list[dict[str, float]]:
 
 def _category_chart(style: Style, curve: Curve, known: Floats, top: float) -> dict[str, Any]:
     """A line for each category: how many rows have it, and bars to both sides of zero."""
-    said = _said(style, curve.evidence - curve.mean)
+    evidence = curve.evidence - curve.mean
+    said = _drawn(evidence)
     counts = np.bincount(known.astype(np.intp), minlength=len(said))[: len(said)]
     order = np.argsort(-np.abs(said).max(axis=1), kind="stable")
     shown = sorted(order[:MAX_CATEGORIES].tolist())
@@ -164,17 +152,19 @@ def _category_chart(style: Style, curve: Curve, known: Floats, top: float) -> di
             "code": k,
             "name": curve_value(style, curve, k),
             "share": float(counts[k] / counts.sum()) if counts.sum() else None,
-            "bars": [_bar(said[k, c] / top, int(said[k, c] > 0) if style.is_two else c) for c in classes],
-            "text": style.weight(curve.evidence[k] - curve.mean),
+            "bars": [
+                {
+                    "class": int(said[k, c] > 0) if said.shape[1] == 1 else c,
+                    "x": round(50 + min(said[k, c] / top, 0.0) * 50, 2),  # from the middle of a drawing 100 wide
+                    "width": round(abs(said[k, c] / top) * 50, 2),
+                }
+                for c in classes
+            ],
+            "text": style.weight(evidence[k]),
         }
         for k in shown
     ]
     return {"rows": rows, "n_hidden": len(said) - len(shown)}
-
-
-def _bar(share: float, c: int) -> dict[str, Any]:
-    """A bar from the middle of a drawing 100 wide."""
-    return {"class": c, "x": round(50 + min(share, 0.0) * 50, 2), "width": round(abs(share) * 50, 2)}
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -182,28 +172,34 @@ def _bar(share: float, c: int) -> dict[str, Any]:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _is_small(model: Model, shape: Interaction) -> bool:
+def _is_small(model: RuleModel, shape: Interaction) -> bool:
     """Whether categories leave enough room for a map."""
     categories = model.category_names
     return all(len(categories.get(feature, ())) <= N_CELLS for feature in shape.features)
 
 
-def _map_chart(style: Style, shape: Interaction) -> dict[str, Any]:
+def _map_chart(model: RuleModel, shape: Interaction) -> dict[str, Any]:
     """Cells, each in the colour of the class that it speaks for, the fuller the more."""
-    axes = [_axis(style.model, feature) for feature in shape.features]
-    said = shape.grid(*(values for values, _ in axes)) - shape.mean
-    said = _said(style, said.reshape(-1, said.shape[-1])).reshape(*said.shape[:2], -1)
+    axes = [_axis(model, feature) for feature in shape.features]
+    said = _drawn(shape.grid(*(values for values, _ in axes)) - shape.mean)
     top = max(float(np.abs(said).max()), 1e-9)
-    across, up = said.shape[:2]
+    across, up, n_lines = said.shape
     width, height = (RIGHT - MAP_LEFT) / across, (BOTTOM - TOP) / up
-    cells = [
-        {"x": round(MAP_LEFT + i * width, 2), "y": round(BOTTOM - (k + 1) * height, 2)}
-        | _colour(style, said[i, k], top)
-        for i in range(across)
-        for k in range(up)
-    ]
+    if n_lines == 1:  # two classes
+        classes, opacity = (said[..., 0] > 0).astype(int), np.abs(said[..., 0]) / top
+    else:
+        classes, opacity = said.argmax(axis=2), np.maximum(said.max(axis=2), 0.0) / top
+    opacity = opacity.round(3)
     return {
-        "cells": [cell for cell in cells if cell["opacity"] >= 0.01],
+        "cells": [
+            {
+                "x": round(MAP_LEFT + i * width, 2),
+                "y": round(BOTTOM - (k + 1) * height, 2),
+                "class": int(classes[i, k]),
+                "opacity": float(opacity[i, k]),
+            }
+            for i, k in np.argwhere(opacity >= 0.01).tolist()
+        ],
         "width": round(width, 2),
         "height": round(height, 2),
         "ticks": [texts for _, texts in axes],
@@ -211,7 +207,7 @@ def _map_chart(style: Style, shape: Interaction) -> dict[str, Any]:
     }
 
 
-def _axis(model: Model, feature: int) -> tuple[Floats, list[str]]:
+def _axis(model: RuleModel, feature: int) -> tuple[Floats, list[str]]:
     """Values in the middle of cells, or codes of categories; and what stands at the two ends."""
     if feature in model.category_names:
         names = [str(name) for name in model.category_names[feature]]
@@ -219,10 +215,3 @@ def _axis(model: Model, feature: int) -> tuple[Floats, list[str]]:
     low, high = model.ranges[feature].tolist()
     edges = np.linspace(low, high, N_CELLS + 1)
     return (edges[:-1] + edges[1:]) / 2, _end_texts(model, feature, low, high)
-
-
-def _colour(style: Style, said: Floats, top: float) -> dict[str, Any]:
-    c = int(said.argmax())
-    if style.is_two:
-        return {"class": int(said[0] > 0), "opacity": round(abs(float(said[0])) / top, 3)}
-    return {"class": c, "opacity": round(max(float(said[c]), 0.0) / top, 3)}
