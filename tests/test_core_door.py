@@ -104,7 +104,7 @@ def test_a_state_with_anything_changed_is_refused_or_merged(start, state):
 def grow(sample: _core.Sample) -> None:
     """What a sample is for: were a category out of range, this would read outside of arrays."""
     options = {"max_rules": 5, "max_conditions": 2, "prune": 0.0, "monotone": [], "n_threads": 1, "seed": 0}
-    _core.grow_wide(sample, options, None)
+    _core.grow_rules(sample, options, None)
 
 
 def test_a_state_of_another_version_says_what_to_do():
@@ -258,21 +258,21 @@ def test_what_learners_of_wide_rules_are_given_is_checked():
     n, none = sample.n_rows, np.zeros(2, dtype=np.int32)
     ones = np.ones(n)
     with pytest.raises(ValueError, match="at most 32"):
-        _core.wide_scan(sample, np.ones((n, 40)), ones, ones, none, 0, None)
+        _core.scan_rules(sample, np.ones((n, 40)), ones, ones, none, 0, None)
     with pytest.raises(ValueError, match="-1, 0 or 1"):
-        _core.wide_scan(sample, np.ones((n, 1)), ones, ones, none + 7, 0, None)
+        _core.scan_rules(sample, np.ones((n, 1)), ones, ones, none + 7, 0, None)
     with pytest.raises(ValueError, match="max_conditions"):
-        _core.wide_path(sample, True, 1.0, 9, 3)
+        _core.rule_path(sample, True, 1.0, 9, 3)
     words = np.array([1], dtype=np.int32), np.array([[0.0, 1.0, 2.0, 3.0]])
     options = {"max_rules": 5, "max_conditions": 2, "prune": 0.0, "monotone": [], "n_threads": 10**6, "seed": 0}
-    _core.grow_wide(sample, options | {"words": words}, None)
+    _core.grow_rules(sample, options | {"words": words}, None)
     with pytest.raises(ValueError, match="ascend"):
-        _core.grow_wide(sample, options | {"words": (words[0] - 1, words[1][:, ::-1].copy())}, None)
+        _core.grow_rules(sample, options | {"words": (words[0] - 1, words[1][:, ::-1].copy())}, None)
     with pytest.raises(ValueError, match="monotone"):
-        _core.grow_wide(sample, options | {"monotone": [5, 0]}, None)
+        _core.grow_rules(sample, options | {"monotone": [5, 0]}, None)
     one = np.ones(1, dtype=np.int32)
     with pytest.raises(ValueError, match="sign"):
-        _core.wide_refit(np.ones((4, 1)), np.ones((4, 3)) / 3, np.ones(4), one, np.ones(1), np.zeros((4, 3)), 1)
+        _core.refit_rules(np.ones((4, 1)), np.ones((4, 3)) / 3, np.ones(4), one, np.ones(1), np.zeros((4, 3)), 1)
     for n_resamples in (0, -1, 10**9):
         with pytest.raises(ValueError, match="n_resamples"):
             _core.resample(sample, n_resamples)

@@ -41,7 +41,7 @@ def sample_of(
 
 
 def grow(sample: _core.Sample, **options: Any) -> dict[str, Any]:
-    return _core.grow_wide(sample, OPTIONS | options, None)
+    return _core.grow_rules(sample, OPTIONS | options, None)
 
 
 def random_table(seed: int, n: int = 120) -> tuple[Floats, Ints, Floats, Ints]:
@@ -111,7 +111,7 @@ def test_knots_are_weighted_quantiles_with_both_ends(seed: int) -> None:
     if seed > 2:  # values far out are no ends
         X[seed, np.flatnonzero(n_categories == 0)] = [1e20, -1e13, 1e9][seed - 3]
     sample = sample_of(X, y, weight, n_categories)
-    for column, found in enumerate(_core.wide_knots(sample)):
+    for column, found in enumerate(_core.rule_knots(sample)):
         if n_categories[column] == 0:
             expected = wide.knots(sample.x[:, column], sample.weight, wide.n_knots(X.shape[1], weight))
             np.testing.assert_array_equal(found, expected)
@@ -127,7 +127,7 @@ def test_a_scan_finds_the_gain_of_the_best_candidate(seed: int, has_base: bool) 
     gradient, hessian = residuals(sample, n_classes, rng)
     base = rng.choice([0.0, 0.3, 1.0], sample.n_rows) if has_base else np.ones(sample.n_rows)
     none = np.zeros(X.shape[1], np.int32)
-    found = _core.wide_scan(sample, gradient, hessian, base, none, 0)
+    found = _core.scan_rules(sample, gradient, hessian, base, none, 0)
     fires = firings(found, sample.x) * base[:, None]
     up, down = {}, {}
     for rule, node in enumerate(found["rule_node"]):
@@ -162,7 +162,7 @@ def test_the_first_rule_gains_at_least_as_much_as_any_single_condition(seed: int
     ones = np.ones(sample.n_rows)
     most = wide.n_knots(4, weight)
     singles = [wide.best_ramps(sample.x[:, j], sample.weight, most, gradient, hessian, ones)[0] for j in range(4)]
-    grown = _core.wide_path(sample, False, tau, 3, 1)
+    grown = _core.rule_path(sample, False, tau, 3, 1)
     n_conditions = len(grown["parent"]) - 1
     own = wide.gain(firings(grown, sample.x)[:, 0], gradient, hessian) - tau * n_conditions
     assert own >= max(singles) - tau - 1e-3
@@ -180,12 +180,12 @@ def test_a_refit_reaches_the_least_objective(n_classes: int, strength: float, is
     sign = np.zeros(12, np.int32)
     ridge = strength * rng.choice([0.5, 1.0, 2.0], 12)
     offset = rng.normal(size=target.shape) * is_offset
-    found = _core.wide_refit(firing, target, weight, sign, ridge, offset, 1)
+    found = _core.refit_rules(firing, target, weight, sign, ridge, offset, 1)
     reached = wide.objective(firing, target, weight, ridge, found["weight"], found["prior"], offset)
     assert reached == pytest.approx(wide.optimum(firing, target, weight, ridge, sign, offset), rel=1e-5)
     assert found["objective"] == pytest.approx(reached, rel=1e-5)
     with pytest.raises(ValueError, match="offset one row per row"):
-        _core.wide_refit(firing, target, weight, sign, ridge, offset[:-1].copy(), 1)
+        _core.refit_rules(firing, target, weight, sign, ridge, offset[:-1].copy(), 1)
 
 
 def test_a_bounded_refit_keeps_the_signs_and_reaches_the_least_objective() -> None:
@@ -194,7 +194,7 @@ def test_a_bounded_refit_keeps_the_signs_and_reaches_the_least_objective() -> No
     y = (firing @ rng.normal(size=10) + rng.normal(size=150) > 0).astype(int)
     sign = np.array([1, -1, 1, -1, 1, -1, 0, 0, 1, -1], np.int32)
     ridge, offset = np.ones(10), np.zeros((150, 2))
-    found = _core.wide_refit(firing, np.eye(2)[y], weight, sign, ridge, offset, 1)
+    found = _core.refit_rules(firing, np.eye(2)[y], weight, sign, ridge, offset, 1)
     assert (found["weight"][:, 1] * sign >= 0).all()
     assert (found["weight"][:, 1] * sign == 0).sum() > 2  # some bounds hold weights back
     reached = wide.objective(firing, np.eye(2)[y], weight, ridge, found["weight"], found["prior"])
@@ -210,9 +210,9 @@ def test_pruning_drops_the_rule_that_costs_least_and_stays_near_its_answers(n_cl
     weight -= weight.mean(axis=1, keepdims=True)
     p = softmax(prior + firing @ weight, axis=1)
     costs = wide.dropping_costs(firing, rows, weight, prior, 0.25 * 4.0)
-    one = _core.wide_prune(firing, rows, weight, prior, 0.0, 8, 4.0)
+    one = _core.prune_rules(firing, rows, weight, prior, 0.0, 8, 4.0)
     assert set(range(9)) - set(one["kept"]) == {int(costs.argmin())}
-    found = _core.wide_prune(firing, rows, weight, prior, 0.02, 9, 0.1)
+    found = _core.prune_rules(firing, rows, weight, prior, 0.02, 9, 0.1)
     q = softmax(found["prior"] + firing[:, found["kept"]] @ found["weight"], axis=1)
     assert 0 < len(found["kept"]) < 9
     assert found["divergence"] == pytest.approx(wide.divergence(p, q, rows), abs=1e-5)
@@ -227,8 +227,8 @@ def test_rules_that_are_worth_little_are_left_out(n_classes: int, worth: float) 
     weight, prior = rng.normal(size=(9, n_classes)) * np.linspace(0.1, 4, 9)[:, None], np.zeros(n_classes)
     weight -= weight.mean(axis=1, keepdims=True)
     p = softmax(prior + firing @ weight, axis=1)
-    smaller = {n: _core.wide_prune(firing, rows, weight, prior, 0.0, n, 0.1)["divergence"] for n in range(10)}
-    found = _core.wide_prune(firing, rows, weight, prior, 0.0, 9, 0.1, worth)
+    smaller = {n: _core.prune_rules(firing, rows, weight, prior, 0.0, n, 0.1)["divergence"] for n in range(10)}
+    found = _core.prune_rules(firing, rows, weight, prior, 0.0, 9, 0.1, worth)
     assert len(found["kept"]) == wide.worthwhile_size(smaller, p, rows, worth)
     assert len(found["kept"]) < 9
 
@@ -312,12 +312,12 @@ for n_classes in (2, 3, 11):
     ends = [[-inf, -inf, -1, 0], [-1, 0, 0, 1], [0.2, 0.2, inf, inf]]
     words = np.repeat(np.arange(5, dtype=np.int32), 3), np.tile(ends, (5, 1))
     for conditions in (None, words):
-        grown = _core.grow_wide(sample, options | {"words": conditions}, None)
+        grown = _core.grow_rules(sample, options | {"words": conditions}, None)
         for name in ("feature", "trapezoid", "share", "weight", "prior"):
             digest.update(grown[name].tobytes())
 phi = np.where(rng.random((5000, 9)) < 0.6, rng.integers(0, 2, (5000, 9)), rng.random((5000, 9)))
 target, sign = np.eye(3)[rng.integers(0, 3, 5000)], np.zeros(9, np.int32)
-found = _core.wide_refit(phi, target, np.ones(5000), sign, np.ones(9), np.zeros((5000, 3)), 1, is_packed=True)
+found = _core.refit_rules(phi, target, np.ones(5000), sign, np.ones(9), np.zeros((5000, 3)), 1, is_packed=True)
 digest.update(found["weight"].tobytes())
 print(digest.hexdigest())
 """
@@ -340,7 +340,7 @@ def test_packed_firings_are_the_same_firings(n_classes: int, share_between: floa
     firing = np.where(is_between, rng.random((n, 11)), rng.random((n, 11)) < 0.3)
     target = np.eye(n_classes)[rng.integers(0, n_classes, n)]
     plain, packed = (
-        _core.wide_refit(
+        _core.refit_rules(
             firing, target, np.ones(n), np.zeros(11, np.int32), np.ones(11), np.zeros((n, n_classes)), 2, is_packed=own
         )
         for own in (False, True)
@@ -383,7 +383,7 @@ def test_progress_is_reported_and_an_exception_stops_the_work() -> None:
         X = rng.normal(size=(n, 30))
         y = (X[:, :3].prod(axis=1) + rng.normal(size=n) > 0).astype(np.int32)
         try:
-            _core.grow_wide(sample_of(X, y), OPTIONS, stop)
+            _core.grow_rules(sample_of(X, y), OPTIONS, stop)
         except KeyboardInterrupt:
             is_stopped = True
         n *= 2

@@ -59,7 +59,7 @@ def test_a_scan_finds_the_gain_of_the_best_word(seed: int, sign: int) -> None:
     monotone = np.array([1, -1, 1, 0, 0, 0], np.int32) * sign
     words = random_words(rng, sample.x, n_categories)
     slopes = gradient[:, -1:] if sign else gradient
-    found = _core.wide_scan(sample, slopes, hessian, base, monotone, 0, arrays(words))
+    found = _core.scan_rules(sample, slopes, hessian, base, monotone, 0, arrays(words))
     gains = dict.fromkeys(range(X.shape[1]), 0.0)
     for node, gain in zip(found["rule_node"], found["gain"], strict=True):
         column, ends = int(found["feature"][node]), tuple(found["trapezoid"][node].tolist())

@@ -107,8 +107,8 @@ inline Monitor python_monitor(nb::object report) {
 }
 
 void bind_sampler(nb::module_& m);
-void bind_growth(nb::module_& m);
-void bind_wide(nb::module_& m);
+void bind_trees(nb::module_& m);
+void bind_rules(nb::module_& m);
 void bind_moments(nb::module_& m);
 void bind_tree(nb::module_& m);
 void bind_sources(nb::module_& m);    // after bind_tree, whose class it uses

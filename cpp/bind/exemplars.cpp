@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "bind/tree.h"
-#include "learn/cover.h"
-#include "read/novelty.h"
+#include "novelty/cover.h"
+#include "novelty/novelty.h"
 
 namespace ferl::python {
 

@@ -4,7 +4,7 @@
 
 #include "bind/table.h"
 #include "bind/tree.h"
-#include "learn/moments.h"
+#include "rows/moments.h"
 
 namespace ferl::python {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "bind/array.h"
-#include "read/nearest_flip.h"
+#include "proofs/nearest_flip.h"
 
 namespace ferl::python {
 

@@ -3,8 +3,8 @@
 #include <numeric>
 
 #include "bind/table.h"
-#include "learn/bootstrap.h"
-#include "learn/sampler.h"
+#include "trees/bootstrap.h"
+#include "rows/sampler.h"
 
 namespace ferl::python {
 

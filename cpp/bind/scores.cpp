@@ -4,9 +4,8 @@
 
 #include "bind/proofs.h"
 #include "bind/tree.h"
-#include "read/certify.h"
-#include "read/score_proof.h"
-#include "read/scores.h"
+#include "rules/score_proof.h"
+#include "rules/scores.h"
 
 namespace ferl::python {
 
@@ -133,7 +132,7 @@ class BoundScores {
   }
 
   const BoundTree& tree_;  // Python keeps it alive
-  Weights weights_;
+  RuleWeights weights_;
   Supports supports_;
   std::size_t n_columns_ = 0;
 };

@@ -3,9 +3,9 @@
 #include <array>
 
 #include "bind/tree.h"
-#include "read/certify.h"
-#include "read/fire.h"
-#include "read/novelty.h"
+#include "proofs/certify.h"
+#include "core/fire.h"
+#include "novelty/novelty.h"
 
 namespace ferl::python {
 

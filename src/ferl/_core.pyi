@@ -83,11 +83,11 @@ def resample(sample: Sample, n_resamples: int) -> Floats: ...
 # what inner validation has tried, the best first: (log-loss, start, n_rules, ridge, scale of the weights). "n_grown":
 # rules before pruning.
 # options["words"]: None, or (feature, trapezoid) of the words that conditions are.
-def grow_wide(sample: Sample, options: dict[str, Any], report: Callable[[int], object] | None) -> dict[str, Any]: ...
+def grow_rules(sample: Sample, options: dict[str, Any], report: Callable[[int], object] | None) -> dict[str, Any]: ...
 
-# The stages of grow_wide, for the tests.
-def wide_knots(sample: Sample) -> list[Floats]: ...
-def wide_scan(
+# The stages of grow_rules, for the tests.
+def rule_knots(sample: Sample) -> list[Floats]: ...
+def scan_rules(
     sample: Sample,
     gradient: Floats,
     hessian: Floats,
@@ -96,8 +96,8 @@ def wide_scan(
     sign: int,
     words: tuple[Ints, Floats] | None = None,
 ) -> dict[str, Any]: ...
-def wide_path(sample: Sample, linear: bool, tau: float, max_conditions: int, n_rules: int) -> dict[str, Any]: ...
-def wide_refit(
+def rule_path(sample: Sample, linear: bool, tau: float, max_conditions: int, n_rules: int) -> dict[str, Any]: ...
+def refit_rules(
     firing: Floats,
     target: Floats,
     weight: Floats,
@@ -107,7 +107,7 @@ def wide_refit(
     n_threads: int,
     is_packed: bool = False,
 ) -> dict[str, Any]: ...
-def wide_prune(
+def prune_rules(
     firing: Floats,
     row_weight: Floats,
     weight: Floats,

@@ -26,7 +26,7 @@ def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
     facts = rows.facts
     with count_bar("growing rules", settings.max_rules, settings.verbose > 0) as report:
         ground = Ground.prepared(settings, rows)
-        grown = _core.grow_wide(ground.sample, _options(settings, ground), report)
+        grown = _core.grow_rules(ground.sample, _options(settings, ground), report)
         rules = Rules(grown["rule_node"], grown["weight"], grown["ridge"])
         n_most = n_candidates(settings, len(facts.names))
         tree = ground.summed(_conditions(grown), n_most, "shrinkage", 5.0, None, report)
