@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from core_stages import stages
 from ferl import _core
 from oracle import wide
 
@@ -41,7 +42,7 @@ def sample_of(
 
 
 def grow(sample: _core.Sample, **options: Any) -> dict[str, Any]:
-    return _core.grow_rules(sample, OPTIONS | options, None)
+    return _core.grow_rules(sample, _core.RuleOptions(**(OPTIONS | options)), None)
 
 
 def random_table(seed: int, n: int = 120) -> tuple[Floats, Ints, Floats, Ints]:
@@ -111,7 +112,7 @@ def test_knots_are_weighted_quantiles_with_both_ends(seed: int) -> None:
     if seed > 2:  # values far out are no ends
         X[seed, np.flatnonzero(n_categories == 0)] = [1e20, -1e13, 1e9][seed - 3]
     sample = sample_of(X, y, weight, n_categories)
-    for column, found in enumerate(_core.rule_knots(sample)):
+    for column, found in enumerate(stages().knots(sample)):
         if n_categories[column] == 0:
             expected = wide.knots(sample.x[:, column], sample.weight, wide.n_knots(X.shape[1], weight))
             np.testing.assert_array_equal(found, expected)
@@ -127,7 +128,7 @@ def test_a_scan_finds_the_gain_of_the_best_candidate(seed: int, has_base: bool) 
     gradient, hessian = residuals(sample, n_classes, rng)
     base = rng.choice([0.0, 0.3, 1.0], sample.n_rows) if has_base else np.ones(sample.n_rows)
     none = np.zeros(X.shape[1], np.int32)
-    found = _core.scan_rules(sample, gradient, hessian, base, none, 0)
+    found = stages().scan(sample, gradient, hessian, base, none, 0)
     fires = firings(found, sample.x) * base[:, None]
     up, down = {}, {}
     for rule, node in enumerate(found["rule_node"]):
@@ -162,7 +163,7 @@ def test_the_first_rule_gains_at_least_as_much_as_any_single_condition(seed: int
     ones = np.ones(sample.n_rows)
     most = wide.n_knots(4, weight)
     singles = [wide.best_ramps(sample.x[:, j], sample.weight, most, gradient, hessian, ones)[0] for j in range(4)]
-    grown = _core.rule_path(sample, False, tau, 3, 1)
+    grown = stages().path(sample, False, tau, 3, 1)
     n_conditions = len(grown["parent"]) - 1
     own = wide.gain(firings(grown, sample.x)[:, 0], gradient, hessian) - tau * n_conditions
     assert own >= max(singles) - tau - 1e-3
@@ -210,9 +211,9 @@ def test_pruning_drops_the_rule_that_costs_least_and_stays_near_its_answers(n_cl
     weight -= weight.mean(axis=1, keepdims=True)
     p = softmax(prior + firing @ weight, axis=1)
     costs = wide.dropping_costs(firing, rows, weight, prior, 0.25 * 4.0)
-    one = _core.prune_rules(firing, rows, weight, prior, 0.0, 8, 4.0)
+    one = stages().prune(firing, rows, weight, prior, 0.0, 8, 4.0)
     assert set(range(9)) - set(one["kept"]) == {int(costs.argmin())}
-    found = _core.prune_rules(firing, rows, weight, prior, 0.02, 9, 0.1)
+    found = stages().prune(firing, rows, weight, prior, 0.02, 9, 0.1)
     q = softmax(found["prior"] + firing[:, found["kept"]] @ found["weight"], axis=1)
     assert 0 < len(found["kept"]) < 9
     assert found["divergence"] == pytest.approx(wide.divergence(p, q, rows), abs=1e-5)
@@ -227,8 +228,8 @@ def test_rules_that_are_worth_little_are_left_out(n_classes: int, worth: float) 
     weight, prior = rng.normal(size=(9, n_classes)) * np.linspace(0.1, 4, 9)[:, None], np.zeros(n_classes)
     weight -= weight.mean(axis=1, keepdims=True)
     p = softmax(prior + firing @ weight, axis=1)
-    smaller = {n: _core.prune_rules(firing, rows, weight, prior, 0.0, n, 0.1)["divergence"] for n in range(10)}
-    found = _core.prune_rules(firing, rows, weight, prior, 0.0, 9, 0.1, worth)
+    smaller = {n: stages().prune(firing, rows, weight, prior, 0.0, n, 0.1)["divergence"] for n in range(10)}
+    found = stages().prune(firing, rows, weight, prior, 0.0, 9, 0.1, worth)
     assert len(found["kept"]) == wide.worthwhile_size(smaller, p, rows, worth)
     assert len(found["kept"]) < 9
 
@@ -307,12 +308,11 @@ for n_classes in (2, 3, 11):
     X[::9, 1] = np.nan
     sampler = _core.Sampler(np.zeros(5, np.int32), n_classes, 0, 2**48, 0, np.arange(5, dtype=np.int32))
     sampler.add(X, y, rng.choice([0.5, 1.0, 3.0], 700), 0, 1)
-    options = dict(max_rules=150, max_conditions=3, prune=0.003, monotone=[], n_threads=1, seed=0)
     inf, sample = np.inf, sampler.finish(1)
     ends = [[-inf, -inf, -1, 0], [-1, 0, 0, 1], [0.2, 0.2, inf, inf]]
     words = np.repeat(np.arange(5, dtype=np.int32), 3), np.tile(ends, (5, 1))
     for conditions in (None, words):
-        grown = _core.grow_rules(sample, options | {"words": conditions}, None)
+        grown = _core.grow_rules(sample, _core.RuleOptions(words=conditions, prune=0.003), None)
         for name in ("feature", "trapezoid", "share", "weight", "prior"):
             digest.update(grown[name].tobytes())
 phi = np.where(rng.random((5000, 9)) < 0.6, rng.integers(0, 2, (5000, 9)), rng.random((5000, 9)))
@@ -383,7 +383,7 @@ def test_progress_is_reported_and_an_exception_stops_the_work() -> None:
         X = rng.normal(size=(n, 30))
         y = (X[:, :3].prod(axis=1) + rng.normal(size=n) > 0).astype(np.int32)
         try:
-            _core.grow_rules(sample_of(X, y), OPTIONS, stop)
+            _core.grow_rules(sample_of(X, y), _core.RuleOptions(**OPTIONS), stop)
         except KeyboardInterrupt:
             is_stopped = True
         n *= 2

@@ -61,9 +61,7 @@ inline void check_trapezoids(const CMatrix& trapezoid) {
 }
 
 // More threads than any machine has would only be refused by the system, one by one.
-inline int checked_threads(const nb::dict& options) {
-  return std::clamp(nb::cast<int>(options["n_threads"]), 1, 1024);
-}
+inline int checked_threads(int n_threads) { return std::clamp(n_threads, 1, 1024); }
 
 template <class Array>
 auto copy(const Array& values) {

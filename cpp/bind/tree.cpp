@@ -106,16 +106,6 @@ void support_deficit(const BoundTree& own, const Matrix& x, int n_threads, OutMa
   ferl::support_deficit(own.tree(), view(x), n_threads, out.data());
 }
 
-void bound(const BoundTree& own, const Matrix& x, double radius, const Vector& scale, bool gated, int n_threads,
-           OutMatrix low, OutMatrix high) {
-  own.check_box(x, scale);
-  for (const OutMatrix* out : {&low, &high})
-    require(out->shape(0) == x.shape(0) && out->shape(1) == own.size(),
-            "low and high must have shape (n_rows, n_nodes).");
-  nb::gil_scoped_release no_gil;
-  bound_firings(own.tree(), view(x), radius, scale.data(), gated, n_threads, low.data(), high.data());
-}
-
 void open_radius(const BoundTree& own, const Matrix& x, const Vector& scale, int n_threads, OutVector out) {
   own.check_box(x, scale);
   require(out.shape(0) == x.shape(0), "out needs one number per row of X.");
@@ -136,8 +126,6 @@ void bind_tree(nb::module_& m) {
       .def_prop_ro("gate", &gate)
       .def_prop_ro("is_split", &is_split)
       .def("fire", &fire, "x"_a, "gated"_a, "n_threads"_a, "out"_a.noconvert())
-      .def("bound", &bound, "x"_a, "radius"_a, "scale"_a, "gated"_a, "n_threads"_a, "low"_a.noconvert(),
-           "high"_a.noconvert())
       .def("open_radius", &open_radius, "x"_a, "scale"_a, "n_threads"_a, "out"_a.noconvert())
       .def("residual", &residual, "mean"_a, "precision"_a, "x"_a, "n_threads"_a, "out"_a.noconvert())
       .def("support_deficit", &support_deficit, "x"_a, "n_threads"_a, "out"_a.noconvert());

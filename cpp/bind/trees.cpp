@@ -1,4 +1,8 @@
-// The door to growth: from a sample of the rows to the conditions of a tree.
+// The door to growing trees: from a sample of the rows to the conditions.
+#include <nanobind/stl/vector.h>
+
+#include <new>
+
 #include "bind/array.h"
 #include "trees/grow_splits.h"
 #include "trees/grow_words.h"
@@ -9,53 +13,47 @@ using namespace nb::literals;
 
 namespace {
 
-SplitOptions split_options(const nb::dict& given) {
-  SplitOptions o;
-  const auto band = nb::cast<std::string>(given["band"]), criterion = nb::cast<std::string>(given["criterion"]);
+// A hair less than was asked for, so that rounding does not refuse two rows a leaf weight of two.
+double hair_below(double weight) { return weight * (1 - 1e-10); }
+
+void make_split_options(SplitOptions* place, std::size_t max_rules, std::size_t max_depth, double min_leaf_weight,
+                        double min_gain, int patience, double min_coverage, const std::string& criterion,
+                        int n_resamples, const std::string& band, double band_scale, bool two_mode,
+                        std::size_t n_exemplars, std::size_t n_banded_features, std::vector<double> class_unit,
+                        std::vector<int> monotone, int n_threads) {
   require(band == "mean_std" || band == "median_mad", "The band must be mean_std or median_mad.");
   require(criterion == "gini" || criterion == "entropy" || criterion == "cci",
           "The criterion must be gini, entropy or cci.");
-  o.band.form = band == "mean_std" ? BandForm::mean_std : BandForm::median_mad;
-  o.band.criterion = criterion == "gini"      ? Criterion::gini
-                     : criterion == "entropy" ? Criterion::entropy
-                                              : Criterion::cci;
-  o.band.scale = nb::cast<double>(given["band_scale"]);
-  o.band.two_mode = nb::cast<bool>(given["two_mode"]);
-  // A hair less, so that rounding does not refuse two rows a leaf weight of two.
-  o.band.min_leaf_weight = nb::cast<double>(given["min_leaf_weight"]) * (1 - 1e-10);
-  o.max_rules = nb::cast<std::size_t>(given["max_rules"]);
-  o.max_depth = nb::cast<std::size_t>(given["max_depth"]);
-  o.min_gain = nb::cast<double>(given["min_gain"]);
-  o.patience = nb::cast<int>(given["patience"]);
-  o.min_coverage = nb::cast<double>(given["min_coverage"]);
-  o.n_resamples = nb::cast<int>(given["n_resamples"]);
-  o.n_banded = nb::cast<std::size_t>(given["n_banded_features"]);
-  for (const auto unit : given["class_unit"]) o.class_unit.push_back(nb::cast<double>(unit));
-  for (const auto sign : given["monotone"]) o.monotone.push_back(nb::cast<int>(sign));
-  o.n_exemplars = nb::cast<std::size_t>(given["n_exemplars"]);
-  o.n_threads = checked_threads(given);
-  require(o.n_resamples > 0 && o.n_resamples <= 1000, "n_resamples must be between 1 and 1000.");
-  require(o.max_rules > 0 && o.max_depth > 0 && o.n_banded > 0,
+  require(n_resamples > 0 && n_resamples <= 1000, "n_resamples must be between 1 and 1000.");
+  require(max_rules > 0 && max_depth > 0 && n_banded_features > 0,
           "max_rules, max_depth and n_banded_features must be positive.");
-  require(o.band.scale >= 0 && o.band.min_leaf_weight > 0, "band_scale and min_leaf_weight must be positive.");
-  require(std::all_of(o.class_unit.begin(), o.class_unit.end(), [](double unit) { return unit > 0; }),
+  require(band_scale >= 0 && min_leaf_weight > 0, "band_scale and min_leaf_weight must be positive.");
+  require(std::all_of(class_unit.begin(), class_unit.end(), [](double unit) { return unit > 0; }),
           "Every class_unit must be above 0.");
-  return o;
+  const BandForm form = band == "mean_std" ? BandForm::mean_std : BandForm::median_mad;
+  const Criterion by = criterion == "gini"      ? Criterion::gini
+                       : criterion == "entropy" ? Criterion::entropy
+                                                : Criterion::cci;
+  new (place) SplitOptions{{form, by, band_scale, two_mode, hair_below(min_leaf_weight)},
+                           max_rules,
+                           max_depth,
+                           min_gain,
+                           patience,
+                           min_coverage,
+                           n_resamples,
+                           n_banded_features,
+                           std::move(class_unit),
+                           std::move(monotone),
+                           n_exemplars,
+                           checked_threads(n_threads)};
 }
 
-WordOptions word_options(const nb::dict& given) {
-  WordOptions o;
-  o.max_rules = nb::cast<std::size_t>(given["max_rules"]);
-  o.max_depth = nb::cast<std::size_t>(given["max_depth"]);
-  o.min_leaf_weight = nb::cast<double>(given["min_leaf_weight"]) * (1 - 1e-10);
-  o.min_gain = nb::cast<double>(given["min_gain"]);
-  o.patience = nb::cast<int>(given["patience"]);
-  o.min_coverage = nb::cast<double>(given["min_coverage"]) * (1 - 1e-10);
-  o.min_rule_worth = nb::cast<double>(given["min_rule_worth"]);
-  o.soft_share = nb::cast<double>(given["soft_share"]);
-  o.n_threads = checked_threads(given);
-  require(o.max_rules > 0 && o.max_depth > 0, "max_rules and max_depth must be positive.");
-  return o;
+void make_word_options(WordOptions* place, std::size_t max_rules, std::size_t max_depth, double min_leaf_weight,
+                       double min_gain, int patience, double min_coverage, double min_rule_worth, double soft_share,
+                       int n_threads) {
+  require(max_rules > 0 && max_depth > 0, "max_rules and max_depth must be positive.");
+  new (place) WordOptions{max_rules, max_depth, hair_below(min_leaf_weight), min_gain, patience,
+                          hair_below(min_coverage), min_rule_worth, soft_share, checked_threads(n_threads)};
 }
 
 nb::dict grown_arrays(GrownTree grown) {
@@ -80,8 +78,7 @@ nb::dict grown_arrays(GrownTree grown) {
   return out;
 }
 
-nb::dict grow_tree(const Sample& sample, const nb::dict& given, const nb::object& report) {
-  const auto options = split_options(given);
+nb::dict grow_tree(const Sample& sample, const SplitOptions& options, const nb::object& report) {
   require(options.class_unit.size() == static_cast<std::size_t>(sample.n_classes),
           "class_unit needs one number per class.");
   require(options.monotone.empty() || (options.monotone.size() == sample.n_columns && sample.n_classes == 2),
@@ -96,7 +93,7 @@ nb::dict grow_tree(const Sample& sample, const nb::dict& given, const nb::object
 }
 
 nb::dict grow_words(const Sample& sample, const Codes& term_feature, const CMatrix& term_trapezoid,
-                    const Codes& term_is_complement, const nb::dict& given, const nb::object& report) {
+                    const Codes& term_is_complement, const WordOptions& options, const nb::object& report) {
   const std::size_t n_terms = term_feature.shape(0);
   require(term_trapezoid.shape(0) == n_terms && term_trapezoid.shape(1) == 4 && term_is_complement.shape(0) == n_terms,
           "Every term needs a feature, a trapezoid, and whether it is a complement.");
@@ -109,7 +106,6 @@ nb::dict grow_words(const Sample& sample, const Codes& term_feature, const CMatr
     const double* ends = term_trapezoid.data() + 4 * t;
     terms.push_back({column, {ends[0], ends[1], ends[2], ends[3]}, term_is_complement.data()[t] != 0});
   }
-  const auto options = word_options(given);
   auto monitor = python_monitor(report);
   GrownTree grown;
   {
@@ -122,6 +118,16 @@ nb::dict grow_words(const Sample& sample, const Codes& term_feature, const CMatr
 }  // namespace
 
 void bind_trees(nb::module_& m) {
+  nb::class_<SplitOptions>(m, "SplitOptions")
+      .def("__init__", &make_split_options, nb::kw_only(), "max_rules"_a = 150, "max_depth"_a = 12,
+           "min_leaf_weight"_a = 2.0, "min_gain"_a = 0.0, "patience"_a = 0, "min_coverage"_a = 0.0,
+           "criterion"_a = "gini", "n_resamples"_a = 25, "band"_a = "mean_std", "band_scale"_a = 1.0,
+           "two_mode"_a = true, "n_exemplars"_a = 0, "n_banded_features"_a = 1, "class_unit"_a,
+           "monotone"_a = std::vector<int>{}, "n_threads"_a = 1);
+  nb::class_<WordOptions>(m, "WordOptions")
+      .def("__init__", &make_word_options, nb::kw_only(), "max_rules"_a = 15, "max_depth"_a = 5,
+           "min_leaf_weight"_a = 2.0, "min_gain"_a = 0.005, "patience"_a = 3, "min_coverage"_a = 0.0,
+           "min_rule_worth"_a = 0.045, "soft_share"_a = 1.0, "n_threads"_a = 1);
   m.def("grow_tree", &grow_tree, "sample"_a, "options"_a, "report"_a.none());
   m.def("grow_words", &grow_words, "sample"_a, "term_feature"_a, "term_trapezoid"_a, "term_is_complement"_a,
         "options"_a, "report"_a.none());

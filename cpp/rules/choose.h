@@ -5,14 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "core/thread_pool.h"
-#include "rows/sample.h"
-#include "rules/knots.h"
 #include "rules/path.h"
 
 namespace ferl::rules {
-
-inline constexpr std::size_t kValidationRows = 20'000;  // more are not looked at before the last path
 
 struct Choice {
   double loss;  // mean log-loss of validation rows
@@ -21,7 +16,7 @@ struct Choice {
   double scale = 1;  // times the weights of the refit
 };
 
-inline std::vector<Start> starts() { return {{true, 10}, {false, 2}}; }
+inline std::vector<Start> starts(const Tuning& tuning) { return {{true, tuning.linear_tau}, {false, tuning.empty_tau}}; }
 
 // The part (0 .. n_parts - 1) of each row: alike in the classes, by content.
 std::vector<int> stratified_parts(const Sample& sample, std::size_t n_rows, int n_parts);
@@ -33,7 +28,6 @@ struct Choices {
   std::unique_ptr<Path> path = nullptr;
 };
 
-Choices choose(const Sample& sample, const Grid& grid, const PathOptions& options, std::size_t max_rules,
-               ThreadPool& pool);
+Choices choose(const Task& task, std::size_t max_rules, std::uint64_t seed);
 
 }  // namespace ferl::rules

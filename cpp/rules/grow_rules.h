@@ -9,6 +9,7 @@
 #include "rows/sample.h"
 #include "rules/choose.h"
 #include "rules/rule.h"
+#include "rules/tuning.h"
 
 namespace ferl::rules {
 
@@ -17,10 +18,11 @@ struct RuleOptions {
   std::size_t max_conditions = 3;
   double prune = 0.0015;      // mean divergence that pruning may cost; 0: none
   double min_rule_worth = 0;  // share of what all rules know that each rule must keep
-  std::vector<int> monotone;  // [column], two classes: sign of the second one's score; empty: none
-  std::optional<std::vector<Condition>> words;  // that conditions are; none: ramps and sets of categories
+  std::vector<int> monotone = {};  // [column], two classes: sign of the second one's score; empty: none
+  std::optional<std::vector<Condition>> words = {};  // that conditions are; none: ramps and sets of categories
   int n_threads = 1;
   std::uint64_t seed = 0;
+  Tuning tuning = {};
 };
 
 struct LearnedRules {

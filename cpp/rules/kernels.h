@@ -9,7 +9,7 @@
 
 namespace ferl::rules {
 
-inline constexpr std::size_t kMaxKnots = 24;  // of a feature; 48 were no better
+inline constexpr std::size_t kMaxKnots = 24;  // of a feature: the room that arrays have
 inline constexpr std::size_t kKnotsAtOnce = 8;  // the most that an instruction set takes together: arrays are padded so far
 static_assert(kMaxKnots % kKnotsAtOnce == 0);
 inline constexpr std::size_t kWidth = 8;      // rows come in multiples of it; those added have no weight

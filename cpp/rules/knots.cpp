@@ -9,19 +9,13 @@ namespace ferl::rules {
 
 namespace {
 
-constexpr std::size_t kKnotBudget = 400;  // over all columns
-constexpr std::size_t kMinKnots = 6;
-constexpr double kWeightPerKnot = 15;     // fewer rows, fewer knots
-constexpr double kLeastGap = 1e-9;        // of the range, between knots: ramps must not be upright
-constexpr double kFarOut = 1e-7;          // of the range, which all points but one end span at least
-
 // Ends so far out that all other points would become one knot are left out: a ramp that ends before a value has its
 // full membership there, or none.
-void drop_far_ends(std::vector<double>& points) {
+void drop_far_ends(std::vector<double>& points, double far_out) {
   while (points.size() > 2) {
     const double range = points.back() - points.front();
     const double without_first = points.back() - points[1], without_last = points[points.size() - 2] - points.front();
-    if (std::min(without_first, without_last) >= kFarOut * range) return;
+    if (std::min(without_first, without_last) >= far_out * range) return;
     points.erase(without_first < without_last ? points.begin() : points.end() - 1);
   }
 }
@@ -90,14 +84,15 @@ double Feature::share_of_ramp(std::size_t low, std::size_t high) const {
              (position[high] - at) + 1.0 - share_below[high];
 }
 
-std::size_t knots_per_feature(const Sample& sample) {
+std::size_t knots_per_feature(const Sample& sample, const Tuning& tuning) {
   const double weight = std::accumulate(sample.weight.begin(), sample.weight.end(), 0.0);
   const auto most = static_cast<std::size_t>(
-      std::clamp(weight / kWeightPerKnot, static_cast<double>(kMinKnots), static_cast<double>(kMaxKnots)));
-  return std::clamp(kKnotBudget / std::max<std::size_t>(sample.n_columns, 1), kMinKnots, most);
+      std::clamp(weight / tuning.weight_per_knot, static_cast<double>(tuning.min_knots),
+                 static_cast<double>(tuning.max_knots)));
+  return std::clamp(tuning.knot_budget / std::max<std::size_t>(sample.n_columns, 1), tuning.min_knots, most);
 }
 
-std::vector<double> choose_knots(const Sample& sample, Column column, std::size_t most) {
+std::vector<double> choose_knots(const Sample& sample, Column column, std::size_t most, const Tuning& tuning) {
   const double* x = sample.column(column);
   std::vector<std::pair<double, double>> known;  // value, weight
   for (std::size_t i = 0; i < sample.n_rows; ++i)
@@ -126,8 +121,8 @@ std::vector<double> choose_knots(const Sample& sample, Column column, std::size_
     }
     add(values.back().first);
   }
-  drop_far_ends(points);
-  const double least = kLeastGap * (points.back() - points.front());
+  drop_far_ends(points, tuning.far_out);
+  const double least = tuning.least_gap * (points.back() - points.front());
   std::vector<double> knots;
   for (const double point : points)
     if (knots.empty() || point - knots.back() > least) knots.push_back(point);
@@ -135,16 +130,16 @@ std::vector<double> choose_knots(const Sample& sample, Column column, std::size_
   return knots;
 }
 
-Grid make_grid(const Sample& sample, std::size_t n_located, ThreadPool& pool) {
-  const std::size_t n = sample.n_rows, most = knots_per_feature(sample);
+Grid make_grid(const Sample& sample, std::size_t n_located, const Tuning& tuning, ThreadPool& pool) {
+  const std::size_t n = sample.n_rows, most = knots_per_feature(sample, tuning);
   std::vector<Feature> found(sample.n_columns);
   const std::size_t chunk = std::max<std::size_t>(1, 20'000 / n);  // columns a task
-  pool.run((sample.n_columns + chunk - 1) / chunk, n * sample.n_columns > 20'000, [&](std::size_t task) {
+  pool.run((sample.n_columns + chunk - 1) / chunk, n * sample.n_columns > tuning.share_grid, [&](std::size_t task) {
     for (std::size_t j = task * chunk; j < std::min((task + 1) * chunk, sample.n_columns); ++j) {
       const auto column = static_cast<Column>(j);
       if (sample.n_categories[j] > 0) {
         found[j] = categorical_feature(sample, column);
-      } else if (auto knots = choose_knots(sample, column, most); !knots.empty()) {
+      } else if (auto knots = choose_knots(sample, column, most, tuning); !knots.empty()) {
         found[j] = number_feature(sample, column, std::move(knots));
       }
     }
@@ -163,7 +158,7 @@ Grid make_grid(const Sample& sample, std::size_t n_located, ThreadPool& pool) {
   grid.code.resize(n_codes);
   grid.bin.resize(n_features * n_kept);
   grid.offset.resize(n_features * n_kept);
-  pool.run((n_features + chunk - 1) / chunk, n_kept * n_features > 20'000, [&](std::size_t task) {
+  pool.run((n_features + chunk - 1) / chunk, n_kept * n_features > tuning.share_grid, [&](std::size_t task) {
     for (std::size_t j = task * chunk; j < std::min((task + 1) * chunk, n_features); ++j) {
       const Feature& f = grid.features[j];
       const double* x = sample.column(f.column);

@@ -9,6 +9,7 @@
 #include "core/tree.h"
 #include "rows/sample.h"
 #include "rules/kernels.h"
+#include "rules/tuning.h"
 
 namespace ferl::rules {
 
@@ -48,13 +49,13 @@ struct Grid {
 };
 
 // How many knots a number gets at most.
-std::size_t knots_per_feature(const Sample& sample);
+std::size_t knots_per_feature(const Sample& sample, const Tuning& tuning);
 
 // Weighted quantiles with both ends, or all values where they are few; without ends that lie very far out. None: the
 // column is constant.
-std::vector<double> choose_knots(const Sample& sample, Column column, std::size_t most);
+std::vector<double> choose_knots(const Sample& sample, Column column, std::size_t most, const Tuning& tuning);
 
 // n_located: of so many rows, the first ones, the grid says where they lie.
-Grid make_grid(const Sample& sample, std::size_t n_located, ThreadPool& pool);
+Grid make_grid(const Sample& sample, std::size_t n_located, const Tuning& tuning, ThreadPool& pool);
 
 }  // namespace ferl::rules

@@ -10,19 +10,17 @@ namespace ferl::rules {
 
 namespace {
 
-constexpr double kDropShare = 0.12;       // of the rules, between two refits
-constexpr double kRidgeShare = 0.25;      // soft targets have less noise than labels
-constexpr double kMaxRidge = 15;          // a stronger one alone would change the answers too much
-constexpr double kLeastPivot = 1e-12;     // of the inverse normal matrix
-constexpr std::size_t kMaxRows = 4096;    // that answers are compared on
-static_assert(kMaxRows <= kPlainRows);    // packed rules have no others
+// Against rounding:
+constexpr double kLeastPivot = 1e-12;        // of the inverse normal matrix
+constexpr double kLeastProbability = 1e-12;  // whose logarithm is taken
+constexpr double kLeastRidge = 1e-6;         // added to the diagonal of the normal matrix
 
 class Pruner {
  public:
   Pruner(FitRows rows, const std::vector<RuleColumn>& rules, const Weights& weights, const PruneOptions& options,
-         ThreadPool& pool)
-      : rows_(rows), rules_(rules), options_(options), pool_(pool), n_channels_(n_channels(rows.n_classes)) {
-    rows_.n = std::min(rows_.n, kMaxRows);
+         const Tuning& tuning, ThreadPool& pool)
+      : rows_(rows), rules_(rules), options_(options), tuning_(tuning), pool_(pool), n_channels_(n_channels(rows.n_classes)) {
+    rows_.n = std::min(rows_.n, tuning_.prune_rows);
     target_ = answers(rules, weights);
     rows_.label = nullptr;
     rows_.target = target_.data();
@@ -40,7 +38,7 @@ class Pruner {
     auto n_drop = state_.kept.size();
     while (!state_.kept.empty()) {
       const std::size_t n = state_.kept.size(), n_over = n > options_.max_rules ? n - options_.max_rules : 0;
-      const auto share = static_cast<std::size_t>(kDropShare * static_cast<double>(n));
+      const auto share = static_cast<std::size_t>(tuning_.drop_share * static_cast<double>(n));
       n_drop = std::min(n_drop, std::max<std::size_t>(1, share));
       if (n_over > 0) n_drop = std::min(n_drop, n_over);
       else if (options_.tolerance <= 0) break;
@@ -73,14 +71,14 @@ class Pruner {
     state_ = std::move(best);
   }
 
-  double ridge() const { return kRidgeShare * std::min(options_.ridge, kMaxRidge); }
+  double ridge() const { return tuning_.prune_ridge_share * std::min(options_.ridge, tuning_.most_prune_ridge); }
 
   // [channel][row]: of each class, or of the second of two.
   std::vector<float> answers(const std::vector<RuleColumn>& rules, const Weights& weights) const {
     return probabilities(rules, weights, n_channels_, 0, rows_.n);
   }
 
-  static double log_of(double p) { return natural_log(std::max(p, 1e-12)); }
+  static double log_of(double p) { return natural_log(std::max(p, kLeastProbability)); }
 
   double divergence(const std::vector<float>& q) const {
     const auto term = [](double a, double log_a, double b) { return a * (log_a - log_of(b)); };
@@ -157,8 +155,8 @@ class Pruner {
         out.weights.b[c] -= out.weights.v.back() * rules[k].moments.mean;
       }
     const std::vector<RuleColumn> left = columns(out.kept);
-    Refit refit(rows_, left, pool_);
-    refit.fit({ridge(), 12, 3e-5}, out.weights);
+    Refit refit(rows_, left, pool_, tuning_);
+    refit.fit({ridge(), tuning_.prune_iterations, tuning_.prune_tolerance}, out.weights);
     out.divergence = divergence(answers(left, out.weights));
     return out;
   }
@@ -177,20 +175,21 @@ class Pruner {
   // Of the ridge normal matrix with the constant eliminated.
   std::vector<double> inverse_curvature(const std::vector<RuleColumn>& rules) const {
     const std::size_t n = rules.size();
-    Refit refit(rows_, rules, pool_);
+    Refit refit(rows_, rules, pool_, tuning_);
     const std::vector<double>& full = refit.curvature(state_.weights);
     const double unit = ridge() * (n_channels_ == 1 ? 0.5 : 1.0);
     std::vector<double> a(n * n);
     for (std::size_t k = 0; k < n; ++k)
       for (std::size_t l = 0; l < n; ++l)
         a[k * n + l] = full[(k + 1) * (n + 1) + l + 1] - full[(k + 1) * (n + 1)] * full[l + 1] / full[0] +
-                       (k == l ? unit * rules[k].ridge_share + 1e-6 : 0.0);
+                       (k == l ? unit * rules[k].ridge_share + kLeastRidge : 0.0);
     return Cholesky(a, n).inverse();
   }
 
   FitRows rows_;
   const std::vector<RuleColumn>& rules_;
   PruneOptions options_;
+  const Tuning& tuning_;
   ThreadPool& pool_;
   std::size_t n_channels_;
   std::vector<float> target_;
@@ -203,8 +202,8 @@ class Pruner {
 }  // namespace
 
 Pruned prune(FitRows rows, const std::vector<RuleColumn>& rules, const Weights& weights, const PruneOptions& options,
-             ThreadPool& pool) {
-  return Pruner(rows, rules, weights, options, pool).run();
+             const Tuning& tuning, ThreadPool& pool) {
+  return Pruner(rows, rules, weights, options, tuning, pool).run();
 }
 
 }  // namespace ferl::rules

@@ -24,6 +24,6 @@ struct Pruned {
 
 // rows: with labels or targets that are not looked at.
 Pruned prune(FitRows rows, const std::vector<RuleColumn>& rules, const Weights& weights, const PruneOptions& options,
-             ThreadPool& pool);
+             const Tuning& tuning, ThreadPool& pool);
 
 }  // namespace ferl::rules

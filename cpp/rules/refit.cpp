@@ -11,13 +11,9 @@ namespace ferl::rules {
 
 namespace {
 
-constexpr double kInterceptRidge = 1e-3;     // finite where a class has no row
 constexpr std::size_t kPiece = 8 * kBlock;   // rows a task: fixed, so that sums do not depend on the threads
-constexpr std::size_t kCurvatureRows = 1024; // the normal matrix only guides steps: some rows are enough
-constexpr std::size_t kWorthSharing = 500'000;  // rows times weights
-static_assert(kCurvatureRows <= kPlainRows);
-constexpr std::size_t kMemory = 6;           // steps that L-BFGS remembers
-constexpr double kLeastDeviation = 1e-6;
+constexpr double kLeastDeviation = 1e-6;     // of a firing, which is divided by it: that of a rule which never fires
+constexpr double kLeastCurvature = 1e-12;    // along a step that is remembered, which is divided by it
 
 double dot(const std::vector<double>& a, const std::vector<double>& b) {
   double sum = 0;
@@ -91,8 +87,8 @@ double spread_of(const float* p, std::size_t i, std::size_t n, std::size_t n_cha
   return n_channels == 1 ? 2 * sum : sum / static_cast<double>(n_channels - 1);
 }
 
-Refit::Refit(const FitRows& rows, std::vector<RuleColumn> rules, ThreadPool& pool)
-    : rows_(rows), rules_(std::move(rules)), pool_(pool), n_rules_(rules_.size()),
+Refit::Refit(const FitRows& rows, std::vector<RuleColumn> rules, ThreadPool& pool, const Tuning& tuning)
+    : rows_(rows), rules_(std::move(rules)), pool_(pool), tuning_(tuning), n_rules_(rules_.size()),
       n_channels_(n_channels(rows.n_classes)) {
   ones_.assign(kBlock, 1.0f);
   for (const RuleColumn& rule : rules_) firing_.push_back(rule.firing);
@@ -100,7 +96,8 @@ Refit::Refit(const FitRows& rows, std::vector<RuleColumn> rules, ThreadPool& poo
 
 double Refit::ridge(std::size_t k) const {
   // One score stands for two weights of half its size.
-  const double own = k == 0 ? kInterceptRidge : std::min(ridge_, rules_[k - 1].max_ridge) * rules_[k - 1].ridge_share;
+  const double own =
+      k == 0 ? tuning_.intercept_ridge : std::min(ridge_, rules_[k - 1].max_ridge) * rules_[k - 1].ridge_share;
   return own * (n_channels_ == 1 ? 0.5 : 1.0);
 }
 
@@ -142,7 +139,7 @@ void Refit::sum_rows(const std::vector<float>& v, const std::vector<float>& b) {
   const float* const ones = ones_.data();
   const std::size_t n_pieces = (rows_.n + kPiece - 1) / kPiece;
   std::vector<double> sums(n_pieces * (size + 1), 0.0);  // of each piece: the loss, then the slopes
-  pool_.run(n_pieces, rows_.n * size > kWorthSharing, [&](std::size_t piece) {
+  pool_.run(n_pieces, rows_.n * size > tuning_.share_refit, [&](std::size_t piece) {
     thread_local AlignedVector<float> score;
     if (score.size() < e * kBlock) score.resize(e * kBlock);
     double* sum = sums.data() + piece * (size + 1);
@@ -194,7 +191,7 @@ double Refit::evaluate(const std::vector<double>& w, std::vector<double>& gradie
 }
 
 const std::vector<double>& Refit::curvature(const Weights& weights) {
-  const std::size_t size = 1 + n_rules_, e = n_channels_, n = std::min(rows_.n, kCurvatureRows);
+  const std::size_t size = 1 + n_rules_, e = n_channels_, n = std::min(rows_.n, tuning_.curvature_rows);
   std::vector<float> p(e * n), h(n);
   score_rows(rules_, weights, e, 0, n, p.data());
   add_offset(p.data(), n, 0, n);
@@ -202,7 +199,7 @@ const std::vector<double>& Refit::curvature(const Weights& weights) {
   const double unit = e == 1 ? 0.5 : 1.0;  // one score stands for two
   double used = 0, all = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    h[i] = static_cast<float>(rows_.weight[i] * (spread_of(p.data(), i, n, e) * unit + 1e-6));
+    h[i] = static_cast<float>(rows_.weight[i] * (spread_of(p.data(), i, n, e) * unit + tuning_.least_spread));
     used += rows_.weight[i];
   }
   for (std::size_t i = 0; i < rows_.n; ++i) all += rows_.weight[i];
@@ -247,10 +244,10 @@ double Refit::search(const std::vector<double>& direction, double slope, std::ve
                      std::vector<double>& new_gradient, double value, bool& moved) {
   std::vector<double> trial(w.size());
   double step = 1;
-  for (int halving = 0; halving < 20; ++halving, step *= 0.5) {
+  for (int halving = 0; halving < tuning_.most_halvings; ++halving, step *= 0.5) {
     for (std::size_t k = 0; k < w.size(); ++k) trial[k] = w[k] + step * direction[k];
     const double now = evaluate(trial, new_gradient);
-    if (now <= value + 1e-4 * step * slope) {
+    if (now <= value + tuning_.armijo * step * slope) {
       w = std::move(trial);
       moved = true;
       return now;
@@ -295,10 +292,10 @@ double Refit::fit_free(const RefitOptions& options, std::vector<double>& w) {
     Memory made{w, next, 0};
     for (std::size_t i = 0; i < w.size(); ++i) made.step[i] -= before[i], made.change[i] -= gradient[i];
     gradient.swap(next);
-    if (const double curved = dot(made.step, made.change); curved > 1e-12) {
+    if (const double curved = dot(made.step, made.change); curved > kLeastCurvature) {
       made.rho = 1 / curved;
       memory.push_back(std::move(made));
-      if (memory.size() > kMemory) memory.pop_front();
+      if (memory.size() > tuning_.memory) memory.pop_front();
     }
   }
   return value;
@@ -318,7 +315,7 @@ double Refit::fit_bounded(const RefitOptions& options, std::vector<double>& w) {
   double value = evaluate(w, gradient);
   for (int iteration = 0; iteration < 2 * options.max_iterations; ++iteration) {
     std::vector<double> direction(size, 0.0), slope = gradient;  // slope: of the quadratic model at w + direction
-    for (int sweep = 0; sweep < 200; ++sweep) {
+    for (int sweep = 0; sweep < tuning_.bounded_sweeps; ++sweep) {
       double most = 0;
       for (std::size_t k = 0; k < size; ++k) {
         const double at = w[k] + direction[k], change = bounded(k, at - slope[k] / a[k * size + k]) - at;
@@ -327,7 +324,7 @@ double Refit::fit_bounded(const RefitOptions& options, std::vector<double>& w) {
         for (std::size_t l = 0; l < size; ++l) slope[l] += change * a[k * size + l];
         most = std::max(most, change * change * a[k * size + k]);
       }
-      if (most < 1e-3 * options.tolerance * value) break;
+      if (most < tuning_.bounded_tolerance * options.tolerance * value) break;
     }
     const double along = dot(direction, gradient);
     if (-0.5 * along < options.tolerance * value) break;

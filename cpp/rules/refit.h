@@ -10,6 +10,7 @@
 #include "core/types.h"
 #include "rules/kernels.h"
 #include "rules/packed_firing.h"
+#include "rules/tuning.h"
 
 namespace ferl::rules {
 
@@ -41,12 +42,14 @@ FiringMoments firing_moments(const float* firing, const float* weight, std::size
 // So many rows have their firings as they are, all further ones may have them packed.
 inline constexpr std::size_t kPlainRows = 4096;
 
+inline constexpr double kNoLimit = 1e300;
+
 // A rule as a refit sees it.
 struct RuleColumn {
   const float* firing;  // [row]; where the firings of all rows are packed, of the first kPlainRows
   FiringMoments moments;
   int sign = 0;               // of the second class's weight, 0: any; two classes if not
-  double max_ridge = 1e300;   // whatever the others get
+  double max_ridge = kNoLimit;   // whatever the others get
   double ridge_share = 1;     // times the ridge: 1 for a ridge on standardised weights
   const PackedFiring* packed = nullptr;  // of all rows; null: none is
 };
@@ -59,7 +62,7 @@ struct RefitOptions {
 
 class Refit {
  public:
-  Refit(const FitRows& rows, std::vector<RuleColumn> rules, ThreadPool& pool);
+  Refit(const FitRows& rows, std::vector<RuleColumn> rules, ThreadPool& pool, const Tuning& tuning);
 
   // Improves the weights and returns the objective: log-loss plus ridge / 2 times squared standardised weights.
   double fit(const RefitOptions& options, Weights& weights);
@@ -85,6 +88,7 @@ class Refit {
   std::vector<const float*> firing_;
   AlignedVector<float> ones_;
   ThreadPool& pool_;
+  const Tuning& tuning_;
   std::size_t n_rules_, n_channels_;
   double ridge_ = 0;
   std::vector<double> curvature_;

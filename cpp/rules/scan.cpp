@@ -9,10 +9,8 @@ namespace ferl::rules {
 
 namespace {
 
-constexpr std::size_t kWorthSharing = 200'000;  // rows times features times channels
 constexpr std::size_t kFilledAtOnce = 4;        // features
 constexpr std::size_t kMostPadded = (kMaxGradients + 2 + 3) / 4 * 4 + 4;  // channels, with those that pad them
-constexpr std::size_t kOrderings = 4;           // classes by whose residuals the categories are put in order
 
 }  // namespace
 
@@ -76,12 +74,13 @@ void Scanner::set_rows(const std::vector<Row>& rows) {
 }
 
 void Scanner::set_residuals(const std::vector<float>& gradient, std::size_t n_channels,
-                            const std::vector<float>& hessian, double unit, int n_classes, const GainTerms& terms) {
+                            const std::vector<float>& hessian, double unit, int n_classes, double scale) {
   n_gradients_ = n_channels;
   n_padded_ = (n_channels + 3 + 3) / 4 * 4;
-  unit_ = unit;
+  unit_ = unit * scale;
+  smoothing_ = tuning_.smoothing / scale;
+  least_weight_ = tuning_.least_weight / scale;
   n_classes_ = n_classes;
-  terms_ = terms;
   sum_h_ = 0;
   value_.assign(hessian.size() * n_padded_, 0.0f);
   for (std::size_t i = 0; i < hessian.size(); ++i) {
@@ -155,19 +154,18 @@ Found Scanner::best_ramp(std::size_t f, const Bins& bins, int sign, const Bounds
   };
   const BinSums sums{n_knots, used, at, below, below_x, below_x2, total, missing,
                      feature.has_missing ? feature.share_below.data() : nullptr, feature.share_below_x.data(), sum_h_,
-                     terms_.smoothing / terms_.scale, terms_.least_weight / terms_.scale, needed(own), needed(-own),
-                     bounds.up / (unit_ * terms_.scale), bounds.down / (unit_ * terms_.scale)};
+                     smoothing_, least_weight_, needed(own), needed(-own),
+                     bounds.up / unit_, bounds.down / unit_};
   Found found;
   kernels().best_pairs(sums, found.up, found.down);
-  found.up.gain *= unit_ * terms_.scale;
-  found.down.gain *= unit_ * terms_.scale;
+  found.up.gain *= unit_;
+  found.down.gain *= unit_;
   return found;
 }
 
 Found Scanner::best_word(std::size_t f, const Bins& bins, int sign) const {
   const Feature& feature = grid_.features[f];
   const std::size_t n_bins = feature.knots.size() + 1, h = n_gradients_, h2 = h + 1;
-  const double smoothing = terms_.smoothing / terms_.scale, least = terms_.least_weight / terms_.scale;
   const int monotone = monotone_.empty() ? 0 : monotone_[static_cast<std::size_t>(feature.column)];
   Found found;
   for (std::size_t k = 0; k < feature.words.size(); ++k) {
@@ -188,8 +186,8 @@ Found Scanner::best_word(std::size_t f, const Bins& bins, int sign) const {
     for (std::size_t q = 0; q < n_bins; ++q)
       s2 += word.base[q] * (word.base[q] * bins.sum(q, h2) + 2 * word.slope[q] * bins.sum_x(q, h2)) +
             word.slope[q] * word.slope[q] * bins.sum_x2(q);
-    if (!(s1 * s1 > least * s2)) continue;
-    const double gain = unit_ * terms_.scale * up / (std::max(s2 - s1 * s1 / sum_h_, 0.0) + smoothing);
+    if (!(s1 * s1 > least_weight_ * s2)) continue;
+    const double gain = unit_ * up / (std::max(s2 - s1 * s1 / sum_h_, 0.0) + smoothing_);
     if (gain > found.up.gain) found.up = {gain, static_cast<int>(k), static_cast<int>(k)};
   }
   return found;
@@ -232,7 +230,6 @@ Found Scanner::best_set(std::size_t f, const Rows& rows, int sign) const {
   std::vector<double> total(missing);
   for (const std::size_t k : present)
     for (std::size_t c = 0; c < used; ++c) total[c] += sum[k * used + c];
-  const double smoothing = terms_.smoothing / terms_.scale, least = terms_.least_weight / terms_.scale;
   // A category that no scanned row has gets the share of the set, as a missing value does.
   const auto gain = [&](const SetSums& set, bool is_complement) {
     double share = set.weight / present_share;
@@ -245,9 +242,9 @@ Found Scanner::best_set(std::size_t f, const Rows& rows, int sign) const {
     double s1 = of(h), s2 = set.v[h2] + share * share * missing[h2];
     double o1 = total[h] - s1, o2 = total[h2] - 2 * of(h2) + s2;
     // All rows but those of a rare category are no better supported than that category.
-    if (!(s1 * s1 > least * s2) || !(o1 * o1 > least * o2)) return -1.0;
+    if (!(s1 * s1 > least_weight_ * s2) || !(o1 * o1 > least_weight_ * o2)) return -1.0;
     if (is_complement) std::swap(s1, o1), std::swap(s2, o2);
-    return unit_ * terms_.scale * up / (std::max(s2 - s1 * s1 / sum_h_, 0.0) + smoothing);
+    return unit_ * up / (std::max(s2 - s1 * s1 / sum_h_, 0.0) + smoothing_);
   };
   const auto take = [&](const auto& members, bool is_complement, double own) {
     best.up.gain = own;
@@ -269,22 +266,22 @@ Found Scanner::best_set(std::size_t f, const Rows& rows, int sign) const {
   }
   if (present.size() < 4) return best;
   // Sets of several categories, by the residuals of a class: the best of them gains on noise as well, about as much as
-  // a sum of squares with one degree of freedom for each category and dimension. Its mean plus two deviations are
-  // taken off.
+  // a sum of squares with one degree of freedom for each category and dimension. Its mean plus some deviations
+  // are taken off.
   const double freedom = static_cast<double>(n_classes_ - 1) * static_cast<double>(present.size() - 2);
-  const double luck = freedom + 2 * std::sqrt(2 * freedom);
+  const double luck = freedom + tuning_.luck_deviations * std::sqrt(2 * freedom);
   std::vector<std::pair<double, std::size_t>> strength;
   for (std::size_t c = 0; c < n_gradients_; ++c) {
     double own = 0;
-    for (const std::size_t k : present) own += sum[k * used + c] * sum[k * used + c] / (sum[k * used + h2] + smoothing);
+    for (const std::size_t k : present) own += sum[k * used + c] * sum[k * used + c] / (sum[k * used + h2] + smoothing_);
     strength.push_back({-own, c});
   }
   std::sort(strength.begin(), strength.end());
-  if (strength.size() > kOrderings) strength.resize(kOrderings);
+  if (strength.size() > tuning_.set_orderings) strength.resize(tuning_.set_orderings);
   for (const auto& [unused, c] : strength) {
     std::vector<std::pair<double, std::size_t>> order;
     for (const std::size_t k : present)
-      order.push_back({-sum[k * used + c] / (sum[k * used + h2] + smoothing), k});
+      order.push_back({-sum[k * used + c] / (sum[k * used + h2] + smoothing_), k});
     std::sort(order.begin(), order.end());
     SetSums set(used);
     std::vector<std::size_t> members;
@@ -325,7 +322,7 @@ std::vector<Found> Scanner::scan(const std::vector<float>& base, int sign, const
   const Rows rows = weigh(base);
   std::vector<Found> found(grid_.features.size());
   const std::size_t chunk = std::max<std::size_t>(kFilledAtOnce, 20'000 / (rows.index.size() * n_padded_ + 1));
-  pool.run((features.size() + chunk - 1) / chunk, rows.index.size() * features.size() * n_padded_ > kWorthSharing,
+  pool.run((features.size() + chunk - 1) / chunk, rows.index.size() * features.size() * n_padded_ > tuning_.share_scan,
            [&](std::size_t task) {
              BestGains up(n_best), down(n_best);
              std::size_t filled[kFilledAtOnce], n_filled = 0;  // features whose bins are filled at the same time

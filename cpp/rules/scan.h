@@ -9,18 +9,11 @@
 #include "core/types.h"
 #include "rules/knots.h"
 #include "rules/rule.h"
+#include "rules/tuning.h"
 
 namespace ferl::rules {
 
 inline constexpr std::size_t kMaxGradients = 32;  // more classes are projected on random directions
-
-// What a candidate gains is sum_c (sum g_c phi)^2 / (sum h phi^2 - (sum h phi)^2 / sum h + smoothing), on rows that
-// stand for `scale` times as many.
-struct GainTerms {
-  double smoothing = 2.0;
-  double least_weight = 0.75;  // of (sum h phi)^2 / sum h phi^2
-  double scale = 1.0;
-};
 
 // The best condition of a feature, and the best among complements: "down". Categories have sets on either side in "up".
 // A word is the one at the index `low` of "up"; words have no complements.
@@ -38,13 +31,14 @@ Condition single_category(const Feature& feature, std::size_t category);
 // Rows that are scanned, their columns gathered.
 class Scanner {
  public:
-  Scanner(const Grid& grid, std::vector<int> monotone) : grid_(grid), monotone_(std::move(monotone)) {}
+  Scanner(const Grid& grid, std::vector<int> monotone, const Tuning& tuning)
+      : grid_(grid), monotone_(std::move(monotone)), tuning_(tuning) {}
 
   void set_rows(const std::vector<Row>& rows);  // of the sample
   // gradient: [row][channel], weighted, sums zero over the rows; several channels are classes or projections of them.
-  // unit: by what squares of the gradient count.
+  // unit: by what squares of the gradient count. The rows stand for `scale` times as many.
   void set_residuals(const std::vector<float>& gradient, std::size_t n_channels, const std::vector<float>& hessian,
-                     double unit, int n_classes, const GainTerms& terms);
+                     double unit, int n_classes, double scale);
 
   std::size_t n_rows() const { return rows_.size(); }
   const std::vector<Row>& rows() const { return rows_; }
@@ -82,6 +76,7 @@ class Scanner {
 
   const Grid& grid_;
   std::vector<int> monotone_;
+  const Tuning& tuning_;
   std::vector<Row> rows_;
   std::vector<std::uint8_t> bin_;
   std::vector<float> offset_;
@@ -89,9 +84,9 @@ class Scanner {
   std::vector<std::size_t> code_of_feature_;
   std::vector<float> value_;  // [row][channel], padded: the gradient, h twice, and h again at the end
   std::size_t n_gradients_ = 0, n_padded_ = 0;
-  double sum_h_ = 0, unit_ = 1;
+  double sum_h_ = 0;
+  double unit_ = 1, smoothing_ = 0, least_weight_ = 0;  // of gains, on rows that stand for more
   int n_classes_ = 2;
-  GainTerms terms_;
 };
 
 }  // namespace ferl::rules

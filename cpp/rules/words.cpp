@@ -11,9 +11,6 @@ namespace ferl::rules {
 
 namespace {
 
-constexpr std::size_t kWorthSharing = 20'000;  // rows times features
-constexpr double kLeastShare = 1e-9;           // of a word, and of what lies outside: all rows or none says nothing
-
 // Values where memberships bend. An upright side that falls bends behind its end, which is a full member.
 std::vector<double> bends(const std::vector<Condition>& words) {
   std::vector<double> out;
@@ -59,7 +56,7 @@ Word make_word(Condition condition, const std::vector<double>& knots, double sha
 }
 
 // The words of a column, with their shares of the known rows.
-Feature word_feature(const Sample& sample, Column column, const std::vector<Condition>& words) {
+Feature word_feature(const Sample& sample, Column column, const std::vector<Condition>& words, double least_share) {
   Feature f;
   f.knots = bends(words);
   if (f.knots.size() + 2 > std::numeric_limits<std::uint8_t>::max())
@@ -79,7 +76,7 @@ Feature word_feature(const Sample& sample, Column column, const std::vector<Cond
   }
   for (std::size_t t = 0; t < words.size(); ++t) {
     const double own = known > 0 ? share[t] / known : 0;
-    if (own > kLeastShare && own < 1 - kLeastShare) f.words.push_back(make_word(words[t], f.knots, own));
+    if (own > least_share && own < 1 - least_share) f.words.push_back(make_word(words[t], f.knots, own));
   }
   if (f.has_words()) f.column = column;
   return f;
@@ -103,13 +100,13 @@ std::vector<Condition> without_opposites(const std::vector<Condition>& words) {
 }
 
 Grid make_word_grid(const Sample& sample, const std::vector<Condition>& words, std::size_t n_located,
-                    ThreadPool& pool) {
+                    const Tuning& tuning, ThreadPool& pool) {
   std::vector<std::vector<Condition>> of_column(sample.n_columns);
   for (const Condition& own : words) of_column[static_cast<std::size_t>(own.column)].push_back(own);
   const std::size_t n = sample.n_rows;
   std::vector<Feature> found(sample.n_columns);
-  pool.run(sample.n_columns, n * sample.n_columns > kWorthSharing, [&](std::size_t j) {
-    if (!of_column[j].empty()) found[j] = word_feature(sample, static_cast<Column>(j), of_column[j]);
+  pool.run(sample.n_columns, n * sample.n_columns > tuning.share_grid, [&](std::size_t j) {
+    if (!of_column[j].empty()) found[j] = word_feature(sample, static_cast<Column>(j), of_column[j], tuning.least_share);
   });
   Grid grid;
   const std::size_t n_kept = grid.n_rows = std::min(n_located, n);
@@ -119,7 +116,7 @@ Grid make_word_grid(const Sample& sample, const std::vector<Condition>& words, s
   grid.code_of_feature.assign(n_features, 0);
   grid.bin.resize(n_features * n_kept);
   grid.offset.resize(n_features * n_kept);
-  pool.run(n_features, n_kept * n_features > kWorthSharing, [&](std::size_t j) {
+  pool.run(n_features, n_kept * n_features > tuning.share_grid, [&](std::size_t j) {
     const std::vector<double>& knots = grid.features[j].knots;
     const double* x = sample.column(static_cast<std::size_t>(grid.features[j].column));
     for (std::size_t i = 0; i < n_kept; ++i) {

@@ -12,7 +12,8 @@
 namespace ferl::rules {
 
 // A column without words has no candidates. Categories are numbers here, and their words are ranges of them.
-Grid make_word_grid(const Sample& sample, const std::vector<Condition>& words, std::size_t n_located, ThreadPool& pool);
+Grid make_word_grid(const Sample& sample, const std::vector<Condition>& words, std::size_t n_located,
+                    const Tuning& tuning, ThreadPool& pool);
 
 // For rules of one condition: where a column has two words, and one is what the other is not, the second is enough. A
 // rule on "absent" says nothing that one on "present" does not say with the opposite weight.
