@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -294,6 +296,30 @@ def test_many_rows_are_learned_alike_by_any_number_of_threads() -> None:
     expected = grow(sample_of(X, y), max_rules=20)
     assert same_bits(grow(sample_of(X[order], y[order]), max_rules=20, n_threads=4), expected)
     assert (probabilities(expected, X).argmax(axis=1) == y).mean() > 0.8
+
+
+def test_every_number_that_was_tuned_is_named_with_its_reason_and_can_be_changed() -> None:
+    header = Path(__file__).parents[1] / "cpp" / "rules" / "tuning.h"
+    if not header.exists():
+        pytest.skip("the sources of the core are not here")
+    text = header.read_text()
+    declared = re.findall(r"^ {2}(?:std::vector<[^>]*>|std::size_t|double|int) (\w+) = [^;]*;(.*)", text, re.MULTILINE)
+    assert {name for name, _ in declared} == {name for name in dir(_core.Tuning) if not name.startswith("_")}
+    assert len(declared) > 80
+    assert all("//" in reason for _, reason in declared)
+    X, y, weight, n_categories = random_table(2)
+    sample, tuning = sample_of(X, y, weight, n_categories), _core.Tuning()
+    usual = grow(sample)
+    assert same_bits(usual, grow(sample, tuning=tuning))
+    tuning.ridges = [1000.0]
+    assert {choice[3] for choice in grow(sample, tuning=tuning)["choices"]} == {1000.0}
+    assert same_bits(usual, grow(sample))
+    for wrong in ({"max_knots": 99}, {"path_rows": 4}, {"ridges": []}, {"scales": [2.0]}, {"refit_every": 0}):
+        tuning = _core.Tuning()
+        for name, value in wrong.items():
+            setattr(tuning, name, value)
+        with pytest.raises(ValueError, match="must"):
+            _core.RuleOptions(tuning=tuning)
 
 
 PROGRAM = """

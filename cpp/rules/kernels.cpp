@@ -2,6 +2,9 @@
 
 #include "core/kernels.h"
 #include "core/simd.h"
+#if FERL_MULTIVERSION
+#include <immintrin.h>
+#endif
 
 namespace ferl::rules {
 
