@@ -15,18 +15,18 @@
 #include <string>
 #include <vector>
 
+#include "core/fire.h"
 #include "core/kernels.h"
-#include "trees/grow_splits.h"
-#include "trees/grow_words.h"
+#include "novelty/novelty.h"
 #include "rows/moments.h"
 #include "rows/sampler.h"
 #include "rules/grow_rules.h"
 #include "rules/score_proof.h"
-#include "trees/label_proof.h"
-#include "trees/evidence.h"
-#include "core/fire.h"
-#include "novelty/novelty.h"
 #include "rules/scores.h"
+#include "trees/evidence.h"
+#include "trees/grow_splits.h"
+#include "trees/grow_words.h"
+#include "trees/label_proof.h"
 
 namespace ferl {
 
@@ -101,15 +101,13 @@ MatrixView rows_of(const Doubles& x, std::size_t n_columns) {
 }
 
 void set_gates(Tree& tree, const Doubles& support, double margin) {
-  for (std::size_t o = 1; o < tree.size(); ++o)
-    tree.nodes[o].gate = Gate(support[2 * o], support[2 * o + 1], margin);
+  for (std::size_t o = 1; o < tree.size(); ++o) tree.nodes[o].gate = Gate(support[2 * o], support[2 * o + 1], margin);
 }
 
 std::vector<Label> first_largest(const Doubles& values, std::size_t n_classes) {
   std::vector<Label> labels;
   for (auto row = values.begin(); row != values.end(); row += static_cast<std::ptrdiff_t>(n_classes))
-    labels.push_back(
-        static_cast<Label>(std::max_element(row, row + static_cast<std::ptrdiff_t>(n_classes)) - row));
+    labels.push_back(static_cast<Label>(std::max_element(row, row + static_cast<std::ptrdiff_t>(n_classes)) - row));
   return labels;
 }
 
@@ -117,10 +115,11 @@ std::vector<Label> first_largest(const Doubles& values, std::size_t n_classes) {
 // Answers
 // ---------------------------------------------------------------------------------------------------------------------
 
-void answer_by_tree(Digest& digest, const Tree& tree, const Sources& sources, const MatrixView& x,
-                    const Doubles& scale, int n_threads) {
+void answer_by_tree(Digest& digest, const Tree& tree, const Sources& sources, const MatrixView& x, const Doubles& scale,
+                    int n_threads) {
   const std::size_t n = x.n_rows, n_classes = static_cast<std::size_t>(sources.n_classes);
-  Doubles firing(n * tree.size()), deficit(n * x.n_columns), belief(n * n_classes), ignorance(n), conflict(n), radius(n);
+  Doubles firing(n * tree.size()), deficit(n * x.n_columns), belief(n * n_classes), ignorance(n), conflict(n),
+      radius(n);
   fire_nodes(tree, x, sources.gated, n_threads, firing.data());
   support_deficit(tree, x, n_threads, deficit.data());
   combine_evidence(tree, sources, x, n_threads, {belief.data(), ignorance.data(), conflict.data()});
@@ -176,8 +175,12 @@ Tree read_tree(Inputs& from) {
   const Doubles category = from.doubles(), support = from.doubles();
   GrownTree grown;
   for (std::size_t o = 0; o < parent.size(); ++o)
-    grown.add(parent[o], {feature[o], {ends[4 * o], ends[4 * o + 1], ends[4 * o + 2], ends[4 * o + 3]}, share[o],
-                          {category.begin() + start[o], category.begin() + start[o + 1]}}, 0.0);
+    grown.add(parent[o],
+              {feature[o],
+               {ends[4 * o], ends[4 * o + 1], ends[4 * o + 2], ends[4 * o + 3]},
+               share[o],
+               {category.begin() + start[o], category.begin() + start[o + 1]}},
+              0.0);
   Tree tree = make_tree(grown);
   set_gates(tree, support, from.number());
   return tree;
@@ -253,8 +256,8 @@ void sum_up(Digest& digest, const Table& table, const Sampler& sampler, const Gr
             int n_threads) {
   Monitor monitor([](std::size_t) {});
   Tree tree = make_tree(grown);
-  Moments moments(tree, {table.n_classes, sampler.low, sampler.high, sampler.most_weight, 8, grown.key_bound, 1,
-                         table.columns()});
+  Moments moments(
+      tree, {table.n_classes, sampler.low, sampler.high, sampler.most_weight, 8, grown.key_bound, 1, table.columns()});
   moments.add(table.view(), n_threads, monitor);
   const Doubles class_weight = moments.class_weight();
   for (const Doubles& own : {class_weight, moments.mean(), moments.variance(), moments.known_weight()}) digest.add(own);
@@ -298,7 +301,8 @@ void learn_splits(const Table& table, const Sampler& sampler, const Sample& samp
     const GrownTree grown = grow_splits(sample, options, monitor);
     Digest digest(name + " splits " + std::to_string(static_cast<int>(criterion)));
     add_grown(digest, grown);
-    sum_up(digest, table, sampler, grown, criterion == Criterion::cci ? Combination::vote : Combination::dempster, n_threads);
+    sum_up(digest, table, sampler, grown, criterion == Criterion::cci ? Combination::vote : Combination::dempster,
+           n_threads);
     digest.print();
   }
 }
@@ -330,7 +334,7 @@ void learn_words(const Table& table, const Sampler& sampler, const Sample& sampl
 }
 
 void learn_rules(const Table& table, const Sampler& sampler, const Sample& sample, const std::string& name,
-                bool in_words, int n_threads) {
+                 bool in_words, int n_threads) {
   Monitor monitor([](std::size_t) {});
   rules::RuleOptions options;
   options.max_rules = 30;
@@ -407,10 +411,14 @@ int main(int n_arguments, char** arguments) {
     std::cerr << "instruction set " << ferl::instruction_set() << '\n';
     while (!from.is_over()) {
       const std::string kind = from.text(), name = from.text();
-      if (kind == "tree") ferl::judge_tree(from, name, n_threads);
-      else if (kind == "weights") ferl::judge_weights(from, name, n_threads);
-      else if (kind == "table") ferl::learn(from, name, n_threads);
-      else throw std::runtime_error("unknown kind " + kind);
+      if (kind == "tree")
+        ferl::judge_tree(from, name, n_threads);
+      else if (kind == "weights")
+        ferl::judge_weights(from, name, n_threads);
+      else if (kind == "table")
+        ferl::learn(from, name, n_threads);
+      else
+        throw std::runtime_error("unknown kind " + kind);
     }
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';

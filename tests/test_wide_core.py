@@ -303,10 +303,11 @@ def test_every_number_that_was_tuned_is_named_with_its_reason_and_can_be_changed
     if not header.exists():
         pytest.skip("the sources of the core are not here")
     text = header.read_text()
-    declared = re.findall(r"^ {2}(?:std::vector<[^>]*>|std::size_t|double|int) (\w+) = [^;]*;(.*)", text, re.MULTILINE)
-    assert {name for name, _ in declared} == {name for name in dir(_core.Tuning) if not name.startswith("_")}
+    kinds = r"(?:std::vector<[^>]*>|std::size_t|double|int)"
+    declared = re.findall(rf"^(.*)\n {{2}}{kinds} (\w+) = [^;]*;", text, re.MULTILINE)
+    assert {name for _, name in declared} == {name for name in dir(_core.Tuning) if not name.startswith("_")}
     assert len(declared) > 80
-    assert all("//" in reason for _, reason in declared)
+    assert all(reason.strip().startswith("//") for reason, _ in declared)
     X, y, weight, n_categories = random_table(2)
     sample, tuning = sample_of(X, y, weight, n_categories), _core.Tuning()
     usual = grow(sample)

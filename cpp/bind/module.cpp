@@ -2,9 +2,9 @@
 #include "bind/array.h"
 #include "core/exponential.h"
 #include "core/kernels.h"
+#include "novelty/novelty.h"
 #include "rows/moments.h"
 #include "trees/evidence.h"
-#include "novelty/novelty.h"
 
 NB_MODULE(_core, m) {
   m.doc() = "The compiled core of ferl.";

@@ -81,8 +81,8 @@ FitArrays::FitArrays(const CMatrix& firing, const CMatrix& target, const Vector&
     for (std::size_t i = 0; i < n; ++i) firing_[k][i] = static_cast<float>(firing.data()[i * n_rules + k]);
   }
   for (std::size_t k = 0; k < n_rules; ++k)
-    columns.push_back({firing_[k].data(), rules::firing_moments(firing_[k].data(), weight_.data(), n_),
-                       sign.data()[k]});
+    columns.push_back(
+        {firing_[k].data(), rules::firing_moments(firing_[k].data(), weight_.data(), n_), sign.data()[k]});
 }
 
 void FitArrays::set_offset(const CMatrix& offset) {

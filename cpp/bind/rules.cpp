@@ -31,9 +31,15 @@ void make_options(RuleOptions* place, std::size_t max_rules, std::size_t max_con
   require(std::all_of(monotone.begin(), monotone.end(), is_sign), "Every number of monotone must be -1, 0 or 1.");
   const Tuning& chosen = given ? *given : tuning();
   rules::check(chosen);
-  new (place) RuleOptions{max_rules,       max_conditions,  prune,
-                          min_rule_worth,  std::move(monotone), words_of(words),
-                          checked_threads(n_threads), seed, chosen};
+  new (place) RuleOptions{max_rules,
+                          max_conditions,
+                          prune,
+                          min_rule_worth,
+                          std::move(monotone),
+                          words_of(words),
+                          checked_threads(n_threads),
+                          seed,
+                          chosen};
 }
 
 nb::dict grow_rules(const Sample& sample, const RuleOptions& options, const nb::object& report) {
@@ -63,7 +69,7 @@ nb::dict grow_rules(const Sample& sample, const RuleOptions& options, const nb::
 
 // ridge: of each rule's standardised weight. is_packed: whether firings are packed, as those of many rows are in a fit.
 nb::dict refit_rules(const CMatrix& firing, const CMatrix& target, const Vector& weight, const Codes& sign,
-                    const Vector& ridge, const CMatrix& offset, int n_threads, bool is_packed) {
+                     const Vector& ridge, const CMatrix& offset, int n_threads, bool is_packed) {
   FitArrays given(firing, target, weight, sign);
   if (is_packed) given.pack();
   require(ridge.shape(0) == firing.shape(1) && offset.shape(0) == firing.shape(0),
@@ -181,8 +187,8 @@ void bind_rules(nb::module_& m) {
            "min_rule_worth"_a = 0.0, "monotone"_a = std::vector<int>{}, "words"_a.none() = nb::none(),
            "n_threads"_a = 1, "seed"_a = 0, "tuning"_a.none() = nb::none());
   m.def("grow_rules", &grow_rules, "sample"_a, "options"_a, "report"_a.none());
-  m.def("refit_rules", &refit_rules, "firing"_a, "target"_a, "weight"_a, "sign"_a, "ridge"_a, "offset"_a,
-        "n_threads"_a, "is_packed"_a = false);
+  m.def("refit_rules", &refit_rules, "firing"_a, "target"_a, "weight"_a, "sign"_a, "ridge"_a, "offset"_a, "n_threads"_a,
+        "is_packed"_a = false);
 }
 
 }  // namespace ferl::python

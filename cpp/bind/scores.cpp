@@ -163,8 +163,8 @@ void bind_scores(nb::module_& m) {
            "probability"_a.noconvert(), "ignorance"_a.noconvert(), "conflict"_a.noconvert())
       .def("certified_radius", &BoundScores::certified_radius, "x"_a, "label"_a, "scale"_a, "n_threads"_a,
            "out"_a.noconvert())
-      .def("nearest_flips", &BoundScores::nearest_flips, "row"_a, "label"_a, "columns"_a, "width"_a,
-           "at"_a.noconvert(), "proven"_a.noconvert())
+      .def("nearest_flips", &BoundScores::nearest_flips, "row"_a, "label"_a, "columns"_a, "width"_a, "at"_a.noconvert(),
+           "proven"_a.noconvert())
       .def("entropy", &BoundScores::entropy, "x"_a, "n_threads"_a, "out"_a.noconvert())
       .def("supports", &BoundScores::supports, "x"_a, "out"_a.noconvert())
       .def_prop_ro("gate", &BoundScores::gate);

@@ -40,8 +40,12 @@ class BoundSources {
     require(consequent.shape(0) == n && reliability.shape(0) == n && is_source.shape(0) == n,
             "consequent, reliability and is_source must have one row per node.");
     require(consequent.shape(1) > 0, "consequent must have one column per class.");
-    sources_ = {copy(consequent), copy(reliability), flags_of(is_source), static_cast<int>(consequent.shape(1)),
-                combination_named(combination), gated};
+    sources_ = {copy(consequent),
+                copy(reliability),
+                flags_of(is_source),
+                static_cast<int>(consequent.shape(1)),
+                combination_named(combination),
+                gated};
     require(std::all_of(sources_.consequent.begin(), sources_.consequent.end(),
                         [](double p) { return p >= 0 && std::isfinite(p); }),
             "Every number of consequent must be finite and not negative.");
@@ -62,7 +66,8 @@ class BoundSources {
   void certified_radius(const Matrix& x, const Codes& label, const Vector& scale, int n_threads, OutVector out) const {
     tree_.check_box(x, scale);
     check_labels(x, label, sources_.n_classes, out);
-    require(sources_.combination == Combination::dempster || sources_.combination == Combination::vote, "Only dempster and vote can be certified.");
+    require(sources_.combination == Combination::dempster || sources_.combination == Combination::vote,
+            "Only dempster and vote can be certified.");
     nb::gil_scoped_release no_gil;
     ferl::certified_radius({tree_.tree(), sources_, scale.data()}, view(x), label.data(), n_threads, out.data());
   }

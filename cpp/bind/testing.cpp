@@ -33,7 +33,7 @@ nb::object resample(const Sample& sample, int n_resamples) {
 }
 
 void bound_firings(const BoundTree& own, const Matrix& x, double radius, const Vector& scale, bool gated, int n_threads,
-           OutMatrix low, OutMatrix high) {
+                   OutMatrix low, OutMatrix high) {
   own.check_box(x, scale);
   for (const OutMatrix* out : {&low, &high})
     require(out->shape(0) == x.shape(0) && out->shape(1) == own.size(),
@@ -47,14 +47,15 @@ nb::list knots(const Sample& sample) {
   nb::list out;
   const std::size_t most = rules::knots_per_feature(sample, kTuning);
   for (std::size_t j = 0; j < sample.n_columns; ++j)
-    out.append(vector_of(sample.n_categories[j] > 0 ? std::vector<double>{}
-                                                    : rules::choose_knots(sample, static_cast<Column>(j), most, kTuning)));
+    out.append(vector_of(sample.n_categories[j] > 0
+                             ? std::vector<double>{}
+                             : rules::choose_knots(sample, static_cast<Column>(j), most, kTuning)));
   return out;
 }
 
 // The best condition of each feature that can be added to rules which fire by `base`: gains and conditions.
 nb::dict scan(const Sample& sample, const CMatrix& gradient, const Vector& hessian, const Vector& base,
-                   const Codes& monotone, int sign, const nb::object& given_words) {
+              const Codes& monotone, int sign, const nb::object& given_words) {
   const std::size_t n = sample.n_rows, n_channels = gradient.shape(1);
   require(gradient.shape(0) == n && hessian.shape(0) == n && base.shape(0) == n && n_channels > 0,
           "gradient, hessian and base need one row per row of the sample.");
@@ -64,7 +65,8 @@ nb::dict scan(const Sample& sample, const CMatrix& gradient, const Vector& hessi
   ThreadPool pool(1, [] {});
   const auto words = words_of(given_words);
   check_words(words, sample);
-  const rules::Grid grid = words ? rules::make_word_grid(sample, *words, n, kTuning, pool) : rules::make_grid(sample, n, kTuning, pool);
+  const rules::Grid grid =
+      words ? rules::make_word_grid(sample, *words, n, kTuning, pool) : rules::make_grid(sample, n, kTuning, pool);
   rules::Scanner scanner(grid, copy(monotone), kTuning);
   std::vector<Row> rows(n);
   std::vector<std::size_t> features(grid.features.size());
@@ -91,7 +93,8 @@ nb::dict scan(const Sample& sample, const CMatrix& gradient, const Vector& hessi
 
 // The first rules of a path on all rows.
 nb::dict path(const Sample& sample, bool linear, double tau, std::size_t max_conditions, std::size_t n_rules) {
-  require(max_conditions >= 1 && max_conditions <= 3 && tau >= 0, "max_conditions must be 1, 2 or 3, and tau positive.");
+  require(max_conditions >= 1 && max_conditions <= 3 && tau >= 0,
+          "max_conditions must be 1, 2 or 3, and tau positive.");
   std::vector<Row> rows(sample.n_rows);
   std::iota(rows.begin(), rows.end(), 0);
   ThreadPool pool(1, [] {});
@@ -105,7 +108,7 @@ nb::dict path(const Sample& sample, bool linear, double tau, std::size_t max_con
 }
 
 nb::dict prune(const CMatrix& firing, const Vector& row_weight, const CMatrix& weight, const Vector& prior,
-                    double tolerance, std::size_t max_rules, double ridge, double worth) {
+               double tolerance, std::size_t max_rules, double ridge, double worth) {
   const std::size_t n_rules = firing.shape(1), n_classes = prior.shape(0);
   require(weight.shape(0) == n_rules && weight.shape(1) == n_classes && n_classes > 1,
           "weight needs a row per rule and a column per class.");

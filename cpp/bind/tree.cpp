@@ -3,9 +3,9 @@
 #include <array>
 
 #include "bind/tree.h"
-#include "proofs/certify.h"
 #include "core/fire.h"
 #include "novelty/novelty.h"
+#include "proofs/certify.h"
 
 namespace ferl::python {
 
@@ -18,9 +18,9 @@ Tree tree_of(const Codes& parent, const Codes& feature, const CMatrix& trapezoid
           "parent, feature, trapezoid and share must have one row per node.");
   require(n > 0 && category_start.shape(0) == n + 1, "category_start must have one number per node, and the end.");
   const std::int32_t* start = category_start.data();
-  require(start[0] == 0 && std::is_sorted(start, start + n + 1) &&
-              static_cast<std::size_t>(start[n]) == category.shape(0),
-          "category_start must rise from 0 to the number of memberships.");
+  require(
+      start[0] == 0 && std::is_sorted(start, start + n + 1) && static_cast<std::size_t>(start[n]) == category.shape(0),
+      "category_start must rise from 0 to the number of memberships.");
   check_trapezoids(trapezoid);
   const auto is_share = [](double value) { return value >= 0 && value <= 1 + 1e-9; };
   require(all_of(share, is_share), "Every share must be between 0 and 1.");
@@ -30,8 +30,12 @@ Tree tree_of(const Codes& parent, const Codes& feature, const CMatrix& trapezoid
   for (std::size_t o = 0; o < n; ++o) {
     require(o == 0 || feature.data()[o] >= 0, "Every node but the root needs a feature.");
     const double* ends = trapezoid.data() + 4 * o;
-    grown.add(parent.data()[o], {feature.data()[o], {ends[0], ends[1], ends[2], ends[3]}, share.data()[o],
-                                 {category.data() + start[o], category.data() + start[o + 1]}}, 0.0);
+    grown.add(parent.data()[o],
+              {feature.data()[o],
+               {ends[0], ends[1], ends[2], ends[3]},
+               share.data()[o],
+               {category.data() + start[o], category.data() + start[o + 1]}},
+              0.0);
   }
   return make_tree(grown);
 }

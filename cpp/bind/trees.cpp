@@ -52,8 +52,9 @@ void make_word_options(WordOptions* place, std::size_t max_rules, std::size_t ma
                        double min_gain, int patience, double min_coverage, double min_rule_worth, double soft_share,
                        int n_threads) {
   require(max_rules > 0 && max_depth > 0, "max_rules and max_depth must be positive.");
-  new (place) WordOptions{max_rules, max_depth, hair_below(min_leaf_weight), min_gain, patience,
-                          hair_below(min_coverage), min_rule_worth, soft_share, checked_threads(n_threads)};
+  new (place)
+      WordOptions{max_rules,      max_depth,  hair_below(min_leaf_weight), min_gain, patience, hair_below(min_coverage),
+                  min_rule_worth, soft_share, checked_threads(n_threads)};
 }
 
 nb::dict grown_arrays(GrownTree grown) {

@@ -46,11 +46,9 @@ inline double to_double(Int128 value) {
 // FERL_TARGET_V3 and FERL_TARGET_V4 begin functions for x86-64-v3 and v4, FERL_TARGET_END ends them. clang's pragma names
 // features, not levels.
 #if FERL_MULTIVERSION && defined(__clang__)
-#define FERL_V3_FEATURES \
-  "avx,avx2,bmi,bmi2,cx16,f16c,fma,lzcnt,movbe,popcnt,sahf,sse3,sse4.1,sse4.2,ssse3,xsave"
+#define FERL_V3_FEATURES "avx,avx2,bmi,bmi2,cx16,f16c,fma,lzcnt,movbe,popcnt,sahf,sse3,sse4.1,sse4.2,ssse3,xsave"
 #define FERL_PRAGMA(text) _Pragma(#text)
-#define FERL_TARGET(features) \
-  FERL_PRAGMA(clang attribute push(__attribute__((target(features))), apply_to = function))
+#define FERL_TARGET(features) FERL_PRAGMA(clang attribute push(__attribute__((target(features))), apply_to = function))
 #define FERL_TARGET_V3 FERL_TARGET(FERL_V3_FEATURES)
 #define FERL_TARGET_V4 FERL_TARGET(FERL_V3_FEATURES ",avx512f,avx512bw,avx512cd,avx512dq,avx512vl")
 #define FERL_TARGET_END _Pragma("clang attribute pop")

@@ -32,7 +32,8 @@ std::vector<std::int32_t> CoverRows::choose(std::size_t n_kept) const {
     chosen.push_back(static_cast<std::int32_t>(next));
     for (std::size_t j = 0; j < x.size(); ++j) x[j] = value_[place(next, j)];
     nearest[next] = kChosen;
-    kernels().approach({value_.data(), mismatch_.data(), x.size(), n_vectors_}, x.data(), nearest.data(), largest.data());
+    kernels().approach({value_.data(), mismatch_.data(), x.size(), n_vectors_}, x.data(), nearest.data(),
+                       largest.data());
     const auto vector = std::max_element(largest.begin(), largest.end()) - largest.begin();
     const auto first = nearest.begin() + vector * static_cast<std::ptrdiff_t>(kLanesOfVector);
     const auto farthest = std::find(first, first + kLanesOfVector, largest[static_cast<std::size_t>(vector)]);

@@ -32,8 +32,8 @@ class ExemplarCodes {
   std::size_t n_numbers_ = 0, n_coded_ = 0, n_groups_ = 0;  // features
   double per_step_ = 0, rounding_ = 0;
   std::vector<std::uint8_t> mismatch_;  // [feature]
-  AlignedVector<std::uint8_t> code_;        // as in CodeView
-  AlignedVector<std::uint16_t> slack_;      // as in CodeView
+  AlignedVector<std::uint8_t> code_;    // as in CodeView
+  AlignedVector<std::uint16_t> slack_;  // as in CodeView
 };
 
 }  // namespace ferl

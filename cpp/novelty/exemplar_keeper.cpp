@@ -14,10 +14,8 @@ constexpr std::size_t kFewRows = 256;
 }  // namespace
 
 ExemplarKeeper::ExemplarKeeper(std::size_t n_nodes, std::size_t n_columns, std::size_t n_kept)
-    : n_columns_(n_columns),
-      n_kept_(n_kept),
-      tidy_above_(std::max(kFewRows, kWorthTidying / std::max<std::size_t>(n_columns, 1))),
-      bound_(n_nodes, kAnyKey),
+    : n_columns_(n_columns), n_kept_(n_kept),
+      tidy_above_(std::max(kFewRows, kWorthTidying / std::max<std::size_t>(n_columns, 1))), bound_(n_nodes, kAnyKey),
       of_node_(n_nodes) {}
 
 NodeId ExemplarKeeper::add_row(std::uint64_t key, const double* x, std::ptrdiff_t column_stride) {

@@ -51,7 +51,7 @@ class ExemplarKeeper {
   void add_copy(std::size_t node, std::uint64_t key, const double* x, NodeId& index);
 
   std::size_t n_columns_, n_kept_;
-  std::size_t tidy_above_;  // rows
+  std::size_t tidy_above_;            // rows
   std::vector<std::uint64_t> bound_;  // [node]
   std::vector<std::vector<Kept>> of_node_;
   std::vector<std::uint64_t> key_;

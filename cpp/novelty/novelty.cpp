@@ -73,8 +73,10 @@ bool Exemplars::to_units(const double* values, std::ptrdiff_t stride, float* out
     for (std::size_t k = 0; k < column_.size(); ++k) {
       const std::size_t j = column_[k];
       const double value = values[static_cast<std::ptrdiff_t>(j) * stride];
-      if (k < n_numbers_) kernels().to_units(&value, 1, 1, &scale_.centre[j], &scale_.per_unit[j], kFarAway, out + k);
-      else out[k] = static_cast<float>(value);
+      if (k < n_numbers_)
+        kernels().to_units(&value, 1, 1, &scale_.centre[j], &scale_.per_unit[j], kFarAway, out + k);
+      else
+        out[k] = static_cast<float>(value);
     }
   }
   return std::any_of(out, out + column_.size(), [](float unit) { return std::isnan(unit); });
@@ -115,10 +117,12 @@ void Exemplars::distance(const Tree& tree, const MatrixView& x, int n_threads, s
     for (std::size_t i = 0; i < block.size; ++i) {
       fetch(i + kAhead);
       double* own = out + (block.first + i) * n_out;
-      if (best[i] == kNoExemplar) std::fill_n(own, n_out, kNaN);
+      if (best[i] == kNoExemplar)
+        std::fill_n(own, n_out, kNaN);
       else if (n_out == 1 && !query[i].has_missing && n_numbers_ == d)
         *own = sum_of_numbers(x.row(block.first + i), x.column_stride, index_[best[i] & 0xffffffff]);
-      else measure(x.row(block.first + i), x.column_stride, index_[best[i] & 0xffffffff], n_out, own);
+      else
+        measure(x.row(block.first + i), x.column_stride, index_[best[i] & 0xffffffff], n_out, own);
     }
   });
 }

@@ -45,7 +45,7 @@ class Exemplars {
   double away(double value, double exemplar, std::size_t j) const;
   bool to_units(const double* values, std::ptrdiff_t stride, float* out) const;
 
-  std::vector<double> row_;          // [exemplar][feature]; the centre where a number is missing
+  std::vector<double> row_;  // [exemplar][feature]; the centre where a number is missing
   Scale scale_;
   std::size_t n_numbers_ = 0;
   std::vector<std::size_t> column_;  // numbers first

@@ -30,7 +30,8 @@ Interval bound(const Trapezoid& membership, Interval x) {
 }
 
 Interval bound(const Gate& gate, Interval x) {
-  if (gate.slope == 0) return {gate(0.0), gate(0.0)};  // the same at every finite value: open, or closed without a range
+  if (gate.slope == 0)
+    return {gate(0.0), gate(0.0)};  // the same at every finite value: open, or closed without a range
   return {clip01(1.0 - std::max(gate.low - x.low, x.high - gate.high) * gate.slope),
           std::min(clip01(1.0 - (gate.low - x.high) * gate.slope), clip01(1.0 - (x.low - gate.high) * gate.slope))};
 }
@@ -62,8 +63,10 @@ void BoxWalk::enter(std::size_t o, const Node& node, bool gated) {
   clip_[node.depth] = {node.column, side};
   const bool is_fixed = node.is_categorical() || is_missing(side.low);
   membership[o] = is_fixed ? Interval{node.fits(side.low), node.fits(side.low)} : bound(node.membership, side);
-  if (!gated) gate[o] = {1, 1};
-  else gate[o] = is_fixed ? Interval{node.opens(side.low), node.opens(side.low)} : bound(node.gate, side);
+  if (!gated)
+    gate[o] = {1, 1};
+  else
+    gate[o] = is_fixed ? Interval{node.opens(side.low), node.opens(side.low)} : bound(node.gate, side);
   const Interval above = firing[node.parent];
   firing[o] = {above.low * membership[o].low * gate[o].low, above.high * membership[o].high * gate[o].high};
   if (firing[o].high > 0) reached.push_back(o);

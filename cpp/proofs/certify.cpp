@@ -5,8 +5,8 @@
 
 namespace ferl {
 
-void bound_firings(const Tree& tree, const MatrixView& x, double radius, const double* scale, bool gated,
-                   int n_threads, double* low, double* high) {
+void bound_firings(const Tree& tree, const MatrixView& x, double radius, const double* scale, bool gated, int n_threads,
+                   double* low, double* high) {
   over_rows(x.n_rows, n_threads, [&] {
     return [&, walk = BoxWalk(tree)](std::size_t i) mutable {
       walk.set_box(x, i, radius, scale);

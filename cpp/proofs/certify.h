@@ -26,8 +26,8 @@ void over_rows(std::size_t n_rows, int n_threads, const Make& make) {
 }
 
 // Bounds of every node's firing over the box around each row: low and high are [row][node], the caller passes zeros.
-void bound_firings(const Tree& tree, const MatrixView& x, double radius, const double* scale, bool gated,
-                   int n_threads, double* low, double* high);
+void bound_firings(const Tree& tree, const MatrixView& x, double radius, const double* scale, bool gated, int n_threads,
+                   double* low, double* high);
 
 // For each row the largest radius within which the gate of every node that can be reached is fully open.
 void open_radius(const Tree& tree, const MatrixView& x, const double* scale, int n_threads, double* radius);

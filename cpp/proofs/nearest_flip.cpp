@@ -8,10 +8,10 @@ namespace ferl {
 
 namespace {
 
-constexpr double kFar = 1e300;        // beyond all corners: what holds there holds for larger values too
-constexpr int kParts = 8;             // into which a stretch is divided
-constexpr int kMostStretches = 10000; // that are judged in one direction
-constexpr int kWidenEvery = 96;       // stretches behind a gap in the proof
+constexpr double kFar = 1e300;         // beyond all corners: what holds there holds for larger values too
+constexpr int kParts = 8;              // into which a stretch is divided
+constexpr int kMostStretches = 10000;  // that are judged in one direction
+constexpr int kWidenEvery = 96;        // stretches behind a gap in the proof
 
 double spacing(double value) { return std::nextafter(std::abs(value), kInfinity) - std::abs(value); }
 
@@ -49,8 +49,10 @@ void FlipSearch::pass_over_proven(std::vector<Stretch>& open) {
   std::size_t n_proven = 0, n_tried = open.size();
   while (n_proven < n_tried) {
     const std::size_t n = n_tried == open.size() ? n_tried : n_proven + (n_tried - n_proven + 1) / 2;
-    if (keeps_label({value_, open[open.size() - n].far})) n_proven = n;
-    else n_tried = n - 1;
+    if (keeps_label({value_, open[open.size() - n].far}))
+      n_proven = n;
+    else
+      n_tried = n - 1;
   }
   open.resize(open.size() - n_proven);
 }

@@ -23,8 +23,10 @@ int largest_power(double limit, int least, const Holds& holds) {
   while (high - low > 1) {
     const bool does = holds(std::ldexp(1.0, at));
     (does ? low : high) = at;
-    if (low > least && high < most) at = low + (high - low) / 2;
-    else at = does ? std::min(at + step, high - 1) : std::max(at - step, low + 1);
+    if (low > least && high < most)
+      at = low + (high - low) / 2;
+    else
+      at = does ? std::min(at + step, high - 1) : std::max(at - step, low + 1);
     step *= 2;
   }
   return low;

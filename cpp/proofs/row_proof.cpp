@@ -9,8 +9,8 @@ void add_bends(const Trapezoid& membership, std::vector<double>& at) {
   for (const int outward : {-1, 1}) {
     const Side& side = outward < 0 ? membership.rise : membership.fall;
     if (!(side.slope > 0)) continue;
-    const double inner = std::isinf(side.slope) ? std::nextafter(side.start, -outward * kInfinity)
-                                                : side.start - outward / side.slope;
+    const double inner =
+        std::isinf(side.slope) ? std::nextafter(side.start, -outward * kInfinity) : side.start - outward / side.slope;
     at.insert(at.end(), {side.start, inner});
   }
 }

@@ -80,11 +80,8 @@ struct Moments::Piece {
 };
 
 Moments::Moments(const Tree& tree, MomentOptions options)
-    : tree_(tree),
-      options_(std::move(options)),
-      hash_(options_.seed, options_.columns),
-      weight_unit_(std::ldexp(power_of_two_above(options_.most_weight), -kWeightBits)),
-      tally_(no_rows()) {
+    : tree_(tree), options_(std::move(options)), hash_(options_.seed, options_.columns),
+      weight_unit_(std::ldexp(power_of_two_above(options_.most_weight), -kWeightBits)), tally_(no_rows()) {
   tally_.exemplars.set_bounds(options_.key_bound);
   for (std::size_t j = 0; j < options_.low.size(); ++j) {
     const double low = options_.low[j], high = options_.high[j];
@@ -109,7 +106,7 @@ void Moments::add(const TableView& table, int n_threads, Monitor& monitor) {
   const std::size_t n = table.x.n_rows, d = half_.size(), n_pieces = (n + kPieceRows - 1) / kPieceRows;
   count_rows(n);
   const std::vector<std::uint64_t> bounds = tally_.exemplars.bounds();  // before threads change them
-  std::deque<Tally> others;  // whose members stay where they are
+  std::deque<Tally> others;                                             // whose members stay where they are
   std::vector<Tally*> idle{&tally_};
   std::mutex mutex;
   const auto take_idle = [&]() -> Tally& {
@@ -218,7 +215,8 @@ void Moments::add_exemplars(std::size_t node, const Block& block, Piece& piece, 
 void Moments::count_rows(std::uint64_t n_more) {
   if (n_more > kMostRowsOfSums - n_rows_)
     throw std::invalid_argument(
-        "More than 2,147,483,647 rows would overflow the sums. Fit on a part of the rows, or merge equal rows by weight.");
+        "More than 2,147,483,647 rows would overflow the sums. Fit on a part of the rows, or merge equal rows by "
+        "weight.");
   n_rows_ += n_more;
 }
 

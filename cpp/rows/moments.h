@@ -27,11 +27,11 @@ inline constexpr double kWeightSpan = 0x1p45;
 
 struct MomentOptions {
   int n_classes;
-  std::vector<double> low, high;  // of each feature over all rows: values are summed in units of its range
-  double most_weight;             // the largest of a row
-  std::size_t n_exemplars;        // rows that each node keeps,
+  std::vector<double> low, high;         // of each feature over all rows: values are summed in units of its range
+  double most_weight;                    // the largest of a row
+  std::size_t n_exemplars;               // rows that each node keeps,
   std::vector<std::uint64_t> key_bound;  // [node]: and none of a larger key
-  std::uint64_t seed;             // of the rows' keys, and the columns these are made of
+  std::uint64_t seed;                    // of the rows' keys, and the columns these are made of
   std::vector<Column> columns;
 };
 

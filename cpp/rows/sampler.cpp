@@ -33,8 +33,10 @@ class KeyLimit {
   void add(const std::vector<KeyedRow>& below_guess) {
     // Far more than were to be expected: equal rows. They would fill the memory and tell little.
     if (below_.size() > 4 * n_wanted_ + 1000) is_useless_ = true;
-    if (is_useless_) free_memory(below_);
-    else append(below_, below_guess);
+    if (is_useless_)
+      free_memory(below_);
+    else
+      append(below_, below_guess);
   }
 
   std::uint64_t limit() {
@@ -54,12 +56,8 @@ class KeyLimit {
 }  // namespace
 
 Sampler::Sampler(SamplerOptions options)
-    : low(options.n_columns, kInfinity),
-      high(options.n_columns, -kInfinity),
-      options_(std::move(options)),
-      hash_(options_.seed, options_.columns),
-      bound_(kAnyKey),
-      class_bound_(options_.n_classes) {
+    : low(options.n_columns, kInfinity), high(options.n_columns, -kInfinity), options_(std::move(options)),
+      hash_(options_.seed, options_.columns), bound_(kAnyKey), class_bound_(options_.n_classes) {
   // Nobody enters for the sake of its class where no class is promised any rows.
   for (auto& bound : class_bound_) bound = options_.n_class_rows > 0 ? kAnyKey : 0;
   const std::size_t n_classes = options_.n_classes, n_kept = options_.n_rows + n_classes * options_.n_class_rows;
@@ -80,15 +78,15 @@ void Sampler::add(const TableView& table, std::uint64_t first_place, int n_threa
         },
         [&] { monitor.tick(0); });
   };
-  over_pieces([&](std::size_t first, std::size_t size) {
-    see_piece(table, first, size, keys.data() + first, n_of_class);
-  });
+  over_pieces(
+      [&](std::size_t first, std::size_t size) { see_piece(table, first, size, keys.data() + first, n_of_class); });
   // With fewer rows most would enter whatever the bounds.
-  if (n >= 2 * options_.n_rows) lower_bounds(table, keys, n_of_class, over_pieces);
-  else reserve(std::accumulate(n_of_class.begin(), n_of_class.end(), std::size_t{0}));
-  over_pieces([&](std::size_t first, std::size_t size) {
-    take_piece(table, first_place, first, size, keys.data() + first);
-  });
+  if (n >= 2 * options_.n_rows)
+    lower_bounds(table, keys, n_of_class, over_pieces);
+  else
+    reserve(std::accumulate(n_of_class.begin(), n_of_class.end(), std::size_t{0}));
+  over_pieces(
+      [&](std::size_t first, std::size_t size) { take_piece(table, first_place, first, size, keys.data() + first); });
 }
 
 // Memory for so many candidates more: arrays that double as they grow hold the rows twice each time. Not a little more
@@ -311,9 +309,8 @@ Sample Sampler::finish(int n_threads) {
         for (std::size_t i = from; i < std::min(from + kTile, to); ++i)
           sample.x[j * n + i] = held_.x[std::size_t{first[i]} * d + j];
   };
-  parallel_for(
-      (n + kPieceRows - 1) / kPieceRows, n_threads,
-      [&](std::size_t piece) { turn(piece * kPieceRows, std::min((piece + 1) * kPieceRows, n)); }, [] {});
+  parallel_for((n + kPieceRows - 1) / kPieceRows, n_threads,
+               [&](std::size_t piece) { turn(piece * kPieceRows, std::min((piece + 1) * kPieceRows, n)); }, [] {});
   held_ = {};
   is_compact_ = true;
   return sample;

@@ -23,10 +23,10 @@ struct SamplerOptions {
   std::size_t n_columns;
   int n_classes;
   std::uint64_t seed;
-  std::size_t n_rows;                  // distinct rows that are kept, whatever their class
-  std::size_t n_class_rows;            // and of each class at least so many, so that rare classes are not lost
+  std::size_t n_rows;        // distinct rows that are kept, whatever their class
+  std::size_t n_class_rows;  // and of each class at least so many, so that rare classes are not lost
   std::vector<std::int32_t> n_categories;
-  std::vector<Column> columns;         // those that keys are made of
+  std::vector<Column> columns;  // those that keys are made of
 };
 
 // Rows that may get into the sample, as parallel arrays: what one process tells another.

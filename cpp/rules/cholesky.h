@@ -19,8 +19,8 @@ class Cholesky {
   std::vector<double> inverse() const;  // [n][n]
 
  private:
-  std::size_t n_, n_padded_;                  // rows added have a one on the diagonal
-  AlignedVector<double> upper_, lower_;       // [row][column]: the triangle's transpose and, without diagonal, itself
+  std::size_t n_, n_padded_;             // rows added have a one on the diagonal
+  AlignedVector<double> upper_, lower_;  // [row][column]: the triangle's transpose and, without diagonal, itself
   std::vector<double> diagonal_;
 };
 

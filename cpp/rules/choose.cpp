@@ -111,7 +111,8 @@ class InnerValidation {
   void give_up() {
     for (std::size_t s = 0; s < starts_.size(); ++s)
       for (const Choice& other : tried_)
-        if (other.start != s && other.n_rules <= progress_[s].size() && other.loss < tuning_.hopeless * progress_[s].best_loss)
+        if (other.start != s && other.n_rules <= progress_[s].size() &&
+            other.loss < tuning_.hopeless * progress_[s].best_loss)
           progress_[s].at = progress_[s].sizes.size();
   }
 
@@ -145,7 +146,8 @@ class InnerValidation {
       for (std::size_t scale = 0; scale < n_scales_; ++scale) {
         double sum = 0;
         for (std::size_t fold = 0; fold < n_folds_; ++fold) sum += losses[s * n_folds_ + fold][r][scale];
-        if (sum / weight_ < tried.loss && sum < kNotTried) tried.loss = sum / weight_, tried.scale = tuning_.scales[scale];
+        if (sum / weight_ < tried.loss && sum < kNotTried)
+          tried.loss = sum / weight_, tried.scale = tuning_.scales[scale];
       }
       if (tried.loss >= kNotTried) continue;
       tried_.push_back(tried);

@@ -16,7 +16,9 @@ struct Choice {
   double scale = 1;  // times the weights of the refit
 };
 
-inline std::vector<Start> starts(const Tuning& tuning) { return {{true, tuning.linear_tau}, {false, tuning.empty_tau}}; }
+inline std::vector<Start> starts(const Tuning& tuning) {
+  return {{true, tuning.linear_tau}, {false, tuning.empty_tau}};
+}
 
 // The part (0 .. n_parts - 1) of each row: alike in the classes, by content.
 std::vector<int> stratified_parts(const Sample& sample, std::size_t n_rows, int n_parts);

@@ -12,10 +12,10 @@ namespace ferl {
 namespace {
 
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-constexpr std::size_t kMostEntries = 20000;   // of a table
-constexpr std::size_t kMostVariables = 8;     // of a table
-constexpr std::size_t kMostWork = 1000000;    // entries that one proof may look at
-constexpr double kLeastProgress = 0.05;       // of the way to the bound, that a pass must make to be repeated
+constexpr std::size_t kMostEntries = 20000;  // of a table
+constexpr std::size_t kMostVariables = 8;    // of a table
+constexpr std::size_t kMostWork = 1000000;   // entries that one proof may look at
+constexpr double kLeastProgress = 0.05;      // of the way to the bound, that a pass must make to be repeated
 
 // The least and the largest of some values. Four of each are kept, so that no comparison waits for the one before it.
 struct Extremes {
@@ -150,8 +150,8 @@ void CornerGrid::pass(Term& term) {
   }
   double largest;
   kernels().take_from_runs(table(), &term.least, &largest);
-  rounding_ += 8 * kEpsilon * static_cast<double>(n_variables + 1) *
-               (size + std::max(std::abs(term.least), std::abs(largest)));
+  rounding_ +=
+      8 * kEpsilon * static_cast<double>(n_variables + 1) * (size + std::max(std::abs(term.least), std::abs(largest)));
 }
 
 double CornerGrid::lower_bound() const {

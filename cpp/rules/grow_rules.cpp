@@ -80,8 +80,7 @@ LearnedRules learned(const Path& path, const Pruned& pruned, double ridge, int n
 LearnedRules grow_rules(const Sample& sample, const RuleOptions& options, Monitor& monitor) {
   const Tuning& tuning = options.tuning;
   const Path* growing = nullptr;
-  ThreadPool pool(options.n_threads,
-                  [&] { monitor.tick(growing ? std::min(growing->size(), options.max_rules) : 0); });
+  ThreadPool pool(options.n_threads, [&] { monitor.tick(growing ? std::min(growing->size(), options.max_rules) : 0); });
 
   // Knots or words: the candidates that all paths share.
   const Grid grid = make_candidates(sample, options, pool);

@@ -15,16 +15,17 @@ struct ValueOfRow {
   std::uint8_t at[256][8];
   constexpr ValueOfRow() : at() {
     for (unsigned bits = 0; bits < 256; ++bits)
-      for (unsigned row = 0, next = 0; row < 8; next += bits >> row++ & 1) at[bits][row] = static_cast<std::uint8_t>(next % 8);
+      for (unsigned row = 0, next = 0; row < 8; next += bits >> row++ & 1)
+        at[bits][row] = static_cast<std::uint8_t>(next % 8);
   }
 };
 [[maybe_unused]] constexpr ValueOfRow kValueOfRow;  // the baseline does without
 
 #define FERL_KERNELS_FILE "rules/kernels.inc"
-#define FERL_KERNELS(isa) \
-  {isa::scores,   isa::products, isa::residuals, isa::probabilities, isa::fill_bins,          isa::weigh_rows, \
-   isa::add_bins, isa::add_word, isa::factor,    isa::solve,         isa::solve_several,                       \
-   isa::multiply_trapezoid,      isa::unpack,    isa::best_pairs}
+#define FERL_KERNELS(isa)                                                                           \
+  {isa::scores,        isa::products,           isa::residuals, isa::probabilities, isa::fill_bins, \
+   isa::weigh_rows,    isa::add_bins,           isa::add_word,  isa::factor,        isa::solve,     \
+   isa::solve_several, isa::multiply_trapezoid, isa::unpack,    isa::best_pairs}
 #include "core/instruction_sets.inc"
 
 }  // namespace

@@ -10,27 +10,28 @@
 namespace ferl::rules {
 
 inline constexpr std::size_t kMaxKnots = 24;  // of a feature: the room that arrays have
-inline constexpr std::size_t kKnotsAtOnce = 8;  // the most that an instruction set takes together: arrays are padded so far
+inline constexpr std::size_t kKnotsAtOnce =
+    8;  // the most that an instruction set takes together: arrays are padded so far
 static_assert(kMaxKnots % kKnotsAtOnce == 0);
-inline constexpr std::size_t kWidth = 8;      // rows come in multiples of it; those added have no weight
-inline constexpr std::size_t kBlock = 256;    // rows whose scores stay in the first-level cache
+inline constexpr std::size_t kWidth = 8;    // rows come in multiples of it; those added have no weight
+inline constexpr std::size_t kBlock = 256;  // rows whose scores stay in the first-level cache
 
-inline constexpr std::size_t kTriangle = 8;   // rows of a triangular matrix come in multiples of it
+inline constexpr std::size_t kTriangle = 8;  // rows of a triangular matrix come in multiples of it
 
 inline std::size_t padded(std::size_t n) { return (n + kWidth - 1) / kWidth * kWidth; }
 
 // Sums over a feature's bins (values between two knots), and below each knot; positions run from 0 to 1. In arrays of
 // knots the entries up to the next multiple of kKnotsAtOnce, which are of no knot, are finite.
 struct BinSums {
-  std::size_t n_knots, n_channels;                     // channels: those of the gradient, then h w and h w^2
-  const double* knot;                                  // [knot]
-  const double *below, *below_x;                       // [channel][kMaxKnots]: sum, and sum of v x, below a knot
-  const double* below_x2;                              // [knot]: of h w^2 x^2
-  const double *total, *missing;                       // [channel]: all rows; rows without a value
-  const double *share_below, *share_below_x;           // [knot]: of the weight of known rows; null: none is missing
-  double sum_h, smoothing, least_weight;               // what the gain needs besides
-  int sign_up, sign_down;                              // of the gradient, 0: any; kNever: no candidate
-  double bound_up = -1, bound_down = -1;               // less gain is not looked for
+  std::size_t n_knots, n_channels;            // channels: those of the gradient, then h w and h w^2
+  const double* knot;                         // [knot]
+  const double *below, *below_x;              // [channel][kMaxKnots]: sum, and sum of v x, below a knot
+  const double* below_x2;                     // [knot]: of h w^2 x^2
+  const double *total, *missing;              // [channel]: all rows; rows without a value
+  const double *share_below, *share_below_x;  // [knot]: of the weight of known rows; null: none is missing
+  double sum_h, smoothing, least_weight;      // what the gain needs besides
+  int sign_up, sign_down;                     // of the gradient, 0: any; kNever: no candidate
+  double bound_up = -1, bound_down = -1;      // less gain is not looked for
 };
 inline constexpr int kNever = 2;
 
@@ -39,7 +40,7 @@ struct BestPair {
   int low = -1, high = -1;  // knots
 };
 
-struct BinsToFill {  // of a feature
+struct BinsToFill {         // of a feature
   const std::uint8_t* bin;  // [row]
   const float* x;           // [row]
   float* sum;               // [bin][four channels][8]: sums, then sums of v x

@@ -71,8 +71,10 @@ Feature categorical_feature(const Sample& sample, Column column) {
     known += sample.weight[i];
   }
   const auto n_seen = std::count_if(f.category_share.begin(), f.category_share.end(), [](double w) { return w > 0; });
-  if (n_seen < 2) f.column = -1;
-  else for (double& share : f.category_share) share /= known;
+  if (n_seen < 2)
+    f.column = -1;
+  else
+    for (double& share : f.category_share) share /= known;
   return f;
 }
 
@@ -81,14 +83,14 @@ Feature categorical_feature(const Sample& sample, Column column) {
 double Feature::share_of_ramp(std::size_t low, std::size_t high) const {
   const double at = position[low];
   return ((share_below_x[high] - share_below_x[low]) - at * (share_below[high] - share_below[low])) /
-             (position[high] - at) + 1.0 - share_below[high];
+             (position[high] - at) +
+         1.0 - share_below[high];
 }
 
 std::size_t knots_per_feature(const Sample& sample, const Tuning& tuning) {
   const double weight = std::accumulate(sample.weight.begin(), sample.weight.end(), 0.0);
-  const auto most = static_cast<std::size_t>(
-      std::clamp(weight / tuning.weight_per_knot, static_cast<double>(tuning.min_knots),
-                 static_cast<double>(tuning.max_knots)));
+  const auto most = static_cast<std::size_t>(std::clamp(
+      weight / tuning.weight_per_knot, static_cast<double>(tuning.min_knots), static_cast<double>(tuning.max_knots)));
   return std::clamp(tuning.knot_budget / std::max<std::size_t>(sample.n_columns, 1), tuning.min_knots, most);
 }
 
@@ -102,8 +104,10 @@ std::vector<double> choose_knots(const Sample& sample, Column column, std::size_
   double total = 0;
   for (const auto& [value, weight] : known) {
     total += weight;
-    if (values.empty() || values.back().first < value) values.push_back({value, total});
-    else values.back().second = total;
+    if (values.empty() || values.back().first < value)
+      values.push_back({value, total});
+    else
+      values.back().second = total;
   }
   if (values.size() < 2 || !std::isfinite(values.back().first - values.front().first)) return {};
   std::vector<double> points;
@@ -116,8 +120,9 @@ std::vector<double> choose_knots(const Sample& sample, Column column, std::size_
     add(values.front().first);
     for (std::size_t k = 0; k + 2 < most; ++k) {
       const double aim = (0.5 + static_cast<double>(k)) / static_cast<double>(most - 2) * total * (1 - 1e-12);
-      add(std::lower_bound(values.begin(), values.end(), aim,
-                           [](const auto& value, double sum) { return value.second < sum; })->first);
+      add(std::lower_bound(values.begin(), values.end(), aim, [](const auto& value, double sum) {
+            return value.second < sum;
+          })->first);
     }
     add(values.back().first);
   }

@@ -24,7 +24,7 @@ struct Feature {
   Column column = -1;
   bool has_missing = false;
   // Numbers:
-  std::vector<double> knots;                       // ascending; values beyond the first and the last count as these
+  std::vector<double> knots;  // ascending; values beyond the first and the last count as these
   // The next three are padded to kMaxKnots, as the kernels read them: entries of no knot are finite.
   std::vector<double> position;                    // of the knots, from 0 to 1
   std::vector<double> share_below, share_below_x;  // of the known weight; sums of weight times position
@@ -42,9 +42,9 @@ struct Feature {
 struct Grid {
   std::size_t n_rows = 0;  // that scans may ask for
   std::vector<Feature> features;
-  std::vector<std::uint8_t> bin;   // [feature][row]: the knot below; the last one where the value is missing
-  std::vector<float> offset;       // [feature][row]: from the knot below (0) to the one above (1)
-  std::vector<std::int32_t> code;  // [feature][row] of categorical features, -1: missing
+  std::vector<std::uint8_t> bin;             // [feature][row]: the knot below; the last one where the value is missing
+  std::vector<float> offset;                 // [feature][row]: from the knot below (0) to the one above (1)
+  std::vector<std::int32_t> code;            // [feature][row] of categorical features, -1: missing
   std::vector<std::size_t> code_of_feature;  // where a categorical feature's codes begin
 };
 

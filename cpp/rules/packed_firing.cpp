@@ -20,7 +20,8 @@ bool is_between(float firing) {
 
 PackedFiring::PackedFiring(const float* firing, std::size_t n) {
   const std::size_t n_blocks = (n + kBlock - 1) / kBlock;
-  data_.resize(n_blocks * kBitNumbers + static_cast<std::size_t>(std::count_if(firing, firing + n, is_between)) + kWidth);
+  data_.resize(n_blocks * kBitNumbers + static_cast<std::size_t>(std::count_if(firing, firing + n, is_between)) +
+               kWidth);
   std::size_t at = 0;
   for (std::size_t first = 0; first < n; first += kBlock) {
     begin_.push_back(static_cast<std::uint32_t>(at));

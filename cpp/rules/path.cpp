@@ -142,8 +142,8 @@ void Path::weigh_last(const Residuals& residuals) {
 
 bool Path::is_refit_due() const {
   const Tuning& tuning = task_.tuning;
-  const std::size_t every = std::max({tuning.refit_every, rules_.size() / tuning.refit_rule_share,
-                                      task_.n_channels() / tuning.refit_channel_share});
+  const std::size_t every = std::max(
+      {tuning.refit_every, rules_.size() / tuning.refit_rule_share, task_.n_channels() / tuning.refit_channel_share});
   return rules_.size() - n_corrected_ >= every || rules_.size() <= tuning.refit_always;
 }
 

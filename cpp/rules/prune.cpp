@@ -19,7 +19,8 @@ class Pruner {
  public:
   Pruner(FitRows rows, const std::vector<RuleColumn>& rules, const Weights& weights, const PruneOptions& options,
          const Tuning& tuning, ThreadPool& pool)
-      : rows_(rows), rules_(rules), options_(options), tuning_(tuning), pool_(pool), n_channels_(n_channels(rows.n_classes)) {
+      : rows_(rows), rules_(rules), options_(options), tuning_(tuning), pool_(pool),
+        n_channels_(n_channels(rows.n_classes)) {
     rows_.n = std::min(rows_.n, tuning_.prune_rows);
     target_ = answers(rules, weights);
     rows_.label = nullptr;
@@ -40,8 +41,10 @@ class Pruner {
       const std::size_t n = state_.kept.size(), n_over = n > options_.max_rules ? n - options_.max_rules : 0;
       const auto share = static_cast<std::size_t>(tuning_.drop_share * static_cast<double>(n));
       n_drop = std::min(n_drop, std::max<std::size_t>(1, share));
-      if (n_over > 0) n_drop = std::min(n_drop, n_over);
-      else if (options_.tolerance <= 0) break;
+      if (n_over > 0)
+        n_drop = std::min(n_drop, n_over);
+      else if (options_.tolerance <= 0)
+        break;
       Pruned next = without(n_drop);
       if (n_over > 0 || next.divergence <= options_.tolerance) {
         take(std::move(next));
@@ -60,9 +63,7 @@ class Pruner {
   // as the share says, or many classes would be left with too few rules.
   void drop_what_is_worth_little() {
     const double worth = options_.worth * std::min(1.0, information());
-    const auto cost = [&](const Pruned& own) {
-      return own.divergence + worth * static_cast<double>(own.kept.size());
-    };
+    const auto cost = [&](const Pruned& own) { return own.divergence + worth * static_cast<double>(own.kept.size()); };
     Pruned best = state_;
     while (!state_.kept.empty()) {
       take(without(1));

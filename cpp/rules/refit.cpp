@@ -11,9 +11,9 @@ namespace ferl::rules {
 
 namespace {
 
-constexpr std::size_t kPiece = 8 * kBlock;   // rows a task: fixed, so that sums do not depend on the threads
-constexpr double kLeastDeviation = 1e-6;     // of a firing, which is divided by it: that of a rule which never fires
-constexpr double kLeastCurvature = 1e-12;    // along a step that is remembered, which is divided by it
+constexpr std::size_t kPiece = 8 * kBlock;  // rows a task: fixed, so that sums do not depend on the threads
+constexpr double kLeastDeviation = 1e-6;    // of a firing, which is divided by it: that of a rule which never fires
+constexpr double kLeastCurvature = 1e-12;   // along a step that is remembered, which is divided by it
 
 double dot(const std::vector<double>& a, const std::vector<double>& b) {
   double sum = 0;
@@ -57,8 +57,8 @@ std::vector<double> per_class(const std::vector<double>& v, int n_classes) {
   return out;
 }
 
-void score_rows(const std::vector<RuleColumn>& rules, const Weights& weights, std::size_t n_channels,
-                std::size_t first, std::size_t n, float* out) {
+void score_rows(const std::vector<RuleColumn>& rules, const Weights& weights, std::size_t n_channels, std::size_t first,
+                std::size_t n, float* out) {
   std::vector<const float*> firing;
   for (const RuleColumn& rule : rules) firing.push_back(rule.firing);
   const std::vector<float> v(weights.v.begin(), weights.v.end()), b(weights.b.begin(), weights.b.end());
@@ -218,8 +218,7 @@ const std::vector<double>& Refit::curvature(const Weights& weights) {
     for (std::size_t first = 0; first < n; first += kBlock) {
       const std::size_t rows = std::min(kBlock, n - first);
       for (std::size_t l = 0; l < width; ++l)
-        for (std::size_t i = 0; i < rows; ++i)
-          weighted[l * kBlock + i] = columns[from + l][first + i] * h[first + i];
+        for (std::size_t i = 0; i < rows; ++i) weighted[l * kBlock + i] = columns[from + l][first + i] * h[first + i];
       kernels().products(columns.data() + from, size - from, width, first, rows, weighted.data(), tile.data());
     }
     for (std::size_t k = from; k < size; ++k)

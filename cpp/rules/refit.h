@@ -48,9 +48,9 @@ inline constexpr double kNoLimit = 1e300;
 struct RuleColumn {
   const float* firing;  // [row]; where the firings of all rows are packed, of the first kPlainRows
   FiringMoments moments;
-  int sign = 0;               // of the second class's weight, 0: any; two classes if not
-  double max_ridge = kNoLimit;   // whatever the others get
-  double ridge_share = 1;     // times the ridge: 1 for a ridge on standardised weights
+  int sign = 0;                          // of the second class's weight, 0: any; two classes if not
+  double max_ridge = kNoLimit;           // whatever the others get
+  double ridge_share = 1;                // times the ridge: 1 for a ridge on standardised weights
   const PackedFiring* packed = nullptr;  // of all rows; null: none is
 };
 
@@ -101,8 +101,8 @@ class Refit {
 };
 
 // Scores of rows, a multiple of kWidth, into out[channel][row]; and what probabilities they mean.
-void score_rows(const std::vector<RuleColumn>& rules, const Weights& weights, std::size_t n_channels,
-                std::size_t first, std::size_t n, float* out);
+void score_rows(const std::vector<RuleColumn>& rules, const Weights& weights, std::size_t n_channels, std::size_t first,
+                std::size_t n, float* out);
 std::vector<float> probabilities(const std::vector<RuleColumn>& rules, const Weights& weights, std::size_t n_channels,
                                  std::size_t first, std::size_t n);
 

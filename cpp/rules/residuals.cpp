@@ -51,8 +51,8 @@ ScanRows draw_scan_rows(const Task& task, const PathRows& rows, std::size_t n_wa
   return out;
 }
 
-Residuals residuals_of(const Task& task, const PathRows& rows, const ScanRows& scanned,
-                       const std::vector<float>& score, const Dice& dice) {
+Residuals residuals_of(const Task& task, const PathRows& rows, const ScanRows& scanned, const std::vector<float>& score,
+                       const Dice& dice) {
   const std::size_t n = scanned.index.size(), stride = padded(n), n_channels = task.n_channels();
   const std::size_t n_gradients = std::min(n_channels, kMaxGradients);
   Residuals out{std::vector<float>(n_channels * stride, 0.0f), std::vector<float>(n * n_gradients),
@@ -66,8 +66,8 @@ Residuals residuals_of(const Task& task, const PathRows& rows, const ScanRows& s
   for (std::size_t i = 0; i < n; ++i) {
     const Row r = scanned.index[i];
     const double w = rows.weight[r];
-    out.hessian[i] = static_cast<float>(
-        w * (spread_of(out.probability.data(), i, stride, n_channels) + task.tuning.least_spread));
+    out.hessian[i] =
+        static_cast<float>(w * (spread_of(out.probability.data(), i, stride, n_channels) + task.tuning.least_spread));
     const auto residual = [&](std::size_t c) {
       return rows.is_class(r, c) - static_cast<double>(out.probability[c * stride + i]);
     };

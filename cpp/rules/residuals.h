@@ -27,7 +27,7 @@ struct Residuals {
 };
 
 // score: [channel][row of the path].
-Residuals residuals_of(const Task& task, const PathRows& rows, const ScanRows& scanned,
-                       const std::vector<float>& score, const Dice& dice);
+Residuals residuals_of(const Task& task, const PathRows& rows, const ScanRows& scanned, const std::vector<float>& score,
+                       const Dice& dice);
 
 }  // namespace ferl::rules

@@ -9,14 +9,16 @@ namespace ferl::rules {
 
 namespace {
 
-constexpr std::size_t kFilledAtOnce = 4;        // features
+constexpr std::size_t kFilledAtOnce = 4;                                  // features
 constexpr std::size_t kMostPadded = (kMaxGradients + 2 + 3) / 4 * 4 + 4;  // channels, with those that pad them
 
 }  // namespace
 
 Condition ramp(const Feature& feature, std::size_t low, std::size_t high) {
-  return {feature.column, {feature.knots[low], feature.knots[high], kInfinity, kInfinity},
-          feature.share_of_ramp(low, high), {}};
+  return {feature.column,
+          {feature.knots[low], feature.knots[high], kInfinity, kInfinity},
+          feature.share_of_ramp(low, high),
+          {}};
 }
 
 Condition single_category(const Feature& feature, std::size_t category) {
@@ -152,10 +154,23 @@ Found Scanner::best_ramp(std::size_t f, const Bins& bins, int sign, const Bounds
   const auto needed = [&](int by_column) {
     return sign != 0 && by_column != 0 && sign != by_column ? kNever : sign != 0 ? sign : by_column;
   };
-  const BinSums sums{n_knots, used, at, below, below_x, below_x2, total, missing,
-                     feature.has_missing ? feature.share_below.data() : nullptr, feature.share_below_x.data(), sum_h_,
-                     smoothing_, least_weight_, needed(own), needed(-own),
-                     bounds.up / unit_, bounds.down / unit_};
+  const BinSums sums{n_knots,
+                     used,
+                     at,
+                     below,
+                     below_x,
+                     below_x2,
+                     total,
+                     missing,
+                     feature.has_missing ? feature.share_below.data() : nullptr,
+                     feature.share_below_x.data(),
+                     sum_h_,
+                     smoothing_,
+                     least_weight_,
+                     needed(own),
+                     needed(-own),
+                     bounds.up / unit_,
+                     bounds.down / unit_};
   Found found;
   kernels().best_pairs(sums, found.up, found.down);
   found.up.gain *= unit_;
@@ -273,15 +288,15 @@ Found Scanner::best_set(std::size_t f, const Rows& rows, int sign) const {
   std::vector<std::pair<double, std::size_t>> strength;
   for (std::size_t c = 0; c < n_gradients_; ++c) {
     double own = 0;
-    for (const std::size_t k : present) own += sum[k * used + c] * sum[k * used + c] / (sum[k * used + h2] + smoothing_);
+    for (const std::size_t k : present)
+      own += sum[k * used + c] * sum[k * used + c] / (sum[k * used + h2] + smoothing_);
     strength.push_back({-own, c});
   }
   std::sort(strength.begin(), strength.end());
   if (strength.size() > tuning_.set_orderings) strength.resize(tuning_.set_orderings);
   for (const auto& [unused, c] : strength) {
     std::vector<std::pair<double, std::size_t>> order;
-    for (const std::size_t k : present)
-      order.push_back({-sum[k * used + c] / (sum[k * used + h2] + smoothing_), k});
+    for (const std::size_t k : present) order.push_back({-sum[k * used + c] / (sum[k * used + h2] + smoothing_), k});
     std::sort(order.begin(), order.end());
     SetSums set(used);
     std::vector<std::size_t> members;

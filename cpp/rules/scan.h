@@ -52,7 +52,7 @@ class Scanner {
  private:
   struct Rows {  // those with a firing, and what they add to sums
     std::vector<Row> index;
-    const float* value;  // [row][channel], padded to a multiple of four channels
+    const float* value;          // [row][channel], padded to a multiple of four channels
     std::vector<float> weighed;  // what value points to, unless all rows fire fully
     bool all = false;
   };

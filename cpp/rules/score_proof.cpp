@@ -272,8 +272,10 @@ CornerGrid ScoreProof::advantage(Label other) const {
   for (const MovingRule& own : moving_rules()) {
     const double weight = own.still * (weights_of(own.rule)[label_] - weights_of(own.rule)[other]);
     if (weight == 0) continue;
-    if (rules_[own.rule].has_repeats) grid.add_least(weight, own.axis, own.membership);
-    else grid.add(weight, own.axis, own.membership);
+    if (rules_[own.rule].has_repeats)
+      grid.add_least(weight, own.axis, own.membership);
+    else
+      grid.add(weight, own.axis, own.membership);
   }
   return grid;
 }
@@ -344,8 +346,10 @@ bool ScoreProof::keeps_label(Column column, Interval values) {
   } else {
     Interval gate{1, 1};
     for (std::size_t k = 0; k < gated_axis_.size(); ++k)
-      if (supports_.column[k] == column && values.low < values.high) gate = bound(supports_.gate[k], values);
-      else if (supports_.column[k] == column) gate = {supports_.opens(k, values.low), supports_.opens(k, values.low)};
+      if (supports_.column[k] == column && values.low < values.high)
+        gate = bound(supports_.gate[k], values);
+      else if (supports_.column[k] == column)
+        gate = {supports_.opens(k, values.low), supports_.opens(k, values.low)};
     support_ = {line_.support * gate.low, line_.support * gate.high};
     if (!(axis.is_still && support_.low == support_.high) && !is_silent()) keeps = stays_ahead_along(axis);
   }

@@ -18,8 +18,8 @@
 #include "core/tree.h"
 #include "core/types.h"
 #include "proofs/box_walk.h"
-#include "rules/corner_grid.h"
 #include "proofs/row_proof.h"
+#include "rules/corner_grid.h"
 #include "rules/scores.h"
 
 namespace ferl {
@@ -56,15 +56,15 @@ class ScoreProof : public RowProof {
   struct Axis {
     Column column = 0;
     bool is_categorical = false;
-    std::vector<std::size_t> nodes;    // the conditions
-    std::vector<std::size_t> rules;    // that have them
-    std::vector<double> corners;       // of all conditions, sorted
-    std::vector<double> at_corners;    // [corner][condition]: what the conditions say there
-    double blur = 0;                   // how far corners may lie from where they are computed
+    std::vector<std::size_t> nodes;  // the conditions
+    std::vector<std::size_t> rules;  // that have them
+    std::vector<double> corners;     // of all conditions, sorted
+    std::vector<double> at_corners;  // [corner][condition]: what the conditions say there
+    double blur = 0;                 // how far corners may lie from where they are computed
     Interval interval;
-    bool is_still = true;              // every condition says the same in all of the interval, to the last bit
+    bool is_still = true;  // every condition says the same in all of the interval, to the last bit
     std::size_t n_points = 1;
-    std::vector<double> membership;    // [condition][point]
+    std::vector<double> membership;  // [condition][point]
   };
   struct Factor {
     std::size_t axis, condition;
@@ -76,8 +76,8 @@ class ScoreProof : public RowProof {
   // A rule whose firing is not the same everywhere in the box.
   struct MovingRule {
     std::size_t rule;
-    double still;                    // product of the memberships that stay
-    std::vector<std::size_t> axis;   // that move, as indices in moving_
+    double still;                   // product of the memberships that stay
+    std::vector<std::size_t> axis;  // that move, as indices in moving_
     std::vector<const double*> membership;
   };
 
@@ -103,7 +103,7 @@ class ScoreProof : public RowProof {
   std::vector<Axis> axes_;
   std::vector<Conditions> rules_;
   std::vector<std::size_t> gated_axis_;  // [column of supports]
-  std::vector<double> tolerance_;  // [class]: how far a computed score may lie from what the corners say
+  std::vector<double> tolerance_;        // [class]: how far a computed score may lie from what the corners say
   std::vector<double> row_, row_score_;
   // Scratch memory of move and of the search for a row that is behind.
   std::vector<double> said_, ahead_of_;
@@ -112,8 +112,8 @@ class ScoreProof : public RowProof {
 
   // Of the box as it is:
   Interval support_{1, 1};
-  std::vector<std::size_t> moving_;        // axes
-  std::vector<MovingRule> moving_rules_;   // those of earlier boxes behind them, whose memory serves again
+  std::vector<std::size_t> moving_;       // axes
+  std::vector<MovingRule> moving_rules_;  // those of earlier boxes behind them, whose memory serves again
   std::size_t n_moving_rules_ = 0;
   std::span<const MovingRule> moving_rules() const { return {moving_rules_.data(), n_moving_rules_}; }
   struct Asking {
@@ -121,17 +121,17 @@ class ScoreProof : public RowProof {
     const double* membership;
   };
   std::vector<std::vector<Asking>> asking_;  // [moving axis]: rules that ask it, by its first condition
-  std::vector<double> still_;              // [class]: what the prior and the rules that stay say
+  std::vector<double> still_;                // [class]: what the prior and the rules that stay say
 
   // Of the column along which the row moves alone:
   struct Line {
     Column column = -1;
     std::size_t axis = 0;
     bool has_repeats = false;
-    double support = 1;          // of the other columns' gates
-    std::vector<double> rest;    // [condition]: what the rule's other conditions say
-    std::vector<double> still;   // [class]: what the prior and the rules say that do not ask the column
-    std::vector<Label> others;   // those first that the row's scores favour
+    double support = 1;         // of the other columns' gates
+    std::vector<double> rest;   // [condition]: what the rule's other conditions say
+    std::vector<double> still;  // [class]: what the prior and the rules say that do not ask the column
+    std::vector<Label> others;  // those first that the row's scores favour
   };
   Line line_;
 };

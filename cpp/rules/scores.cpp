@@ -127,8 +127,10 @@ void masses_of(double* w, std::size_t n_classes, double* belief, double* plausib
   const double unit = exponential(-most);
   double total = unit, excluded = 1;
   for (std::size_t c = 0; c < n_classes; ++c)
-    if (w[c] > 0) total += probability[c] - unit;
-    else if (w[c] < 0) excluded *= 1 - (w[c] == -most ? unit : exponential(w[c]));  // of two classes it always is
+    if (w[c] > 0)
+      total += probability[c] - unit;
+    else if (w[c] < 0)
+      excluded *= 1 - (w[c] == -most ? unit : exponential(w[c]));  // of two classes it always is
   for (std::size_t c = 0; c < n_classes; ++c) {
     // That all other classes are excluded is a mass on this one; two classes that nothing speaks against exclude it.
     const double rest = n_for == 1 ? unit * (1 - excluded) : unit;
@@ -153,8 +155,8 @@ double entropy_of(const double* score, std::size_t n_classes) {
 }
 
 template <class Finish>
-void over_scores(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x, int n_threads,
-                 const Finish& finish) {
+void over_scores(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
+                 int n_threads, const Finish& finish) {
   over_blocks(x, n_threads, [&](const Block& block, Levels&) {
     thread_local BlockScores scores;  // its memory serves all blocks
     scores.run(tree, weights, supports, block);
@@ -176,8 +178,8 @@ void list_columns(const Tree& tree, const Supports& supports, RuleWeights& weigh
   for (const Column column : supports.column) weights.column_of_gate.push_back(index_of(column));
 }
 
-void add_scores(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x, int n_threads,
-                double* out) {
+void add_scores(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
+                int n_threads, double* out) {
   over_scores(tree, weights, supports, x, n_threads, [&](const Block& block, const BlockScores& scores) {
     std::copy(scores.score.begin(), scores.score.end(), out + block.first * weights.n_classes);
   });

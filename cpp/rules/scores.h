@@ -41,8 +41,8 @@ struct MassView {
 };
 
 // F = s (prior + sum of firing times weight), where s is the product of the gates; `out`: [row][class].
-void add_scores(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x, int n_threads,
-                double* out);
+void add_scores(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
+                int n_threads, double* out);
 // The softmax of each row's scores, [row][class]: the probability among its masses.
 void give_probabilities(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
                         int n_threads, double* out);

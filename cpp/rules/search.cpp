@@ -62,8 +62,7 @@ std::vector<Candidate> extended(const Task& task, const Scanner& scanner, const 
                                 const Candidate& from, std::size_t n_best) {
   const auto& all = task.grid.features;
   std::vector<float> base(scanner.n_rows(), 1.0f);
-  for (const Condition& condition : from.rule)
-    multiply_membership(task.sample, condition, scanner.rows(), base.data());
+  for (const Condition& condition : from.rule) multiply_membership(task.sample, condition, scanner.rows(), base.data());
   std::vector<std::size_t> features;
   for (const std::size_t f : active)
     if (!asks(from.rule, all[f].column)) features.push_back(f);

@@ -95,7 +95,8 @@ std::vector<Condition> without_opposites(const std::vector<Condition>& words) {
   std::map<Column, std::vector<Condition>> of_column;
   for (const Condition& own : words) of_column[own.column].push_back(own);
   std::vector<Condition> out;
-  for (const auto& [column, own] : of_column) out.insert(out.end(), own.begin() + (are_opposites(own) ? 1 : 0), own.end());
+  for (const auto& [column, own] : of_column)
+    out.insert(out.end(), own.begin() + (are_opposites(own) ? 1 : 0), own.end());
   return out;
 }
 
@@ -106,7 +107,8 @@ Grid make_word_grid(const Sample& sample, const std::vector<Condition>& words, s
   const std::size_t n = sample.n_rows;
   std::vector<Feature> found(sample.n_columns);
   pool.run(sample.n_columns, n * sample.n_columns > tuning.share_grid, [&](std::size_t j) {
-    if (!of_column[j].empty()) found[j] = word_feature(sample, static_cast<Column>(j), of_column[j], tuning.least_share);
+    if (!of_column[j].empty())
+      found[j] = word_feature(sample, static_cast<Column>(j), of_column[j], tuning.least_share);
   });
   Grid grid;
   const std::size_t n_kept = grid.n_rows = std::min(n_located, n);

@@ -14,8 +14,14 @@ namespace {
 constexpr double kLeastRatio = 1e-100;  // below which x log x is nothing
 
 LaneRows lane_rows(const SortedRows& rows, const Resamples& resamples, int group, int n_classes) {
-  return {rows.row.size(), rows.row.data(), rows.y.data(), rows.value.data(), rows.weight.data(),
-          rows.occurrence.data(), resamples.counts(group, 0), n_classes};
+  return {rows.row.size(),
+          rows.row.data(),
+          rows.y.data(),
+          rows.value.data(),
+          rows.weight.data(),
+          rows.occurrence.data(),
+          resamples.counts(group, 0),
+          n_classes};
 }
 
 // Gini decrease per unit of weight; zero where a side is empty.

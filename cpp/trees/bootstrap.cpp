@@ -60,8 +60,8 @@ Resamples::Resamples(const Sample& sample, int n_resamples, ThreadPool& pool)
       const std::uint64_t bits = mix(sample.key[i] + static_cast<std::uint64_t>(b));
       for (int k = 0; k < 2 && b + k < n_resamples_; ++k) {
         const auto half = static_cast<std::uint32_t>(bits >> (32 * k));
-        const int count = weight == 1.0 ? unit_poisson(half)
-                                        : poisson_quantile(std::min(weight, kCap), half / 4294967296.0);
+        const int count =
+            weight == 1.0 ? unit_poisson(half) : poisson_quantile(std::min(weight, kCap), half / 4294967296.0);
         const int lane = b + k;
         counts_[(static_cast<std::size_t>(lane / kLanes) * n_rows_ + i) * kLanes + lane % kLanes] =
             static_cast<std::uint8_t>(count);

@@ -10,10 +10,10 @@ namespace ferl {
 
 namespace {
 
-constexpr int kParts = 3;          // of the rows, each judged by a subset that was found on the others
-constexpr double kPriorRows = 5;   // that every category is taken to have more, with the class shares of the node
+constexpr int kParts = 3;         // of the rows, each judged by a subset that was found on the others
+constexpr double kPriorRows = 5;  // that every category is taken to have more, with the class shares of the node
 constexpr int kPowerSteps = 12;
-constexpr double kRightAngle = 1e-9;  // cosines below it may be rounding
+constexpr double kRightAngle = 1e-9;   // cosines below it may be rounding
 constexpr double kClearlyMore = 1.25;  // times the spread: of steps that found their aim, what is left to gain is less
 constexpr std::size_t kMostSteps = 256;  // between which a cut is looked for
 
@@ -52,9 +52,7 @@ struct Groups {
   std::size_t size() const { return code.size(); }
 };
 
-double product(const std::vector<double>& a, const double* b) {
-  return std::inner_product(a.begin(), a.end(), b, 0.0);
-}
+double product(const std::vector<double>& a, const double* b) { return std::inner_product(a.begin(), a.end(), b, 0.0); }
 
 // Of the class shares of two sides; zero where one is empty.
 std::vector<double> difference(const std::vector<double>& left, const std::vector<double>& right) {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/types.h"
-#include "trees/bootstrap.h"
 #include "rows/sample.h"
+#include "trees/bootstrap.h"
 #include "trees/split.h"
 
 namespace ferl {

@@ -18,7 +18,8 @@ class Combiner {
 
   void run(const Block& block, EvidenceView out) {
     out_ = out;
-    const double start = sources_.combination == Combination::dempster || sources_.combination == Combination::chain ? 1.0 : 0.0;
+    const double start =
+        sources_.combination == Combination::dempster || sources_.combination == Combination::chain ? 1.0 : 0.0;
     std::fill_n(out.ignorance, block.size, start);
     std::fill_n(out.conflict, block.size, 0.0);
     std::fill_n(out.belief, block.size * n_classes_, 0.0);
@@ -136,8 +137,8 @@ class Combiner {
 void combine_evidence(const Tree& tree, const Sources& sources, const MatrixView& x, int n_threads, EvidenceView out) {
   over_blocks(x, n_threads, [&](const Block& block, Levels& level) {
     Combiner combiner(tree, sources, level);
-    combiner.run(block, {out.belief + block.first * sources.n_classes, out.ignorance + block.first,
-                         out.conflict + block.first});
+    combiner.run(
+        block, {out.belief + block.first * sources.n_classes, out.ignorance + block.first, out.conflict + block.first});
   });
 }
 

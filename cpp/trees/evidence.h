@@ -29,9 +29,9 @@ inline constexpr double kLeastMass = 0x1p-400, kMassScale = 0x1p400;
 
 // What the nodes of a tree say, and how it is combined.
 struct Sources {
-  std::vector<double> consequent;        // [node][class]
-  std::vector<double> reliability;       // [node], what a node's firing is multiplied by
-  std::vector<std::uint8_t> is_source;   // [node]; with the rule chain: the path of evidence ends here
+  std::vector<double> consequent;       // [node][class]
+  std::vector<double> reliability;      // [node], what a node's firing is multiplied by
+  std::vector<std::uint8_t> is_source;  // [node]; with the rule chain: the path of evidence ends here
   int n_classes = 0;
   Combination combination = Combination::dempster;
   bool gated = true;

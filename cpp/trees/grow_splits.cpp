@@ -126,8 +126,10 @@ class Grower {
     // A hair more, so that no gain exceeds it by rounding: then the tree does not depend on which nodes are scored
     // before they need to be.
     const Gain bound{most.first * (1 + 1e-9) + 1e-12 * node.weight, most.second};
-    if (is_open(node, most)) queue_.push({bound, false, index});
-    else release(node);
+    if (is_open(node, most))
+      queue_.push({bound, false, index});
+    else
+      release(node);
   }
 
   static void release(GrowingNode& node) {
@@ -382,8 +384,9 @@ class Grower {
       for (std::size_t side = 0; side < 2; ++side)
         if (const auto& own = children[side].orders) {
           own->make_list(k);
-          take_rows(orders.list(k), orders.n_rows, [&](Row r) { return (sides[r] >> side & 1) != 0; }, own->n_rows,
-                    own->list(k));
+          take_rows(
+              orders.list(k), orders.n_rows, [&](Row r) { return (sides[r] >> side & 1) != 0; }, own->n_rows,
+              own->list(k));
         }
       orders.free_list(k);
     });
@@ -430,7 +433,7 @@ class Grower {
   std::priority_queue<Entry> queue_;
   ThreadPool pool_;
   Resamples resamples_;
-  std::vector<double> copies_;  // [row]
+  std::vector<double> copies_;                       // [row]
   std::vector<std::vector<RowInNode>> row_in_node_;  // one for each node that is scored at the same time
 };
 

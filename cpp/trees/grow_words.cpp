@@ -34,15 +34,14 @@ struct WordNode {
   std::vector<double> p;
   double gain = 0;
   double promise = kInfinity;  // largest gain of its candidates when they were last judged
-  bool stale = true;  // the answers of its rows have changed since its candidates were judged
+  bool stale = true;           // the answers of its rows have changed since its candidates were judged
   std::vector<Candidate> candidates;
   bool kept = true;
 };
 
 class WordGrower {
  public:
-  WordGrower(const Sample& sample, const std::vector<Term>& terms, const WordOptions& options,
-                   Monitor& monitor)
+  WordGrower(const Sample& sample, const std::vector<Term>& terms, const WordOptions& options, Monitor& monitor)
       : sample_(sample), terms_(terms), options_(options), monitor_(monitor), evidence_(sample, options.soft_share) {
     for (const Term& t : terms) {
       membership_.emplace_back(t.ends[0], t.ends[1], t.ends[2], t.ends[3]);
@@ -270,7 +269,7 @@ class WordGrower {
 }  // namespace
 
 GrownTree grow_words(const Sample& sample, const std::vector<Term>& terms, const WordOptions& options,
-                          Monitor& monitor) {
+                     Monitor& monitor) {
   return WordGrower(sample, terms, options, monitor).run();
 }
 

@@ -29,15 +29,15 @@ struct WordOptions {
   std::size_t max_rules = 15;
   std::size_t max_depth = 5;
   double min_leaf_weight = 2;
-  double min_gain = 0.005;       // a child that changes the answers for the better by less is weak
-  int patience = 3;              // weak children in a row that growth goes through in search of a strong one
-  double min_coverage = 0;       // share of the whole weight a node needs to have children
-  double min_rule_worth = 0.045; // a rule whose absence costs less is taken out again
-  double soft_share = 1;         // see WordEvidence
+  double min_gain = 0.005;        // a child that changes the answers for the better by less is weak
+  int patience = 3;               // weak children in a row that growth goes through in search of a strong one
+  double min_coverage = 0;        // share of the whole weight a node needs to have children
+  double min_rule_worth = 0.045;  // a rule whose absence costs less is taken out again
+  double soft_share = 1;          // see WordEvidence
   int n_threads = 1;
 };
 
 GrownTree grow_words(const Sample& sample, const std::vector<Term>& terms, const WordOptions& options,
-                          Monitor& monitor);
+                     Monitor& monitor);
 
 }  // namespace ferl

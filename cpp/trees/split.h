@@ -17,14 +17,14 @@ struct RowInNode {
 
 // The rows of one node, seen from every feature.
 struct NodeView {
-  const std::vector<RowInNode>& row;         // indexed by row of the sample
-  const std::vector<double>& class_weight;   // totals of the node
+  const std::vector<RowInNode>& row;        // indexed by row of the sample
+  const std::vector<double>& class_weight;  // totals of the node
   double weight;
 };
 
 struct Cut {
   double threshold = 0;
-  double gain = 0;  // Gini decrease times the node's weight; 0: no cut improves
+  double gain = 0;                        // Gini decrease times the node's weight; 0: no cut improves
   std::vector<double> left_class_weight;  // of a categorical feature, cross-fitted
 };
 

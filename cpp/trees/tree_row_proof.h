@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "core/tree.h"
+#include "proofs/row_proof.h"
 #include "trees/evidence.h"
 #include "trees/label_proof.h"
-#include "proofs/row_proof.h"
 
 namespace ferl {
 

@@ -15,8 +15,7 @@ WordEvidence::WordEvidence(const Sample& sample, double soft_share) : sample_(sa
   total_ = std::accumulate(sample.weight.begin(), sample.weight.end(), 0.0);
   // One row more of every class: no class is impossible, so that every factor can be divided out again.
   prior_.assign(sample.n_classes, 1.0 / (total_ + sample.n_classes));
-  for (std::size_t i = 0; i < sample.n_rows; ++i)
-    prior_[sample.y[i]] += sample.weight[i] / (total_ + sample.n_classes);
+  for (std::size_t i = 0; i < sample.n_rows; ++i) prior_[sample.y[i]] += sample.weight[i] / (total_ + sample.n_classes);
   plausible_.assign(sample.n_rows * sample.n_classes, 1.0);
   open_.assign(sample.n_rows, 1.0);
   log_probability_.resize(sample.n_rows);
@@ -76,8 +75,8 @@ std::vector<double> WordEvidence::class_weight(const ReachedRows& rows, const Wo
   std::vector<double> weight;
   for (Label c = 0; c < sample_.n_classes; ++c) {
     const std::size_t from = rows.begin[c], n = rows.begin[c + 1] - from;
-    weight.push_back(kernels().tally_term({n, rows.row.data() + from, rows.phi.data() + from,
-                                           rows.weight.data() + from, word.x, word.share}, word.term));
+    weight.push_back(kernels().tally_term(
+        {n, rows.row.data() + from, rows.phi.data() + from, rows.weight.data() + from, word.x, word.share}, word.term));
   }
   return weight;
 }
@@ -90,12 +89,12 @@ std::vector<double> WordEvidence::distribution(std::vector<double> class_weight)
 }
 
 double WordEvidence::change_by_child(const ReachedRows& rows, const View& view, const WordAt& word,
-                                 const double* p) const {
+                                     const double* p) const {
   double hits = -view.hits, logs = -view.logs;
   const std::size_t n_all = rows.size();
   for (Label c = 0; c < sample_.n_classes; ++c) {
     const std::size_t from = rows.begin[c], n = rows.begin[c + 1] - from;
-    const TermRows block{n, rows.row.data() + from, rows.phi.data() + from, rows.weight.data() + from, word.x,
+    const TermRows block{n,         rows.row.data() + from, rows.phi.data() + from, rows.weight.data() + from, word.x,
                          word.share};
     const EvidenceRows stand{view.plausible.data() + from, n_all, view.open.data() + from, sample_.n_classes, c};
     kernels().judge_term(block, stand, word.term, p, &hits, &logs);
