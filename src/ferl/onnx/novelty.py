@@ -1,4 +1,4 @@
-"""The distance to the nearest exemplar in a graph: as cpp/read/novelty.cpp, to the last bit of its search.
+"""The distance to the nearest exemplar in a graph: as cpp/novelty/novelty.cpp, to the last bit of its search.
 
 A row is compared only with the exemplars of the nodes where its paths end, of which there are a few: these *pairs* of a
 row and a node are listed, and their distances are summed up feature by feature. So memory grows with the pairs times
@@ -121,7 +121,7 @@ def _nearest_kept(graph: Graph, model: RuleModel, rows: Rows) -> Value:
 
 
 def _entropy(graph: Graph, scores: Value) -> Value:
-    """Entropy of the probabilities that scores mean, shape (n_samples,); as ``entropy_of`` in cpp/read/scores.cpp."""
+    """Entropy of the probabilities that scores mean, shape (n_samples,); as ``entropy_of`` in cpp/rules/scores.cpp."""
     most = graph("ReduceMax", scores, axes=[0], keepdims=1)
     below = graph("Min", graph("Sub", most, scores), _core.LARGEST_EXPONENT)
     power = graph("Exp", graph("Neg", below))

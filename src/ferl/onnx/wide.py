@@ -1,7 +1,7 @@
 """Wide rules in a graph: memberships of all distinct conditions, firings of rules, scores, and the masses they mean.
 
 Values lie as (conditions, rows) or (classes, rows). Scores are products of matrices, whose sums are taken in another
-order than in the compiled core: they agree up to rounding. All else repeats ``cpp/read/scores.cpp``.
+order than in the compiled core: they agree up to rounding. All else repeats ``cpp/rules/scores.cpp``.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class WeighedMasses(NamedTuple):
 
 
 def add_masses(graph: Graph, own: Scores, n_classes: int) -> WeighedMasses:
-    """Dempster's rule of one simple mass function for each class; as ``masses_of`` in cpp/read/scores.cpp."""
+    """Dempster's rule of one simple mass function for each class; as ``masses_of`` in cpp/rules/scores.cpp."""
     if n_classes == 1:  # what lies on the whole frame lies on its only class
         nothing = graph("Mul", own.size, 0.0)
         sure = graph("Add", nothing, 1.0)

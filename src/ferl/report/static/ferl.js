@@ -189,7 +189,7 @@ const ferlEngine = (() => {
     }
   }
 
-  // Wide rules, whose weights of evidence add up; as cpp/read/scores.cpp.
+  // Wide rules, whose weights of evidence add up; as cpp/rules/scores.cpp.
   class Wide extends Nodes {
     constructor(model) {
       super(model);
