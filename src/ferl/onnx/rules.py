@@ -1,8 +1,8 @@
 """Rules that add up in a graph: how far terms apply, scores, the masses that these mean, and novelty.
 
 Values lie as (terms, rows) or (classes, rows). Scores are products of matrices, whose sums are taken in another order
-than in the compiled core: they agree up to rounding. All else repeats ``cpp/rules/scores.cpp``. A new kind of term needs
-one function here, registered with :func:`add_activation`.
+than in the compiled core: they agree up to rounding. All else repeats ``cpp/rules/scores.cpp``. A new kind of term
+needs one function here, registered with :func:`add_activation`.
 """
 
 from __future__ import annotations
