@@ -13,7 +13,6 @@ except ImportError as error:
         f'ferl.dask needs Dask with its data frames and its distributed scheduler ({error}): pip install "ferl[dask]".'
     ) from error
 
-from ferl.dask.answers import DaskEvidence
-from ferl.dask.classifier import DaskFERLClassifier, DaskFERLTreeClassifier
+from ferl.dask.classifier import DaskEvidence, DaskFERLClassifier, DaskFERLTreeClassifier
 
 __all__ = ["DaskEvidence", "DaskFERLClassifier", "DaskFERLTreeClassifier"]

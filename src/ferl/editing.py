@@ -1,0 +1,585 @@
+"""An expert's hand on rules: drop or lock a rule, set a weight, change a curve, forbid a feature; and its cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from copy import copy
+from dataclasses import replace
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import lsq_linear
+
+from ferl._answers import model_of
+from ferl._learn.rows import Block
+from ferl._learn.update import constraint_of
+from ferl._learn.update_rules import refitted
+from ferl._models.rule_model import RuleModel, Rules
+from ferl._models.shapes import feature_of, kept_rows, mean_firing
+from ferl._tell.statements import rule_text
+from ferl._util.arrays import Bools, Floats, Ints
+from ferl._util.text import shown
+from ferl._util.threads import n_threads
+from ferl.metrics.comparison import Cost, cost_of_change
+from ferl.rules import FERLClassifier
+
+__all__ = ["EditedFERL", "edit"]
+
+
+def edit(estimator: FERLClassifier) -> EditedFERL:
+    """A copy of a fitted classifier of rules, to be changed by hand.
+
+    Parameters
+    ----------
+    estimator : FERLClassifier
+        Fitted, of rules. It stays as it is.
+
+    Returns
+    -------
+    EditedFERL
+        A classifier with the same answers. Each of its edits gives another classifier.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ferl import FERLClassifier
+    >>> from ferl.editing import edit
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = FERLClassifier(random_state=0).fit(X[::2], y[::2])
+    >>> changed = edit(clf).forbid(22).drop(1, keep_average=True)
+    >>> changed.n_rules_ < clf.n_rules_
+    True
+    >>> print(changed.cost(X[1::2], y[1::2]))
+    accuracy 0.9366 -> 0.9331, log-loss 0.1458 -> 0.1581, AUC 0.9892 -> 0.9874; 9 of 284 rows get another label
+    """
+    model = model_of(estimator, "edit", RuleModel, "FERLClassifier")
+    parameters = FERLClassifier().get_params()
+    edited = EditedFERL(**{name: value for name, value in estimator._fitted_parameters().items() if name in parameters})
+    edited.original_ = estimator
+    return edited._take(model)
+
+
+class EditedFERL(FERLClassifier):
+    """A classifier of rules with changes made by hand; see :func:`edit`.
+
+    Every edit returns a new classifier and leaves the old one as it is. Rules go by their numbers in
+    :func:`ferl.export_text` and :func:`ferl.rules_frame` of the classifier that is edited: where rules were dropped,
+    those behind them have moved up. What was done stands in ``model_.history`` and in the model file.
+
+    Parameters are those of :class:`ferl.FERLClassifier`. ``fit`` learns anew, without any edit.
+
+    Attributes
+    ----------
+    original_ : FERLClassifier
+        The classifier that :func:`edit` was given.
+    """
+
+    original_: FERLClassifier
+
+    def drop(self, *rules: int, keep_average: bool = False) -> Self:
+        """Without these rules: what they added to the scores is gone.
+
+        Parameters
+        ----------
+        *rules : int
+            Their numbers, from 1.
+        keep_average : bool, default=False
+            Whether the prior takes over what they said of the training rows on average, so that classes stay as
+            frequent as they were.
+
+        Returns
+        -------
+        EditedFERL
+        """
+        model, chosen = self._fitted(), self._changeable(rules)
+        return self._with(dropped(model, chosen, keep_average, {"edit": "drop", "keep_average": bool(keep_average)}))
+
+    def lock(self, *rules: int) -> Self:
+        """Protect rules: later edits of them are refused with an error, and :meth:`refit` leaves their weights alone.
+
+        Parameters
+        ----------
+        *rules : int
+            Their numbers, from 1.
+
+        Returns
+        -------
+        EditedFERL
+        """
+        model, chosen = self._fitted(), self._indices(rules)
+        record = {"edit": "lock", "rules": [rule + 1 for rule in chosen]}
+        return self._with(replace(model, history=(*model.history, record)))
+
+    def set_weight(self, rule: int, weight: float | ArrayLike) -> Self:
+        """Another weight of evidence for a rule.
+
+        Parameters
+        ----------
+        rule : int
+            Its number, from 1.
+        weight : float or array-like of shape (n_classes,)
+            Of two classes: the log-odds of the second one. Otherwise a weight for each class; their mean is taken off,
+            which changes no probability.
+
+        Returns
+        -------
+        EditedFERL
+        """
+        model, chosen = self._fitted(), self._changeable((rule,))
+        own = centred(weight, len(model.classes))[None]
+        return self._with(reweighted(model, chosen, own, model.prior, {"edit": "set_weight"}))
+
+    def flatten(self, feature: int | str) -> Self:
+        """Without the curve of a feature: rules on it alone are gone, and the prior takes over their average.
+
+        Rules that ask the feature together with others stay; :meth:`forbid` drops them too.
+
+        Parameters
+        ----------
+        feature : int or str
+            Its number, from 0, or its name.
+
+        Returns
+        -------
+        EditedFERL
+        """
+        return self._without(feature, "flatten", alone=True)
+
+    def forbid(self, feature: int | str) -> Self:
+        """Without all rules that ask a feature, which then counts for nothing; the prior takes over their average.
+
+        Parameters
+        ----------
+        feature : int or str
+            Its number, from 0, or its name.
+
+        Returns
+        -------
+        EditedFERL
+        """
+        return self._without(feature, "forbid", alone=False)
+
+    def monotone(self, feature: int | str, sign: int) -> Self:
+        """Make the log-odds of the second of two classes never fall, or never rise, as a feature grows.
+
+        Every rule that asks the feature gets a weight of the right sign, so that the scores are proven to be monotone
+        where the gates are open. Rules on the feature alone get those weights that come closest to the old curve; rules
+        on several features that had the wrong sign fall silent, and the prior takes over their average.
+
+        Parameters
+        ----------
+        feature : int or str
+            Its number, from 0, or its name; a feature of numbers.
+        sign : {1, -1}
+            1: never fall, -1: never rise.
+
+        Returns
+        -------
+        EditedFERL
+        """
+        model = self._fitted()
+        index = self._feature(feature)
+        if sign not in (1, -1):
+            raise ValueError(f"sign is {sign!r}; it must be 1 (never fall) or -1 (never rise).")
+        if len(model.classes) != 2:
+            raise ValueError(
+                f"monotone needs two classes; the model has {len(model.classes)}. Use flatten or set_weight."
+            )
+        if index in model.category_names:
+            raise ValueError(
+                f"{model.schema.label(index)} holds categories; they have no order. Use flatten or set_weight."
+            )
+        return self._with(made_monotone(model, index, sign, locked_rules(model)))
+
+    def refit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, ridge: float | None = None
+    ) -> Self:
+        """Fit the weights again, so that the other rules make up for what was edited.
+
+        Rules that are locked, and rules whose weight was set by hand, keep their weights; what they say counts while
+        the weights of the others and the prior are fitted. Conditions stay as they are, as do rules that were dropped.
+        Monotone constraints, by ``monotonic_cst`` or by :meth:`monotone`, hold for all weights that are fitted.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows to learn from: as a rule those that the classifier was fitted on.
+        y : array-like of shape (n_samples,)
+            Their labels, of every class that the classifier has learned.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts.
+        ridge : float, default=None
+            What holds weights back, on the scale of standardised firings; more gives weaker rules. None: what the fit
+            has found best, for each rule.
+
+        Returns
+        -------
+        EditedFERL
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from ferl import FERLClassifier
+        >>> from ferl.editing import edit
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> clf = FERLClassifier(random_state=0).fit(X[::2], y[::2])
+        >>> changed = edit(clf).lock(2).forbid(22)
+        >>> again = changed.refit(X[::2], y[::2])
+        >>> again.cost(X[::2], y[::2]).after.log_loss < changed.cost(X[::2], y[::2]).after.log_loss
+        True
+        """
+        model = self._fitted()
+        if ridge is not None and (isinstance(ridge, bool) or not isinstance(ridge, Real) or not 0 <= ridge < np.inf):
+            raise ValueError(f"ridge is {shown(ridge)}; it must be a number of at least 0, or None.")
+        block = self._later_rows(X, y, sample_weight, None)
+        constraint = constraint_of(model, self._settings())
+        return self._with(fitted_again(model, block, constraint, ridge, n_threads(self.n_jobs)))
+
+    def cost(self, X: ArrayLike, y: ArrayLike) -> Cost:
+        """What all edits together cost on given rows, against the classifier that :func:`edit` was given.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows that the classifier was not fitted on.
+        y : array-like of shape (n_samples,)
+            Their labels.
+
+        Returns
+        -------
+        Cost
+            Accuracy, log-loss and AUC (of two classes) before and after, and how many rows get another label.
+        """
+        if "original_" not in vars(self):
+            raise ValueError("This classifier was fitted and not edited. Start with ferl.editing.edit(classifier).")
+        return cost_of_change(self.classes_, y, self.original_.predict_proba(X), self.predict_proba(X))
+
+    @property
+    def locked_(self) -> tuple[int, ...]:
+        """Numbers of the rules that are locked."""
+        return tuple(rule + 1 for rule in sorted(locked_rules(self._fitted())))
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn anew, without any edit; as :meth:`ferl.FERLClassifier.fit`."""
+        self.__dict__.pop("original_", None)
+        fitted: Self = super().fit(X, y, sample_weight)
+        return fitted
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Helpers
+    # -----------------------------------------------------------------------------------------------------------------
+
+    def _with(self, model: RuleModel) -> Self:
+        """The same classifier with another model."""
+        return copy(self)._take(model)
+
+    def _without(self, feature: int | str, name: str, alone: bool) -> Self:
+        model, index = self._fitted(), self._feature(feature)
+        rules = rules_on(model, index, alone)
+        self._refuse_locked(rules)
+        return self._with(dropped(model, rules, True, {"edit": name, "feature": str(model.feature_names()[index])}))
+
+    def _feature(self, feature: int | str) -> int:
+        names = self._fitted().feature_names()
+        if isinstance(feature, str):
+            if feature not in names:
+                raise ValueError(f"There is no feature {shown(feature)}; the features are {shown(names)}.")
+            return names.index(feature)
+        if not 0 <= feature < len(names):
+            raise ValueError(f"feature is {feature}; there are features 0 to {len(names) - 1}.")
+        return int(feature)
+
+    def _indices(self, rules: Sequence[int]) -> list[int]:
+        n_rules = self._fitted().n_rules
+        if not rules:
+            raise ValueError("Name at least one rule by its number.")
+        for rule in rules:
+            if isinstance(rule, bool) or not isinstance(rule, int | np.integer) or not 1 <= rule <= n_rules:
+                raise ValueError(f"rule is {shown(rule)}; the rules have the numbers 1 to {n_rules}.")
+        return sorted({int(rule) - 1 for rule in rules})
+
+    def _changeable(self, rules: Sequence[int]) -> list[int]:
+        chosen = self._indices(rules)
+        self._refuse_locked(chosen)
+        return chosen
+
+    def _refuse_locked(self, rules: Sequence[int]) -> None:
+        held = sorted(set(rules) & locked_rules(self._fitted()))
+        if held:
+            raise ValueError(f"Rule {held[0] + 1} is locked. Edit a classifier in which it is not.")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Changes: from a model to another one, with a record of what was changed
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def dropped(model: RuleModel, rules: Sequence[int], to_prior: bool, record: dict[str, Any]) -> RuleModel:
+    """The model without some rules.
+
+    Parameters
+    ----------
+    model : RuleModel
+        The rules.
+    rules : sequence of int
+        Indices of the rules.
+    to_prior : bool
+        Whether the prior takes over what they say of the training rows on average.
+    record : dict
+        What the history says.
+
+    Returns
+    -------
+    RuleModel
+    """
+    old, tree = model.rules, model.tree
+    stays = np.ones(len(old.node), dtype=bool)
+    stays[list(rules)] = False
+    kept = np.zeros(tree.n_nodes, dtype=bool)
+    kept[0] = True
+    for node in old.node[stays].tolist():
+        kept[tree.path(node)] = True
+    number = np.cumsum(kept) - 1
+    prior = model.prior
+    if to_prior:
+        gone = mean_firing(model)[list(rules), None] * old.weight[list(rules)]
+        prior = prior + gone.sum(axis=0)
+    fewer = Rules(number[old.node[stays]].astype(np.int32), old.weight[stays].copy(), old.ridge[stays].copy())
+    told = {"dropped": [rule + 1 for rule in rules], "conditions": [_conditions(model, rule) for rule in rules]}
+    return _changed(model, record | told, tree=tree.keep(kept), rules=fewer, prior=prior)
+
+
+def reweighted(
+    model: RuleModel, rules: Sequence[int], weight: Floats, prior: Floats, record: dict[str, Any]
+) -> RuleModel:
+    """The model with other weights of some rules, shape (n_rules, n_classes), and with another prior."""
+    changed = model.rules.weight.copy()
+    changed[list(rules)] = weight
+    told = {
+        "rules": [rule + 1 for rule in rules],
+        "conditions": [_conditions(model, rule) for rule in rules],
+        "weights": weight.tolist(),
+    }
+    return _changed(model, record | told, rules=replace(model.rules, weight=changed), prior=prior)
+
+
+def _changed(model: RuleModel, record: dict[str, Any], **parts: Any) -> RuleModel:
+    """The model with other parts, without what was learned about its old weights."""
+    return replace(model, **parts, curvature=None, novelty_scale=None, history=(*model.history, record))
+
+
+def locked_rules(model: RuleModel) -> frozenset[int]:
+    """Indices of the rules that are locked."""
+    return _rules_of_edits(model, ("lock",))
+
+
+def held_rules(model: RuleModel) -> frozenset[int]:
+    """Indices of the rules that a refit holds: those that are locked, and those whose weight was set by hand."""
+    return _rules_of_edits(model, ("lock", "set_weight"))
+
+
+def _rules_of_edits(model: RuleModel, edits: Sequence[str]) -> frozenset[int]:
+    """Indices of the rules of some edits, from the history: rules that were dropped since have shifted the others."""
+    found: set[int] = set()
+    for record in model.history:
+        if record.get("edit") in edits:
+            found |= _indices(record.get("rules"))
+        gone = _indices(record.get("dropped"))
+        found = {rule - sum(other < rule for other in gone) for rule in found if rule not in gone}
+    return frozenset(found)
+
+
+def constraint_of_edits(model: RuleModel, constraint: Ints | None) -> Ints | None:
+    """Sign of each column's monotone constraint: that of the fit, or of a later edit where there is one.
+
+    Parameters
+    ----------
+    model : RuleModel
+        With its history.
+    constraint : ndarray of shape (n_columns,) or None
+        By which the model was fitted.
+
+    Returns
+    -------
+    ndarray of shape (n_columns,) or None
+    """
+    names, n_columns = model.feature_names(), model.n_features + len(model.missing_features)
+    found = np.zeros(n_columns, dtype=np.int32) if constraint is None else constraint.copy()
+    for record in model.history:
+        if record.get("edit") == "monotone" and record.get("feature") in names and record.get("sign") in (1, -1):
+            found[names.index(record["feature"])] = record["sign"]
+    return found if found.any() else None
+
+
+def fitted_again(
+    model: RuleModel, block: Block, constraint: Ints | None, ridge: float | None, n_threads: int
+) -> RuleModel:
+    """The model whose rules have new weights, but for those that are locked or were set by hand.
+
+    Parameters
+    ----------
+    model : RuleModel
+        The rules.
+    block : Block
+        Rows as the model reads them, all of some weight.
+    constraint : ndarray of shape (n_columns,) or None
+        Sign of each column's monotone constraint, by which the model was fitted.
+    ridge : float or None
+        What holds weights back; None: what did so in the fit.
+    n_threads : int
+        Number of threads; the result does not depend on it.
+
+    Returns
+    -------
+    RuleModel
+    """
+    held = held_rules(model)
+    used = model.rules.ridge if ridge is None else np.full(model.n_rules, float(ridge))
+    found = refitted(model, block, held, constraint_of_edits(model, constraint), used, n_threads)
+    record = {"edit": "refit", "n_rows": len(block.X), "held": [rule + 1 for rule in sorted(held)]}
+    if ridge is not None:
+        record["ridge"] = float(ridge)
+        found = replace(found, rules=replace(found.rules, ridge=used))
+    return replace(found, history=(*model.history, record))
+
+
+def _indices(numbers: Any) -> set[int]:
+    """Indices of rules from a record, which may come from a file that holds something else."""
+    return {number - 1 for number in numbers if type(number) is int} if isinstance(numbers, list) else set()
+
+
+def rules_on(model: RuleModel, feature: int, alone: bool) -> list[int]:
+    """Indices of the rules that ask a feature; ``alone``: that ask nothing else."""
+    found = []
+    for rule, node in enumerate(model.rules.node.tolist()):
+        asked = {feature_of(model, int(model.tree.feature[step])) for step in model.tree.path(node)}
+        if feature in asked and (not alone or len(asked) == 1):
+            found.append(rule)
+    return found
+
+
+def centred(weight: Any, n_classes: int) -> Floats:
+    """A weight of evidence for each class, with sum zero, from log-odds of the second of two classes or from weights.
+
+    Parameters
+    ----------
+    weight : float or array-like of shape (n_classes,)
+        What was given.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    ndarray of shape (n_classes,)
+    """
+    try:
+        given = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"weight is {shown(weight)}; give numbers, one for each of {n_classes} classes.") from error
+    if given.shape == () and n_classes == 2:
+        given = np.array([-given / 2, given / 2])
+    if given.shape != (n_classes,):
+        scalar = " or one number, the log-odds of the second class" if n_classes == 2 else ""
+        raise ValueError(f"weight has shape {given.shape}; give {n_classes} numbers, one for each class,{scalar}.")
+    if not np.isfinite(given).all():
+        raise ValueError(f"weight is {given.tolist()}; weights of evidence must be finite.")
+    return np.asarray(given - given.mean())
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Monotone curves
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def made_monotone(model: RuleModel, feature: int, sign: int, locked: Iterable[int]) -> RuleModel:
+    """The model of two classes whose log-odds of the second class never fall (or never rise) in a feature.
+
+    Every rule that asks the feature gets a weight of the right sign, which proves it for the whole score. The weights
+    of the rules on the feature alone are those that come closest to the old curve; a rule on several features that had
+    the wrong sign is silenced, and the prior takes over what it said on average.
+
+    Parameters
+    ----------
+    model : RuleModel
+        The rules and two classes.
+    feature : int
+        The feature, a number.
+    sign : {1, -1}
+        1: log-odds of the second class never fall.
+    locked : iterable of int
+        Indices of rules that may not change.
+
+    Returns
+    -------
+    RuleModel
+    """
+    weight, held = model.rules.weight, set(locked)
+    asking = {rule: sign * _direction(model, rule, feature) for rule in rules_on(model, feature, alone=False)}
+    rules = [rule for rule, way in asking.items() if way != 0]
+    direction = np.array([asking[rule] for rule in rules])
+    line = weight[rules, 1] - weight[rules, 0]
+    agrees = _agrees(line, direction)
+    for rule, agreed in zip(rules, agrees, strict=True):
+        if rule in held and not agreed:
+            raise ValueError(f"Rule {rule + 1} is locked and speaks against the wish: {_conditions(model, rule)}.")
+    alone = np.isin(rules, rules_on(model, feature, alone=True))
+    wished, shift = np.where(agrees, line, 0.0), 0.0
+    if not agrees[alone].all():
+        fixed = np.isin(rules, list(held))[alone]
+        wished[alone], shift = _closest(model, np.array(rules)[alone].tolist(), line[alone], direction[alone], fixed)
+    shift += float((mean_firing(model)[rules] * (line - wished))[~alone].sum())
+    changed = np.flatnonzero(wished != line)
+    new = np.stack([-wished[changed] / 2, wished[changed] / 2], axis=1)
+    record = {"edit": "monotone", "feature": str(model.feature_names()[feature]), "sign": int(sign)}
+    prior = model.prior + np.array([-shift / 2, shift / 2])
+    return reweighted(model, [rules[k] for k in changed], new, prior, record)
+
+
+def _agrees(line: Floats, direction: Floats) -> Bools:
+    """Whether rules have weights of the right sign; a condition that rises and falls (NaN) may have none at all."""
+    return np.asarray(np.where(np.isnan(direction), line == 0, line * np.nan_to_num(direction) >= 0))
+
+
+def _direction(model: RuleModel, rule: int, feature: int) -> float:
+    """1 where a rule fires more as a feature grows, -1 where it fires less, 0 where it does not care, NaN: both."""
+    found = set()
+    for node in model.tree.path(int(model.rules.node[rule])):
+        if model.tree.feature[node] == feature:  # not its indicator, which is about missing values alone
+            a, _, _, d = model.tree.trapezoid[node]
+            found |= ({1.0} if np.isfinite(a) else set()) | ({-1.0} if np.isfinite(d) else set())
+    return found.pop() if len(found) == 1 else (np.nan if found else 0.0)
+
+
+def _closest(model: RuleModel, rules: list[int], line: Floats, direction: Floats, fixed: Bools) -> tuple[Floats, float]:
+    """Weights of the right signs whose curve, shifted by a constant, comes closest to that of the old weights.
+
+    Weights that are ``fixed`` stay. The distance is measured on the training rows that the model keeps, or at the
+    corners of the rules where it keeps none.
+    """
+    tree, nodes = model.tree, model.rules.node[rules]
+    rows = kept_rows(model)
+    if not len(rows):
+        column = int(tree.feature[nodes[0]])
+        values = tree.trapezoid[nodes].ravel()
+        rows = np.full((int(np.isfinite(values).sum()), model.n_features + len(model.missing_features)), np.nan)
+        rows[:, column] = values[np.isfinite(values)]
+    firing = tree.fire(rows, gated=False)[:, nodes]
+    rising, falling = direction > 0, direction < 0  # neither: a condition that rises and falls, which must be silent
+    low = np.where(fixed, line, np.where(falling, -np.inf, 0.0)) - _TINY
+    high = np.where(fixed, line, np.where(rising, np.inf, 0.0)) + _TINY
+    design = np.column_stack([firing, np.ones(len(rows))])
+    # A small ridge towards the old weights decides where rows leave them open.
+    ridge = 1e-6 * np.eye(len(rules), len(rules) + 1)
+    target = np.concatenate([firing @ line, 1e-6 * line])
+    found = lsq_linear(np.vstack([design, ridge]), target, bounds=(np.append(low, -np.inf), np.append(high, np.inf)))
+    solved = np.where(rising, np.maximum(found.x[:-1], 0.0), np.where(falling, np.minimum(found.x[:-1], 0.0), 0.0))
+    return np.where(fixed, line, solved), float(found.x[-1])
+
+
+_TINY = 1e-12  # bounds may not coincide
+
+
+def _conditions(model: RuleModel, rule: int) -> str:
+    return rule_text(model, int(model.rules.node[rule])) or "always"
