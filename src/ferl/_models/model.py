@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from ferl._models.novelty import LOST_MASS, chosen_measure, residual_parts, shar
 from ferl._models.settings import Gates
 from ferl._models.tree import FuzzyTree
 from ferl._models.words import LinguisticVariable
-from ferl._tables import INDICATOR_CATEGORIES, ColumnKind, Schema, add_up_indicators
+from ferl._tables import INDICATOR_CATEGORIES, ColumnKind, OneRow, Schema, add_up_indicators
 from ferl._util.arrays import Bools, Floats, FrozenArrays, Ints
 
 Words = list[LinguisticVariable | None]
@@ -106,6 +107,11 @@ class Model(FrozenArrays):
     def unproven(self) -> str:
         """Why labels of this model cannot be proven to stay; empty where they can."""
         return ""
+
+    @property
+    @abstractmethod
+    def flip_tolerance(self) -> float:
+        """How near the search for the nearest change of a label comes to it, in spreads."""
 
     @abstractmethod
     def vote_slope(self, scale: Floats) -> float | None:
@@ -205,7 +211,7 @@ class Model(FrozenArrays):
     # Names
     # -----------------------------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def n_features(self) -> int:
         """Number of features."""
         return len(self.schema.categories)
@@ -238,7 +244,17 @@ class Model(FrozenArrays):
 
     def column_kind(self, column: int) -> ColumnKind:
         """What the values of a column are; an indicator of missing values is a category."""
-        return self.schema.kind(column) if column < self.n_features else ColumnKind("category")
+        return self._kinds[column]
+
+    @cached_property
+    def _kinds(self) -> list[ColumnKind]:
+        kinds = [self.schema.kind(feature) for feature in range(self.n_features)]
+        return kinds + [ColumnKind("category")] * len(self.missing_features)
+
+    @cached_property
+    def _plain_columns(self) -> frozenset[int]:
+        """Columns whose numbers are written as they are."""
+        return frozenset(j for j, kind in enumerate(self._kinds) if not (kind.is_coded or kind.values))
 
     def is_whole(self, column: int) -> bool:
         """Whether a column holds whole numbers, by the training table or by the rows that the model keeps."""
@@ -247,14 +263,26 @@ class Model(FrozenArrays):
 
     def number(self, column: int, value: float) -> float:
         """A number that is written as people write values of the column: a date, say."""
-        return self.column_kind(column).number(value)
+        return float(value) if column in self._plain_columns else self._kinds[column].number(value)
 
     def value(self, column: int, number: float) -> Any:
         """A value of a column whose conditions are on numbers: a number, or one of ordered categories."""
-        kind = self.column_kind(column)
+        kind = self._kinds[column]
         if kind.is_ordered and kind.order:
             return kind.said_value(kind.order[min(max(round(number), 0), len(kind.order) - 1)])
         return kind.number(number)
+
+    def values_of(self, one: OneRow) -> list[Any]:
+        """Values of the features of a row as a reader knows them: numbers, categories, None where they are missing."""
+        found: list[Any] = []
+        for f, value in enumerate(one.values[0, : self.n_features].tolist()):
+            if f in one.unseen or math.isnan(value):
+                found.append(one.unseen.get(f))
+            elif f in self.category_names:
+                found.append(self.category_names[f][int(value)])
+            else:
+                found.append(value if f in self._plain_columns else self.value(f, value))
+        return found
 
     def training_range(self, feature: int) -> tuple[float, float]:
         """The range of a feature that holds numbers over the training rows, as far as the model remembers it.

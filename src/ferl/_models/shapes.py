@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import singledispatch
+from functools import cached_property, singledispatch
 from typing import Any
 
 import numpy as np
@@ -90,7 +90,7 @@ class Curve(Shape):
     unseen: Floats | None
     seen: tuple[float, float]
 
-    @property
+    @cached_property
     def feature(self) -> int:
         """The feature."""
         return self.features[0]

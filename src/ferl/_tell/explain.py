@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import singledispatch
+from functools import cached_property, singledispatch
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,7 +21,7 @@ from ferl._models.tree_model import TreeModel
 from ferl._tables import OneRow, add_up_indicators
 from ferl._tell.explanation import LEAST_CONFLICT, LEAST_IGNORANCE, Certified, Explanation, FiredRule
 from ferl._tell.page import Section, Table
-from ferl._tell.statements import rule_text, weight_text, word_meanings
+from ferl._tell.statements import rule_text, rule_texts, weight_text, word_meanings
 from ferl._tell.unusual import novelty_parts
 from ferl._util.arrays import Floats
 from ferl._util.text import listed, number_text, plain, share_text, spoken, value_text
@@ -57,7 +57,7 @@ def explain(model: Any, one: OneRow, *, counterfactual: bool = True) -> Explanat
 
 @explain.register
 def _(model: RuleModel, one: OneRow, *, counterfactual: bool = True) -> Explanation:
-    values, evidence = shown_values(model, one), model.evidence(one.values)
+    values, evidence = model.values_of(one), model.evidence(one.values)
     balance = read_balance(model, one.values, values)
     rules = _weighed_rules(model, one.values, balance)
     return RuleExplanation(**_story(model, one, values, evidence, rules, counterfactual), balance=balance)
@@ -65,7 +65,7 @@ def _(model: RuleModel, one: OneRow, *, counterfactual: bool = True) -> Explanat
 
 @explain.register
 def _(model: TreeModel, one: OneRow, *, counterfactual: bool = True) -> Explanation:
-    values, evidence = shown_values(model, one), model.evidence(one.values)
+    values, evidence = model.values_of(one), model.evidence(one.values)
     rules = _tree_rules(model, one.values, evidence)
     return TreeExplanation(**_story(model, one, values, evidence, rules, counterfactual))
 
@@ -84,9 +84,10 @@ def _story(
     best, in_set = int(probability.argmax()), evidence.prediction_set()[0]
     has_answer = len(in_set) == 1 or not in_set.all()
     parts = novelty_parts(model, one, values)
-    novelty = float(sum(part.part for part in parts))
+    novelty = float(sum([part.part for part in parts]))
     rank = float(model.novelty_rank(np.array([novelty]))[0])
     lost = add_up_indicators(model.lost_support(row), model.missing_features)[0]
+    withheld = [f for f in np.argsort(-lost, kind="stable").tolist() if lost[f] > 0]
     certified = None
     if has_answer and not model.unproven:
         certified = Certified(float(proven_radius(model, row, evidence, check_scale(model, "spread"))[0]))
@@ -98,9 +99,9 @@ def _story(
     return {
         "label": model.labels[best] if has_answer else None,
         "classes": tuple(model.labels),
-        "probability": _floats(probability),
-        "belief": _floats(evidence.belief[0]),
-        "plausibility": _floats(evidence.plausibility[0]),
+        "probability": tuple(probability.tolist()),
+        "belief": tuple(evidence.belief[0].tolist()),
+        "plausibility": tuple(evidence.plausibility[0].tolist()),
         "in_set": tuple(in_set.tolist()),
         "ignorance": float(evidence.ignorance[0]),
         "conflict": float(evidence.conflict[0]),
@@ -108,31 +109,16 @@ def _story(
         "rules": tuple(rules),
         "novelty": novelty,
         "novelty_parts": parts,
-        "lost_support": tuple((names[f], float(lost[f])) for f in np.argsort(-lost, kind="stable") if lost[f] > 0),
+        "lost_support": tuple([(names[f], float(lost[f])) for f in withheld]),
         "certified": certified,
         "changes": None if changes is None else changes.found,
         "unproven": () if changes is None else changes.unproven,
-        "missing": tuple(name for name, value in zip(names, values, strict=True) if value is None),
-        "unseen": tuple((names[f], value) for f, value in sorted(one.unseen.items())),
+        "missing": tuple([name for name, value in zip(names, values, strict=True) if value is None]),
+        "unseen": tuple([(names[f], value) for f, value in sorted(one.unseen.items())]),
         "words": tuple(words),
         "target": model.schema.target.name,
         "novelty_rank": None if math.isnan(rank) else rank,
     }
-
-
-def shown_values(model: Model, one: OneRow) -> list[Any]:
-    """Values of the features as a reader knows them: numbers, categories, None where they are missing."""
-    categories, found = model.category_names, []
-    for f, value in enumerate(one.values[0, : model.n_features].tolist()):
-        if f in one.unseen or math.isnan(value):
-            found.append(one.unseen.get(f))
-        else:
-            found.append(categories[f][int(value)] if f in categories else model.value(f, value))
-    return found
-
-
-def _floats(values: Floats) -> tuple[float, ...]:
-    return tuple(values.tolist())
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -236,27 +222,25 @@ class TreeExplanation(Explanation):
 
 
 def _tree_rules(model: TreeModel, row: Floats, evidence: Evidence) -> list[TreeRule]:
+    """The rules that a row fires, those first without which the most probable class would change most."""
     tree, best = model.tree, int(evidence.probability[0].argmax())
     sources = fired_sources(model, model.fire(row)[0])
     parts, (without, ignorance) = sources.parts(evidence.belief[0]), sources.belief_without()
     probability = without + ignorance[:, None] / without.shape[1]
-    matters = np.abs(evidence.probability[0, best] - probability[:, best])
-    rules = []
-    for k in np.lexsort((-sources.firing, -matters)).tolist():
-        node = int(sources.node[k])
-        own = int(tree.consequent[node].argmax())
+    order = np.lexsort((-sources.firing, -np.abs(evidence.probability[0, best] - probability[:, best])))
+    shares, rules = [own[order].tolist() for own in (parts, without, probability)], []
+    for k, (node, firing) in enumerate(zip(sources.node[order].tolist(), sources.firing[order].tolist(), strict=True)):
+        label = int(tree.consequent[node].argmax())
         rules.append(
             TreeRule(
-                node=node,
-                number=model.rule_numbers.get(node),
-                conditions=rule_text(model, node),
-                label=model.labels[own],
-                firing=float(sources.firing[k]),
-                support=float(tree.weight[node]),
-                confidence=float(tree.consequent[node, own]),
-                belief=_floats(parts[k]),
-                belief_without=_floats(without[k]),
-                probability_without=_floats(probability[k]),
+                node,
+                model.rule_numbers.get(node),
+                rule_text(model, node),
+                model.labels[label],
+                firing,
+                float(tree.weight[node]),
+                float(tree.consequent[node, label]),
+                *(tuple(own[k]) for own in shares),
             )
         )
     return rules
@@ -345,7 +329,7 @@ class Balance:
     @property
     def base(self) -> tuple[float, ...]:
         """What is said of the training rows on average, for each class."""
-        return tuple(prior + sum(part.usual[c] for part in self.features) for c, prior in enumerate(self.prior))
+        return tuple([prior + sum([part.usual[c] for part in self.features]) for c, prior in enumerate(self.prior)])
 
     def apart(self, weight: tuple[float, ...]) -> float:
         """How far weights move the compared classes apart, in log-odds."""
@@ -354,12 +338,20 @@ class Balance:
 
     def moves(self, part: FeatureWeight) -> float:
         """What a feature adds to the log-odds of the compared classes, beside what it usually adds."""
-        return self.apart(part.weight) - self.apart(part.usual)
+        towards, against = self.compared
+        return (part.weight[towards] - part.weight[against]) - (part.usual[towards] - part.usual[against])
+
+    @cached_property
+    def moved(self) -> list[tuple[FeatureWeight, float]]:
+        """The features, and what each adds to the log-odds of the compared classes beside what it usually adds."""
+        a, b = self.compared
+        return [(own, (own.weight[a] - own.weight[b]) - (own.usual[a] - own.usual[b])) for own in self.features]
 
     def between(self, towards: int, against: int) -> Balance:
         """The same weights, by what they say of two other classes."""
         turned = replace(self, compared=(towards, against))
-        return replace(turned, features=tuple(sorted(self.features, key=lambda part: -abs(turned.moves(part)))))
+        order = sorted(turned.moved, key=lambda own: -abs(own[1]))
+        return replace(turned, features=tuple([part for part, _ in order]))
 
     def to_dict(self, classes: list[Any]) -> dict[str, Any]:
         """The scores and their parts in the types of JSON."""
@@ -390,12 +382,16 @@ def read_balance(model: RuleModel, row: Floats, values: list[Any]) -> Balance:
     A feature is compared with what it adds on average over the training rows: a low value of a feature whose rules ask
     for high ones adds nothing, and that is what opposes. ``values``: as a reader knows them.
     """
-    names = model.feature_names()
+    if "asked" not in model.cache:
+        asked = sorted({feature_of(model, column) for column in model.tree.tested_columns})
+        model.cache["asked"] = [(f, model.feature_names()[f], model.seen(f)) for f in asked]
     scores, support = model.decision_scores(row)[0], float(model.supports(row).prod())
     said = model.share_among_features(np.stack([model.contributions(row)[0], support * mean_contributions(model)]))
-    asked = sorted({feature_of(model, column) for column in model.tree.tested_columns})
-    parts = [FeatureWeight(names[f], values[f], _floats(said[0, f]), _floats(said[1, f]), model.seen(f)) for f in asked]
-    balance = Balance(_floats(scores), _floats(said[0, -1]), tuple(parts), (0, 0), support)
+    here, usual = said.tolist()
+    parts = [
+        FeatureWeight(name, values[f], tuple(here[f]), tuple(usual[f]), seen) for f, name, seen in model.cache["asked"]
+    ]
+    balance = Balance(tuple(scores.tolist()), tuple(here[-1]), tuple(parts), (0, 0), support)
     # The second label is compared with the first one, or the most probable with the next.
     compared = np.argsort(-scores, kind="stable")[:2].tolist() if len(scores) > 2 else (len(scores) - 1, 0)
     return balance.between(*compared)
@@ -403,25 +399,21 @@ def read_balance(model: RuleModel, row: Floats, values: list[Any]) -> Balance:
 
 def _weighed_rules(model: RuleModel, row: Floats, balance: Balance) -> list[WeighedRule]:
     """The rules that a row fires, those first that move the compared classes furthest apart."""
-    weights, labels = model.rules, model.labels
-    firing = balance.support * weights.activation(model.tree, row)[0]
-    scores, rules = np.array(balance.scores), []
-    for rule in np.flatnonzero(firing > 0).tolist():
-        node, said = int(weights.node[rule]), firing[rule] * weights.weight[rule]
-        odds = np.exp(scores - said - (scores - said).max())
-        rules.append(
-            WeighedRule(
-                node=node,
-                number=rule + 1,
-                conditions=rule_text(model, node),
-                label=labels[int(weights.weight[rule].argmax())],
-                firing=float(firing[rule]),
-                support=float(model.tree.weight[node]),
-                weight=_floats(said),
-                probability_without=_floats(odds / odds.sum()),
-            )
-        )
-    return sorted(rules, key=lambda own: -abs(balance.apart(own.weight)))
+    firing = balance.support * model.rules.activation(model.tree, row)[0]
+    fired = np.flatnonzero(firing > 0)
+    said = firing[fired, None] * model.rules.weight[fired]
+    towards, against = balance.compared
+    order = np.argsort(-np.abs(said[:, towards] - said[:, against]), kind="stable")
+    rest = np.array(balance.scores) - said
+    odds = np.exp(rest - rest.max(axis=1, keepdims=True, initial=-np.inf))
+    without, weights = (odds / odds.sum(axis=1, keepdims=True))[order].tolist(), said[order].tolist()
+    texts, labels, rules = rule_texts(model), model.rules.weight.argmax(axis=1).tolist(), fired[order].tolist()
+    nodes = model.rules.node[rules]
+    about = zip(rules, nodes.tolist(), firing[rules].tolist(), model.tree.weight[nodes].tolist(), strict=True)
+    return [
+        WeighedRule(node, k + 1, texts[k], model.labels[labels[k]], fires, support, tuple(weight), tuple(probability))
+        for (k, node, fires, support), weight, probability in zip(about, weights, without, strict=True)
+    ]
 
 
 class RuleExplanation(Explanation):
@@ -510,7 +502,7 @@ class RuleExplanation(Explanation):
     def _speaking_for(self, c: int) -> list[FeatureWeight]:
         """Features that speak for one of the compared classes, the strongest first."""
         sign = 1 if c == self.balance.compared[0] else -1
-        return [part for part in self.balance.features if sign * self.balance.moves(part) >= LEAST_SHOWN]
+        return [part for part, moved in self.balance.moved if sign * moved >= LEAST_SHOWN]
 
     def _reasons(self) -> list[Section]:
         return [self.weights_section(), self._rules_section()] if self.balance.support > 0 else []
@@ -519,13 +511,13 @@ class RuleExplanation(Explanation):
         """What each feature adds, and what they add up to."""
         balance = self.balance
         towards, against = (self._labels[c] for c in balance.compared)
-        shown = [part for part in balance.features if abs(balance.moves(part)) >= LEAST_SHOWN][:MAX_WEIGHTS]
-        hidden = [part for part in balance.features if part not in shown]
+        shown = [own for own in balance.moved if abs(own[1]) >= LEAST_SHOWN][:MAX_WEIGHTS]
+        hidden = [moved for part, moved in balance.moved if (part, moved) not in shown]
         rows = [("average training row", "", weight_text(balance.apart(balance.base)))]
-        rows += [(spoken(part.feature), value_text(part.value), weight_text(balance.moves(part))) for part in shown]
+        rows += [(spoken(part.feature), value_text(part.value), weight_text(moved)) for part, moved in shown]
         if hidden:
-            rest = sum(balance.moves(part) for part in hidden)
-            rows.append((f"{len(hidden)} other {'feature' if len(hidden) == 1 else 'features'}", "", weight_text(rest)))
+            others = f"{len(hidden)} other {'feature' if len(hidden) == 1 else 'features'}"
+            rows.append((others, "", weight_text(sum(hidden))))
         rows.append(("sum", "", weight_text(balance.apart(balance.scores))))
         lines = [f"A weight of +0.69 doubles the odds of {towards} against {against}, one of -0.69 halves them."]
         if balance.support < 1:

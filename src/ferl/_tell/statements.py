@@ -169,6 +169,15 @@ def rule_text(model: Model, node: int) -> str:
     return str(model.cache["text", node])
 
 
+def rule_texts(model: RuleModel) -> list[str]:
+    """The same for all rules, in their order."""
+    if "texts" not in model.cache:
+        style = Style(model, [spoken(name) for name in model.column_names()], [])
+        model.cache["texts"] = [style.conditions(own) for own in statements(model)]
+    told: list[str] = model.cache["texts"]
+    return told
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Conditions of a path
 # ---------------------------------------------------------------------------------------------------------------------

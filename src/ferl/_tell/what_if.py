@@ -10,7 +10,7 @@ from typing import Any
 
 from ferl._models.model import Model
 from ferl._tables import OneRow, read_row, with_indicators
-from ferl._tell.explain import LEAST_SHOWN, explain, shown_values
+from ferl._tell.explain import LEAST_SHOWN, explain
 from ferl._tell.explanation import MAX_PROBABLE, Explanation
 from ferl._tell.page import Section, Table
 from ferl._tell.render import Readable
@@ -150,7 +150,7 @@ def what_if(model: Model, one: OneRow, changes: Mapping[Any, Any]) -> WhatIf:
         other[f], called[f] = value, feature
     there = _with_values(model, one, other)
     # As the model reads them: a number of a category column is a category, "7" in a column of numbers is 7.
-    values, read = shown_values(model, one), shown_values(model, there)
+    values, read = model.values_of(one), model.values_of(there)
     before, after = (explain(model, row, counterfactual=False) for row in (one, there))
     outside = tuple(
         (names[f], read[f], *(model.number(f, end) for end in model.training_range(f)))

@@ -39,7 +39,9 @@ def one_line(text: str) -> str:
     >>> one_line("two\nlines  \x1b[31m")
     'two lines [31m'
     """
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    if not text.isprintable():
+        text = "".join(letter if letter.isprintable() else " " for letter in text)
+    return " ".join(text.split())
 
 
 def category_text(category: Any) -> str:
@@ -287,7 +289,7 @@ def shown_names(values: Sequence[Any], most: int = MAX_LETTERS) -> list[str]:
 
 def _set_apart(name: str) -> str:
     """A name that is written from right to left, marked so that it does not turn round what stands beside it."""
-    is_reversed = any(bidirectional(letter) in ("R", "AL", "AN") for letter in name)
+    is_reversed = not name.isascii() and any(bidirectional(letter) in ("R", "AL", "AN") for letter in name)
     return f"\u2068{name}\u2069" if is_reversed else name
 
 
