@@ -16,12 +16,13 @@ def run(program: str, absent: list[str]) -> subprocess.CompletedProcess[str]:
 
 def test_numbers_need_neither_arrow_nor_the_command_line_nor_the_report(tmp_path):
     program = f"""
+    from functools import partial
     import numpy as np
     from sklearn.datasets import load_iris
-    from ferl import FERLClassifier, export_text, load_model, save_model
+    from ferl import FERLClassifier, FERLTreeClassifier, export_text, load_model, save_model
     X, y = load_iris(return_X_y=True)
-    for variant in ("deep", "medium", "compact"):
-        clf = FERLClassifier(variant, random_state=0).fit(X, y)
+    for make in (FERLClassifier, *(partial(FERLTreeClassifier, own) for own in ("deep", "medium", "compact"))):
+        clf = make(random_state=0).fit(X, y)
         clf.predict(X), clf.predict_proba(X), clf.predict_set(X), clf.novelty(X), clf.certified_radius(X[:3])
         clf.support_deficit(X), clf.partial_fit(X, y), str(clf.explain(X[0])), str(clf.certificate(X[0]))
         export_text(clf)
