@@ -10,13 +10,13 @@ PROGRAM = """
 import hashlib
 import numpy as np
 from sklearn.datasets import make_classification
-from ferl import FERLClassifier
+from ferl import FERLTreeClassifier
 digest = hashlib.sha256()
 for n_classes in (2, 3, 11):
     X, y = make_classification(1500, 9, n_informative=7, n_classes=n_classes, random_state=n_classes)
     X[::7, 2] = np.nan
     for weight in (None, np.linspace(0.5, 3, 1500)):
-        clf = FERLClassifier("deep", random_state=0).fit(X, y, sample_weight=weight)
+        clf = FERLTreeClassifier("deep", random_state=0).fit(X, y, sample_weight=weight)
         tree, evidence = clf.tree_, clf.predict_evidence(1.3 * X)
         arrays = [tree.trapezoid, tree.class_weight, evidence.belief, evidence.ignorance, evidence.conflict]
         arrays += [tree.cuts.interval, tree.cuts.share, *vars(tree.profile).values()]

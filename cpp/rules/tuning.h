@@ -1,10 +1,11 @@
 // Every number that learning rules was tuned with, and why it is what it is. The benchmark varies them through
 // `ferl._core.TUNING`; nothing else changes them.
 //
-// "Round number": no other value was measured. "Usual": the value of textbooks. "Prototype": the value of the prototype
-// that this learner replaced, whose alternatives were not measured again. Figures of log-loss are means over the
-// calibration parts of 30 data sets, see docs/method/design.md and docs/results/defaults_wide.md. What has to be known
-// when the core is compiled, because arrays have that size, is in kernels.h, refit.h and scan.h; it changes no answer.
+// "Round number": no measurement of another value is on record. "Usual": the value of textbooks. "Prototype": the value of
+// the prototype that this learner replaced, as its description has it; no measurement of others since is on record.
+// Figures of log-loss are means over the calibration parts of 30 data sets, see docs/method/design.md. What has to be
+// known when the core is compiled, because arrays have that size, is in kernels.h, refit.h and scan.h; it changes no
+// answer.
 #pragma once
 
 #include <cstddef>
