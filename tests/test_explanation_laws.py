@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ferl import FERLClassifier, FuzzyTree, _core
-from ferl._models.nearest import TOLERANCE, Changes, nearest_changes
+from ferl._models.nearest import Changes, nearest_changes
 from ferl._models.sources import fired_sources
 from ferl._tables import OneRow, read_row
 from ferl._tell.explain import explain
@@ -20,6 +20,7 @@ from law_examples import COMBINATIONS, RULES, SOURCES, Floats, Table, fit, rows_
 from oracle.line_search import Line
 from table_examples import Mixed, fit_mixed, mixed_tables, rows_beside
 
+TOLERANCE = 1e-7  # of a spread, between the proven distance and the change
 FEW = settings(max_examples=25, deadline=None, database=None)
 VARIANTS = st.sampled_from(["deep", "compact"])
 OPTIONS = st.fixed_dictionaries(

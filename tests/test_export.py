@@ -175,7 +175,7 @@ def test_latex_has_a_row_for_each_rule_in_their_order(make: Any, variant: str) -
     for row, rule in zip(rows, rules, strict=True):
         assert len(row) == 5
         assert row[2] == str(clf.classes_[rule.label])
-        assert float(row[3]) == pytest.approx(rule.consequent[rule.label], abs=0.006)
+        assert float(row[3]) == pytest.approx(rule.adds[rule.label], abs=0.006)
         assert float(row[4]) == pytest.approx(rule.support, abs=0.051)
 
 

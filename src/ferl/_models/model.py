@@ -108,6 +108,11 @@ class Model(FrozenArrays):
         """Why labels of this model cannot be proven to stay; empty where they can."""
         return ""
 
+    @property
+    @abstractmethod
+    def flip_tolerance(self) -> float:
+        """How near the search for the nearest change of a label comes to it, in spreads."""
+
     @abstractmethod
     def vote_slope(self, scale: Floats) -> float | None:
         """Slope of the vote in units of the columns, for the paper's certificate; None where it does not apply."""

@@ -276,6 +276,11 @@ class RuleModel(Model):
         """The compiled scores."""
         return self.scores
 
+    @property
+    def flip_tolerance(self) -> float:
+        """Scores are linear between the corners of one feature: each proof is a comparison, and the search exact."""
+        return 1e-14
+
     def vote_slope(self, scale: Floats) -> float | None:
         """None: the paper's certificate is for trees."""
         return None

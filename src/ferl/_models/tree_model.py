@@ -139,6 +139,11 @@ class TreeModel(Model):
             'clf.reading(combination="dempster"); it need not be fitted again.'
         )
 
+    @property
+    def flip_tolerance(self) -> float:
+        """The cautious rule's maxima nearly jump where a source comes to fire fully: proofs need short intervals."""
+        return 1e-14 if self.reading.combination == "cautious" else 1e-7
+
     def vote_slope(self, scale: Floats) -> float | None:
         """Steepest path of the vote of the leaves of learned splits; None for other evidence."""
         if self.reading.combination != "vote" or self.reading.sources != "leaves" or self.tree.word:

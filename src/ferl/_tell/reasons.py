@@ -67,33 +67,27 @@ def read_reasons(
         raise ValueError(f"against is {against!r}; it must be {' or '.join(map(repr, AGAINST))}.")
     if not points_to_double > 0:
         raise ValueError(f"points_to_double is {points_to_double}; it must be above 0.")
-    index, (names, labels) = _positive(model, positive), reader_names(model, feature_names, None)
+    compared, (names, labels) = _compared(model, positive, rival), reader_names(model, feature_names, None)
     style = Style(model, names, [in_sentence(label) for label in labels], max_listed=None)
-    candidates = _Candidates(model, style, index, _rival(model, index, rival), against)
+    candidates = _Candidates(model, style, *compared, against)
     return candidates.of(rows, n, points_to_double / math.log(2))
 
 
-def _positive(model: RuleModel, positive: Any) -> int:
-    """Index of the class that rows should have had."""
+def _compared(model: RuleModel, positive: Any, rival: Any) -> tuple[int, int | None]:
+    """Indices of the class that rows should have had, and of the one it is compared with; None: with none."""
     classes = model.classes.tolist()
-    if positive is None and len(classes) == 2:
-        return 1
-    if positive not in classes:
+    wished = classes[1] if positive is None and len(classes) == 2 else positive
+    if wished not in classes:
         raise ValueError(
             f"positive is {shown(positive)}; name the class that rows should have had, one of {shown(classes)}."
         )
-    return int(classes.index(positive))
-
-
-def _rival(model: RuleModel, positive: int, rival: Any) -> int | None:
-    """Index of the class that the wished one is compared with; None: with none."""
-    classes = model.classes.tolist()
+    index = classes.index(wished)
     if rival is None:
-        return 1 - positive if len(classes) == 2 else None
-    others = [label for index, label in enumerate(classes) if index != positive]
+        return index, 1 - index if len(classes) == 2 else None
+    others = [label for label in classes if label != wished]
     if rival not in others:
         raise ValueError(f"rival is {shown(rival)}; name a class other than positive, one of {shown(others)}.")
-    return int(classes.index(rival))
+    return index, classes.index(rival)
 
 
 @dataclass(frozen=True, eq=False)

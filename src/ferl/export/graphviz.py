@@ -123,66 +123,49 @@ class _Graph:
     filled: bool
 
     def lines(self, direction: str) -> list[str]:
-        style = "rounded, filled" if self.filled else "rounded"
+        nodes = [self._node(node) for node in self.folded.nodes]
+        edges = [edge for node, children in self.folded.children.items() for edge in self._edges(node, children)]
         return [
             "digraph ferl {",
             f"    graph [rankdir={direction}]",
-            f'    node [shape=box, style="{style}", fontname="Helvetica"]',
+            f'    node [shape=box, style="{"rounded, filled" if self.filled else "rounded"}", fontname="Helvetica"]',
             '    edge [fontname="Helvetica", fontsize=10]',
-            *(f"    {self._node(node)}" for node in self.folded.nodes),
-            *(f"    {edge}" for node, children in self.folded.children.items() for edge in self._edges(node, children)),
+            *(f"    {line}" for line in (*nodes, *edges)),
             "}",
         ]
 
     def _node(self, node: int) -> str:
-        attributes = [f"label={quoted(chr(10).join(self._said(node)))}"]
+        tree, hidden = self.model.tree, self.folded.n_hidden.get(node)
+        shares, weight = tree.consequent[node], float(tree.weight[node])
+        label = int(np.argmax(shares))
+        said = [f"{self.labels[label]} {probability_text(float(shares[label]))}"]
+        if tree.word:
+            feature = int(tree.feature[node])
+            said.insert(0, f"{self.names[feature]} is {tree.word[node]}" if node else "all rows")
+        elif node in self.folded.children:
+            said = self._split(self.folded.children[node][0])
+        said.append(f"support {support_text(weight)} ({weight / float(tree.weight[0]):.0%})")
+        said += [] if hidden is None else [f"... {hidden} rules"]
+        attributes = [f"label={quoted(chr(10).join(said))}"]
         if self.filled:
-            label = int(np.argmax(self.model.tree.consequent[node]))
             attributes.append(f'fillcolor="{tint(class_colours(len(self.labels))[label], _FILL)}"')
-        if node in self.folded.n_hidden:
-            attributes.append("peripheries=2")
+        attributes += [] if hidden is None else ["peripheries=2"]
         return f"{node} [{', '.join(attributes)}]"
-
-    def _said(self, node: int) -> list[str]:
-        """Lines of a node's text."""
-        is_split = node in self.folded.children and not self.model.tree.word
-        said = self._split(self.folded.children[node][0]) if is_split else [*self._word(node), self._answer(node)]
-        weight = float(self.model.tree.weight[node])
-        said.append(f"support {support_text(weight)} ({weight / float(self.model.tree.weight[0]):.0%})")
-        if node in self.folded.n_hidden:
-            said.append(f"... {self.folded.n_hidden[node]} rules")
-        return said
 
     def _split(self, side: int) -> list[str]:
         """The split above this left side."""
         feature = int(self.model.tree.feature[side])
         if feature in self.model.category_names:
             return [self.names[feature]]
-        low, high = (float(end) for end in self.model.tree.trapezoid[side, 2:])
+        low, high = self.model.tree.trapezoid[side, 2:].tolist()
         return [self.names[feature], threshold_text(self.model.column_kind(feature), low, high, self.decimals)]
-
-    def _word(self, node: int) -> list[str]:
-        if not self.model.tree.word or node == 0:
-            return ["all rows"] if self.model.tree.word else []
-        return [f"{self.names[self.model.tree.feature[node]]} is {self.model.tree.word[node]}"]
-
-    def _answer(self, node: int) -> str:
-        shares = self.model.tree.consequent[node]
-        best = int(np.argmax(shares))
-        return f"{self.labels[best]} {probability_text(float(shares[best]))}"
 
     def _edges(self, node: int, children: list[int]) -> list[str]:
         if self.model.tree.word:
             return [f"{node} -> {child}" for child in children]
-        feature = int(self.model.tree.feature[children[0]])
-        sides = (
-            ("below", "above")
-            if feature not in self.model.category_names
-            else tuple(self._categories(c) for c in children)
-        )
+        names, sides = self.model.category_names.get(int(self.model.tree.feature[children[0]])), ["below", "above"]
+        if names is not None:
+            fits = [np.nan_to_num(self.model.tree.memberships(child)).tolist() for child in children]
+            inside = [tuple((code, own) for code, own in enumerate(side) if own >= LEAST_LISTED) for side in fits]
+            sides = [listed_categories(side, names) for side in inside]
         return [f"{node} -> {child} [label={quoted(side)}]" for child, side in zip(children, sides, strict=True)]
-
-    def _categories(self, side: int) -> str:
-        membership = np.nan_to_num(self.model.tree.memberships(side))
-        inside = tuple((code, float(own)) for code, own in enumerate(membership) if own >= LEAST_LISTED)
-        return listed_categories(inside, self.model.category_names[int(self.model.tree.feature[side])])

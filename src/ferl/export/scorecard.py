@@ -20,8 +20,9 @@ from ferl._models.evidence import Evidence, ScoreEvidence
 from ferl._models.rule_model import RuleModel
 from ferl._sklearn import Interval, fit_context
 from ferl._tell.curves import Points, ScoreTable, read_score_table
+from ferl._tell.page import Section, Table
 from ferl._tell.reasons import POINTS_TO_DOUBLE, Reason, read_reasons
-from ferl._tell.render import escaped, latex_table
+from ferl._tell.render import as_text, escaped, latex_table
 from ferl._tell.statements import Style, in_sentence, reader_names
 from ferl._util.arrays import Floats
 from ferl._util.files import replace_text
@@ -316,16 +317,13 @@ class Scorecard(ClassifierMixin, Wrapper):
         str
         """
         table, style = self._table(feature_names, class_names)
-        rows = [("", "", self._heads(style))]
-        rows += [(line.name, line.when, self._count.texts(line)) for line in table.with_base()]
-        widths = [max(len(row[2][k]) for row in rows) for k in range(len(rows[0][2]))]
-        first, second = (max(len(row[k]) for row in rows) for k in (0, 1))
-        lines, last = [], ""
-        for name, when, points in rows:
-            told = "  ".join(text.rjust(width) for text, width in zip(points, widths, strict=True))
-            lines.append(f"{'' if name == last else name:<{first}}  {when:<{second}}  {told}".rstrip())
-            last = name
-        return "\n".join([*lines, "", *self._count.meaning(style.classes, self._positive())])
+        heads, rows, last = self._heads(style), [], ""
+        for line in table.with_base():
+            rows.append(("" if line.name == last else line.name, line.when, *self._count.texts(line)))
+            last = line.name
+        points = Table(("", "", *heads), tuple(rows), "ll" + "r" * len(heads))
+        meaning = self._count.meaning(style.classes, self._positive())
+        return as_text([Section("", (points,)), Section("", tuple(meaning))], None)
 
     def latex(
         self,
@@ -416,7 +414,7 @@ class Scorecard(ClassifierMixin, Wrapper):
     ) -> tuple[ScoreTable, Style]:
         """The table in points, whose base holds the points of even odds, and the names it is told with."""
         self._validate_params()
-        model = model_of(self._classifier("a scorecard"), "Scorecard", RuleModel, "rules_frame")
+        model = model_of(self._classifier("a scorecard"), "Scorecard", RuleModel, "FERLClassifier")
         names, labels = reader_names(model, feature_names, class_names)
         style = Style(model, names, [in_sentence(str(label)) for label in labels], max_listed=None)
         scale = partial(self._count.scale, positive=self._positive())
@@ -519,5 +517,5 @@ def reason_codes(
     worst area is 2019: 162 points below the average row
     radius error is 1.095: 68 points below the average row
     """
-    model = model_of(estimator, "reason_codes", RuleModel, "explain, which names the rules that fired")
+    model = model_of(estimator, "reason_codes", RuleModel, "FERLClassifier")
     return read_reasons(model, estimator._rows(X), n, positive, against, points_to_double, feature_names, rival)

@@ -1,4 +1,4 @@
-"""Novelty in a graph: the distance to the nearest exemplar, as cpp/read/novelty.cpp searches it, and the residual.
+"""Novelty in a graph: the distance to the nearest exemplar, as cpp/novelty/novelty.cpp searches it, and the residual.
 
 A row is compared only with the exemplars of the nodes where its paths end, of which there are a few: these *pairs* of a
 row and a node are listed, and their distances are summed up feature by feature. So memory grows with the pairs times

@@ -1,8 +1,8 @@
 """Rules that add up in a graph: how far terms apply, scores, the masses that these mean, and novelty.
 
 Values lie as (terms, rows) or (classes, rows). Scores are products of matrices, whose sums are taken in another order
-than in the compiled core: they agree up to rounding. All else repeats ``cpp/read/scores.cpp``. A new kind of term needs
-one function here, registered with :func:`add_activation`.
+than in the compiled core: they agree up to rounding. All else repeats ``cpp/rules/scores.cpp``. A new kind of term
+needs one function here, registered with :func:`add_activation`.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _distinct_conditions(tree: FuzzyTree) -> tuple[NDArray[np.intp], NDArray[np.
 
 
 def _masses(graph: Graph, scores: Value, size: Value, n_classes: int) -> dict[str, Value]:
-    """Dempster's rule of one simple mass function for each class; as ``masses_of`` in cpp/read/scores.cpp."""
+    """Dempster's rule of one simple mass function for each class; as ``masses_of`` in cpp/rules/scores.cpp."""
     names = ("belief", "plausibility", "probability", "ignorance", "conflict")
     if n_classes == 1:  # what lies on the whole frame lies on its only class
         nothing = graph("Mul", size, 0.0)
@@ -227,7 +227,7 @@ def _novelty(graph: Graph, model: RuleModel, rows: Rows, scores: Value, support:
 
 
 def _entropy(graph: Graph, scores: Value) -> Value:
-    """Entropy of the probabilities that scores mean, shape (n_rows,); as ``entropy_of`` in cpp/read/scores.cpp."""
+    """Entropy of the probabilities that scores mean, shape (n_rows,); as ``entropy_of`` in cpp/rules/scores.cpp."""
     most = graph("ReduceMax", scores, axes=[0], keepdims=1)
     below = graph("Min", graph("Sub", most, scores), _core.LARGEST_EXPONENT)
     power = graph("Exp", graph("Neg", below))

@@ -208,7 +208,7 @@ const ferlEngine = (() => {
   // Blocks of terms, by the kind that their form has.
   const TERMS = { rules: RuleTerms };
 
-  // Terms, whose weights of evidence add up; as cpp/read/scores.cpp.
+  // Terms, whose weights of evidence add up; as cpp/rules/scores.cpp.
   class Rules extends Nodes {
     constructor(model) {
       super(model);
