@@ -110,7 +110,7 @@ def to_onnx(
     outputs = [_declared_output(graph, fitted, name, dtype) for name in names]
     helper = graph.onnx.helper
     model: ModelProto = helper.make_model(
-        helper.make_graph(graph.nodes, "ferl", inputs, outputs, graph.constants),
+        graph.proto("ferl", inputs, outputs),
         opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)],
         ir_version=IR_VERSION,
         producer_name="ferl",
@@ -181,12 +181,12 @@ def _labels(classes: NDArray[Any]) -> NDArray[Any]:
 
 def _declared_output(graph: Graph, model: Model, name: str, dtype: str) -> Any:
     """Type and shape of an output."""
-    helper, labels = graph.onnx.helper, _labels(model.classes)
+    labels = _labels(model.classes)
     width = [] if name in _PER_ROW else [len(model.classes)]
     if name == "contributions":
         width = [model.n_rules + 1, *width]
     own: Any = {"label": object if labels.dtype.kind in "OUT" else labels.dtype, "set": bool}.get(name, dtype)
-    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(own)), ["n_rows", *width])
+    return graph.declared(name, own, ["n_rows", *width])
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -332,19 +332,11 @@ def _check_dtype(dtype: str) -> None:
 
 def _add_inputs(graph: Graph, model: Model, dtype: str) -> tuple[list[Any], Value]:
     """The declared inputs, and their values as a table with all columns of the model, shape (n_rows, n_columns)."""
-    inputs, width, helper = column_inputs(model), 1, graph.onnx.helper
+    inputs, width = column_inputs(model), 1
     if inputs is None:
         inputs, width = [Input(MATRIX, "number", means="numbers")], model.n_features
     types = {"number": dtype, "code": "float64", "text": "object"}
-    declared = [
-        helper.make_tensor_value_info(
-            own.name,
-            helper.np_dtype_to_tensor_dtype(np.dtype(types[own.kind])),
-            ["n_rows", width],
-            doc_string=own.form,
-        )
-        for own in inputs
-    ]
+    declared = [graph.declared(own.name, types[own.kind], ["n_rows", width], own.form) for own in inputs]
     table = graph.join([_encoded(graph, own, dtype) for own in inputs], axis=1)
     if not model.missing_features:
         return declared, table

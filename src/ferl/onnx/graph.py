@@ -169,18 +169,22 @@ class Graph:
         -------
         list of Value
         """
-        body, helper, single = Graph(self), self.onnx.helper, self.onnx.TensorProto.FLOAT
+        body = Graph(self)
         before = [self.new_name("state") for _ in states]
         row = [self.new_name("row") for _ in rows]
         after = step(body, before, row)
-        graph = helper.make_graph(
-            body.nodes,
-            self.new_name("body"),
-            [helper.make_tensor_value_info(name, single, None) for name in (*before, *row)],
-            [helper.make_tensor_value_info(name, single, None) for name in after],
-            body.constants,
-        )
-        return self.several("Scan", len(states), *states, *rows, body=graph, num_scan_inputs=len(rows))
+        inputs, outputs = ([body.declared(own, "float32", None) for own in names] for names in ([*before, *row], after))
+        proto = body.proto(self.new_name("body"), inputs, outputs)
+        return self.several("Scan", len(states), *states, *rows, body=proto, num_scan_inputs=len(rows))
+
+    def declared(self, name: str, dtype: Any, shape: Sequence[str | int] | None, form: str = "") -> Any:
+        """Name, type and shape of an input or output; None: of any shape."""
+        kind = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        return self.onnx.helper.make_tensor_value_info(name, kind, shape, doc_string=form)
+
+    def proto(self, name: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
+        """The graph in the form of the package onnx."""
+        return self.onnx.helper.make_graph(self.nodes, name, inputs, outputs, self.constants)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

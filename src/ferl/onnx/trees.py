@@ -475,8 +475,7 @@ def _walked(
     graph: Graph, tree: FuzzyTree, splits: Splits, values: Value, width: Value, going: list[Value], done: list[Value]
 ) -> list[Value]:
     """All pairs at leaves; row, new number of the node, firing."""
-    body, proto = Graph(graph), graph.onnx.TensorProto
-    types = [proto.INT64, proto.INT64, proto.DOUBLE] * 2
+    body, types = Graph(graph), ["int64", "int64", "float64"] * 2
     count, condition = body.new_name("count"), body.new_name("condition")
     before = [body.new_name("state") for _ in types]
     row, node, phi = before[:3]
@@ -490,21 +489,11 @@ def _walked(
     reached, going_on = _parted(body, both, body("Less", both[1], np.array(splits.n_splits)), is_alive)
     after = [*going_on, *(body.join(list(own)) for own in zip(before[3:], reached, strict=True))]
     again = body("Greater", body("Size", going_on[0]), np.array(0))
-    helper = graph.onnx.helper
-    inner = helper.make_graph(
-        body.nodes,
-        graph.new_name("body"),
-        [
-            helper.make_tensor_value_info(count, proto.INT64, []),
-            helper.make_tensor_value_info(condition, proto.BOOL, []),
-            *(helper.make_tensor_value_info(name, kind, ["n"]) for name, kind in zip(before, types, strict=True)),
-        ],
-        [
-            helper.make_tensor_value_info(again, proto.BOOL, []),
-            *(helper.make_tensor_value_info(name, kind, ["n"]) for name, kind in zip(after, types, strict=True)),
-        ],
-        body.constants,
+    states, results = (
+        [body.declared(name, kind, ["n"]) for name, kind in zip(names, types, strict=True)] for names in (before, after)
     )
+    counts = [body.declared(count, "int64", []), body.declared(condition, "bool", [])]
+    inner = body.proto(graph.new_name("body"), [*counts, *states], [body.declared(again, "bool", []), *results])
     is_any = graph("Greater", graph("Size", going[0]), np.array(0))
     found = graph.several("Loop", 6, np.array(splits.depth), is_any, *going, *done, body=inner)
     # What a loop returns could have any number of dimensions, for all that a runtime knows.

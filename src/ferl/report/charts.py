@@ -52,7 +52,8 @@ def shape_charts(model: RuleModel, style: Style, shapes: Shapes) -> dict[str, An
     curves = [
         _titled(style, own, total) | _curve_chart(model, style, own, kept[:, own.feature], top) for own in shapes.curves
     ]
-    pairs = [own for own in shapes.interactions if len(own.features) == 2 and _is_small(model, own)]
+    many = {feature for feature, names in model.category_names.items() if len(names) > N_CELLS}  # no room for a map
+    pairs = [own for own in shapes.interactions if len(own.features) == 2 and not many & set(own.features)]
     maps = [_titled(style, own, total) | _map_chart(model, own) for own in pairs[:MAX_MAPS]]
     return {"curves": curves, "maps": maps, "top": weight_text(top).lstrip("+")}
 
@@ -127,16 +128,8 @@ def _density(known: Floats, low: float, high: float) -> list[dict[str, float]]:
     counts, _ = np.histogram(known, bins=N_BINS, range=(low, high))
     width = (RIGHT - LEFT) / N_BINS
     heights = DENSITY * counts / max(int(counts.max()), 1)
-    return [
-        {
-            "x": round(LEFT + k * width, 2),
-            "width": round(width, 2),
-            "y": round(BOTTOM - own, 2),
-            "height": round(own, 2),
-        }
-        for k, own in enumerate(heights.tolist())
-        if own > 0
-    ]
+    bars = [(LEFT + k * width, width, BOTTOM - own, own) for k, own in enumerate(heights.tolist()) if own > 0]
+    return [dict(zip(("x", "width", "y", "height"), np.round(own, 2).tolist(), strict=True)) for own in bars]
 
 
 def _category_chart(style: Style, curve: Curve, known: Floats, top: float) -> dict[str, Any]:
@@ -144,8 +137,7 @@ def _category_chart(style: Style, curve: Curve, known: Floats, top: float) -> di
     evidence = curve.evidence - curve.mean
     said = _drawn(evidence)
     counts = np.bincount(known.astype(np.intp), minlength=len(said))[: len(said)]
-    order = np.argsort(-np.abs(said).max(axis=1), kind="stable")
-    shown = sorted(order[:MAX_CATEGORIES].tolist())
+    shown = sorted(np.argsort(-np.abs(said).max(axis=1), kind="stable")[:MAX_CATEGORIES].tolist())
     classes = _drawn_classes(said)
     rows = [
         {
@@ -170,12 +162,6 @@ def _category_chart(style: Style, curve: Curve, known: Floats, top: float) -> di
 # ---------------------------------------------------------------------------------------------------------------------
 # Maps
 # ---------------------------------------------------------------------------------------------------------------------
-
-
-def _is_small(model: RuleModel, shape: Interaction) -> bool:
-    """Whether categories leave enough room for a map."""
-    categories = model.category_names
-    return all(len(categories.get(feature, ())) <= N_CELLS for feature in shape.features)
 
 
 def _map_chart(model: RuleModel, shape: Interaction) -> dict[str, Any]:

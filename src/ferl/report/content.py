@@ -73,13 +73,13 @@ def summarise(
     view, scale, words = view_of(model), novelty_scale(model), glossary(model.kind)
     features, classes, parts = _features(view), _classes(view), view.parts()
     rows, of_kind = ShownRows(view, scale), parts.pop("page")
-    told, counts, found = _model(model, parameters), _table(judged, table, scale), measures(judged, view.classes)
+    told, counts, found = _model(model, parameters), _table(judged, table), measures(judged, view.classes)
     heading = "Rules, evidence and doubt" if view.target is None else f"Predicting {view.target}"
     kept = ("number", "node", "conditions", "label", "class", "confidence")
     return parts | {
         "title": shown_line(heading if title is None else title),
         "version": __version__,
-        "headline": headline(told, counts, found, view.classes, view.target),
+        "headline": headline(model.n_rules, counts, found, view.classes, view.target),
         "decision": judged.decision,
         "table": counts,
         "model": told,
@@ -104,7 +104,7 @@ def summarise(
     }
 
 
-def _table(judged: JudgedTable, name: str, scale: NoveltyScale) -> dict[str, Any]:
+def _table(judged: JudgedTable, name: str) -> dict[str, Any]:
     n, sizes = max(judged.n_rows, 1), judged.set_sizes
     return {
         "name": shown_line(name),
@@ -114,8 +114,6 @@ def _table(judged: JudgedTable, name: str, scale: NoveltyScale) -> dict[str, Any
         "ignorance": judged.ignorance / n,
         "conflict": judged.conflict / n,
         "set_size": float(sizes @ np.arange(len(sizes)) / n),
-        "determinacy": float(sizes[1] / n),
-        "most_novel": unusual_text(scale, judged.novel.value[0]) if judged.novel.value else None,
     }
 
 
@@ -126,11 +124,8 @@ def _model(model: Model, parameters: dict[str, Any]) -> dict[str, Any]:
         "title": model.title,
         "n_rules": model.n_rules,
         "depth": int(tree.depth.max()),
-        "n_features": model.n_features,
-        "training_weight": float(tree.weight[0]),
         "n_kept_rows": len(tree.profile.exemplar_row),
         "measure": "neighbour" if tree.profile.has_exemplars else "residual",
-        "support_gate": model.reading.support_gate,
         "parameters": {name: shown_line(value, 80) for name, value in parameters.items() if name != "n_jobs"},
     }
 
@@ -148,13 +143,12 @@ def _features(view: View) -> list[dict[str, Any]]:
     model, schema = view.model, view.model.schema
     asked = np.bincount(model.tree.feature[1:], minlength=len(view.columns))
     conditions = add_up_indicators(asked[None].astype(np.float64), model.missing_features)[0]
-    importance, names, n_categories = feature_importances(model), model.feature_names(), schema.n_categories
+    importance, names = feature_importances(model), model.feature_names()
     return [
         {
             "name": name,
             "full_name": shown_line(names[j]),
             "kind": "number" if schema.categories[j] is None else "category",
-            "n_categories": int(n_categories[j]),
             "n_conditions": int(conditions[j]),
             "importance": float(importance[j]),
         }
@@ -168,17 +162,15 @@ def _features(view: View) -> list[dict[str, Any]]:
 
 
 def headline(
-    model: dict[str, Any],
-    table: dict[str, Any],
-    measures: dict[str, Any] | None,
-    names: list[str],
-    target: str | None,
+    n_rules: int, table: dict[str, Any], measures: dict[str, Any] | None, names: list[str], target: str | None
 ) -> dict[str, Any]:
     """What a reader should know before all else.
 
     Parameters
     ----------
-    model, table, measures : dict, dict, dict or None
+    n_rules : int
+        Number of rules.
+    table, measures : dict, dict or None
         As the report has them.
     names : list of str
         Names of the classes.
@@ -190,16 +182,15 @@ def headline(
     dict
         ``sentence``; and ``bars``, what becomes of the rows of each class, None without labels.
     """
-    n_rules = model["n_rules"]
     rules = _counted(n_rules, "rule") if n_rules else "a model without rules"
     predicted = listed(names, "or") if len(names) <= MAX_NAMED else f"one of {len(names)} classes"
     asked = predicted if target is None else f"{target} ({predicted})"
-    rows = f"{_counted(table['n_rows'], 'row')} of {table['name']}"
-    subject = f"For {rows}, {rules} {'predicts' if n_rules <= 1 else 'predict'} {asked}"
-    open_rows = (
-        f"{_counted(table['n_abstained'], 'row')} ({100 * table['n_abstained'] / max(table['n_rows'], 1):.1f} %)"
+    n_rows, n_open = table["n_rows"], table["n_abstained"]
+    subject = (
+        f"For {_counted(n_rows, 'row')} of {table['name']}, {rules} {'predicts' if n_rules <= 1 else 'predict'} {asked}"
     )
-    answered = f"{open_rows} get no answer" if table["n_abstained"] else "every row gets an answer"
+    open_rows = f"{_counted(n_open, 'row')} ({100 * n_open / max(n_rows, 1):.1f} %) get no answer"
+    answered = open_rows if n_open else "every row gets an answer"
     if measures is None:
         unknown = "no label is known, so nobody can say how many are right"
         return {"sentence": f"{subject}; {answered}; {unknown}.", "bars": None}
@@ -280,8 +271,6 @@ class ShownRows:
             "is_wrong": truth not in (label, NO_LABEL) and not is_open,
             "label": None if is_open else classes[label],
             "class": label,
-            "probability": told.probability[label],
-            "set": [name for name, is_inside in zip(classes, told.in_set, strict=True) if is_inside],
             "ignorance": told.ignorance,
             "novelty": novelty,
             "unusual": unusual_text(self.scale, novelty),

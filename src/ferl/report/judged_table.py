@@ -38,6 +38,25 @@ class KeptRow(NamedTuple):
     unseen: dict[int, Any]
 
 
+class Outcomes(NamedTuple):
+    """What a model answers to rows, and what would be right; arrays of shape (n_samples,).
+
+    Attributes
+    ----------
+    truth, label : ndarray of int32
+        True labels, as in :meth:`JudgedTable.add`, and those that are chosen.
+    confidence : ndarray
+        The probability of the latter.
+    abstains : ndarray of bool
+        Whether there is no answer: every class is in the set.
+    """
+
+    truth: Ints
+    label: Ints
+    confidence: Floats
+    abstains: Bools
+
+
 class Leading:
     """The rows of a table with the largest values of something, the earlier of equals first."""
 
@@ -88,7 +107,8 @@ class JudgedTable:
         self.n_rows = self.n_abstained = self.n_unsupported = self.n_covered = 0
         self.set_sizes = np.zeros(len(model.classes) + 1, dtype=np.int64)
         self.ignorance = self.conflict = 0.0
-        self._blocks: list[tuple[Ints, Ints, Floats, Bools]] = []
+        none = np.zeros(0, dtype=np.int32)
+        self._blocks = [Outcomes(none, none, np.zeros(0), np.zeros(0, dtype=np.bool_))]
         # Of two classes the second, whose probability determines that of the first; else the commonest in training.
         commonest = np.argsort(-model.tree.class_weight[0], kind="stable")[:MAX_LINES]
         self.drawn_classes = [1] if len(model.classes) == 2 else sorted(commonest.tolist())
@@ -143,14 +163,11 @@ class JudgedTable:
             for sums, weight in zip(self.bins, (None, truth[has_label] == c, own), strict=True):
                 sums[k] += np.bincount(bins, weight, minlength=N_BINS)
         confidence = probability[np.arange(len(label)), label]
-        self._blocks.append((truth, label.astype(np.int32), confidence, abstains))
+        self._blocks.append(Outcomes(truth, label.astype(np.int32), confidence, abstains))
 
     @property
     def outcomes(self) -> Outcomes:
         """What becomes of all rows, in the order of the table."""
-        if not self._blocks:
-            none = np.zeros(0, dtype=np.int32)
-            return Outcomes(none, none, np.zeros(0), np.zeros(0, dtype=np.bool_))
         return Outcomes(*(np.concatenate(own) for own in zip(*self._blocks, strict=True)))
 
     def calibration(self, names: list[str]) -> list[dict[str, Any]]:
@@ -167,26 +184,6 @@ class JudgedTable:
             }
             for c, sums in zip(self.drawn_classes, self.bins.transpose(1, 0, 2), strict=True)
         ]
-
-
-@dataclass(frozen=True, eq=False)
-class Outcomes:
-    """What a model answers to rows, and what would be right.
-
-    Attributes
-    ----------
-    truth, label : ndarray of shape (n_samples,), int32
-        True labels, as in :meth:`JudgedTable.add`, and those that are chosen.
-    confidence : ndarray of shape (n_samples,)
-        The probability of the latter.
-    abstains : ndarray of bool of shape (n_samples,)
-        Whether there is no answer: every class is in the set.
-    """
-
-    truth: Ints
-    label: Ints
-    confidence: Floats
-    abstains: Bools
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -210,11 +207,8 @@ def measures(judged: JudgedTable, classes: list[str]) -> dict[str, Any] | None:
     -------
     dict or None
     """
-    all_rows = judged.outcomes
-    kept = all_rows.truth != NO_LABEL
-    truth, label, confidence, abstains = (
-        own[kept] for own in (all_rows.truth, all_rows.label, all_rows.confidence, all_rows.abstains)
-    )
+    outcomes = judged.outcomes
+    truth, label, confidence, abstains = Outcomes(*(own[outcomes.truth != NO_LABEL] for own in outcomes))
     n, n_classes = len(truth), len(classes)
     if not n:
         return None

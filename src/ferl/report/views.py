@@ -142,7 +142,6 @@ class TreeView(View):
             self._rule(rule)
             | {
                 "is_leaf": bool(tree.is_leaf[rule.node]),
-                "n_conditions": len(rule.conditions),
                 "confidence": float(rule.adds[rule.label]),
                 "shares": class_shares(rule.adds),
             }
