@@ -15,17 +15,18 @@
 #include <string>
 #include <vector>
 
+#include "core/fire.h"
 #include "core/kernels.h"
-#include "learn/grow_splits.h"
-#include "learn/grow_words.h"
-#include "learn/moments.h"
-#include "learn/sampler.h"
-#include "learn/wide/grow_wide.h"
-#include "read/certify.h"
-#include "read/evidence.h"
-#include "read/fire.h"
-#include "read/novelty.h"
-#include "read/scores.h"
+#include "novelty/novelty.h"
+#include "rows/moments.h"
+#include "rows/sampler.h"
+#include "rules/grow_rules.h"
+#include "rules/score_proof.h"
+#include "rules/scores.h"
+#include "trees/evidence.h"
+#include "trees/grow_splits.h"
+#include "trees/grow_words.h"
+#include "trees/label_proof.h"
 
 namespace ferl {
 
@@ -100,15 +101,13 @@ MatrixView rows_of(const Doubles& x, std::size_t n_columns) {
 }
 
 void set_gates(Tree& tree, const Doubles& support, double margin) {
-  for (std::size_t o = 1; o < tree.size(); ++o)
-    tree.nodes[o].gate = Gate(support[2 * o], support[2 * o + 1], margin);
+  for (std::size_t o = 1; o < tree.size(); ++o) tree.nodes[o].gate = Gate(support[2 * o], support[2 * o + 1], margin);
 }
 
 std::vector<Label> first_largest(const Doubles& values, std::size_t n_classes) {
   std::vector<Label> labels;
   for (auto row = values.begin(); row != values.end(); row += static_cast<std::ptrdiff_t>(n_classes))
-    labels.push_back(
-        static_cast<Label>(std::max_element(row, row + static_cast<std::ptrdiff_t>(n_classes)) - row));
+    labels.push_back(static_cast<Label>(std::max_element(row, row + static_cast<std::ptrdiff_t>(n_classes)) - row));
   return labels;
 }
 
@@ -116,10 +115,11 @@ std::vector<Label> first_largest(const Doubles& values, std::size_t n_classes) {
 // Answers
 // ---------------------------------------------------------------------------------------------------------------------
 
-void answer_by_tree(Digest& digest, const Tree& tree, const Sources& sources, const MatrixView& x,
-                    const Doubles& scale, int n_threads) {
+void answer_by_tree(Digest& digest, const Tree& tree, const Sources& sources, const MatrixView& x, const Doubles& scale,
+                    int n_threads) {
   const std::size_t n = x.n_rows, n_classes = static_cast<std::size_t>(sources.n_classes);
-  Doubles firing(n * tree.size()), deficit(n * x.n_columns), belief(n * n_classes), ignorance(n), conflict(n), radius(n);
+  Doubles firing(n * tree.size()), deficit(n * x.n_columns), belief(n * n_classes), ignorance(n), conflict(n),
+      radius(n);
   fire_nodes(tree, x, sources.gated, n_threads, firing.data());
   support_deficit(tree, x, n_threads, deficit.data());
   combine_evidence(tree, sources, x, n_threads, {belief.data(), ignorance.data(), conflict.data()});
@@ -128,13 +128,13 @@ void answer_by_tree(Digest& digest, const Tree& tree, const Sources& sources, co
   digest.add(belief);
   digest.add(ignorance);
   digest.add(conflict);
-  if (sources.rule != Rule::dempster && sources.rule != Rule::vote) return;
+  if (sources.combination != Combination::dempster && sources.combination != Combination::vote) return;
   certified_radius(Certified{tree, sources, scale.data()}, x, first_largest(belief, n_classes).data(), n_threads,
                    radius.data());
   digest.add(radius);
 }
 
-void answer_by_weights(Digest& digest, const Tree& tree, const Weights& weights, const Supports& supports,
+void answer_by_weights(Digest& digest, const Tree& tree, const RuleWeights& weights, const Supports& supports,
                        const MatrixView& x, const Doubles& scale, int n_threads) {
   const std::size_t n = x.n_rows, n_classes = static_cast<std::size_t>(weights.n_classes);
   Doubles scores(n * n_classes), belief(n * n_classes), plausibility(n * n_classes), probability(n * n_classes);
@@ -154,8 +154,8 @@ double size_of(const double* values, std::size_t n) {
   return sum;
 }
 
-Weights weights_of(const Tree& tree, const Ints& rule_node, Doubles weight, Doubles prior) {
-  Weights own;
+RuleWeights weights_of(const Tree& tree, const Ints& rule_node, Doubles weight, Doubles prior) {
+  RuleWeights own;
   own.n_classes = static_cast<int>(prior.size());
   own.weight = std::move(weight);
   own.prior = std::move(prior);
@@ -175,8 +175,12 @@ Tree read_tree(Inputs& from) {
   const Doubles category = from.doubles(), support = from.doubles();
   GrownTree grown;
   for (std::size_t o = 0; o < parent.size(); ++o)
-    grown.add(parent[o], {feature[o], {ends[4 * o], ends[4 * o + 1], ends[4 * o + 2], ends[4 * o + 3]}, share[o],
-                          {category.begin() + start[o], category.begin() + start[o + 1]}}, 0.0);
+    grown.add(parent[o],
+              {feature[o],
+               {ends[4 * o], ends[4 * o + 1], ends[4 * o + 2], ends[4 * o + 3]},
+               share[o],
+               {category.begin() + start[o], category.begin() + start[o + 1]}},
+              0.0);
   Tree tree = make_tree(grown);
   set_gates(tree, support, from.number());
   return tree;
@@ -189,7 +193,7 @@ void judge_tree(Inputs& from, const std::string& name, int n_threads) {
   sources.reliability = from.doubles();
   sources.is_source = from.array<std::uint8_t>();
   sources.n_classes = static_cast<int>(from.number());
-  sources.rule = static_cast<Rule>(static_cast<int>(from.number()));
+  sources.combination = static_cast<Combination>(static_cast<int>(from.number()));
   sources.gated = from.number() != 0;
   const Doubles x = from.doubles(), scale = from.doubles();
   Digest digest(name);
@@ -201,7 +205,7 @@ void judge_weights(Inputs& from, const std::string& name, int n_threads) {
   const Tree tree = read_tree(from);
   const Ints rule_node = from.ints();
   const Doubles weight = from.doubles(), prior = from.doubles();
-  Weights weights = weights_of(tree, rule_node, weight, prior);
+  RuleWeights weights = weights_of(tree, rule_node, weight, prior);
   Supports supports;
   supports.column = from.array<Column>();
   const Doubles range = from.doubles();
@@ -248,12 +252,12 @@ void add_grown(Digest& digest, const GrownTree& grown) {
 }
 
 // What all rows say of a grown tree, and what the tree then says of them.
-void sum_up(Digest& digest, const Table& table, const Sampler& sampler, const GrownTree& grown, Rule rule,
+void sum_up(Digest& digest, const Table& table, const Sampler& sampler, const GrownTree& grown, Combination combination,
             int n_threads) {
   Monitor monitor([](std::size_t) {});
   Tree tree = make_tree(grown);
-  Moments moments(tree, {table.n_classes, sampler.low, sampler.high, sampler.most_weight, 8, grown.key_bound, 1,
-                         table.columns()});
+  Moments moments(
+      tree, {table.n_classes, sampler.low, sampler.high, sampler.most_weight, 8, grown.key_bound, 1, table.columns()});
   moments.add(table.view(), n_threads, monitor);
   const Doubles class_weight = moments.class_weight();
   for (const Doubles& own : {class_weight, moments.mean(), moments.variance(), moments.known_weight()}) digest.add(own);
@@ -266,7 +270,7 @@ void sum_up(Digest& digest, const Table& table, const Sampler& sampler, const Gr
     scale.push_back(table.n_categories[j] > 0 ? 0.0 : sampler.high[j] - sampler.low[j]);
   set_gates(tree, support, 1.0);
   const auto n_classes = static_cast<std::size_t>(table.n_classes);
-  Sources sources{class_weight, Doubles(tree.size(), 1.0), {}, table.n_classes, rule, true};
+  Sources sources{class_weight, Doubles(tree.size(), 1.0), {}, table.n_classes, combination, true};
   for (std::size_t o = 0; o < tree.size(); ++o) {
     sources.is_source.push_back(tree.is_leaf(o));
     double* own = sources.consequent.data() + o * n_classes;
@@ -297,7 +301,8 @@ void learn_splits(const Table& table, const Sampler& sampler, const Sample& samp
     const GrownTree grown = grow_splits(sample, options, monitor);
     Digest digest(name + " splits " + std::to_string(static_cast<int>(criterion)));
     add_grown(digest, grown);
-    sum_up(digest, table, sampler, grown, criterion == Criterion::cci ? Rule::vote : Rule::dempster, n_threads);
+    sum_up(digest, table, sampler, grown, criterion == Criterion::cci ? Combination::vote : Combination::dempster,
+           n_threads);
     digest.print();
   }
 }
@@ -324,26 +329,26 @@ void learn_words(const Table& table, const Sampler& sampler, const Sample& sampl
   const GrownTree grown = grow_words(sample, words_for(table, sampler), options, monitor);
   Digest digest(name + " words");
   add_grown(digest, grown);
-  sum_up(digest, table, sampler, grown, Rule::cautious, n_threads);
+  sum_up(digest, table, sampler, grown, Combination::cautious, n_threads);
   digest.print();
 }
 
-void learn_wide(const Table& table, const Sampler& sampler, const Sample& sample, const std::string& name,
-                bool in_words, int n_threads) {
+void learn_rules(const Table& table, const Sampler& sampler, const Sample& sample, const std::string& name,
+                 bool in_words, int n_threads) {
   Monitor monitor([](std::size_t) {});
-  wide::WideOptions options;
+  rules::RuleOptions options;
   options.max_rules = 30;
   options.n_threads = n_threads;
   if (in_words) {
     options.words.emplace();
     for (const Term& own : words_for(table, sampler)) options.words->push_back({own.column, own.ends, 1.0, {}});
   }
-  const wide::WideRules found = wide::grow_wide(sample, options, monitor);
+  const rules::LearnedRules found = rules::grow_rules(sample, options, monitor);
   Digest digest(name + (in_words ? " wide in words" : " wide"));
   GrownTree chains;
   chains.add(-1, {}, 0.0);
   Ints rule_node;
-  for (const wide::Rule& rule : found.rules) {
+  for (const rules::Rule& rule : found.rules) {
     NodeId above = 0;
     for (const Condition& condition : rule) {
       chains.add(above, condition, 0.0);
@@ -353,9 +358,9 @@ void learn_wide(const Table& table, const Sampler& sampler, const Sample& sample
   }
   add_grown(digest, chains);
   for (const Doubles* own : {&found.weight, &found.prior, &found.ridge}) digest.add(*own);
-  for (const wide::Choice& own : found.choices) digest.add(Doubles{own.loss, own.ridge, own.scale});
+  for (const rules::Choice& own : found.choices) digest.add(Doubles{own.loss, own.ridge, own.scale});
   const Tree tree = make_tree(chains);
-  Weights weights = weights_of(tree, rule_node, found.weight, found.prior);
+  RuleWeights weights = weights_of(tree, rule_node, found.weight, found.prior);
   Supports supports;
   Doubles scale;
   for (std::size_t j = 0; j < table.n_columns; ++j) {
@@ -388,7 +393,7 @@ void learn(Inputs& from, const std::string& name, int n_threads) {
   const Sample sample = sampler.finish(n_threads);
   learn_splits(table, sampler, sample, name, n_threads);
   learn_words(table, sampler, sample, name, n_threads);
-  for (const bool in_words : {false, true}) learn_wide(table, sampler, sample, name, in_words, n_threads);
+  for (const bool in_words : {false, true}) learn_rules(table, sampler, sample, name, in_words, n_threads);
 }
 
 }  // namespace
@@ -406,10 +411,14 @@ int main(int n_arguments, char** arguments) {
     std::cerr << "instruction set " << ferl::instruction_set() << '\n';
     while (!from.is_over()) {
       const std::string kind = from.text(), name = from.text();
-      if (kind == "tree") ferl::judge_tree(from, name, n_threads);
-      else if (kind == "weights") ferl::judge_weights(from, name, n_threads);
-      else if (kind == "table") ferl::learn(from, name, n_threads);
-      else throw std::runtime_error("unknown kind " + kind);
+      if (kind == "tree")
+        ferl::judge_tree(from, name, n_threads);
+      else if (kind == "weights")
+        ferl::judge_weights(from, name, n_threads);
+      else if (kind == "table")
+        ferl::learn(from, name, n_threads);
+      else
+        throw std::runtime_error("unknown kind " + kind);
     }
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';

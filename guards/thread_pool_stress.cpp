@@ -40,7 +40,8 @@ void tasks_have_tasks(ThreadPool& pool) {
     });
   });
   for (const auto& of_task : n_runs)
-    for (std::size_t j = 0; j < 9; ++j) require(of_task[j] == (j == 4 ? 4 : 1), "a task within a task did not run once");
+    for (std::size_t j = 0; j < 9; ++j)
+      require(of_task[j] == (j == 4 ? 4 : 1), "a task within a task did not run once");
 }
 
 void the_first_exception_arrives(ThreadPool& pool, std::size_t at) {
@@ -83,7 +84,9 @@ int main(int n_arguments, char** arguments) {
   const auto n_rounds = static_cast<std::size_t>(n_arguments > 1 ? std::atoi(arguments[1]) : 200);
   std::vector<std::thread> callers;  // as several fits in one process
   for (int t = 0; t < 2; ++t)
-    callers.emplace_back([=] { for (std::size_t round = 0; round < n_rounds; ++round) one_round(round); });
+    callers.emplace_back([=] {
+      for (std::size_t round = 0; round < n_rounds; ++round) one_round(round);
+    });
   for (auto& own : callers) own.join();
   std::printf("%zu rounds in each of 2 threads: every task ran once\n", n_rounds);
   return 0;

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import ferl.report
 from ferl._models.model import Model
-from ferl.report.page_model import numbers, page_model
+from ferl.report.page_form import numbers, page_form
 from ferl.report.writing import ENGINE
 
 STATIC = Path(ferl.report.__file__).parent / "static"
@@ -27,7 +27,7 @@ JUDGE = """
 
 def judge(model: Model, rows: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
     """What the engine says of encoded rows, without indicators; the test is skipped where there is no node."""
-    return as_arrays(run(JUDGE, {"model": page_model(model), "rows": numbers(rows)}))
+    return as_arrays(run(JUDGE, {"model": page_form(model), "rows": numbers(rows)}))
 
 
 def run(function: str, task: Any) -> Any:

@@ -26,8 +26,8 @@ from ferl.plot import (
     plot_shapes,
     plot_tree,
 )
-from ferl.report.summarise import summarise
-from ferl.report.table_reading import TableReading
+from ferl.report.content import summarise
+from ferl.report.judged_table import JudgedTable
 from ferl.report.writing import label_codes
 from real_tables import real_table, rows_to_judge
 
@@ -98,7 +98,7 @@ def detected(name: str, kind: str) -> list[str]:
 def report_of(name: str, kind: str) -> dict[str, Any]:
     """What the report says of some rows, strange ones among them."""
     clf, table = fitted(name, kind), real_table(name)
-    reading = TableReading(clf.model_, n_listed=3, n_first=3)
+    reading = JudgedTable(clf.model_, n_listed=3, n_first=3)
     for rows, labels in ((table.frame[:60], table.y[:60]), (rows_to_judge(table, 7, 20), table.y[60:80])):
         reading.add(clf._rows(rows), label_codes(clf.model_, labels, len(rows)))
     return summarise(clf.model_, {}, reading, None, "table")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import NotFittedError
 
+from core_stages import stages
 from estimators import classifier
 from ferl import CertifiedCache, FERLClassifier, FERLTreeClassifier
 from ferl._models.certificates import global_radius, local_radius
@@ -137,7 +138,7 @@ def test_intervals_contain_the_firings_of_all_rows_in_the_box(
     X, scale = rows_near(table[0], seed, 5), np.ptp(table[0], axis=0)
     radius = float(rng.choice([0.0, 1e-9, 0.03, 0.3, 3.0, np.inf]))
     low, high = np.zeros((5, tree.n_nodes)), np.zeros((5, tree.n_nodes))
-    tree.core.bound(X, radius, scale, gated, 1, low, high)
+    stages().bound_firings(tree.core, X, radius, scale, gated, 1, low, high)
     assert (low >= 0).all()
     assert (high <= 1).all()
     reach = min(radius, 1e6) * scale

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core_stages import stages
 from ferl import FERLClassifier, _core
 from ferl._models.tree import FuzzyTree
 from tree_examples import tree_classifier
@@ -145,7 +146,7 @@ def test_sides_of_upright_ends_shoulders_and_closed_gates():
 def test_a_gate_without_a_range_is_closed_in_every_box():
     core = small_tree([[-np.inf, -np.inf, 3, 4]], [[np.inf, -np.inf]])
     low, high = np.zeros((1, 2)), np.zeros((1, 2))
-    core.bound(np.array([[1.0]]), 0.5, np.ones(1), True, 1, low, high)
+    stages().bound_firings(core, np.array([[1.0]]), 0.5, np.ones(1), True, 1, low, high)
     assert high[0].tolist() == [1.0, 0.0]
 
 

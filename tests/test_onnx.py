@@ -101,7 +101,7 @@ def problems(draw):
     y = rng.integers(draw(st.integers(2, 5)), size=n)
     X[rng.random(X.shape) < draw(st.sampled_from([0.0, 0.2]))] = np.nan
     parameters = {
-        "variant": draw(st.sampled_from(VARIANTS)),
+        "kind": draw(st.sampled_from(VARIANTS)),
         "combination": draw(st.sampled_from(COMBINATIONS)),
         "sources": draw(st.sampled_from([None, "leaves", "all"])),
         "support_gate": draw(st.booleans()),
@@ -116,7 +116,7 @@ def problems(draw):
 @given(problems())
 def test_small_trees_of_any_kind_say_the_same(problem):
     X, y, parameters, measure = problem
-    few = {} if parameters["variant"] == "compact" else {"n_resamples": 8}
+    few = {} if parameters["kind"] == "compact" else {"n_resamples": 8}
     model = tree_classifier(random_state=0, **few, **parameters).fit(X, y)
     scale = np.nanstd(X, axis=0)
     rng = np.random.default_rng(len(X))

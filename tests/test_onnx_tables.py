@@ -25,7 +25,7 @@ from table_examples import TABLE_LAW, fit_mixed, mixed_table, mixed_tables, rows
 @TABLE_LAW
 @given(
     mixed_tables(),
-    st.sampled_from(["deep", "words"]),
+    st.sampled_from(["deep", "compact"]),
     st.sampled_from(["dempster", "cautious", "chain", "vote"]),
     st.booleans(),
     st.sampled_from(["neighbour", "residual"]),

@@ -176,5 +176,5 @@ def test_every_operator_is_used(novelty, contributions):
 
 def test_trees_have_no_contributions():
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="contributions=True needs wide rules"):
+    with pytest.raises(ValueError, match="contributions=True needs rules"):
         to_onnx(FERLTreeClassifier("medium", random_state=0).fit(X, y), contributions=True)

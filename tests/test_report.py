@@ -15,9 +15,9 @@ from ferl._cli.app import app
 from ferl._sklearn import check_rows
 from ferl.metrics import aurc, expected_calibration_error, mean_set_size, set_coverage
 from ferl.report import report_html, write_report
-from ferl.report.summarise import summarise
-from ferl.report.table_reading import NO_LABEL, OTHER_LABEL, TableReading, measures
-from ferl.report.view import View
+from ferl.report.content import summarise
+from ferl.report.judged_table import NO_LABEL, OTHER_LABEL, JudgedTable, measures
+from ferl.report.views import view_of
 from ferl.report.writing import label_codes, render, script_json
 from table_examples import fit_mixed, mixed_table, rows_beside
 
@@ -44,7 +44,7 @@ def read(model, rows, y=None, block=10_000, **options):
     """A table judged in blocks."""
     encoded = check_rows(model, rows)
     truth = None if y is None else label_codes(model.model_, y, len(encoded))
-    reading = TableReading(model.model_, **options)
+    reading = JudgedTable(model.model_, **options)
     for first in range(0, len(encoded), block):
         part = slice(first, first + block)
         reading.add(encoded[part], None if truth is None else truth[part])
@@ -127,7 +127,7 @@ def test_rules_and_tree_are_complete(table, variant):
 def test_rows_without_a_label_and_with_other_labels_are_said_so(model, table):
     y = table.y.astype(object)
     y[:10], y[10:14] = None, "other"
-    found = measures(read(model, table.frame, y), View.of(model.model_).classes)
+    found = measures(read(model, table.frame, y), view_of(model.model_).classes)
     assert (found["n_rows"], found["n_without_label"], found["n_other_labels"]) == (290, 10, 4)
     assert found["confusion"]["rows"][-1]["name"] == "other labels"
     assert sum(found["confusion"]["rows"][-1]["counts"]) == 4
@@ -200,7 +200,7 @@ def test_scripts_make_no_markup_of_text(model, table):
 
 
 def test_an_empty_table_gives_a_report_of_the_model(model):
-    page = render(summarise(model.model_, {}, TableReading(model.model_), "t", "nothing"))
+    page = render(summarise(model.model_, {}, JudgedTable(model.model_), "t", "nothing"))
     assert "No label of nothing is known" in page
     assert "The table has no rows." in page
 

@@ -18,10 +18,9 @@ from ferl._tell.unusual import novelty_scale
 from ferl.export import export_scorecard, reason_codes
 from ferl.metrics import metrics_by_group
 from ferl.report import report_html
-from ferl.report.glossary import glossary
-from ferl.report.shape_charts import _end_texts
-from ferl.report.summarise import summarise
-from ferl.report.table_reading import TableReading
+from ferl.report.charts import _end_texts
+from ferl.report.content import glossary, summarise
+from ferl.report.judged_table import JudgedTable
 from ferl.report.writing import label_codes, percent
 from real_tables import real_table
 from sentences import fitted
@@ -38,7 +37,7 @@ def loans():
 
 
 def summary_of(model, rows, y=None, **options):
-    reading = TableReading(model.model_)
+    reading = JudgedTable(model.model_)
     encoded = check_rows(model, rows)
     reading.add(encoded, None if y is None else label_codes(model.model_, y, len(encoded)))
     return summarise(model.model_, {}, reading, "t", "held_out.csv", **options)
@@ -289,11 +288,13 @@ def test_nothing_is_ruled_out_or_possible_and_proven_is_said_of_certificates_alo
     assert not re.search(r"rule[sd]? out|proven|impossible", text, re.IGNORECASE)
 
 
-@pytest.mark.parametrize("is_wide", [True, False])
-def test_every_word_of_the_page_that_is_explained_is_in_the_glossary(is_wide, loans):
+@pytest.mark.parametrize("kind", ["rules", "trees"])
+def test_every_word_of_the_page_that_is_explained_is_in_the_glossary(kind, loans):
     _, X, y = loans
-    page = report_html(classifier("rules" if is_wide else "deep", random_state=0).fit(X, y), X, y, groups="family")
-    words = glossary(is_wide)
+    page = report_html(
+        classifier({"rules": "rules", "trees": "deep"}[kind], random_state=0).fit(X, y), X, y, groups="family"
+    )
+    words = glossary(kind)
     used = set(re.findall(r'data-term="([^"]*)"', page))
     assert used <= set(words)
     assert {"accuracy", "recall", "belief", "plausibility", "no answer", "ignorance", "novelty"} <= used

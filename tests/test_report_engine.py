@@ -15,7 +15,7 @@ from estimators import classifier
 from ferl import FERLClassifier, FERLTreeClassifier
 from ferl._sklearn import check_rows
 from ferl.report import write_report
-from ferl.report.page_model import numbers
+from ferl.report.page_form import numbers
 from table_examples import fit_mixed, mixed_table, rows_beside
 from tree_examples import tree_classifier
 

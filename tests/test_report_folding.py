@@ -203,7 +203,7 @@ def test_rows_without_an_answer_have_no_label_and_no_changes(browser, loans):
 
 def test_novelty_is_told_by_the_training_rows(browser, loans):
     from ferl._tell.unusual import novelty_scale
-    from ferl.report.shown_rows import unusual_text
+    from ferl.report.content import unusual_text
 
     model, X, path = loans
     open_page(browser, path)

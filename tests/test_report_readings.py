@@ -12,9 +12,9 @@ from ferl import FERLClassifier
 from ferl._models.nearest import nearest_changes
 from ferl._sklearn import check_rows
 from ferl._tell.reasons import read_reasons
-from ferl.report.page_model import numbers
-from ferl.report.summarise import summarise
-from ferl.report.table_reading import TableReading
+from ferl.report.content import summarise
+from ferl.report.judged_table import JudgedTable
+from ferl.report.page_form import numbers
 from table_examples import fit_mixed, mixed_table, rows_beside
 
 N_ROWS = 60
@@ -33,7 +33,7 @@ REASONS = """
 
 
 def page_of(model):
-    return summarise(model.model_, {}, TableReading(model.model_), "t", "r")["page"]
+    return summarise(model.model_, {}, JudgedTable(model.model_), "t", "r")["page"]
 
 
 def found_by_page(model, encoded):

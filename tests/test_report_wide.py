@@ -17,9 +17,9 @@ from ferl._models.shapes import read_shapes
 from ferl._sklearn import check_rows
 from ferl.partition import quantile_partition
 from ferl.report import report_html, write_report
-from ferl.report.shape_charts import BOTTOM, LEFT, RIGHT, TOP
-from ferl.report.summarise import summarise
-from ferl.report.table_reading import TableReading
+from ferl.report.charts import BOTTOM, LEFT, RIGHT, TOP
+from ferl.report.content import summarise
+from ferl.report.judged_table import JudgedTable
 from table_examples import mixed_table, rows_beside
 
 CASES = {2: {"missing_conditions": True}, 3: {}, 5: {"max_conditions": 1, "support_gate": False}}
@@ -32,7 +32,7 @@ def example(request):
 
 
 def summary_of(model, rows):
-    reading = TableReading(model.model_)
+    reading = JudgedTable(model.model_)
     reading.add(check_rows(model, rows), None)
     return summarise(model.model_, {}, reading, "t", "r")
 

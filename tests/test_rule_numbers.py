@@ -10,8 +10,8 @@ from sklearn.datasets import load_iris
 from estimators import classifier
 from ferl import export_latex, export_text, rules_frame
 from ferl.export import overview
-from ferl.report.summarise import summarise
-from ferl.report.table_reading import TableReading
+from ferl.report.content import summarise
+from ferl.report.judged_table import JudgedTable
 
 MODELS = {
     "deep": {"kind": "deep", "max_rules": 8},
@@ -61,7 +61,7 @@ def test_the_overview_has_the_numbers_of_the_data_frame(clf, numbers):
 
 
 def test_the_report_has_the_numbers_of_the_data_frame(clf, numbers):
-    summary = summarise(clf.model_, {}, TableReading(clf.model_), "title", "table")
+    summary = summarise(clf.model_, {}, JudgedTable(clf.model_), "title", "table")
     for rules in (summary["rules"], summary["page"]["rules"]):
         found = {" and ".join(rule["conditions"]).replace("\u00a0", " "): rule["number"] for rule in rules}
         assert found == numbers

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from core_stages import stages
 from ferl import _core
 from oracle import wide
 
@@ -41,7 +44,7 @@ def sample_of(
 
 
 def grow(sample: _core.Sample, **options: Any) -> dict[str, Any]:
-    return _core.grow_wide(sample, OPTIONS | options, None)
+    return _core.grow_rules(sample, _core.RuleOptions(**(OPTIONS | options)), None)
 
 
 def random_table(seed: int, n: int = 120) -> tuple[Floats, Ints, Floats, Ints]:
@@ -111,7 +114,7 @@ def test_knots_are_weighted_quantiles_with_both_ends(seed: int) -> None:
     if seed > 2:  # values far out are no ends
         X[seed, np.flatnonzero(n_categories == 0)] = [1e20, -1e13, 1e9][seed - 3]
     sample = sample_of(X, y, weight, n_categories)
-    for column, found in enumerate(_core.wide_knots(sample)):
+    for column, found in enumerate(stages().knots(sample)):
         if n_categories[column] == 0:
             expected = wide.knots(sample.x[:, column], sample.weight, wide.n_knots(X.shape[1], weight))
             np.testing.assert_array_equal(found, expected)
@@ -127,7 +130,7 @@ def test_a_scan_finds_the_gain_of_the_best_candidate(seed: int, has_base: bool) 
     gradient, hessian = residuals(sample, n_classes, rng)
     base = rng.choice([0.0, 0.3, 1.0], sample.n_rows) if has_base else np.ones(sample.n_rows)
     none = np.zeros(X.shape[1], np.int32)
-    found = _core.wide_scan(sample, gradient, hessian, base, none, 0)
+    found = stages().scan(sample, gradient, hessian, base, none, 0)
     fires = firings(found, sample.x) * base[:, None]
     up, down = {}, {}
     for rule, node in enumerate(found["rule_node"]):
@@ -162,7 +165,7 @@ def test_the_first_rule_gains_at_least_as_much_as_any_single_condition(seed: int
     ones = np.ones(sample.n_rows)
     most = wide.n_knots(4, weight)
     singles = [wide.best_ramps(sample.x[:, j], sample.weight, most, gradient, hessian, ones)[0] for j in range(4)]
-    grown = _core.wide_path(sample, False, tau, 3, 1)
+    grown = stages().path(sample, False, tau, 3, 1)
     n_conditions = len(grown["parent"]) - 1
     own = wide.gain(firings(grown, sample.x)[:, 0], gradient, hessian) - tau * n_conditions
     assert own >= max(singles) - tau - 1e-3
@@ -180,12 +183,12 @@ def test_a_refit_reaches_the_least_objective(n_classes: int, strength: float, is
     sign = np.zeros(12, np.int32)
     ridge = strength * rng.choice([0.5, 1.0, 2.0], 12)
     offset = rng.normal(size=target.shape) * is_offset
-    found = _core.wide_refit(firing, target, weight, sign, ridge, offset, 1)
+    found = _core.refit_rules(firing, target, weight, sign, ridge, offset, 1)
     reached = wide.objective(firing, target, weight, ridge, found["weight"], found["prior"], offset)
     assert reached == pytest.approx(wide.optimum(firing, target, weight, ridge, sign, offset), rel=1e-5)
     assert found["objective"] == pytest.approx(reached, rel=1e-5)
     with pytest.raises(ValueError, match="offset one row per row"):
-        _core.wide_refit(firing, target, weight, sign, ridge, offset[:-1].copy(), 1)
+        _core.refit_rules(firing, target, weight, sign, ridge, offset[:-1].copy(), 1)
 
 
 def test_a_bounded_refit_keeps_the_signs_and_reaches_the_least_objective() -> None:
@@ -194,7 +197,7 @@ def test_a_bounded_refit_keeps_the_signs_and_reaches_the_least_objective() -> No
     y = (firing @ rng.normal(size=10) + rng.normal(size=150) > 0).astype(int)
     sign = np.array([1, -1, 1, -1, 1, -1, 0, 0, 1, -1], np.int32)
     ridge, offset = np.ones(10), np.zeros((150, 2))
-    found = _core.wide_refit(firing, np.eye(2)[y], weight, sign, ridge, offset, 1)
+    found = _core.refit_rules(firing, np.eye(2)[y], weight, sign, ridge, offset, 1)
     assert (found["weight"][:, 1] * sign >= 0).all()
     assert (found["weight"][:, 1] * sign == 0).sum() > 2  # some bounds hold weights back
     reached = wide.objective(firing, np.eye(2)[y], weight, ridge, found["weight"], found["prior"])
@@ -210,9 +213,9 @@ def test_pruning_drops_the_rule_that_costs_least_and_stays_near_its_answers(n_cl
     weight -= weight.mean(axis=1, keepdims=True)
     p = softmax(prior + firing @ weight, axis=1)
     costs = wide.dropping_costs(firing, rows, weight, prior, 0.25 * 4.0)
-    one = _core.wide_prune(firing, rows, weight, prior, 0.0, 8, 4.0)
+    one = stages().prune(firing, rows, weight, prior, 0.0, 8, 4.0)
     assert set(range(9)) - set(one["kept"]) == {int(costs.argmin())}
-    found = _core.wide_prune(firing, rows, weight, prior, 0.02, 9, 0.1)
+    found = stages().prune(firing, rows, weight, prior, 0.02, 9, 0.1)
     q = softmax(found["prior"] + firing[:, found["kept"]] @ found["weight"], axis=1)
     assert 0 < len(found["kept"]) < 9
     assert found["divergence"] == pytest.approx(wide.divergence(p, q, rows), abs=1e-5)
@@ -227,8 +230,8 @@ def test_rules_that_are_worth_little_are_left_out(n_classes: int, worth: float) 
     weight, prior = rng.normal(size=(9, n_classes)) * np.linspace(0.1, 4, 9)[:, None], np.zeros(n_classes)
     weight -= weight.mean(axis=1, keepdims=True)
     p = softmax(prior + firing @ weight, axis=1)
-    smaller = {n: _core.wide_prune(firing, rows, weight, prior, 0.0, n, 0.1)["divergence"] for n in range(10)}
-    found = _core.wide_prune(firing, rows, weight, prior, 0.0, 9, 0.1, worth)
+    smaller = {n: stages().prune(firing, rows, weight, prior, 0.0, n, 0.1)["divergence"] for n in range(10)}
+    found = stages().prune(firing, rows, weight, prior, 0.0, 9, 0.1, worth)
     assert len(found["kept"]) == wide.worthwhile_size(smaller, p, rows, worth)
     assert len(found["kept"]) < 9
 
@@ -295,6 +298,31 @@ def test_many_rows_are_learned_alike_by_any_number_of_threads() -> None:
     assert (probabilities(expected, X).argmax(axis=1) == y).mean() > 0.8
 
 
+def test_every_number_that_was_tuned_is_named_with_its_reason_and_can_be_changed() -> None:
+    header = Path(__file__).parents[1] / "cpp" / "rules" / "tuning.h"
+    if not header.exists():
+        pytest.skip("the sources of the core are not here")
+    text = header.read_text()
+    kinds = r"(?:std::vector<[^>]*>|std::size_t|double|int)"
+    declared = re.findall(rf"^(.*)\n {{2}}{kinds} (\w+) = [^;]*;", text, re.MULTILINE)
+    assert {name for _, name in declared} == {name for name in dir(_core.Tuning) if not name.startswith("_")}
+    assert len(declared) > 80
+    assert all(reason.strip().startswith("//") for reason, _ in declared)
+    X, y, weight, n_categories = random_table(2)
+    sample, tuning = sample_of(X, y, weight, n_categories), _core.Tuning()
+    usual = grow(sample)
+    assert same_bits(usual, grow(sample, tuning=tuning))
+    tuning.ridges = [1000.0]
+    assert {choice[3] for choice in grow(sample, tuning=tuning)["choices"]} == {1000.0}
+    assert same_bits(usual, grow(sample))
+    for wrong in ({"max_knots": 99}, {"path_rows": 4}, {"ridges": []}, {"scales": [2.0]}, {"refit_every": 0}):
+        tuning = _core.Tuning()
+        for name, value in wrong.items():
+            setattr(tuning, name, value)
+        with pytest.raises(ValueError, match="must"):
+            _core.RuleOptions(tuning=tuning)
+
+
 PROGRAM = """
 import hashlib
 import numpy as np
@@ -307,17 +335,16 @@ for n_classes in (2, 3, 11):
     X[::9, 1] = np.nan
     sampler = _core.Sampler(np.zeros(5, np.int32), n_classes, 0, 2**48, 0, np.arange(5, dtype=np.int32))
     sampler.add(X, y, rng.choice([0.5, 1.0, 3.0], 700), 0, 1)
-    options = dict(max_rules=150, max_conditions=3, prune=0.003, monotone=[], n_threads=1, seed=0)
     inf, sample = np.inf, sampler.finish(1)
     ends = [[-inf, -inf, -1, 0], [-1, 0, 0, 1], [0.2, 0.2, inf, inf]]
     words = np.repeat(np.arange(5, dtype=np.int32), 3), np.tile(ends, (5, 1))
     for conditions in (None, words):
-        grown = _core.grow_wide(sample, options | {"words": conditions}, None)
+        grown = _core.grow_rules(sample, _core.RuleOptions(words=conditions, prune=0.003), None)
         for name in ("feature", "trapezoid", "share", "weight", "prior"):
             digest.update(grown[name].tobytes())
 phi = np.where(rng.random((5000, 9)) < 0.6, rng.integers(0, 2, (5000, 9)), rng.random((5000, 9)))
 target, sign = np.eye(3)[rng.integers(0, 3, 5000)], np.zeros(9, np.int32)
-found = _core.wide_refit(phi, target, np.ones(5000), sign, np.ones(9), np.zeros((5000, 3)), 1, is_packed=True)
+found = _core.refit_rules(phi, target, np.ones(5000), sign, np.ones(9), np.zeros((5000, 3)), 1, is_packed=True)
 digest.update(found["weight"].tobytes())
 print(digest.hexdigest())
 """
@@ -340,7 +367,7 @@ def test_packed_firings_are_the_same_firings(n_classes: int, share_between: floa
     firing = np.where(is_between, rng.random((n, 11)), rng.random((n, 11)) < 0.3)
     target = np.eye(n_classes)[rng.integers(0, n_classes, n)]
     plain, packed = (
-        _core.wide_refit(
+        _core.refit_rules(
             firing, target, np.ones(n), np.zeros(11, np.int32), np.ones(11), np.zeros((n, n_classes)), 2, is_packed=own
         )
         for own in (False, True)
@@ -383,7 +410,7 @@ def test_progress_is_reported_and_an_exception_stops_the_work() -> None:
         X = rng.normal(size=(n, 30))
         y = (X[:, :3].prod(axis=1) + rng.normal(size=n) > 0).astype(np.int32)
         try:
-            _core.grow_wide(sample_of(X, y), OPTIONS, stop)
+            _core.grow_rules(sample_of(X, y), _core.RuleOptions(**OPTIONS), stop)
         except KeyboardInterrupt:
             is_stopped = True
         n *= 2

@@ -16,7 +16,8 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ferl import FERLClassifier, FERLTreeClassifier, _core, export_text, load_model, save_model
+from core_stages import stages
+from ferl import FERLClassifier, FERLTreeClassifier, export_text, load_model, save_model
 from ferl.partition import FuzzySet, LinguisticVariable, quantile_partition, terms
 from oracle import wide
 from oracle.linguistic import Term
@@ -59,7 +60,7 @@ def test_a_scan_finds_the_gain_of_the_best_word(seed: int, sign: int) -> None:
     monotone = np.array([1, -1, 1, 0, 0, 0], np.int32) * sign
     words = random_words(rng, sample.x, n_categories)
     slopes = gradient[:, -1:] if sign else gradient
-    found = _core.wide_scan(sample, slopes, hessian, base, monotone, 0, arrays(words))
+    found = stages().scan(sample, slopes, hessian, base, monotone, 0, arrays(words))
     gains = dict.fromkeys(range(X.shape[1]), 0.0)
     for node, gain in zip(found["rule_node"], found["gain"], strict=True):
         column, ends = int(found["feature"][node]), tuple(found["trapezoid"][node].tolist())

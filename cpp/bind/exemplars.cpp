@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "bind/tree.h"
-#include "learn/cover.h"
-#include "read/novelty.h"
+#include "novelty/cover.h"
+#include "novelty/novelty.h"
 
 namespace ferl::python {
 
@@ -27,8 +27,8 @@ Exemplars checked_exemplars(const BoundTree& tree, const CMatrix& row, const Ind
   require(std::all_of(exemplar.data(), exemplar.data() + exemplar.size(), in_range(-1, row.shape(0))),
           "Every exemplar must be a row of exemplar_row.");
   require(std::all_of(group.data(), group.data() + n, in_range(-1, n)), "Every group must be a node, or -1.");
-  return {copy(row), exemplar.data(), exemplar.shape(1), copy(group),
-          {copy(centre), copy(per_unit), copy(n_categories)}};
+  return {
+      copy(row), exemplar.data(), exemplar.shape(1), copy(group), {copy(centre), copy(per_unit), copy(n_categories)}};
 }
 
 // As the search of the nearest exemplar sees rows: in units, in single precision, numbers too far away equally far.

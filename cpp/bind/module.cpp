@@ -2,9 +2,9 @@
 #include "bind/array.h"
 #include "core/exponential.h"
 #include "core/kernels.h"
-#include "learn/moments.h"
-#include "read/evidence.h"
-#include "read/novelty.h"
+#include "novelty/novelty.h"
+#include "rows/moments.h"
+#include "trees/evidence.h"
 
 NB_MODULE(_core, m) {
   m.doc() = "The compiled core of ferl.";
@@ -24,8 +24,8 @@ NB_MODULE(_core, m) {
   m.attr("WEIGHT_SPAN") = ferl::kWeightSpan;
   m.def("instruction_set", &ferl::instruction_set, "0: the baseline; 3 or 4: x86-64-v3 or v4.");
   ferl::python::bind_sampler(m);
-  ferl::python::bind_growth(m);
-  ferl::python::bind_wide(m);  // after the sampler, whose class it uses
+  ferl::python::bind_trees(m);
+  ferl::python::bind_rules(m);  // after the sampler, whose class it uses
   ferl::python::bind_moments(m);
   ferl::python::bind_tree(m);
   ferl::python::bind_sources(m);

@@ -4,7 +4,7 @@
 
 #include "bind/table.h"
 #include "bind/tree.h"
-#include "learn/moments.h"
+#include "rows/moments.h"
 
 namespace ferl::python {
 
@@ -35,8 +35,7 @@ class BoundMoments {
                const Words& key_bound, std::uint64_t seed, const Codes& columns)
       : tree_(tree_of(parent, feature, trapezoid, share, category_start, category)), n_columns_(low.shape(0)),
         n_classes_(n_classes), n_categories_(n_categories), low_(copy(low)), high_(copy(high)),
-        most_weight_(most_weight),
-        moments_(tree_, checked(n_exemplars, key_bound, seed, columns)) {}
+        most_weight_(most_weight), moments_(tree_, checked(n_exemplars, key_bound, seed, columns)) {}
 
   void add(const Matrix& x, const Codes& y, const Vector& weight, int n_threads, const nb::object& report) {
     const Turn turn(busy_);
@@ -76,18 +75,18 @@ class BoundMoments {
     const auto x = entry<CMatrix>(state, "x");
     const auto exemplar = entry<Indices>(state, "exemplar");
     require(low.shape(0) == n && high.shape(0) == n && exemplar.shape(0) == n && x.shape(0) == key.shape(0) &&
-                x.shape(1) == n_columns_, "The arrays of a state must fit together, and this tree.");
+                x.shape(1) == n_columns_,
+            "The arrays of a state must fit together, and this tree.");
     check_rows(x, n_categories_);
     const auto n_rows = static_cast<NodeId>(key.shape(0));
     require(std::all_of(exemplar.data(), exemplar.data() + exemplar.size(),
                         [=](NodeId index) { return index >= -1 && index < n_rows; }),
             "Every exemplar must be a row of the state.");
-    moments_.add(MomentSums{sums_from_numpy(state, "of_class", n * n_classes_),
-                            sums_from_numpy(state, "first", n * n_columns_),
-                            sums_from_numpy(state, "second", n * n_columns_),
-                            sums_from_numpy(state, "known", n * n_columns_), copy(low), copy(high)},
-                 ExemplarTable{copy(key), copy(x), exemplar.shape(1), copy(exemplar)},
-                 entry<std::uint64_t>(state, "n_rows"));
+    moments_.add(
+        MomentSums{sums_from_numpy(state, "of_class", n * n_classes_), sums_from_numpy(state, "first", n * n_columns_),
+                   sums_from_numpy(state, "second", n * n_columns_), sums_from_numpy(state, "known", n * n_columns_),
+                   copy(low), copy(high)},
+        ExemplarTable{copy(key), copy(x), exemplar.shape(1), copy(exemplar)}, entry<std::uint64_t>(state, "n_rows"));
   }
 
   nb::dict finish() {
@@ -140,12 +139,11 @@ class BoundMoments {
 
 void bind_moments(nb::module_& m) {
   nb::class_<BoundMoments>(m, "Moments")
-      .def(nb::init<const Codes&, const Codes&, const CMatrix&, const Vector&, const Codes&, const Vector&,
-                    const Codes&, int, const Vector&, const Vector&, double, std::size_t, const Words&, std::uint64_t,
-                    const Codes&>(),
-           "parent"_a, "feature"_a, "trapezoid"_a, "share"_a, "category_start"_a, "category"_a, "n_categories"_a,
-           "n_classes"_a, "low"_a, "high"_a, "most_weight"_a, "n_exemplars"_a, "key_bound"_a, "seed"_a,
-           "columns"_a)
+      .def(
+          nb::init<const Codes&, const Codes&, const CMatrix&, const Vector&, const Codes&, const Vector&, const Codes&,
+                   int, const Vector&, const Vector&, double, std::size_t, const Words&, std::uint64_t, const Codes&>(),
+          "parent"_a, "feature"_a, "trapezoid"_a, "share"_a, "category_start"_a, "category"_a, "n_categories"_a,
+          "n_classes"_a, "low"_a, "high"_a, "most_weight"_a, "n_exemplars"_a, "key_bound"_a, "seed"_a, "columns"_a)
       .def("add", &BoundMoments::add, "x"_a, "y"_a, "weight"_a, "n_threads"_a, "report"_a.none())
       .def("state", &BoundMoments::state)
       .def("merge", &BoundMoments::merge, "state"_a)

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "bind/array.h"
-#include "read/nearest_flip.h"
+#include "proofs/nearest_flip.h"
 
 namespace ferl::python {
 
@@ -21,10 +21,9 @@ inline void check_flips(const Matrix& row, int label, int n_classes, const Codes
   require(label >= 0 && label < n_classes, "label must be at least 0 and below n_classes.");
   const std::size_t n = columns.shape(0);
   const MatrixView x = view(row);
-  require(std::all_of(columns.data(), columns.data() + n,
-                      [&](Column f) {
-                        return f >= 0 && static_cast<std::size_t>(f) < x.n_columns && std::isfinite(x(0, f));
-                      }),
+  require(std::all_of(
+              columns.data(), columns.data() + n,
+              [&](Column f) { return f >= 0 && static_cast<std::size_t>(f) < x.n_columns && std::isfinite(x(0, f)); }),
           "Every column must be one of the row's that holds a finite number.");
   require(width.shape(0) == n, "width needs one number per column.");
   for (const OutMatrix* out : {&at, &proven})

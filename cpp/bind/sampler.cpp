@@ -3,8 +3,7 @@
 #include <numeric>
 
 #include "bind/table.h"
-#include "learn/bootstrap.h"
-#include "learn/sampler.h"
+#include "rows/sampler.h"
 
 namespace ferl::python {
 
@@ -139,19 +138,6 @@ std::uint64_t rows_digest(const Matrix& x, const Codes& y, const Vector& weight)
   return sum;
 }
 
-// For the oracle, which grows its own tree on the same rows and resamples.
-nb::object resample(const Sample& sample, int n_resamples) {
-  require(n_resamples > 0 && n_resamples <= 1000, "n_resamples must be between 1 and 1000.");
-  auto monitor = python_monitor(nb::none());
-  ThreadPool pool(1, [&] { monitor.tick(0); });
-  const Resamples resamples(sample, n_resamples, pool);
-  std::vector<double> counts;
-  for (Row i = 0; i < sample.n_rows; ++i)
-    for (int b = 0; b < n_resamples; ++b)
-      counts.push_back(resamples.counts(b / kLanes, i)[b % kLanes] * resamples.occurrence(i));
-  return to_numpy(std::move(counts), {sample.n_rows, static_cast<std::size_t>(n_resamples)});
-}
-
 }  // namespace
 
 void bind_sampler(nb::module_& m) {
@@ -173,7 +159,6 @@ void bind_sampler(nb::module_& m) {
       .def_prop_ro("high", &BoundSampler::high)
       .def_prop_ro("most_weight", &BoundSampler::most_weight);
   m.def("rows_digest", &rows_digest, "x"_a, "y"_a, "weight"_a);
-  m.def("resample", &resample, "sample"_a, "n_resamples"_a);
 }
 
 }  // namespace ferl::python

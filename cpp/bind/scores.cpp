@@ -4,9 +4,8 @@
 
 #include "bind/proofs.h"
 #include "bind/tree.h"
-#include "read/certify.h"
-#include "read/score_proof.h"
-#include "read/scores.h"
+#include "rules/score_proof.h"
+#include "rules/scores.h"
 
 namespace ferl::python {
 
@@ -133,7 +132,7 @@ class BoundScores {
   }
 
   const BoundTree& tree_;  // Python keeps it alive
-  Weights weights_;
+  RuleWeights weights_;
   Supports supports_;
   std::size_t n_columns_ = 0;
 };
@@ -164,8 +163,8 @@ void bind_scores(nb::module_& m) {
            "probability"_a.noconvert(), "ignorance"_a.noconvert(), "conflict"_a.noconvert())
       .def("certified_radius", &BoundScores::certified_radius, "x"_a, "label"_a, "scale"_a, "n_threads"_a,
            "out"_a.noconvert())
-      .def("nearest_flips", &BoundScores::nearest_flips, "row"_a, "label"_a, "columns"_a, "width"_a,
-           "at"_a.noconvert(), "proven"_a.noconvert())
+      .def("nearest_flips", &BoundScores::nearest_flips, "row"_a, "label"_a, "columns"_a, "width"_a, "at"_a.noconvert(),
+           "proven"_a.noconvert())
       .def("entropy", &BoundScores::entropy, "x"_a, "n_threads"_a, "out"_a.noconvert())
       .def("supports", &BoundScores::supports, "x"_a, "out"_a.noconvert())
       .def_prop_ro("gate", &BoundScores::gate);

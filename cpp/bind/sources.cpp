@@ -4,9 +4,9 @@
 
 #include "bind/proofs.h"
 #include "bind/tree.h"
-#include "read/certify.h"
-#include "read/evidence.h"
-#include "read/tree_row_proof.h"
+#include "trees/evidence.h"
+#include "trees/label_proof.h"
+#include "trees/tree_row_proof.h"
 
 namespace ferl::python {
 
@@ -16,12 +16,12 @@ namespace {
 
 using Flags = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;  // bool or uint8
 
-Rule rule_named(const std::string& name) {
-  if (name == "dempster") return Rule::dempster;
-  if (name == "cautious") return Rule::cautious;
-  if (name == "chain") return Rule::chain;
+Combination combination_named(const std::string& name) {
+  if (name == "dempster") return Combination::dempster;
+  if (name == "cautious") return Combination::cautious;
+  if (name == "chain") return Combination::chain;
   require(name == "vote", "The combination must be dempster, cautious, chain or vote.");
-  return Rule::vote;
+  return Combination::vote;
 }
 
 std::vector<std::uint8_t> flags_of(const Flags& flags) {
@@ -40,8 +40,12 @@ class BoundSources {
     require(consequent.shape(0) == n && reliability.shape(0) == n && is_source.shape(0) == n,
             "consequent, reliability and is_source must have one row per node.");
     require(consequent.shape(1) > 0, "consequent must have one column per class.");
-    sources_ = {copy(consequent), copy(reliability), flags_of(is_source), static_cast<int>(consequent.shape(1)),
-                rule_named(combination), gated};
+    sources_ = {copy(consequent),
+                copy(reliability),
+                flags_of(is_source),
+                static_cast<int>(consequent.shape(1)),
+                combination_named(combination),
+                gated};
     require(std::all_of(sources_.consequent.begin(), sources_.consequent.end(),
                         [](double p) { return p >= 0 && std::isfinite(p); }),
             "Every number of consequent must be finite and not negative.");
@@ -62,7 +66,8 @@ class BoundSources {
   void certified_radius(const Matrix& x, const Codes& label, const Vector& scale, int n_threads, OutVector out) const {
     tree_.check_box(x, scale);
     check_labels(x, label, sources_.n_classes, out);
-    require(sources_.rule == Rule::dempster || sources_.rule == Rule::vote, "Only dempster and vote can be certified.");
+    require(sources_.combination == Combination::dempster || sources_.combination == Combination::vote,
+            "Only dempster and vote can be certified.");
     nb::gil_scoped_release no_gil;
     ferl::certified_radius({tree_.tree(), sources_, scale.data()}, view(x), label.data(), n_threads, out.data());
   }

@@ -67,9 +67,8 @@ void check_rows(const CMatrix& x, const Codes& n_categories) {
 void check_state_version(const nb::dict& state) {
   int version = 0;
   if (!state.contains("version") || !nb::try_cast<int>(state["version"], version) || version != kStateVersion)
-    throw std::invalid_argument(
-        "A state of another version cannot be read; this is version " + std::to_string(kStateVersion) +
-        ". Run the same version of ferl in all processes.");
+    throw std::invalid_argument("A state of another version cannot be read; this is version " +
+                                std::to_string(kStateVersion) + ". Run the same version of ferl in all processes.");
 }
 
 void check_key_columns(const Codes& columns, std::size_t n_columns) {

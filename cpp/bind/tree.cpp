@@ -3,9 +3,9 @@
 #include <array>
 
 #include "bind/tree.h"
-#include "read/certify.h"
-#include "read/fire.h"
-#include "read/novelty.h"
+#include "core/fire.h"
+#include "novelty/novelty.h"
+#include "proofs/certify.h"
 
 namespace ferl::python {
 
@@ -18,9 +18,9 @@ Tree tree_of(const Codes& parent, const Codes& feature, const CMatrix& trapezoid
           "parent, feature, trapezoid and share must have one row per node.");
   require(n > 0 && category_start.shape(0) == n + 1, "category_start must have one number per node, and the end.");
   const std::int32_t* start = category_start.data();
-  require(start[0] == 0 && std::is_sorted(start, start + n + 1) &&
-              static_cast<std::size_t>(start[n]) == category.shape(0),
-          "category_start must rise from 0 to the number of memberships.");
+  require(
+      start[0] == 0 && std::is_sorted(start, start + n + 1) && static_cast<std::size_t>(start[n]) == category.shape(0),
+      "category_start must rise from 0 to the number of memberships.");
   check_trapezoids(trapezoid);
   const auto is_share = [](double value) { return value >= 0 && value <= 1 + 1e-9; };
   require(all_of(share, is_share), "Every share must be between 0 and 1.");
@@ -30,8 +30,12 @@ Tree tree_of(const Codes& parent, const Codes& feature, const CMatrix& trapezoid
   for (std::size_t o = 0; o < n; ++o) {
     require(o == 0 || feature.data()[o] >= 0, "Every node but the root needs a feature.");
     const double* ends = trapezoid.data() + 4 * o;
-    grown.add(parent.data()[o], {feature.data()[o], {ends[0], ends[1], ends[2], ends[3]}, share.data()[o],
-                                 {category.data() + start[o], category.data() + start[o + 1]}}, 0.0);
+    grown.add(parent.data()[o],
+              {feature.data()[o],
+               {ends[0], ends[1], ends[2], ends[3]},
+               share.data()[o],
+               {category.data() + start[o], category.data() + start[o + 1]}},
+              0.0);
   }
   return make_tree(grown);
 }
@@ -106,16 +110,6 @@ void support_deficit(const BoundTree& own, const Matrix& x, int n_threads, OutMa
   ferl::support_deficit(own.tree(), view(x), n_threads, out.data());
 }
 
-void bound(const BoundTree& own, const Matrix& x, double radius, const Vector& scale, bool gated, int n_threads,
-           OutMatrix low, OutMatrix high) {
-  own.check_box(x, scale);
-  for (const OutMatrix* out : {&low, &high})
-    require(out->shape(0) == x.shape(0) && out->shape(1) == own.size(),
-            "low and high must have shape (n_rows, n_nodes).");
-  nb::gil_scoped_release no_gil;
-  bound_firings(own.tree(), view(x), radius, scale.data(), gated, n_threads, low.data(), high.data());
-}
-
 void open_radius(const BoundTree& own, const Matrix& x, const Vector& scale, int n_threads, OutVector out) {
   own.check_box(x, scale);
   require(out.shape(0) == x.shape(0), "out needs one number per row of X.");
@@ -136,8 +130,6 @@ void bind_tree(nb::module_& m) {
       .def_prop_ro("gate", &gate)
       .def_prop_ro("is_split", &is_split)
       .def("fire", &fire, "x"_a, "gated"_a, "n_threads"_a, "out"_a.noconvert())
-      .def("bound", &bound, "x"_a, "radius"_a, "scale"_a, "gated"_a, "n_threads"_a, "low"_a.noconvert(),
-           "high"_a.noconvert())
       .def("open_radius", &open_radius, "x"_a, "scale"_a, "n_threads"_a, "out"_a.noconvert())
       .def("residual", &residual, "mean"_a, "precision"_a, "x"_a, "n_threads"_a, "out"_a.noconvert())
       .def("support_deficit", &support_deficit, "x"_a, "n_threads"_a, "out"_a.noconvert());

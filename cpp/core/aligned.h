@@ -18,7 +18,9 @@ struct LineAllocator {
   T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), kLine)); }
   void deallocate(T* at, std::size_t) { ::operator delete(at, kLine); }  // not by size: clang has no such function
   template <class U>
-  bool operator==(const LineAllocator<U>&) const { return true; }
+  bool operator==(const LineAllocator<U>&) const {
+    return true;
+  }
 };
 
 template <class T>

@@ -34,10 +34,26 @@ inline double to_double(Int128 value) {
 
 }  // namespace ferl
 
-// GCC's own target_clones would not do: it lowers explicit vectors before it clones, so that every clone keeps the
-// baseline's short ones. Elsewhere than GCC on x86-64 the baseline is used.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+// On x86-64 the kernels are compiled once for each instruction set, by pragmas that set the target of what follows. (GCC's
+// own target_clones would not do: it lowers explicit vectors before it clones, so that every clone keeps the baseline's
+// short ones.) clang-cl has no function that names the machine's features, and takes the baseline.
+#if defined(__x86_64__) && !defined(_MSC_VER)
 #define FERL_MULTIVERSION 1
 #else
 #define FERL_MULTIVERSION 0
+#endif
+
+// FERL_TARGET_V3 and FERL_TARGET_V4 begin functions for x86-64-v3 and v4, FERL_TARGET_END ends them. clang's pragma names
+// features, not levels.
+#if FERL_MULTIVERSION && defined(__clang__)
+#define FERL_V3_FEATURES "avx,avx2,bmi,bmi2,cx16,f16c,fma,lzcnt,movbe,popcnt,sahf,sse3,sse4.1,sse4.2,ssse3,xsave"
+#define FERL_PRAGMA(text) _Pragma(#text)
+#define FERL_TARGET(features) FERL_PRAGMA(clang attribute push(__attribute__((target(features))), apply_to = function))
+#define FERL_TARGET_V3 FERL_TARGET(FERL_V3_FEATURES)
+#define FERL_TARGET_V4 FERL_TARGET(FERL_V3_FEATURES ",avx512f,avx512bw,avx512cd,avx512dq,avx512vl")
+#define FERL_TARGET_END _Pragma("clang attribute pop")
+#elif FERL_MULTIVERSION
+#define FERL_TARGET_V3 _Pragma("GCC push_options") _Pragma("GCC target(\"arch=x86-64-v3\")")
+#define FERL_TARGET_V4 _Pragma("GCC push_options") _Pragma("GCC target(\"arch=x86-64-v4\")")
+#define FERL_TARGET_END _Pragma("GCC pop_options")
 #endif

@@ -30,14 +30,9 @@ JsonSize json_size(std::string_view text) {
       case '}':
         if (depth > 0) --depth;  // one too many is the parser's to refuse
         break;
-      case ':':
-        ++found.n_pairs;
-        break;
-      case ',':
-        ++found.n_separators;
-        break;
-      default:
-        break;
+      case ':': ++found.n_pairs; break;
+      case ',': ++found.n_separators; break;
+      default: break;
     }
   }
   return found;

@@ -41,7 +41,7 @@ struct TermRows {
   double share;     // the membership of a missing value
 };
 
-// What the evidence of all nodes says of these rows, see learn/word_evidence.h.
+// What the evidence of all nodes says of these rows, see trees/word_evidence.h.
 struct EvidenceRows {
   const double* plausible;  // of class c: plausible + c * stride
   std::size_t stride;

@@ -50,10 +50,10 @@ class ThreadPool {
   const std::function<void()> poll_;
   const std::thread::id owner_ = std::this_thread::get_id();
   std::vector<std::thread> helpers_;
-  std::mutex mutex_;               // of what follows
-  std::condition_variable wake_;   // helpers, when there is a job
-  std::condition_variable done_;   // whoever waits for helpers
-  std::vector<Job*> jobs_;         // the oldest first: the largest tasks
+  std::mutex mutex_;                  // of what follows
+  std::condition_variable wake_;      // helpers, when there is a job
+  std::condition_variable done_;      // whoever waits for helpers
+  std::vector<Job*> jobs_;            // the oldest first: the largest tasks
   std::atomic<unsigned> n_calls_{0};  // jobs so far; read without the mutex by those who look out for one
   bool has_started_ = false, is_over_ = false;
 };

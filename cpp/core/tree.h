@@ -16,9 +16,9 @@ inline constexpr double kUnseenGate = 0.5;
 
 struct Node {
   std::size_t parent = 0;
-  std::size_t end = 0;   // one past the last node of the subtree: the children of o are o + 1, node[o + 1].end, ...
+  std::size_t end = 0;  // one past the last node of the subtree: the children of o are o + 1, node[o + 1].end, ...
   std::size_t depth = 0;
-  Column column = -1;    // of the node's own condition; the root has none
+  Column column = -1;  // of the node's own condition; the root has none
   Trapezoid membership;
   Gate gate;
   double share = 0;              // of its parent's weight: the membership of a missing value
@@ -65,11 +65,11 @@ inline constexpr CutSpread kNoCuts{kNaN, kNaN, kNaN};  // where no split is
 // What growth finds, in pre-order: the conditions of a tree and what those below each node gained.
 struct GrownTree {
   std::vector<NodeId> parent;
-  std::vector<Column> column;     // -1 at the root, as the parent
-  std::vector<double> trapezoid;  // [node][4]
-  std::vector<double> gain;       // times weight; zero at leaves
-  std::vector<double> cuts;       // [node][3]: of the split below it, as CutSpread
-  std::vector<double> share;      // of the parent's weight: the membership of a missing value
+  std::vector<Column> column;                 // -1 at the root, as the parent
+  std::vector<double> trapezoid;              // [node][4]
+  std::vector<double> gain;                   // times weight; zero at leaves
+  std::vector<double> cuts;                   // [node][3]: of the split below it, as CutSpread
+  std::vector<double> share;                  // of the parent's weight: the membership of a missing value
   std::vector<std::vector<double>> category;  // as in Node
   std::vector<std::uint64_t> key_bound;       // no exemplar of the node has a larger key
 

@@ -13,7 +13,7 @@ using Label = std::int32_t;   // class code 0..C-1, as numpy.unique gives them, 
 using Column = std::int32_t;  // feature number; -1 at the root, which has no condition
 using NodeId = std::int32_t;  // node number; -1: the root has no parent, a leaf no child
 
-// A bound of the keys of rows (see learn/hash.h) that lets every key through.
+// A bound of the keys of rows (see rows/hash.h) that lets every key through.
 inline constexpr std::uint64_t kAnyKey = std::numeric_limits<std::uint64_t>::max();
 
 // A matrix of doubles owned by somebody else, in either memory order.

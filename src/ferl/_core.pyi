@@ -60,44 +60,173 @@ class Moments:
         seed: int,
         columns: Ints,
     ) -> None: ...
-    def add(
-        self, x: Floats, y: Ints, weight: Floats, n_threads: int, report: Callable[[int], object] | None
-    ) -> None: ...
+    def add(self, x: Floats, y: Ints, weight: Floats, n_threads: int, report: Report) -> None: ...
     def state(self) -> dict[str, Any]: ...
     def merge(self, state: dict[str, Any]) -> None: ...
     def finish(self) -> dict[str, Any]: ...
 
-def grow_tree(sample: Sample, options: dict[str, Any], report: Callable[[int], object] | None) -> dict[str, Any]: ...
+Report = Callable[[int], object] | None
+
+class SplitOptions:
+    def __init__(
+        self,
+        *,
+        max_rules: int = 150,
+        max_depth: int = 12,
+        min_leaf_weight: float = 2.0,
+        min_gain: float = 0.0,
+        patience: int = 0,
+        min_coverage: float = 0.0,
+        criterion: str = "gini",
+        n_resamples: int = 25,
+        band: str = "mean_std",
+        band_scale: float = 1.0,
+        two_mode: bool = True,
+        n_exemplars: int = 0,
+        n_banded_features: int = 1,
+        class_unit: list[float],
+        monotone: list[int] = [],
+        n_threads: int = 1,
+    ) -> None: ...
+
+class WordOptions:
+    def __init__(
+        self,
+        *,
+        max_rules: int = 15,
+        max_depth: int = 5,
+        min_leaf_weight: float = 2.0,
+        min_gain: float = 0.005,
+        patience: int = 3,
+        min_coverage: float = 0.0,
+        min_rule_worth: float = 0.045,
+        soft_share: float = 1.0,
+        n_threads: int = 1,
+    ) -> None: ...
+
+def grow_tree(sample: Sample, options: SplitOptions, report: Report) -> dict[str, Any]: ...
 def grow_words(
     sample: Sample,
     term_feature: Ints,
     term_trapezoid: Floats,
     term_is_complement: Ints,
-    options: dict[str, Any],
-    report: Callable[[int], object] | None,
+    options: WordOptions,
+    report: Report,
 ) -> dict[str, Any]: ...
-def resample(sample: Sample, n_resamples: int) -> Floats: ...
+
+# What learning rules is tuned with; cpp/rules/tuning.h has what each number does and why it is what it is.
+class Tuning:
+    def __init__(self) -> None: ...
+    knot_budget: int
+    min_knots: int
+    max_knots: int
+    weight_per_knot: float
+    least_gap: float
+    far_out: float
+    least_share: float
+    linear_tau: float
+    empty_tau: float
+    linear_rules: int
+    linear_curves: int
+    scan_work: int
+    min_scan_rows: int
+    max_scan_rows: int
+    most_active_work: float
+    min_active: int
+    feature_work: float
+    least_spread: float
+    set_orderings: int
+    luck_deviations: float
+    smoothing: float
+    least_weight: float
+    beam: int
+    random_starts: int
+    single_candidates: int
+    pair_extensions: int
+    pair_candidates: int
+    newton_share: float
+    newton_smoothing: float
+    most_step: float
+    pairs_after: int
+    most_correlation: float
+    least_of_best: float
+    path_rows: int
+    path_ridge: float
+    path_iterations: int
+    path_tolerance: float
+    refit_every: int
+    refit_rule_share: int
+    refit_channel_share: int
+    refit_always: int
+    intercept_ridge: float
+    curvature_rows: int
+    memory: int
+    most_halvings: int
+    armijo: float
+    bounded_sweeps: int
+    bounded_tolerance: float
+    validation_rows: int
+    few_weight: float
+    some_weight: float
+    parts_of_few: int
+    parts_of_some: int
+    parts_of_many: int
+    sizes: list[int]
+    next_size: int
+    ridges: list[float]
+    scales: list[float]
+    linear_slack: float
+    choice_iterations: int
+    choice_tolerance: float
+    better: float
+    patience: int
+    hopeless: float
+    ridges_around: int
+    worse: float
+    most_loss: float
+    least_prior: float
+    fitted_rows: int
+    grown_rules: int
+    averaged: int
+    last_iterations: int
+    last_tolerance: float
+    drop_share: float
+    prune_ridge_share: float
+    most_prune_ridge: float
+    prune_rows: int
+    prune_iterations: int
+    prune_tolerance: float
+    pack_above: int
+    share_firings: int
+    share_linear: int
+    share_search: int
+    share_scan: int
+    share_refit: int
+    share_grid: int
+
+TUNING: Tuning  # of all fits that are given no other; the benchmark changes it
+
+class RuleOptions:
+    def __init__(
+        self,
+        *,
+        max_rules: int = 150,
+        max_conditions: int = 3,
+        prune: float = 0.0015,
+        min_rule_worth: float = 0.0,
+        monotone: list[int] = [],
+        words: tuple[Ints, Floats] | None = None,  # columns and trapezoids of the words that conditions are
+        n_threads: int = 1,
+        seed: int = 0,
+        tuning: Tuning | None = None,
+    ) -> None: ...
 
 # Rules as chains of nodes from the root ("parent", "feature", "trapezoid", "share", "category_start", "category";
 # "rule_node": the last node of each), "weight" (n_rules, n_classes) and "prior" (n_classes,), rows centred. "choices":
 # what inner validation has tried, the best first: (log-loss, start, n_rules, ridge, scale of the weights). "n_grown":
 # rules before pruning.
-# options["words"]: None, or (feature, trapezoid) of the words that conditions are.
-def grow_wide(sample: Sample, options: dict[str, Any], report: Callable[[int], object] | None) -> dict[str, Any]: ...
-
-# The stages of grow_wide, for the tests.
-def wide_knots(sample: Sample) -> list[Floats]: ...
-def wide_scan(
-    sample: Sample,
-    gradient: Floats,
-    hessian: Floats,
-    base: Floats,
-    monotone: Ints,
-    sign: int,
-    words: tuple[Ints, Floats] | None = None,
-) -> dict[str, Any]: ...
-def wide_path(sample: Sample, linear: bool, tau: float, max_conditions: int, n_rules: int) -> dict[str, Any]: ...
-def wide_refit(
+def grow_rules(sample: Sample, options: RuleOptions, report: Report) -> dict[str, Any]: ...
+def refit_rules(
     firing: Floats,
     target: Floats,
     weight: Floats,
@@ -106,16 +235,6 @@ def wide_refit(
     offset: Floats,
     n_threads: int,
     is_packed: bool = False,
-) -> dict[str, Any]: ...
-def wide_prune(
-    firing: Floats,
-    row_weight: Floats,
-    weight: Floats,
-    prior: Floats,
-    tolerance: float,
-    max_rules: int,
-    ridge: float,
-    worth: float = 0.0,
 ) -> dict[str, Any]: ...
 
 class Tree:
@@ -141,9 +260,6 @@ class Tree:
     def fire(self, x: Floats, gated: bool, n_threads: int, out: Floats) -> None: ...
     def residual(self, mean: Floats, precision: Floats, x: Floats, n_threads: int, out: Floats) -> None: ...
     def support_deficit(self, x: Floats, n_threads: int, out: Floats) -> None: ...
-    def bound(
-        self, x: Floats, radius: float, scale: Floats, gated: bool, n_threads: int, low: Floats, high: Floats
-    ) -> None: ...
     def open_radius(self, x: Floats, scale: Floats, n_threads: int, out: Floats) -> None: ...
 
 class Sources:

@@ -88,32 +88,33 @@ class Wrapper(MetaEstimatorMixin, BaseEstimator):
             raise NotFittedError(f"{needs}. Call {before}{step}(X, y) first{rest}.")
 
     @property
+    def _inside(self) -> Any:
+        """The fitted classifier; an error where there is none."""
+        check_is_fitted(self, "estimator_")
+        return self.estimator_
+
+    @property
     def classes_(self) -> NDArray[Any]:
         """The labels, in the order of the columns."""
-        check_is_fitted(self, "estimator_")
-        return np.asarray(self.estimator_.classes_)
+        return np.asarray(self._inside.classes_)
 
     @property
     def n_features_in_(self) -> int:
         """Number of features."""
-        check_is_fitted(self, "estimator_")
-        return int(self.estimator_.n_features_in_)
+        return int(self._inside.n_features_in_)
 
     @property
     def feature_names_in_(self) -> NDArray[np.object_]:
         """Names of the features, when the training table had names."""
-        check_is_fitted(self, "estimator_")
-        return np.asarray(self.estimator_.feature_names_in_)
+        return np.asarray(self._inside.feature_names_in_)
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Probability of each class by the classifier inside, shape (n_samples, n_classes)."""
-        check_is_fitted(self, "estimator_")
-        return np.asarray(self.estimator_.predict_proba(X))
+        return np.asarray(self._inside.predict_proba(X))
 
     def predict_evidence(self, X: ArrayLike) -> Evidence:
         """Evidence of the classifier inside."""
-        check_is_fitted(self, "estimator_")
-        return evidence_of(self.estimator_, X)
+        return evidence_of(self._inside, X)
 
 
 def with_inputs_of(tags: Tags, estimator: Any) -> Tags:

@@ -183,7 +183,7 @@ class RiskControlledFERL(Wrapper):
         labels = np.asarray(y).ravel()
         raws, wrongs = [], []
         for fold in self._cross_fit(X, labels, sample_weight, drawn_seed(self.random_state)):
-            raws.append(raw_signal(fold.estimator, fold.rows, self.signal))
+            raws.append(read_signal(fold.estimator, fold.rows, self.signal))
             wrongs.append(_wrong(fold.estimator, fold.rows, labels[fold.unseen]))
         self._fitted_design = (self.signal, Design.of(np.concatenate(raws), np.concatenate(wrongs)))
         return self
@@ -207,7 +207,7 @@ class RiskControlledFERL(Wrapper):
         self._validate_params()
         self._take_fitted("calibrate")
         self._forget("_design", "control_")
-        raw = raw_signal(self.estimator_, X, self.signal)
+        raw = read_signal(self.estimator_, X, self.signal)
         wrong = _wrong(self.estimator_, X, checked_labels(y, len(raw)))
         design, tested = self._prepare(raw, wrong)
         self._refuse_few_rows(int(tested.sum()), len(raw))
@@ -275,7 +275,7 @@ class RiskControlledFERL(Wrapper):
     def confidence_signal(self, X: ArrayLike) -> Floats:
         """The number that is compared with ``control_.threshold``, shape (n_samples,); larger is more confident."""
         self._check_calibrated("confidence_signal")
-        return self._design.signal(raw_signal(self.estimator_, X, self.control_.signal))
+        return self._design.signal(read_signal(self.estimator_, X, self.control_.signal))
 
     def accept(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Which rows are answered, bool of shape (n_samples,)."""
@@ -502,7 +502,7 @@ def fixed_sequence(ladder: Ladder, starts: Floats, risk: float, delta: float) ->
 
 
 def read_signal(estimator: Any, X: Any, name: str) -> Floats:
-    """One signal of every row, shape (n_samples,).
+    """One signal of every row, shape (n_samples,); of a learned ranking all that it is made of, (n_samples, n_signals).
 
     Parameters
     ----------
@@ -510,42 +510,19 @@ def read_signal(estimator: Any, X: Any, name: str) -> Floats:
         A fitted classifier, or a pipeline that ends in one.
     X : array-like or data frame of shape (n_samples, n_features)
         Rows.
-    name : {"margin", "belief", "ignorance", "novelty"}
-        Pignistic margin; belief of the best class; minus the ignorance; minus the novelty.
+    name : {"margin", "belief", "ignorance", "novelty", "learned"}
+        Margin of the best class; its belief; minus the ignorance; minus the novelty; every signal that there is.
     """
     if name == "novelty":
         return -novelty_of(estimator, X)
-    return evidence_signal(evidence_of(estimator, X), name)
-
-
-def all_signals(estimator: Any, X: Any) -> Floats:
-    """What a learned ranking is made of, shape (n_samples, n_signals): every signal that the classifier has."""
-    has_novelty = hasattr(last_step(estimator, X)[0], "novelty")
-    columns = [read_signal(estimator, X, name) for name in SIGNALS if name != "novelty" or has_novelty]
-    if has_novelty:
+    evidence = evidence_of(estimator, X)
+    if name != "learned":
+        return evidence_signal(evidence, name)
+    columns = [evidence_signal(evidence, own) for own in SIGNALS if own != "novelty"]
+    if hasattr(last_step(estimator, X)[0], "novelty"):
         # Novelty has a long tail; its order is what counts.
-        columns[-1] = -np.log1p(np.maximum(-columns[-1], 0.0))
+        columns.append(-np.log1p(np.maximum(novelty_of(estimator, X), 0.0)))
     return np.stack(columns, axis=1)
-
-
-def learn_ranking(signals: Floats, wrong: NDArray[np.bool_]) -> Pipeline | None:
-    """A logistic regression of "the answer is right" on the signals; None if all rows are right, or all wrong.
-
-    Parameters
-    ----------
-    signals : ndarray of shape (n_samples, n_signals)
-        From :func:`all_signals`, on rows that the classifier was not fitted on and that will not calibrate.
-    wrong : ndarray of bool of shape (n_samples,)
-        Which answers are wrong.
-    """
-    if wrong.all() or not wrong.any():
-        return None
-    return make_pipeline(StandardScaler(), LogisticRegression()).fit(signals, ~wrong)
-
-
-def raw_signal(estimator: Any, X: Any, signal: str) -> Floats:
-    """The signal, or for a learned ranking all signals it is made of."""
-    return all_signals(estimator, X) if signal == "learned" else read_signal(estimator, X, signal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -570,16 +547,18 @@ class Design:
         Parameters
         ----------
         raw : ndarray of shape (n_samples,) or (n_samples, n_signals)
-            From :func:`raw_signal`.
+            From :func:`read_signal`, on rows that the classifier was not fitted on and that will not calibrate.
         wrong : ndarray of bool of shape (n_samples,)
             Which answers are wrong.
         """
-        ranking = learn_ranking(raw, wrong) if raw.ndim == 2 else None
-        return cls(ranking, Ladder.of(rank_by(ranking, raw), wrong))
+        ranking = None
+        if raw.ndim == 2 and wrong.any() and not wrong.all():
+            ranking = make_pipeline(StandardScaler(), LogisticRegression()).fit(raw, ~wrong)
+        return cls(ranking, Ladder.of(_ranked(ranking, raw), wrong))
 
     def signal(self, raw: Floats) -> Floats:
         """The number that is compared with the threshold, shape (n_samples,)."""
-        return rank_by(self.ranking, raw)
+        return _ranked(self.ranking, raw)
 
     def grid(self, n_thresholds: int) -> Floats:
         """Thresholds that answer equally spaced shares of the design rows, the last one all rows."""
@@ -615,7 +594,7 @@ class Design:
         return np.unique(thresholds[indices])
 
 
-def rank_by(ranking: Pipeline | None, raw: Floats) -> Floats:
+def _ranked(ranking: Pipeline | None, raw: Floats) -> Floats:
     """The learned ranking, or the first signal where there was nothing to learn from."""
     if raw.ndim == 1:
         return raw

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from ferl._judge.conformity import (
     CUMULATIVE,
@@ -281,8 +280,7 @@ class ConformalFERL(ClassifierMixin, Wrapper):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Most probable label of each row, shape (n_samples,)."""
-        check_is_fitted(self, "estimator_")
-        return np.asarray(self.estimator_.predict(X))
+        return np.asarray(self._inside.predict(X))
 
     def predict_p_values(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> Floats:
         """Conformal p-value of every class, shape (n_samples, n_classes).

@@ -1,6 +1,6 @@
 """A slow FERL in plain NumPy: the specification that the compiled core is tested against.
 
-It shares with the core only the training rows in canonical order and their bootstrap draws (``_core.resample``), so
+It shares with the core only the training rows in canonical order and their bootstrap draws (``resample``), so
 that both grow on the same numbers. Everything else is written from the definitions: nothing is kept up to date, nothing
 is skipped, every node is scored by brute force.
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from core_stages import stages
 from ferl import _core
 from ferl._learn.rows import weight_scale
 from oracle.categories import category_band, cross_fitted_left, is_heavy, parts_of_rows, tally
@@ -139,7 +140,7 @@ def take_sample(
     sampler = _core.Sampler(levels, n_classes, seed, rows, 0, valued)
     sampler.add(x, y, weight * weight_scale(math.fsum(weight), np.count_nonzero(weight)), 0, 1)
     sample = sampler.finish(1)
-    row, merged, share = sample.place.astype(int), sample.weight, _core.resample(sample, n_resamples)
+    row, merged, share = sample.place.astype(int), sample.weight, stages().resample(sample, n_resamples)
     are_counts = np.abs(merged - np.round(merged)).max() <= 1e-9 * merged.min()
     return Sample(
         x[row], y[row], merged, share, n_classes, levels, np.round(merged) if are_counts else np.ones(len(row))

@@ -9,14 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.panel import Panel
-from rich.table import Table
 from rich.text import Text
 from sklearn import datasets
 from sklearn.model_selection import train_test_split
@@ -24,17 +23,15 @@ from sklearn.model_selection import train_test_split
 from ferl._cli.evaluate import judge_rows
 from ferl._cli.shell import check_places
 from ferl._estimator import FERLEstimator
-from ferl._models.evidence import Evidence
 from ferl._models.shapes import read_shapes
 from ferl._tables import codes_of
 from ferl._tables.table_files import open_sink
-from ferl._tell.explain import RuleExplanation
+from ferl._tell.page import Block, Section, Table
 from ferl._tell.render import as_rich
 from ferl._util.arrays import Floats
 from ferl._util.files import replace_text
 from ferl.detector import NoveltyDetector
 from ferl.export import export_text
-from ferl.metrics import mean_set_size, set_coverage
 from ferl.report import write_report
 from ferl.rules import FERLClassifier
 from ferl.trees import FERLTreeClassifier
@@ -82,13 +79,18 @@ def run_demo(asked: Namespace) -> None:
         started = time.perf_counter()
         model = make().fit(rows, data.y[0])
         models[kind] = (model, time.perf_counter() - started)
-    console.print(_summary(data, models))
-    wide = models["rules"][0]
-    console.print(_rules_panel("Rules, those first that move classes furthest apart", wide, console, most=5))
-    for panel in _answer_panels(wide, data):
-        console.print(panel)
-    console.print(_novelty_panel(wide, data))
-    console.print(_rules_panel("Few rules, in words", models["in words"][0], console))
+    rules, in_words = models["rules"][0], models["in words"][0]
+    width = console.width - 4  # a panel has a frame
+    panels: list[tuple[str, Any]] = [
+        (f"{data.title}: {len(data.y[0])} rows to learn from, {len(data.y[1])} to test", _summary(data, models)),
+        ("Rules, those first that move classes furthest apart", export_text(rules, max_rules=5, width=width)),
+        *_answers(rules, data),
+        ("How unlike the training rows a row is, and why", _novelty(rules, data)),
+        ("Few rules, in words", export_text(in_words, width=width)),
+    ]
+    for title, content in panels:
+        shown = Text(content) if isinstance(content, str) else as_rich(content)
+        console.print(Panel(shown, title=title, title_align="left"))
     if picture is not None:
         # Without the fonts that rich would have a browser fetch: a picture needs no network.
         svg = re.sub(r"@font-face \{.*?\}", "", console.export_svg(title=f"ferl demo --data {name}"), flags=re.DOTALL)
@@ -127,41 +129,23 @@ def demo_report(name: str, path: str | Path, kind: str = "rules") -> Path:
     return write_report(model, rows, data.y[1], path, title=data.title.capitalize(), table="the held-out rows")
 
 
-def _summary(data: _Data, models: dict[str, tuple[Any, float]]) -> RenderableType:
-    table = Table(
-        title=f"{data.title}: {len(data.y[0])} rows to learn from, {len(data.y[1])} to test", title_style="bold"
-    )
-    for heading in ("model", "rules", "accuracy", "recall", "sets hold the truth", "classes per set", "fit"):
-        table.add_column(heading, justify="left" if heading == "model" else "right")
-    rows = data.named(data.X[1])
+def _summary(data: _Data, models: dict[str, tuple[Any, float]]) -> list[Section]:
+    headings = ("model", "rules", "accuracy", "recall", "sets hold the truth", "classes per set", "fit")
+    lines = []
     for kind, (model, seconds) in models.items():
-        sets = model.predict_set(rows)
-        judged = judge_rows(model, rows, codes_of(data.y[1], model.classes_))
-        recall = [judged.right[judged.truth == c].mean() for c in range(len(judged.classes))]
-        table.add_row(
-            kind,
-            str(model.n_rules_),
-            f"{judged.right.mean():.1%}",
-            "/".join(f"{100 * own:.0f}" for own in recall),
-            f"{set_coverage(data.y[1], sets, model.classes_):.1%}",
-            f"{mean_set_size(sets):.2f}",
-            f"{seconds * 1000:.1f} ms",
-        )
-    counts = np.bincount(judged.truth)
-    most, share = judged.classes[int(np.argmax(counts))], counts.max() / counts.sum()
-    recall_of = " / ".join(judged.classes)
-    table.caption = (
-        f"Always saying {most} would be right in {share:.1%} of the test rows. Recall: % of the rows of {recall_of}."
-    )
-    return table
+        judged = judge_rows(model, data.named(data.X[1]), codes_of(data.y[1], model.classes_))
+        recall = judged.recall
+        shares = "/".join(f"{100 * n_hit / n:.0f}" for n_hit, n in zip(recall.n_hit, recall.n_rows, strict=True))
+        sets = (f"{judged.covered.mean():.1%}", f"{judged.set_size.mean():.2f}")
+        figures = (f"{judged.right.mean():.1%}", shares, *sets, f"{seconds * 1000:.1f} ms")
+        lines.append((kind, str(model.n_rules_), *figures))
+    most, share = judged.classes[int(np.argmax(recall.n_rows))], recall.n_rows.max() / len(judged.truth)
+    named = f"Recall: % of the rows of {' / '.join(judged.classes)}."
+    caption = f"Always saying {most} would be right in {share:.1%} of the test rows. {named}"
+    return [Section("", (Table(headings, tuple(lines)), caption))]
 
 
-def _rules_panel(title: str, model: FERLClassifier, console: Console, most: int | None = None) -> Panel:
-    text = export_text(model, max_rules=most, width=console.width - 4)  # a panel has a frame
-    return Panel(Text(text), title=title, title_align="left")
-
-
-def _answer_panels(model: FERLClassifier, data: _Data) -> list[Panel]:
+def _answers(model: FERLClassifier, data: _Data) -> list[tuple[str, list[Section]]]:
     """Answers for a clear row, one in doubt, and one far away; and what the features of the one in doubt add up to."""
     rows, truth = data.named(data.X[1]), data.y[1]
     evidence = model.predict_evidence(rows)
@@ -169,85 +153,60 @@ def _answer_panels(model: FERLClassifier, data: _Data) -> list[Panel]:
     # In doubt between classes, not for lack of support.
     is_inside = model.support_deficit(rows).sum(axis=1) == 0
     doubtful = int(np.argmin(np.where(is_inside, evidence.probability.max(axis=1), np.inf)))
-    far = data.X[0].max(axis=0) * 3
     answers = [
-        _answer("The clearest test row", data.X[1][clear], truth[clear], model, data),
-        _answer("The least clear one", data.X[1][doubtful], truth[doubtful], model, data),
-        _answer("Three times as large as anything seen in training", far, None, model, data),
+        _answer("The clearest test row", data.X[1][clear], f"   (truth: {truth[clear]})", model, data),
+        _answer("The least clear one", data.X[1][doubtful], f"   (truth: {truth[doubtful]})", model, data),
+        _answer("Three times as large as anything seen in training", data.X[0].max(axis=0) * 3, "", model, data),
     ]
-    spaced = [part for answer in answers for part in (answer, Text(""))][:-1]
-    story = model.explain(rows.slice(doubtful, 1), counterfactual=False)
-    added = as_rich([cast(RuleExplanation, story).weights_section()])
+    story: Any = model.explain(rows.slice(doubtful, 1), counterfactual=False)
     return [
-        Panel(Group(*spaced), title="What wide rules answer, and on what evidence", title_align="left"),
-        Panel(added, title="What the values of the least clear row add up to", title_align="left"),
+        ("What rules answer, and on what evidence", answers),
+        ("What the values of the least clear row add up to", [story.weights_section()]),
     ]
 
 
-def _answer(title: str, row: Floats, truth: Any, model: FERLClassifier, data: _Data) -> RenderableType:
+def _answer(title: str, row: Floats, truth: str, model: FERLClassifier, data: _Data) -> Section:
     evidence = model.predict_evidence(data.named(row[None]))
     members = [str(label) for label, inside in zip(model.classes_, evidence.prediction_set()[0], strict=True) if inside]
-    head = Text(f"{title}: ", style="bold")
-    if len(members) == len(model.classes_):
-        head.append("abstains, every class remains possible", style="bold red")
-    else:
-        head.append("{" + ", ".join(members) + "}", style="bold green" if len(members) == 1 else "bold yellow")
-    if truth is not None:
-        head.append(f"   (truth: {truth})", style="dim")
-    parts: list[RenderableType] = [head, Text(f"  {_asked_values(row, model, data)}", style="dim")]
-    parts.append(_bars(evidence, model))
+    is_open = len(members) == len(model.classes_)
+    answer = "abstains, every class remains possible" if is_open else "{" + ", ".join(members) + "}"
+    # The values of the features that move answers most.
+    moving = list(dict.fromkeys(feature for shape in read_shapes(model.model_).all for feature in shape.features))
+    values = ", ".join(f"{data.features[j]} {row[j]:.4g}" for j in moving[:4])
+    bars = [
+        (str(label), _bar(belief, plausibility), f"belief {belief:.2f}  plausibility {plausibility:.2f}")
+        for label, belief, plausibility in zip(
+            model.classes_, evidence.belief[0], evidence.plausibility[0], strict=True
+        )
+    ]
+    bars.append(("ignorance", _bar(0.0, evidence.ignorance[0]), f"{evidence.ignorance[0]:.2f}"))
     lost = model.support_deficit(data.named(row[None]))[0]
-    if lost.sum() > 0.005:
-        named = [f"{data.features[j]} {lost[j]:.2f}" for j in np.argsort(-lost, kind="stable") if lost[j] > 0.005]
-        more = f", and {len(named) - 4} more" if len(named) > 4 else ""
-        told = f"  outside what training saw, support lost: {', '.join(named[:4])}{more}"
-        parts.append(Text(told, style="red"))
-    return Group(*parts)
+    named = [f"{data.features[j]} {lost[j]:.2f}" for j in np.argsort(-lost, kind="stable") if lost[j] > 0.005]
+    more = f", and {len(named) - 4} more" if len(named) > 4 else ""
+    outside = f"outside what training saw, support lost: {', '.join(named[:4])}{more}"
+    blocks: list[Block] = [values, Table((), tuple(bars), "lll"), *[outside] * bool(named)]
+    return Section(f"{title}: {answer}{truth}", tuple(blocks))
 
 
-def _novelty_panel(model: FERLClassifier, data: _Data) -> Panel:
+def _bar(belief: float, plausibility: float) -> str:
+    """Full up to the belief, half full up to the plausibility."""
+    full, possible = round(belief * _BAR), round(plausibility * _BAR)
+    return "█" * full + "░" * (possible - full) + "·" * (_BAR - possible)
+
+
+def _novelty(model: FERLClassifier, data: _Data) -> list[Section]:
     """An ordinary row, and the same with one value that is ordinary elsewhere."""
     detector = NoveltyDetector(model, random_state=0).fit(data.named(data.X[0]), data.y[0])
     ordinary = data.X[1][np.argsort(model.novelty(data.named(data.X[1])), kind="stable")[len(data.X[1]) // 2]]
     ends = [data.X[0].min(axis=0), data.X[0].max(axis=0)]
     swapped = [np.where(np.arange(len(ordinary)) == j, end, ordinary) for end in ends for j in range(len(ordinary))]
     odd = swapped[int(np.argmax(model.novelty(data.named(np.array(swapped)))))]
-    lines = [
-        _novelty_line("A test row", ordinary, detector, data),
-        _novelty_line("The same with one value of another kind of row", odd, detector, data),
-    ]
-    return Panel(Group(*lines), title="How unlike the training rows a row is, and why", title_align="left")
-
-
-def _novelty_line(title: str, row: Floats, detector: NoveltyDetector, data: _Data) -> Text:
-    rows = data.named(row[None])
-    novelty, parts, p_value = (
-        answer(rows)[0] for answer in (detector.novelty, detector.novelty_attribution, detector.p_values)
-    )
-    style = "red" if p_value <= detector.alpha else "green"
-    line = Text(f"{title}: ", style="bold").append(f"novelty {novelty:.2f}, p = {p_value:.3f}", style=f"bold {style}")
-    most = [j for j in np.argsort(-parts, kind="stable")[:2] if parts[j] > 0.2 * novelty]
-    named = ", ".join(f"{data.features[j]} {row[j]:.4g} ({parts[j] / novelty:.0%})" for j in most)
-    return line.append(f"  because of {named}" if named else "", style="")
-
-
-def _asked_values(row: Floats, model: FERLClassifier, data: _Data, most: int = 4) -> str:
-    """Values of the features that say most."""
-    asked = list(dict.fromkeys(feature for shape in read_shapes(model.model_).all for feature in shape.features))
-    return ", ".join(f"{data.features[j]} {row[j]:.4g}" for j in asked[:most])
-
-
-def _bars(evidence: Evidence, model: FERLClassifier) -> Table:
-    grid = Table.grid(padding=(0, 1))
-    for c, label in enumerate(model.classes_):
-        belief, plausibility = evidence.belief[0, c], evidence.plausibility[0, c]
-        full, possible = round(belief * _BAR), round(plausibility * _BAR)
-        bar = Text("█" * full, style="green")
-        bar.append("░" * (possible - full), style="yellow")
-        bar.append("·" * (_BAR - possible), style="dim")
-        grid.add_row(f"  {label}", bar, f"belief {belief:.2f}  plausibility {plausibility:.2f}")
-    ignorance = evidence.ignorance[0]
-    unknown = round(ignorance * _BAR)
-    bar = Text("░" * unknown, style="yellow").append("·" * (_BAR - unknown), style="dim")
-    grid.add_row("  ignorance", bar, f"{ignorance:.2f}")
-    return grid
+    sections = []
+    for title, row in (("A test row", ordinary), ("The same with one value of another kind of row", odd)):
+        rows = data.named(row[None])
+        share = detector.novelty_attribution(rows)[0] / detector.novelty(rows)[0]
+        most = [j for j in np.argsort(-share, kind="stable")[:2] if share[j] > 0.2]
+        named = ", ".join(f"{data.features[j]} {row[j]:.4g} ({share[j]:.0%})" for j in most)
+        because = [f"Its novelty is because of {named}."] if named else []
+        sections.append(Section(title, (*detector.explain(rows), *because)))
+    return sections

@@ -163,19 +163,6 @@ class Judged:
         of_second = np.where(self.label == 1, self.confidence, 1.0 - self.confidence)
         return float(roc_auc_score(self.truth[known], of_second[known]))
 
-    @property
-    def errors_among_answers(self) -> float | None:
-        """Share of wrong answers among answered rows; None: no row is answered."""
-        return None if self.abstains.all() else float((~self.right)[~self.abstains].mean())
-
-    @property
-    def ece(self) -> float | None:
-        """How far confidence lies from the share of right answers, of rows of known classes; None: there are none."""
-        known = self.truth >= 0
-        if not known.any():
-            return None
-        return float(expected_calibration_error(self.truth[known], self.label[known], self.confidence[known]))
-
     def accuracy_text(self) -> str:
         """Accuracy, and that of always saying the commonest class."""
         n_rows = self.recall.n_rows
@@ -199,25 +186,40 @@ class Judged:
 
     def kept_lines(self) -> list[str]:
         """What came of the promises of a calibration."""
-        promised, found = self.rule.calibration, {}
-        if promised is None:
-            return []
-        if promised.conformal is not None:
-            found["calibrated sets"] = f"{self.covered.mean():.1%} hold the true class"
+        kept, found = self.kept(), {}
+        if "set_coverage" in kept:
+            found["calibrated sets"] = f"{kept['set_coverage']:.1%} hold the true class"
             found["sets by class"] = self.coverage.text()
-            found["classes per set"] = f"{self.set_size.mean():.2f}"
-        if promised.control is not None:
-            found["answered"] = f"{(~self.abstains).mean():.1%} of the rows, by the promise on errors"
-            if (errors := self.errors_among_answers) is not None:
-                found["wrong answers"] = f"{errors:.1%} of the answered rows"
-        if promised.moved is not None and (error := self.ece) is not None:
-            found["ECE"] = f"{error:.2g} of the calibrated probabilities (0: right as often as they say)"
+            found["classes per set"] = f"{kept['classes_per_set']:.2f}"
+        if "answered" in kept:
+            found["answered"] = f"{kept['answered']:.1%} of the rows, by the promise on errors"
+        if kept.get("errors_among_answers") is not None:
+            found["wrong answers"] = f"{kept['errors_among_answers']:.1%} of the answered rows"
+        if kept.get("ece") is not None:
+            found["ECE"] = f"{kept['ece']:.2g} of the calibrated probabilities (0: right as often as they say)"
         return [f"{title:<18} {text}" for title, text in found.items()]
 
+    def kept(self) -> dict[str, Any]:
+        """Figures about the promises of a calibration; None where there are no rows for one."""
+        promised, known = self.rule.calibration, self.truth >= 0
+        figures: dict[str, Any] = {}
+        if promised is not None and promised.conformal is not None:
+            figures["set_coverage"] = float(self.covered.mean())
+            figures["set_coverage_by_class"] = self.coverage.shares()
+            figures["classes_per_set"] = float(self.set_size.mean())
+        if promised is not None and promised.control is not None:
+            wrong = ~self.right[~self.abstains]
+            figures["answered"] = float((~self.abstains).mean())
+            figures["errors_among_answers"] = float(wrong.mean()) if len(wrong) else None
+        if promised is not None and promised.moved is not None:
+            rows = (self.truth[known], self.label[known], self.confidence[known])
+            figures["ece"] = float(expected_calibration_error(*rows)) if known.any() else None
+        return figures
+
     def figures(self) -> dict[str, Any]:
-        """All figures, with what came of promises, as plain values."""
-        recall, promised = self.recall, self.rule.calibration
-        figures: dict[str, Any] = {
+        """All figures, as plain values."""
+        recall = self.recall
+        return {
             "n_rows": len(self.truth),
             "decision": self.rule.decision,
             "accuracy": float(self.right.mean()),
@@ -226,17 +228,8 @@ class Judged:
             "mean_recall": recall.mean,
             "auc": self.auc,
             "abstentions": float(self.abstains.mean()),
+            **self.kept(),
         }
-        if promised is not None and promised.conformal is not None:
-            figures["set_coverage"] = float(self.covered.mean())
-            figures["set_coverage_by_class"] = self.coverage.shares()
-            figures["classes_per_set"] = float(self.set_size.mean())
-        if promised is not None and promised.control is not None:
-            figures["answered"] = float((~self.abstains).mean())
-            figures["errors_among_answers"] = self.errors_among_answers
-        if promised is not None and promised.moved is not None:
-            figures["ece"] = self.ece
-        return figures
 
     def notes(self, example: str = "", *, is_tested: bool = True) -> list[str]:
         """What a reader of the figures should not miss: classes that are rarely found, and a model of no use.

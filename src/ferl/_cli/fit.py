@@ -57,9 +57,8 @@ _LIKE_NAMES = 0.5  # a column with more categories than this share of its rows l
 def run_fit(asked: Namespace) -> None:
     """Read a table, fit, print what came out, and write the model, and the rows held out."""
     _check_options(asked)
-    parameters = (
-        {"random_state": asked.seed} | ({"words": True} if asked.words else {}) | parsed_settings(asked.settings)
-    )
+    in_words = {"words": True} if asked.words else {}
+    parameters = {"random_state": asked.seed, **in_words, **parsed_settings(asked.settings)}
     estimator = _estimator(asked.model, parameters).set_params(n_jobs=asked.jobs)
     left_out = [asked.target, *names_in(asked.drop), *filter(None, (asked.weights, asked.groups))]
     description = _description(asked, left_out)

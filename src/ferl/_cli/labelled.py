@@ -20,7 +20,7 @@ from ferl._tables.table_files import RowReader, TableFile, known_column
 from ferl._tables.values import CategoryLookup, plain_text
 from ferl._util.arrays import Ints
 from ferl._util.text import plain, shown
-from ferl.report.table_reading import NO_LABEL, OTHER_LABEL
+from ferl.report.judged_table import NO_LABEL, OTHER_LABEL
 from ferl.saving import load_model, save_model
 
 _ALARM = 3.0  # standard errors

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from ferl._cli.shell import CommandError, check_places, check_rules, label_named
@@ -21,6 +20,8 @@ from ferl._models.model import Model
 from ferl._models.rule_model import RuleModel
 from ferl._sklearn import changed_parameters
 from ferl._tables import add_up_indicators
+from ferl._tell.page import Section, Table
+from ferl._tell.render import as_rich
 from ferl._tell.statements import Style, statements
 from ferl._util.files import replace_text, replacing
 from ferl._util.text import spoken
@@ -46,7 +47,7 @@ def run_inspect(asked: Namespace) -> None:
         return
     console = Console()
     if asked.page is None:
-        _show(summary, model, console, with_weights=not with_rules)
+        console.print(as_rich(_page_of(summary, model, with_weights=not with_rules)))
     if not with_rules:
         return
     text = export_text(estimator, max_rules=asked.top, width=max(console.width, 40))
@@ -137,13 +138,11 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, bool | int | float | str)
 
 
-def _show(summary: dict[str, Any], model: Model, console: Console, with_weights: bool) -> None:
-    """Print the summary, in the words of the table; the weights unless the rules follow, which tell them as well."""
-    labels, depth = [spoken(label) for label in model.labels], summary["depth"]
-    table = Table(show_header=False, box=None, pad_edge=False)
-    kept = summary["training_rows_kept"]
+def _page_of(summary: dict[str, Any], model: Model, with_weights: bool) -> list[Section]:
+    """The summary in the words of the table; the weights unless the rules follow, which hold them as well."""
+    labels, depth, kept = [spoken(label) for label in model.labels], summary["depth"], summary["training_rows_kept"]
     conditions = f", with at most {depth} {'condition' if depth == 1 else 'conditions'} each"
-    for name, value in (
+    facts = [
         ("model", summary["model"]),
         ("rules", f"{summary['n_rules']}{conditions if depth else ''}"),
         ("classes", _listed(labels)),
@@ -151,36 +150,33 @@ def _show(summary: dict[str, Any], model: Model, console: Console, with_weights:
         ("training rows kept", f"{kept:,}" + (", as exemplars for novelty" if kept else "")),
         ("parameters", ", ".join(f"{name}={value!r}" for name, value in summary["parameters"].items()) or "defaults"),
         *(("changed by hand", json.dumps(record, ensure_ascii=False)) for record in summary.get("history", [])),
-    ):
-        table.add_row(name, Text(str(value)))
-    console.print(table)
-    if "weights" in summary and with_weights:
-        _show_weights(summary, labels, console)
-    features = Table(title="features", title_justify="left", title_style="bold")
-    for heading in ("name", "kind", "values", "conditions"):
-        features.add_column(heading, justify="right" if heading == "conditions" else "left")
+    ]
+    columns = []
     for feature in summary["features"]:
         between = " < " if feature["kind"] == "ordered" else ", "
         meanings = [f"{value}: {words}" for value, words in feature.get("meanings", {}).items()]
         values = _listed(feature.get("categories", meanings), between)
-        features.add_row(Text(spoken(feature["name"])), feature["kind"], Text(values), str(feature["conditions"]))
-    console.print(features)
+        columns.append((spoken(feature["name"]), feature["kind"], values, str(feature["conditions"])))
+    features = Table(("name", "kind", "values", "conditions"), tuple(columns), "lllr")
+    weights = [_weights_section(summary, labels)] if "weights" in summary and with_weights else []
+    return [Section("", (Table((), tuple(facts), "ll"),)), *weights, Section("features", (features,))]
 
 
-def _show_weights(summary: dict[str, Any], classes: list[str], console: Console) -> None:
+def _weights_section(summary: dict[str, Any], classes: list[str]) -> Section:
     """The prior and the rules that say most: of few classes all weights, of many the most for and against one."""
-    rules = summary["weights"]
-    rest = f", the strongest {_MAX_RULES} of {len(rules)} rules" if len(rules) > _MAX_RULES else ""
-    table = Table(title=f"weights of evidence{rest}", title_justify="left", title_style="bold")
-    table.add_column("if")
-    every_class = len(classes) <= _MAX_SHOWN
-    for heading in classes if every_class else ("most for", "most against"):
-        table.add_column(Text(heading), justify="right")
-    for asks, weight in [("(prior)", summary["prior"])] + [(rule["if"], rule["weight"]) for rule in rules[:_MAX_RULES]]:
-        extremes = range(len(classes)) if every_class else (int(np.argmax(weight)), int(np.argmin(weight)))
-        texts = [f"{'' if every_class else classes[c] + ' '}{round(weight[c], 2) + 0.0:+.2f}" for c in extremes]
-        table.add_row(Text(asks), *map(Text, texts))
-    console.print(table)
+    rules = [("(prior)", summary["prior"]), *((rule["if"], rule["weight"]) for rule in summary["weights"])]
+    rest = f", the strongest {_MAX_RULES} of {len(rules) - 1} rules" if len(rules) - 1 > _MAX_RULES else ""
+    headings, rows = ("if", *classes), [(asks, *map(_signed, weight)) for asks, weight in rules[: _MAX_RULES + 1]]
+    if len(classes) > _MAX_SHOWN:
+        headings, rows = ("if", "most for", "most against"), []
+        for asks, weight in rules[: _MAX_RULES + 1]:
+            ends = (int(np.argmax(weight)), int(np.argmin(weight)))
+            rows.append((asks, *(f"{classes[c]} {_signed(weight[c])}" for c in ends)))
+    return Section(f"weights of evidence{rest}", (Table(headings, tuple(rows)),))
+
+
+def _signed(weight: float) -> str:
+    return f"{round(weight, 2) + 0.0:+.2f}"
 
 
 def _listed(values: list[Any], between: str = ", ") -> str:

@@ -14,9 +14,8 @@ from ferl._tables.columns import arrow_column, is_text
 from ferl._tables.table_files import FileForm, RowReader, TableFile, known_column, text_as_numbers
 from ferl._util.files import replace_text
 from ferl._util.threads import file_bar, n_threads
-from ferl.report.group_view import Groups
-from ferl.report.summarise import summarise
-from ferl.report.table_reading import Cell, TableReading
+from ferl.report.content import summarise
+from ferl.report.judged_table import Cell, Groups, JudgedTable
 from ferl.report.writing import render
 from ferl.saving import load_model
 
@@ -34,24 +33,24 @@ def run_report(asked: Namespace) -> None:
     if len(names) > model.n_features and groups not in (model.schema.names or ()):
         names = [name for name in names if name != groups]  # without names columns are taken in their order
     rows = RowReader(model.schema, model.missing_features, names, file.path, file.form)
-    reading = TableReading(model, n_threads(asked.jobs), decision=asked.decision)
+    judged = JudgedTable(model, n_threads(asked.jobs), decision=asked.decision)
     held: list[pa.Array] = []
     with file_bar(f"judging {asked.table.name}", file.size) as moved:
         for batch in file.batches(moved):
             truth = None if labels is None else labels.codes(batch)
             read = rows.read(batch)
             rows.count(read)
-            reading.add(read.rows, truth, _cells(batch, rows.features))
+            judged.add(read.rows, truth, _cells(batch, rows.features))
             held += [] if groups is None else known_column(batch[groups], file.form).chunks
     if labels is not None:
         labels.refuse_if_all_are_others()
     title = asked.title or (None if model.schema.target.name else asked.model.stem)
     compared = None if groups is None or not held else _groups(groups, held, file.form)
-    page = summarise(model, changed_parameters(estimator), reading, title, asked.table.name, compared)
+    page = summarise(model, changed_parameters(estimator), judged, title, asked.table.name, compared)
     replace_text(asked.out, render(page))
     for line in rows.unseen_lines():
         note(line)
-    typer.echo(f"{reading.n_rows:,} rows judged; report in {asked.out}", err=True)
+    typer.echo(f"{judged.n_rows:,} rows judged; report in {asked.out}", err=True)
 
 
 def _groups(name: str, held: list[pa.Array], form: FileForm) -> Groups:

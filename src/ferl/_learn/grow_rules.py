@@ -26,7 +26,7 @@ def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
     facts = rows.facts
     with count_bar("growing rules", settings.max_rules, settings.verbose > 0) as report:
         ground = Ground.prepared(settings, rows)
-        grown = _core.grow_wide(ground.sample, _options(settings, ground), report)
+        grown = _core.grow_rules(ground.sample, _options(settings, ground), report)
         rules = Rules(grown["rule_node"], grown["weight"], grown["ridge"])
         n_most = n_candidates(settings, len(facts.names))
         tree = ground.summed(_conditions(grown), n_most, "shrinkage", 5.0, None, report)
@@ -50,20 +50,20 @@ def fit_rules(settings: RuleSettings, rows: Rows) -> RuleModel:
     return model.with_novelty_scale(candidates, n_most)
 
 
-def _options(settings: RuleSettings, ground: Ground) -> dict[str, Any]:
+def _options(settings: RuleSettings, ground: Ground) -> _core.RuleOptions:
     words = ground.word_conditions
     if words is not None:
         is_plain = words.is_complement == 0  # conditions such as "not low" make rules longer and no better
-    return {
-        "max_rules": int(min(settings.max_rules, UNBOUNDED)),
-        "max_conditions": int(settings.max_conditions),
-        "prune": float(settings.prune),
-        "min_rule_worth": float(settings.min_rule_worth),
-        "monotone": [] if ground.constraint is None else ground.constraint.tolist(),
-        "words": None if words is None else (words.feature[is_plain], words.trapezoid[is_plain]),
-        "n_threads": n_threads(settings.n_jobs),
-        "seed": ground.seed,
-    }
+    return _core.RuleOptions(
+        max_rules=int(min(settings.max_rules, UNBOUNDED)),
+        max_conditions=int(settings.max_conditions),
+        prune=float(settings.prune),
+        min_rule_worth=float(settings.min_rule_worth),
+        monotone=[] if ground.constraint is None else ground.constraint.tolist(),
+        words=None if words is None else (words.feature[is_plain], words.trapezoid[is_plain]),
+        n_threads=n_threads(settings.n_jobs),
+        seed=ground.seed,
+    )
 
 
 def _conditions(grown: dict[str, Any]) -> dict[str, Any]:

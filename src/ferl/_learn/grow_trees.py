@@ -63,28 +63,30 @@ def n_exemplars(settings: TreeSettings) -> int:
 def _splits(settings: TreeSettings, ground: Ground, report: Any) -> dict[str, Any]:
     facts = ground.rows.facts
     n_columns = len(facts.names)
-    options = _limits(settings) | {
-        "criterion": settings.criterion,
-        "n_resamples": int(settings.n_resamples),
-        "band": settings.band,
-        "band_scale": float(settings.band_scale),
-        "two_mode": bool(settings.two_mode),
-        "n_exemplars": n_exemplars(settings),
-        "n_banded_features": min(settings.n_banded_features or n_columns, n_columns),
+    options = _core.SplitOptions(
+        **_limits(settings),
+        criterion=settings.criterion,
+        n_resamples=int(settings.n_resamples),
+        band=settings.band,
+        band_scale=float(settings.band_scale),
+        two_mode=bool(settings.two_mode),
+        n_exemplars=n_exemplars(settings),
+        n_banded_features=min(settings.n_banded_features or n_columns, n_columns),
         # A class without weight has no rows; any unit will do.
-        "class_unit": np.where(facts.class_unit > 0, facts.class_unit, 1.0).tolist(),
-        "monotone": [] if ground.constraint is None else ground.constraint.tolist(),
-    }
+        class_unit=np.where(facts.class_unit > 0, facts.class_unit, 1.0).tolist(),
+        monotone=[] if ground.constraint is None else ground.constraint.tolist(),
+    )
     return _core.grow_tree(ground.sample, options, report)
 
 
 def _words(settings: TreeSettings, ground: Ground, report: Any) -> dict[str, Any]:
     found = ground.word_conditions
     assert found is not None
-    options = _limits(settings) | {
-        "min_rule_worth": float(settings.min_rule_worth),
-        "soft_share": 1.0 if settings.criterion == "consistent" else 0.0,
-    }
+    options = _core.WordOptions(
+        **_limits(settings),
+        min_rule_worth=float(settings.min_rule_worth),
+        soft_share=1.0 if settings.criterion == "consistent" else 0.0,
+    )
     return _core.grow_words(ground.sample, found.feature, found.trapezoid, found.is_complement, options, report)
 
 

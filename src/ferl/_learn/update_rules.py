@@ -444,7 +444,7 @@ def refitted(
     free = ~is_held & (sign != NEVER)
     target = np.eye(len(model.classes))[rows.codes]
     offset = _scores(firing[:, is_held], rules.weight[is_held])
-    found = _core.wide_refit(
+    found = _core.refit_rules(
         np.ascontiguousarray(firing[:, free]), target, rows.weight, sign[free], ridge[free], offset, n_threads
     )
     weight = np.where(is_held[:, None], rules.weight, 0.0)

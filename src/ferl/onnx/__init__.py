@@ -3,7 +3,6 @@
 Needs the package onnx: ``pip install "ferl[onnx]"``.
 """
 
-from ferl.onnx.inputs import onnx_inputs
-from ferl.onnx.model import to_onnx
+from ferl.onnx.export import onnx_inputs, to_onnx
 
 __all__ = ["onnx_inputs", "to_onnx"]

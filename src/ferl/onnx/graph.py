@@ -1,14 +1,25 @@
-"""A graph under construction: operators and constants, each value with a name of its own."""
+"""A graph under construction, and what models of all kinds have in one: rows, conditions, gates and firings.
+
+Values lie as (nodes, rows): a condition is a row of memory, so that taking some of them copies whole rows. Every number
+is computed by the same operations as in the compiled core, in the same order, up to that of the factors of a product.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ferl import _core
+from ferl._models.model import Model
+from ferl._models.tree import FuzzyTree, nodes_by_depth
+from ferl._util.arrays import Floats
 
 OPSET = 16
 """Version of the operators of ai.onnx: the oldest that has all that is used, so that old runtimes read the file."""
@@ -170,3 +181,260 @@ class Graph:
             body.constants,
         )
         return self.several("Scan", len(states), *states, *rows, body=graph, num_scan_inputs=len(rows))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Rows and gates
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+LARGEST = float(np.finfo(np.float64).max)
+
+
+def bounded(graph: Graph, x: Value) -> Value:
+    """Values with infinity, which Python refuses, as a number far away: times a slope of 0 it would become NaN."""
+    return graph.between(x, -LARGEST, LARGEST)
+
+
+def closed_if_empty(gate: Floats) -> Floats:
+    """Gates as low end, high end and slope, shape (n_gates, 3); where no training row came, closed to all values."""
+    is_empty = ~(gate[:, 0] <= gate[:, 1])
+    return np.where(is_empty[:, None], [LARGEST, -LARGEST, 1.0], gate)
+
+
+def openness(graph: Graph, x: Value, is_missing: Value, low: Operand, high: Operand, slope: Operand) -> Value:
+    """How open gates are to values, from 0 to 1; 1 to a missing one."""
+    outside = graph("Max", graph("Sub", low, x), graph("Sub", x, high))
+    known = graph.between(graph("Sub", 1.0, graph("Mul", outside, slope)), 0.0, 1.0)
+    return graph("Where", is_missing, 1.0, known)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows to judge, column by column, as the tree reads them.
+
+    Attributes
+    ----------
+    graph : Graph
+        Where they are.
+    taken : Value
+        The columns that are needed, NaN where a value is missing, shape (n_taken, n_rows).
+    index : ndarray of shape (n_columns,)
+        Which of the taken columns each column is, indicators among them.
+    """
+
+    graph: Graph
+    taken: Value
+    index: NDArray[np.intp]
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns, taken or not."""
+        return len(self.index)
+
+    @cached_property
+    def n_rows(self) -> Value:
+        """Number of rows, shape (1,)."""
+        return self.graph.take(self.graph("Shape", self.taken), [1])
+
+    def shape(self, n: int) -> Value:
+        """The shape (n, n_rows)."""
+        return self.graph.join([self.graph.constant(np.array([n])), self.n_rows])
+
+    @cached_property
+    def values(self) -> Value:
+        """Numbers and codes of categories, shape (n_taken, n_rows); where one is missing, any number or NaN."""
+        return bounded(self.graph, self.taken)
+
+    @cached_property
+    def is_missing(self) -> Value:
+        """Where values are missing, shape (n_taken, n_rows)."""
+        return self.graph("IsNaN", self.taken)
+
+    def values_of(self, columns: NDArray[Any]) -> Value:
+        """Values of some columns, one after the other."""
+        return self.graph.take(self.values, self.index[columns])
+
+    def missing_in(self, columns: NDArray[Any]) -> Value:
+        """Where values of some columns are missing."""
+        return self.graph.take(self.is_missing, self.index[columns])
+
+
+def add_rows(graph: Graph, table: Value, model: Model, reads_all: bool) -> Rows:
+    """Rows from a table with all columns of a model; those that no condition reads only where ``reads_all``."""
+    n_columns, asked = model.n_features + len(model.missing_features), np.unique(model.tree.feature[1:])
+    index, taken = np.arange(n_columns), graph("Transpose", table, perm=[1, 0])
+    if not reads_all and len(asked) < n_columns:
+        columns = asked if len(asked) else np.array([0])  # one, for the number of rows
+        index[:] = n_columns  # where there is nothing: a graph that asks for another column does not run
+        index[columns] = np.arange(len(columns))
+        taken = graph.take(taken, columns)
+    return Rows(graph, taken, index)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Conditions and firings
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+class Side(NamedTuple):
+    """One side of the trapezoids of some nodes, each an array of shape (n_nodes, 1); as Side in cpp/core/ramp.h.
+
+    The membership is ``clip(base + (x - start) * slope)``; of an upright side 1 where ``(x - start) * slope > 0``.
+    """
+
+    start: Floats
+    slope: Floats
+    base: Floats
+    is_upright: NDArray[np.bool_]
+
+    @property
+    def is_there(self) -> NDArray[np.bool_]:
+        """Whether the side is not a shoulder."""
+        return np.asarray(self.base == 0)
+
+
+def _side(compiled: Floats, outward: int) -> Side:
+    """Sides of some nodes, from their start, slope and base in the compiled tree; those that fall have slopes below 0.
+
+    An infinite slope is an upright side. A finite number stands for it: infinity times zero is NaN.
+    """
+    start, slope, base = (column[:, None] for column in compiled.T)
+    is_upright = np.isinf(slope)
+    return Side(start, -outward * np.where(is_upright, 1.0, slope), base, is_upright)
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Memberships and gates of all nodes but the root.
+
+    Attributes
+    ----------
+    fit : Value
+        Memberships, shape (n_nodes - 1, n_rows).
+    gate : Value or None
+        How open the gates are, of the same shape; None: there are no gates.
+    index : ndarray of shape (n_nodes,)
+        Where in them each node stands; the root's is -1.
+    """
+
+    fit: Value
+    gate: Value | None
+    index: NDArray[np.int64]
+
+
+def add_conditions(graph: Graph, tree: FuzzyTree, rows: Rows, gate_margin: float | None) -> Conditions:
+    """Memberships and gates of all nodes but the root, of a tree with more than that. No margin: no gates."""
+    nodes = np.concatenate(nodes_by_depth(tree.parent))
+    sizes = np.zeros(tree.n_nodes, dtype=np.int64) if tree.categories is None else np.diff(tree.categories.start)
+    numbers, categories = nodes[sizes[nodes] == 0], nodes[sizes[nodes] > 0]
+    fits, gates = [], []
+    if len(numbers):
+        fits.append(number_fit(graph, tree, rows, numbers))
+        if gate_margin is not None:
+            gates.append(_number_gate(graph, tree, rows, numbers, gate_margin))
+    if len(categories):
+        fit, gate, at = category_tables(graph, tree, rows, categories)
+        fits.append(graph("Gather", fit, at))
+        if gate_margin is not None:
+            gates.append(graph("Gather", gate, at))
+    index = np.full(tree.n_nodes, -1, dtype=np.int64)
+    index[np.concatenate([numbers, categories])] = np.arange(len(nodes))
+    return Conditions(graph.join(fits), graph.join(gates) if gates else None, index)
+
+
+def number_fit(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.intp]) -> Value:
+    """Memberships in the conditions of some nodes that ask for numbers, shape (n_nodes, n_rows)."""
+    feature = tree.feature[nodes]
+    x = rows.values_of(feature)
+    rise, fall = _side(tree.core.rise[nodes], -1), _side(tree.core.fall[nodes], 1)
+    if (rise.is_there & fall.is_there).any():
+        known = graph("Min", _side_fit(graph, x, rise), _side_fit(graph, x, fall))
+    else:  # sides of splits: one operation does for both
+        known = _side_fit(
+            graph, x, Side(*(np.where(rise.is_there, up, down) for up, down in zip(rise, fall, strict=True)))
+        )
+    share = tree.share[nodes][:, None]
+    return graph("Where", rows.missing_in(feature), share, known)
+
+
+def _side_fit(graph: Graph, x: Value, own: Side) -> Value:
+    climb = graph("Mul", graph("Sub", x, own.start), own.slope)
+    fit = graph.between(graph("Add", climb, own.base) if own.base.any() else climb, 0.0, 1.0)
+    if own.is_upright.any():
+        fit = graph("Where", own.is_upright, graph.cast(graph("Greater", climb, 0.0), "float64"), fit)
+    return fit
+
+
+def _number_gate(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.intp], margin: float) -> Value:
+    """Gates; the two sides of a split have the same one, which is computed once."""
+    gates = closed_if_empty(tree.compiled(margin).gate[nodes])
+    own, which = np.unique(np.column_stack([tree.feature[nodes], gates]).T, axis=1, return_inverse=True)
+    return graph.take(gate_openness(graph, rows, own[0].astype(np.intp), own[1:, :, None]), which.ravel())
+
+
+def gate_openness(graph: Graph, rows: Rows, columns: NDArray[Any], gates: Floats) -> Value:
+    """How open some gates are; ``gates``: low end, high end and slope of each, shape (3, n_gates, 1)."""
+    return openness(graph, rows.values_of(columns), rows.missing_in(columns), *gates)
+
+
+def category_tables(graph: Graph, tree: FuzzyTree, rows: Rows, nodes: NDArray[np.intp]) -> tuple[Floats, Floats, Value]:
+    """Memberships and gates as tables, and where each row looks: a node's categories, then unseen, then missing."""
+    fits, gates = category_lists(tree, nodes)
+    sizes = np.array([len(own) for own in fits])
+    begin = np.cumsum(sizes) - sizes
+    feature = tree.feature[nodes]
+    code = graph("Where", rows.missing_in(feature), (sizes - 1.0)[:, None], rows.values_of(feature))
+    at = graph("Add", graph.cast(code, "int64"), begin[:, None])
+    return np.concatenate(fits), np.concatenate(gates), at
+
+
+@dataclass(frozen=True)
+class Firings:
+    """Firings of all nodes.
+
+    Attributes
+    ----------
+    phi : Value
+        Shape (n_nodes, n_rows), by depth.
+    index : ndarray of shape (n_nodes,)
+        Where in it each node stands; the root comes first.
+    """
+
+    phi: Value
+    index: NDArray[np.int64]
+
+    def of(self, graph: Graph, nodes: NDArray[Any]) -> Value:
+        """Firings of some nodes, shape (n, n_rows)."""
+        return graph.take(self.phi, self.index[nodes])
+
+
+def add_firings(graph: Graph, tree: FuzzyTree, rows: Rows, conditions: Conditions | None, gated: bool) -> Firings:
+    """Firings of all nodes: that of the parent, times membership, times gate. No ``conditions``: the root alone."""
+    found = [graph("Expand", np.ones((1, 1)), rows.shape(1))]
+    index = np.zeros(tree.n_nodes, dtype=np.int64)
+    if conditions is None:
+        return Firings(found[0], index)
+    factor = conditions.fit
+    if gated and conditions.gate is not None:
+        factor = graph("Mul", factor, conditions.gate)
+    above = np.zeros(tree.n_nodes, dtype=np.int64)  # indices among the nodes of one depth
+    begin = 1
+    for nodes in nodes_by_depth(tree.parent):
+        parents = graph.take(found[-1], above[tree.parent[nodes]])
+        found.append(graph("Mul", parents, graph.take(factor, conditions.index[nodes])))
+        above[nodes] = np.arange(len(nodes))
+        index[nodes] = begin + above[nodes]
+        begin += len(nodes)
+    return Firings(graph.join(found), index)
+
+
+def category_lists(tree: FuzzyTree, nodes: NDArray[np.intp]) -> tuple[list[Floats], list[Floats]]:
+    """Memberships and gates of nodes that ask for categories: each category's, then of unseen, then of missing ones."""
+    fits, gates = [], []
+    for node in nodes:
+        own, share = tree.memberships(int(node)), tree.share[node]
+        is_seen = ~np.isnan(own)
+        fits.append(np.array([*np.where(is_seen, own, share), share, share]))
+        gates.append(np.array([*np.where(is_seen, 1.0, _core.UNSEEN_GATE), _core.UNSEEN_GATE, 1.0]))
+    return fits, gates

@@ -1,4 +1,4 @@
-"""The distance to the nearest exemplar in a graph: as cpp/read/novelty.cpp, to the last bit of its search.
+"""Novelty in a graph: the distance to the nearest exemplar, as cpp/novelty/novelty.cpp searches it, and the residual.
 
 A row is compared only with the exemplars of the nodes where its paths end, of which there are a few: these *pairs* of a
 row and a node are listed, and their distances are summed up feature by feature. So memory grows with the pairs times
@@ -9,24 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ferl import _core
-from ferl._models.model import Model
-from ferl._models.neighbours import ENTROPY_SHARE
-from ferl._models.novelty import LOST_MASS, chosen_measure, precision
-from ferl._models.rule_model import RuleModel
+from ferl._models.novelty import LOST_MASS, precision
 from ferl._models.tree import FuzzyTree
 from ferl._util.arrays import Floats
-from ferl.onnx.evidence import Conditions, Firings, Rows, add_conditions, add_firings
-from ferl.onnx.graph import Graph, Operand, Value
-from ferl.onnx.wide import Scores
+from ferl.onnx.graph import Conditions, Firings, Graph, Operand, Rows, Value
 
 Singles = NDArray[np.float32]
 
-_Parts = Callable[[Graph, Value, Value], Value]
 _Step = Callable[[Graph, Sequence[Value], Sequence[Value]], Sequence[Value]]
 
 
@@ -52,8 +47,7 @@ class Scale:
         return np.nan_to_num(units, nan=0.0)
 
 
-@dataclass(frozen=True)
-class Pairs:
+class Pairs(NamedTuple):
     """Rows and the nodes where their paths end; all values have the shape (n_pairs,)."""
 
     row: Value
@@ -61,11 +55,16 @@ class Pairs:
 
 
 def pairs_of_firings(graph: Graph, tree: FuzzyTree, conditions: Conditions | None, ungated: Firings) -> Pairs:
-    """Where paths end, by the firings of all nodes."""
+    """Where paths end, by the firings of all nodes: a node fires, and no child fits."""
     groups = np.flatnonzero(tree.exemplar_group >= 0)
-    is_end = graph("Transpose", _is_end(graph, tree, groups, conditions, ungated), perm=[1, 0])
-    row, group = graph.several("Split", 2, graph("NonZero", is_end), np.array([1, 1]))
-    return Pairs(graph.remove_axis(row, 0), graph.remove_axis(group, 0))
+    is_end = graph("Greater", ungated.of(graph, groups), 0.0)
+    if conditions is not None and not tree.is_leaf[groups].all():
+        nodes = np.argsort(conditions.index)[1:]
+        is_child = (tree.parent[nodes][None, :] == groups[:, None]).astype(np.float32)
+        fits = graph.cast(graph("Greater", conditions.fit, 0.0), "float32")
+        is_end = graph("And", is_end, graph("Less", graph("MatMul", is_child, fits), np.float32(0.5)))
+    found = graph("NonZero", graph("Transpose", is_end, perm=[1, 0]))
+    return Pairs(*(graph.remove_axis(own, 0) for own in graph.several("Split", 2, found, np.array([1, 1]))))
 
 
 def add_neighbour_distance(graph: Graph, tree: FuzzyTree, rows: Rows, pairs: Pairs) -> Value:
@@ -73,79 +72,9 @@ def add_neighbour_distance(graph: Graph, tree: FuzzyTree, rows: Rows, pairs: Pai
     kept, groups = tree.profile.exemplar_row, np.flatnonzero(tree.exemplar_group >= 0)
     scale = Scale.of(tree, tree.unit_of_distance)
     exemplar = _exemplars(tree, groups)
-    distance = _search(graph, rows, scale, kept, exemplar, pairs)
+    distance = search(graph, rows, scale, kept, exemplar, pairs)
     nearest, is_any = _nearest(graph, distance, exemplar, pairs, rows.n_rows)
-    return graph("Where", is_any, _measured(graph, rows, scale, kept, nearest), np.nan)
-
-
-def add_wide_novelty(graph: Graph, model: RuleModel, rows: Rows, scores: Scores, measure: str | None) -> Value:
-    """Novelty of wide rules, shape (n_samples,): the distance from the nearest kept row, and entropy; or the residual.
-
-    Parameters
-    ----------
-    graph : Graph
-        Where to add it.
-    model : RuleModel
-        The rules.
-    rows : Rows
-        The rows.
-    scores : Scores
-        Their summed weights of evidence.
-    measure : {"neighbour", "residual"} or None
-        As in :meth:`ferl.FERLClassifier.novelty`.
-
-    Returns
-    -------
-    Value
-    """
-    if chosen_measure(model.tree, measure) == "neighbour":
-        usual = graph("Div", _nearest_kept(graph, model, rows), model.neighbours.usual)
-        return graph("Add", usual, graph("Mul", _entropy(graph, scores.scores), ENTROPY_SHARE))
-    tree = model.tree
-    conditions = add_conditions(graph, tree, rows, None) if tree.n_nodes > 1 else None
-    residual = _residual(graph, tree, rows, add_firings(graph, tree, rows, conditions, False))
-    if scores.support is None:
-        return residual
-    lost = graph("Sub", 1.0, graph.remove_axis(scores.support, 0))
-    return graph("Add", residual, graph("Mul", lost, LOST_MASS))
-
-
-def _nearest_kept(graph: Graph, model: RuleModel, rows: Rows) -> Value:
-    """Distance from the nearest of all rows that wide rules keep, shape (n_samples,)."""
-    own = model.neighbours
-    scale, exemplar = Scale.of(model.tree, own.unit), np.arange(len(own.rows))[None]
-    index = graph("Range", np.array(0), graph.remove_axis(rows.n_rows, 0), np.array(1))
-    first = graph("Expand", np.zeros(1, dtype=np.int64), rows.n_rows)
-    distance = _search(graph, rows, scale, own.rows, exemplar, Pairs(index, first))
-    return _measured(graph, rows, scale, own.rows, graph("ArgMin", distance, axis=1, keepdims=0))
-
-
-def _entropy(graph: Graph, scores: Value) -> Value:
-    """Entropy of the probabilities that scores mean, shape (n_samples,); as ``entropy_of`` in cpp/read/scores.cpp."""
-    most = graph("ReduceMax", scores, axes=[0], keepdims=1)
-    below = graph("Min", graph("Sub", most, scores), _core.LARGEST_EXPONENT)
-    power = graph("Exp", graph("Neg", below))
-    total = graph.total(power, 0, keepdims=False)
-    fallen = graph.total(graph("Mul", power, below), 0, keepdims=False)
-    return graph("Add", graph("Log", total), graph("Div", fallen, total))
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Where paths end
-# ---------------------------------------------------------------------------------------------------------------------
-
-
-def _is_end(
-    graph: Graph, tree: FuzzyTree, groups: NDArray[np.intp], conditions: Conditions | None, ungated: Firings
-) -> Value:
-    """Whether a path of a row ends at a node: it fires, and no child fits; shape (n_groups, n_rows)."""
-    fires = graph("Greater", ungated.of(graph, groups), 0.0)
-    if conditions is None or tree.is_leaf[groups].all():
-        return fires
-    nodes = np.argsort(conditions.index)[1:]
-    is_child = (tree.parent[nodes][None, :] == groups[:, None]).astype(np.float32)
-    fits = graph.cast(graph("Greater", conditions.fit, 0.0), "float32")
-    return graph("And", fires, graph("Less", graph("MatMul", is_child, fits), np.float32(0.5)))
+    return graph("Where", is_any, measured_distance(graph, rows, scale, kept, nearest), np.nan)
 
 
 def _exemplars(tree: FuzzyTree, groups: NDArray[np.intp]) -> NDArray[np.int64]:
@@ -161,7 +90,7 @@ def _exemplars(tree: FuzzyTree, groups: NDArray[np.intp]) -> NDArray[np.int64]:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _search(graph: Graph, rows: Rows, scale: Scale, kept: Floats, exemplar: NDArray[np.int64], pairs: Pairs) -> Value:
+def search(graph: Graph, rows: Rows, scale: Scale, kept: Floats, exemplar: NDArray[np.int64], pairs: Pairs) -> Value:
     """Distances of pairs from each exemplar of their nodes, shape (n_pairs, n_exemplars).
 
     Even and odd numbers are summed apart, categories join the odd ones: the order of the core, so that near ties end
@@ -185,20 +114,20 @@ def _search(graph: Graph, rows: Rows, scale: Scale, kept: Floats, exemplar: NDAr
 
         if n_pairwise:
             parts: list[Operand] = [*part(slice(0, n_pairwise, 2)), *part(slice(1, n_pairwise, 2))]
-            even, odd = graph.over([even, odd], parts, _adding(_number_parts, pairs))
+            even, odd = graph.over([even, odd], parts, _adding(pairs, of_numbers=True))
         if n_pairwise < len(lanes):
-            (even,) = graph.over([even], part(slice(n_pairwise, None)), _adding(_number_parts, pairs))
+            (even,) = graph.over([even], part(slice(n_pairwise, None)), _adding(pairs, of_numbers=True))
     if len(scale.categories):
         # A category that an exemplar lacks is like no other.
         lanes = np.nan_to_num(kept[:, scale.categories].T, nan=-1.0).astype(np.float32)[:, exemplar]
         codes = graph.cast(graph.take(rows.values, scale.categories), "float32")
         mismatch = scale.per_unit[scale.categories].astype(np.float32)[:, None]
         counted = graph("Mul", graph.take(is_known, scale.categories), mismatch)
-        (odd,) = graph.over([odd], [lanes, codes, counted], _adding(_category_parts, pairs))
+        (odd,) = graph.over([odd], [lanes, codes, counted], _adding(pairs, of_numbers=False))
     return graph("Add", even, odd)
 
 
-def _adding(parts: _Parts, pairs: Pairs) -> _Step:
+def _adding(pairs: Pairs, of_numbers: bool) -> _Step:
     """A step that adds to each state what the next of its features says; each has three rows."""
 
     def step(body: Graph, states: Sequence[Value], rows: Sequence[Value]) -> list[Value]:
@@ -207,18 +136,14 @@ def _adding(parts: _Parts, pairs: Pairs) -> _Step:
             exemplars, values, counted = rows[3 * index : 3 * index + 3]
             own = body("Gather", exemplars, pairs.group)
             x, weight = (body.insert_axis(body("Gather", row, pairs.row), 1) for row in (values, counted))
-            found.append(body("Add", state, body("Mul", parts(body, own, x), weight)))
+            if of_numbers:
+                away = body("Abs", body("Sub", own, x))
+            else:
+                away = body.cast(body("Not", body("Equal", own, x)), "float32")
+            found.append(body("Add", state, body("Mul", away, weight)))
         return found
 
     return step
-
-
-def _number_parts(body: Graph, exemplars: Value, x: Value) -> Value:
-    return body("Abs", body("Sub", exemplars, x))
-
-
-def _category_parts(body: Graph, exemplars: Value, x: Value) -> Value:
-    return body.cast(body("Not", body("Equal", exemplars, x)), "float32")
 
 
 def _nearest(
@@ -243,7 +168,7 @@ def _nearest(
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _measured(graph: Graph, rows: Rows, scale: Scale, kept: Floats, nearest: Value) -> Value:
+def measured_distance(graph: Graph, rows: Rows, scale: Scale, kept: Floats, nearest: Value) -> Value:
     """Mean over known features of the distance from an exemplar, in double precision, shape (n_samples,)."""
     table = np.where(np.isnan(kept), scale.centre, kept)
     table[:, scale.categories] = np.nan_to_num(kept[:, scale.categories], nan=-1.0)
@@ -262,47 +187,7 @@ def _measured(graph: Graph, rows: Rows, scale: Scale, kept: Floats, nearest: Val
 _FAR_IN_SPREADS = 1e150
 
 
-def add_novelty(
-    graph: Graph,
-    model: Model,
-    rows: Rows,
-    conditions: Conditions | None,
-    gated: Firings,
-    ungated: Firings,
-    measure: str | None,
-) -> Value:
-    """Novelty of each row, shape (n_samples,).
-
-    Parameters
-    ----------
-    graph : Graph
-        Where to add it.
-    model : Model
-        The model.
-    rows : Rows
-        The rows.
-    conditions : Conditions or None
-        Of the nodes below the root; None: there are none.
-    gated, ungated : Firings
-        With and without gates; the same where the model has none.
-    measure : {"neighbour", "residual"} or None
-        As in :meth:`ferl.FERLClassifier.novelty`.
-
-    Returns
-    -------
-    Value
-    """
-    tree = model.tree
-    if chosen_measure(model.tree, measure) == "neighbour":
-        return add_neighbour_distance(graph, tree, rows, pairs_of_firings(graph, tree, conditions, ungated))
-    residual = _residual(graph, tree, rows, ungated)
-    if conditions is None or conditions.gate is None:
-        return residual
-    lost = _lost_mass(graph, tree, conditions, conditions.gate, gated)
-    return graph("Add", residual, graph("Mul", lost, LOST_MASS))
-
-
-def _residual(graph: Graph, tree: FuzzyTree, rows: Rows, firings: Firings) -> Value:
+def residual(graph: Graph, tree: FuzzyTree, rows: Rows, firings: Firings) -> Value:
     """The squared distances from the leaves' means, averaged by firing; from the root's, where no leaf fires.
 
     As products of matrices: ``sum w (x - m)^2 = sum w x^2 - 2 sum w m x + sum w m^2``, the sums over known features.
@@ -325,8 +210,9 @@ def _residual(graph: Graph, tree: FuzzyTree, rows: Rows, firings: Firings) -> Va
     return graph("Div", sums, graph.total(phi, 0, keepdims=False))
 
 
-def _lost_mass(graph: Graph, tree: FuzzyTree, conditions: Conditions, gate: Value, firings: Firings) -> Value:
-    """Routing mass lost at closed gates, shape (n_samples,)."""
+def lost_mass(graph: Graph, tree: FuzzyTree, conditions: Conditions, gate: Value, firings: Firings) -> Value:
+    """What the routing mass that is lost at closed gates adds, shape (n_samples,)."""
     nodes = np.argsort(conditions.index)[1:]  # in the order of the conditions; the root's index is -1
     reaching = graph("Mul", firings.of(graph, tree.parent[nodes]), conditions.fit)
-    return graph.total(graph("Mul", reaching, graph("Sub", 1.0, gate)), 0, keepdims=False)
+    lost = graph.total(graph("Mul", reaching, graph("Sub", 1.0, gate)), 0, keepdims=False)
+    return graph("Mul", lost, LOST_MASS)

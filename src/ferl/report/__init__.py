@@ -1,7 +1,8 @@
 """The report: a model and a table as one HTML file, with a page where any row can be tried out.
 
-:func:`write_report` is all that is needed. ``table_reading`` judges the rows, ``summarise`` turns model and rows into a
-plain dict, ``writing`` makes HTML of it; ``static/ferl.js`` is the model's arithmetic in the browser.
+:func:`write_report` is all that is needed. ``judged_table`` judges the rows; ``content`` turns model and rows into a
+plain dict, with what ``views`` shows of each kind of model and ``charts`` draws; ``writing`` makes HTML of it by the
+templates. ``page_form`` is the model for ``static/ferl.js``, its arithmetic in the browser.
 """
 
 try:

@@ -1,4 +1,4 @@
-"""From the dict of :func:`ferl.report.summarise.summarise` to one HTML file that needs nothing else."""
+"""From the dict of :func:`ferl.report.content.summarise` to one HTML file that needs nothing else."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ from ferl._util.arrays import Ints
 from ferl._util.files import replace_text
 from ferl._util.text import shown
 from ferl._util.threads import n_threads
-from ferl.report.group_view import Groups
-from ferl.report.summarise import summarise
-from ferl.report.table_reading import NO_LABEL, OTHER_LABEL, Cell, TableReading
+from ferl.report.content import summarise
+from ferl.report.judged_table import NO_LABEL, OTHER_LABEL, Cell, Groups, JudgedTable
 from ferl.rules import FERLClassifier
 
 _HERE = Path(__file__).parent
@@ -55,17 +54,17 @@ def render(summary: dict[str, Any]) -> str:
     """
     style = _static("style.css")
     scripts = [_static(*ENGINE), _static(*PAGE)]
-    return (
-        _environment()
-        .get_template("report.html")
-        .render(
-            **summary,
-            policy=_policy(style, scripts),
-            style=Markup(style),
-            engine_script=Markup(scripts[0]),
-            page_script=Markup(scripts[1]),
-            page_json=Markup(script_json(summary["page"])),
-        )
+    allowed = " ".join(map(_hash, scripts))
+    policy = f"script-src {allowed}; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
+    page = _environment().get_template("report.html")
+    return page.render(
+        **summary,
+        tint={c: f"c{c % 8}" for c in range(len(summary["classes"]))} | {None: "rest"},
+        policy=f"default-src 'none'; {policy}",
+        style=Markup(style),
+        engine_script=Markup(scripts[0]),
+        page_script=Markup(scripts[1]),
+        page_json=Markup(script_json(summary["page"])),
     )
 
 
@@ -131,13 +130,8 @@ def _static(*names: str) -> str:
     return text
 
 
-def _policy(style: str, scripts: list[str]) -> str:
-    """What the page may do: run its own scripts and style, known by their hashes; fetch nothing."""
-    allowed = " ".join(_hash(script) for script in scripts)
-    return f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
-
-
 def _hash(text: str) -> str:
+    """What the page's policy names a script or a style by: it may run these, and fetch nothing."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
@@ -157,14 +151,14 @@ def write_report(
 ) -> Path:
     """Write a report on a fitted classifier and a table: one HTML file that needs no network.
 
-    It shows the rules, the tree (of wide rules their curves and a scorecard), how good the answers are, the rows
+    It shows the rules, the tree (of rules that add up their curves and a scorecard), how good the answers are, the rows
     without an answer and the rows unlike training, and it has a page that judges any row you type, in the browser. The
     file contains the model with the training rows that it keeps (none with ``n_exemplars=0``) and up to 100 rows of the
     table.
 
     Parameters
     ----------
-    estimator : FERLClassifier
+    estimator : FERLClassifier or FERLTreeClassifier
         Fitted.
     X : array-like or data frame of shape (n_samples, n_features)
         Rows to judge; best those that were not used for fitting.
@@ -182,7 +176,7 @@ def write_report(
         feature of the model is taken for this alone.
     decision : {"probable", "balanced"}, default="probable"
         How the labels that figures are about are chosen; see :meth:`ferl.FERLClassifier.predict`. Lists of rows and
-        the form tell the most probable class.
+        the form show the most probable class.
 
     Returns
     -------
@@ -218,18 +212,18 @@ def report_html(
 ) -> str:
     """The text of :func:`write_report`'s file."""
     check_decision(decision)
-    model, threads = model_of(estimator, "write_report"), n_threads(estimator.n_jobs)
+    model: Model = model_of(estimator, "write_report")
     X, grouping = _grouping(model, X, groups)
     given = checked_input(estimator, X)
     rows = check_rows(estimator, given)
     truth = None if y is None else label_codes(model, y, len(rows))
-    reading = TableReading(model, threads, decision=decision)
+    judged = JudgedTable(model, n_threads(estimator.n_jobs), decision=decision)
     for first in range(0, len(rows), BLOCK_ROWS):
         block = slice(first, first + BLOCK_ROWS)
-        reading.add(rows[block], None if truth is None else truth[block], _cells(model, given, first))
+        judged.add(rows[block], None if truth is None else truth[block], _cells(model, given, first))
     if grouping is not None and (n_held := len(grouping.column.values)) != len(rows):
         raise ValueError(f"groups has {n_held} values and X has {len(rows)} rows; every row needs its value.")
-    return render(summarise(model, changed_parameters(estimator), reading, title, table, grouping))
+    return render(summarise(model, changed_parameters(estimator), judged, title, table, grouping))
 
 
 def _grouping(model: Model, X: Any, groups: str | ArrayLike | None) -> tuple[Any, Groups | None]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferl_bench.method import Method
+from ferl_bench.tuning import tuned
 
 if TYPE_CHECKING:
     from ferl import FERLClassifier, FERLTreeClassifier
@@ -36,8 +37,10 @@ def classifier_of(parameters: Mapping[str, Any], **others: Any) -> Classifier:
 
 
 def fit(parameters: Mapping[str, Any], X: Any, y: Any, seed: int) -> Classifier:
-    """Fit with these parameters on one thread."""
-    fitted: Classifier = classifier_of(parameters, random_state=seed, n_jobs=1).fit(X, y)
+    """Fit with these parameters on one thread; ``tuning`` among them are numbers of the learner of rules."""
+    own = {name: value for name, value in parameters.items() if name != "tuning"}
+    with tuned(**parameters.get("tuning", {})):
+        fitted: Classifier = classifier_of(own, random_state=seed, n_jobs=1).fit(X, y)
     return fitted
 
 

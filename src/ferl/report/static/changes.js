@@ -10,18 +10,10 @@ const ferlChanges = (() => {
   const MOST_WHOLE = 1000; // whole numbers behind a flip that are tried, where the label comes back at the first one
   const LEAST_COST = 1e-9; // a cost that is rounding
 
-  // Whether scores are linear between two corners of any feature: of wide rules that ask each feature once at most.
-  function isLinear(engine) {
-    return engine.model.weights !== null && engine.node.every((end) => {
-      const asked = engine.path(end).map((o) => engine.feature[o]);
-      return new Set(asked).size === asked.length;
-    });
-  }
-
   // The nearest change of each feature that gives another label within the range seen in training, nearest first, those
   // to where no rule speaks last. A missing value has no distance from others: such features are left out.
   function nearest(engine, features, values) {
-    const label = engine.briefly(values).label, inside = isLinear(engine) ? 0 : N_INSIDE, found = [];
+    const label = engine.briefly(values).label, inside = engine.isLinear ? 0 : N_INSIDE, found = [];
     features.forEach((feature, j) => {
       if (feature.n_conditions === 0 || Number.isNaN(values[j])) return;
       const line = { engine, values, label, j, feature };
@@ -38,8 +30,8 @@ const ferlChanges = (() => {
 
   // How much a search has to do: values that are tried, nodes that each of them fires, classes.
   function cost(engine, features) {
-    const nValues = features.reduce((sum, own) => sum + (own.corners ?? own.levels).length, 0);
-    return nValues * (isLinear(engine) ? 3 : N_INSIDE + 3) * engine.size * engine.nClasses;
+    const nValues = features.reduce((sum, own, j) => sum + (own.levels ?? engine.model.corners[j]).length, 0);
+    return nValues * (engine.isLinear ? 3 : N_INSIDE + 3) * engine.size * engine.nClasses;
   }
 
   function at(line, value) {
@@ -78,7 +70,7 @@ const ferlChanges = (() => {
   // The nearest number within the range seen in training. A row from outside of it begins to move at its end.
   function otherNumber(line, inside) {
     const value = line.values[line.j], [low, high] = line.feature.seen, start = Math.min(Math.max(value, low), high);
-    const corners = line.feature.corners.map(Number), spread = line.feature.spread;
+    const corners = line.engine.model.corners[line.j], spread = line.feature.spread;
     const flips = start !== value && at(line, start).label !== line.label ? [start]
       : [firstFlip(line, start, corners.filter((own) => own < start && own > low).reverse(), low, inside),
         firstFlip(line, start, corners.filter((own) => own > start && own < high), high, inside)].filter((own) => own !== null);
@@ -160,8 +152,8 @@ const ferlChanges = (() => {
     const support = 1 - answer.supportDeficit.reduce((sum, own) => sum + own, 0);
     return parts.candidates.map((own) => {
       const lost = own.rules.reduce((sum, rule) =>
-        sum + (parts.usual[rule] - answer.firing[engine.node[rule]]) * towards(engine.weight[rule]), 0);
-      return { ...own, lost: support * lost, points: parts.unit * support * lost };
+        sum + support * parts.usual[rule] * towards(engine.weight[rule]) - towards(answer.contributions[rule]), 0);
+      return { ...own, lost, points: parts.unit * lost };
     }).filter((own) => own.lost > LEAST_COST).sort((one, other) => other.lost - one.lost).slice(0, parts.most);
   }
 

@@ -94,6 +94,7 @@ const ferlEngine = (() => {
   class Tree extends Nodes {
     constructor(model) {
       super(model);
+      this.isLinear = false;
       this.consequent = numbers(model.consequent);
       this.reliability = numbers(model.reliability);
       this.novelty = model.novelty.measure === "neighbour" ? new Neighbours(this) : new Residual(this);
@@ -189,23 +190,48 @@ const ferlEngine = (() => {
     }
   }
 
-  // Wide rules, whose weights of evidence add up; as cpp/read/scores.cpp.
-  class Wide extends Nodes {
+  // A block of terms that are chains of conditions: how far each applies to a row, and the columns that it reads.
+  class RuleTerms {
+    constructor(form) {
+      this.node = form.node;
+      this.weight = numbers(form.weight);
+      this.columns = form.columns;
+      // Whether what the terms add is linear between two corners of any feature: none asks a column twice.
+      this.isLinear = this.columns.every((own) => new Set(own).size === own.length);
+    }
+
+    activation(row, firing) {
+      return this.node.map((o) => firing[o]);
+    }
+  }
+
+  // Blocks of terms, by the kind that their form has.
+  const TERMS = { rules: RuleTerms };
+
+  // Terms, whose weights of evidence add up; as cpp/rules/scores.cpp.
+  class Rules extends Nodes {
     constructor(model) {
       super(model);
-      this.node = model.weights.node;
-      this.weight = numbers(model.weights.weight);
-      this.prior = numbers(model.weights.prior);
-      this.columnGate = model.weights.gate.map((own) => ({ ...own, range: numbers(own.range) }));
+      this.terms = model.terms.map((form) => new TERMS[form.kind](form));
+      this.weight = this.terms.flatMap((own) => own.weight);
+      this.columns = this.terms.flatMap((own) => own.columns);
+      this.isLinear = this.terms.every((own) => own.isLinear);
+      this.prior = numbers(model.prior);
+      this.columnGate = model.gate.map((own) => ({ ...own, range: numbers(own.range) }));
       this.novelty = model.novelty.measure === "neighbour" ? new Neighbours(this) : new Residual(this);
+    }
+
+    // How far each term applies to a row, gates open.
+    activation(row, firing) {
+      return this.terms.flatMap((own) => own.activation(row, firing));
     }
 
     // All that can be said of a row.
     judge(values) {
-      const row = this.withIndicators(values), firing = this.fire(row, false);
+      const row = this.withIndicators(values), firing = this.fire(row, false), activation = this.activation(row, firing);
       const openness = this.columnGate.map((own) => this.openness(own, row[own.column]));
       const support = openness.reduce((product, own) => product * own, 1);
-      const contributions = this.node.map((o, rule) => this.weight[rule].map((own) => firing[o] * own * support));
+      const contributions = activation.map((phi, term) => this.weight[term].map((own) => phi * own * support));
       contributions.push(this.prior.map((own) => own * support));
       const scores = this.prior.map((_, c) => contributions.reduce((sum, own) => sum + own[c], 0));
       const answer = this.masses(scores, contributions);
@@ -215,16 +241,16 @@ const ferlEngine = (() => {
       const lost = this.withheld(row.length, openness, support), byColumn = this.sharedByColumn(row.length, contributions);
       const distance = this.novelty.parts(row, lost);
       const parts = this.model.novelty.measure === "neighbour" ? this.withEntropy(distance, scores, lost, byColumn) : distance;
-      const featureContributions = [...this.byFeature(byColumn), contributions[this.node.length]];
+      const featureContributions = [...this.byFeature(byColumn), contributions[activation.length]];
       return { ...answer, firing, scores, contributions, featureContributions, ...this.withNovelty(parts, lost) };
     }
 
     // The label alone, and whether nothing is said for it.
     briefly(values) {
-      const row = this.withIndicators(values), firing = this.fire(row, false);
+      const row = this.withIndicators(values), activation = this.activation(row, this.fire(row, false));
       const support = this.columnGate.reduce((product, own) => product * this.openness(own, row[own.column]), 1);
       const scores = this.prior.map((own, c) =>
-        this.node.reduce((sum, o, rule) => sum + firing[o] * this.weight[rule][c] * support, 0) + own * support);
+        activation.reduce((sum, phi, term) => sum + phi * this.weight[term][c] * support, 0) + own * support);
       const { belief, probability } = this.masses(scores, []);
       return { label: argmax(probability), probability, isSilent: belief.every((mass) => mass === 0) };
     }
@@ -283,20 +309,13 @@ const ferlEngine = (() => {
       });
     }
 
-    // What each column adds to the scores; a rule is shared equally among its conditions.
+    // What each column adds to the scores; a term is shared equally among the columns that it reads.
     sharedByColumn(nColumns, contributions) {
       const byColumn = Array.from({ length: nColumns }, () => new Array(this.nClasses).fill(0));
-      this.node.forEach((end, rule) => {
-        const path = this.path(end);
-        for (const o of path) contributions[rule].forEach((own, c) => (byColumn[this.feature[o]][c] += own / path.length));
+      this.columns.forEach((read, term) => {
+        for (const j of read) contributions[term].forEach((own, c) => (byColumn[j][c] += own / read.length));
       });
       return byColumn;
-    }
-
-    path(end) {
-      const nodes = [];
-      for (let o = end; o > 0; o = this.parent[o]) nodes.push(o);
-      return nodes;
     }
   }
 
@@ -333,7 +352,7 @@ const ferlEngine = (() => {
     }
   }
 
-  // Distance to the nearest exemplar: of the nodes where the row's paths end, or of wide rules any.
+  // Distance to the nearest exemplar: of the nodes where the row's paths end, or of rules that add up any.
   class Neighbours {
     constructor(engine) {
       const own = engine.model.novelty;
@@ -442,5 +461,7 @@ const ferlEngine = (() => {
     }
   }
 
-  return (model) => (model.weights === null ? new Tree(model) : new Wide(model));
+  const ENGINES = { rules: Rules, trees: Tree };
+
+  return (model) => new ENGINES[model.kind](model);
 })();

@@ -7,8 +7,6 @@ const ferlPage = (() => {
   const features = data.features, classes = data.model.classes;
   const rows = data.rows.map((row) => ({ ...row, values: row.values.map(Number) }));
   const MOST_PARTS = 8; // features of a row's novelty that are shown
-  const MOST_FIRED = 30; // rules of a tree
-  const MOST_WIDE = 12; // wide rules, most of which fire a little
   const MOST_CLASSES = 12;
   const MOST_MOVES = 8; // features of a balance
   const MOST_CHANGES = 5;
@@ -16,6 +14,35 @@ const ferlPage = (() => {
   const SECOND_REASON = 0.5; // of the first one, that a feature weighs which is named beside it
   const LEAST_MOVE = 0.005; // weight that two decimals show
   const MOST_COST = 5e5; // of a search for changes while a slider moves: about 25 milliseconds
+
+  // What differs between the kinds of models: words, what is shown, how strong a rule is and what is said of it.
+  const KINDS = {
+    rules: {
+      ends: "in training",
+      range: "seen in training",
+      doubt: "what speaks for one class and for another nearly balances",
+      reason: reasonOfWeights,
+      show: (answer) => { showBalance(answer); showMarks(); },
+      mostFired: 12, // most rules fire a little
+      counts: (answer, rule) => answer.contributions[rule.number - 1].some((own) => own !== 0),
+      size: ruleWeight,
+      fired: (rule, conditions, phi, size) => [
+        figure(size, signed(size), `rule-weight-${rule.number}`), `: if ${conditions}, which fits by `, figure(phi, fixed(phi, 2), `firing-${rule.node}`)],
+    },
+    trees: {
+      ends: "remembered",
+      range: "that the model remembers",
+      doubt: "rules fire only in part, or contradict each other",
+      reason: reasonOfRules,
+      show: () => {},
+      mostFired: 30,
+      counts: () => true,
+      size: (answer) => (rule) => answer.firing[rule.node],
+      fired: (rule, conditions, phi) => [
+        figure(phi, fixed(phi), `firing-${rule.node}`), `: if ${conditions} then `, element("strong", {}, rule.label), ` ${fixed(rule.confidence, 2)}`],
+    },
+  };
+  const kind = KINDS[data.model.kind];
 
   // ------------------------------------------------------------------------------------------------------------------
   // The form: one control for each feature, the most important ones first
@@ -45,7 +72,7 @@ const ferlPage = (() => {
     box.setAttribute("aria-label", `${feature.name}, value`);
     const lacks = element("input", { type: "checkbox" });
     const field = control(feature, j, element("div", { className: "line" }, slider, box), lacks,
-      `${told(j, feature.low)} to ${told(j, feature.high)} ${engine.model.weights === null ? "remembered" : "in training"}`);
+      `${told(j, feature.low)} to ${told(j, feature.high)} ${kind.ends}`);
     const digits = Math.max(0, Math.min(12, Math.ceil(-Math.log10(feature.step))));
     const known = { value: (feature.low + feature.high) / 2 }; // what an unticked box returns to
     slider.addEventListener("input", () => change(j, Number(Number(slider.value).toFixed(digits))));
@@ -145,10 +172,7 @@ const ferlPage = (() => {
       doubtLine("ignorance", answer.ignorance), doubtLine("conflict", answer.conflict),
       doubtLine("support lost", answer.supportDeficit.reduce((sum, part) => sum + part, 0)));
     showNovelty(answer);
-    if (data.usual) {
-      showBalance(answer);
-      showMarks();
-    }
+    kind.show(answer);
     if (data.reasons) showReasons(answer);
     showChanges(answer);
     showFired(answer);
@@ -187,13 +211,13 @@ const ferlPage = (() => {
     const about = data.target ? `${data.target}: ` : "";
     if (abstains(answer) && answer.ignorance === 1) return `${about}No answer: no rule speaks of such a row.`;
     if (abstains(answer)) return `${about}No answer, ${listed(named, "or")}: ${reasonForDoubt(answer)}.`;
-    return `${about}${listed(named, "or")}${data.usual ? reasonOfWeights(answer) : reasonOfRules(answer)}.`;
+    return `${about}${listed(named, "or")}${kind.reason(answer)}.`;
   }
 
   function reasonForDoubt(answer) {
     const lost = answer.supportDeficit.reduce((sum, part) => sum + part, 0);
     if (lost > 0.5) return "values lie outside what training saw";
-    return data.usual ? "what speaks for one class and for another nearly balances" : "rules fire only in part, or contradict each other";
+    return kind.doubt;
   }
 
   function reasonOfWeights(answer) {
@@ -219,7 +243,7 @@ const ferlPage = (() => {
 
   function massLine(name, c, answer) {
     const [belief, plausibility, probability] = [answer.belief[c], answer.plausibility[c], probabilityOf(answer)[c]];
-    // With three and more classes of wide rules belief may exceed the probability: then only the upper end is told.
+    // With three and more classes of rules that add up belief may exceed the probability: then only the upper end is told.
     // The ends are rounded outwards, so that the probability never lies outside of them.
     const isRange = belief <= probability + 1e-9, low = Math.max(0, Math.floor(100 * belief + 1e-7)) / 100, high = Math.min(1, Math.ceil(100 * plausibility - 1e-7) / 100);
     const text = `${name}: probability ${percent(probability)},${isRange ? ` at least ${percent(belief)},` : ""} at most ${percent(plausibility)}`;
@@ -292,7 +316,7 @@ const ferlPage = (() => {
       found.slice(0, MOST_CHANGES).forEach((change) => say(...changeLine(change)));
       const nMore = found.length - MOST_CHANGES;
       if (nMore > 0) say(`... and ${nMore} more ${nMore === 1 ? "feature" : "features"}, further away.`);
-      if (!found.length) say(`No change of a single value within the range ${engine.model.weights === null ? "that the model remembers" : "seen in training"} was found that makes the label another one than ${label}.`);
+      if (!found.length) say(`No change of a single value within the range ${kind.range} was found that makes the label another one than ${label}.`);
     }
     byId("changes").replaceChildren(...lines);
   }
@@ -334,7 +358,7 @@ const ferlPage = (() => {
   }
 
   // ------------------------------------------------------------------------------------------------------------------
-  // What features and rules add, of wide rules
+  // What features and rules add, of rules that add up
   // ------------------------------------------------------------------------------------------------------------------
 
   // Two classes whose evidence is compared: the second label with the first, or the most probable with the next.
@@ -420,17 +444,13 @@ const ferlPage = (() => {
   // ------------------------------------------------------------------------------------------------------------------
 
   function showFired(answer) {
-    const size = data.usual ? ruleWeight(answer) : (rule) => answer.firing[rule.node], most = data.usual ? MOST_WIDE : MOST_FIRED;
-    const counts = (rule) => !data.usual || answer.contributions[rule.number - 1].some((own) => own !== 0);
-    const fired = data.rules.filter((rule) => answer.firing[rule.node] > 0 && counts(rule))
+    const size = kind.size(answer), most = kind.mostFired;
+    const fired = data.rules.filter((rule) => answer.firing[rule.node] > 0 && kind.counts(answer, rule))
       .sort((one, other) => Math.abs(size(other)) - Math.abs(size(one)));
     const lines = fired.slice(0, most).map((rule) => {
-      const phi = answer.firing[rule.node], conditions = rule.conditions.join(" and ") || "anything";
+      const conditions = rule.conditions.join(" and ") || "anything";
       const link = element("a", { href: `#rule-${rule.number}` }, `rule ${rule.number}`);
-      const told = data.usual
-        ? [`: if ${conditions}, which fits by `, figure(phi, fixed(phi, 2), `firing-${rule.node}`)]
-        : [`: if ${conditions} then `, element("strong", {}, rule.label), ` ${fixed(rule.confidence, 2)}`];
-      const first = data.usual ? figure(size(rule), signed(size(rule)), `rule-weight-${rule.number}`) : figure(phi, fixed(phi), `firing-${rule.node}`);
+      const [first, ...told] = kind.fired(rule, conditions, answer.firing[rule.node], size(rule));
       return element("li", {}, first, element("div", {}, link, ...told));
     });
     if (fired.length > most) lines.push(element("li", { className: "note" }, element("span"), `and ${fired.length - most} weaker ${fired.length === most + 1 ? "one" : "ones"}`));
@@ -438,7 +458,7 @@ const ferlPage = (() => {
     byId("fired").replaceChildren(...lines);
   }
 
-  // What a wide rule adds to the log-odds of the compared classes; rules have the numbers of their contributions.
+  // What a rule adds to the log-odds of the compared classes; rules have the numbers of their contributions.
   function ruleWeight(answer) {
     const { apart } = comparison(answer);
     return (rule) => apart(answer.contributions[rule.number - 1]);

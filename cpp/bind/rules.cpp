@@ -1,0 +1,194 @@
+// The door to learning rules, and to fitting their weights again.
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <new>
+
+#include "bind/array.h"
+#include "bind/rule_arrays.h"
+#include "rules/grow_rules.h"
+
+namespace ferl::python {
+
+using namespace nb::literals;
+using rules::RuleOptions;
+using rules::Tuning;
+
+namespace {
+
+// What fits are tuned with unless they are given something else: `_core.TUNING`, which the benchmark may change.
+Tuning& tuning() {
+  static Tuning own;
+  return own;
+}
+
+void make_options(RuleOptions* place, std::size_t max_rules, std::size_t max_conditions, double prune,
+                  double min_rule_worth, std::vector<int> monotone, const nb::object& words, int n_threads,
+                  std::uint64_t seed, const Tuning* given) {
+  require(max_rules > 0 && max_conditions >= 1 && max_conditions <= 3,
+          "max_rules must be positive, and max_conditions 1, 2 or 3.");
+  require(prune >= 0 && min_rule_worth >= 0, "prune and min_rule_worth must not be negative.");
+  require(std::all_of(monotone.begin(), monotone.end(), is_sign), "Every number of monotone must be -1, 0 or 1.");
+  const Tuning& chosen = given ? *given : tuning();
+  rules::check(chosen);
+  new (place) RuleOptions{max_rules,
+                          max_conditions,
+                          prune,
+                          min_rule_worth,
+                          std::move(monotone),
+                          words_of(words),
+                          checked_threads(n_threads),
+                          seed,
+                          chosen};
+}
+
+nb::dict grow_rules(const Sample& sample, const RuleOptions& options, const nb::object& report) {
+  check_words(options.words, sample);
+  require(options.monotone.empty() || (options.monotone.size() == sample.n_columns && sample.n_classes == 2),
+          "monotone needs one number per column of X, and two classes.");
+  auto monitor = python_monitor(report);
+  rules::LearnedRules found;
+  {
+    nb::gil_scoped_release no_gil;
+    found = rules::grow_rules(sample, options, monitor);
+  }
+  const std::size_t n_rules = found.rules.size();
+  nb::dict out = chains(found.rules);
+  out["weight"] = to_numpy(std::move(found.weight), {n_rules, static_cast<std::size_t>(sample.n_classes)});
+  out["prior"] = vector_of(found.prior);
+  out["ridge"] = vector_of(found.ridge);
+  out["n_grown"] = found.n_grown;
+  out["n_averaged"] = found.n_averaged;
+  out["divergence"] = found.divergence;
+  nb::list choices;
+  for (const rules::Choice& own : found.choices)
+    choices.append(nb::make_tuple(own.loss, own.start == 0 ? "linear" : "empty", own.n_rules, own.ridge, own.scale));
+  out["choices"] = choices;
+  return out;
+}
+
+// ridge: of each rule's standardised weight. is_packed: whether firings are packed, as those of many rows are in a fit.
+nb::dict refit_rules(const CMatrix& firing, const CMatrix& target, const Vector& weight, const Codes& sign,
+                     const Vector& ridge, const CMatrix& offset, int n_threads, bool is_packed) {
+  FitArrays given(firing, target, weight, sign);
+  if (is_packed) given.pack();
+  require(ridge.shape(0) == firing.shape(1) && offset.shape(0) == firing.shape(0),
+          "ridge needs one number per rule, and offset one row per row of firing.");
+  given.set_offset(offset);
+  for (std::size_t k = 0; k < given.columns.size(); ++k) given.columns[k].max_ridge = ridge.data()[k];
+  const auto n_classes = static_cast<int>(target.shape(1));
+  const std::size_t e = rules::n_channels(n_classes), n_rules = firing.shape(1);
+  rules::Weights weights{std::vector<double>(n_rules * e, 0.0), std::vector<double>(e, 0.0)};
+  ThreadPool pool(n_threads, [] {});
+  double objective = 0;
+  {
+    nb::gil_scoped_release no_gil;
+    objective = rules::Refit(given.rows(), given.columns, pool, tuning()).fit({rules::kNoLimit, 200, 1e-10}, weights);
+  }
+  nb::dict out = weights_by_class(weights, n_rules, n_classes);
+  out["objective"] = objective;
+  return out;
+}
+
+}  // namespace
+
+void bind_rules(nb::module_& m) {
+  nb::class_<Tuning>(m, "Tuning")
+      .def(nb::init<>())
+      .def_rw("knot_budget", &Tuning::knot_budget)
+      .def_rw("min_knots", &Tuning::min_knots)
+      .def_rw("max_knots", &Tuning::max_knots)
+      .def_rw("weight_per_knot", &Tuning::weight_per_knot)
+      .def_rw("least_gap", &Tuning::least_gap)
+      .def_rw("far_out", &Tuning::far_out)
+      .def_rw("least_share", &Tuning::least_share)
+      .def_rw("linear_tau", &Tuning::linear_tau)
+      .def_rw("empty_tau", &Tuning::empty_tau)
+      .def_rw("linear_rules", &Tuning::linear_rules)
+      .def_rw("linear_curves", &Tuning::linear_curves)
+      .def_rw("scan_work", &Tuning::scan_work)
+      .def_rw("min_scan_rows", &Tuning::min_scan_rows)
+      .def_rw("max_scan_rows", &Tuning::max_scan_rows)
+      .def_rw("most_active_work", &Tuning::most_active_work)
+      .def_rw("min_active", &Tuning::min_active)
+      .def_rw("feature_work", &Tuning::feature_work)
+      .def_rw("least_spread", &Tuning::least_spread)
+      .def_rw("set_orderings", &Tuning::set_orderings)
+      .def_rw("luck_deviations", &Tuning::luck_deviations)
+      .def_rw("smoothing", &Tuning::smoothing)
+      .def_rw("least_weight", &Tuning::least_weight)
+      .def_rw("beam", &Tuning::beam)
+      .def_rw("random_starts", &Tuning::random_starts)
+      .def_rw("single_candidates", &Tuning::single_candidates)
+      .def_rw("pair_extensions", &Tuning::pair_extensions)
+      .def_rw("pair_candidates", &Tuning::pair_candidates)
+      .def_rw("newton_share", &Tuning::newton_share)
+      .def_rw("newton_smoothing", &Tuning::newton_smoothing)
+      .def_rw("most_step", &Tuning::most_step)
+      .def_rw("pairs_after", &Tuning::pairs_after)
+      .def_rw("most_correlation", &Tuning::most_correlation)
+      .def_rw("least_of_best", &Tuning::least_of_best)
+      .def_rw("path_rows", &Tuning::path_rows)
+      .def_rw("path_ridge", &Tuning::path_ridge)
+      .def_rw("path_iterations", &Tuning::path_iterations)
+      .def_rw("path_tolerance", &Tuning::path_tolerance)
+      .def_rw("refit_every", &Tuning::refit_every)
+      .def_rw("refit_rule_share", &Tuning::refit_rule_share)
+      .def_rw("refit_channel_share", &Tuning::refit_channel_share)
+      .def_rw("refit_always", &Tuning::refit_always)
+      .def_rw("intercept_ridge", &Tuning::intercept_ridge)
+      .def_rw("curvature_rows", &Tuning::curvature_rows)
+      .def_rw("memory", &Tuning::memory)
+      .def_rw("most_halvings", &Tuning::most_halvings)
+      .def_rw("armijo", &Tuning::armijo)
+      .def_rw("bounded_sweeps", &Tuning::bounded_sweeps)
+      .def_rw("bounded_tolerance", &Tuning::bounded_tolerance)
+      .def_rw("validation_rows", &Tuning::validation_rows)
+      .def_rw("few_weight", &Tuning::few_weight)
+      .def_rw("some_weight", &Tuning::some_weight)
+      .def_rw("parts_of_few", &Tuning::parts_of_few)
+      .def_rw("parts_of_some", &Tuning::parts_of_some)
+      .def_rw("parts_of_many", &Tuning::parts_of_many)
+      .def_rw("sizes", &Tuning::sizes)
+      .def_rw("next_size", &Tuning::next_size)
+      .def_rw("ridges", &Tuning::ridges)
+      .def_rw("scales", &Tuning::scales)
+      .def_rw("linear_slack", &Tuning::linear_slack)
+      .def_rw("choice_iterations", &Tuning::choice_iterations)
+      .def_rw("choice_tolerance", &Tuning::choice_tolerance)
+      .def_rw("better", &Tuning::better)
+      .def_rw("patience", &Tuning::patience)
+      .def_rw("hopeless", &Tuning::hopeless)
+      .def_rw("ridges_around", &Tuning::ridges_around)
+      .def_rw("worse", &Tuning::worse)
+      .def_rw("most_loss", &Tuning::most_loss)
+      .def_rw("least_prior", &Tuning::least_prior)
+      .def_rw("fitted_rows", &Tuning::fitted_rows)
+      .def_rw("grown_rules", &Tuning::grown_rules)
+      .def_rw("averaged", &Tuning::averaged)
+      .def_rw("last_iterations", &Tuning::last_iterations)
+      .def_rw("last_tolerance", &Tuning::last_tolerance)
+      .def_rw("drop_share", &Tuning::drop_share)
+      .def_rw("prune_ridge_share", &Tuning::prune_ridge_share)
+      .def_rw("most_prune_ridge", &Tuning::most_prune_ridge)
+      .def_rw("prune_rows", &Tuning::prune_rows)
+      .def_rw("prune_iterations", &Tuning::prune_iterations)
+      .def_rw("prune_tolerance", &Tuning::prune_tolerance)
+      .def_rw("pack_above", &Tuning::pack_above)
+      .def_rw("share_firings", &Tuning::share_firings)
+      .def_rw("share_linear", &Tuning::share_linear)
+      .def_rw("share_search", &Tuning::share_search)
+      .def_rw("share_scan", &Tuning::share_scan)
+      .def_rw("share_refit", &Tuning::share_refit)
+      .def_rw("share_grid", &Tuning::share_grid);
+  m.attr("TUNING") = nb::cast(&tuning(), nb::rv_policy::reference);
+  nb::class_<RuleOptions>(m, "RuleOptions")
+      .def("__init__", &make_options, nb::kw_only(), "max_rules"_a = 150, "max_conditions"_a = 3, "prune"_a = 0.0015,
+           "min_rule_worth"_a = 0.0, "monotone"_a = std::vector<int>{}, "words"_a.none() = nb::none(),
+           "n_threads"_a = 1, "seed"_a = 0, "tuning"_a.none() = nb::none());
+  m.def("grow_rules", &grow_rules, "sample"_a, "options"_a, "report"_a.none());
+  m.def("refit_rules", &refit_rules, "firing"_a, "target"_a, "weight"_a, "sign"_a, "ridge"_a, "offset"_a, "n_threads"_a,
+        "is_packed"_a = false);
+}
+
+}  // namespace ferl::python

@@ -1,0 +1,65 @@
+// How unlike the training rows a row is: readings of what the rows of each node look like.
+#pragma once
+
+#include <vector>
+
+#include "core/tree.h"
+#include "core/types.h"
+#include "novelty/exemplar_codes.h"
+
+namespace ferl {
+
+// Values further away than this in units are all equally far for the search, so that no sum of them overflows.
+inline constexpr double kFarAway = 1e15;
+
+// What distances are measured in.
+struct Scale {
+  std::vector<double> centre;              // [feature]: stands for a value that an exemplar lacks
+  std::vector<double> per_unit;            // [feature]: one over the unit; categories that differ are one apart
+  std::vector<std::int32_t> n_categories;  // [feature]; 0: a number
+};
+
+// The exemplars of the nodes where paths can end, laid out for a search of the nearest one: sixteen side by side,
+// feature by feature, numbers first.
+class Exemplars {
+ public:
+  // `row`: [exemplar][feature]; `exemplar`: [node][per_node], indices of rows, -1 where a node has fewer; `group`:
+  // [node], the node whose exemplars are searched when a row's path ends there, or -1 where no path ends.
+  Exemplars(std::vector<double> row, const NodeId* exemplar, std::size_t per_node, const std::vector<NodeId>& group,
+            Scale scale);
+
+  // For each row of x the mean over its known features of the distance, in units, from the nearest exemplar: among
+  // those of the groups of the nodes where its paths end, which are leaves or words below which it fits none.
+  // `out`: [row][n_out]; n_out = 1: the distance; n_features: what each feature adds to it.
+  void distance(const Tree& tree, const MatrixView& x, int n_threads, std::size_t n_out, double* out) const;
+
+ private:
+  struct Group {
+    std::size_t begin = 0, n = 0;  // vectors of exemplars in lanes_
+  };
+
+  std::size_t n_features() const { return scale_.per_unit.size(); }
+  bool is_number(std::size_t j) const { return scale_.n_categories[j] == 0; }
+  double sum_of_numbers(const double* x, std::ptrdiff_t stride, NodeId exemplar) const;
+  void measure(const double* x, std::ptrdiff_t stride, NodeId exemplar, std::size_t n_out, double* out) const;
+  double away(double value, double exemplar, std::size_t j) const;
+  bool to_units(const double* values, std::ptrdiff_t stride, float* out) const;
+
+  std::vector<double> row_;  // [exemplar][feature]; the centre where a number is missing
+  Scale scale_;
+  std::size_t n_numbers_ = 0;
+  std::vector<std::size_t> column_;  // numbers first
+  std::vector<float> mismatch_;      // in this order
+  std::vector<Group> group_;         // [node]
+  AlignedVector<float> units_;       // as the kernel nearest_exemplar wants them
+  ExemplarCodes codes_;              // of the same
+  std::vector<NodeId> index_;        // [vector of exemplars][lane], of a row
+};
+
+// Adds to out ([row][feature], the caller passes zeros) the paper's residual: over the leaves a row reaches (the root,
+// where it reaches none), weighted by firing without gates, the squared distance from the leaf's mean times its
+// precision ([node][feature], zero for features that do not count there). Missing features count nothing.
+void residual(const Tree& tree, const MatrixView& x, const double* mean, const double* precision, int n_threads,
+              double* out);
+
+}  // namespace ferl

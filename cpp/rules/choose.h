@@ -1,0 +1,35 @@
+// Inner validation: which start, how many rules, which ridge.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "rules/path.h"
+
+namespace ferl::rules {
+
+struct Choice {
+  double loss;  // mean log-loss of validation rows
+  std::size_t start, n_rules;
+  double ridge;
+  double scale = 1;  // times the weights of the refit
+};
+
+inline std::vector<Start> starts(const Tuning& tuning) {
+  return {{true, tuning.linear_tau}, {false, tuning.empty_tau}};
+}
+
+// The part (0 .. n_parts - 1) of each row: alike in the classes, by content.
+std::vector<int> stratified_parts(const Sample& sample, std::size_t n_rows, int n_parts);
+
+struct Choices {
+  std::vector<Choice> tried;  // the best first, never empty
+  double linear_ridge;        // that is best for the linear rules alone
+  // Of the best start, where one path was validated and not several: fitted on most rows, it has found the rules.
+  std::unique_ptr<Path> path = nullptr;
+};
+
+Choices choose(const Task& task, std::size_t max_rules, std::uint64_t seed);
+
+}  // namespace ferl::rules

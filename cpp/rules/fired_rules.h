@@ -1,0 +1,58 @@
+// The rules of a path with their firings on all its rows.
+#pragma once
+
+#include <vector>
+
+#include "core/aligned.h"
+#include "rules/packed_firing.h"
+#include "rules/path_rows.h"
+#include "rules/refit.h"
+#include "rules/rule.h"
+
+namespace ferl::rules {
+
+struct SignedRule {
+  Rule rule;
+  int sign = 0;  // that the second class's weight must have; 0: any
+};
+
+struct FiredRule {
+  Rule rule;
+  int sign = 0;
+  AlignedVector<float> firing = {};  // [row]; of the first kPlainRows where those of all rows are packed
+  PackedFiring packed = {};
+  FiringMoments moments = {};       // over all rows to fit
+  FiringMoments path_moments = {};  // over the rows that the path is fitted on
+};
+
+class FiredRules {
+ public:
+  FiredRules(const Task& task, const PathRows& rows);
+
+  void append(std::vector<SignedRule> more);
+  void pop_back() { rules_.pop_back(); }
+  void free_firings();
+
+  std::size_t size() const { return rules_.size(); }
+  const FiredRule& operator[](std::size_t k) const { return rules_[k]; }
+  const FiredRule& back() const { return rules_.back(); }
+  bool has(const Rule& rule) const;
+
+  // As refits take them, on all rows to fit or on those of the path. Linear rules come first, and get no more ridge
+  // than this.
+  std::vector<RuleColumn> columns(std::size_t n_linear, double most_linear_ridge) const;
+  std::vector<RuleColumn> path_columns(std::size_t n_linear, double most_linear_ridge) const;
+
+  // Of the firings of two rules on the rows of the path.
+  double correlation(std::size_t a, std::size_t b) const;
+
+ private:
+  double ridge_share(const FiringMoments& moments) const;
+
+  const Task& task_;
+  const PathRows& rows_;
+  bool is_packed_;
+  std::vector<FiredRule> rules_;
+};
+
+}  // namespace ferl::rules

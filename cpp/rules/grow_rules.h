@@ -1,0 +1,41 @@
+// Learning of rules, all of it: inner validation, the path on all rows, averaged weights, pruning.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/parallel.h"
+#include "rows/sample.h"
+#include "rules/choose.h"
+#include "rules/rule.h"
+#include "rules/tuning.h"
+
+namespace ferl::rules {
+
+struct RuleOptions {
+  std::size_t max_rules = 150;
+  std::size_t max_conditions = 3;
+  double prune = 0.0015;           // mean divergence that pruning may cost; 0: none
+  double min_rule_worth = 0;       // share of what all rules know that each rule must keep
+  std::vector<int> monotone = {};  // [column], two classes: sign of the second one's score; empty: none
+  std::optional<std::vector<Condition>> words = {};  // that conditions are; none: ramps and sets of categories
+  int n_threads = 1;
+  std::uint64_t seed = 0;
+  Tuning tuning = {};
+};
+
+struct LearnedRules {
+  std::vector<Rule> rules;
+  std::vector<double> weight;   // [rule][class], each rule's sum is zero
+  std::vector<double> prior;    // [class], their sum is zero
+  std::vector<double> ridge;    // [rule]: that the best choice of inner validation puts on its standardised weight
+  std::vector<Choice> choices;  // what inner validation has seen, the best first
+  std::size_t n_grown = 0;      // rules before pruning
+  std::size_t n_averaged = 0;   // choices whose weights were averaged
+  double divergence = 0;        // from the answers before pruning
+};
+
+LearnedRules grow_rules(const Sample& sample, const RuleOptions& options, Monitor& monitor);
+
+}  // namespace ferl::rules

@@ -1,0 +1,38 @@
+#include "rules/kernels.h"
+
+#include "core/kernels.h"
+#include "core/simd.h"
+#if FERL_MULTIVERSION
+#include <immintrin.h>
+#endif
+
+namespace ferl::rules {
+
+namespace {
+
+// Of eight rows, those that bits name have a value each, in a sequence: which one a row has.
+struct ValueOfRow {
+  std::uint8_t at[256][8];
+  constexpr ValueOfRow() : at() {
+    for (unsigned bits = 0; bits < 256; ++bits)
+      for (unsigned row = 0, next = 0; row < 8; next += bits >> row++ & 1)
+        at[bits][row] = static_cast<std::uint8_t>(next % 8);
+  }
+};
+[[maybe_unused]] constexpr ValueOfRow kValueOfRow;  // the baseline does without
+
+#define FERL_KERNELS_FILE "rules/kernels.inc"
+#define FERL_KERNELS(isa)                                                                           \
+  {isa::scores,        isa::products,           isa::residuals, isa::probabilities, isa::fill_bins, \
+   isa::weigh_rows,    isa::add_bins,           isa::add_word,  isa::factor,        isa::solve,     \
+   isa::solve_several, isa::multiply_trapezoid, isa::unpack,    isa::best_pairs}
+#include "core/instruction_sets.inc"
+
+}  // namespace
+
+const Kernels& kernels() {
+  static const Kernels chosen = choose();
+  return chosen;
+}
+
+}  // namespace ferl::rules

@@ -1,0 +1,151 @@
+// Whether a label stays while a row moves inside a box, for weights of evidence that add up.
+//
+// By how much a class is ahead of another is a sum of products of memberships, each of another column and linear between
+// its corners. Along every column the sum is linear between corners, so that it is least where each column is at a
+// corner or at an end of its interval: a search among finitely many rows, see corner_grid.h.
+//
+// A true answer is a proof, rounding included. Memberships are computed as the walk computes them; tolerances cover that
+// corners are rounded to numbers, and that prediction rounds its sums.
+//
+// The gates multiply all scores by one number, the support. Where it vanishes all classes are equal, and the label is the
+// first class. So the support does not matter to the first class while it is ahead; any other class needs some.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "core/tree.h"
+#include "core/types.h"
+#include "proofs/box_walk.h"
+#include "proofs/row_proof.h"
+#include "rules/corner_grid.h"
+#include "rules/scores.h"
+
+namespace ferl {
+
+class ScoreProof : public RowProof {
+ public:
+  ScoreProof(const Tree& tree, const RuleWeights& weights, const Supports& supports);
+
+  // Sets the box to the row itself, whose label is given.
+  void stand_at(const MatrixView& x, std::size_t row, Label label);
+  // The other classes, those first that the row's scores favour: they are likely to limit a radius, and of all that come
+  // later no more than one proof is needed.
+  std::vector<Label> others() const;
+  // The box of a radius around the row; scale: [column], the unit of each column.
+  void set_box(double radius, const double* scale);
+
+  // Whether all rows of the box have the same answer.
+  bool is_still() const;
+  // Whether no row of the box has any support, so that the label is the first class.
+  bool is_silent() const { return label_ == 0 && support_.high == 0; }
+  // Whether a quick search finds no row of the box in which the other class has caught up.
+  bool may_stay_ahead(Label other);
+  // Whether no row of the box is one: a proof.
+  bool stays_ahead(Label other);
+
+  Corners corners(Column column) override;
+  bool keeps_label(Column column, Interval values) override;
+  bool proves_long_intervals() const override { return true; }  // of a lead, its corners are all that matters
+  Label label_at(Column column, double value) override;
+  std::array<double, 2> crossing(Column column, double near, double far) override;
+
+ private:
+  // A column that rules ask, and what the conditions on it say at the corners of its interval.
+  struct Axis {
+    Column column = 0;
+    bool is_categorical = false;
+    std::vector<std::size_t> nodes;  // the conditions
+    std::vector<std::size_t> rules;  // that have them
+    std::vector<double> corners;     // of all conditions, sorted
+    std::vector<double> at_corners;  // [corner][condition]: what the conditions say there
+    double blur = 0;                 // how far corners may lie from where they are computed
+    Interval interval;
+    bool is_still = true;  // every condition says the same in all of the interval, to the last bit
+    std::size_t n_points = 1;
+    std::vector<double> membership;  // [condition][point]
+  };
+  struct Factor {
+    std::size_t axis, condition;
+  };
+  struct Conditions {
+    std::vector<Factor> factors;  // by axis
+    bool has_repeats = false;     // two conditions on one column: their product bends between the corners
+  };
+  // A rule whose firing is not the same everywhere in the box.
+  struct MovingRule {
+    std::size_t rule;
+    double still;                   // product of the memberships that stay
+    std::vector<std::size_t> axis;  // that move, as indices in moving_
+    std::vector<const double*> membership;
+  };
+
+  void add_rule(std::size_t rule, std::size_t node);
+  std::size_t axis_of(Column column);
+  void find_corners(Axis& axis) const;
+  void find_tolerances();
+  void move(Axis& axis, Interval interval);
+  void settle();
+  Interval support() const;
+  void settle_rule(std::size_t rule);
+  const double* memberships(Factor factor) const;
+  const double* weights_of(std::size_t rule) const;
+  bool is_behind_somewhere(Label other, double bound);
+  CornerGrid advantage(Label other) const;
+  double least_lead(Label other) const;
+  void stand_along(Column column);
+  bool stays_ahead_along(const Axis& axis);
+
+  const Tree& tree_;
+  const RuleWeights& weights_;
+  const Supports& supports_;
+  std::vector<Axis> axes_;
+  std::vector<Conditions> rules_;
+  std::vector<std::size_t> gated_axis_;  // [column of supports]
+  std::vector<double> tolerance_;        // [class]: how far a computed score may lie from what the corners say
+  std::vector<double> row_, row_score_;
+  // Scratch memory of move and of the search for a row that is behind.
+  std::vector<double> said_, ahead_of_;
+  std::vector<std::size_t> at_;
+  Label label_ = 0;
+
+  // Of the box as it is:
+  Interval support_{1, 1};
+  std::vector<std::size_t> moving_;       // axes
+  std::vector<MovingRule> moving_rules_;  // those of earlier boxes behind them, whose memory serves again
+  std::size_t n_moving_rules_ = 0;
+  std::span<const MovingRule> moving_rules() const { return {moving_rules_.data(), n_moving_rules_}; }
+  struct Asking {
+    std::size_t rule;  // as index in moving_rules_
+    const double* membership;
+  };
+  std::vector<std::vector<Asking>> asking_;  // [moving axis]: rules that ask it, by its first condition
+  std::vector<double> still_;                // [class]: what the prior and the rules that stay say
+
+  // Of the column along which the row moves alone:
+  struct Line {
+    Column column = -1;
+    std::size_t axis = 0;
+    bool has_repeats = false;
+    double support = 1;         // of the other columns' gates
+    std::vector<double> rest;   // [condition]: what the rule's other conditions say
+    std::vector<double> still;  // [class]: what the prior and the rules say that do not ask the column
+    std::vector<Label> others;  // those first that the row's scores favour
+  };
+  Line line_;
+};
+
+// What a certificate is about: the weights, the gates, and the units of the radius.
+struct CertifiedScores {
+  const Tree& tree;
+  const RuleWeights& weights;
+  const Supports& supports;
+  const double* scale;  // [feature], not negative; zero for a feature that does not move
+};
+
+// For each row the largest radius found (from below) in which its label stays ahead of all other classes.
+void certified_radius(const CertifiedScores& model, const MatrixView& x, const Label* label, int n_threads,
+                      double* radius);
+
+}  // namespace ferl

@@ -1,0 +1,251 @@
+#include "rules/scores.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/exponential.h"
+#include "core/kernels.h"
+#include "core/walk.h"
+
+namespace ferl {
+
+double Supports::opens(std::size_t k, double x) const {
+  if (is_missing(x)) return 1;
+  if (n_categories[k] == 0) return gate[k](x);
+  return x < n_categories[k] ? 1 : kUnseenGate;
+}
+
+namespace {
+
+// Scores of one block of rows, and the sum of all weights that went into them, whatever their signs. Rules are short
+// chains that most rows reach, so every node is fired for all rows of the block, in plain loops over columns.
+class BlockScores {
+ public:
+  void run(const Tree& tree, const RuleWeights& weights, const Supports& supports, const Block& block) {
+    tree_ = &tree, weights_ = &weights, supports_ = &supports;
+    const std::size_t n = block.size, n_classes = weights_->n_classes;
+    gather(block);
+    by_class_.resize(n_classes * kBlockRows);
+    for (std::size_t c = 0; c < n_classes; ++c) std::fill_n(by_class_.data() + c * kBlockRows, n, weights_->prior[c]);
+    size.assign(n, weights_->prior_size);
+    add_rules(n);
+    const double* support = product_of_gates(n);
+    score.resize(n * n_classes);
+    for (std::size_t c = 0; c < n_classes; ++c)
+      for (std::size_t i = 0; i < n; ++i) score[i * n_classes + c] = by_class_[c * kBlockRows + i] * support[i];
+    for (std::size_t i = 0; i < n; ++i) size[i] *= support[i];
+  }
+
+  std::vector<double> score, size;  // [row][class], [row]
+
+ private:
+  void gather(const Block& block) {
+    columns_.resize(weights_->columns.size() * kBlockRows);
+    for (std::size_t i = 0; i < block.size; ++i)
+      for (std::size_t k = 0; k < weights_->columns.size(); ++k)
+        columns_[k * kBlockRows + i] = block.value(static_cast<Row>(i), weights_->columns[k]);
+  }
+
+  void add_rules(std::size_t n) {
+    const std::size_t n_classes = weights_->n_classes;
+    phi_.resize((tree_->max_depth + 1) * kBlockRows);
+    std::fill_n(phi_.data(), n, 1.0);
+    for (std::size_t o = 1; o < tree_->size(); ++o) {
+      const Node& node = tree_->nodes[o];
+      const double* x = columns_.data() + weights_->column_of_node[o] * kBlockRows;
+      double* phi = phi_.data() + static_cast<std::size_t>(node.depth) * kBlockRows;
+      const double* above = phi - kBlockRows;
+      if (node.is_categorical())
+        for (std::size_t i = 0; i < n; ++i) phi[i] = above[i] * node.fits(x[i]);
+      else
+        kernels().fire(n, x, above, node.membership, node.share, nullptr, phi);
+      const std::int32_t rule = weights_->rule_of[o];
+      if (rule < 0) continue;
+      const double* v = weights_->weight.data() + static_cast<std::size_t>(rule) * n_classes;
+      for (std::size_t c = 0; c < n_classes; ++c)
+        kernels().add_weighted(n, phi, v[c], by_class_.data() + c * kBlockRows);
+      kernels().add_weighted(n, phi, weights_->size[static_cast<std::size_t>(rule)], size.data());
+    }
+  }
+
+  // The product of the gates, of each row.
+  const double* product_of_gates(std::size_t n) {
+    double *now = support_, *next = support_ + kBlockRows;
+    std::fill_n(now, n, 1.0);
+    for (std::size_t k = 0; k < supports_->column.size(); ++k) {
+      const double* x = columns_.data() + weights_->column_of_gate[k] * kBlockRows;
+      if (supports_->n_categories[k] == 0)  // an empty trapezoid is always full
+        kernels().fire(n, x, now, Trapezoid(), 1.0, &supports_->gate[k], next);
+      else
+        for (std::size_t i = 0; i < n; ++i) next[i] = now[i] * supports_->opens(k, x[i]);
+      std::swap(now, next);
+    }
+    return now;
+  }
+
+  const Tree* tree_ = nullptr;
+  const RuleWeights* weights_ = nullptr;
+  const Supports* supports_ = nullptr;
+  std::vector<double> columns_, phi_, by_class_;  // [column], [depth], [class], each with the rows of the block
+  double support_[2 * kBlockRows];
+};
+
+// Dempster's rule of one simple mass function for each class, of weight |w|: for the class where w > 0, against it where
+// w < 0. Weights that sum to zero have a positive one unless all are zero, and with it the general formulas shorten: no
+// class of a weight below zero has belief. All is scaled by exp(-largest), so that nothing overflows.
+// Centres the weights, and gives the powers of what each falls short of the largest, and their sum.
+struct Powers {
+  double most, sum;
+};
+Powers powers_of(double* w, std::size_t n_classes, double* power) {
+  double mean = 0, most = 0, sum = 0;
+  for (std::size_t c = 0; c < n_classes; ++c) mean += w[c];
+  mean /= static_cast<double>(n_classes);
+  for (std::size_t c = 0; c < n_classes; ++c) {
+    w[c] -= mean;
+    most = std::max(most, w[c]);
+  }
+  for (std::size_t c = 0; c < n_classes; ++c) sum += power[c] = w[c] == most ? 1.0 : exponential(w[c] - most);
+  return {most, sum};
+}
+
+void masses_of(double* w, std::size_t n_classes, double* belief, double* plausibility, double* probability,
+               double& ignorance) {
+  if (n_classes == 1) {  // what lies on the whole frame lies on its only class
+    belief[0] = plausibility[0] = probability[0] = 1;
+    ignorance = 0;
+    return;
+  }
+  const auto [most, sum] = powers_of(w, n_classes, probability);
+  double against = 0;
+  std::size_t n_for = 0;
+  for (std::size_t c = 0; c < n_classes; ++c) {
+    against += std::max(-w[c], 0.0);
+    n_for += w[c] >= 0;
+  }
+  const double unit = exponential(-most);
+  double total = unit, excluded = 1;
+  for (std::size_t c = 0; c < n_classes; ++c)
+    if (w[c] > 0)
+      total += probability[c] - unit;
+    else if (w[c] < 0)
+      excluded *= 1 - (w[c] == -most ? unit : exponential(w[c]));  // of two classes it always is
+  for (std::size_t c = 0; c < n_classes; ++c) {
+    // That all other classes are excluded is a mass on this one; two classes that nothing speaks against exclude it.
+    const double rest = n_for == 1 ? unit * (1 - excluded) : unit;
+    belief[c] = w[c] > 0 ? std::max(0.0, probability[c] - rest) / total : 0.0;
+    plausibility[c] = std::min(1.0, probability[c] / total);
+    belief[c] = std::min(belief[c], plausibility[c]);
+    probability[c] /= sum;
+  }
+  ignorance = against > 0 ? std::min(1.0, exponential(-most - against) / total) : 1.0;
+}
+
+// No term is below zero: log(sum) as the largest power is one, and the others as powers fall below it.
+double entropy_of(const double* score, std::size_t n_classes) {
+  const double most = *std::max_element(score, score + n_classes);
+  double sum = 0, fallen = 0;
+  for (std::size_t c = 0; c < n_classes; ++c) {
+    const double below = std::min(most - score[c], 700.0), power = exponential(-below);
+    sum += power;
+    fallen += power * below;
+  }
+  return natural_log(sum) + fallen / sum;
+}
+
+template <class Finish>
+void over_scores(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
+                 int n_threads, const Finish& finish) {
+  over_blocks(x, n_threads, [&](const Block& block, Levels&) {
+    thread_local BlockScores scores;  // its memory serves all blocks
+    scores.run(tree, weights, supports, block);
+    finish(block, scores);
+  });
+}
+
+}  // namespace
+
+void list_columns(const Tree& tree, const Supports& supports, RuleWeights& weights) {
+  std::map<Column, std::size_t> index;
+  const auto index_of = [&](Column column) {
+    const auto [found, is_new] = index.try_emplace(column, weights.columns.size());
+    if (is_new) weights.columns.push_back(column);
+    return found->second;
+  };
+  weights.column_of_node.assign(tree.size(), 0);
+  for (std::size_t o = 1; o < tree.size(); ++o) weights.column_of_node[o] = index_of(tree.nodes[o].column);
+  for (const Column column : supports.column) weights.column_of_gate.push_back(index_of(column));
+}
+
+void add_scores(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
+                int n_threads, double* out) {
+  over_scores(tree, weights, supports, x, n_threads, [&](const Block& block, const BlockScores& scores) {
+    std::copy(scores.score.begin(), scores.score.end(), out + block.first * weights.n_classes);
+  });
+}
+
+void give_probabilities(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
+                        int n_threads, double* out) {
+  const std::size_t n_classes = weights.n_classes;
+  over_scores(tree, weights, supports, x, n_threads, [&](const Block& block, BlockScores& scores) {
+    for (std::size_t i = 0; i < block.size; ++i) {
+      double* own = out + (block.first + i) * n_classes;
+      const double sum = powers_of(scores.score.data() + i * n_classes, n_classes, own).sum;
+      for (std::size_t c = 0; c < n_classes; ++c) own[c] /= sum;
+    }
+  });
+}
+
+void give_probabilities(const Tree& tree, const RuleWeights& weights, const Supports& supports, const double* row,
+                        double* out) {
+  const std::size_t n_classes = weights.n_classes;
+  std::vector<double> phi(tree.max_depth + 1, 1.0), score(weights.prior);
+  for (std::size_t o = 1; o < tree.size(); ++o) {
+    const Node& node = tree.nodes[o];
+    const auto depth = static_cast<std::size_t>(node.depth);
+    phi[depth] = phi[depth - 1] * node.fits(row[node.column]);
+    if (weights.rule_of[o] < 0) continue;
+    const double* v = weights.weight.data() + static_cast<std::size_t>(weights.rule_of[o]) * n_classes;
+    for (std::size_t c = 0; c < n_classes; ++c) score[c] += phi[depth] * v[c];
+  }
+  double support = 1;
+  for (std::size_t k = 0; k < supports.column.size(); ++k) support *= supports.opens(k, row[supports.column[k]]);
+  for (double& own : score) own *= support;
+  const double sum = powers_of(score.data(), n_classes, out).sum;
+  for (std::size_t c = 0; c < n_classes; ++c) out[c] /= sum;
+}
+
+void weigh_evidence(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
+                    int n_threads, MassView out) {
+  const std::size_t n_classes = weights.n_classes;
+  over_scores(tree, weights, supports, x, n_threads, [&](const Block& block, BlockScores& scores) {
+    for (std::size_t i = 0; i < block.size; ++i) {
+      const std::size_t row = block.first + i, at = row * n_classes;
+      double* w = scores.score.data() + i * n_classes;
+      masses_of(w, n_classes, out.belief + at, out.plausibility + at, out.probability + at, out.ignorance[row]);
+      double net = 0;
+      for (std::size_t c = 0; c < n_classes; ++c) net += std::fabs(w[c]);
+      // What cancels: the share of all weights that did not reach the scores.
+      out.conflict[row] = scores.size[i] > 0 ? std::clamp(1 - net / scores.size[i], 0.0, 1.0) : 0.0;
+    }
+  });
+}
+
+void measure_entropy(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
+                     int n_threads, double* out) {
+  const std::size_t n_classes = weights.n_classes;
+  over_scores(tree, weights, supports, x, n_threads, [&](const Block& block, const BlockScores& scores) {
+    for (std::size_t i = 0; i < block.size; ++i)
+      out[block.first + i] = entropy_of(scores.score.data() + i * n_classes, n_classes);
+  });
+}
+
+void weigh_scores(double* scores, std::size_t n_rows, std::size_t n_classes, MassView out) {
+  for (std::size_t row = 0; row < n_rows; ++row) {
+    const std::size_t at = row * n_classes;
+    masses_of(scores + at, n_classes, out.belief + at, out.plausibility + at, out.probability + at, out.ignorance[row]);
+  }
+}
+
+}  // namespace ferl

@@ -1,0 +1,61 @@
+// Weights of evidence: the scores of an additive model, and the masses that they mean.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/tree.h"
+#include "core/types.h"
+
+namespace ferl {
+
+// What the rules of a model add up. A rule ends at a node; its weights count in proportion to the node's firing.
+struct RuleWeights {
+  std::vector<std::int32_t> rule_of;  // [node]: the rule that ends there, or -1
+  std::vector<double> weight;         // [rule][class]
+  std::vector<double> size;           // [rule]: sum of the absolute weights
+  std::vector<double> prior;          // [class]
+  double prior_size = 0;
+  int n_classes = 0;
+  // Columns that are read, each once, and where among them those of the nodes and of the gates are.
+  std::vector<Column> columns;
+  std::vector<std::size_t> column_of_node, column_of_gate;
+};
+
+// One gate for each column that a rule asks: where a row lies outside what training saw, all weights count for less.
+struct Supports {
+  std::vector<Column> column;
+  std::vector<Gate> gate;
+  std::vector<std::int32_t> n_categories;  // of the column; 0: it holds numbers
+  // How open the gate of the k-th of these columns is to a value.
+  double opens(std::size_t k, double x) const;
+};
+
+// Fills in the columns of the weights.
+void list_columns(const Tree& tree, const Supports& supports, RuleWeights& weights);
+
+struct MassView {
+  double *belief, *plausibility, *probability;  // [row][class]
+  double *ignorance, *conflict;                 // [row]
+};
+
+// F = s (prior + sum of firing times weight), where s is the product of the gates; `out`: [row][class].
+void add_scores(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
+                int n_threads, double* out);
+// The softmax of each row's scores, [row][class]: the probability among its masses.
+void give_probabilities(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
+                        int n_threads, double* out);
+// The same of one row, to the last bit: blocks are for many.
+void give_probabilities(const Tree& tree, const RuleWeights& weights, const Supports& supports, const double* row,
+                        double* out);
+// The masses of each row's scores, in closed form.
+void weigh_evidence(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
+                    int n_threads, MassView out);
+// Entropy in nats of the probabilities that each row's scores mean; `out`: [row].
+void measure_entropy(const Tree& tree, const RuleWeights& weights, const Supports& supports, const MatrixView& x,
+                     int n_threads, double* out);
+// The masses that given scores mean, [row][class]; the scores are centred in place, and conflict is left alone.
+void weigh_scores(double* scores, std::size_t n_rows, std::size_t n_classes, MassView out);
+
+}  // namespace ferl

@@ -1,0 +1,38 @@
+#include "rules/tuning.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "rules/kernels.h"
+#include "rules/refit.h"
+
+namespace ferl::rules {
+
+namespace {
+
+void require(bool holds, const char* message) {
+  if (!holds) throw std::invalid_argument(message);
+}
+
+}  // namespace
+
+void check(const Tuning& t) {
+  require(t.min_knots >= 3 && t.min_knots <= t.max_knots && t.max_knots <= kMaxKnots && t.weight_per_knot > 0,
+          "Knots of a column must be 3 to 24, the fewest no more than the most.");
+  require(t.path_rows > 0 && t.path_rows % kWidth == 0 && t.curvature_rows > 0 && t.curvature_rows % kWidth == 0 &&
+              t.prune_rows > 0 && t.prune_rows % kWidth == 0 &&
+              std::max({t.path_rows, t.curvature_rows, t.prune_rows}) <= kPlainRows,
+          "path_rows, curvature_rows and prune_rows must be multiples of 8 from 8 to 4096.");
+  require(t.min_scan_rows > 0 && t.min_scan_rows <= t.max_scan_rows, "min_scan_rows must be 1 to max_scan_rows.");
+  require(t.refit_every > 0 && t.refit_rule_share > 0 && t.refit_channel_share > 0 && t.beam > 0 && t.averaged > 0 &&
+              t.next_size > 1 && t.fitted_rows > 0 && t.validation_rows > 0 && t.set_orderings > 0,
+          "Numbers of rules, rows and steps must be positive.");
+  require(std::min({t.parts_of_few, t.parts_of_some, t.parts_of_many}) >= 2, "There must be at least two parts.");
+  require(!t.ridges.empty() && !t.scales.empty() && t.scales.front() == 1 &&
+              *std::min_element(t.ridges.begin(), t.ridges.end()) > 0,
+          "There must be a positive ridge, and the first scale must be 1.");
+  require(t.smoothing > 0 && t.newton_smoothing > 0 && t.intercept_ridge > 0 && t.least_spread > 0,
+          "Smoothings, the ridge of the intercept and the least spread must be positive.");
+}
+
+}  // namespace ferl::rules

@@ -1,0 +1,225 @@
+// Every number that learning rules was tuned with, and why it is what it is. The benchmark varies them through
+// `ferl._core.TUNING`; nothing else changes them.
+//
+// "Round number": no other value was measured. "Usual": the value of textbooks. "Prototype": the value of the prototype
+// that this learner replaced, whose alternatives were not measured again. Figures of log-loss are means over the
+// calibration parts of 30 data sets, see docs/method/design.md and docs/results/defaults_wide.md. What has to be known
+// when the core is compiled, because arrays have that size, is in kernels.h, refit.h and scan.h; it changes no answer.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace ferl::rules {
+
+struct Tuning {
+  // --- Knots: where conditions may begin and end.
+  // Knots of all columns together, so that a scan of many columns takes no longer. Prototype.
+  std::size_t knot_budget = 400;
+  // The least number of knots of a column, however many columns there are. Prototype.
+  std::size_t min_knots = 6;
+  // The most knots of a column; 48 were no better. At most kMaxKnots, the room that kernels have.
+  std::size_t max_knots = 24;
+  // Rows for each knot: fewer rows, fewer knots. Round number.
+  double weight_per_knot = 15;
+  // The least part of the range between knots: an upright ramp would divide by 0. Round number.
+  double least_gap = 1e-9;
+  // An end that leaves less than this part of the range to all other points is no knot. One value of 1e10 among
+  // values around one had hidden a feature.
+  double far_out = 1e-7;
+  // The least share of a word, and of what lies outside: a word of all rows or none adds nothing. Round number.
+  double least_share = 1e-9;
+
+  // --- Starts: a path begins with linear rules or with none.
+  // Gain that a condition costs after linear rules. Prototype.
+  double linear_tau = 10;
+  // Gain that a condition costs on the path that begins with no rule. Prototype.
+  double empty_tau = 2;
+  // Full ramps of the best features: logistic regression is then inside the model. Prototype, where this start was the
+  // largest single gain found.
+  std::size_t linear_rules = 40;
+  // As many of them where every rule has one condition. Round number: as many as grown_rules.
+  std::size_t linear_curves = 150;
+
+  // --- Scan: which rows and features a step looks at.
+  // Rows x features x channels of a scan, as long as enough rows remain. Round number.
+  std::size_t scan_work = 600'000;
+  // The least number of rows of a scan, however many features there are. Prototype.
+  std::size_t min_scan_rows = 1200;
+  // The most rows of a scan, however few features there are. Prototype.
+  std::size_t max_scan_rows = 3000;
+  // The work of most scans: features that gained little are left out. Round number.
+  double most_active_work = 2e5;
+  // Features that are never left out. Round number.
+  std::size_t min_active = 200;
+  // What a feature costs besides its rows, in the same unit. Round number.
+  double feature_work = 400;
+  // Added to h = p (1 - p) of a row: rows that are certain keep some. Round number.
+  double least_spread = 1e-6;
+  // Classes by whose residuals the categories are put in order. Round number.
+  std::size_t set_orderings = 4;
+  // Taken off the gain of a set of categories, with the mean, of what noise gains. Usual.
+  double luck_deviations = 2;
+
+  // --- Gain: sum_c (sum g_c phi)^2 / (sum h phi^2 - (sum h phi)^2 / sum h + smoothing).
+  // Rules of few rows gain less. Prototype.
+  double smoothing = 2;
+  // The least (sum h phi)^2 / sum h phi^2, the rows behind a rule. Round number.
+  double least_weight = 0.75;
+
+  // --- Search: from single conditions to rules of several.
+  // Best features that rules begin with. With 4 and 3 random starts log-loss is 0.3221, with 3 and 2 it is 0.3202 in
+  // 0.88 of the time.
+  std::size_t beam = 3;
+  // Conditions drawn at random that rules begin with; see beam.
+  std::size_t random_starts = 2;
+  // Rules of one condition that may join in a step. Round number.
+  std::size_t single_candidates = 3;
+  // Best conditions beside each beginning. Round number.
+  std::size_t pair_extensions = 2;
+  // Rules of two conditions that may join in a step. Round number.
+  std::size_t pair_candidates = 4;
+
+  // --- Step: a rule joins.
+  // The part of a Newton step that a rule's first weight takes; a refit follows soon. Prototype.
+  double newton_share = 0.5;
+  // Added to the curvature of that step, as in the gain.
+  double newton_smoothing = 2;
+  // The largest first weight on either side: weights of separable classes would grow. Round number.
+  double most_step = 4;
+  // With so many rules a second one joins in each step, if it is a different one. Prototype.
+  std::size_t pairs_after = 30;
+  // A second rule whose firings correlate more with the first one's is no different one. Round number.
+  double most_correlation = 0.8;
+  // The part of the first one's gain that a second one must have. Round number.
+  double least_of_best = 0.3;
+
+  // --- Refits while a path grows.
+  // The rows that a path is fitted on; what is compared and kept is fitted on all. Round number, at most kPlainRows.
+  std::size_t path_rows = 4096;
+  // The ridge, were all rows fitted: the path only orders the rules, ridges are chosen after. Round number.
+  double path_ridge = 10;
+  // Iterations of such a refit: the weights are refitted again soon. Round number.
+  int path_iterations = 6;
+  // Its tolerance. Round number.
+  double path_tolerance = 5e-4;
+  // Rules between refits; scanned rows are redrawn as often in steps. Prototype.
+  std::size_t refit_every = 5;
+  // With more than 5 x 12 rules, one refit in each twelfth of them: a refit costs rules times classes, a step does not.
+  // Round number.
+  std::size_t refit_rule_share = 12;
+  // With more classes than 5 x 16, one refit in a sixteenth as many rules. Round number.
+  std::size_t refit_channel_share = 16;
+  // Up to so many rules a refit after each: the first weights matter most. Round number.
+  std::size_t refit_always = 5;
+
+  // --- Refits of any kind.
+  // Finite where a class has no row. Round number.
+  double intercept_ridge = 1e-3;
+  // The normal matrix only guides steps: some rows are enough. Round number, at most kPlainRows.
+  std::size_t curvature_rows = 1024;
+  // Steps that L-BFGS remembers; usual are 3 to 20.
+  std::size_t memory = 6;
+  // Halvings of a step before a search ends: a millionth of it. Round number.
+  int most_halvings = 20;
+  // Part of the expected fall that a step must reach. Usual.
+  double armijo = 1e-4;
+  // Sweeps over the coordinates of a quadratic problem with signs. Round number.
+  int bounded_sweeps = 200;
+  // The part of the refit's own tolerance at which these sweeps end. Round number.
+  double bounded_tolerance = 1e-3;
+
+  // --- Choice: inner validation of start, number of rules and ridge.
+  // The rows of inner validation; more are not looked at before the last path. Round number.
+  std::size_t validation_rows = 20'000;
+  // Rows of less weight than this are cut into parts_of_few. Weight counts: a row of weight two is the row twice.
+  // Prototype.
+  double few_weight = 500;
+  // Those of less than this are cut into parts_of_some; from here on one part of parts_of_many validates. Prototype.
+  double some_weight = 1000;
+  // With 4 parts, and 3 of some rows, log-loss is 0.3187 instead of 0.3183, accuracy 86.80 % instead of 86.93 %.
+  int parts_of_few = 6;
+  // See parts_of_few.
+  int parts_of_some = 5;
+  // A quarter of the rows validates. Prototype.
+  int parts_of_many = 4;
+  // Numbers of rules that are tried. Prototype.
+  std::vector<std::size_t> sizes = {8, 20, 50, 100, 150};
+  // Where max_rules is larger: this, then half as many more each time. Continues sizes.
+  std::size_t next_size = 225;
+  // Strong to weak, each fit begins where the one before ended. Prototype (240 to 1), and two weaker ones. Round
+  // numbers.
+  std::vector<double> ridges = {240, 60, 15, 4, 1, 0.25, 0.06};
+  // Factors of the weights of single words: a ridge that keeps the weights of many classes apart makes all of them too
+  // small, one factor mends it (docs/guide/concepts.md).
+  std::vector<double> scales = {1, 1.2, 1.44, 1.73, 2.07, 2.49, 2.99};
+  // Linear rules get at most so many times the ridge that is best for them alone: texture (11 classes) has 97.5 %
+  // with one ridge for all, 99.4 % so. With few rows the best one itself would be too weak.
+  double linear_slack = 16;
+  // Iterations of refits that are compared. Round number.
+  int choice_iterations = 12;
+  // Tolerance of refits that are compared. Round number.
+  double choice_tolerance = 2e-4;
+  // Loss below this part of the best is an improvement. Round number.
+  double better = 0.999;
+  // Sizes without improvement before a start is done. Round number.
+  int patience = 2;
+  // A start is given up when another one has this part of its loss with no more rules. With that, and the rules of one
+  // validated path kept, fits take 0.7 of the time; log-loss is 0.3221 where it was 0.3219.
+  double hopeless = 0.9;
+  // Tried on either side of what was best for fewer rules. Round number.
+  std::size_t ridges_around = 2;
+  // Once the loss is so many times the best, weaker ridges are not tried. Round number.
+  double worse = 1.25;
+  // The largest loss of a validation row, -log(0.0001): one mislabelled row decides nothing. Round number.
+  double most_loss = 9;
+  // The least share of a class that a path begins with. Round number.
+  double least_prior = 1e-3;
+
+  // --- Last path and averaging.
+  // The most rows that weights are fitted on: the firing of every rule is kept for each. Round number.
+  std::size_t fitted_rows = 200'000;
+  // A smaller budget is pruned backwards from as many: better than growing few.
+  std::size_t grown_rules = 150;
+  // Best choices of one path; log-loss 0.3187, of 2 and of 8 it is 0.3207 and 0.3205.
+  std::size_t averaged = 4;
+  // Iterations of the refits whose weights are kept. Round number.
+  int last_iterations = 60;
+  // Tolerance of these refits. Round number.
+  double last_tolerance = 3e-5;
+
+  // --- Pruning.
+  // The share of the rules that is dropped between two refits. Prototype.
+  double drop_share = 0.12;
+  // The part of the model's ridge that pruning takes: the model's own answers have less noise than labels. Prototype.
+  double prune_ridge_share = 0.25;
+  // The largest ridge that this part is taken of: a stronger one alone would change the answers too much.
+  double most_prune_ridge = 15;
+  // The rows that answers are compared on. Round number, at most kPlainRows: packed rules have no others.
+  std::size_t prune_rows = 4096;
+  // Iterations of refits after rules were dropped. Round number.
+  int prune_iterations = 12;
+  // Tolerance of these refits. Round number.
+  double prune_tolerance = 3e-5;
+
+  // --- Time and memory alone: no answer depends on these.
+  // Rows whose firings are packed; on 30,000 and 60,000 it takes 2 to 10 % longer.
+  std::size_t pack_above = 65'536;
+  // Rows of a path from which rules are fired by several threads. Round number.
+  std::size_t share_firings = 10'000;
+  // Rows x conditions from which the linear start is shared. Round number.
+  std::size_t share_linear = 100'000;
+  // Rows x features x channels from which a search is shared. Round number.
+  std::size_t share_search = 10'000;
+  // Rows x features x channels from which a scan is shared. Round number.
+  std::size_t share_scan = 200'000;
+  // Rows x weights from which a refit is shared. Round number.
+  std::size_t share_refit = 500'000;
+  // Rows x columns from which knots are found by several threads. Round number.
+  std::size_t share_grid = 20'000;
+};
+
+// Refuses numbers that learning cannot work with; std::invalid_argument.
+void check(const Tuning& tuning);
+
+}  // namespace ferl::rules

@@ -1,0 +1,376 @@
+"""A fitted classifier as one ONNX model, and a table as what the model is fed with."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ferl import _core
+from ferl._answers import model_of
+from ferl._models.model import Model
+from ferl._models.novelty import chosen_measure
+from ferl._models.rule_model import RuleModel
+from ferl._models.tree_model import TreeModel
+from ferl._sklearn import encode_rows
+from ferl._tables import ColumnKind
+from ferl._util.arrays import Floats
+from ferl._util.text import shown
+from ferl.onnx import rules, trees
+from ferl.onnx.graph import IR_VERSION, ML_OPSET, OPSET, PREFIX, Graph, Value
+from ferl.rules import FERLClassifier
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+MATRIX = "X"
+"""Name of the input of a model whose features are all numbers."""
+OUTPUTS = {"rules": rules.OUTPUTS, "trees": trees.OUTPUTS}
+"""Names of all outputs that a kind of model can have, in their order."""
+DTYPES = ("float64", "float32")
+_PER_ROW = ("label", "ignorance", "conflict", "novelty")
+_LARGEST_EXACT = 2**53  # the integers up to here are doubles
+
+
+def to_onnx(
+    clf: FERLClassifier, *, novelty: bool | str = True, contributions: bool = False, dtype: str = "float64"
+) -> ModelProto:
+    """A fitted classifier as an ONNX model, of standard operators only.
+
+    The answers are those of Python up to rounding, about 1e-12: label, evidence, set and novelty, for any number of
+    rows at once, with categories, unseen categories and missing values. ``docs/guide/onnx.md`` has examples.
+
+    Parameters
+    ----------
+    clf : FERLClassifier or FERLTreeClassifier
+        A fitted classifier.
+    novelty : bool or {"neighbour", "residual"}, default=True
+        Whether novelty is among the outputs: the model's own measure, or this one; see
+        :meth:`ferl.FERLClassifier.novelty`. The exemplars of "neighbour", which are training rows, make most of the
+        file.
+    contributions : bool, default=False
+        Whether what each rule adds to the scores is among the outputs; see
+        :meth:`ferl.FERLClassifier.contributions`. Not for trees, which add nothing up.
+    dtype : {"float64", "float32"}, default="float64"
+        Type of numbers that come in and go out. Inside all is double precision: single precision would round values
+        across narrow bands.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Inputs: ``X`` of shape (n_samples, n_features) if all features are numbers. Otherwise one input of shape
+        (n_samples, 1) for each feature, by its name; categories that are text are strings, with "" for a missing value,
+        other categories are doubles. (:func:`ferl.onnx.onnx_inputs` makes them of any table.)
+
+        Outputs: ``label`` (n_samples,), ``pignistic``, ``belief``, ``plausibility`` (n_samples, n_classes),
+        ``ignorance`` (n_samples,), ``set``, bool of shape (n_samples, n_classes), and ``novelty`` (n_samples,). Labels
+        are strings, int64, bool or double, as in ``clf.classes_``.
+
+        Rules have ``probability`` in place of ``pignistic``, ``conflict`` (n_samples,), ``scores`` (n_samples,
+        n_classes), the summed weights of evidence, and ``contributions`` (n_samples, n_rules + 1, n_classes) if asked
+        for; the last of these are the prior's.
+
+    Raises
+    ------
+    ImportError
+        If the package onnx is not installed: ``pip install "ferl[onnx]"``.
+
+    Examples
+    --------
+    >>> import onnxruntime
+    >>> from sklearn.datasets import load_iris
+    >>> from ferl import FERLClassifier
+    >>> from ferl.onnx import onnx_inputs, to_onnx
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = FERLClassifier(random_state=0).fit(X, y)
+    >>> session = onnxruntime.InferenceSession(to_onnx(clf).SerializeToString())
+    >>> label, ignorance = session.run(["label", "ignorance"], onnx_inputs(clf, X[:3]))
+    >>> label.tolist()
+    [0, 0, 0]
+    >>> bool(abs(ignorance - clf.predict_evidence(X[:3]).ignorance).max() < 1e-12)
+    True
+    """
+    from ferl import __version__
+
+    graph, fitted = Graph(), model_of(clf, "to_onnx")
+    _check_dtype(dtype)
+    if not isinstance(novelty, bool | str):
+        raise ValueError(f"novelty is {novelty!r}; it must be True, False, 'neighbour' or 'residual'.")
+    measure = None if novelty is False else chosen_measure(fitted.tree, None if novelty is True else novelty)
+    inputs, table = _add_inputs(graph, fitted, dtype)
+    found = _finished(graph, fitted, _answers(fitted, graph, table, measure, contributions))
+    names = [name for name in OUTPUTS[fitted.kind] if name in found]
+    for name in names:
+        is_cast = dtype != "float64" and name not in ("label", "set")
+        graph.name(graph.cast(found[name], dtype) if is_cast else found[name], name)
+    outputs = [_declared_output(graph, fitted, name, dtype) for name in names]
+    helper = graph.onnx.helper
+    model: ModelProto = helper.make_model(
+        helper.make_graph(graph.nodes, "ferl", inputs, outputs, graph.constants),
+        opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)],
+        ir_version=IR_VERSION,
+        producer_name="ferl",
+        producer_version=__version__,
+        doc_string="Fuzzy rules: label, evidence, prediction set and novelty of each row.",
+    )
+    # What a reader of the file may want to know, as JSON where it is not one word.
+    properties = {
+        "ferl_version": __version__,
+        "model": fitted.kind,
+        **{name: str(value) for name, value in vars(fitted.reading).items()},
+        "classes": json.dumps(fitted.classes.tolist(), ensure_ascii=False),
+        "features": json.dumps(fitted.feature_names(), ensure_ascii=False),
+    }
+    if (columns := column_inputs(fitted)) is not None:
+        properties["inputs"] = json.dumps({own.name: own.form for own in columns}, ensure_ascii=False)
+    helper.set_model_props(model, properties)
+    return model
+
+
+@singledispatch
+def _answers(model: Model, graph: Graph, table: Value, measure: str | None, contributions: bool) -> dict[str, Value]:
+    """Outputs by their names: matrices, classes first, and values of each row."""
+    raise TypeError(f"ONNX has no form of {type(model).__name__}.")
+
+
+@_answers.register
+def _(model: RuleModel, graph: Graph, table: Value, measure: str | None, contributions: bool) -> dict[str, Value]:
+    return rules.rule_answers(graph, model, table, measure, contributions)
+
+
+@_answers.register
+def _(model: TreeModel, graph: Graph, table: Value, measure: str | None, contributions: bool) -> dict[str, Value]:
+    if contributions:
+        raise ValueError(
+            "contributions=True needs rules, whose weights add up, and this is a tree. Leave it out, or fit a "
+            "FERLClassifier."
+        )
+    return trees.tree_answers(graph, model, table, measure)
+
+
+def _finished(graph: Graph, model: Model, found: dict[str, Value]) -> dict[str, Value]:
+    """All outputs, rows first: set and label follow from the others."""
+    largest = graph("ReduceMax", found["belief"], axes=[0], keepdims=1)
+    inside = graph("GreaterOrEqual", found["plausibility"], graph("Sub", largest, _core.TIE))
+    code = graph("ArgMax", found.get("probability") or found["pignistic"], axis=0, keepdims=0)
+    done = {name: own for name, own in found.items() if name in ("contributions", "novelty")}
+    for name, own in {**found, "set": inside}.items():
+        if name not in done:
+            done[name] = graph.remove_axis(own, 0) if name in _PER_ROW else graph("Transpose", own, perm=[1, 0])
+    return done | {"label": graph("Gather", _labels(model.classes), code)}
+
+
+def _labels(classes: NDArray[Any]) -> NDArray[Any]:
+    """The labels in a type that ONNX and all languages have: text, int64, bool or float64."""
+    kind = classes.dtype.kind
+    if kind in "iu" and classes.max() <= np.iinfo(np.int64).max:
+        return classes.astype(np.int64)
+    if kind == "f":
+        return classes.astype(np.float64)
+    if kind == "b" or (kind in "OUT" and all(isinstance(label, str) for label in classes.tolist())):
+        return classes
+    raise ValueError(
+        f"The labels are {shown(classes.tolist())}, of {classes.dtype}; labels that are text, integers up to 2**63, "
+        "floats or booleans can be exported. Fit with such labels."
+    )
+
+
+def _declared_output(graph: Graph, model: Model, name: str, dtype: str) -> Any:
+    """Type and shape of an output."""
+    helper, labels = graph.onnx.helper, _labels(model.classes)
+    width = [] if name in _PER_ROW else [len(model.classes)]
+    if name == "contributions":
+        width = [model.n_rules + 1, *width]
+    own: Any = {"label": object if labels.dtype.kind in "OUT" else labels.dtype, "set": bool}.get(name, dtype)
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(own)), ["n_rows", *width])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Inputs
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input of a graph.
+
+    Attributes
+    ----------
+    name : str
+        The feature's, unless an output or another input has it; then with underscores behind it.
+    kind : {"number", "code", "text"}
+        A number; a number or boolean that stands for a category; a category that is text.
+    categories : tuple
+        The categories: text, or doubles.
+    missing : str
+        What text stands for a missing value: the empty one, unless that is a category.
+    markers : tuple of str
+        Other text that stands for a missing value.
+    means : str
+        What a number is: "number", or what stands for a date or an ordered category.
+    """
+
+    name: str
+    kind: str
+    categories: tuple[Any, ...] = ()
+    missing: str = ""
+    markers: tuple[str, ...] = ()
+    means: str = "number"
+
+    @property
+    def form(self) -> str:
+        """What users may want to know of it, as text."""
+        if self.kind == "text":
+            return f"category, as text; missing: {json.dumps(self.missing)}"
+        return f"{self.means}; missing: NaN" if self.kind == "number" else "category, as a number; missing: NaN"
+
+
+def column_inputs(model: Model) -> list[Input] | None:
+    """The inputs of a model with categories, one for each feature; None: all features are numbers."""
+    columns = model.schema
+    if all(categories is None for categories in columns.categories):
+        return None
+    names = model.feature_names()
+    taken = set(OUTPUTS[model.kind])
+    inputs = []
+    for feature, (name, categories) in enumerate(zip(names, columns.categories, strict=True)):
+        while not name or name in taken or name.startswith(PREFIX):
+            name = f"{name}_" if name and not name.startswith(PREFIX) else f"x{feature}"
+        taken.add(name)
+        inputs.append(_input(name, categories, columns.label(feature), columns.kind(feature)))
+    return inputs
+
+
+def _input(name: str, categories: NDArray[Any] | None, label: str, kind: ColumnKind) -> Input:
+    if categories is None:
+        return Input(name, "number", means=_meaning(kind))
+    if categories.dtype.kind == "O":
+        known, missing = tuple(categories.tolist()), ""
+        while missing in known:
+            missing = f"<{missing}>" if missing else "<missing>"
+        return Input(name, "text", known, missing, tuple(own for own in kind.missing if own != missing))
+    if categories.dtype.kind == "i" and np.abs(categories.astype(object)).max() > _LARGEST_EXACT:
+        raise ValueError(
+            f"{label} holds integers beyond 2**53 as categories, such as {categories.tolist()[-1]}; ONNX compares them "
+            "as doubles, which cannot tell them apart. Fit with the column as text."
+        )
+    return Input(name, "code", tuple(float(level) for level in categories.tolist()))
+
+
+def _meaning(kind: ColumnKind) -> str:
+    if kind.is_date:
+        return f"days since 1970-01-01{' in UTC' if kind.is_zoned else ''}"
+    if kind.is_ordered:
+        return f"index, from 0, in {json.dumps(list(kind.order), ensure_ascii=False)}"
+    return "number"
+
+
+def onnx_inputs(clf: FERLClassifier, X: ArrayLike, *, dtype: str = "float64") -> dict[str, NDArray[Any]]:
+    """A table as the inputs of the model's graph: what ``InferenceSession.run`` takes as ``input_feed``.
+
+    Parameters
+    ----------
+    clf : FERLClassifier or FERLTreeClassifier
+        The fitted classifier that :func:`ferl.onnx.to_onnx` was given.
+    X : array-like or data frame of shape (n_samples, n_features)
+        Rows; checked as :meth:`ferl.FERLClassifier.predict` checks them.
+    dtype : {"float64", "float32"}, default="float64"
+        As in :func:`ferl.onnx.to_onnx`.
+
+    Returns
+    -------
+    dict of str to ndarray
+        ``{"X": matrix}`` if all features are numbers. Otherwise one array of shape (n_samples, 1) for each feature:
+        text as objects, with "" where it is missing, and numbers, with NaN where they are missing: dates as days since
+        1970-01-01, ordered categories as their index in the order. All categories that
+        training did not have come as one and the same value.
+
+    Examples
+    --------
+    >>> from ferl import FERLClassifier
+    >>> from ferl.onnx import onnx_inputs
+    >>> rows = [[0.5, "red"], [1.5, "blue"], [2.5, "red"], [3.5, "blue"]]
+    >>> clf = FERLClassifier(random_state=0).fit(rows, ["no", "no", "yes", "yes"])
+    >>> onnx_inputs(clf, [[2.0, "red"], [None, None]])
+    {'x0': array([[ 2.], [nan]]), 'x1': array([['red'], ['']], dtype=object)}
+    """
+    model = model_of(clf, "onnx_inputs")
+    _check_dtype(dtype)
+    rows = encode_rows(clf, model.schema, X)
+    inputs = column_inputs(model)
+    if inputs is None:
+        return {MATRIX: np.ascontiguousarray(rows, dtype=dtype)}
+    return {own.name: _fed(own, rows[:, feature], dtype)[:, None] for feature, own in enumerate(inputs)}
+
+
+def _fed(own: Input, column: Floats, dtype: str) -> NDArray[Any]:
+    if own.kind == "number":
+        return column.astype(dtype)
+    codes = np.where(np.isnan(column), len(own.categories) + 1, column).astype(np.intp)
+    if own.kind == "code":
+        return np.array([*own.categories, np.inf, np.nan])[codes]  # categories are finite
+    unseen = own.missing
+    while unseen == own.missing or unseen in own.categories:
+        unseen += "?"
+    return np.array([*own.categories, unseen, own.missing], dtype=object)[codes]
+
+
+def _check_dtype(dtype: str) -> None:
+    """Raise where ``dtype`` is no type of :func:`to_onnx`."""
+    if dtype not in DTYPES:
+        raise ValueError(f"dtype is {dtype!r}; it must be {' or '.join(map(repr, DTYPES))}.")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# In the graph
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _add_inputs(graph: Graph, model: Model, dtype: str) -> tuple[list[Any], Value]:
+    """The declared inputs, and their values as a table with all columns of the model, shape (n_rows, n_columns)."""
+    inputs, width, helper = column_inputs(model), 1, graph.onnx.helper
+    if inputs is None:
+        inputs, width = [Input(MATRIX, "number", means="numbers")], model.n_features
+    types = {"number": dtype, "code": "float64", "text": "object"}
+    declared = [
+        helper.make_tensor_value_info(
+            own.name,
+            helper.np_dtype_to_tensor_dtype(np.dtype(types[own.kind])),
+            ["n_rows", width],
+            doc_string=own.form,
+        )
+        for own in inputs
+    ]
+    table = graph.join([_encoded(graph, own, dtype) for own in inputs], axis=1)
+    if not model.missing_features:
+        return declared, table
+    indicators = graph.cast(graph("IsNaN", graph.take(table, model.missing_features, axis=1)), "float64")
+    return declared, graph.join([table, indicators], axis=1)
+
+
+def _encoded(graph: Graph, own: Input, dtype: str) -> Value:
+    """A column as :meth:`ferl._tables.Schema.encode` gives it, shape (n_samples, 1)."""
+    if own.kind == "number":
+        return own.name if dtype == "float64" else graph.cast(own.name, "float64")
+    if own.kind == "text":
+        code = graph(
+            "LabelEncoder",
+            own.name,
+            domain="ai.onnx.ml",
+            keys_strings=[*own.categories, own.missing, *own.markers],
+            values_int64s=[*range(len(own.categories)), *([-1] * (1 + len(own.markers)))],
+            default_int64=len(own.categories),
+        )
+        code = graph.cast(code, "float64")
+        # A feature without any category in training is missing everywhere.
+        is_missing = graph("Less", code, 0.0 if own.categories else 1.0)
+        return graph("Where", is_missing, np.nan, code)
+    same = graph.cast(graph("Equal", own.name, np.array([own.categories])), "float64")
+    # The last column: what no category before it equals.
+    ruled_out = graph("Sub", 1.0, graph("ReduceMax", same, axes=[1], keepdims=1))
+    code = graph.cast(graph("ArgMax", graph.join([same, ruled_out], axis=1), axis=1, keepdims=1), "float64")
+    return graph("Where", graph("IsNaN", own.name), np.nan, code)

@@ -1,0 +1,236 @@
+"""Rules that add up in a graph: how far terms apply, scores, the masses that these mean, and novelty.
+
+Values lie as (terms, rows) or (classes, rows). Scores are products of matrices, whose sums are taken in another order
+than in the compiled core: they agree up to rounding. All else repeats ``cpp/rules/scores.cpp``. A new kind of term
+needs one function here, registered with :func:`add_activation`.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ferl import _core
+from ferl._models.neighbours import ENTROPY_SHARE
+from ferl._models.novelty import LOST_MASS
+from ferl._models.rule_model import RuleModel, Rules, Terms
+from ferl._models.tree import FuzzyTree
+from ferl.onnx.graph import (
+    Graph,
+    Rows,
+    Value,
+    add_conditions,
+    add_firings,
+    add_rows,
+    category_tables,
+    gate_openness,
+    number_fit,
+)
+from ferl.onnx.novelty import Pairs, Scale, measured_distance, residual, search
+
+OUTPUTS = (
+    "label",
+    "probability",
+    "belief",
+    "plausibility",
+    "ignorance",
+    "conflict",
+    "set",
+    "scores",
+    "contributions",
+    "novelty",
+)
+
+Activation = list[tuple[NDArray[np.intp], Value]]
+"""Terms of a block, some at a time: which they are, and how far they apply to rows, shape (n, n_rows)."""
+
+
+def rule_answers(
+    graph: Graph, model: RuleModel, table: Value, measure: str | None, contributions: bool
+) -> dict[str, Value]:
+    """Matrices, classes first, and values of each row, by the names of the outputs; no ``measure``: no novelty."""
+    rows, activation, n_before = add_rows(graph, table, model, reads_all=measure is not None), [], 0
+    for block in model.terms:
+        activation += [(n_before + terms, phi) for terms, phi in add_activation(block, graph, model.tree, rows)]
+        n_before += len(block.weight)
+    weight, support = np.vstack([block.weight for block in model.terms]), _support(graph, model, rows)
+    scores, size = _scores(graph, model, rows, weight, activation, support)
+    found = {"scores": scores} | _masses(graph, scores, size, len(model.classes))
+    if contributions:
+        found["contributions"] = _contributions(graph, rows, np.vstack([weight, model.prior]), activation, support)
+    if measure is not None:
+        found["novelty"] = _novelty(graph, model, rows, scores, support, measure)
+    return found
+
+
+def _scores(
+    graph: Graph, model: RuleModel, rows: Rows, weight: Any, activation: Activation, support: Value | None
+) -> list[Value]:
+    """F = s (prior + sum of activation times weight), s the product of the gates; and the sum of all |weights|."""
+    # The last row: the absolute weights of each term, whose sum tells what cancelled.
+    table = np.column_stack([weight, np.abs(weight).sum(axis=1)]).T
+    prior = np.append(model.prior, np.abs(model.prior).sum())[:, None]
+    sums = graph("Expand", prior, rows.shape(len(prior)))
+    for terms, phi in activation:
+        sums = graph("Add", sums, graph("MatMul", table[:, terms], phi))
+    if support is not None:
+        sums = graph("Mul", sums, support)
+    return graph.several("Split", 2, sums, np.array([len(prior) - 1, 1]))
+
+
+def _contributions(graph: Graph, rows: Rows, weight: Any, activation: Activation, support: Value | None) -> Value:
+    """What each term, and last the prior, adds to the scores, shape (n_rows, n_terms + 1, n_classes)."""
+    always = graph("Expand", np.ones((1, 1)), rows.shape(1))
+    applies = graph.join([*(phi for _, phi in activation), always])
+    if support is not None:
+        applies = graph("Mul", applies, support)
+    order = np.concatenate([*(terms for terms, _ in activation), [len(weight) - 1]])
+    by_term = graph("Transpose", graph.take(applies, np.argsort(order)), perm=[1, 0])
+    return graph("Mul", graph.insert_axis(by_term, 2), weight)
+
+
+def _support(graph: Graph, model: RuleModel, rows: Rows) -> Value | None:
+    """The product of one gate for each column that a term reads, shape (1, n_rows); None: there are no gates."""
+    columns = model.gated_columns
+    if not len(columns):
+        return None
+    n_categories = model.tree.n_categories(rows.n_columns)[columns]
+    holds_numbers = n_categories == 0
+    gates = []
+    if holds_numbers.any():
+        own = model.scores.gate[holds_numbers].T[:, :, None]
+        gates.append(gate_openness(graph, rows, columns[holds_numbers], own))
+    if not holds_numbers.all():
+        columns, n_categories = columns[~holds_numbers], n_categories[~holds_numbers]
+        is_seen = graph("Less", rows.values_of(columns), n_categories.astype(np.float64)[:, None])
+        is_open = graph("Or", is_seen, rows.missing_in(columns))
+        gates.append(graph("Where", is_open, 1.0, _core.UNSEEN_GATE))
+    return graph.product(graph.join(gates), len(model.gated_columns))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Terms
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@singledispatch
+def add_activation(block: Terms, graph: Graph, tree: FuzzyTree, rows: Rows) -> Activation:
+    """How far the terms of a block apply to rows, gates open."""
+    raise TypeError(f"A graph has no form of {type(block).__name__}.")
+
+
+@add_activation.register
+def _(block: Rules, graph: Graph, tree: FuzzyTree, rows: Rows) -> Activation:
+    """Firings of rules, those of as many conditions together."""
+    if not len(block.node):
+        return []
+    nodes, condition_of = _distinct_conditions(tree)
+    is_category = np.array([len(tree.memberships(node)) > 0 for node in nodes])
+    fits = [number_fit(graph, tree, rows, nodes[~is_category])] if not is_category.all() else []
+    if is_category.any():
+        table, _, at = category_tables(graph, tree, rows, nodes[is_category])
+        fits.append(graph("Gather", table, at))
+    fit = graph.join(fits)
+    paths = [condition_of[tree.path(node)] for node in block.node.tolist()]
+    found = []
+    for length in sorted({len(path) for path in paths}):
+        rules = np.array([rule for rule, path in enumerate(paths) if len(path) == length])
+        factors = np.array([paths[rule] for rule in rules]).T
+        phi = graph.take(fit, factors[0])
+        for factor in factors[1:]:
+            phi = graph("Mul", phi, graph.take(fit, factor))
+        found.append((rules, phi))
+    return found
+
+
+def _distinct_conditions(tree: FuzzyTree) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Nodes whose conditions differ, those on numbers first, and the index of each node's condition among them."""
+    first: dict[tuple[Any, ...], int] = {}  # node of each condition
+    same_as = np.zeros(tree.n_nodes, dtype=np.intp)
+    for node in range(1, tree.n_nodes):
+        own = tree.trapezoid[node].tobytes(), tree.memberships(node).tobytes()
+        same_as[node] = first.setdefault((tree.feature[node], tree.share[node], *own), node)
+    nodes = sorted(first.values(), key=lambda node: (len(tree.memberships(node)) > 0, tree.feature[node], node))
+    index = np.zeros(tree.n_nodes, dtype=np.intp)
+    index[nodes] = np.arange(len(nodes))
+    return np.array(nodes), index[same_as]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Masses
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _masses(graph: Graph, scores: Value, size: Value, n_classes: int) -> dict[str, Value]:
+    """Dempster's rule of one simple mass function for each class; as ``masses_of`` in cpp/rules/scores.cpp."""
+    names = ("belief", "plausibility", "probability", "ignorance", "conflict")
+    if n_classes == 1:  # what lies on the whole frame lies on its only class
+        nothing = graph("Mul", size, 0.0)
+        sure = graph("Add", nothing, 1.0)
+        return dict(zip(names, (sure, sure, sure, nothing, nothing), strict=True))
+    weight = graph("Sub", scores, graph("Div", graph.total(scores, 0), float(n_classes)))
+    speaks_for, is_against = graph("Greater", weight, 0.0), graph("Less", weight, 0.0)
+    most = graph("Max", graph("ReduceMax", weight, axes=[0], keepdims=1), 0.0)
+    against = graph.total(graph("Max", graph("Neg", weight), 0.0), 0)
+    n_against = graph.total(graph.cast(is_against, "float64"), 0)
+    unit = _exponential(graph, graph("Neg", most))
+    power = _exponential(graph, graph("Sub", weight, most))
+    total = graph("Add", unit, graph.total(graph("Where", speaks_for, graph("Sub", power, unit), 0.0), 0))
+    stays = graph("Where", is_against, graph("Sub", 1.0, _exponential(graph, graph("Min", weight, 0.0))), 1.0)
+    excluded = graph.product(stays, n_classes)
+    # That all other classes are excluded is a mass on this one; two classes that nothing speaks against exclude it.
+    is_alone = graph("Equal", n_against, float(n_classes - 1))
+    rest = graph("Where", is_alone, graph("Mul", unit, graph("Sub", 1.0, excluded)), unit)
+    lead = graph("Max", graph("Sub", power, rest), 0.0)
+    plausibility = graph("Min", graph("Div", power, total), 1.0)
+    belief = graph("Where", speaks_for, graph("Min", graph("Div", lead, total), plausibility), 0.0)
+    said = _exponential(graph, graph("Neg", graph("Add", most, against)))
+    ignorance = graph("Where", graph("Greater", against, 0.0), graph("Min", graph("Div", said, total), 1.0), 1.0)
+    net = graph.total(graph("Abs", weight), 0)
+    is_said = graph("Greater", size, 0.0)
+    kept = graph("Div", net, graph("Where", is_said, size, 1.0))
+    conflict = graph("Where", is_said, graph.between(graph("Sub", 1.0, kept), 0.0, 1.0), 0.0)
+    probability = graph("Div", power, graph.total(power, 0))
+    return dict(zip(names, (belief, plausibility, probability, ignorance, conflict), strict=True))
+
+
+def _exponential(graph: Graph, value: Value) -> Value:
+    return graph("Exp", graph.between(value, -_core.LARGEST_EXPONENT, _core.LARGEST_EXPONENT))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Novelty
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _novelty(graph: Graph, model: RuleModel, rows: Rows, scores: Value, support: Value | None, measure: str) -> Value:
+    """The distance from the nearest kept row in usual ones, plus entropy; or the residual; shape (n_rows,)."""
+    tree = model.tree
+    if measure == "neighbour":
+        own = model.neighbours
+        scale = Scale.of(tree, own.unit)
+        index = graph("Range", np.array(0), graph.remove_axis(rows.n_rows, 0), np.array(1))
+        pairs = Pairs(index, graph("Expand", np.zeros(1, dtype=np.int64), rows.n_rows))
+        distance = search(graph, rows, scale, own.rows, np.arange(len(own.rows))[None], pairs)
+        nearest = graph("ArgMin", distance, axis=1, keepdims=0)
+        usual = graph("Div", measured_distance(graph, rows, scale, own.rows, nearest), own.usual)
+        return graph("Add", usual, graph("Mul", _entropy(graph, scores), ENTROPY_SHARE))
+    conditions = add_conditions(graph, tree, rows, None) if tree.n_nodes > 1 else None
+    found = residual(graph, tree, rows, add_firings(graph, tree, rows, conditions, False))
+    if support is None:
+        return found
+    lost = graph("Sub", 1.0, graph.remove_axis(support, 0))
+    return graph("Add", found, graph("Mul", lost, LOST_MASS))
+
+
+def _entropy(graph: Graph, scores: Value) -> Value:
+    """Entropy of the probabilities that scores mean, shape (n_rows,); as ``entropy_of`` in cpp/rules/scores.cpp."""
+    most = graph("ReduceMax", scores, axes=[0], keepdims=1)
+    below = graph("Min", graph("Sub", most, scores), _core.LARGEST_EXPONENT)
+    power = graph("Exp", graph("Neg", below))
+    total = graph.total(power, 0, keepdims=False)
+    fallen = graph.total(graph("Mul", power, below), 0, keepdims=False)
+    return graph("Add", graph("Log", total), graph("Div", fallen, total))

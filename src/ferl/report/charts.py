@@ -1,0 +1,217 @@
+"""Charts of rules that add up: a curve or a list of categories for each feature, a map for each pair.
+
+All charts show weights of evidence less their mean over the training rows. Of two classes that is the log-odds of the
+second one; of more, one line for each class. Curves share one scale, so that the eye compares features.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ferl._models.rule_model import RuleModel
+from ferl._models.shapes import Curve, Interaction, Shapes, kept_rows
+from ferl._tell.conditions import value_at
+from ferl._tell.curves import curve_lines, curve_value, is_binary
+from ferl._tell.statements import Style, weight_text
+from ferl._util.arrays import Floats
+from ferl._util.text import number_text
+
+LEFT, RIGHT, TOP, BOTTOM = 38, 312, 10, 130  # of the plot in its drawing, 320 wide and 150 high
+MAP_LEFT = 70  # of a map, whose upward axis may have the names of categories
+DENSITY = 34  # height of the fullest bin
+N_BINS = 24
+MAX_LINES = 6  # classes
+MAX_CATEGORIES = 20
+MAX_MAPS = 12
+LEAST_SHOWN = 0.005  # weight that two decimals show
+N_CELLS = 12  # of a map, along each feature
+
+
+def shape_charts(model: RuleModel, style: Style, shapes: Shapes) -> dict[str, Any]:
+    """All charts of a model, as numbers and text.
+
+    Parameters
+    ----------
+    model : RuleModel
+        The model.
+    style : Style
+        The names that readers see.
+    shapes : Shapes
+        Its curves and interactions.
+
+    Returns
+    -------
+    dict
+        ``curves`` and ``maps``, the most important first, and ``top``, the weight where the scale of all curves ends.
+    """
+    kept = kept_rows(model)
+    top = max([float(np.abs(_drawn(own.evidence - own.mean)).max()) for own in shapes.curves] + [1e-9])
+    total = sum(shape.importance for shape in shapes.all) or 1.0
+    curves = [
+        _titled(style, own, total) | _curve_chart(model, style, own, kept[:, own.feature], top) for own in shapes.curves
+    ]
+    pairs = [own for own in shapes.interactions if len(own.features) == 2 and _is_small(model, own)]
+    maps = [_titled(style, own, total) | _map_chart(model, own) for own in pairs[:MAX_MAPS]]
+    return {"curves": curves, "maps": maps, "top": weight_text(top).lstrip("+")}
+
+
+def _drawn(evidence: Floats) -> Floats:
+    """What is drawn of weights of evidence, shape (..., n_lines): the log-odds of two classes, else all classes."""
+    return np.asarray(evidence[..., 1:] - evidence[..., :1] if evidence.shape[-1] == 2 else evidence)
+
+
+def _titled(style: Style, shape: Curve | Interaction, total: float) -> dict[str, Any]:
+    return {
+        "names": [style.names[feature] for feature in shape.features],
+        "importance": shape.importance / total,
+        "rules": [rule + 1 for rule in shape.rules],
+        "missing": None,
+    }
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Curves
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _curve_chart(model: RuleModel, style: Style, curve: Curve, kept: Floats, top: float) -> dict[str, Any]:
+    missing, known = curve.missing - curve.mean, kept[~np.isnan(kept)]
+    is_shown = model.had_missing(curve.feature) and np.abs(missing).max() >= LEAST_SHOWN
+    chart = {"feature": curve.feature, "missing": style.weight(missing) if is_shown else None}
+    if curve.is_categorical or is_binary(model, curve):
+        return chart | {"kind": "category", "caption": ""} | _category_chart(style, curve, known, top)
+    caption = curve_lines(style, curve)[1].strip()
+    caption = caption[:1].upper() + caption[1:]
+    return chart | {"kind": "number", "caption": caption} | _line_chart(model, curve, known, top)
+
+
+def _line_chart(model: RuleModel, curve: Curve, known: Floats, top: float) -> dict[str, Any]:
+    low, high = curve.seen if np.isfinite(curve.seen).all() else (float(curve.values[0]), float(curve.values[-1]))
+    low, high = (low, high) if low < high else (low - 1.0, high + 1.0)  # never empty
+    inside = curve.values[(curve.values > low) & (curve.values < high)]
+    values = np.concatenate([[low], inside, [high]])
+    said = _drawn(curve.at(values) - curve.mean)
+    x, y = LEFT + (RIGHT - LEFT) * (values - low) / (high - low), (TOP + BOTTOM) / 2 - said / top * (BOTTOM - TOP) / 2
+    return {
+        "lines": [
+            {
+                "class": 1 if said.shape[1] == 1 else c,
+                "points": " ".join(f"{a:.2f},{b:.2f}" for a, b in zip(x.tolist(), y[:, c].tolist(), strict=True)),
+            }
+            for c in _drawn_classes(said)
+        ],
+        "low": low,
+        "high": high,
+        "ticks": _end_texts(model, curve.feature, low, high),
+        "density": _density(known, low, high),
+    }
+
+
+def _end_texts(model: RuleModel, feature: int, low: float, high: float) -> list[str]:
+    """The ends of an axis as people write them; numbers with the digits that its length gives meaning to."""
+    ends = [float(value_at(end, (high - low) / 50)) for end in (low, high)]
+    if model.column_kind(feature).is_date:
+        ends = [float(np.floor(low)), float(np.floor(high))]  # days: there is no room for the time of day
+    return [number_text(model.number(feature, end)) for end in ends]
+
+
+def _drawn_classes(said: Floats) -> list[int]:
+    """The lines that move most, in the order of the classes."""
+    return sorted(np.argsort(-np.ptp(said, axis=0), kind="stable")[:MAX_LINES].tolist())
+
+
+def _density(known: Floats, low: float, high: float) -> list[dict[str, float]]:
+    """Bars: how many of the training rows that the model keeps have such values."""
+    counts, _ = np.histogram(known, bins=N_BINS, range=(low, high))
+    width = (RIGHT - LEFT) / N_BINS
+    heights = DENSITY * counts / max(int(counts.max()), 1)
+    return [
+        {
+            "x": round(LEFT + k * width, 2),
+            "width": round(width, 2),
+            "y": round(BOTTOM - own, 2),
+            "height": round(own, 2),
+        }
+        for k, own in enumerate(heights.tolist())
+        if own > 0
+    ]
+
+
+def _category_chart(style: Style, curve: Curve, known: Floats, top: float) -> dict[str, Any]:
+    """A line for each category: how many rows have it, and bars to both sides of zero."""
+    evidence = curve.evidence - curve.mean
+    said = _drawn(evidence)
+    counts = np.bincount(known.astype(np.intp), minlength=len(said))[: len(said)]
+    order = np.argsort(-np.abs(said).max(axis=1), kind="stable")
+    shown = sorted(order[:MAX_CATEGORIES].tolist())
+    classes = _drawn_classes(said)
+    rows = [
+        {
+            "code": k,
+            "name": curve_value(style, curve, k),
+            "share": float(counts[k] / counts.sum()) if counts.sum() else None,
+            "bars": [
+                {
+                    "class": int(said[k, c] > 0) if said.shape[1] == 1 else c,
+                    "x": round(50 + min(said[k, c] / top, 0.0) * 50, 2),  # from the middle of a drawing 100 wide
+                    "width": round(abs(said[k, c] / top) * 50, 2),
+                }
+                for c in classes
+            ],
+            "text": style.weight(evidence[k]),
+        }
+        for k in shown
+    ]
+    return {"rows": rows, "n_hidden": len(said) - len(shown)}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Maps
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _is_small(model: RuleModel, shape: Interaction) -> bool:
+    """Whether categories leave enough room for a map."""
+    categories = model.category_names
+    return all(len(categories.get(feature, ())) <= N_CELLS for feature in shape.features)
+
+
+def _map_chart(model: RuleModel, shape: Interaction) -> dict[str, Any]:
+    """Cells, each in the colour of the class that it speaks for, the fuller the more."""
+    axes = [_axis(model, feature) for feature in shape.features]
+    said = _drawn(shape.grid(*(values for values, _ in axes)) - shape.mean)
+    top = max(float(np.abs(said).max()), 1e-9)
+    across, up, n_lines = said.shape
+    width, height = (RIGHT - MAP_LEFT) / across, (BOTTOM - TOP) / up
+    if n_lines == 1:  # two classes
+        classes, opacity = (said[..., 0] > 0).astype(int), np.abs(said[..., 0]) / top
+    else:
+        classes, opacity = said.argmax(axis=2), np.maximum(said.max(axis=2), 0.0) / top
+    opacity = opacity.round(3)
+    return {
+        "cells": [
+            {
+                "x": round(MAP_LEFT + i * width, 2),
+                "y": round(BOTTOM - (k + 1) * height, 2),
+                "class": int(classes[i, k]),
+                "opacity": float(opacity[i, k]),
+            }
+            for i, k in np.argwhere(opacity >= 0.01).tolist()
+        ],
+        "width": round(width, 2),
+        "height": round(height, 2),
+        "ticks": [texts for _, texts in axes],
+        "top": weight_text(top).lstrip("+"),
+    }
+
+
+def _axis(model: RuleModel, feature: int) -> tuple[Floats, list[str]]:
+    """Values in the middle of cells, or codes of categories; and what stands at the two ends."""
+    if feature in model.category_names:
+        names = [str(name) for name in model.category_names[feature]]
+        return np.arange(len(names), dtype=np.float64), [names[0], names[-1]]
+    low, high = model.ranges[feature].tolist()
+    edges = np.linspace(low, high, N_CELLS + 1)
+    return (edges[:-1] + edges[1:]) / 2, _end_texts(model, feature, low, high)

@@ -1,0 +1,356 @@
+"""A table as a model judges it, block after block: memory grows by 17 bytes a row, however many columns there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ferl._judge.judgement import decide
+from ferl._models.evidence import Evidence
+from ferl._models.model import Model
+from ferl._tables.columns import Column
+from ferl._util.arrays import Bools, Floats, Ints
+from ferl._util.text import shown_line, shown_names
+from ferl.metrics import aurc, expected_calibration_error, risk_coverage_curve
+from ferl.metrics.comparison import SMALL_GROUP, count_groups, group_rows, positive_index
+
+Cell = Callable[[int, int], Any]
+
+NO_LABEL = -1  # the row's label is missing
+OTHER_LABEL = -2  # it is none of the model's classes
+N_BINS = 15  # of confidence, as in expected_calibration_error
+MAX_LINES = 6  # classes whose calibration is drawn
+MAX_POINTS = 200  # of a curve
+MAX_CLASSES = 40  # of a confusion matrix that can be read
+MAX_RECALLS = 4  # classes whose recall by group has a column
+
+
+class KeptRow(NamedTuple):
+    """A row of the table: its index, its columns, its label as an index of the classes, and its new categories."""
+
+    number: int
+    values: Floats
+    truth: int
+    unseen: dict[int, Any]
+
+
+class Leading:
+    """The rows of a table with the largest values of something, the earlier of equals first."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.value: list[float] = []
+        self.rows: list[KeptRow] = []
+
+    def offer(self, value: Floats, indices: NDArray[np.intp], row_at: Callable[[int], KeptRow]) -> None:
+        """Rows of a block, by their indices in it; only those that may stay are fetched."""
+        best = indices[np.argsort(-value[indices], kind="stable")[: self.most]]
+        if len(self.rows) == self.most:
+            best = best[value[best] > self.value[-1]]
+        values, rows = [*self.value, *value[best].tolist()], [*self.rows, *map(row_at, best.tolist())]
+        order = np.argsort(-np.array(values), kind="stable")[: self.most].tolist()
+        self.value, self.rows = [values[i] for i in order], [rows[i] for i in order]
+
+
+class JudgedTable:
+    """Judges the rows of a table and keeps what a report needs.
+
+    Parameters
+    ----------
+    model : Model
+        The model.
+    n_threads : int, default=1
+        Number of threads.
+    n_listed : int, default=25
+        Abstained rows that are kept, those of largest ignorance, and as many of the most novel ones.
+    n_first : int, default=50
+        Rows from the beginning of the table that are kept.
+    decision : {"probable", "balanced"}, default="probable"
+        How labels are chosen; see :meth:`ferl.FERLClassifier.predict`.
+
+    Attributes
+    ----------
+    abstained, novel, first : Leading
+        Rows that are kept.
+    n_rows, n_abstained, n_unsupported : int
+        All rows; those whose set is the whole frame; and those of them for which no rule fires at all.
+    """
+
+    def __init__(
+        self, model: Model, n_threads: int = 1, n_listed: int = 25, n_first: int = 50, decision: str = "probable"
+    ) -> None:
+        self.model, self.n_threads, self.decision = model, n_threads, decision
+        self.abstained, self.novel, self.first = Leading(n_listed), Leading(n_listed), Leading(n_first)
+        self.n_rows = self.n_abstained = self.n_unsupported = self.n_covered = 0
+        self.set_sizes = np.zeros(len(model.classes) + 1, dtype=np.int64)
+        self.ignorance = self.conflict = 0.0
+        self._blocks: list[tuple[Ints, Ints, Floats, Bools]] = []
+        # Of two classes the second, whose probability determines that of the first; else the commonest in training.
+        commonest = np.argsort(-model.tree.class_weight[0], kind="stable")[:MAX_LINES]
+        self.drawn_classes = [1] if len(model.classes) == 2 else sorted(commonest.tolist())
+        # By drawn class and bin of its probability: number of rows, of those that have it, sum of probabilities.
+        self.bins = np.zeros((3, len(self.drawn_classes), N_BINS))
+
+    def add(self, rows: Floats, truth: Ints | None, cell: Cell = lambda row, feature: "another category") -> None:
+        """Judge one more block of rows.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_samples, n_columns)
+            The columns of the model; indicators of missing values included.
+        truth : ndarray of shape (n_samples,), int32, or None
+            Labels as indices of ``classes_``, ``NO_LABEL`` or ``OTHER_LABEL``. None: there are none.
+        cell : callable, default="another category" everywhere
+            Gives the value of a row of the block in a feature as the table holds it. It is called for categories that
+            training did not have, which are no more than that in ``rows``.
+        """
+        if not len(rows):
+            return
+        model, labels = self.model, np.full(len(rows), NO_LABEL, dtype=np.int32) if truth is None else truth
+        n_categories, n_before = model.schema.n_categories, self.n_rows
+        is_unseen = (n_categories > 0) & (rows[:, : len(n_categories)] >= n_categories)
+
+        def row_at(index: int) -> KeptRow:
+            unseen = {j: cell(index, j) for j in np.flatnonzero(is_unseen[index]).tolist()}
+            return KeptRow(n_before + index, rows[index].copy(), int(labels[index]), unseen)
+
+        evidence, everywhere = model.evidence(rows, self.n_threads), np.arange(len(rows))
+        sets = evidence.prediction_set()
+        abstains = sets.all(axis=1) & (sets.shape[1] > 1)
+        self._count(evidence, sets, abstains, labels, decide(model, rows, evidence, self.decision))
+        self.abstained.offer(evidence.ignorance, np.flatnonzero(abstains), row_at)
+        novelty = model.novelty(rows, n_threads=self.n_threads)
+        self.novel.offer(np.nan_to_num(novelty, nan=0.0), everywhere, row_at)
+        self.first.offer(-(n_before + everywhere).astype(np.float64), everywhere, row_at)
+        self.n_rows += len(rows)
+
+    def _count(self, evidence: Evidence, sets: Bools, abstains: Bools, truth: Ints, label: NDArray[np.intp]) -> None:
+        self.n_abstained += int(abstains.sum())
+        self.n_unsupported += int((abstains & (evidence.ignorance == 1)).sum())
+        self.set_sizes += np.bincount(sets.sum(axis=1), minlength=len(self.set_sizes))
+        self.ignorance += float(evidence.ignorance.sum())
+        self.conflict += float(evidence.conflict.sum())
+        known = np.flatnonzero(truth >= 0)
+        self.n_covered += int(sets[known, truth[known]].sum())
+        probability, has_label = evidence.probability, truth != NO_LABEL
+        for k, c in enumerate(self.drawn_classes):
+            own = probability[has_label, c]
+            bins = np.clip(np.ceil(own * N_BINS).astype(np.int64) - 1, 0, N_BINS - 1)
+            for sums, weight in zip(self.bins, (None, truth[has_label] == c, own), strict=True):
+                sums[k] += np.bincount(bins, weight, minlength=N_BINS)
+        confidence = probability[np.arange(len(label)), label]
+        self._blocks.append((truth, label.astype(np.int32), confidence, abstains))
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """What becomes of all rows, in the order of the table."""
+        if not self._blocks:
+            none = np.zeros(0, dtype=np.int32)
+            return Outcomes(none, none, np.zeros(0), np.zeros(0, dtype=np.bool_))
+        return Outcomes(*(np.concatenate(own) for own in zip(*self._blocks, strict=True)))
+
+    def calibration(self, names: list[str]) -> list[dict[str, Any]]:
+        """For each drawn class its bins that hold rows: their mean probability, and the share that has the class."""
+        return [
+            {
+                "class": c,
+                "name": names[c],
+                "bins": [
+                    {"low": k / N_BINS, "probability": own / n, "share": hits / n, "n_rows": int(n)}
+                    for k, (n, hits, own) in enumerate(sums.T.tolist())
+                    if n
+                ],
+            }
+            for c, sums in zip(self.drawn_classes, self.bins.transpose(1, 0, 2), strict=True)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """What a model answers to rows, and what would be right.
+
+    Attributes
+    ----------
+    truth, label : ndarray of shape (n_samples,), int32
+        True labels, as in :meth:`JudgedTable.add`, and those that are chosen.
+    confidence : ndarray of shape (n_samples,)
+        The probability of the latter.
+    abstains : ndarray of bool of shape (n_samples,)
+        Whether there is no answer: every class is in the set.
+    """
+
+    truth: Ints
+    label: Ints
+    confidence: Floats
+    abstains: Bools
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# How good the answers are
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def measures(judged: JudgedTable, classes: list[str]) -> dict[str, Any] | None:
+    """What can be said of answers whose labels are known; None where no row has one.
+
+    A label that is none of the model's classes cannot be hit: it counts as an error and as not covered.
+
+    Parameters
+    ----------
+    judged : JudgedTable
+        The table.
+    classes : list of str
+        Names of the classes.
+
+    Returns
+    -------
+    dict or None
+    """
+    all_rows = judged.outcomes
+    kept = all_rows.truth != NO_LABEL
+    truth, label, confidence, abstains = (
+        own[kept] for own in (all_rows.truth, all_rows.label, all_rows.confidence, all_rows.abstains)
+    )
+    n, n_classes = len(truth), len(classes)
+    if not n:
+        return None
+    correct, answered = truth == label, ~abstains
+    # By true and by predicted class; labels that are none of the classes have one row together.
+    code = np.where(truth >= 0, truth, n_classes).astype(np.int64) * n_classes + label
+    counts = np.bincount(code, minlength=(n_classes + 1) * n_classes).reshape(-1, n_classes)
+    n_rows, n_predicted, hits = counts.sum(axis=1), counts.sum(axis=0), counts.diagonal()
+    commonest = int(n_rows[:-1].argmax())
+    coverage, risk, _ = risk_coverage_curve(truth, label, confidence)
+    thinned = np.unique(np.linspace(0, len(coverage) - 1, min(len(coverage), MAX_POINTS)).round().astype(int))
+    return {
+        "n_rows": n,
+        "decision": judged.decision,
+        "n_without_label": judged.n_rows - n,
+        "n_other_labels": int((truth < 0).sum()),
+        "accuracy": float(correct.mean()),
+        "commonest": commonest,
+        "baseline": float((truth == commonest).mean()),
+        "n_answered": int(answered.sum()),
+        "accuracy_answered": float(correct[answered].mean()) if answered.any() else None,
+        "parts": _parts(correct, abstains),
+        "aurc": aurc(truth, label, confidence),
+        "ece": expected_calibration_error(truth, label, confidence, N_BINS),
+        "set_coverage": judged.n_covered / n,
+        "by_class": [
+            {
+                "name": name,
+                "class": c,
+                "n_rows": int(n_rows[c]),
+                "n_predicted": int(n_predicted[c]),
+                "recall": float(hits[c] / n_rows[c]) if n_rows[c] else None,
+                "precision": float(hits[c] / n_predicted[c]) if n_predicted[c] else None,
+                "parts": _parts(correct[truth == c], abstains[truth == c]) if n_rows[c] else None,
+            }
+            for c, name in enumerate(classes)
+        ],
+        "confusion": {
+            "rows": [
+                {
+                    "name": name,
+                    "is_class": row < n_classes,
+                    "counts": counts[row].tolist(),
+                    "shares": (counts[row] / max(n_rows[row], 1)).tolist(),
+                }
+                for row, name in enumerate([*classes, "other labels"])
+                if row < n_classes or n_rows[row]
+            ]
+        }
+        if n_classes <= MAX_CLASSES
+        else None,
+        "reliability": judged.calibration(classes),
+        "risk_coverage": np.column_stack([coverage, risk])[thinned].tolist(),
+    }
+
+
+def _parts(correct: Bools, abstains: Bools) -> dict[str, float]:
+    """Shares of rows that get a right or a wrong answer, or none; then by whether the most probable class is right."""
+    return {
+        "right": float((correct & ~abstains).mean()),
+        "open_right": float((correct & abstains).mean()),
+        "open_wrong": float((~correct & abstains).mean()),
+        "wrong": float((~correct & ~abstains).mean()),
+    }
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Groups of rows
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """What rows are grouped by.
+
+    Attributes
+    ----------
+    name : str
+        Of the column.
+    column : Column
+        Its values, one for each row of the table.
+    """
+
+    name: str
+    column: Column
+
+
+def group_summary(
+    judged: JudgedTable, groups: Groups | None, features: list[str], classes: list[str]
+) -> dict[str, Any] | None:
+    """How answers fare by the values of one column.
+
+    Parameters
+    ----------
+    judged : JudgedTable
+        The table.
+    groups : Groups or None
+        What its rows are grouped by; None: by nothing.
+    features, classes : list of str
+        Their names as readers see them.
+
+    Returns
+    -------
+    dict or None
+    """
+    if groups is None or not judged.n_rows:
+        return None
+    outcomes, schema, name = judged.outcomes, judged.model.schema, groups.name
+    values, codes = group_rows(groups.column)
+    if name in (schema.names or ()):  # what people call the feature and its values
+        feature = list(schema.names or ()).index(name)
+        said = schema.kind(feature).values
+        name, values = features[feature], [str(said.get(value, value)) for value in values]
+    positive = positive_index(classes)
+    found = count_groups(
+        outcomes.truth, outcomes.label, outcomes.abstains, shown_names(values), codes, len(classes), positive
+    )
+    rows = [asdict(own) for own in found]
+    known = [own for own in rows if own["accuracy"] is not None and not own["is_small"]]
+    gap = None
+    if len(known) > 1:
+        low, high = (choose(known, key=lambda own: own["accuracy"]) for choose in (min, max))
+        gap = {
+            "low": low["group"],
+            "low_accuracy": low["accuracy"],
+            "high": high["group"],
+            "high_accuracy": high["accuracy"],
+            "overlaps": low["accuracy_range"][1] >= high["accuracy_range"][0],
+        }
+    return {
+        "name": shown_line(name, 60),
+        "rows": rows,
+        "positive": None if positive is None else classes[positive],
+        "recall_of": list(range(len(classes))) if len(classes) <= MAX_RECALLS else [],
+        "has_labels": any(own.n_labelled for own in found),
+        "small": SMALL_GROUP,
+        "n_small": sum(own.is_small for own in found),
+        "gap": gap,
+    }

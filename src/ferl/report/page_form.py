@@ -1,0 +1,218 @@
+"""The model as the page's engine reads it: what does not depend on the row is computed here, once.
+
+The engine (``static/ferl.js``) repeats the arithmetic of the core in the same order, so that its numbers are those of
+Python to the last bits. JSON has no infinity and no NaN; they are written as the text that JavaScript's ``Number``
+reads. A kind of model, and a kind of term of a :class:`RuleModel`, has one function here and one class there, found by
+the key ``kind``.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from ferl import _core
+from ferl._models.model import Model
+from ferl._models.neighbours import ENTROPY_SHARE
+from ferl._models.novelty import LOST_MASS, precision
+from ferl._models.rule_model import RuleModel, Rules, Terms
+from ferl._models.tree import FuzzyTree
+from ferl._models.tree_model import TreeModel
+from ferl._util.arrays import Floats, Ints
+from ferl._util.text import shown_names
+
+MAX_DIGITS = 12  # of values that a slider gives
+_OF_CORE = ("UNSEEN_GATE", "MOST_FIRING", "TIE", "LEAST_MASS", "MASS_SCALE", "LARGEST_EXPONENT", "FAR_AWAY")
+CONSTANTS = {name.lower(): getattr(_core, name) for name in _OF_CORE}
+CONSTANTS |= {"lost_mass": LOST_MASS, "entropy_share": ENTROPY_SHARE}
+
+
+def numbers(values: Floats) -> Any:
+    """An array as nested lists; infinities and NaN as text."""
+    if np.isfinite(values).all():
+        return values.tolist()
+    if values.ndim > 1:
+        return [numbers(own) for own in values]
+    return [
+        own if math.isfinite(own) else "NaN" if math.isnan(own) else "Infinity" if own > 0 else "-Infinity"
+        for own in values.tolist()
+    ]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# By kind of model, and by kind of term
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@singledispatch
+def page_form(part: Model | Terms, tree: FuzzyTree | None = None) -> dict[str, Any]:
+    """All that the engine needs to judge a row, as lists, text and numbers of Python.
+
+    Parameters
+    ----------
+    part : Model or Terms
+        The model, or one of the blocks of terms of a :class:`RuleModel`.
+    tree : FuzzyTree, optional
+        The conditions that the terms of a block refer to.
+
+    Returns
+    -------
+    dict
+        With the key ``kind``. Besides, ``corners``: numbers of each column where the slope of what a term adds, or of a
+        gate, may change; in the form of a model in ascending order.
+    """
+    raise TypeError(f"The page has no form of {type(part).__name__}.")
+
+
+@page_form.register
+def _(model: RuleModel, tree: None = None) -> dict[str, Any]:
+    n_columns, gated = len(model.ranges), model.gated_columns.tolist()
+    n_categories, gate = model.tree.n_categories(n_columns), model.scores.gate
+    terms = [page_form(block, model.tree) for block in model.terms]
+    corners = [own.pop("corners") for own in terms]
+    return _shared_form(model, [*corners, _gate_ends(model.gated_columns, gate, n_columns)]) | {
+        "terms": terms,
+        "prior": numbers(model.prior),
+        "gate": [
+            {"column": column, "range": numbers(own), "n_categories": int(n_categories[column])}
+            for column, own in zip(gated, gate, strict=True)
+        ],
+        "novelty": _residual_form(model)
+        or _neighbour_form(model) | {"usual": model.neighbours.usual, "row": numbers(model.neighbours.rows)},
+    }
+
+
+@page_form.register
+def _(block: Rules, tree: FuzzyTree) -> dict[str, Any]:
+    return {
+        "kind": "rules",
+        "node": block.node.tolist(),
+        "weight": numbers(block.weight),
+        "columns": [list(own) for own in block.columns(tree)],
+        "corners": _bends(tree),
+    }
+
+
+@page_form.register
+def _(model: TreeModel, tree: None = None) -> dict[str, Any]:
+    n_columns, gated = model.tree.profile.mean.shape[1], model.reading.support_gate
+    columns = model.tree.feature if gated else model.tree.feature[:0]
+    return _shared_form(
+        model, [_bends(model.tree), _gate_ends(columns, model.core.gate[: len(columns)], n_columns)]
+    ) | {
+        "combination": model.reading.combination,
+        "is_source": model.is_source.tolist(),
+        "speaks": model.speaks.tolist(),
+        "gated": gated,
+        "consequent": numbers(model.tree.consequent),
+        "reliability": numbers(model.reliability),
+        "novelty": _residual_form(model) or _neighbour_form(model) | _exemplars(model.tree),
+    }
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What all models have
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _shared_form(model: Model, corners: list[list[Floats]]) -> dict[str, Any]:
+    """Conditions and corners; the latter from several lists, each with one array for each column."""
+    tree, core = model.tree, model.core
+    memberships = [tree.memberships(node) for node in range(tree.n_nodes)]
+    return {
+        "kind": model.kind,
+        "constants": CONSTANTS,
+        "classes": shown_names(model.labels),
+        "n_features": model.n_features,
+        "missing_features": list(model.missing_features),
+        "nodes": {
+            "parent": tree.parent.tolist(),
+            "feature": tree.feature.tolist(),
+            "is_leaf": tree.is_leaf.tolist(),
+            "rise": numbers(core.rise),
+            "fall": numbers(core.fall),
+            "gate": numbers(core.gate),
+            "share": numbers(tree.share),
+            "category": [numbers(own) if len(own) else None for own in memberships],
+        },
+        "corners": [
+            np.unique(found[np.isfinite(found)]).tolist() for found in map(np.concatenate, zip(*corners, strict=True))
+        ],
+    }
+
+
+def _bends(tree: FuzzyTree) -> list[Floats]:
+    """Of each column, where memberships bend."""
+    return [tree.trapezoid[tree.feature == column].ravel() for column in range(tree.profile.mean.shape[1])]
+
+
+def _gate_ends(columns: Ints, gates: Floats, n_columns: int) -> list[Floats]:
+    """Of each column, where its gates begin and end to close; ``gates`` has one for each of ``columns``."""
+    low, high, slope = gates.T
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ends = np.stack([low - 1 / slope, low, high, high + 1 / slope], axis=1)
+    return [ends[columns == column].ravel() for column in range(n_columns)]
+
+
+def _residual_form(model: Model) -> dict[str, Any] | None:
+    """The paper's residual of a model that keeps no training row; None where it keeps some."""
+    tree, mean = model.tree, model.tree.profile.mean
+    if tree.profile.has_exemplars:
+        return None
+    ends, weight = tree.is_leaf.copy(), precision(tree)
+    ends[0] = True  # what a row that fits no leaf is compared with
+    return {
+        "measure": "residual",
+        "mean": [numbers(mean[node]) if is_end else None for node, is_end in enumerate(ends)],
+        "precision": [numbers(weight[node]) if is_end else None for node, is_end in enumerate(ends)],
+    }
+
+
+def _neighbour_form(model: Model) -> dict[str, Any]:
+    tree, mean = model.tree, model.tree.profile.mean
+    return {
+        "measure": "neighbour",
+        "is_number": (tree.n_categories(mean.shape[1]) == 0).tolist(),
+        "centre": numbers(mean[0]),
+        "per_unit": numbers(1 / model.unit_of_distance),
+    }
+
+
+def _exemplars(tree: FuzzyTree) -> dict[str, Any]:
+    """Exemplars of the nodes where paths can end, and the rows that these are."""
+    profile = tree.profile
+    lists = [None if node < 0 else profile.exemplar[node] for node in tree.exemplar_group]
+    used = np.unique(np.concatenate([own[own >= 0] for own in lists if own is not None]))
+    index = np.full(len(profile.exemplar_row), -1)
+    index[used] = np.arange(len(used))
+    return {
+        "exemplar": [None if own is None else index[own[own >= 0]].tolist() for own in lists],
+        "row": numbers(profile.exemplar_row[used]),
+    }
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Sliders
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def slider_range(model: Model, feature: int) -> tuple[float, float]:
+    """The range that a slider offers: that of the training rows, or a little room around the only value."""
+    low, high = model.training_range(feature)
+    return (low, high) if low < high else (low - 1.0, high + 1.0)
+
+
+def slider_step(low: float, high: float, whole: bool) -> float:
+    """A round step, at most a two-hundredth of the range; 1 at least for whole numbers.
+
+    Examples
+    --------
+    >>> slider_step(4.3, 7.9, whole=False), slider_step(0, 2500, whole=True), slider_step(0, 3, whole=True)
+    (0.01, 10.0, 1.0)
+    """
+    power = 10.0 ** math.floor(math.log10((high - low) / 200))
+    step = max(factor * power for factor in (1, 2, 5) if factor * power <= (high - low) / 200 * (1 + 1e-9))
+    return float(f"{max(step, 1.0) if whole else step:.{MAX_DIGITS}g}")
