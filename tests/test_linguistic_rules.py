@@ -387,7 +387,7 @@ def test_beginnings_of_rules_and_rules_together_are_all_the_evidence():
 
 
 def test_a_file_name_instead_of_words_is_told_how_to_be_read():
-    with pytest.raises(ValueError, match=r"words.*'ward.yaml'"):
+    with pytest.raises(ValueError, match=r"partition is 'ward.yaml'.*load_partition"):
         tree_classifier("compact", words="ward.yaml").fit(*load_iris(return_X_y=True))
 
 
