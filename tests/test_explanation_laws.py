@@ -25,7 +25,7 @@ FEW = settings(max_examples=25, deadline=None, database=None)
 VARIANTS = st.sampled_from(["deep", "compact"])
 OPTIONS = st.fixed_dictionaries(
     {
-        "variant": VARIANTS,
+        "kind": VARIANTS,
         "discount": st.sampled_from([0.0, 4.0]),
         "support_gate": st.booleans(),
         "consequents": st.sampled_from(["shrinkage", "raw"]),

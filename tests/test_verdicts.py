@@ -21,9 +21,13 @@ TREES = [{"kind": "deep"}, {"kind": "medium"}, {"kind": "compact"}]
 MODELS = [{}, *TREES]
 
 
+def model(parameters):
+    return classifier(**({"kind": "rules"} | parameters), random_state=0)
+
+
 def fitted(parameters, load=load_wine):
     X, y = load(return_X_y=True)
-    return X, y, FERLClassifier(random_state=0, **parameters).fit(X, y)
+    return X, y, model(parameters).fit(X, y)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -47,7 +51,7 @@ def test_new_rows_of_the_same_source_are_spread_evenly_over_the_scale(parameters
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1600, 5))
     y = (X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * rng.normal(size=1600) > 0).astype(int)
-    clf = FERLClassifier(random_state=0, **parameters).fit(X[:600], y[:600])
+    clf = model(parameters).fit(X[:600], y[:600])
     rank = clf.novelty_rank(X[600:])
     for level in (0.25, 0.5, 0.75, 0.9):
         assert abs((rank >= level).mean() - (1 - level)) < 0.08
@@ -69,15 +73,15 @@ def test_rows_that_a_large_table_does_not_keep_are_measured_when_it_is_fitted(tm
     np.testing.assert_array_equal(loaded.novelty_rank(X[2000:]), rank)
     # Files of before know less, and say less.
     form = json.loads((tmp_path / "model.json").read_text())
-    del form["weights"]["novelty"]
+    del form["weights"]["novelty_scale"]
     (tmp_path / "old.json").write_text(json.dumps(form))
     old = load_model(tmp_path / "old.json")
     assert np.isnan(old.novelty_rank(X[:3])).all()
     assert old.explain(X[0]).novelty_rank is None
     assert "Novelty is " in str(old.explain(X[2500]))
-    form["weights"]["novelty"] = np.arange(101)[::-1].tolist()
+    form["weights"]["novelty_scale"] = np.arange(101)[::-1].tolist()
     (tmp_path / "wrong.json").write_text(json.dumps(form))
-    with pytest.raises(ModelFileError, match=r"weights\.novelty"):
+    with pytest.raises(ModelFileError, match=r"weights\.novelty_scale"):
         load_model(tmp_path / "wrong.json")
     # Another block is measured with the rest, and what edits change is not told by old figures.
     clf.partial_fit(X[2000:], y[2000:])
@@ -102,7 +106,7 @@ def test_rows_that_occur_again_are_at_distance_zero():
     X = pd.DataFrame({"a": rng.choice(list("pqrst"), 900), "b": rng.choice(list("uvwxyz"), 900)})
     y = (X["a"].isin(["p", "q"]) ^ (rng.random(900) < 0.1)).astype(int)
     for parameters in ({}, {"kind": "deep"}):
-        clf = FERLClassifier(random_state=0, **parameters).fit(X, y)
+        clf = model(parameters).fit(X, y)
         assert (clf.novelty_rank(X) < 1).all()
         assert (clf.novelty_rank(pd.DataFrame({"a": ["new"], "b": ["other"]})) == 1).all()
 

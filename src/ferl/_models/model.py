@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, ClassVar, Self
+from functools import cached_property, wraps
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from ferl._tables import INDICATOR_CATEGORIES, ColumnKind, OneRow, Schema, add_u
 from ferl._util.arrays import Bools, Floats, FrozenArrays, Ints
 
 Words = list[LinguisticVariable | None]
+Reading = TypeVar("Reading", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -312,10 +313,7 @@ class Model(FrozenArrays):
 
     @cached_property
     def cache(self) -> dict[Any, Any]:
-        """What readings computed and may need again: texts are most of the work of an explanation.
-
-        Copies and pickles of the model do not carry it. Nothing in it may hold the model.
-        """
+        """The results of functions that are :func:`kept_by_model`. Copies and pickles of the model do not carry it."""
         return {}
 
     def had_missing(self, column: int) -> bool:
@@ -378,3 +376,19 @@ def category_names(schema: Schema, missing_features: Sequence[int]) -> dict[int,
         if own is not None and len(own)
     }
     return found | {len(schema.categories) + k: INDICATOR_CATEGORIES for k in range(len(missing_features))}
+
+
+def kept_by_model(function: Reading) -> Reading:
+    """Make a function of a model and few other values compute each result once; the result must not hold the model.
+
+    Texts, say, are most of the work of an explanation.
+    """
+
+    @wraps(function)
+    def kept(model: Model, *values: Any) -> Any:
+        key = (function, *values)
+        if key not in model.cache:
+            model.cache[key] = function(model, *values)
+        return model.cache[key]
+
+    return cast(Reading, kept)

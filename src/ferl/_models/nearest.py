@@ -20,7 +20,7 @@ from ferl._models.model import Model
 from ferl._models.novelty import total_spread
 from ferl._tables.values import finer_steps
 from ferl._util.arrays import Floats
-from ferl._util.text import DIGITS
+from ferl._util.text import DIGITS, plain
 
 _OVERSHOOT = 0.05  # of the change, that rounding to fewer digits may add
 _MOST_WHOLE = 1000  # whole numbers behind a flip that are tried, where the label comes back at the first one
@@ -64,6 +64,10 @@ class Change:
     is_silent: bool
     distance: float
     proven: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The change in the types of JSON."""
+        return {name: plain(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ferl._models.model import kept_by_model
 from ferl._models.rule_model import RuleModel, Rules
 from ferl._models.tree import FuzzyTree
 from ferl._models.tree_model import TreeModel
@@ -177,6 +178,7 @@ class Shapes:
         return next((curve for curve in self.curves if curve.feature == feature), None)
 
 
+@kept_by_model
 def read_shapes(model: RuleModel) -> Shapes:
     """The rules of a model, summed by the features that they ask; computed once.
 
@@ -191,13 +193,6 @@ def read_shapes(model: RuleModel) -> Shapes:
     >>> bool(abs(shapes.prior + sum(parts) - clf.decision_function(X[:1])).max() < 1e-12)
     True
     """
-    if "shapes" not in model.cache:
-        model.cache["shapes"] = _shapes(model)
-    found: Shapes = model.cache["shapes"]
-    return found
-
-
-def _shapes(model: RuleModel) -> Shapes:
     rules_of: dict[tuple[tuple[int, ...], bool], list[int]] = {}
     for rule, columns in enumerate(model.term_columns):
         features = tuple(sorted({feature_of(model, column) for column in columns}))

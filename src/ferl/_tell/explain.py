@@ -12,7 +12,7 @@ import numpy as np
 
 from ferl._models.certificates import check_scale, proven_radius
 from ferl._models.evidence import Evidence
-from ferl._models.model import Model
+from ferl._models.model import Model, kept_by_model
 from ferl._models.nearest import nearest_changes
 from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import feature_of, mean_contributions
@@ -382,19 +382,21 @@ def read_balance(model: RuleModel, row: Floats, values: list[Any]) -> Balance:
     A feature is compared with what it adds on average over the training rows: a low value of a feature whose rules ask
     for high ones adds nothing, and that is what opposes. ``values``: as a reader knows them.
     """
-    if "asked" not in model.cache:
-        asked = sorted({feature_of(model, column) for column in model.tree.tested_columns})
-        model.cache["asked"] = [(f, model.feature_names()[f], model.seen(f)) for f in asked]
     scores, support = model.decision_scores(row)[0], float(model.supports(row).prod())
     said = model.share_among_features(np.stack([model.contributions(row)[0], support * mean_contributions(model)]))
     here, usual = said.tolist()
-    parts = [
-        FeatureWeight(name, values[f], tuple(here[f]), tuple(usual[f]), seen) for f, name, seen in model.cache["asked"]
-    ]
+    parts = [FeatureWeight(name, values[f], tuple(here[f]), tuple(usual[f]), seen) for f, name, seen in _asked(model)]
     balance = Balance(tuple(scores.tolist()), tuple(here[-1]), tuple(parts), (0, 0), support)
     # The second label is compared with the first one, or the most probable with the next.
     compared = np.argsort(-scores, kind="stable")[:2].tolist() if len(scores) > 2 else (len(scores) - 1, 0)
     return balance.between(*compared)
+
+
+@kept_by_model
+def _asked(model: RuleModel) -> list[tuple[int, str, tuple[float, float] | None]]:
+    """The features that rules ask: index, name, and range over the training rows."""
+    asked = sorted({feature_of(model, column) for column in model.tree.tested_columns})
+    return [(f, model.feature_names()[f], model.seen(f)) for f in asked]
 
 
 def _weighed_rules(model: RuleModel, row: Floats, balance: Balance) -> list[WeighedRule]:

@@ -31,25 +31,6 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Bars:
-    """A chart of horizontal bars, to the right for positive values and to the left for negative ones.
-
-    Attributes
-    ----------
-    names : tuple of str
-        What each bar is about.
-    values : tuple of float
-        Their lengths.
-    texts : tuple of str
-        The values as people read them.
-    """
-
-    names: tuple[str, ...]
-    values: tuple[float, ...]
-    texts: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Section:
     """Part of a page.
 
@@ -58,8 +39,8 @@ class Section:
     title : str
         What it is about; "": nothing is said above it.
     blocks : tuple
-        What it holds, in order: sentences, each in a paragraph; tables; charts; and sections, which are folded where
-        the medium allows that.
+        What it holds, in order: sentences, each in a paragraph; tables; and sections, which are folded where the
+        medium allows that.
     is_lead : bool
         Whether the sentences are the main message of the page.
     """
@@ -79,4 +60,4 @@ class Section:
         return next(block for block in self.blocks if isinstance(block, Table))
 
 
-Block = str | Table | Bars | Section
+Block = str | Table | Section

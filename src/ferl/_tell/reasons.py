@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ferl._models.model import kept_by_model
 from ferl._models.rule_model import RuleModel
 from ferl._models.shapes import Curve, mean_firing
 from ferl._tell.curves import read_score_table
@@ -111,15 +112,13 @@ class _Parts:
     weight: Floats
     firing: Floats
 
-    @classmethod
-    def of(cls, model: RuleModel, style: Style) -> _Parts:
-        """The parts of a model, read once: that takes ten times as long as judging a row."""
-        if "reasons" not in model.cache:
-            table = read_score_table(model, style)
-            alone = list(table.alone)
-            model.cache["reasons"] = cls(table.curves, alone, table.weight[alone], mean_firing(model)[alone])
-        parts: _Parts = model.cache["reasons"]
-        return parts
+
+@kept_by_model
+def _parts_of(model: RuleModel) -> _Parts:
+    """What can be a reason, read once: that takes ten times as long as judging a row."""
+    table = read_score_table(model, Style(model, model.column_names(), model.labels))
+    alone = list(table.alone)
+    return _Parts(table.curves, alone, table.weight[alone], mean_firing(model)[alone])
 
 
 class _Candidates:
@@ -148,7 +147,7 @@ class _Candidates:
             evidence, missing = towards(curve.evidence)[..., None], towards(curve.missing)[..., None]
             return replace(curve, evidence=evidence, missing=missing, unseen=unseen)
 
-        self.model, self.style, self.against, self.parts = model, style, against, _Parts.of(model, style)
+        self.model, self.style, self.against, self.parts = model, style, against, _parts_of(model)
         self.curves = [curve_towards(curve) for curve in self.parts.curves]
         self.weight = towards(self.parts.weight)
 

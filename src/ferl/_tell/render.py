@@ -10,7 +10,7 @@ from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ferl._tell.page import Bars, Section, Table
+from ferl._tell.page import Section, Table
 from ferl._util.text import plain
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 INDENT = "  "
 MIN_WIDTH = 40
-_BAR = 20  # letters of the longest bar in text
 
 
 class Readable:
@@ -76,8 +75,7 @@ def _section_lines(section: Section, width: int, left: str) -> list[str]:
         elif isinstance(block, Section):
             lines += _section_lines(block, width, left)
         else:
-            drawn = _table_lines(block, width - len(left)) if isinstance(block, Table) else _bar_lines(block)
-            lines += [f"{left}{line}".rstrip() for line in drawn]
+            lines += [f"{left}{line}".rstrip() for line in _table_lines(block, width - len(left))]
     return lines
 
 
@@ -101,16 +99,6 @@ def _table_lines(table: Table, width: int) -> list[str]:
 def _cell(text: str, width: int, side: str) -> str:
     cut = text if len(text) <= width else f"{text[: width - 1]}…"
     return cut.ljust(width) if side == "l" else cut.rjust(width)
-
-
-def _bar_lines(bars: Bars) -> list[str]:
-    width, top = max(map(len, bars.names), default=0), max(map(abs, bars.values), default=0.0) or 1.0
-    lengths = [round(_BAR * abs(value) / top) for value in bars.values]
-    signs = ["+" if value >= 0 else "-" for value in bars.values]
-    return [
-        f"{name:{width}}  {text:>8}  {sign * length}"
-        for name, text, sign, length in zip(bars.names, bars.texts, signs, lengths, strict=True)
-    ]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -141,10 +129,8 @@ def _rich_parts(section: Section, left: int) -> list[Any]:
             parts.append(Padding(Text(block, style="bold" if section.is_lead else ""), (0, 0, 0, left)))
         elif isinstance(block, Section):
             parts += _rich_parts(block, left)
-        elif isinstance(block, Table):
-            parts.append(Padding(_rich_table(block), (0, 0, 0, left)))
         else:
-            parts += [Padding(Text(line), (0, 0, 0, left)) for line in _bar_lines(block)]
+            parts.append(Padding(_rich_table(block), (0, 0, 0, left)))
     return parts
 
 
@@ -173,9 +159,7 @@ STYLE = """\
 .ferl-story table{border-collapse:collapse;margin:.3em 0}
 .ferl-story th,.ferl-story td{padding:.1em .8em .1em 0;text-align:right;background:none;color:inherit}
 .ferl-story th{font-weight:400;opacity:.7}
-.ferl-story .ferl-l{text-align:left}
-.ferl-story .ferl-bar{width:12rem}
-.ferl-story .ferl-bar rect{fill:currentColor;opacity:.5}"""
+.ferl-story .ferl-l{text-align:left}"""
 
 
 def as_html(sections: Sequence[Section]) -> str:
@@ -194,7 +178,7 @@ def section_html(section: Section, folded: bool = False) -> str:
         elif isinstance(block, Section):
             parts.append(section_html(block, folded=True))
         else:
-            parts.append(_html_table(block) if isinstance(block, Table) else _html_bars(block))
+            parts.append(_html_table(block))
     body = "".join(parts)
     if folded:
         return f"<details><summary>{escape(section.title)}</summary>{body}</details>"
@@ -210,18 +194,6 @@ def _html_table(table: Table) -> str:
 
     head = f"<thead>{row(table.headings, 'th')}</thead>" if table.headings else ""
     return f"<table>{head}<tbody>{''.join(row(cells, 'td') for cells in table.rows)}</tbody></table>"
-
-
-def _html_bars(bars: Bars) -> str:
-    top = max(map(abs, bars.values), default=0.0) or 1.0
-    rows = []
-    for name, value, text in zip(bars.names, bars.values, bars.texts, strict=True):
-        start, length = 50 + 50 * min(value, 0.0) / top, 50 * abs(value) / top
-        drawn = (
-            f'<svg viewBox="0 0 100 10" class="ferl-bar"><rect x="{start:.2f}" width="{length:.2f}" height="10"/></svg>'
-        )
-        rows.append(f'<tr><td class="ferl-l">{escape(name)}</td><td>{escape(text)}</td><td>{drawn}</td></tr>')
-    return f"<table><tbody>{''.join(rows)}</tbody></table>"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -304,12 +276,9 @@ def _latex_parts(section: Section) -> list[str]:
             parts.append(escaped(block))
         elif isinstance(block, Section):
             parts += _latex_parts(block)
-        elif isinstance(block, Table):
+        else:
             cells = [tuple(map(escaped, row)) for row in block.rows]
             parts.append(latex_table(block.sides, tuple(map(escaped, block.headings)), cells))
-        else:
-            pairs = zip(map(escaped, block.names), map(escaped, block.texts), strict=True)
-            parts.append(latex_table("lr", (), list(pairs)))
     return parts
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._models.model import Model
+from ferl._models.model import Model, kept_by_model
 from ferl._models.rule_model import RuleModel, Rules
 from ferl._models.tree import FuzzyTree
 from ferl._models.tree_model import TreeModel
@@ -113,20 +113,15 @@ def statements(model: Any) -> tuple[Statement, ...]:
 
 
 @statements.register
+@kept_by_model
 def _(model: RuleModel) -> tuple[Statement, ...]:
-    if "statements" not in model.cache:
-        found = (own for block in model.terms for own in term_statements(block, model))
-        model.cache["statements"] = tuple(found)
-    told: tuple[Statement, ...] = model.cache["statements"]
-    return told
+    return tuple(own for block in model.terms for own in term_statements(block, model))
 
 
 @statements.register
+@kept_by_model
 def _(model: TreeModel) -> tuple[Statement, ...]:
-    if "statements" not in model.cache:
-        model.cache["statements"] = tuple(_tree_statement(model, node) for node in model.rule_numbers)
-    told: tuple[Statement, ...] = model.cache["statements"]
-    return told
+    return tuple(_tree_statement(model, node) for node in model.rule_numbers)
 
 
 @singledispatch
@@ -160,22 +155,18 @@ def path_statements(model: TreeModel, inner: bool) -> list[TreeStatement]:
     return sorted((_tree_statement(model, node) for node in nodes), key=lambda own: -own.support)
 
 
+@kept_by_model
 def rule_text(model: Model, node: int) -> str:
     """What follows "if" on the way to a node, with names as sentences say them; "" at the root."""
-    if ("text", node) not in model.cache:
-        names = model.column_names()
-        told = [own.text(spoken(names[own.feature])) for own in conditions_of(model, model.tree.path(node))]
-        model.cache["text", node] = " and ".join(told)
-    return str(model.cache["text", node])
+    names = model.column_names()
+    return " and ".join([own.text(spoken(names[own.feature])) for own in conditions_of(model, model.tree.path(node))])
 
 
+@kept_by_model
 def rule_texts(model: RuleModel) -> list[str]:
     """The same for all rules, in their order."""
-    if "texts" not in model.cache:
-        style = Style(model, [spoken(name) for name in model.column_names()], [])
-        model.cache["texts"] = [style.conditions(own) for own in statements(model)]
-    told: list[str] = model.cache["texts"]
-    return told
+    style = Style(model, [spoken(name) for name in model.column_names()], [])
+    return [style.conditions(own) for own in statements(model)]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ferl._models.model import Model
+from ferl._models.model import Model, kept_by_model
 from ferl._models.novelty import share_below, usual_residual
 from ferl._tables import OneRow
 from ferl._util.arrays import Floats
@@ -121,12 +121,13 @@ def usual_values(model: Model, nodes: NDArray[np.intp]) -> list[Usual | None]:
     -------
     list of (Usual or None)
     """
-    if len(nodes) > 1:
-        return _usual_among(model, nodes)
-    node = int(nodes[0])  # of rules always the root
-    if ("usual", node) not in model.cache:
-        model.cache["usual", node] = _usual_among(model, nodes)
-    return list(model.cache["usual", node])
+    # Of rules it is always the root alone.
+    return _usual_among(model, nodes) if len(nodes) > 1 else _usual_at(model, int(nodes[0]))
+
+
+@kept_by_model
+def _usual_at(model: Model, node: int) -> list[Usual | None]:
+    return _usual_among(model, np.array([node]))
 
 
 def _usual_among(model: Model, nodes: NDArray[np.intp]) -> list[Usual | None]:

@@ -89,7 +89,7 @@ def lay_out(
     tree : FuzzyTree
         The tree.
     max_depth, max_rules, min_weight : default=None, None, 0.0
-        As in :func:`ferl._read.rules.fold`.
+        As in :func:`ferl._models.tree.fold`.
 
     Returns
     -------
