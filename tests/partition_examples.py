@@ -1,4 +1,4 @@
-"""Random fuzzy sets, variables and columns for the tests of ferl.partition."""
+"""Random fuzzy sets, variables and columns for the tests of ferl.words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, assume, settings
 from hypothesis import strategies as st
 
-from ferl.partition import (
+from ferl.words import (
     FuzzySet,
     LinguisticVariable,
     quantile_partition,

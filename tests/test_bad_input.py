@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 from ferl import FERLClassifier, FERLTreeClassifier
-from ferl.partition import PartitionError, quantile_partition
+from ferl.words import PartitionError, quantile_partition
 from tree_examples import tree_classifier
 
 RNG = np.random.default_rng(0)

@@ -23,7 +23,7 @@ from sklearn.utils import check_random_state
 
 import oracle
 from ferl import FERLClassifier, FuzzyTree
-from ferl.partition import FuzzySet, LinguisticVariable, terms
+from ferl.words import FuzzySet, LinguisticVariable, terms
 from law_examples import LAW, RULES, Floats, Table, assert_identical, rows_near, tables
 from oracle import linguistic
 from tree_examples import tree_classifier

@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from ferl import FERLClassifier, FERLTreeClassifier, FuzzyTree, export_text, rules_frame
 from ferl._learn.grow_trees import prune, pruning_path
 from ferl._tell.statements import statements
-from ferl.partition import FuzzySet, LinguisticVariable, terms
+from ferl.words import FuzzySet, LinguisticVariable, terms
 from law_examples import LAW, Floats, Table, tables
 from tree_examples import bare_tree, tree_classifier
 
@@ -387,7 +387,7 @@ def test_beginnings_of_rules_and_rules_together_are_all_the_evidence():
 
 
 def test_a_file_name_instead_of_words_is_told_how_to_be_read():
-    with pytest.raises(ValueError, match=r"partition is 'ward.yaml'.*load_partition"):
+    with pytest.raises(ValueError, match=r"words is 'ward.yaml'.*load_partition"):
         tree_classifier("compact", words="ward.yaml").fit(*load_iris(return_X_y=True))
 
 

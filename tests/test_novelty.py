@@ -20,7 +20,7 @@ import oracle
 from ferl import FERLClassifier, FERLTreeClassifier, FuzzyTree
 from ferl._learn.grow_trees import prune, pruning_path
 from ferl._models.novelty import residual_parts
-from ferl.partition import FuzzySet, LinguisticVariable
+from ferl.words import FuzzySet, LinguisticVariable
 from law_examples import (
     LAW,
     Floats,

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 import oracle
 from ferl import FERLTreeClassifier
 from ferl._models.novelty import residual_parts
-from ferl.partition import FuzzySet, LinguisticVariable
+from ferl.words import FuzzySet, LinguisticVariable
 from law_examples import Floats, exemplars_of, profile_of
 from oracle_examples import Case, continuous_case, fit_case, random_table, random_weight, rows_to_judge, tied_case
 from tree_examples import model_of_tree

@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from ferl import FERLTreeClassifier, __version__
 from ferl.conformal import ConformalFERL
 from ferl.onnx import onnx_inputs, to_onnx
-from ferl.partition import FuzzySet, LinguisticVariable
+from ferl.words import FuzzySet, LinguisticVariable
 from law_examples import LAW
 from onnx_examples import NAMES, assert_answers, assert_exports, run, session_of
 from tree_examples import tree_classifier

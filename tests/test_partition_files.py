@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferl.partition import (
+from ferl.words import (
     FuzzySet,
     LinguisticVariable,
     PartitionError,
@@ -23,7 +23,7 @@ from ferl.partition import (
     quantile_partition,
     save_partition,
 )
-from ferl.partition.files import read_set
+from ferl.words.files import read_set
 from partition_examples import (
     INF,
     LAW,

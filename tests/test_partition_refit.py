@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from ferl import FERLClassifier, FERLTreeClassifier
-from ferl.partition import FuzzySet, LinguisticVariable, RefitResult, refit_partition
-from ferl.partition.refit import RampTable, RefitLoss, RefitRows, movement_bounds, read_ramps
+from ferl.words import FuzzySet, LinguisticVariable, RefitResult, refit_partition
+from ferl.words.refit import RampTable, RefitLoss, RefitRows, movement_bounds, read_ramps
 from tree_examples import tree_classifier
 
 Floats = NDArray[np.float64]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ferl.partition import (
+from ferl.words import (
     WORDS,
     FuzzySet,
     LinguisticVariable,

@@ -11,7 +11,7 @@ import pytest
 from sklearn.datasets import load_digits, load_iris
 
 from ferl import FERLClassifier, FERLTreeClassifier, plot_tree
-from ferl.partition import FuzzySet, LinguisticVariable
+from ferl.words import FuzzySet, LinguisticVariable
 from ferl.plot.tree import lay_out
 from table_examples import mixed_table
 from tree_examples import tree_classifier

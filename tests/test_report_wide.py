@@ -15,7 +15,7 @@ from ferl import FERLClassifier, save_model
 from ferl._cli.app import app
 from ferl._models.shapes import read_shapes
 from ferl._sklearn import check_rows
-from ferl.partition import quantile_partition
+from ferl.words import quantile_partition
 from ferl.report import report_html, write_report
 from ferl.report.charts import BOTTOM, LEFT, RIGHT, TOP
 from ferl.report.content import summarise

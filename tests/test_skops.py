@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ferl import FERLClassifier, FERLTreeClassifier
-from ferl.partition import FuzzySet, LinguisticVariable
+from ferl.words import FuzzySet, LinguisticVariable
 from table_examples import mixed_table
 
 sio = pytest.importorskip("skops.io", reason='skops is not installed: pip install "ferl[test]"')

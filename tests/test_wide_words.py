@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from core_stages import stages
 from ferl import FERLClassifier, FERLTreeClassifier, export_text, load_model, save_model
-from ferl.partition import FuzzySet, LinguisticVariable, quantile_partition, terms
+from ferl.words import FuzzySet, LinguisticVariable, quantile_partition, terms
 from oracle import wide
 from oracle.linguistic import Term
 from table_examples import rare_category_table

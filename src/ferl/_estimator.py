@@ -36,7 +36,7 @@ from ferl._util.threads import n_threads
 
 SHARED_CONSTRAINTS: dict[str, list[Any]] = {
     "max_rules": [Interval(Integral, 1, None, closed="left"), None],
-    "words": ["boolean", StrOptions({"quantile", "triangles", "width", "mdlp"}), "array-like", None],
+    "words": ["boolean", str, "array-like", None],
     "n_sets": [Interval(Integral, 2, 7, closed="both")],
     "min_rule_worth": [Interval(Real, 0, None, closed="left"), None],
     "support_gate": ["boolean"],

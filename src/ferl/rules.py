@@ -34,7 +34,7 @@ class FERLClassifier(FERLEstimator[RuleModel]):
     ignorance grows: it widens the prediction set, up to all classes, which is an abstention. See docs/guide/rules.md.
 
     With ``words`` conditions are words that are fixed before learning, "petal length is low"; an expert may write them
-    (:mod:`ferl.partition`).
+    (:mod:`ferl.words`).
 
     Parameters
     ----------

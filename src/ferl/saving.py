@@ -21,6 +21,7 @@ from ferl._models.model_file import (
     variables_from_form,
     variables_to_form,
 )
+from ferl._models.settings import check_words
 from ferl._util.files import replace_text
 from ferl._util.text import shown
 from ferl.rules import FERLClassifier
@@ -214,6 +215,7 @@ def _estimator(model: Model, written: dict[str, Any]) -> FERLEstimator[Any]:
     try:
         estimator = wanted(**parameters)
         estimator._validate_params()
+        check_words(parameters["words"])
     except (ValueError, TypeError) as error:
         raise ModelFileError(f"parameters: {str(error)[:400]}") from error
     return estimator._take(model)

@@ -27,7 +27,7 @@ class FERLTreeClassifier(FERLEstimator[TreeModel]):
     Deep and medium learn splits. Each split is a *band*, not a line: the cut is found again in bootstrap resamples, and
     where the cuts scatter both branches share the row. A row reaches several leaves, whose class distributions are
     combined by Dempster's rule. Compact is a small tree in words that are fixed before learning, "petal length is low";
-    an expert may write them (:mod:`ferl.partition`).
+    an expert may write them (:mod:`ferl.words`).
 
     Parameters
     ----------

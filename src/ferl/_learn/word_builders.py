@@ -90,7 +90,7 @@ def quantile_partition(
 
     Examples
     --------
-    >>> from ferl.partition import quantile_partition
+    >>> from ferl.words import quantile_partition
     >>> print(quantile_partition([[10], [20], [30], [40], [50], [60]], ["age"])[0])
     age: low below 20..30, medium between 20..30 and 40..50, high above 40..50
     >>> print(quantile_partition([[0], [0], [0], [0], [1], [2], [3], [4]], ["packs a day"])[0])
@@ -122,7 +122,7 @@ def triangular_partition(
 
     Examples
     --------
-    >>> from ferl.partition import triangular_partition
+    >>> from ferl.words import triangular_partition
     >>> print(triangular_partition([[10], [20], [30], [40], [50], [60], [70]], ["age"])[0])
     age: low below 10..40, medium around 40 (10..70), high above 40..70
     """
@@ -152,7 +152,7 @@ def width_partition(
 
     Examples
     --------
-    >>> from ferl.partition import width_partition
+    >>> from ferl.words import width_partition
     >>> print(width_partition([[0], [10], [11], [50]], ["age"])[0])
     age: low below 10..20, medium between 10..20 and 30..40, high above 30..40
     """
@@ -384,7 +384,7 @@ def mdlp_partition(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from ferl.partition import mdlp_partition
+    >>> from ferl.words import mdlp_partition
     >>> X, y = load_iris(return_X_y=True)
     >>> for variable in mdlp_partition(X[:, 2:], y, ["petal length", "petal width"]):
     ...     print(variable)

@@ -10,6 +10,7 @@ from typing import Any, Self
 from ferl._models.words import LinguisticVariable
 
 MAX_CONDITIONS = 3  # of a rule
+WORDS_FROM_TABLE = ("quantile", "triangles", "width", "mdlp")
 
 
 @dataclass(frozen=True)
@@ -96,11 +97,21 @@ class Settings:
 
     def check(self) -> None:
         """Refuse parameters that contradict each other, and warn of those that have no effect."""
+        check_words(self.words)
         for name, default in self.unused().items():
             if getattr(self, name) != default:
                 why = "words are given" if self.words is not None else "the model has no words"
                 instead = "rules are in words" if name in _OF_SPLITS else why
                 warnings.warn(f"{name}={getattr(self, name)!r} has no effect: {instead}.", UserWarning, stacklevel=4)
+
+
+def check_words(words: Any) -> None:
+    """Refuse a text that names no way to make words from a table."""
+    if isinstance(words, str) and words not in WORDS_FROM_TABLE:
+        raise ValueError(
+            f"words is {words!r}; it must be {', '.join(map(repr, WORDS_FROM_TABLE))}, true or false, or the words "
+            "themselves. To read them from a file, pass ferl.words.load_partition(path)."
+        )
 
 
 @dataclass(frozen=True)

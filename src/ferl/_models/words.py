@@ -49,7 +49,7 @@ class FuzzySet:
 
     Examples
     --------
-    >>> from ferl.partition import FuzzySet
+    >>> from ferl.words import FuzzySet
     >>> fever = FuzzySet.rising("fever", 37.5, 38.5)
     >>> fever
     FuzzySet(name='fever', a=37.5, b=38.5, c=inf, d=inf)
@@ -285,7 +285,7 @@ class LinguisticVariable:
 
     Examples
     --------
-    >>> from ferl.partition import FuzzySet, LinguisticVariable
+    >>> from ferl.words import FuzzySet, LinguisticVariable
     >>> sets = [FuzzySet.falling("normal", 37.5, 38.0), FuzzySet.rising("fever", 37.5, 38.5)]
     >>> temperature = LinguisticVariable("temperature", sets, unit="°C")
     >>> print(temperature)
@@ -489,7 +489,7 @@ def terms(partition: Partition) -> Terms:
 
     Examples
     --------
-    >>> from ferl.partition import quantile_partition, terms
+    >>> from ferl.words import quantile_partition, terms
     >>> found = terms(quantile_partition([[0, 7], [1, 7], [2, 7], [3, 7]]))
     >>> found.feature
     array([0, 0, 0, 0, 0], dtype=int32)

@@ -52,7 +52,7 @@ Figures = dict[str, float]
 
 def fit_refitted(max_iter: int, X: NDArray[np.float64], y: NDArray[np.int64], seed: int) -> FERLClassifier:
     """Fit a compact tree, then move its words on the same rows; how they moved is kept with the estimator."""
-    from ferl.partition import refit_partition
+    from ferl.words import refit_partition
 
     result = refit_partition(fit(TREE_OF_WORDS, X, y, seed), X, y, max_iter=max_iter)
     result.estimator.refit_result_ = result

@@ -59,7 +59,7 @@ def load_partition(path: str | os.PathLike[str]) -> list[LinguisticVariable]:
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from ferl.partition import load_partition
+    >>> from ferl.words import load_partition
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = pathlib.Path(folder.name) / "ward.json"
     >>> _ = path.write_text('{"temperature": "fever from 37.5 to 38.5 °C"}', encoding="utf-8")

@@ -123,7 +123,7 @@ def refit_partition(
     --------
     >>> from sklearn.datasets import load_iris
     >>> from ferl import FERLTreeClassifier
-    >>> from ferl.partition import refit_partition
+    >>> from ferl.words import refit_partition
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = FERLTreeClassifier("compact", random_state=0).fit(X, y)
     >>> result = refit_partition(clf, X, y)

@@ -7,8 +7,8 @@ can be moved to where a fitted tree's rules describe the rows best (:func:`refit
 
 from ferl._learn.word_builders import mdlp_partition, quantile_partition, triangular_partition, width_partition
 from ferl._models.words import WORDS, FuzzySet, LinguisticVariable, Partition, PartitionError, Terms, arrange, terms
-from ferl.partition.files import load_partition, save_partition
-from ferl.partition.refit import RefitResult, refit_partition
+from ferl.words.files import load_partition, save_partition
+from ferl.words.refit import RefitResult, refit_partition
 
 __all__ = [
     "WORDS",
