@@ -12,7 +12,8 @@ MODULES = [info.name for info in pkgutil.walk_packages(ferl.__path__, "ferl.") i
 ENTRY_POINTS = (
     "ferl.abstention",
     "ferl.calibration",
-    "ferl.classifier",
+    "ferl.rules",
+    "ferl.trees",
     "ferl.conformal",
     "ferl._learn.consequents",
     "ferl.dask.classifier",
