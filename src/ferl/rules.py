@@ -228,8 +228,10 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         >>> X, y = load_iris(return_X_y=True)
         >>> clf = FERLClassifier(random_state=0).fit(X, y)
         >>> far = [[60.0, 30.0, 50.0, 20.0]]
-        >>> clf.predict_proba(far).max().round(2), clf.reading(support_gate=False).predict_proba(far).max().round(2)
-        (0.33, 1.0)
+        >>> for classifier in (clf, clf.reading(support_gate=False)):
+        ...     print(f"{classifier.predict_proba(far).max():.2f}")
+        0.33
+        1.00
         """
         return self._read_as(support_gate=support_gate, gate_margin=gate_margin)
 
