@@ -20,8 +20,8 @@ from sklearn.linear_model import LogisticRegression
 import ferl
 from ferl import FERLClassifier, FERLTreeClassifier, ModelFileError, load_model, save_model
 from ferl._models.form import as_numbers, as_written
-from ferl.words import FuzzySet, LinguisticVariable
 from ferl.saving import json_text
+from ferl.words import FuzzySet, LinguisticVariable
 from model_examples import DATA, INF, LAW, assert_same, fitted, mixed_table, round_trip
 
 # ---------------------------------------------------------------------------------------------------------------------

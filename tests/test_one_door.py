@@ -26,9 +26,9 @@ from ferl.abstention import RiskControlledFERL
 from ferl.calibration import CalibratedFERL
 from ferl.conformal import ConformalFERL
 from ferl.metrics import set_coverage
-from ferl.words import mdlp_partition, quantile_partition, refit_partition, width_partition
 from ferl.report import write_report
 from ferl.streaming import fit_parquet, predict_batches, predict_parquet
+from ferl.words import mdlp_partition, quantile_partition, refit_partition, width_partition
 
 NAN = float("nan")
 SINGLE = pa.float32()

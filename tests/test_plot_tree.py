@@ -11,8 +11,8 @@ import pytest
 from sklearn.datasets import load_digits, load_iris
 
 from ferl import FERLClassifier, FERLTreeClassifier, plot_tree
-from ferl.words import FuzzySet, LinguisticVariable
 from ferl.plot.tree import lay_out
+from ferl.words import FuzzySet, LinguisticVariable
 from table_examples import mixed_table
 from tree_examples import tree_classifier
 

@@ -15,11 +15,11 @@ from ferl import FERLClassifier, save_model
 from ferl._cli.app import app
 from ferl._models.shapes import read_shapes
 from ferl._sklearn import check_rows
-from ferl.words import quantile_partition
 from ferl.report import report_html, write_report
 from ferl.report.charts import BOTTOM, LEFT, RIGHT, TOP
 from ferl.report.content import summarise
 from ferl.report.judged_table import JudgedTable
+from ferl.words import quantile_partition
 from table_examples import mixed_table, rows_beside
 
 CASES = {2: {"missing_conditions": True}, 3: {}, 5: {"max_conditions": 1, "support_gate": False}}
