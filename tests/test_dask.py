@@ -226,7 +226,7 @@ def test_a_client_that_goes_away_during_the_fit_leaves_no_model_behind(cluster: 
 def test_without_a_client_the_error_says_how_to_start_one() -> None:
     with pytest.raises(RuntimeError, match=r"There is no Dask client. Start one with distributed.Client\("):
         DaskFERLTreeClassifier("deep").fit(*people_in_parts(300, [100]))
-    with pytest.raises(ValueError, match="The 'client' parameter of DaskFERLClassifier must be"):
+    with pytest.raises(ValueError, match="The 'client' parameter of DaskFERLTreeClassifier must be"):
         DaskFERLTreeClassifier("deep", client="tcp://127.0.0.1:8786").fit(*people_in_parts(300, [100]))
 
 

@@ -15,7 +15,8 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.utils import check_random_state
 
 import oracle
-from ferl import FERLClassifier, FuzzyTree
+from estimators import classifier
+from ferl import FuzzyTree
 from ferl._learn.consequents import consequents
 from ferl._learn.grow_trees import node_impurity, prune, pruning_path
 from law_examples import (
@@ -237,10 +238,10 @@ def test_neither_threads_nor_equal_rows_change_what_is_kept_of_a_table_with_cate
     places = rng.permutation(np.repeat(np.arange(len(y)), 3))
     settings: dict[str, Any] = {"kind": "deep", "random_state": 0, "max_rules": 12, "n_exemplars": 16}
     settings |= {"growth_rows": 1_000}
-    expected = FERLClassifier(**settings).fit(frame, y, np.full(len(y), 3.0))
+    expected = classifier(**settings).fit(frame, y, np.full(len(y), 3.0))
     assert len(expected.tree_.leaves) == 12
     for n_jobs in (1, 2, 5):
-        model = FERLClassifier(n_jobs=n_jobs, **settings).fit(frame.iloc[places], y[places])
+        model = classifier(n_jobs=n_jobs, **settings).fit(frame.iloc[places], y[places])
         assert model.columns_ == expected.columns_
         assert_identical(model.tree_, expected.tree_)
 

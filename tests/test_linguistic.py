@@ -119,9 +119,10 @@ def expert_words(rng: np.random.Generator, X: Floats) -> list[LinguisticVariable
 
 def random_options(rng: np.random.Generator, X: Floats) -> dict[str, Any]:
     partition = rng.choice(["quantile", "quantile", "width", "mdlp", "expert"])
+    words, n_sets = expert_words(rng, X) if partition == "expert" else str(partition), int(rng.integers(2, 8))
     return {
-        "words": expert_words(rng, X) if partition == "expert" else str(partition),
-        "n_sets": int(rng.integers(2, 8)),
+        "words": words,
+        "n_sets": 3 if partition == "expert" else n_sets,  # it counts words that are made from the table
         "max_rules": int(rng.choice([1, 3, 6, 15, 15, 15])),
         "max_depth": int(rng.choice([1, 2, 3, 5, 5])),
         # Not round numbers: whether a sum of rows of weight one is at least 2.0 can depend on rounding.

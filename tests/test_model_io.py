@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 
 import ferl
 from ferl import FERLClassifier, FERLTreeClassifier, ModelFileError, load_model, save_model
-from ferl._models.form import as_numbers, as_written
+from ferl._models.form import Numbers, Sizes
 from ferl.saving import json_text
 from ferl.words import FuzzySet, LinguisticVariable
 from model_examples import DATA, INF, LAW, assert_same, fitted, mixed_table, round_trip
@@ -87,8 +87,9 @@ def test_all_arrays_come_back_bit_by_bit(tmp_path, variant):
 def test_numbers_are_written_exactly(numbers):
     array = np.array(numbers, dtype=np.float64)
     array[np.isnan(array)] = np.nan
-    text = json_text(as_written(array))
-    assert as_numbers(json.loads(text), "numbers", None, infinite=True, missing=True).tobytes() == array.tobytes()
+    form = Numbers((None,), infinite=True, missing=True)
+    text = json_text(form.write(array))
+    assert form.read(json.loads(text), "numbers", Sizes(0)).tobytes() == array.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def test_parameters_that_json_has_no_type_for(tmp_path):
     model = FERLClassifier(
         words=words,
         class_weight={0: 2.0, 2: np.float64(0.5)},
-        n_sets=np.int64(4),
+        max_conditions=np.int64(2),
         random_state=np.random.RandomState(0),
         categorical_features=np.zeros(4, dtype=bool),
         max_rules=15,

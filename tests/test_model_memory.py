@@ -79,7 +79,7 @@ def test_brackets_and_quotes_inside_text_are_not_counted():
 
 
 def test_one_long_label_does_not_widen_the_others(tmp_path):
-    form = json.loads((DATA / "model_v1.json").read_text(encoding="utf-8"))
+    form = json.loads((DATA / "model_tree.json").read_text(encoding="utf-8"))
     labels = [f"{i:05d}" for i in range(5_000)] + ["z" * 100_000]
     form["classes"] = {"dtype": "str", "labels": labels}
     content = json.dumps(form).encode()
@@ -93,11 +93,11 @@ def test_one_long_label_does_not_widen_the_others(tmp_path):
 
 
 def test_all_arrays_of_a_file_share_one_budget(monkeypatch):
-    budget = fields.Budget(10)
+    budget = fields.Sizes(10)
     budget.take(fields.FREE_CELLS, "one")
     budget.take(320, "two")
     with pytest.raises(ModelFileError, match="three would take 1 values"):
         budget.take(1, "three")
     monkeypatch.setattr(fields, "MAX_MEMORY", 800)
     with pytest.raises(ModelFileError, match="one would take 101 values"):
-        fields.Budget(1_000_000).take(101, "one")
+        fields.Sizes(1_000_000).take(101, "one")

@@ -106,7 +106,7 @@ def written(folder):
         ({"target": {"name": 3}}, r"table\.target\.name is 3"),
         ({"target": {"name": "x" * 300}}, "at most 200 letters"),
         ({"more": 1}, "'more', which this version"),
-        ({0: {"kind": "dates"}}, r"table\.columns\[0\]\.kind: 'dates' is not one of"),
+        ({0: {"kind": "dates"}}, r"table\.columns\[0\]\.kind is 'dates'; it must be one of"),
         ({0: {"kind": "category"}}, "does not fit a column of numbers"),
         ({4: {"kind": "real"}}, "does not fit a column of categories"),
         ({1: {"kind": "ordered", "order": ["a", "a"]}}, "has a category twice"),
@@ -118,8 +118,8 @@ def written(folder):
         ({0: {"kind": "real", "missing": [{}]}}, r"table\.columns\[0\]\.missing is \{\}"),
         ({0: {"kind": "real", "missing": ["x"] * 101}}, "at most 100"),
         ({0: {"kind": "real", "values": {"a": "\ud800"}}}, "not valid Unicode"),
-        ({0: {"kind": "real", "values": 3}}, "must be a mapping"),
-        ({0: {"kind": ["real"]}}, "is not one of"),
+        ({0: {"kind": "real", "values": 3}}, "must be an object"),
+        ({0: {"kind": ["real"]}}, "must be one of"),
     ],
 )
 def test_hostile_words_in_a_file_are_refused(change, message, tmp_path):

@@ -66,5 +66,5 @@ def test_the_documented_types_are_those_that_must_be_trusted() -> None:
 
 def test_nothing_of_ferl_is_loaded_untrusted() -> None:
     model, X, y = models()["deep"]
-    with pytest.raises(sio.exceptions.UntrustedTypesFoundException, match=r"ferl\.classifier\.FERLClassifier"):
+    with pytest.raises(sio.exceptions.UntrustedTypesFoundException, match=r"ferl\.trees\.FERLTreeClassifier"):
         sio.loads(sio.dumps(model.fit(X, y)))

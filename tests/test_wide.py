@@ -324,7 +324,7 @@ def test_what_only_trees_have_is_refused(parameters, message):
     [
         ({"partition": "quantile"}, r"FERLTreeClassifier has no parameter 'partition': write words="),
         ({"prune": 0.1}, r"FERLTreeClassifier has no parameter 'prune': ccp_alpha prunes trees"),
-        ({"max_conditions": 2}, r"FERLTreeClassifier has no parameter 'max_conditions': max_depth limits how long"),
+        ({"max_conditions": 2}, r"FERLTreeClassifier has no parameter 'max_conditions': max_depth limits the rules"),
     ],
 )
 def test_what_only_rules_have_is_refused(parameters, message):

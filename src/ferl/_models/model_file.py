@@ -34,6 +34,7 @@ from ferl._models.model import Model, Words
 from ferl._models.model_form import (
     COLUMN,
     FORMAT,
+    HISTORY,
     LABEL_DTYPES,
     LARGEST_MEAN,
     MODEL,
@@ -203,14 +204,14 @@ def model_to_form(model: Model, parameters: dict[str, Any], notes: list[str]) ->
                 "exemplar": [own[own >= 0] for own in tree.profile.exemplar],
             },
         },
-        "history": list(model.history),
+        "history": HISTORY.read(list(model.history), "history", Sizes(0)),
     }
     form: dict[str, Any] = _form_of(model.kind).write(values | _OWN[model.kind].values(model))
     return form
 
 
 def _form_of(kind: str) -> Object:
-    return Object(MODEL | OF_KIND[kind], OPTIONAL)
+    return Object(MODEL | OF_KIND[kind] | {"history": HISTORY}, OPTIONAL)
 
 
 @dataclass(frozen=True)
@@ -255,12 +256,12 @@ def model_from_form(form: Any, n_bytes: int) -> tuple[Model, dict[str, Any]]:
     """
     _check_version(form)
     kind = MODEL["model"].read(form.get("model"), "model", Sizes(0))
-    schema = _schema(form.get("columns"))
-    n_missing = len(form["missing_features"]) if isinstance(form.get("missing_features"), list) else 0
-    n_features, labels = len(schema.categories), form.get("classes")
-    n_classes = len(labels["labels"]) if isinstance(labels, dict) and isinstance(labels.get("labels"), list) else 0
-    sizes = Sizes(n_bytes, features=n_features, columns=n_features + n_missing, classes=n_classes)
-    weights = form.get("weights")
+    # Columns and labels first: their numbers are sizes of the other fields.
+    schema, sizes = _schema(form.get("columns")), Sizes(n_bytes)
+    classes = _classes(MODEL["classes"].read(form.get("classes"), "classes", sizes), sizes)
+    missing, weights = form.get("missing_features"), form.get("weights")
+    n_features, n_missing = len(schema.categories), len(missing) if isinstance(missing, list) else 0
+    sizes |= {"features": n_features, "columns": n_features + n_missing, "classes": len(classes)}
     if isinstance(weights, dict) and isinstance(weights.get("node"), list):
         sizes["weights"] = 1 + len(weights["node"])
     found, own = _form_of(kind).read(form, "the model", sizes), _OWN[kind]
@@ -274,7 +275,7 @@ def model_from_form(form: Any, n_bytes: int) -> tuple[Model, dict[str, Any]]:
     model = own.model(
         tree=tree,
         reading=own.reading(**found["reading"]),
-        classes=_classes(found["classes"], sizes),
+        classes=classes,
         schema=schema if found["table"] is None else _with_table(schema, found["table"]),
         missing_features=tuple(found["missing_features"].tolist()),
         words=words,

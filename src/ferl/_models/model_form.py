@@ -141,6 +141,7 @@ MODEL: dict[str, Field] = {
     "notes": Each(None, TEXT),
     "model": one_of("rules", "trees"),
     "parameters": OBJECT,
+    "reading": GATES,
     "classes": Object({"dtype": one_of(*LABEL_DTYPES), "labels": Each(None, ANYTHING)}),
     "columns": ANYTHING,  # of ferl._tables
     "table": TABLE,
@@ -148,10 +149,10 @@ MODEL: dict[str, Field] = {
     "n_growth_rows": count(0, 2**63 - 1),
     "words": Nullable(Each("columns", Nullable(VARIABLE))),
     "tree": TREE,
-    "history": Each(None, RECORD),
 }
+HISTORY = Each(None, RECORD)
 OPTIONAL = frozenset({"notes", "table", "history"})
 OF_KIND: dict[str, dict[str, Field]] = {
-    "rules": {"reading": GATES, "weights": WEIGHTS},
+    "rules": {"weights": WEIGHTS},
     "trees": {"reading": READING, "variant": one_of(*VARIANTS)},
 }

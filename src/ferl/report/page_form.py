@@ -55,7 +55,7 @@ def page_form(part: Model | Terms, tree: FuzzyTree | None = None) -> dict[str, A
     ----------
     part : Model or Terms
         The model, or one of the blocks of terms of a :class:`RuleModel`.
-    tree : FuzzyTree, optional
+    tree : FuzzyTree, default=None
         The conditions that the terms of a block refer to.
 
     Returns
