@@ -108,7 +108,7 @@ class Answers(Generic[AnyModel]):
 
     @property
     def n_rules_(self) -> int:
-        """Number of rules: the leaves of a tree, or wide rules."""
+        """Number of rules: the leaves of a tree, or the rules themselves."""
         return self._fitted().n_rules
 
     @property
@@ -169,7 +169,7 @@ class Answers(Generic[AnyModel]):
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Probability of each class, shape (n_samples, n_classes).
 
-        Of wide rules: the softmax of the summed weights of evidence. Of trees: the pignistic probability, belief plus
+        Rules: the softmax of the summed weights of evidence. Trees: the pignistic probability, belief plus
         an equal share of the ignorance, whatever the frequencies, so that on doubtful rows a rare class gets more
         than its frequency. Where frequencies matter (the expected number of defaults, say) use trees by
         ``combination="vote"``, or calibrate with :class:`ferl.calibration.CalibratedFERL`.
@@ -218,7 +218,7 @@ class Answers(Generic[AnyModel]):
     def support_deficit(self, X: ArrayLike) -> Floats:
         """Routing mass lost at closed gates, by the feature that lost it, shape (n_samples, n_features).
 
-        Of wide rules: the share of all weights of evidence that is withheld, one minus the product of the features'
+        Rules: the share of all weights of evidence that is withheld, one minus the product of the features'
         gates.
 
         A split's gate compares a row with the training rows that reached this split. So a value can lie inside the
@@ -239,7 +239,7 @@ class Answers(Generic[AnyModel]):
         measure : {"neighbour", "residual"}, default=None
             "neighbour": the distance to the nearest exemplar of the rules the row reaches, as the mean over features of
             the distance in standard deviations inside rules; 0 for a row that is an exemplar of a rule. (The nearest is
-            searched in single precision, then measured in double.) Of wide rules: the distance to the nearest exemplar,
+            searched in single precision, then measured in double.) Rules: the distance to the nearest exemplar,
             with features scaled by the evidence they carry, in units of the usual distance between exemplars, plus half
             the entropy of the probabilities. "residual": the paper's, the squared distance from the middle of those
             rules in the features they do not test, plus nine times the support deficit (mass lost at a gate counts as
@@ -272,7 +272,7 @@ class Answers(Generic[AnyModel]):
         """Share of the training rows that are less novel than each row, shape (n_samples,).
 
         0.97 says: more unusual than 97 % of the training rows, each compared with the others that the model keeps. NaN
-        where the model keeps no rows (``n_exemplars=0``), or comes from a file of an older version.
+        where the model keeps no rows (``n_exemplars=0``).
         """
         return self._fitted().novelty_rank(self.novelty(X))
 
@@ -297,8 +297,8 @@ class Answers(Generic[AnyModel]):
     def certified_radius(self, X: ArrayLike, *, scale: ArrayLike | str | None = None) -> Floats:
         """Max-norm radius around each row in which :meth:`predict` cannot change, shape (n_samples,).
 
-        Sound, rounding included, for ``combination`` "dempster" and "vote" and for wide rules; the largest such radius
-        may be larger. Of wide rules it seldom is: the worst row of a box is at corners of ramps, which are searched
+        Sound, rounding included, for ``combination`` "dempster" and "vote" and for rules; the largest such radius
+        may be larger. For rules it seldom is: the worst row of a box is at corners of ramps, which are searched
         for a proof. It is told from below, to one part in 4,096. A row without a margin has 0: where nothing fires,
         say. A tree of one rule has infinity everywhere, and so has any row whose label no movement can change.
 
@@ -338,7 +338,7 @@ class Answers(Generic[AnyModel]):
         """How much each feature matters, shape (n_features,), with sum one.
 
         Trees: what the conditions on it explain of the training labels, the weighted Gini decrease, as in scikit-learn.
-        Wide: how far its values move two classes apart, in log-odds, on average over training rows. See
+        Rules: how far its values move two classes apart, in log-odds, on average over training rows. See
         :func:`ferl._models.shapes.feature_importances`.
         """
         return feature_importances(self._fitted())
@@ -407,7 +407,7 @@ class Answers(Generic[AnyModel]):
     def stability_report(self, X: ArrayLike | None = None) -> StabilityReport:
         """How fast the answers can change, what in the model decides it, and a verdict.
 
-        Of wide rules also in which direction: where a larger value of a feature provably never makes a class less
+        For rules also in which direction: where a larger value of a feature provably never makes a class less
         probable, or never more, as ``monotonic_cst`` asks.
 
         Parameters

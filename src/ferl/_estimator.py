@@ -36,7 +36,7 @@ from ferl._util.threads import n_threads
 
 SHARED_CONSTRAINTS: dict[str, list[Any]] = {
     "max_rules": [Interval(Integral, 1, None, closed="left"), None],
-    "words": ["boolean", str, "array-like", None],
+    "words": ["boolean", str, "array-like"],
     "n_sets": [Interval(Integral, 2, 7, closed="both")],
     "min_rule_worth": [Interval(Real, 0, None, closed="left"), None],
     "support_gate": ["boolean"],
@@ -75,6 +75,12 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, RemembersValidParameters
         """Refuse parameters that another class has now, with the remedy."""
         for name in cls._moved.keys() & parameters.keys():
             raise TypeError(f"{cls.__name__} has no parameter {name!r}: {cls._moved[name]}")
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, as in scikit-learn; one that has moved is refused with the remedy."""
+        self._refuse_moved(**params)
+        changed: Self = super().set_params(**params)
+        return changed
 
     @abstractmethod
     def _learn(self, settings: Any, rows: Rows) -> AnyModel:
@@ -216,8 +222,10 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, RemembersValidParameters
             self.drift_ = None
             return self
         check_parameters(self)
+        settings = self._settings()
+        settings.refuse()
         block = warn_of_little_weight(self._later_rows(X, y, sample_weight, classes))
-        self.model_, self.drift_ = self._update(self._settings(), block)
+        self.model_, self.drift_ = self._update(settings, block)
         return self
 
     def _begin_updates(self, X: Any, y: Any, sample_weight: Any, classes: ArrayLike | None) -> None:

@@ -198,6 +198,8 @@ def _wanted(model: Model, params: Mapping[str, Any] | None) -> Wanted:
         raise ValueError(
             f"reasons is {shown(reasons)}; it must be from 0 to {model.n_features}, the number of features."
         )
+    if reasons and model.kind != "rules":
+        raise ValueError(f"reasons is {shown(reasons)}, and the model is a tree ({model.title}): rules have reasons.")
     label = _wished_label(model, int(reasons), wished)
     return Wanted(every_class=True, rule=Rule(decision), guess=bool(guess), n_reasons=int(reasons), wished=label)
 

@@ -16,7 +16,7 @@ from ferl._learn.rows import Block, Rows
 from ferl._learn.update import update_rules
 from ferl._learn.update_rules import with_curvature_of
 from ferl._models.rule_model import RuleModel
-from ferl._models.settings import MAX_CONDITIONS, RuleSettings
+from ferl._models.settings import MAX_CONDITIONS, VARIANTS, RuleSettings, check_words
 from ferl._models.words import LinguisticVariable
 from ferl._sklearn import Interval
 from ferl._util.arrays import Floats
@@ -188,13 +188,12 @@ class FERLClassifier(FERLEstimator[RuleModel]):
         self.verbose = verbose
 
     @classmethod
-    def _refuse_moved(cls, words: Any = False, **parameters: Any) -> None:
-        """Refuse as well the names of the paper's trees, which once were this class's first parameter."""
-        if isinstance(words, str) and words in ("wide", "deep", "medium", "compact"):
-            instead = "Leave 'wide' out." if words == "wide" else f"Write FERLTreeClassifier({words!r})"
-            raise ValueError(
-                f"words is {words!r}. {instead}{', or words=True for few rules in words.' * (words != 'wide')}"
-            )
+    def _refuse_moved(cls, words: Any = False, *_: Any, **parameters: Any) -> None:
+        """Refuse as well the names of models, which once were this class's first parameter."""
+        if isinstance(words, str) and words == "wide":
+            raise ValueError("words is 'wide', which once was the name of this model. Leave it out.")
+        if isinstance(words, str) and words in VARIANTS:
+            check_words(words)
         super()._refuse_moved(**parameters)
 
     def _learn(self, settings: RuleSettings, rows: Rows) -> RuleModel:

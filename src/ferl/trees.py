@@ -179,6 +179,7 @@ class FERLTreeClassifier(FERLEstimator[TreeModel]):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SHARED_CONSTRAINTS,
         "variant": [StrOptions({"deep", "medium", "compact"})],
+        "words": ["boolean", str, "array-like", None],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "min_leaf_weight": [Interval(Real, 0, None, closed="neither")],
         "min_gain": [Interval(Real, 0, None, closed="left"), None],
@@ -269,6 +270,15 @@ class FERLTreeClassifier(FERLEstimator[TreeModel]):
         self.random_state = random_state
         self.verbose = verbose
 
+    @classmethod
+    def _refuse_moved(cls, variant: Any = "deep", *_: Any, **parameters: Any) -> None:
+        """Refuse as well the values that meant rules, before these had a class."""
+        given = parameters | {"variant": variant}
+        for name, value in (("variant", "wide"), ("criterion", "evidence"), ("combination", "weights")):
+            if isinstance(given.get(name), str) and given[name] == value:
+                raise ValueError(f"{name} is {value!r}: rules whose evidence adds up are FERLClassifier().")
+        super()._refuse_moved(**parameters)
+
     def _learn(self, settings: TreeSettings, rows: Rows) -> TreeModel:
         return fit_tree(settings, rows)
 
@@ -290,9 +300,9 @@ class FERLTreeClassifier(FERLEstimator[TreeModel]):
             ``ccp_alphas`` and ``impurities``, ndarrays of shape (n_subtrees,), ascending.
         """
         # On a copy: asking for the path must not change a fitted model.
-        rows = type(self)(**self.get_params())._training_rows(X, y, sample_weight)
         settings = self._settings()
         settings.check()
+        rows = type(self)(**self.get_params())._training_rows(X, y, sample_weight)
         ccp_alphas, impurities = pruning_path(grow_tree(settings, rows)[0])
         return Bunch(ccp_alphas=ccp_alphas, impurities=impurities)
 

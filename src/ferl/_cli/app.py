@@ -57,7 +57,7 @@ def fit(
         help="rules: up to 150 short rules whose evidence adds up. deep, medium, compact: the paper's trees, of at "
         "most 150, 50 or 15 leaves, compact in words.",
     ),
-    words: bool = Option(False, "--words", help="Rules in words; at most 15 of them."),
+    words: bool = Option(False, "--words", help="Conditions in words; rules then are at most 15."),
     categorical: str = Option("", help="Columns of numbers that are categories, commas between."),
     drop: str = Option("", help="Columns to leave out, with commas between."),
     weights: str | None = Option(None, help="Column that says how often each row counts."),

@@ -23,6 +23,7 @@ from sklearn.model_selection import train_test_split
 from ferl._cli.evaluate import judge_rows
 from ferl._cli.shell import CommandError, check_column, check_places, check_share, names_in, note
 from ferl._estimator import FERLEstimator
+from ferl._models.settings import VARIANTS, UnusedParameterWarning
 from ferl._tables import ColumnKind, TableDescription, codes_of
 from ferl._tables.columns import IF_CATEGORIES, LEAST_ROWS, are_ids, are_running_numbers, recognise
 from ferl._tables.kinds import NUMBERS, TableWarning
@@ -167,12 +168,16 @@ def _estimator(model: str, parameters: dict[str, Any]) -> FERLEstimator[Any]:
     kind: type[FERLEstimator[Any]] = FERLClassifier if model == "rules" else FERLTreeClassifier
     known = kind._get_param_names()
     for name in parameters:
+        if name in ("variant", "words") and parameters[name] in (*VARIANTS, "wide"):
+            raise CommandError(
+                f"--set {name}={parameters[name]}: name a tree of the paper by --model, rules are the default."
+            )
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
             raise CommandError(f"--set {name}: there is no such parameter. The one most like it is {near[0]!r}.")
     estimator = kind(**parameters if model == "rules" else {"variant": model, **parameters})
     estimator._validate_params()
-    estimator._settings().check()
+    estimator._settings().refuse()
     return estimator
 
 
@@ -280,6 +285,7 @@ def _warnings_as_notes(noted: set[str]) -> Iterator[None]:
     """Print warnings about columns as notes; that a column may be ids only where it was not noted before."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TableWarning)
+        warnings.simplefilter("always", UnusedParameterWarning)
         yield
     for warning in caught:
         if isinstance(warning.message, IdColumnWarning):
@@ -292,6 +298,8 @@ def _warnings_as_notes(noted: set[str]) -> Iterator[None]:
                 option = f"--categorical {shlex.quote(columns[0])}"
                 text = f"{warning.message.fact} If it holds categories, add {option}"
             note(f"{text[0].lower()}{text[1:]}")
+        elif isinstance(warning.message, UnusedParameterWarning):
+            note(f"--set {warning.message}")
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 

@@ -42,12 +42,12 @@ class Drift:
         Rows of the block that have weight.
     labels, labels_error : float
         How much less probability the old consequents give to the block's labels than to new labels drawn as those
-        before, leaf by leaf; and the standard error of that. Wide rules: less than to labels drawn by their own
+        before, leaf by leaf; and the standard error of that. Rules: less than to labels drawn by their own
         probabilities. Above 0: the rules fit the block less well. (Splits are chosen to fit the rows they are grown on,
         so a tree of many rules on few rows shows a little of it without any drift.)
     routing, routing_noise : float
         Total variation distance between the shares of the leaves in the block and before, from 0 to 1; and its mean for
-        two samples of these sizes from one source, if every row went to one leaf (rows that are shared make less). Wide
+        two samples of these sizes from one source, if every row went to one leaf (rows that are shared make less). With
         rules, which overlap: how far a rule's mean firing has moved, the mean over rules. With few rules chance alone
         may give three times the mean.
     support, support_error : float

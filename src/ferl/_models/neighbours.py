@@ -21,7 +21,7 @@ _DIGITS = 5  # of a quantile in a file
 
 
 def evidence_by_column(tree: FuzzyTree, node: Ints, weight: Floats, rows: Floats) -> Floats:
-    """How much of what wide rules say depends on each column, shape (n_columns,).
+    """How much of the evidence of rules depends on each column, shape (n_columns,).
 
     A rule moves the scores by its absolute weights times the standard deviation of its firing, which its conditions
     share equally.
@@ -123,7 +123,7 @@ def _root_alone() -> _core.Tree:
 
 
 def distances_from_others(neighbours: Neighbours, rows: Floats) -> Floats:
-    """Distance of each row from the nearest row that a wide model keeps, other than itself, in usual distances.
+    """Distance of each row from the nearest row that the model keeps, other than itself, in usual distances.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def _kept_index(kept: Floats, rows: Floats) -> Ints:
 def novelty_quantiles(
     neighbours: Neighbours, rows: Floats, weight: float, has_all: bool, unsure: Floats
 ) -> Floats | None:
-    """Quantiles of the novelty of training rows to wide rules, shape (101,).
+    """Quantiles of the novelty of training rows to rules, shape (101,).
 
     Parameters
     ----------

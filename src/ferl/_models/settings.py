@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Self
 
 from ferl._models.words import LinguisticVariable
+from ferl._util.text import caller_level
 
 MAX_CONDITIONS = 3  # of a rule
 WORDS_FROM_TABLE = ("quantile", "triangles", "width", "mdlp")
@@ -95,19 +96,33 @@ class Settings:
         """Parameters that have no effect beside the others, with their defaults."""
         return {} if isinstance(self.words, str) else {"n_sets": 3}
 
-    def check(self) -> None:
-        """Refuse parameters that contradict each other, and warn of those that have no effect."""
+    def refuse(self) -> None:
+        """Refuse parameters that cannot be, or that contradict each other."""
         check_words(self.words)
+
+    def check(self) -> None:
+        """Refuse what :meth:`refuse` does, and warn of parameters that have no effect."""
+        self.refuse()
         for name, default in self.unused().items():
             if getattr(self, name) != default:
                 why = "words are given" if self.words is not None else "the model has no words"
-                instead = "rules are in words" if name in _OF_SPLITS else why
-                warnings.warn(f"{name}={getattr(self, name)!r} has no effect: {instead}.", UserWarning, stacklevel=4)
+                why = "rules are in words" if name in _OF_SPLITS else why
+                warning = UnusedParameterWarning(f"{name}={getattr(self, name)!r} has no effect: {why}.")
+                warnings.warn(warning, stacklevel=caller_level())
+
+
+class UnusedParameterWarning(UserWarning):
+    """A parameter that was set and that has no effect beside the others."""
 
 
 def check_words(words: Any) -> None:
     """Refuse a text that names no way to make words from a table."""
     if isinstance(words, str) and words not in WORDS_FROM_TABLE:
+        if words in VARIANTS:
+            raise ValueError(
+                f"words is {words!r}, a tree of the paper: write FERLTreeClassifier({words!r}), or words=True for few "
+                "rules in words."
+            )
         raise ValueError(
             f"words is {words!r}; it must be {', '.join(map(repr, WORDS_FROM_TABLE))}, true or false, or the words "
             "themselves. To read them from a file, pass ferl.words.load_partition(path)."
@@ -193,9 +208,9 @@ class TreeSettings(Settings):
             return super().unused() | _OF_SPLITS
         return super().unused() | {"min_rule_worth": VARIANTS[self.variant]["min_rule_worth"]}
 
-    def check(self) -> None:
-        """Refuse a criterion that the tree cannot be grown by, and warn of parameters that have no effect."""
-        super().check()
+    def refuse(self) -> None:
+        """Refuse as well a criterion that the tree cannot be grown by."""
+        super().refuse()
         way = "splits" if self.words is None else "words"
         if self.criterion not in CRITERIA[way]:
             raise ValueError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -43,7 +42,7 @@ from ferl._tables.kinds import (
 from ferl._tables.table import Table, chosen_features, read_table
 from ferl._tables.values import CategoryLookup, spelled_number
 from ferl._util.arrays import LARGEST, NARROWEST, Floats
-from ferl._util.text import listed, shown
+from ferl._util.text import caller_level, listed, shown
 from ferl._util.threads import in_order, threads_for
 
 INDICATOR_CATEGORIES = ("known", "missing")
@@ -158,7 +157,7 @@ class Schema:
             if markers := [shown(text) for text in column.markers if text.strip() not in own.missing]:
                 held = listed(markers[:_MAX_MARKERS])
                 fact = f"{column.label} holds {held} among numbers, which is taken as a missing value."
-                warnings.warn(TableWarning(fact, "Replace it by None or NaN."), stacklevel=_level_of_caller())
+                warnings.warn(TableWarning(fact, "Replace it by None or NaN."), stacklevel=caller_level())
         if chosen is None and table.names is None:
             _warn_of_spelled_numbers(schema.categories)
         return schema
@@ -198,7 +197,7 @@ class Schema:
                 )
             if fact:
                 names = () if self.names is None else (self.names[j],)
-                warnings.warn(TableWarning(fact, remedy, names), stacklevel=_level_of_caller())
+                warnings.warn(TableWarning(fact, remedy, names), stacklevel=caller_level())
             categories[j] = without_markers(known, kind) if is_category else None
         return replace(self, categories=tuple(categories), kinds=tuple(kinds))
 
@@ -226,7 +225,7 @@ class Schema:
             f"What is learned from ids says nothing of new rows, and all of them look novel: leave {them} out, for "
             f"example by {left_out}. If {they} a time or a rank that matters, keep {them}."
         )
-        warnings.warn(IdColumnWarning(fact, remedy, names), stacklevel=_level_of_caller())
+        warnings.warn(IdColumnWarning(fact, remedy, names), stacklevel=caller_level())
 
     # -----------------------------------------------------------------------------------------------------------------
     # Features
@@ -523,15 +522,6 @@ def _is_level(value: Any, kind: str) -> bool:
     return kind == "bool" or (math.isfinite(value) if kind == "float" else bool(-(2**63) <= value < 2**63))
 
 
-def _level_of_caller() -> int:
-    """How many calls above the one that warns the user's code is; cross-validation calls by joblib."""
-    frame, level = sys._getframe(1), 1
-    passed = ("ferl", "sklearn", "joblib")
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in passed:
-        frame, level = frame.f_back, level + 1
-    return level
-
-
 def _warn_of_spelled_numbers(categories: Sequence[NDArray[Any] | None]) -> None:
     """Warn where text that spells numbers stands beside other text: NumPy makes text of numbers in such company."""
     texts = {j: known for j, known in enumerate(categories) if known is not None and known.dtype.kind == "O"}
@@ -546,7 +536,7 @@ def _warn_of_spelled_numbers(categories: Sequence[NDArray[Any] | None]) -> None:
             "taken as categories. If it holds numbers, pass a data frame, a list of rows, or an array of dtype object "
             "that holds them as numbers; if it holds categories, name it in categorical_features.",
             UserWarning,
-            stacklevel=_level_of_caller(),
+            stacklevel=caller_level(),
         )
 
 

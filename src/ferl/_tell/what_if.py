@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 from ferl._models.model import Model
@@ -180,8 +181,8 @@ def _with_values(model: Model, one: OneRow, other: Mapping[int, Any]) -> OneRow:
 def _index(feature: Any, names: list[str]) -> int:
     if feature in names:
         return names.index(feature)
-    if isinstance(feature, int) and 0 <= feature < len(names):
-        return feature
+    if isinstance(feature, Integral) and not isinstance(feature, bool) and 0 <= int(feature) < len(names):
+        return int(feature)
     near = get_close_matches(str(feature), names, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"the first ones are {', '.join(map(repr, names[:3]))}."
     raise ValueError(f"changes has {feature!r}, which is no feature of the model; {hint}")

@@ -6,6 +6,7 @@ import colorsys
 import difflib
 import math
 import re
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
@@ -335,3 +336,12 @@ def tint(colour: str, strength: float) -> str:
 def rgb(colour: str) -> tuple[float, float, float]:
     """Red, green and blue of "#RRGGBB", from 0 to 1."""
     return int(colour[1:3], 16) / 255, int(colour[3:5], 16) / 255, int(colour[5:7], 16) / 255
+
+
+def caller_level() -> int:
+    """How many calls above the one that warns the user's code is; cross-validation calls by joblib."""
+    frame, level = sys._getframe(1), 1
+    passed = ("ferl", "sklearn", "joblib")
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in passed:
+        frame, level = frame.f_back, level + 1
+    return level

@@ -37,7 +37,7 @@ Known = Mapping[str, Any]
 
 
 def default_head(concept_names: Sequence[str]) -> FERLClassifier:
-    """Wide rules, one for each concept that matters: the more it is present, the more the rule says.
+    """Rules, one for each concept that matters: the more it is present, the more the rule adds.
 
     Chosen on training rows (docs/guide/concepts.md): rules that are free to choose their ramps were no better, and
     pruning less than elsewhere keeps a few concepts more.
@@ -260,7 +260,7 @@ class ConceptBottleneckFERL(ClassifierMixin, BaseEstimator):
     def reason_codes(
         self, X: Any, known: Known | None = None, *, n: int = 4, positive: Any = None, against: str = "average"
     ) -> list[tuple[Reason, ...]]:
-        """What cost each row most on its way to a class, in concepts; for heads of wide rules.
+        """What cost each row most on its way to a class, in concepts; for heads that are rules.
 
         Parameters
         ----------

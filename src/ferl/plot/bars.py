@@ -46,12 +46,12 @@ def plot_contributions(
 
     Each bar starts where the one above it ends. It has the colour of the class that the feature speaks for, and is as
     long as what the feature adds beside what it adds on average. Of two classes the second label is weighed against the
-    first one, of several the most probable class against the next, or against another. For wide models.
+    first one, of several the most probable class against the next, or against another. For rules.
 
     Parameters
     ----------
     estimator : FERLClassifier
-        Fitted with ``variant="wide"``.
+        Fitted.
     x : array-like of shape (n_features,) or (1, n_features), data frame of one row, Series, or dict
         The row.
     against : object, default=None
@@ -87,7 +87,7 @@ def plot_contributions(
     story = estimator.explain(x, feature_names=feature_names, counterfactual=False)
     story = story if against is None else story.against(against)
     balance = story.balance
-    assert balance is not None  # a wide model has one
+    assert balance is not None  # rules have one
     steps = _largest([(_feature_text(part), balance.moves(part)) for part in balance.features], max_features)
     ax = axes_for("plot_contributions", ax, (6.2, 1.3 + 0.32 * (len(steps) + 2)))
     levels = _draw_waterfall(ax, balance, [move for _, move in steps], class_colours(len(labels)))
@@ -272,7 +272,7 @@ def plot_evidence(
     """Belief and plausibility of every class for one row.
 
     A bar is full up to the belief and pale from there to the plausibility. The pale part is the ignorance, which is as
-    long for all classes of a tree; of wide rules it also holds masses on several classes. The diamond is the
+    long for all classes of a tree; with rules it also holds masses on several classes. The diamond is the
     probability, which the label maximises: of trees the pignistic one. A class whose bar does not reach the dashed
     line, the largest belief, is not in the prediction set and grey.
 

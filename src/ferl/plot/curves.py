@@ -188,7 +188,7 @@ def plot_novelty_of_rows(
     scale = model.novelty_quantiles
     if scale is None:
         raise ValueError(
-            "The model does not know how novel its training rows are: it keeps no rows, comes from an older file, or "
+            "The model does not know how novel its training rows are: it keeps no rows, or "
             "was edited. Fit anew with n_exemplars > 0."
         )
     values = model.novelty(estimator._rows(X))

@@ -1,4 +1,4 @@
-"""Shapes of wide rules: a curve for each feature, a map for each pair, the most important first."""
+"""Shapes of rules: a curve for each feature, a map for each pair, the most important first."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def plot_shapes(
     class_names: Sequence[str] | None = None,
     figure: Figure | None = None,
 ) -> Figure:
-    """What wide rules say of every feature, and of features together.
+    """What rules add for every feature, and for features together.
 
     A curve is the sum of all rules on a feature, less what they say of the training rows on average: above zero a value
     speaks for a class more than usual. Dots are its corners, between which it is straight; categories are bars, or dots
@@ -73,7 +73,7 @@ def plot_shapes(
     Parameters
     ----------
     estimator : FERLClassifier
-        Fitted, of wide rules.
+        Fitted.
     features : sequence of int or str, default=None
         Draw only what is said of these features, by number or name, alone or together with others. None: all.
     max_features : int, default=12

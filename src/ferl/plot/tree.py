@@ -415,7 +415,7 @@ def plot_memberships(
     """
     check_least("max_splits", max_splits)
     model = model_of(estimator, "plot_memberships")
-    if model.words is None:  # the ramps of wide rules are no splits
+    if model.words is None:  # the ramps of rules are no splits
         model = model_of(estimator, "plot_memberships", TreeModel, "ferl.plot.plot_shapes")
     names, _ = reader_names(model, feature_names, None)
     index = feature_index(model, feature, names)
