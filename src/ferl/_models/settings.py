@@ -158,7 +158,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "compact": {"max_rules": 15, "max_depth": 5, "min_gain": 0.005, "n_exemplars": 256, "min_rule_worth": 0.045},
 }
 _OF_SPLITS = {"n_resamples": 25, "band": "mean_std", "band_scale": 1.0, "two_mode": True, "n_banded_features": 1}
-CRITERIA = {"splits": ("gini", "entropy", "cci"), "words": ("consistent", "cci")}
 
 
 @dataclass(frozen=True)
@@ -211,10 +210,9 @@ class TreeSettings(Settings):
     def refuse(self) -> None:
         """Refuse as well a criterion that the tree cannot be grown by."""
         super().refuse()
-        way = "splits" if self.words is None else "words"
-        if self.criterion not in CRITERIA[way]:
+        if self.criterion not in (("gini", "entropy", "cci") if self.words is None else ("consistent", "cci")):
             raise ValueError(
-                f"criterion is {self.criterion!r}; a tree of {way} is grown by "
-                f"{' or '.join(map(repr, CRITERIA[way]))}. {'Leave words out' if self.words else 'Give words'}, for "
-                'example variant="deep" for learned splits or variant="compact" for words, or leave criterion out.'
+                f"criterion is {self.criterion!r}; a tree of learned splits is grown by 'gini', 'entropy' or 'cci', a "
+                "tree of words by 'consistent' or 'cci'. Leave criterion out, or choose learned splits "
+                '(variant="deep") or words (variant="compact").'
             )
