@@ -78,7 +78,10 @@ class FERLEstimator(Answers[AnyModel], ClassifierMixin, RemembersValidParameters
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, as in scikit-learn; one that has moved is refused with the remedy."""
-        self._refuse_moved(**params)
+        try:
+            self._refuse_moved(**params)
+        except TypeError as error:  # scikit-learn raises this for names that it does not find
+            raise ValueError(str(error)) from None
         changed: Self = super().set_params(**params)
         return changed
 

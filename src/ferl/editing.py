@@ -482,7 +482,7 @@ def centred(weight: Any, n_classes: int) -> Floats:
         given = np.array([-given / 2, given / 2])
     if given.shape != (n_classes,):
         scalar = " or one number, the log-odds of the second class" if n_classes == 2 else ""
-        raise ValueError(f"weight has shape {given.shape}; give {n_classes} numbers, one for each class,{scalar}.")
+        raise ValueError(f"weight has shape {given.shape}; give {n_classes} numbers, one for each class{scalar}.")
     if not np.isfinite(given).all():
         raise ValueError(f"weight is {given.tolist()}; weights of evidence must be finite.")
     return np.asarray(given - given.mean())

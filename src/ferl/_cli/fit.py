@@ -172,6 +172,8 @@ def _estimator(model: str, parameters: dict[str, Any]) -> FERLEstimator[Any]:
             raise CommandError(
                 f"--set {name}={parameters[name]}: name a tree of the paper by --model, rules are the default."
             )
+        if name in kind._moved:
+            raise CommandError(f"--set {name}: there is no such parameter of --model {model}: {kind._moved[name]}")
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
             raise CommandError(f"--set {name}: there is no such parameter. The one most like it is {near[0]!r}.")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ferl._models.settings import check_signs
 from ferl._models.tree import FuzzyTree, nodes_by_depth
 from ferl._util.arrays import Floats, Ints
 
@@ -133,8 +134,7 @@ def _in_order(wish: ArrayLike, names: list[str]) -> Ints:
     given = np.asarray(wish)
     if given.shape != (len(names),):
         raise ValueError(f"monotonic_cst has shape {given.shape}; X has {len(names)} features.")
-    if not np.isin(given, (-1, 0, 1)).all():
-        raise ValueError(f"monotonic_cst has the values {np.unique(given).tolist()}; they must be -1, 0 or 1.")
+    check_signs(given)
     return given.astype(np.int32)
 
 

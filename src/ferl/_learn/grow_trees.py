@@ -38,11 +38,6 @@ def grow_tree(settings: TreeSettings, rows: Rows) -> tuple[FuzzyTree, Ground]:
     """The tree before it is pruned, and what it was grown on."""
     with count_bar("growing rules", settings.max_rules, settings.verbose > 0) as report:
         ground = Ground.prepared(settings, rows)
-        if ground.words is not None and ground.constraint is not None:
-            raise ValueError(
-                "monotonic_cst works with learned splits and with the rules of FERLClassifier, not with a tree of "
-                "words: leave words out (words=False), or use FERLClassifier."
-            )
         grown = _splits(settings, ground, report) if ground.words is None else _words(settings, ground, report)
         found = grown.pop("cuts")
         cuts = Cuts(found[:, :2].copy(), found[:, 2].copy()) if ground.words is None else None

@@ -7,8 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from ferl._models.words import LinguisticVariable
-from ferl._util.text import caller_level
+import numpy as np
+
+from ferl._models.words import LinguisticVariable, PartitionError
+from ferl._util.text import caller_level, shown
+from ferl._util.threads import n_threads
 
 MAX_CONDITIONS = 3  # of a rule
 WORDS_FROM_TABLE = ("quantile", "triangles", "width", "mdlp")
@@ -79,6 +82,8 @@ class Settings:
     def of(cls, parameters: Mapping[str, Any]) -> Self:
         """Settings of a classifier's parameters, which may hold others besides."""
         given = {field.name: parameters[field.name] for field in fields(cls)}
+        if isinstance(given["words"], np.bool_):  # a grid of parameters may be an array
+            given["words"] = bool(given["words"])
         chosen = cls.presets(given)
         return cls(**given | {name: value for name, value in chosen.items() if name == "words" or given[name] is None})
 
@@ -94,19 +99,23 @@ class Settings:
 
     def unused(self) -> dict[str, Any]:
         """Parameters that have no effect beside the others, with their defaults."""
-        return {} if isinstance(self.words, str) else {"n_sets": 3}
+        found: dict[str, Any] = {} if isinstance(self.words, str) else {"n_sets": 3}
+        return found if self.support_gate else found | {"gate_margin": 1.0}
 
     def refuse(self) -> None:
         """Refuse parameters that cannot be, or that contradict each other."""
         check_words(self.words)
+        n_threads(self.n_jobs)  # refuses 0
+        wish = self.monotonic_cst
+        if wish is not None:
+            check_signs(list(wish.values()) if isinstance(wish, Mapping) else wish)
 
     def check(self) -> None:
         """Refuse what :meth:`refuse` does, and warn of parameters that have no effect."""
         self.refuse()
         for name, default in self.unused().items():
             if getattr(self, name) != default:
-                why = "words are given" if self.words is not None else "the model has no words"
-                why = "rules are in words" if name in _OF_SPLITS else why
+                why = _WHY.get(name) or ("words are given" if self.words is not None else "the model has no words")
                 warning = UnusedParameterWarning(f"{name}={getattr(self, name)!r} has no effect: {why}.")
                 warnings.warn(warning, stacklevel=caller_level())
 
@@ -115,8 +124,18 @@ class UnusedParameterWarning(UserWarning):
     """A parameter that was set and that has no effect beside the others."""
 
 
+def check_signs(signs: Any) -> None:
+    """Refuse monotone constraints that are no signs."""
+    if not np.isin(np.asarray(signs), (-1, 0, 1)).all():
+        raise ValueError(f"monotonic_cst has the values {np.unique(signs).tolist()}; they must be -1, 0 or 1.")
+
+
 def check_words(words: Any) -> None:
-    """Refuse a text that names no way to make words from a table."""
+    """Refuse words that are none, and a text that names no way to make them from a table."""
+    if words is not None and not isinstance(words, str | bool | np.bool_):
+        for variable in words:
+            if not isinstance(variable, LinguisticVariable | None):
+                raise PartitionError(f"words holds {shown(variable)}; it must hold LinguisticVariables.")
     if isinstance(words, str) and words not in WORDS_FROM_TABLE:
         if words in VARIANTS:
             raise ValueError(
@@ -156,6 +175,11 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "deep": {"max_rules": 150, "max_depth": 24, "min_gain": 0.0, "n_exemplars": 128, "min_rule_worth": 0.0},
     "medium": {"max_rules": 50, "max_depth": 12, "min_gain": 0.0, "n_exemplars": 128, "min_rule_worth": 0.0},
     "compact": {"max_rules": 15, "max_depth": 5, "min_gain": 0.005, "n_exemplars": 256, "min_rule_worth": 0.045},
+}
+_WHY = {
+    "gate_margin": "support_gate is False",
+    "shrinkage": "consequents are not shrunken",
+    **dict.fromkeys(("n_resamples", "band", "band_scale", "two_mode", "n_banded_features"), "rules are in words"),
 }
 _OF_SPLITS = {"n_resamples": 25, "band": "mean_std", "band_scale": 1.0, "two_mode": True, "n_banded_features": 1}
 
@@ -203,13 +227,19 @@ class TreeSettings(Settings):
 
     def unused(self) -> dict[str, Any]:
         """Parameters of learned splits beside words, and those of words beside learned splits."""
+        found = super().unused() | ({} if self.consequents == "shrinkage" else {"shrinkage": 5.0})
         if self.words is not None:
-            return super().unused() | _OF_SPLITS
-        return super().unused() | {"min_rule_worth": VARIANTS[self.variant]["min_rule_worth"]}
+            return found | _OF_SPLITS
+        return found | {"min_rule_worth": VARIANTS[self.variant]["min_rule_worth"]}
 
     def refuse(self) -> None:
-        """Refuse as well a criterion that the tree cannot be grown by."""
+        """Refuse as well a criterion that the tree cannot be grown by, and constraints on words."""
         super().refuse()
+        if self.words is not None and self.monotonic_cst is not None:
+            raise ValueError(
+                "monotonic_cst works with learned splits and with the rules of FERLClassifier, not with a tree of "
+                "words: leave words out (words=False), or use FERLClassifier."
+            )
         if self.criterion not in (("gini", "entropy", "cci") if self.words is None else ("consistent", "cci")):
             raise ValueError(
                 f"criterion is {self.criterion!r}; a tree of learned splits is grown by 'gini', 'entropy' or 'cci', a "

@@ -539,7 +539,7 @@ def arrange(
         if variable is None:
             continue
         if not isinstance(variable, LinguisticVariable):
-            raise PartitionError(f"The partition holds {shown(variable)}; it must hold LinguisticVariables.")
+            raise PartitionError(f"words holds {shown(variable)}; it must hold LinguisticVariables.")
         if variable.name in by_name:
             raise PartitionError(f"Two variables are called {variable.name!r}; a feature has one.")
         if variable.name not in names:

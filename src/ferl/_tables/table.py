@@ -115,7 +115,7 @@ def _checked_names(names: Sequence[Any]) -> tuple[str, ...] | None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise ValueError(
-            f"Several columns have the same name: {', '.join(map(repr, twice))}. Give every column another one."
+            f"Several columns have the same name: {', '.join(map(repr, twice))}. Give each column a different name."
         )
     text = [name for name in names if type(name) is str]
     if text and len(text) < len(names):
