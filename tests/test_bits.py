@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bits import KINDS, cases, digest_of, update_digest
@@ -10,11 +11,19 @@ from bits import KINDS, cases, digest_of, update_digest
 DIGESTS = json.loads((Path(__file__).parent / "golden" / "bits.json").read_text(encoding="utf-8"))
 
 
+def skip_other_rounding(kind):
+    """Pignistic probabilities, attributions and updates of rules use NumPy's logarithms and products of matrices."""
+    if ("rules" in kind or "words" in kind) and np.lib.NumpyVersion(np.__version__) < "2.0.0":
+        pytest.skip(f"NumPy {np.__version__} rounds logarithms in another way than the versions since 2.0")
+
+
 @pytest.mark.parametrize(("name", "kind"), cases())
 def test_the_bits_of_a_model_and_its_answers_stay(name, kind):
+    skip_other_rounding(kind)
     assert digest_of(name, kind) == DIGESTS[name][kind]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_bits_of_an_updated_model_stay(kind):
+    skip_other_rounding(kind)
     assert update_digest(kind) == DIGESTS["partial_fit"][kind]
